@@ -1,0 +1,78 @@
+/** Asks may be declined; advices tell what has already happened and are always acknowledged. */
+export const requestTypes = {
+  Authorization: 'ask',
+  PreAuthorization: 'ask',
+  CashWithdrawal: 'ask',
+  Settlement: 'advice',
+  PartialReversal: 'advice',
+  Reversal: 'advice',
+  Refund: 'advice',
+} as const
+
+export type RequestType = keyof typeof requestTypes
+
+export interface Merchant {
+  readonly mid: string
+  readonly mcc: string
+  readonly name: string
+  readonly city: string
+  readonly country: string
+}
+
+/** One message from the relay. An absent optional text is '', an absent time is 0. */
+export interface CardEvent {
+  readonly eventId: string
+  readonly requestType: RequestType
+  readonly transactionId: string
+  readonly originalTransactionId: string
+  readonly cardId: string
+  /** null only for a Reversal, which voids whatever its amount. */
+  readonly amountMinor: number | null
+  readonly currency: string
+  readonly final: boolean | null
+  readonly partialApprovalSupported: boolean
+  readonly merchant: Merchant
+  readonly channel: string
+  readonly entryMode: string
+  readonly merchantAmountMinor: number
+  readonly merchantCurrency: string
+  readonly occurredAtMs: number
+}
+
+export function isAsk(event: CardEvent): boolean {
+  return requestTypes[event.requestType] === 'ask'
+}
+
+/** Relays fill a missing transaction id with nothing or with zeros. */
+export function isAbsentId(id: string): boolean {
+  for (let i = 0; i < id.length; i++) if (id.charCodeAt(i) !== 48) return false
+  return true
+}
+
+/**
+ * What must be equal for two deliveries to be the same event. The other fields may change in a
+ * retry. Two 32-bit mixes make 64 bits: this tells a retry from a mistake, it guards no secret.
+ */
+export function contentHash(event: CardEvent): string {
+  const final = event.final === null ? '' : event.final ? 'y' : 'n'
+  const content = `${event.requestType}\n${event.cardId}\n${event.transactionId}\n${event.originalTransactionId}\n${event.amountMinor ?? ''}\n${event.currency}\n${final}`
+  return hash64(content)
+}
+
+/** A 64-bit text hash in hexadecimal, the same on every machine. */
+export function hash64(text: string): string {
+  let a = 0xdeadbeef
+  let b = 0x41c6ce57
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    a = Math.imul(a ^ code, 0x9e3779b1)
+    b = Math.imul(b ^ code, 0x5f356495)
+  }
+  a = Math.imul(a ^ (a >>> 16), 0x85ebca6b) ^ Math.imul(b ^ (b >>> 13), 0xc2b2ae35)
+  b = Math.imul(b ^ (b >>> 16), 0x85ebca6b) ^ Math.imul(a ^ (a >>> 13), 0xc2b2ae35)
+  return hex32(a) + hex32(b)
+}
+
+function hex32(value: number): string {
+  return (value >>> 0).toString(16).padStart(8, '0')
+}

@@ -1,0 +1,111 @@
+/**
+ * What every store offers: one write, the conditional batch, and plain reads. It knows nothing about
+ * cards. The unit of versioning is an aggregate: a root value with a version, and children under it.
+ */
+export interface Store {
+  /**
+   * Per aggregate, independently and atomically: all checks come before the first write. Resolves only
+   * when the result is durable. An aggregate stands at most once in a call, at most
+   * `maxCommandsPerCall` in a call. Rejects with a StoreError.
+   */
+  commit(commands: readonly Command[]): Promise<Outcome[]>
+  /** Reads in the order given, so that a root listed before its children is never newer than they are. */
+  load(keys: readonly Key[]): Promise<(Loaded | undefined)[]>
+  /** Entries of an index in the order of their sort key, after (not including) `after`; '' from the start. */
+  range(index: string, after: string, limit: number): Promise<IndexEntry[]>
+  /** Log entries in order of writing, after (not including) a cursor; '' is before the oldest. */
+  readLog(after: string, limit: number): Promise<LogLine[]>
+  /** The newest entries, oldest of them first. */
+  tailLog(limit: number): Promise<LogLine[]>
+  /**
+   * Drops groups whose last day has passed and log entries written before `logBeforeMs`, at most
+   * `limit` of each; resolves to how many were dropped, so that the caller goes on while it is above 0.
+   */
+  sweep(nowMs: number, logBeforeMs: number, limit: number): Promise<number>
+  close(): Promise<void>
+}
+
+export const maxCommandsPerCall = 500
+
+/** A child is named by a group and an id within its aggregate; the root has both empty. */
+export interface ChildKey {
+  /**
+   * Children of one group lie together. A group named `…@<day>` (days since 1970 in UTC) is dropped
+   * whole once that day has passed.
+   */
+  readonly group: string
+  readonly id: string
+}
+
+export interface Key extends ChildKey {
+  readonly aggregate: string
+}
+
+export interface Loaded {
+  readonly value: string
+  /** Of a root, the version token that it was committed with; '' for children. */
+  readonly version: string
+}
+
+export interface Command {
+  readonly aggregate: string
+  /** The version the decision was made on; null when the aggregate must not exist yet. */
+  readonly expectedVersion: string | null
+  /** A token that was never used before: versions are compared for equality only. */
+  readonly newVersion: string
+  readonly root: string
+  readonly mustBeAbsent: readonly ChildKey[]
+  readonly put: readonly ChildPut[]
+  readonly remove: readonly ChildKey[]
+  readonly index: readonly IndexEntryPut[]
+  readonly unindex: readonly IndexKey[]
+  readonly log: readonly string[]
+}
+
+export interface ChildPut extends ChildKey {
+  readonly value: string
+}
+
+export interface IndexKey {
+  readonly index: string
+  readonly sortKey: string
+}
+
+export interface IndexEntryPut extends IndexKey {
+  readonly value: string
+}
+
+export interface IndexEntry {
+  readonly sortKey: string
+  readonly value: string
+}
+
+export interface LogLine {
+  readonly cursor: string
+  readonly entry: string
+}
+
+/** conflict: another version is there. exists: a key of `mustBeAbsent` is there. Nothing was written. */
+export type Outcome = 'committed' | 'conflict' | 'exists'
+
+/** Says whether the command may have been executed: 'unknown' is closed by a commit, never by a read. */
+export class StoreError extends Error {
+  readonly executed: 'no' | 'unknown'
+
+  constructor(message: string, executed: 'no' | 'unknown', options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StoreError'
+    this.executed = executed
+  }
+}
+
+/** A store that must not be opened; the message says what to do. */
+export class StoreRefused extends Error {
+  override readonly name = 'StoreRefused'
+}
+
+/** The day after which a group is dropped, or Infinity. */
+export function lastDayOf(group: string): number {
+  const at = group.lastIndexOf('@')
+  return at < 0 ? Number.POSITIVE_INFINITY : Number(group.slice(at + 1))
+}

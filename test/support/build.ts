@@ -1,0 +1,6 @@
+import { execFileSync } from 'node:child_process'
+
+/** Worker threads and child processes of the tests run from dist: Node 20 cannot load a .ts worker. */
+export function setup(): void {
+  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' })
+}
