@@ -1,0 +1,263 @@
+import { type Card, maxRecentAsks, repeatWithinMs } from './card.ts'
+import type { Change, PlacedHold, View } from './change.ts'
+import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
+import { type EventRecord, forGood, maxClaims } from './event-record.ts'
+import {
+  type AskShare,
+  credit,
+  heldPart,
+  maxAskShares,
+  postedPart,
+  type Transaction,
+  withheld,
+} from './transaction.ts'
+
+type ChangeOf<T extends Change['type']> = Extract<Change, { readonly type: T }>
+
+type Appliers = {
+  readonly [T in Change['type']]: (view: View, change: ChangeOf<T>, atMs: number) => View
+}
+
+const appliers: Appliers = {
+  accountOpened: (view, { account }) => ({ ...view, account }),
+  cardIssued: (view, { card }) => ({ ...view, card }),
+  cardChanged: (view, { set }) => withCard(view, set),
+  transferred: (view, { amountMinor }) => ({
+    ...view,
+    account: {
+      ...view.account,
+      transfersMinor: view.account.transfersMinor + amountMinor,
+      postedMinor: view.account.postedMinor + amountMinor,
+    },
+  }),
+  named: (view, { name }) =>
+    withTransaction(view, { ...view.transaction, names: [...view.transaction.names, name] }),
+  linked: (view, { to }) => linkTo(view, to),
+  holdPlaced: (view, hold) => withTransaction(view, placeHold(view.transaction, hold)),
+  holdUndone: (view, { eventKey, heirKey }) =>
+    withTransaction(view, undoHold(view.transaction, eventKey, heirKey)),
+  declined: (view, { code }) => withTransaction(view, { ...view.transaction, lastDecline: code }),
+  captured: (view, { amountMinor, closes, foreign }) =>
+    withTransaction(view, {
+      ...view.transaction,
+      settledMinor: view.transaction.settledMinor + amountMinor,
+      foreignSettledMinor: view.transaction.foreignSettledMinor + (foreign ? amountMinor : 0),
+      closed: view.transaction.closed || closes,
+    }),
+  reduced: (view, { amountMinor }) =>
+    withTransaction(view, {
+      ...view.transaction,
+      reversedMinor: view.transaction.reversedMinor + amountMinor,
+    }),
+  capped: (view, { ceilingMinor }) => withTransaction(view, { ...view.transaction, ceilingMinor }),
+  voided: (view) => withTransaction(view, { ...view.transaction, voided: true }),
+  refunded: (view, { amountMinor }) =>
+    withTransaction(view, {
+      ...view.transaction,
+      refundedMinor: view.transaction.refundedMinor + amountMinor,
+    }),
+  granted: (view, { amountMinor, day }) => grant(view, amountMinor, day),
+  expired: (view) => withTransaction(view, { ...view.transaction, expired: true }),
+  chargeDue: (view, { takenMinor, pendingMinor }) => charge(view, takenMinor, pendingMinor),
+  chargeReturned: (view, { takenMinor, pendingMinor }) => charge(view, -takenMinor, -pendingMinor),
+  swipeUsed: (view) =>
+    withCard(withTransaction(view, { ...view.transaction, swiped: true }), {
+      swipesLeft: Math.max(0, (view.card.swipesLeft ?? 0) - 1),
+    }),
+  swipeReturned: (view) =>
+    withCard(withTransaction(view, { ...view.transaction, swiped: false }), {
+      swipesLeft: (view.card.swipesLeft ?? 0) + 1,
+    }),
+  unblockUsed: (view, { mid }) =>
+    withCard(withTransaction(view, { ...view.transaction, unblocked: true }), {
+      unblockedMids: view.card.unblockedMids.filter((unblocked) => unblocked !== mid),
+    }),
+  unblockReturned: (view, { mid }) =>
+    withCard(withTransaction(view, { ...view.transaction, unblocked: false }), {
+      unblockedMids: [...view.card.unblockedMids, mid],
+    }),
+  cardTerminated: (view, { by }) => withCard(view, { status: 'Terminated', terminatedBy: by }),
+  cardRevived: (view) => withCard(view, { status: 'Active', terminatedBy: '' }),
+  spendCounted: (view, { amountMinor, at }) => countSpend(view, amountMinor, at),
+  spendGivenBack: (view, { amountMinor }) => giveSpendBack(view, amountMinor),
+  attemptCounted: (view, { amountMinor, at }) => countIn(view, at, amountMinor, () => 1),
+  askRemembered: (view, { mid, amountMinor }, atMs) =>
+    withCard(view, {
+      lastAskAtMs: atMs,
+      recentAsks: [
+        ...view.card.recentAsks.filter((ask) => atMs - ask.atMs <= repeatWithinMs),
+        { atMs, mid, amountMinor },
+      ].slice(-maxRecentAsks),
+    }),
+  windowsDropped: (view, { before }) => before.reduce(dropOld, view),
+  attentionSet: (view, { of, dueAtMs }) =>
+    of === 'transaction'
+      ? { ...view, transaction: { ...view.transaction, dueAtMs } }
+      : { ...view, linked: view.linked && { ...view.linked, dueAtMs } },
+  forgotten: (view) => ({ ...view, forgotten: true }),
+  recorded: (view, { record }) => ({ ...view, event: record }),
+  claimed: (view, { slot }) =>
+    withEvent(view, (record) => ({ ...record, claims: addClaim(record.claims, slot) })),
+  unclaimed: (view, { slot }) =>
+    withEvent(view, (record) => ({
+      ...record,
+      claims: record.claims.filter((claim) => claim !== slot),
+    })),
+  answerChanged: (view, { answer }) => withEvent(view, (record) => ({ ...record, answer })),
+}
+
+export function apply(view: View, change: Change, atMs: number): View {
+  const applier = appliers[change.type] as (view: View, change: Change, atMs: number) => View
+  return applier(view, change, atMs)
+}
+
+/** The last step of every entry; events of the relay also date the transactions they touched. */
+export function stamp(before: View, after: View, atMs: number, byRelay: boolean): View {
+  const account = {
+    ...after.account,
+    lastArrivalMs: atMs,
+    entryCount: after.account.entryCount + 1,
+  }
+  if (!byRelay) return { ...after, account }
+  const { transaction, linked } = after
+  return {
+    ...after,
+    account,
+    transaction:
+      transaction === before.transaction ? transaction : { ...transaction, lastEventAtMs: atMs },
+    linked:
+      linked === null || linked === before.linked ? linked : { ...linked, lastEventAtMs: atMs },
+  }
+}
+
+function withCard(view: View, set: Partial<Card>): View {
+  return { ...view, card: { ...view.card, ...set } }
+}
+
+function withEvent(view: View, change: (record: EventRecord) => EventRecord): View {
+  if (view.event === null) throw new Error('a claim needs its event record')
+  return { ...view, event: change(view.event) }
+}
+
+/** The only place where money moves: by what the transaction's parts differ before and after. */
+function withTransaction(view: View, next: Transaction): View {
+  const before = view.transaction
+  const creditRise = next.linkedTo === '' ? 0 : credit(next) - credit(before)
+  const moved: View = {
+    ...view,
+    transaction: next,
+    account: {
+      ...view.account,
+      // Differences first: the sum of two safe integers need not be one.
+      postedMinor: view.account.postedMinor + (postedPart(next) - postedPart(before)),
+      heldMinor: view.account.heldMinor + (heldPart(next) - heldPart(before)),
+      withheldMinor: view.account.withheldMinor + (withheld(next) - withheld(before)),
+    },
+  }
+  return creditRise === 0 ? moved : addLinkedCredit(moved, creditRise, 0)
+}
+
+function addLinkedCredit(view: View, creditMinor: number, grantedMinor: number): View {
+  if (view.linked === null) throw new Error('a linked refund needs its original')
+  const linked = {
+    ...view.linked,
+    linkedCreditMinor: view.linked.linkedCreditMinor + creditMinor,
+    grantedMinor: view.linked.grantedMinor + grantedMinor,
+  }
+  const withheldMinor = view.account.withheldMinor + (withheld(linked) - withheld(view.linked))
+  return { ...view, linked, account: { ...view.account, withheldMinor } }
+}
+
+/** What was credited and granted before the link was known moves to the original with it. */
+function linkTo(view: View, to: string): View {
+  const creditMinor = credit(view.transaction)
+  const { grantedMinor } = view.transaction
+  const next = { ...view.transaction, linkedTo: to, grantedMinor: 0 }
+  const withheldMinor = view.account.withheldMinor + (withheld(next) - withheld(view.transaction))
+  const account = { ...view.account, withheldMinor }
+  return addLinkedCredit({ ...view, transaction: next, account }, creditMinor, grantedMinor)
+}
+
+function placeHold(t: Transaction, hold: PlacedHold): Transaction {
+  const share: AskShare = {
+    eventKey: hold.eventKey,
+    preauthorized: hold.preauthorized,
+    addedMinor: hold.addedMinor,
+    unblockedMid: hold.unblockedMid,
+    reopened: t.expired,
+  }
+  const first = t.asks.length === 0
+  return {
+    ...t,
+    preauthorizedMinor: t.preauthorizedMinor + (hold.preauthorized ? hold.addedMinor : 0),
+    authorizedMinor: t.authorizedMinor + (hold.preauthorized ? 0 : hold.addedMinor),
+    reversedMinor: t.reversedMinor + hold.reversedMinor,
+    ceilingMinor: null,
+    asks: [...t.asks, share].slice(-maxAskShares),
+    cash: first ? hold.cash !== '' : t.cash,
+    cashPosted: first ? hold.cash === 'posted' : t.cashPosted,
+    foreignCash: t.foreignCash || (hold.cash !== '' && hold.foreign),
+    expired: false,
+    expiresAtMs: Math.max(t.expiresAtMs, hold.expiresAtMs),
+  }
+}
+
+/** Takes one ask's addition out, or leaves it to the later ask that stands on it. */
+function undoHold(t: Transaction, eventKey: string, heirKey: string): Transaction {
+  const share = t.asks.find((ask) => ask.eventKey === eventKey)
+  if (share === undefined) return t
+  const newest = t.asks.at(-1) === share
+  const left = heirKey === '' ? share.addedMinor : 0
+  const asks = t.asks
+    .filter((ask) => ask !== share)
+    .map((ask) =>
+      ask.eventKey === heirKey ? { ...ask, addedMinor: ask.addedMinor + share.addedMinor } : ask,
+    )
+  return {
+    ...t,
+    preauthorizedMinor: t.preauthorizedMinor - (share.preauthorized ? left : 0),
+    authorizedMinor: t.authorizedMinor - (share.preauthorized ? 0 : left),
+    asks,
+    cash: asks.length > 0 && t.cash,
+    cashPosted: asks.length > 0 && t.cashPosted,
+    foreignCash: asks.length > 0 && t.foreignCash,
+    expired: t.expired || (newest && share.reopened),
+  }
+}
+
+function grant(view: View, amountMinor: number, day: number): View {
+  const { account } = view
+  const grantedToday = account.grantDay === day ? account.grantedMinor : 0
+  const granted: View = {
+    ...view,
+    account: { ...account, grantDay: day, grantedMinor: grantedToday + amountMinor },
+  }
+  if (view.transaction.linkedTo !== '') return addLinkedCredit(granted, 0, amountMinor)
+  return withTransaction(granted, {
+    ...view.transaction,
+    grantedMinor: view.transaction.grantedMinor + amountMinor,
+  })
+}
+
+function charge(view: View, takenMinor: number, pendingMinor: number): View {
+  const { account, transaction } = view
+  return {
+    ...view,
+    account: {
+      ...account,
+      postedMinor: account.postedMinor - takenMinor,
+      chargesTakenMinor: account.chargesTakenMinor + takenMinor,
+      chargesPendingMinor: account.chargesPendingMinor + pendingMinor,
+    },
+    transaction: {
+      ...transaction,
+      chargeTakenMinor: transaction.chargeTakenMinor + takenMinor,
+      chargePendingMinor: transaction.chargePendingMinor + pendingMinor,
+    },
+  }
+}
+
+function addClaim(claims: readonly string[], slot: string): readonly string[] {
+  if (claims.includes(slot) || claims.includes(forGood)) return claims
+  return claims.length < maxClaims ? [...claims, slot] : [forGood]
+}

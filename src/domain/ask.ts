@@ -1,0 +1,105 @@
+import type { Account } from './account.ts'
+import type { Card } from './card.ts'
+import type { PlacedHold, View } from './change.ts'
+import type { CardEvent } from './event.ts'
+import { isForeign, type Pack, type Switches } from './pack.ts'
+import { netAuthorized, openHold, type Transaction } from './transaction.ts'
+
+/** An ask with all that its checks look at, computed once. */
+export interface Ask {
+  readonly event: CardEvent
+  readonly amountMinor: number
+  readonly account: Account
+  readonly card: Card
+  readonly transaction: Transaction
+  readonly pack: Pack
+  readonly atMs: number
+  readonly sums: AskSums
+  /** A lite transaction uses one swipe, once. */
+  readonly swipes: boolean
+  readonly eventKey: string
+}
+
+/** The transaction's sums as they would be after this ask. */
+export interface AskSums {
+  /** What the ask adds to the sum of its kind. */
+  readonly addedMinor: number
+  /** What a ceiling said before takes back at once. */
+  readonly reversedMinor: number
+  readonly netMinor: number
+  /** By how much the authorized total, the net and the open hold rise. */
+  readonly totalRise: number
+  readonly netRise: number
+  readonly openRise: number
+}
+
+export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number): Ask {
+  const amountMinor = event.amountMinor ?? 0
+  const { account, card, transaction } = view
+  const sums = sumsAfter(event.requestType === 'PreAuthorization', amountMinor, transaction, pack)
+  const swipes = usesSwipe(card, transaction)
+  const { eventKey } = view
+  return { event, eventKey, amountMinor, account, card, transaction, pack, atMs, sums, swipes }
+}
+
+function sumsAfter(
+  preauthorized: boolean,
+  amountMinor: number,
+  t: Transaction,
+  { switches }: Pack,
+): AskSums {
+  const total = Math.max(t.preauthorizedMinor, t.authorizedMinor)
+  const own = preauthorized ? t.preauthorizedMinor : t.authorizedMinor
+  const other = preauthorized ? t.authorizedMinor : t.preauthorizedMinor
+  const ownAfter =
+    switches.incrementalAmount === 'delta'
+      ? own + amountMinor
+      : Math.max(own, amountMinor + Math.min(t.reversedMinor, total))
+  const totalAfter = Math.max(ownAfter, other)
+  const uncappedMinor = t.voided ? 0 : Math.max(0, totalAfter - t.reversedMinor)
+  const reversedMinor = t.ceilingMinor === null ? 0 : Math.max(0, uncappedMinor - t.ceilingMinor)
+  const netMinor = uncappedMinor - reversedMinor
+  const openAfter = t.closed ? 0 : Math.max(0, netMinor - t.settledMinor)
+  return {
+    addedMinor: ownAfter - own,
+    reversedMinor,
+    netMinor,
+    totalRise: totalAfter - total,
+    netRise: netMinor - netAuthorized(t),
+    openRise: openAfter - openHold(t),
+  }
+}
+
+/** The hold that an ask places when it adds `addedMinor`. */
+export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): PlacedHold {
+  const { event, pack, sums, atMs } = ask
+  return {
+    eventKey: ask.eventKey,
+    preauthorized: event.requestType === 'PreAuthorization',
+    addedMinor,
+    reversedMinor: sums.reversedMinor,
+    cash: cashOf(event, pack.switches),
+    foreign: isForeign(event, ask.account),
+    expiresAtMs: atMs + holdDays(event, pack.switches) * dayMs,
+    unblockedMid,
+  }
+}
+
+const dayMs = 86_400_000
+
+function cashOf(event: CardEvent, switches: Switches): PlacedHold['cash'] {
+  if (event.requestType !== 'CashWithdrawal') return ''
+  return switches.cashWithdrawal === 'post' ? 'posted' : 'held'
+}
+
+function holdDays(event: CardEvent, { holdDays }: Switches): number {
+  const ofMcc = holdDays.byMcc.get(event.merchant.mcc)
+  if (ofMcc !== undefined) return ofMcc
+  return event.requestType === 'PreAuthorization'
+    ? holdDays.preauthorization
+    : holdDays.authorization
+}
+
+export function usesSwipe(card: Card, transaction: Transaction): boolean {
+  return card.type === 'lite' && !transaction.swiped && (card.swipesLeft ?? 0) > 0
+}

@@ -1,0 +1,165 @@
+import { type Account, noAccount } from './account.ts'
+import { type Card, noCard } from './card.ts'
+import type { View } from './change.ts'
+import { type CardEvent, contentHash, isAbsentId, isAsk } from './event.ts'
+import type { EventRecord } from './event-record.ts'
+import { type Alias, newTransaction, openHold, type Transaction } from './transaction.ts'
+
+/** The records of one account; null means that there is none, or that none is assumed. */
+export interface Book {
+  account(): Account | null
+  card(cardId: string): Card | null
+  transaction(cardId: string, transactionId: string): Transaction | Alias | null
+  event(eventKey: string): EventRecord | null
+}
+
+export function isAlias(found: Transaction | Alias): found is Alias {
+  return 'aliasOf' in found
+}
+
+/** Gathers the records that one event can touch, and says how the event names them. */
+export function gather(event: CardEvent, book: Book): View {
+  const card = book.card(event.cardId)
+  const account = book.account() ?? noAccount
+  const hash = contentHash(event)
+  const first = book.event(event.eventId)
+  const otherContent = first !== null && first.contentHash !== hash
+  // The middle dot is no character of an id, so such a key is never another event's.
+  const eventKey = otherContent ? `${event.eventId}·${hash}` : event.eventId
+  const known = {
+    account,
+    event: otherContent ? book.event(eventKey) : first,
+    eventKey,
+    otherContent,
+    forgotten: false,
+  }
+  if (card === null) {
+    return { ...known, card: noCard, ...nowhere(event) }
+  }
+  return { ...known, card, ...find(event, card, book) }
+}
+
+type Found = Pick<View, 'transaction' | 'home' | 'linked' | 'joining' | 'linking'>
+
+function nowhere(event: CardEvent): Found {
+  const transaction = newTransaction('', event.transactionId)
+  return { transaction, home: null, linked: null, joining: '', linking: '' }
+}
+
+function find(event: CardEvent, card: Card, book: Book): Found {
+  const name = nameOf(event)
+  const own = lookUp(name, card, book)
+  const original = isAbsentId(event.originalTransactionId) ? '' : event.originalTransactionId
+  if (event.requestType === 'Refund') {
+    const refund = own ?? newTransaction(card.cardId, name)
+    return linkedRefund(refund, original === name ? '' : original, card, book)
+  }
+  if (own !== null) return withLinked(own, '', card, book)
+  const joined = original === '' ? null : joinedBy(event, original, card, book)
+  if (joined === null) return withLinked(newTransaction(card.cardId, name), '', card, book)
+  return withLinked(joined, isAbsentId(event.transactionId) ? '' : name, card, book)
+}
+
+/** An event without a transaction id is a transaction of its own. */
+function nameOf(event: CardEvent): string {
+  return isAbsentId(event.transactionId) ? `·${event.eventId}` : event.transactionId
+}
+
+/** An advice belongs to its original; an ask only to an open PreAuthorization. */
+function joinedBy(event: CardEvent, original: string, card: Card, book: Book): Transaction | null {
+  const found = lookUp(original, card, book)
+  if (!isAsk(event)) return found ?? newTransaction(card.cardId, original)
+  const open = found !== null && found.preauthorizedMinor > 0 && openHold(found) > 0
+  return open ? found : null
+}
+
+function linkedRefund(refund: Transaction, original: string, card: Card, book: Book): Found {
+  if (refund.linkedTo !== '' || original === '') return withLinked(refund, '', card, book)
+  const linked = lookUp(original, card, book) ?? newTransaction(card.cardId, original)
+  // A refund that turns out to be under a second name of its original needs no link.
+  if (linked.transactionId === refund.transactionId) return withLinked(refund, '', card, book)
+  const home = homeOf(refund, card, book)
+  return { transaction: refund, home, linked, joining: '', linking: linked.transactionId }
+}
+
+function withLinked(transaction: Transaction, joining: string, card: Card, book: Book): Found {
+  const { linkedTo } = transaction
+  const linked = linkedTo === '' ? null : (lookUp(linkedTo, card, book) ?? null)
+  const original =
+    linkedTo !== '' && linked === null ? newTransaction(card.cardId, linkedTo) : linked
+  const home = homeOf(transaction, card, book)
+  return { transaction, home, linked: original, joining, linking: '' }
+}
+
+function homeOf(transaction: Transaction, card: Card, book: Book): Card | null {
+  return transaction.cardId === card.cardId ? null : book.card(transaction.cardId)
+}
+
+const maxReissues = 8
+
+/** On this card, or on a card that this one was issued for again; under its own or a second name. */
+function lookUp(name: string, card: Card, book: Book): Transaction | null {
+  let current: Card | null = card
+  for (let i = 0; current !== null && i < maxReissues; i++) {
+    const found = book.transaction(current.cardId, name)
+    if (found !== null && !isAlias(found)) return found
+    if (found !== null) {
+      const named = book.transaction(found.cardId, found.aliasOf)
+      if (named !== null && !isAlias(named)) return named
+    }
+    current = current.replaces === '' ? null : book.card(current.replaces)
+  }
+  return null
+}
+
+/** The view that the sweeper tends one transaction in. */
+export function gatherDue(cardId: string, transactionId: string, book: Book): View | null {
+  const card = book.card(cardId)
+  const transaction = book.transaction(cardId, transactionId)
+  const account = book.account()
+  if (card === null || account === null || transaction === null || isAlias(transaction)) return null
+  return {
+    ...withLinked(transaction, '', card, book),
+    account,
+    card,
+    event: null,
+    eventKey: '',
+    otherContent: false,
+    forgotten: false,
+  }
+}
+
+/** What a view changed, to be put into a book or into a commit. */
+export interface Touched {
+  readonly account: Account
+  readonly cards: readonly Card[]
+  readonly transactions: readonly Transaction[]
+  readonly aliases: readonly (Alias & { readonly name: string })[]
+  readonly forgotten: Transaction | null
+  readonly event: { readonly key: string; readonly record: EventRecord } | null
+}
+
+export function touchedBy(before: View, after: View): Touched {
+  const cards = [after.card, after.home].filter(
+    (card): card is Card => card !== null && card !== before.card && card !== before.home,
+  )
+  const transactions = after.forgotten
+    ? []
+    : [after.transaction, after.linked].filter(
+        (t): t is Transaction => t !== null && t !== before.transaction && t !== before.linked,
+      )
+  const { cardId, transactionId, names } = after.transaction
+  return {
+    account: after.account,
+    cards,
+    transactions,
+    aliases: names
+      .slice(before.transaction.names.length)
+      .map((name) => ({ name, cardId, aliasOf: transactionId })),
+    forgotten: after.forgotten ? after.transaction : null,
+    event:
+      after.event === null || after.event === before.event
+        ? null
+        : { key: after.eventKey, record: after.event },
+  }
+}

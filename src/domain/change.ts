@@ -1,0 +1,99 @@
+import type { Account } from './account.ts'
+import type { Card } from './card.ts'
+import type { Answer, EventRecord } from './event-record.ts'
+import type { ResponseCode } from './response-code.ts'
+import type { Transaction } from './transaction.ts'
+import type { Counted } from './window.ts'
+
+/** The records that one event can touch. */
+export interface View {
+  readonly account: Account
+  readonly card: Card
+  /** The card that the transaction was first seen on, when it is another than `card`. */
+  readonly home: Card | null
+  readonly transaction: Transaction
+  /** The original of a refund. */
+  readonly linked: Transaction | null
+  /** The name that the event has for the transaction, when it is a new one; '' when not. */
+  readonly joining: string
+  /** The original that the event links its refund to, when the link is new; '' when not. */
+  readonly linking: string
+  /** The transaction's time is over: its record goes. */
+  readonly forgotten: boolean
+  /** What `event` is kept under: the event id, and its content where the id is taken by another. */
+  readonly eventKey: string
+  readonly otherContent: boolean
+  readonly event: EventRecord | null
+}
+
+export interface CountedNow extends Counted {
+  /** Buckets older than this no longer count and are dropped. */
+  readonly oldest: number
+}
+
+/** What happened, in the past tense: it is applied, stored, logged and replayed. */
+export type Change =
+  | { readonly type: 'accountOpened'; readonly account: Account }
+  | { readonly type: 'cardIssued'; readonly card: Card }
+  | { readonly type: 'cardChanged'; readonly set: Partial<Card> }
+  | { readonly type: 'transferred'; readonly amountMinor: number }
+  | { readonly type: 'named'; readonly name: string }
+  | { readonly type: 'linked'; readonly to: string }
+  | ({ readonly type: 'holdPlaced' } & PlacedHold)
+  | { readonly type: 'holdUndone'; readonly eventKey: string; readonly heirKey: string }
+  | { readonly type: 'declined'; readonly code: ResponseCode }
+  | {
+      readonly type: 'captured'
+      readonly amountMinor: number
+      readonly closes: boolean
+      readonly foreign: boolean
+    }
+  | { readonly type: 'reduced'; readonly amountMinor: number }
+  | { readonly type: 'capped'; readonly ceilingMinor: number }
+  | { readonly type: 'voided' }
+  | { readonly type: 'refunded'; readonly amountMinor: number }
+  | { readonly type: 'granted'; readonly amountMinor: number; readonly day: number }
+  | { readonly type: 'expired' }
+  | { readonly type: 'chargeDue'; readonly takenMinor: number; readonly pendingMinor: number }
+  | { readonly type: 'chargeReturned'; readonly takenMinor: number; readonly pendingMinor: number }
+  | { readonly type: 'swipeUsed' }
+  | { readonly type: 'swipeReturned' }
+  | { readonly type: 'unblockUsed'; readonly mid: string }
+  | { readonly type: 'unblockReturned'; readonly mid: string }
+  | { readonly type: 'cardTerminated'; readonly by: Card['terminatedBy'] }
+  | { readonly type: 'cardRevived' }
+  | {
+      readonly type: 'spendCounted'
+      readonly amountMinor: number
+      readonly at: readonly CountedNow[]
+    }
+  | { readonly type: 'spendGivenBack'; readonly amountMinor: number }
+  | {
+      readonly type: 'attemptCounted'
+      readonly amountMinor: number
+      readonly at: readonly CountedNow[]
+    }
+  | { readonly type: 'askRemembered'; readonly mid: string; readonly amountMinor: number }
+  | { readonly type: 'windowsDropped'; readonly before: readonly CountedNow[] }
+  | {
+      readonly type: 'attentionSet'
+      readonly of: 'transaction' | 'linked'
+      readonly dueAtMs: number
+    }
+  | { readonly type: 'forgotten' }
+  | { readonly type: 'recorded'; readonly record: EventRecord }
+  | { readonly type: 'claimed'; readonly slot: string }
+  | { readonly type: 'unclaimed'; readonly slot: string }
+  | { readonly type: 'answerChanged'; readonly answer: Answer }
+
+export interface PlacedHold {
+  readonly eventKey: string
+  readonly preauthorized: boolean
+  readonly addedMinor: number
+  /** What a ceiling that was said before the ask takes back at once. */
+  readonly reversedMinor: number
+  readonly cash: '' | 'held' | 'posted'
+  readonly foreign: boolean
+  readonly expiresAtMs: number
+  readonly unblockedMid: string
+}

@@ -1,0 +1,134 @@
+import { availableMinor } from './account.ts'
+import { bookAdvice } from './advice.ts'
+import { type Anomaly, askAnomalies } from './anomaly.ts'
+import { type Ask, holdOf, openAsk } from './ask.ts'
+import type { Change, View } from './change.ts'
+import { absorbedCheck, checks, fundsCheck, usesUnblock } from './check.ts'
+import { countedIn, follow } from './consequence.ts'
+import { type Draft, nameTransaction, openDraft } from './draft.ts'
+import { type CardEvent, isAsk } from './event.ts'
+import type { UnmatchedCause } from './event-record.ts'
+import { noVerdict, type Pack } from './pack.ts'
+import type { ResponseCode } from './response-code.ts'
+
+/** A decision, and what happened with it; whoever asked applies the changes. */
+export interface Decided {
+  readonly code: ResponseCode
+  readonly approvedAmountMinor: number | null
+  readonly ruleId: string
+  readonly matchedRules: readonly string[]
+  /** Declined because its reversal came first; what it adds stands in the sums all the same. */
+  readonly absorbed: boolean
+  readonly anomalies: readonly Anomaly[]
+  readonly unmatched: UnmatchedCause | ''
+  readonly changes: readonly Change[]
+  /** The view with all changes applied. */
+  readonly after: View
+}
+
+export function decide(event: CardEvent, view: View, pack: Pack, receivedAtMs: number): Decided {
+  const draft = openDraft(view, arrivalMs(view, receivedAtMs))
+  return isAsk(event) ? decideAsk(event, draft, pack) : bookAdvice(event, draft, pack)
+}
+
+/** Days never run backwards for an account, whatever the clock does. */
+export function arrivalMs(view: View, receivedAtMs: number): number {
+  return Math.max(receivedAtMs, view.account.lastArrivalMs)
+}
+
+interface Verdict {
+  readonly code: ResponseCode
+  readonly ruleId: string
+  readonly matchedRules: readonly string[]
+  /** The part of the hold that a partial approval leaves out. */
+  readonly shortMinor: number
+  readonly absorbed: boolean
+  readonly unblocks: boolean
+}
+
+function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
+  const ask = openAsk(event, draft.before, pack, draft.atMs)
+  const verdict = judge(ask)
+
+  // Nothing below may refuse.
+  if (ask.card.cardId !== '') {
+    record(draft, ask, verdict)
+    follow(draft, event, pack)
+  }
+  return {
+    ...verdict,
+    approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
+    anomalies: ask.card.cardId === '' ? [] : anomaliesOf(ask),
+    unmatched: '',
+    changes: draft.changes,
+    after: draft.view,
+  }
+}
+
+/** All refusals, in their order. */
+function judge(ask: Ask): Verdict {
+  const zero = ask.amountMinor === 0
+  const failed = checks.find((check) => (check.ofZero || !zero) && check.fails(ask))
+  const unblocks = usesUnblock(ask, failed)
+  const refuse = (code: ResponseCode, ruleId: string, matchedRules: readonly string[]) => {
+    return {
+      code,
+      ruleId,
+      matchedRules,
+      shortMinor: 0,
+      absorbed: failed === absorbedCheck,
+      unblocks,
+    }
+  }
+  if (failed !== undefined) return refuse(failed.code, '', noVerdict.matched)
+  const { matched, decline } = ask.pack.evaluate(ask)
+  if (decline !== null) return refuse(decline.code, decline.ruleId, matched)
+  const shortMinor = zero ? 0 : shortOfFunds(ask)
+  if (shortMinor === null) return refuse(fundsCheck.code, '', matched)
+  return { ...refuse('000', '', matched), shortMinor }
+}
+
+/** How much of the hold the funds do not cover: 0 in full, null when it must be declined. */
+function shortOfFunds(ask: Ask): number | null {
+  if (!fundsCheck.fails(ask)) return 0
+  const available = availableMinor(ask.account)
+  const short = ask.sums.openRise - available
+  const partial = ask.pack.switches.partialApproval && ask.event.partialApprovalSupported
+  return partial && available > 0 && short < ask.sums.netRise ? short : null
+}
+
+function record(draft: Draft, ask: Ask, verdict: Verdict): void {
+  const { mid } = ask.event.merchant
+  const approved = verdict.code === '000'
+  nameTransaction(draft)
+  if (verdict.unblocks) draft.make({ type: 'unblockUsed', mid })
+  if (!approved) {
+    // The sums of an absorbed ask are kept, so that the pair nets to nothing.
+    if (verdict.absorbed) placeHold(draft, ask, 0, '')
+    draft.make({ type: 'declined', code: verdict.code })
+  }
+  if (ask.amountMinor === 0) return
+  if (approved) {
+    placeHold(draft, ask, verdict.shortMinor, verdict.unblocks ? mid : '')
+    if (ask.swipes) draft.make({ type: 'swipeUsed' })
+    draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
+  }
+  countAttempt(draft, ask, !approved)
+}
+
+function placeHold(draft: Draft, ask: Ask, shortMinor: number, unblockedMid: string): void {
+  const hold = holdOf(ask, ask.sums.addedMinor - shortMinor, unblockedMid)
+  draft.make({ type: 'holdPlaced', ...hold })
+}
+
+/** Windows of attempts count asks, whatever became of them. */
+export function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
+  const at = countedIn(ask.pack, draft.atMs, ({ over, matches }) => {
+    return (over === 'asks' || (over === 'declines' && declined)) && matches(ask.event)
+  })
+  if (at.length > 0) draft.make({ type: 'attemptCounted', amountMinor: ask.amountMinor, at })
+}
+
+function anomaliesOf({ event, transaction, card, pack, atMs }: Ask): Anomaly[] {
+  return askAnomalies(event, transaction, card, pack.switches, atMs)
+}

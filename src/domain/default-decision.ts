@@ -1,0 +1,70 @@
+import { isSafe } from './advice.ts'
+import { askAnomalies } from './anomaly.ts'
+import { holdOf, openAsk } from './ask.ts'
+import type { View } from './change.ts'
+import { follow, liteEnd } from './consequence.ts'
+import { arrivalMs, countAttempt, type Decided } from './decide.ts'
+import { type Draft, nameTransaction, openDraft } from './draft.ts'
+import type { CardEvent } from './event.ts'
+import type { Pack } from './pack.ts'
+import type { Transaction } from './transaction.ts'
+
+/** The default approved: the ask is booked without checks, and holds nothing if voided or closed. */
+export function standIn(event: CardEvent, view: View, pack: Pack, receivedAtMs: number): Decided {
+  const draft = openDraft(view, arrivalMs(view, receivedAtMs))
+  const ask = openAsk(event, view, pack, draft.atMs)
+  const decided = {
+    code: '000',
+    approvedAmountMinor: null,
+    ruleId: '',
+    matchedRules: [],
+    absorbed: false,
+  } as const
+  const nothing = { ...decided, anomalies: [], changes: [], after: view }
+  if (view.card.cardId === '') return { ...nothing, unmatched: 'unknown card' }
+  if (event.currency !== view.account.currency) return { ...nothing, unmatched: 'other currency' }
+
+  nameTransaction(draft)
+  // An absorbed ask's sums are kept already.
+  if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
+    draft.make({ type: 'holdPlaced', ...holdOf(ask, ask.sums.addedMinor, '') })
+    if (ask.swipes) draft.make({ type: 'swipeUsed' })
+    const { mid } = event.merchant
+    draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
+    countAttempt(draft, ask, false)
+  }
+  follow(draft, event, pack)
+  if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
+  const anomalies = askAnomalies(event, view.transaction, view.card, pack.switches, draft.atMs)
+  return { ...decided, anomalies, unmatched: '', changes: draft.changes, after: draft.view }
+}
+
+/** The default declined what we had approved: takes back what the transaction still has counted. */
+export function undoAsk(draft: Draft, pack: Pack): void {
+  const { transaction, eventKey } = draft.view
+  const share = transaction.asks.find((ask) => ask.eventKey === eventKey)
+  if (share === undefined) return
+  draft.make({ type: 'holdUndone', eventKey, heirKey: heirOf(transaction, eventKey, pack) })
+  if (share.unblockedMid !== '') {
+    draft.make({ type: 'unblockReturned', mid: share.unblockedMid })
+  }
+  if (isSwipeUnused(draft.view)) draft.make({ type: 'swipeReturned' })
+  follow(draft, null, pack)
+  const { card } = draft.view
+  const endedByItself = card.terminatedBy === 'swipes' || card.terminatedBy === 'exhausted'
+  if (endedByItself && liteEnd(draft.view) === '') draft.make({ type: 'cardRevived' })
+}
+
+/** A later total stands on the earlier one: it takes over what that had added. */
+function heirOf(t: Transaction, eventKey: string, { switches }: Pack): string {
+  if (switches.incrementalAmount === 'delta') return ''
+  const at = t.asks.findIndex((ask) => ask.eventKey === eventKey)
+  const { preauthorized } = t.asks[at]!
+  const heir = t.asks.slice(at + 1).find((ask) => ask.preauthorized === preauthorized)
+  return heir?.eventKey ?? ''
+}
+
+function isSwipeUnused({ card, transaction }: View): boolean {
+  const used = transaction.asks.length > 0 || transaction.settledMinor > 0
+  return card.type === 'lite' && transaction.swiped && !used
+}

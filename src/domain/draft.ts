@@ -1,0 +1,42 @@
+import { apply } from './apply.ts'
+import type { Change, View } from './change.ts'
+
+/** Changes as they are made, with the view that they lead to. */
+export interface Draft {
+  readonly before: View
+  readonly view: View
+  readonly changes: readonly Change[]
+  readonly atMs: number
+  make(change: Change): void
+}
+
+export function openDraft(before: View, atMs: number): Draft {
+  return resumeDraft(before, [], before, atMs)
+}
+
+/** Goes on from changes that were made before and the view that they led to. */
+export function resumeDraft(
+  before: View,
+  made: readonly Change[],
+  view: View,
+  atMs: number,
+): Draft {
+  const changes = [...made]
+  const draft = {
+    before,
+    view,
+    changes,
+    atMs,
+    make(change: Change): void {
+      changes.push(change)
+      draft.view = apply(draft.view, change, atMs)
+    },
+  }
+  return draft
+}
+
+/** What joins a transaction makes its own id a second name of it. */
+export function nameTransaction(draft: Draft): void {
+  const { joining } = draft.view
+  if (joining !== '') draft.make({ type: 'named', name: joining })
+}

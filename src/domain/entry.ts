@@ -1,0 +1,116 @@
+import { noAccount } from './account.ts'
+import type { Anomaly } from './anomaly.ts'
+import { apply, stamp } from './apply.ts'
+import { type Book, isAlias } from './book.ts'
+import { noCard } from './card.ts'
+import type { Change, View } from './change.ts'
+import type { Delivery, Step } from './claim.ts'
+import type { CardEvent } from './event.ts'
+import type { Answer, UnmatchedCause } from './event-record.ts'
+import { newTransaction, type Transaction } from './transaction.ts'
+
+/** Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. */
+export type EntryKind = 'event' | 'said' | 'tended' | 'operated'
+
+export type Place = readonly [cardId: string, transactionId: string]
+
+/** What was decided and why. Replayed in the order of `n` from empty, it gives the same state. */
+export interface Entry {
+  readonly kind: EntryKind
+  /** Number within the account, from 0 and without gaps. */
+  readonly n: number
+  readonly atMs: number
+  readonly accountId: string
+  readonly cardId: string
+  /** Where the transaction is kept: the card it was first seen on and its first name. */
+  readonly transaction: Place
+  /** The original of a refund. */
+  readonly linked: Place | null
+  readonly eventKey: string
+  readonly event: CardEvent | null
+  readonly slot: string
+  readonly answer: Answer | null
+  readonly anomalies: readonly Anomaly[]
+  readonly unmatched: UnmatchedCause | ''
+  readonly matchedRules: readonly string[]
+  /** Why a person did it. */
+  readonly reason: string
+  readonly changes: readonly Change[]
+}
+
+const uneventful = {
+  event: null,
+  slot: '',
+  answer: null,
+  anomalies: [],
+  unmatched: '',
+  matchedRules: [],
+  reason: '',
+} as const
+
+export function entryOfStep(delivery: Delivery, before: View, step: Step): Entry {
+  return {
+    ...uneventful,
+    ...placeOf(before, step.after),
+    kind: delivery.said === null ? 'event' : 'said',
+    atMs: step.atMs,
+    event: delivery.event,
+    slot: delivery.slot,
+    answer: step.answer,
+    anomalies: step.anomalies,
+    unmatched: step.unmatched,
+    matchedRules: step.matchedRules,
+    changes: step.changes,
+  }
+}
+
+export function entryOfChanges(
+  kind: 'tended' | 'operated',
+  before: View,
+  after: View,
+  changes: readonly Change[],
+  atMs: number,
+  reason: string,
+): Entry {
+  return { ...uneventful, ...placeOf(before, after), kind, atMs, changes, reason }
+}
+
+function placeOf(before: View, after: View) {
+  const { account, card, transaction, linked, eventKey } = after
+  return {
+    n: before.account.entryCount,
+    accountId: account.accountId,
+    cardId: card.cardId,
+    transaction: [transaction.cardId, transaction.transactionId],
+    linked: linked === null ? null : ([linked.cardId, linked.transactionId] as const),
+    eventKey,
+  } as const
+}
+
+/** The view that an entry was made in, and the one that it led to. */
+export function replay(entry: Entry, book: Book): { before: View; after: View } {
+  const [homeId] = entry.transaction
+  const card = book.card(entry.cardId) ?? noCard
+  const before: View = {
+    account: book.account() ?? noAccount,
+    card,
+    home: homeId === entry.cardId ? null : book.card(homeId),
+    transaction: recordAt(entry.transaction, book),
+    linked: entry.linked === null ? null : recordAt(entry.linked, book),
+    joining: '',
+    linking: '',
+    forgotten: false,
+    eventKey: entry.eventKey,
+    otherContent: false,
+    event: entry.eventKey === '' ? null : book.event(entry.eventKey),
+  }
+  let after = before
+  for (const change of entry.changes) after = apply(after, change, entry.atMs)
+  const byRelay = entry.kind === 'event' || entry.kind === 'said'
+  return { before, after: stamp(before, after, entry.atMs, byRelay) }
+}
+
+function recordAt([cardId, transactionId]: Place, book: Book): Transaction {
+  const found = book.transaction(cardId, transactionId)
+  return found === null || isAlias(found) ? newTransaction(cardId, transactionId) : found
+}

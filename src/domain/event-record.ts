@@ -1,0 +1,49 @@
+import type { ResponseCode } from './response-code.ts'
+
+/** Why the default decision was used. */
+export const causes = [
+  'deadline',
+  'engineDown',
+  'overload',
+  'storeUnavailable',
+  'starting',
+] as const
+export type Cause = (typeof causes)[number]
+
+/** Why an advice could not be booked safely and waits for people. */
+export const unmatchedCauses = [
+  'unknown card',
+  'other currency',
+  'other content',
+  'too old',
+  'too large',
+] as const
+export type UnmatchedCause = (typeof unmatchedCauses)[number]
+
+/** What we reply; with the event's own ids it makes the same bytes every time. */
+export interface Answer {
+  readonly code: ResponseCode
+  readonly decidedBy: 'engine' | 'default'
+  readonly cause: Cause | ''
+  readonly ruleId: string
+  readonly approvedAmountMinor: number | null
+  readonly rulesVersion: string
+}
+
+/**
+ * One message, kept to answer its duplicates. An ask's effect is in the sums if and only if `claims`
+ * is not empty: a claim is a delivery that was, or is about to be, told approve.
+ */
+export interface EventRecord {
+  readonly contentHash: string
+  readonly answer: Answer
+  readonly claims: readonly string[]
+  /** Its reversal came first: declined, yet what it added stands in the sums and nets to nothing. */
+  readonly absorbed: boolean
+  readonly unmatched: UnmatchedCause | ''
+  readonly atMs: number
+}
+
+/** With this many deliveries told approve, the ask stands for good: `forGood` is never removed. */
+export const maxClaims = 32
+export const forGood = '*'

@@ -1,0 +1,139 @@
+import type { Account } from './account.ts'
+import { stamp } from './apply.ts'
+import { type Book, gather, gatherDue, isAlias, type Touched, touchedBy } from './book.ts'
+import type { Card } from './card.ts'
+import type { View } from './change.ts'
+import { type Delivery, type Step, take } from './claim.ts'
+import type { Draft } from './draft.ts'
+import { type Entry, entryOfChanges, entryOfStep, replay } from './entry.ts'
+import type { EventRecord } from './event-record.ts'
+import { type Operation, type OperationRefused, operate } from './operation.ts'
+import type { Pack } from './pack.ts'
+import { tend } from './tending.ts'
+import type { Alias, Transaction } from './transaction.ts'
+
+/** A book held whole in memory. */
+export interface MemoryBook extends Book {
+  readonly cards: ReadonlyMap<string, Card>
+  readonly transactions: ReadonlyMap<string, Transaction | Alias>
+  readonly events: ReadonlyMap<string, EventRecord>
+  put(touched: Touched): void
+}
+
+/** Ids are printable, so a line break can stand between them. */
+export function transactionKey(cardId: string, transactionId: string): string {
+  return `${cardId}\n${transactionId}`
+}
+
+export function createMemoryBook(): MemoryBook {
+  let account: Account | null = null
+  const cards = new Map<string, Card>()
+  const transactions = new Map<string, Transaction | Alias>()
+  const events = new Map<string, EventRecord>()
+  return {
+    cards,
+    transactions,
+    events,
+    account: () => account,
+    card: (cardId) => cards.get(cardId) ?? null,
+    transaction: (cardId, id) => transactions.get(transactionKey(cardId, id)) ?? null,
+    event: (eventKey) => events.get(eventKey) ?? null,
+    put(touched) {
+      account = touched.account
+      for (const card of touched.cards) cards.set(card.cardId, card)
+      for (const t of touched.transactions) {
+        transactions.set(transactionKey(t.cardId, t.transactionId), t)
+      }
+      for (const { name, ...alias } of touched.aliases) {
+        transactions.set(transactionKey(alias.cardId, name), alias)
+      }
+      if (touched.forgotten !== null) {
+        const { cardId, transactionId, names } = touched.forgotten
+        for (const name of [transactionId, ...names]) {
+          transactions.delete(transactionKey(cardId, name))
+        }
+      }
+      if (touched.event !== null) events.set(touched.event.key, touched.event.record)
+    },
+  }
+}
+
+/** All accounts in memory, without a store: for scenarios, replays and backtests. */
+export interface Ledger {
+  readonly entries: readonly Entry[]
+  book(accountId: string): MemoryBook
+  operate(
+    accountId: string,
+    operation: Operation,
+    pack: Pack,
+    nowMs: number,
+  ): OperationRefused | null
+  deliver(delivery: Delivery, pack: Pack): Step & { before: View }
+  /** Tends every transaction whose time has come. */
+  tend(pack: Pack, nowMs: number): void
+  replay(entry: Entry): void
+}
+
+export function createLedger(): Ledger {
+  const books = new Map<string, MemoryBook>()
+  const accountOfCard = new Map<string, string>()
+  const entries: Entry[] = []
+
+  function book(accountId: string): MemoryBook {
+    let found = books.get(accountId)
+    if (found === undefined) {
+      found = createMemoryBook()
+      books.set(accountId, found)
+    }
+    return found
+  }
+
+  function commit(into: MemoryBook, before: View, after: View, entry: Entry): void {
+    into.put(touchedBy(before, after))
+    entries.push(entry)
+  }
+
+  function commitDraft(into: MemoryBook, kind: 'tended' | 'operated', draft: Draft): void {
+    const { before, changes, atMs } = draft
+    if (changes.length === 0) return
+    const after = stamp(before, draft.view, atMs, false)
+    commit(into, before, after, entryOfChanges(kind, before, after, changes, atMs, ''))
+  }
+
+  return {
+    entries,
+    book,
+    operate(accountId, operation, pack, nowMs) {
+      const into = book(accountId)
+      const draft = operate(operation, into, pack, nowMs)
+      if ('refused' in draft) return draft
+      if (operation.type === 'open') accountOfCard.set(operation.card.cardId, accountId)
+      commitDraft(into, 'operated', draft)
+      return null
+    },
+    deliver(delivery, pack) {
+      const into = book(accountOfCard.get(delivery.event.cardId) ?? '')
+      const before = gather(delivery.event, into)
+      const step = take(delivery, before, pack)
+      if (step.changes.length > 0) {
+        commit(into, before, step.after, entryOfStep(delivery, before, step))
+      }
+      return { ...step, before }
+    },
+    tend(pack, nowMs) {
+      for (const into of books.values()) {
+        for (const t of [...into.transactions.values()]) {
+          if (isAlias(t) || t.dueAtMs > nowMs) continue
+          const before = gatherDue(t.cardId, t.transactionId, into)
+          if (before === null) continue
+          commitDraft(into, 'tended', tend(before, pack, nowMs))
+        }
+      }
+    },
+    replay(entry) {
+      const into = book(entry.accountId)
+      const { before, after } = replay(entry, into)
+      commit(into, before, after, entry)
+    },
+  }
+}

@@ -1,0 +1,81 @@
+import type { Account } from './account.ts'
+import type { Zone } from './calendar.ts'
+import type { Card } from './card.ts'
+import type { CardEvent } from './event.ts'
+import type { ResponseCode } from './response-code.ts'
+import type { Transaction } from './transaction.ts'
+import type { WindowDefinition } from './window.ts'
+
+/** Where relays differ; the names and values of pack.yaml. */
+export interface Switches {
+  /** What the amount of a further ask says: what is added, or the new total. */
+  readonly incrementalAmount: 'delta' | 'cumulative'
+  /** What a Settlement without `final` does with the rest of the hold. */
+  readonly settlementRemainder: 'release' | 'keep'
+  /** What the amount of a PartialReversal says: what is given back, or the new total. */
+  readonly partialReversalAmount: 'released' | 'remaining'
+  readonly cashWithdrawal: 'post' | 'hold'
+  readonly partialApproval: boolean
+  /** By currency; how much refunded money that no settlement covers may be spent per account and day. */
+  readonly uncoveredRefundPerDayMinor: Readonly<Record<string, number>>
+  readonly crossBorder: CrossBorder | null
+  readonly holdDays: HoldDays
+}
+
+export interface CrossBorder {
+  /** By currency; taken once per transaction. */
+  readonly fixedMinor: Readonly<Record<string, number>>
+  /** Millionths of the amount: 15,000 is 1.5 %. */
+  readonly percentMillionths: number
+}
+
+export interface HoldDays {
+  readonly authorization: number
+  readonly preauthorization: number
+  readonly byMcc: ReadonlyMap<string, number>
+}
+
+export const defaultSwitches: Switches = {
+  incrementalAmount: 'delta',
+  settlementRemainder: 'release',
+  partialReversalAmount: 'released',
+  cashWithdrawal: 'post',
+  partialApproval: false,
+  uncoveredRefundPerDayMinor: {},
+  crossBorder: null,
+  holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
+}
+
+/** What a rule may look at. */
+export interface AskFacts {
+  readonly event: CardEvent
+  readonly account: Account
+  readonly card: Card
+  readonly transaction: Transaction
+  readonly atMs: number
+}
+
+export interface RuleVerdict {
+  /** Ids of all rules that matched, enforced or shadow, by file order. */
+  readonly matched: readonly string[]
+  readonly decline: { readonly ruleId: string; readonly code: ResponseCode } | null
+}
+
+export const noVerdict: RuleVerdict = { matched: [], decline: null }
+
+/** All that risk teams configure, checked and compiled; a decision sees one pack from start to end. */
+export interface Pack {
+  readonly version: string
+  readonly zone: Zone
+  readonly switches: Switches
+  /** Spend windows first by the built-in daily one. */
+  readonly windows: readonly WindowDefinition[]
+  readonly evaluate: (facts: AskFacts) => RuleVerdict
+  /** How long events, and transactions after their last event, are kept. */
+  readonly retentionMs: number
+}
+
+export function isForeign(event: CardEvent, account: Account): boolean {
+  const { country } = event.merchant
+  return country !== '' && account.country !== '' && country !== account.country
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import type { Zone } from '../domain/calendar.ts'
+import type { CardEvent } from '../domain/event.ts'
+import { dailyWindow, type WindowDefinition } from '../domain/window.ts'
+
+const filter = z.array(z.string()).optional()
+
+export const durationText = z
+  .string()
+  .regex(/^[1-9]\d{0,8}(ms|s|m|h|d)$/, 'a duration is a number and one of ms, s, m, h, d')
+
+const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+export function durationMs(text: string): number {
+  const unit = text.replace(/\d/g, '') as keyof typeof unitsMs
+  return Number.parseInt(text, 10) * unitsMs[unit]
+}
+
+export const windowFile = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower case letters, digits and _')
+    .refine((name) => name !== dailyWindow, `${dailyWindow} is built in`),
+  scope: z.enum(['card', 'account']),
+  over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
+  period: z.union([
+    z.enum(['day', 'week', 'month']),
+    z.strictObject({
+      trailing: durationText.refine((text) => {
+        const ms = durationMs(text)
+        return ms >= 60_000 && ms <= 31 * 86_400_000
+      }, 'a trailing window is from 1m to 31d'),
+    }),
+  ]),
+  mccs: filter,
+  mids: filter,
+  countries: filter,
+})
+
+export type WindowFile = z.infer<typeof windowFile>
+
+/** Trailing windows are exact to this share of their length. */
+const trailingBuckets = 60
+
+export function compileWindow(file: WindowFile, zone: Zone): WindowDefinition {
+  const { name, scope, over, period } = file
+  const matches = compileFilter(file)
+  if (typeof period === 'string') {
+    const bucketOf = { day: zone.dayOf, week: zone.weekOf, month: zone.monthOf }[period]
+    return { name, scope, over, matches, bucketOf, span: 1 }
+  }
+  const bucketMs = durationMs(period.trailing) / trailingBuckets
+  const bucketOf = (atMs: number) => Math.floor(atMs / bucketMs)
+  return { name, scope, over, matches, bucketOf, span: trailingBuckets }
+}
+
+function compileFilter({ mccs, mids, countries }: WindowFile): (event: CardEvent) => boolean {
+  const sets = [
+    [mccs, (event: CardEvent) => event.merchant.mcc],
+    [mids, (event: CardEvent) => event.merchant.mid],
+    [countries, (event: CardEvent) => event.merchant.country],
+  ] as const
+  const tests = sets.flatMap(([values, pick]) => {
+    if (values === undefined) return []
+    const set = new Set(values)
+    return [(event: CardEvent) => set.has(pick(event))]
+  })
+  if (tests.length === 0) return () => true
+  return (event) => tests.every((test) => test(event))
+}
+
+/** The window behind the cards' daily limits; it stands first in every pack. */
+export function compileDailyWindow(zone: Zone): WindowDefinition {
+  return {
+    name: dailyWindow,
+    scope: 'card',
+    over: 'approved',
+    matches: () => true,
+    bucketOf: zone.dayOf,
+    span: 1,
+  }
+}
