@@ -14,6 +14,8 @@ export interface Account {
   readonly withheldMinor: number
   readonly chargesTakenMinor: number
   readonly chargesPendingMinor: number
+  /** When its first entry was written: it has no events from before. */
+  readonly openedAtMs: number
   /** The newest arrival seen: days never run backwards for an account. */
   readonly lastArrivalMs: number
   /** The day that `grantedMinor` of uncovered refunds was granted on. */
@@ -36,6 +38,7 @@ export const noAccount: Account = {
   withheldMinor: 0,
   chargesTakenMinor: 0,
   chargesPendingMinor: 0,
+  openedAtMs: 0,
   lastArrivalMs: 0,
   grantDay: 0,
   grantedMinor: 0,

@@ -1,5 +1,5 @@
 import { type Card, maxRecentAsks, repeatWithinMs } from './card.ts'
-import type { Change, PlacedHold, View } from './change.ts'
+import type { Change, EntryKind, PlacedHold, View } from './change.ts'
 import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
 import { type EventRecord, forGood, maxClaims } from './event-record.ts'
 import {
@@ -34,6 +34,7 @@ const appliers: Appliers = {
     withTransaction(view, { ...view.transaction, names: [...view.transaction.names, name] }),
   linked: (view, { to }) => linkTo(view, to),
   holdPlaced: (view, hold) => withTransaction(view, placeHold(view.transaction, hold)),
+  askAbsorbed: (view, hold) => withTransaction(view, absorbAsk(view.transaction, hold)),
   holdUndone: (view, { eventKey, heirKey }) =>
     withTransaction(view, undoHold(view.transaction, eventKey, heirKey)),
   declined: (view, { code }) => withTransaction(view, { ...view.transaction, lastDecline: code }),
@@ -111,14 +112,18 @@ export function apply(view: View, change: Change, atMs: number): View {
   return applier(view, change, atMs)
 }
 
-/** The last step of every entry; events of the relay also date the transactions they touched. */
-export function stamp(before: View, after: View, atMs: number, byRelay: boolean): View {
+/**
+ * The last step of every entry. The sweeper's own look at a transaction is no arrival, and only
+ * events of the relay date the transactions they touched.
+ */
+export function stamp(before: View, after: View, atMs: number, kind: EntryKind): View {
   const account = {
     ...after.account,
-    lastArrivalMs: atMs,
+    openedAtMs: after.account.entryCount === 0 ? atMs : after.account.openedAtMs,
+    lastArrivalMs: kind === 'tended' ? after.account.lastArrivalMs : atMs,
     entryCount: after.account.entryCount + 1,
   }
-  if (!byRelay) return { ...after, account }
+  if (kind === 'tended' || kind === 'operated') return { ...after, account }
   const { transaction, linked } = after
   return {
     ...after,
@@ -200,6 +205,12 @@ function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     expired: false,
     expiresAtMs: Math.max(t.expiresAtMs, hold.expiresAtMs),
   }
+}
+
+/** It was declined: only an approved ask opens its transaction again, or makes it last longer. */
+function absorbAsk(t: Transaction, hold: PlacedHold): Transaction {
+  const { expired, expiresAtMs } = t
+  return { ...placeHold(t, hold), expired, expiresAtMs }
 }
 
 /** Takes one ask's addition out, or leaves it to the later ask that stands on it. */

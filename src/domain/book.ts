@@ -49,10 +49,10 @@ function nowhere(event: CardEvent): Found {
 function find(event: CardEvent, card: Card, book: Book): Found {
   const name = nameOf(event)
   const own = lookUp(name, card, book)
-  const original = isAbsentId(event.originalTransactionId) ? '' : event.originalTransactionId
+  const original = originalOf(event, name)
   if (event.requestType === 'Refund') {
     const refund = own ?? newTransaction(card.cardId, name)
-    return linkedRefund(refund, original === name ? '' : original, card, book)
+    return linkedRefund(refund, original, card, book)
   }
   if (own !== null) return withLinked(own, '', card, book)
   const joined = original === '' ? null : joinedBy(event, original, card, book)
@@ -63,6 +63,12 @@ function find(event: CardEvent, card: Card, book: Book): Found {
 /** An event without a transaction id is a transaction of its own. */
 function nameOf(event: CardEvent): string {
   return isAbsentId(event.transactionId) ? `·${event.eventId}` : event.transactionId
+}
+
+/** An event that names itself as its original names none. */
+function originalOf({ originalTransactionId }: CardEvent, name: string): string {
+  const none = isAbsentId(originalTransactionId) || originalTransactionId === name
+  return none ? '' : originalTransactionId
 }
 
 /** An advice belongs to its original; an ask only to an open PreAuthorization. */

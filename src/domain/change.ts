@@ -31,6 +31,9 @@ export interface CountedNow extends Counted {
   readonly oldest: number
 }
 
+/** Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. */
+export type EntryKind = 'event' | 'said' | 'tended' | 'operated'
+
 /** What happened, in the past tense: it is applied, stored, logged and replayed. */
 export type Change =
   | { readonly type: 'accountOpened'; readonly account: Account }
@@ -40,6 +43,7 @@ export type Change =
   | { readonly type: 'named'; readonly name: string }
   | { readonly type: 'linked'; readonly to: string }
   | ({ readonly type: 'holdPlaced' } & PlacedHold)
+  | ({ readonly type: 'askAbsorbed' } & PlacedHold)
   | { readonly type: 'holdUndone'; readonly eventKey: string; readonly heirKey: string }
   | { readonly type: 'declined'; readonly code: ResponseCode }
   | {

@@ -155,7 +155,7 @@ function unchanged(delivery: Delivery, view: View, answer: Answer): Step {
 
 function committed(draft: Draft, answer: Answer, decided: Partial<Decided> = {}): Step {
   const { anomalies = [], unmatched = '', matchedRules = [] } = decided
-  const after = stamp(draft.before, draft.view, draft.atMs, true)
+  const after = stamp(draft.before, draft.view, draft.atMs, 'event')
   const { atMs, changes } = draft
   return { answer, atMs, changes, after, anomalies, unmatched, matchedRules }
 }

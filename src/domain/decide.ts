@@ -58,7 +58,7 @@ function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
   return {
     ...verdict,
     approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
-    anomalies: ask.card.cardId === '' ? [] : anomaliesOf(ask),
+    anomalies: isComparable(ask) ? anomaliesOf(ask) : [],
     unmatched: '',
     changes: draft.changes,
     after: draft.view,
@@ -100,11 +100,13 @@ function shortOfFunds(ask: Ask): number | null {
 function record(draft: Draft, ask: Ask, verdict: Verdict): void {
   const { mid } = ask.event.merchant
   const approved = verdict.code === '000'
-  nameTransaction(draft)
+  if (isComparable(ask)) nameTransaction(draft)
   if (verdict.unblocks) draft.make({ type: 'unblockUsed', mid })
   if (!approved) {
     // The sums of an absorbed ask are kept, so that the pair nets to nothing.
-    if (verdict.absorbed) placeHold(draft, ask, 0, '')
+    if (verdict.absorbed) {
+      draft.make({ type: 'askAbsorbed', ...holdOf(ask, ask.sums.addedMinor, '') })
+    }
     draft.make({ type: 'declined', code: verdict.code })
   }
   if (ask.amountMinor === 0) return
@@ -127,6 +129,11 @@ export function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
     return (over === 'asks' || (over === 'declines' && declined)) && matches(ask.event)
   })
   if (at.length > 0) draft.make({ type: 'attemptCounted', amountMinor: ask.amountMinor, at })
+}
+
+/** An ask in another currency, or for no card, says nothing about the transaction it names. */
+function isComparable({ event, account }: Ask): boolean {
+  return event.currency === account.currency
 }
 
 function anomaliesOf({ event, transaction, card, pack, atMs }: Ask): Anomaly[] {

@@ -3,14 +3,11 @@ import type { Anomaly } from './anomaly.ts'
 import { apply, stamp } from './apply.ts'
 import { type Book, isAlias } from './book.ts'
 import { noCard } from './card.ts'
-import type { Change, View } from './change.ts'
+import type { Change, EntryKind, View } from './change.ts'
 import type { Delivery, Step } from './claim.ts'
 import type { CardEvent } from './event.ts'
 import type { Answer, UnmatchedCause } from './event-record.ts'
 import { newTransaction, type Transaction } from './transaction.ts'
-
-/** Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. */
-export type EntryKind = 'event' | 'said' | 'tended' | 'operated'
 
 export type Place = readonly [cardId: string, transactionId: string]
 
@@ -106,8 +103,7 @@ export function replay(entry: Entry, book: Book): { before: View; after: View } 
   }
   let after = before
   for (const change of entry.changes) after = apply(after, change, entry.atMs)
-  const byRelay = entry.kind === 'event' || entry.kind === 'said'
-  return { before, after: stamp(before, after, entry.atMs, byRelay) }
+  return { before, after: stamp(before, after, entry.atMs, entry.kind) }
 }
 
 function recordAt([cardId, transactionId]: Place, book: Book): Transaction {

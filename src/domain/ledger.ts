@@ -96,7 +96,7 @@ export function createLedger(): Ledger {
   function commitDraft(into: MemoryBook, kind: 'tended' | 'operated', draft: Draft): void {
     const { before, changes, atMs } = draft
     if (changes.length === 0) return
-    const after = stamp(before, draft.view, atMs, false)
+    const after = stamp(before, draft.view, atMs, kind)
     commit(into, before, after, entryOfChanges(kind, before, after, changes, atMs, ''))
   }
 

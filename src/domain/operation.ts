@@ -10,7 +10,13 @@ import { newTransaction, openHold } from './transaction.ts'
 
 /** What a person, or a tool for one, does to an account; always with a reason in the log. */
 export type Operation =
-  | { readonly type: 'open'; readonly account: Account; readonly card: Card }
+  | {
+      readonly type: 'open'
+      readonly account: Account
+      readonly card: Card
+      /** Cards that share an account give its balance once. */
+      readonly givesBalance: boolean
+    }
   | { readonly type: 'changeCard'; readonly cardId: string; readonly set: CardSettings }
   | { readonly type: 'adjust'; readonly amountMinor: number }
   | { readonly type: 'releaseHold'; readonly cardId: string; readonly transactionId: string }
@@ -36,6 +42,11 @@ export interface OperationRefused {
   readonly refused: string
 }
 
+export interface OperationOutcome extends OperationRefused {
+  /** False when everything was so already; `refused` is '' when it was done. */
+  readonly changed: boolean
+}
+
 export function operate(
   operation: Operation,
   book: Book,
@@ -44,7 +55,7 @@ export function operate(
 ): Draft | OperationRefused {
   switch (operation.type) {
     case 'open':
-      return open(operation.account, operation.card, book, nowMs)
+      return open(operation, book, nowMs)
     case 'changeCard':
       return changeCard(operation.cardId, operation.set, book, nowMs)
     case 'adjust':
@@ -76,16 +87,21 @@ function draftOn(view: View, nowMs: number): Draft {
 }
 
 /** Safe to repeat: a card that is there already stays as it is. */
-function open(account: Account, card: Card, book: Book, nowMs: number): Draft | OperationRefused {
+function open(
+  { account, card, givesBalance }: Extract<Operation, { type: 'open' }>,
+  book: Book,
+  nowMs: number,
+): Draft | OperationRefused {
   const view = viewOf(book, card.cardId)
   const draft = draftOn(view, nowMs)
   if (view.card.cardId !== '') return draft
-  if (view.account.accountId !== '') {
-    if (view.account.currency !== account.currency) {
-      return { refused: `account ${account.accountId} is in ${view.account.currency}` }
-    }
-  } else {
+  const there = view.account
+  if (there.accountId === '') {
     draft.make({ type: 'accountOpened', account })
+  } else if (there.currency !== account.currency) {
+    return { refused: `account ${there.accountId} is in ${there.currency}` }
+  } else if (givesBalance && there.openingMinor !== account.openingMinor) {
+    return { refused: `account ${there.accountId} has its balance from an earlier card` }
   }
   draft.make({ type: 'cardIssued', card })
   return draft

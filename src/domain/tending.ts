@@ -23,9 +23,11 @@ export function tend(view: View, pack: Pack, nowMs: number): Draft {
   return draft
 }
 
+/** After the retention, so that a clock that goes back still finds the windows as they were. */
 function dropOldWindows(draft: Draft, pack: Pack): void {
   const { card, account } = draft.view
-  const before = countedIn(pack, draft.atMs, () => true).filter(({ window, scope, oldest }) => {
+  const atMs = Math.max(account.lastArrivalMs, draft.atMs - pack.retentionMs)
+  const before = countedIn(pack, atMs, () => true).filter(({ window, scope, oldest }) => {
     const states = scope === 'card' ? card.windows : account.windows
     return states[window]?.some((bucket) => bucket.index < oldest) ?? false
   })

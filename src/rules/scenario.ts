@@ -133,9 +133,10 @@ export function startScenario(
   const ledger = createLedger()
   const rows = scenario.cards.map((given) => readRow(given))
   for (const { account, card } of rows) {
+    const givesBalance = false
     const refused = ledger.operate(
       account.accountId,
-      { type: 'open', account, card },
+      { type: 'open', account, card, givesBalance },
       pack,
       startMs,
     )

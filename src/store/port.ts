@@ -13,13 +13,18 @@ export interface Store {
   load(keys: readonly Key[]): Promise<(Loaded | undefined)[]>
   /** Entries of an index in the order of their sort key, after (not including) `after`; '' from the start. */
   range(index: string, after: string, limit: number): Promise<IndexEntry[]>
-  /** Log entries in order of writing, after (not including) a cursor; '' is before the oldest. */
+  /**
+   * Log entries in order of writing, after (not including) a cursor; '' is before the oldest. The order
+   * of one aggregate is that of its commits. When several processes write at once, an entry may appear
+   * before a cursor read while its commit was on the way: who must see all reads a little behind.
+   */
   readLog(after: string, limit: number): Promise<LogLine[]>
   /** The newest entries, oldest of them first. */
   tailLog(limit: number): Promise<LogLine[]>
   /**
    * Drops groups whose last day has passed and log entries written before `logBeforeMs`, at most
    * `limit` of each; resolves to how many were dropped, so that the caller goes on while it is above 0.
+   * A store may count the children of groups one by one, and then drop a large group in several calls.
    */
   sweep(nowMs: number, logBeforeMs: number, limit: number): Promise<number>
   close(): Promise<void>
@@ -47,6 +52,7 @@ export interface Loaded {
   readonly version: string
 }
 
+/** Removals (`remove`, `unindex`) come before puts (`put`, `index`): what is in both stays. */
 export interface Command {
   readonly aggregate: string
   /** The version the decision was made on; null when the aggregate must not exist yet. */

@@ -1,0 +1,250 @@
+import { stamp } from '../domain/apply.ts'
+import { gather, gatherDue, touchedBy } from '../domain/book.ts'
+import type { View } from '../domain/change.ts'
+import type { take } from '../domain/claim.ts'
+import type { Draft } from '../domain/draft.ts'
+import { type Entry, entryOfChanges, entryOfStep } from '../domain/entry.ts'
+import { isAsk } from '../domain/event.ts'
+import { operate } from '../domain/operation.ts'
+import type { Pack } from '../domain/pack.ts'
+import { tend } from '../domain/tending.ts'
+import type { Transaction } from '../domain/transaction.ts'
+import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
+import type { CachedAccount } from './cache.ts'
+import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
+import { encodeEntry } from './entry-codec.ts'
+import type { DeliveryItem, Item, OperationItem, TendItem } from './item.ts'
+import { indexes, timeSortKey } from './layout.ts'
+import {
+  eventPlace,
+  openWorkingBook,
+  type Wanted,
+  type WorkingBook,
+  wantRoot,
+} from './working-book.ts'
+
+/** What became of a batch: items that were decided, and what must be read before the rest can be. */
+export interface Batch {
+  readonly decided: readonly Item[]
+  /** null when nothing needs to be written. */
+  readonly command: Command | null
+  readonly wanted: readonly Wanted[]
+}
+
+export interface BatchContext {
+  readonly pack: Pack
+  readonly nowMs: number
+  readonly newVersion: () => string
+  readonly take: typeof take
+}
+
+/** Decides items in order on one working copy, as far as memory reaches. */
+export function decideBatch(
+  cached: CachedAccount,
+  items: readonly Item[],
+  context: BatchContext,
+): Batch {
+  if (!cached.loaded) return { decided: [], command: null, wanted: [wantRoot(cached)] }
+  const book = openWorkingBook(cached, context.pack.retentionMs)
+  const writes = createWrites()
+  const decided: Item[] = []
+  for (const item of items) {
+    const before = cached.account
+    decideItem(item, book, writes, context)
+    if (book.wanted.length > 0) {
+      // Nothing was put for this item: reading comes before deciding.
+      if (cached.account !== before) throw new Error('an item was decided on missing records')
+      break
+    }
+    decided.push(item)
+  }
+  if (decided.length === 0) return { decided, command: null, wanted: wantedBy(items, book) }
+  return { decided, command: commandOf(cached, book, writes, context), wanted: [] }
+}
+
+/** When the first item must wait for a read, the others' reads go with it. */
+function wantedBy(items: readonly Item[], book: WorkingBook): readonly Wanted[] {
+  for (const item of items.slice(1)) {
+    if (item.kind !== 'delivery') continue
+    readFor(item, book)
+    gather(item.event, book)
+  }
+  return book.wanted
+}
+
+/** What a batch writes besides the records. */
+interface Writes {
+  readonly log: Entry[]
+  /** The last word on an index entry wins: null removes it. */
+  readonly index: Map<string, { key: IndexKey; value: string | null }>
+  forced: boolean
+  setIndex(index: string, sortKey: string, value: string | null): void
+}
+
+function createWrites(): Writes {
+  const index: Writes['index'] = new Map()
+  return {
+    log: [],
+    index,
+    forced: false,
+    setIndex(name, sortKey, value) {
+      index.set(`${name}\n${sortKey}`, { key: { index: name, sortKey }, value })
+    },
+  }
+}
+
+function decideItem(item: Item, book: WorkingBook, writes: Writes, context: BatchContext): void {
+  if (item.kind === 'delivery') decideDelivery(item, book, writes, context)
+  else if (item.kind === 'tend') decideTend(item, book, writes, context)
+  else decideOperation(item, book, writes, context)
+}
+
+/**
+ * The fast path reads nothing before it writes: a new event, and the transaction of a new ask, are
+ * guessed not to exist and the commit checks it. An advice mostly finds its transaction in the store.
+ */
+function readFor(item: DeliveryItem, book: WorkingBook): void {
+  const fresh = item.said === null && item.attempts === 0
+  const arrivalMs = Math.max(item.receivedAtMs, book.account()?.lastArrivalMs ?? 0)
+  book.next(arrivalMs, { event: fresh, transaction: fresh && isAsk(item.event) })
+}
+
+function decideDelivery(
+  item: DeliveryItem,
+  book: WorkingBook,
+  writes: Writes,
+  context: BatchContext,
+): void {
+  readFor(item, book)
+  const before = gather(item.event, book)
+  if (book.wanted.length > 0) return
+  const step = context.take(item, before, context.pack)
+  item.step = step
+  if (step.changes.length > 0) {
+    record(before, step.after, entryOfStep(item, before, step), book, writes)
+  } else if (item.uncertain) {
+    // A command of this item may still be on its way: a new version makes it fail.
+    writes.forced = true
+  }
+}
+
+function decideTend(
+  item: TendItem,
+  book: WorkingBook,
+  writes: Writes,
+  context: BatchContext,
+): void {
+  book.next(context.nowMs, { event: false, transaction: false })
+  const before = gatherDue(item.cardId, item.transactionId, book)
+  if (book.wanted.length > 0) return
+  if (before !== null && before.transaction.dueAtMs <= context.nowMs) {
+    recordDraft('tended', tend(before, context.pack, context.nowMs), '', book, writes)
+  }
+  const due = before === null ? '' : dueKey(before.account.accountId, before.transaction)
+  // An entry that names no transaction, or one at another time, is a leftover.
+  if (due !== item.sortKey) writes.setIndex(indexes.due, item.sortKey, null)
+}
+
+function decideOperation(
+  item: OperationItem,
+  book: WorkingBook,
+  writes: Writes,
+  context: BatchContext,
+): void {
+  book.next(context.nowMs, { event: false, transaction: false })
+  const draft = operate(item.operation, book, context.pack, context.nowMs)
+  if (book.wanted.length > 0) return
+  const refused = 'refused' in draft ? draft.refused : ''
+  item.outcome = { refused, changed: !('refused' in draft) && draft.changes.length > 0 }
+  if (!('refused' in draft)) recordDraft('operated', draft, item.reason, book, writes)
+}
+
+function recordDraft(
+  kind: 'tended' | 'operated',
+  draft: Draft,
+  reason: string,
+  book: WorkingBook,
+  writes: Writes,
+): void {
+  const { before, changes, atMs } = draft
+  if (changes.length === 0) return
+  const after = stamp(before, draft.view, atMs, kind)
+  const entry = entryOfChanges(kind, before, after, changes, atMs, reason)
+  record(before, after, entry, book, writes)
+}
+
+function record(before: View, after: View, entry: Entry, book: WorkingBook, writes: Writes): void {
+  book.put(touchedBy(before, after))
+  writes.log.push(entry)
+  const { accountId } = after.account
+  moveDue(accountId, before.transaction, after.forgotten ? null : after.transaction, writes)
+  if (after.linked !== null) {
+    moveDue(accountId, before.linked ?? after.linked, after.linked, writes)
+  }
+  const place = timeSortKey(entry.atMs, accountId, String(entry.n), entry.eventKey)
+  if (entry.unmatched !== '') writes.setIndex(indexes.unmatched, place, entry.unmatched)
+  if (entry.anomalies.length > 0) {
+    writes.setIndex(indexes.anomalies, place, entry.anomalies.join(' '))
+  }
+  for (const change of entry.changes) {
+    if (change.type === 'cardIssued') {
+      writes.setIndex(indexes.cards, change.card.cardId, change.card.accountId)
+    }
+  }
+}
+
+function dueKey(accountId: string, { dueAtMs, cardId, transactionId }: Transaction): string {
+  return timeSortKey(dueAtMs, accountId, cardId, transactionId)
+}
+
+function moveDue(
+  accountId: string,
+  before: Transaction,
+  after: Transaction | null,
+  writes: Writes,
+): void {
+  if (after !== null && before.dueAtMs === after.dueAtMs) return
+  if (before.dueAtMs !== 0) writes.setIndex(indexes.due, dueKey(accountId, before), null)
+  if (after !== null) writes.setIndex(indexes.due, dueKey(accountId, after), '')
+}
+
+function commandOf(
+  cached: CachedAccount,
+  book: WorkingBook,
+  writes: Writes,
+  { pack, newVersion }: BatchContext,
+): Command | null {
+  const { cards, transactions, events } = book.dirty
+  if (writes.log.length === 0 && writes.index.size === 0 && !writes.forced) return null
+  // A stray event's aggregate may be empty: then there is nothing to close.
+  if (cached.account === null) return null
+  const put = []
+  const remove = []
+  for (const [id, card] of cards) put.push({ group: 'c', id, value: cardCodec.encode(card) })
+  for (const { key, record } of transactions.values()) {
+    if (record === null) remove.push(key)
+    else put.push({ ...key, value: transactionCodec.encode(record) })
+  }
+  for (const [eventKey, event] of events) {
+    const place = eventPlace(eventKey, event, pack.retentionMs)
+    put.push({ ...place, value: eventCodec.encode(event) })
+  }
+  const index: IndexEntryPut[] = []
+  const unindex: IndexKey[] = []
+  for (const { key, value } of writes.index.values()) {
+    if (value === null) unindex.push(key)
+    else index.push({ ...key, value })
+  }
+  return {
+    aggregate: cached.aggregate,
+    expectedVersion: cached.version,
+    newVersion: newVersion(),
+    root: accountCodec.encode(cached.account),
+    mustBeAbsent: book.assumedAbsent,
+    put,
+    remove,
+    index,
+    unindex,
+    log: writes.log.map(encodeEntry),
+  }
+}

@@ -1,0 +1,93 @@
+import type { Account } from '../domain/account.ts'
+import type { Card } from '../domain/card.ts'
+import type { EventRecord } from '../domain/event-record.ts'
+import type { Alias, Transaction } from '../domain/transaction.ts'
+
+/** What memory knows of one aggregate, all of it as of `version`. */
+export interface CachedAccount {
+  readonly aggregate: string
+  /** False until the root was read. */
+  loaded: boolean
+  /** null when the aggregate does not exist. */
+  version: string | null
+  account: Account | null
+  readonly cards: Map<string, Card | null>
+  readonly transactions: Map<string, Transaction | Alias | null>
+  /** Only of the batch that is being decided: a duplicate is rare and reads its record. */
+  readonly events: Map<string, EventRecord | null>
+}
+
+export interface Cache {
+  readonly size: number
+  readonly hits: number
+  readonly misses: number
+  /** The account, made empty when it is not there; the newest used is the last to go. */
+  open(aggregate: string): CachedAccount
+  /** Forgets the root and all children: another version is in the store. */
+  drop(aggregate: string): void
+  /** Makes room down to the bound; an account that is being decided on stays. */
+  trim(isBusy: (aggregate: string) => boolean): void
+}
+
+/** Older transactions of one account are read again when they are needed. */
+const maxTransactionsPerAccount = 128
+
+export function createCache(maxAccounts: number): Cache {
+  const accounts = new Map<string, CachedAccount>()
+  const counts = { hits: 0, misses: 0 }
+
+  return {
+    get size() {
+      return accounts.size
+    },
+    get hits() {
+      return counts.hits
+    },
+    get misses() {
+      return counts.misses
+    },
+    open(aggregate) {
+      let found = accounts.get(aggregate)
+      if (found === undefined) {
+        counts.misses++
+        found = emptyAccount(aggregate)
+      } else {
+        counts.hits++
+        accounts.delete(aggregate)
+      }
+      accounts.set(aggregate, found)
+      return found
+    },
+    drop(aggregate) {
+      accounts.delete(aggregate)
+    },
+    trim(isBusy) {
+      if (accounts.size <= maxAccounts) return
+      for (const aggregate of accounts.keys()) {
+        if (accounts.size <= maxAccounts) return
+        if (!isBusy(aggregate)) accounts.delete(aggregate)
+      }
+    },
+  }
+}
+
+function emptyAccount(aggregate: string): CachedAccount {
+  return {
+    aggregate,
+    loaded: false,
+    version: null,
+    account: null,
+    cards: new Map(),
+    transactions: new Map(),
+    events: new Map(),
+  }
+}
+
+/** After a commit: what was only needed for the batch goes, what is likely to be asked again stays. */
+export function settle(cached: CachedAccount): void {
+  cached.events.clear()
+  for (const [key, found] of cached.transactions) {
+    const surplus = cached.transactions.size > maxTransactionsPerAccount
+    if (found === null || surplus) cached.transactions.delete(key)
+  }
+}

@@ -1,0 +1,291 @@
+import { type Account, noAccount } from '../domain/account.ts'
+import { isAlias } from '../domain/book.ts'
+import { type Card, noCard, type RecentAsk } from '../domain/card.ts'
+import type { EventRecord } from '../domain/event-record.ts'
+import {
+  type Alias,
+  type AskShare,
+  newTransaction,
+  type Transaction,
+} from '../domain/transaction.ts'
+import type { Bucket, Counted, SpendEntry, WindowStates } from '../domain/window.ts'
+
+/**
+ * Records are kept as JSON arrays, column by column, because names would be most of their bytes. A
+ * column that is at its default at the end of the row is left out, so a newer release that adds
+ * columns reads older rows. The first element is the format of the row.
+ */
+interface Column<T> {
+  readonly name: keyof T
+  readonly write?: (value: never) => unknown
+  readonly read?: (json: never) => unknown
+}
+
+export interface Codec<T> {
+  encode(record: T): string
+  decode(text: string): T
+}
+
+export class RecordUnreadable extends Error {
+  override readonly name = 'RecordUnreadable'
+}
+
+function createCodec<T extends object>(
+  format: number,
+  blank: T,
+  columns: readonly Column<T>[],
+): Codec<T> {
+  const writers = columns.map(({ name, write }) => {
+    const value = blank[name]
+    const plain = typeof value === 'boolean' ? (flag: unknown) => (flag ? 1 : 0) : undefined
+    return { name, write: (write as ((value: unknown) => unknown) | undefined) ?? plain }
+  })
+  const defaults = writers.map(({ name, write }) => {
+    const value = blank[name]
+    return JSON.stringify(write ? write(value) : value)
+  })
+  const booleans = columns.map(({ name }) => typeof blank[name] === 'boolean')
+
+  function isDefault(value: unknown, column: number): boolean {
+    if (typeof value === 'object' && value !== null) {
+      return Object.keys(value).length === 0 && defaults[column]!.length === 2
+    }
+    return JSON.stringify(value) === defaults[column]
+  }
+
+  return {
+    encode(record) {
+      const row: unknown[] = [format]
+      for (const { name, write } of writers) {
+        const value = record[name]
+        row.push(write ? write(value) : value)
+      }
+      let length = row.length
+      while (length > 1 && isDefault(row[length - 1], length - 2)) length--
+      row.length = length
+      return JSON.stringify(row)
+    },
+    decode(text) {
+      const row = JSON.parse(text) as unknown[]
+      if (!Array.isArray(row) || row[0] !== format) {
+        throw new RecordUnreadable(
+          `a record has format ${String(row?.[0])}, this release reads ${format}`,
+        )
+      }
+      const record = { ...blank } as Record<keyof T, unknown>
+      const known = Math.min(columns.length, row.length - 1)
+      for (let i = 0; i < known; i++) {
+        const { name, read } = columns[i]!
+        const json = row[i + 1]
+        if (booleans[i]) record[name] = json === 1
+        else record[name] = read ? (read as (json: unknown) => unknown)(json) : json
+      }
+      return record as T
+    },
+  }
+}
+
+const writeWindows = (states: WindowStates) =>
+  Object.entries(states).map(([name, buckets]) => [
+    name,
+    ...buckets.flatMap(({ index, sumMinor, count }) => [index, sumMinor, count]),
+  ])
+
+const readWindows = (json: (string | number)[][]): WindowStates =>
+  Object.fromEntries(json.map(([name, ...numbers]) => [name, readBuckets(numbers as number[])]))
+
+function readBuckets(numbers: readonly number[]): Bucket[] {
+  const buckets: Bucket[] = []
+  for (let i = 0; i < numbers.length; i += 3) {
+    buckets.push({ index: numbers[i]!, sumMinor: numbers[i + 1]!, count: numbers[i + 2]! })
+  }
+  return buckets
+}
+
+export const accountCodec: Codec<Account> = createCodec(1, noAccount, [
+  { name: 'accountId' },
+  { name: 'currency' },
+  { name: 'postedMinor' },
+  { name: 'heldMinor' },
+  { name: 'openingMinor' },
+  { name: 'openedAtMs' },
+  { name: 'lastArrivalMs' },
+  { name: 'entryCount' },
+  { name: 'country' },
+  { name: 'organizationId' },
+  { name: 'withheldMinor' },
+  { name: 'transfersMinor' },
+  { name: 'windows', write: writeWindows, read: readWindows },
+  { name: 'chargesTakenMinor' },
+  { name: 'chargesPendingMinor' },
+  { name: 'grantDay' },
+  { name: 'grantedMinor' },
+])
+
+export const cardCodec: Codec<Card> = createCodec(1, noCard, [
+  { name: 'cardId' },
+  { name: 'customerId' },
+  { name: 'accountId' },
+  { name: 'type' },
+  { name: 'status' },
+  { name: 'expiry' },
+  { name: 'lastAskAtMs' },
+  { name: 'windows', write: writeWindows, read: readWindows },
+  {
+    name: 'recentAsks',
+    write: (asks: readonly RecentAsk[]) => asks.map((a) => [a.atMs, a.mid, a.amountMinor]),
+    read: (json: [number, string, number][]) =>
+      json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor })),
+  },
+  { name: 'dailyLimitMinor' },
+  { name: 'transactionLimitMinor' },
+  { name: 'allowedMccs' },
+  { name: 'blockedMccs' },
+  { name: 'allowedMids' },
+  { name: 'blockedMids' },
+  { name: 'unblockedMids' },
+  { name: 'swipesLeft' },
+  { name: 'terminatedBy' },
+  { name: 'replaces' },
+])
+
+const writeAsk = (a: AskShare) => [
+  a.eventKey,
+  a.addedMinor,
+  a.preauthorized ? 1 : 0,
+  a.unblockedMid,
+  a.reopened ? 1 : 0,
+]
+const readAsk = ([eventKey, addedMinor, preauthorized, unblockedMid, reopened]: [
+  string,
+  number,
+  number,
+  string,
+  number,
+]): AskShare => ({
+  eventKey,
+  preauthorized: preauthorized === 1,
+  addedMinor,
+  unblockedMid,
+  reopened: reopened === 1,
+})
+
+const writeSpend = (s: SpendEntry) => [
+  s.amountMinor,
+  s.cardId,
+  ...s.at.flatMap(({ window, scope, bucket }) => [window, scope === 'card' ? 0 : 1, bucket]),
+]
+
+function readSpend([amountMinor, cardId, ...places]: [number, string, ...unknown[]]): SpendEntry {
+  const at: Counted[] = []
+  for (let i = 0; i < places.length; i += 3) {
+    const scope = places[i + 1] === 0 ? 'card' : 'account'
+    at.push({ window: places[i] as string, scope, bucket: places[i + 2] as number })
+  }
+  return { amountMinor, cardId, at }
+}
+
+const plainTransaction: Codec<Transaction> = createCodec(1, newTransaction('', ''), [
+  { name: 'cardId' },
+  { name: 'transactionId' },
+  { name: 'authorizedMinor' },
+  { name: 'settledMinor' },
+  {
+    name: 'asks',
+    write: (asks: readonly AskShare[]) => asks.map(writeAsk),
+    read: (json: Parameters<typeof readAsk>[0][]) => json.map(readAsk),
+  },
+  { name: 'expiresAtMs' },
+  { name: 'lastEventAtMs' },
+  { name: 'dueAtMs' },
+  {
+    name: 'spend',
+    write: (entries: readonly SpendEntry[]) => entries.map(writeSpend),
+    read: (json: Parameters<typeof readSpend>[0][]) => json.map(readSpend),
+  },
+  { name: 'closed' },
+  { name: 'voided' },
+  { name: 'expired' },
+  { name: 'preauthorizedMinor' },
+  { name: 'reversedMinor' },
+  { name: 'lastDecline' },
+  { name: 'cash' },
+  { name: 'cashPosted' },
+  { name: 'refundedMinor' },
+  { name: 'linkedCreditMinor' },
+  { name: 'grantedMinor' },
+  { name: 'ceilingMinor' },
+  { name: 'names' },
+  { name: 'linkedTo' },
+  { name: 'swiped' },
+  { name: 'unblocked' },
+  { name: 'foreignSettledMinor' },
+  { name: 'foreignCash' },
+  { name: 'chargeTakenMinor' },
+  { name: 'chargePendingMinor' },
+])
+
+/** A second name is kept where a transaction would be, marked by its first element. */
+export const transactionCodec: Codec<Transaction | Alias> = {
+  encode: (record) =>
+    isAlias(record)
+      ? JSON.stringify(['alias', record.cardId, record.aliasOf])
+      : plainTransaction.encode(record),
+  decode(text) {
+    if (!text.startsWith('["alias"')) return plainTransaction.decode(text)
+    const [, cardId, aliasOf] = JSON.parse(text) as [string, string, string]
+    return { cardId, aliasOf }
+  },
+}
+
+interface FlatEvent extends Omit<EventRecord, 'answer'> {
+  readonly code: string
+  readonly decidedBy: string
+  readonly cause: string
+  readonly ruleId: string
+  readonly approvedAmountMinor: number | null
+  readonly rulesVersion: string
+}
+
+const blankEvent: FlatEvent = {
+  contentHash: '',
+  code: '000',
+  decidedBy: 'engine',
+  cause: '',
+  ruleId: '',
+  approvedAmountMinor: null,
+  rulesVersion: '',
+  claims: [],
+  absorbed: false,
+  unmatched: '',
+  atMs: 0,
+}
+
+const flatEvent: Codec<FlatEvent> = createCodec(1, blankEvent, [
+  { name: 'contentHash' },
+  { name: 'atMs' },
+  { name: 'code' },
+  { name: 'rulesVersion' },
+  { name: 'claims' },
+  { name: 'ruleId' },
+  { name: 'decidedBy' },
+  { name: 'cause' },
+  { name: 'approvedAmountMinor' },
+  { name: 'absorbed' },
+  { name: 'unmatched' },
+])
+
+export const eventCodec: Codec<EventRecord> = {
+  encode: ({ answer, ...rest }) => flatEvent.encode({ ...rest, ...answer }),
+  decode(text) {
+    const { contentHash, claims, absorbed, unmatched, atMs, ...answer } = flatEvent.decode(text)
+    return {
+      contentHash,
+      answer: answer as EventRecord['answer'],
+      claims,
+      absorbed,
+      unmatched,
+      atMs,
+    }
+  },
+}

@@ -1,0 +1,391 @@
+import type { Clock } from '../clock.ts'
+import { take } from '../domain/claim.ts'
+import type { CardEvent } from '../domain/event.ts'
+import type { Answer } from '../domain/event-record.ts'
+import type { Operation, OperationOutcome } from '../domain/operation.ts'
+import type { Pack } from '../domain/pack.ts'
+import {
+  type Command,
+  maxCommandsPerCall,
+  type Outcome,
+  type Store,
+  StoreError,
+} from '../store/port.ts'
+import { type Batch, decideBatch } from './batch.ts'
+import { createCache, settle } from './cache.ts'
+import { createDirectory, type Directory } from './directory.ts'
+import type { DeliveryItem, Timing } from './item.ts'
+import { accountAggregate, strayAggregate } from './layout.ts'
+import { createQueues, type Queue } from './queue.ts'
+import type { Wanted } from './working-book.ts'
+
+export interface EngineOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly pack: Pack
+  /** Makes this engine's version tokens unlike those of any other writer. */
+  readonly nonce: string
+  readonly cacheCards: number
+  /** After the commit, and only while the gate has not spoken. */
+  readonly onAnswer: (slot: string, answer: Answer, timing: Timing) => void
+  /** What the gate said for this slot is in the ledger. */
+  readonly onBooked: (slot: string) => void
+  /** The store stopped, or resumed, taking commits. */
+  readonly onStore?: (available: boolean) => void
+  readonly take?: typeof take
+  readonly random?: () => number
+}
+
+export interface EngineStats {
+  readonly queued: number
+  readonly commits: number
+  readonly commands: number
+  readonly conflicts: number
+  readonly loads: number
+  readonly decided: number
+  readonly cachedAccounts: number
+  readonly cacheHits: number
+  readonly cacheMisses: number
+}
+
+export interface Engine {
+  readonly directory: Directory
+  /** A delivery whose answer is ours; `uncertain` when an engine that died may have taken it. */
+  deliver(event: CardEvent, slot: string, receivedAtMs: number, uncertain: boolean): void
+  /** The gate has answered by default; the ledger follows, and `onBooked` tells when it has. */
+  say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean): void
+  operate(accountId: string, operation: Operation, reason: string): Promise<OperationOutcome>
+  tend(accountId: string, cardId: string, transactionId: string, sortKey: string): Promise<void>
+  setPack(pack: Pack): void
+  newVersion(): string
+  stats(): EngineStats
+  /** Resolves when nothing waits or is in flight. */
+  idle(): Promise<void>
+  /** Nothing is answered or begun any more. */
+  stop(): void
+}
+
+const maxItemsPerCommand = 256
+const maxBackOffMs = 200
+
+/** A batch on its way to the store. */
+interface Flight {
+  readonly queue: Queue
+  readonly batch: Batch
+  readonly startedMonoMs: number
+  readonly decideMs: number
+}
+
+type Failure = Exclude<Outcome, 'committed'> | 'refused' | 'unknown'
+
+export function createEngine(options: EngineOptions): Engine {
+  const { store, clock, onAnswer, onBooked, random = Math.random } = options
+  const cache = createCache(options.cacheCards)
+  const queues = createQueues()
+  const directory = createDirectory(store, options.cacheCards)
+  const bySlot = new Map<string, DeliveryItem>()
+  let unresolved: DeliveryItem[] = []
+  const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0 }
+  let pack = options.pack
+  let versions = 0
+  let scheduled = false
+  let stopped = false
+  let storeAvailable = true
+  let idleWaiters: (() => void)[] = []
+
+  function newVersion(): string {
+    return `${options.nonce}.${(versions++).toString(36)}`
+  }
+
+  /** All that arrives in one turn of the loop is decided and committed together. */
+  function schedule(): void {
+    if (scheduled || stopped) return
+    scheduled = true
+    setImmediate(turn)
+  }
+
+  function turn(): void {
+    scheduled = false
+    if (stopped) return
+    resolveCards()
+    let flights: Flight[] = []
+    const reads: { queue: Queue; wanted: readonly Wanted[] }[] = []
+    for (const queue of queues.takeReady()) {
+      const flight = decideNext(queue)
+      if (flight === null) continue
+      const { wanted, command } = flight.batch
+      if (wanted.length > 0) reads.push({ queue, wanted })
+      else if (command === null) finish(flight, clock.monoMs())
+      else flights.push(flight)
+      if (flights.length === maxCommandsPerCall) {
+        void commit(flights)
+        flights = []
+      }
+    }
+    if (flights.length > 0) void commit(flights)
+    if (reads.length > 0) void read(reads)
+    cache.trim(queues.isOpen)
+    tellIdle()
+  }
+
+  /** The next batch of one aggregate, or null when nothing is left for it. */
+  function decideNext(queue: Queue): Flight | null {
+    const startedMonoMs = clock.monoMs()
+    const cached = cache.open(queue.aggregate)
+    // The directory names an account that was never opened: its cards are as good as unknown.
+    const unopened = cached.loaded && cached.account === null && !queue.stray
+    if (unopened) for (const item of queues.takeDeliveries(queue)) enqueueStray(item)
+    const items = queues.first(queue, maxItemsPerCommand)
+    if (items.length === 0) {
+      queues.arrive(queue)
+      return null
+    }
+    const context = { pack, nowMs: clock.nowMs(), newVersion, take: options.take ?? take }
+    const batch = decideBatch(cached, items, context)
+    queues.depart(queue, batch.decided.length)
+    counts.decided += batch.decided.length
+    return { queue, batch, startedMonoMs, decideMs: clock.monoMs() - startedMonoMs }
+  }
+
+  async function commit(flights: readonly Flight[]): Promise<void> {
+    const commands = flights.map(({ batch }) => batch.command as Command)
+    const sentMonoMs = clock.monoMs()
+    counts.commits++
+    counts.commands += commands.length
+    let outcomes: readonly (Failure | 'committed')[]
+    try {
+      outcomes = await store.commit(commands)
+      setStoreAvailable(true)
+    } catch (error) {
+      const executed = error instanceof StoreError ? error.executed : 'unknown'
+      outcomes = commands.map(() => (executed === 'no' ? 'refused' : 'unknown'))
+      setStoreAvailable(false)
+    }
+    if (stopped) return
+    flights.forEach((flight, i) => {
+      const outcome = outcomes[i]!
+      if (outcome === 'committed') finish(flight, sentMonoMs)
+      else retry(flight, outcome)
+    })
+  }
+
+  function setStoreAvailable(available: boolean): void {
+    if (storeAvailable === available) return
+    storeAvailable = available
+    options.onStore?.(available)
+  }
+
+  /** Committed, or nothing had to be written: now, and only now, it may be said. */
+  function finish({ queue, batch, decideMs, startedMonoMs }: Flight, sentMonoMs: number): void {
+    const cached = cache.open(queue.aggregate)
+    if (batch.command !== null) cached.version = batch.command.newVersion
+    settle(cached)
+    const commitMs = clock.monoMs() - sentMonoMs
+    queue.failures = 0
+    for (const item of batch.decided) {
+      if (item.kind === 'tend') item.done()
+      else if (item.kind === 'operation') item.done(item.outcome)
+      else tell(item, { queueMs: startedMonoMs - item.enqueuedMonoMs, decideMs, commitMs })
+    }
+    queues.arrive(queue)
+    schedule()
+  }
+
+  function tell(item: DeliveryItem, timing: Timing): void {
+    const { step, slot, saidInFlight } = item
+    if (step === null) throw new Error('a delivery was finished without its step')
+    bySlot.delete(slot)
+    if (saidInFlight !== null) {
+      // The gate spoke while the command was in flight: the ledger now follows what it said.
+      submit(newItem(item.event, slot, item.receivedAtMs, saidInFlight, false))
+    } else if (item.said === null) {
+      onAnswer(slot, step.answer, timing)
+    } else {
+      onBooked(slot)
+    }
+  }
+
+  /** Another version is there, or may be: forget what memory held, read again, decide again. */
+  function retry({ queue, batch }: Flight, failure: Failure): void {
+    cache.drop(queue.aggregate)
+    if (failure === 'conflict') counts.conflicts++
+    for (const item of batch.decided) {
+      item.attempts++
+      if (item.kind !== 'delivery') continue
+      if (failure === 'unknown') item.uncertain = true
+      item.said ??= item.saidInFlight
+      item.saidInFlight = null
+    }
+    queues.giveBack(queue, batch.decided)
+    backOff(queue, failure === 'refused' || failure === 'unknown')
+  }
+
+  /** A little random patience lets the slowest of several writers through. */
+  function backOff(queue: Queue, storeFails: boolean): void {
+    queue.failures++
+    queues.rest(queue)
+    const wake = () => {
+      queues.wake(queue)
+      schedule()
+    }
+    const growth = (storeFails ? 4 : 0.5) * 2 ** Math.min(queue.failures, 10)
+    if (!storeFails && queue.failures < 2) wake()
+    else setTimeout(wake, random() * Math.min(maxBackOffMs, growth))
+  }
+
+  async function read(list: readonly { queue: Queue; wanted: readonly Wanted[] }[]): Promise<void> {
+    const all = list.flatMap(({ wanted }) => wanted)
+    counts.loads++
+    try {
+      const loaded = await store.load(all.flatMap(({ keys }) => keys))
+      let at = 0
+      for (const { keys, fill } of all) {
+        fill(loaded.slice(at, at + keys.length))
+        at += keys.length
+      }
+      setStoreAvailable(true)
+      for (const { queue } of list) queues.arrive(queue)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      setStoreAvailable(false)
+      for (const { queue } of list) backOff(queue, true)
+    }
+    schedule()
+  }
+
+  /** Finds the accounts of all cards of this turn in one read. */
+  function resolveCards(): void {
+    if (unresolved.length === 0) return
+    const items = unresolved
+    unresolved = []
+    const found = directory.resolve(items.map(({ event }) => event.cardId))
+    found.then(
+      () => {
+        for (const item of items) enqueue(item)
+        schedule()
+      },
+      () => {
+        setStoreAvailable(false)
+        setTimeout(() => {
+          unresolved.push(...items)
+          schedule()
+        }, random() * maxBackOffMs)
+      },
+    )
+  }
+
+  function submit(item: DeliveryItem): void {
+    bySlot.set(item.slot, item)
+    if (directory.accountOf(item.event.cardId) === undefined) unresolved.push(item)
+    else enqueue(item)
+    schedule()
+  }
+
+  function enqueue(item: DeliveryItem): void {
+    const accountId = directory.accountOf(item.event.cardId)
+    if (item.state === 'withdrawn') return
+    if (accountId === undefined) enqueueStray(item)
+    else queues.enqueue(accountAggregate(accountId), false, item)
+  }
+
+  function enqueueStray(item: DeliveryItem): void {
+    queues.enqueue(strayAggregate(item.event.eventId), true, item)
+    schedule()
+  }
+
+  function newItem(
+    event: CardEvent,
+    slot: string,
+    receivedAtMs: number,
+    said: Answer | null,
+    uncertain: boolean,
+  ): DeliveryItem {
+    return {
+      kind: 'delivery',
+      event,
+      slot,
+      receivedAtMs,
+      said,
+      uncertain,
+      attempts: 0,
+      enqueuedMonoMs: clock.monoMs(),
+      step: null,
+      state: 'waiting',
+      saidInFlight: null,
+    }
+  }
+
+  function say(
+    event: CardEvent,
+    slot: string,
+    receivedAtMs: number,
+    said: Answer,
+    uncertain: boolean,
+  ): void {
+    const item = bySlot.get(slot)
+    if (item === undefined) {
+      submit(newItem(event, slot, receivedAtMs, said, uncertain))
+    } else if (item.state === 'flying') {
+      item.saidInFlight = said
+    } else if (said.code !== '000' && !item.uncertain && !uncertain) {
+      // It is in no command that can still be executed, so there is nothing to follow.
+      item.state = 'withdrawn'
+      bySlot.delete(slot)
+      onBooked(slot)
+      schedule()
+    } else {
+      item.said = said
+      item.uncertain ||= uncertain
+    }
+  }
+
+  function tellIdle(): void {
+    if (bySlot.size > 0 || queues.size > 0) return
+    const waiters = idleWaiters
+    idleWaiters = []
+    for (const waiter of waiters) waiter()
+  }
+
+  return {
+    directory,
+    newVersion,
+    deliver(event, slot, receivedAtMs, uncertain) {
+      if (!bySlot.has(slot)) submit(newItem(event, slot, receivedAtMs, null, uncertain))
+    },
+    say,
+    operate(accountId, operation, reason) {
+      return new Promise((done) => {
+        const outcome = { refused: '', changed: false }
+        const item = { kind: 'operation', operation, reason, attempts: 0, outcome, done } as const
+        queues.enqueue(accountAggregate(accountId), false, { ...item })
+        schedule()
+      })
+    },
+    tend(accountId, cardId, transactionId, sortKey) {
+      return new Promise((done) => {
+        const item = { kind: 'tend', cardId, transactionId, sortKey, attempts: 0, done } as const
+        queues.enqueue(accountAggregate(accountId), false, { ...item })
+        schedule()
+      })
+    },
+    setPack(next) {
+      pack = next
+    },
+    stats: () => ({
+      ...counts,
+      queued: bySlot.size,
+      cachedAccounts: cache.size,
+      cacheHits: cache.hits,
+      cacheMisses: cache.misses,
+    }),
+    idle() {
+      return new Promise((resolve) => {
+        idleWaiters.push(resolve)
+        schedule()
+      })
+    },
+    stop() {
+      stopped = true
+    },
+  }
+}

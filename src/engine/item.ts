@@ -1,0 +1,55 @@
+import type { Step } from '../domain/claim.ts'
+import type { CardEvent } from '../domain/event.ts'
+import type { Answer } from '../domain/event-record.ts'
+import type { Operation, OperationOutcome } from '../domain/operation.ts'
+
+/** Where the milliseconds of one answer went. */
+export interface Timing {
+  readonly queueMs: number
+  readonly decideMs: number
+  readonly commitMs: number
+}
+
+/** One delivery on its way through the engine. */
+export interface DeliveryItem {
+  readonly kind: 'delivery'
+  readonly event: CardEvent
+  readonly slot: string
+  readonly receivedAtMs: number
+  /** What the gate answered; from then on the ledger follows that. */
+  said: Answer | null
+  /** It was in a command that may still be executed, or came from an engine that died. */
+  uncertain: boolean
+  attempts: number
+  readonly enqueuedMonoMs: number
+  step: Step | null
+  state: 'waiting' | 'flying' | 'withdrawn'
+  /** What the gate said while the command was in flight. */
+  saidInFlight: Answer | null
+}
+
+/** The sweeper's look at one transaction. */
+export interface TendItem {
+  readonly kind: 'tend'
+  readonly cardId: string
+  readonly transactionId: string
+  /** The index entry that named it. */
+  readonly sortKey: string
+  attempts: number
+  readonly done: () => void
+}
+
+export interface OperationItem {
+  readonly kind: 'operation'
+  readonly operation: Operation
+  readonly reason: string
+  attempts: number
+  outcome: OperationOutcome
+  readonly done: (outcome: OperationOutcome) => void
+}
+
+export type Item = DeliveryItem | TendItem | OperationItem
+
+export function isWithdrawn(item: Item): boolean {
+  return item.kind === 'delivery' && item.state === 'withdrawn'
+}

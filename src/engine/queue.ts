@@ -1,0 +1,109 @@
+import { type DeliveryItem, type Item, isWithdrawn } from './item.ts'
+
+/** What waits for one aggregate. One command is in flight at a time; the rest waits in order. */
+export interface Queue {
+  readonly aggregate: string
+  /** Of events for cards that nobody knows. */
+  readonly stray: boolean
+  waiting: Item[]
+  /** A command or a read is in flight. */
+  busy: boolean
+  /** Between two tries. */
+  resting: boolean
+  /** Tries in a row that did not commit. */
+  failures: number
+}
+
+export interface Queues {
+  readonly size: number
+  isOpen(aggregate: string): boolean
+  enqueue(aggregate: string, stray: boolean, item: Item): void
+  /** The queues that can be decided on now, each once. */
+  takeReady(): Queue[]
+  /** The first items, at most `limit`, that were not withdrawn meanwhile. */
+  first(queue: Queue, limit: number): Item[]
+  /** The first `count` items leave with a command; with none, the queue waits for a read. */
+  depart(queue: Queue, count: number): void
+  /** The command or the read came back. */
+  arrive(queue: Queue): void
+  /** What could not be committed waits again, before what came later. */
+  giveBack(queue: Queue, items: readonly Item[]): void
+  rest(queue: Queue): void
+  wake(queue: Queue): void
+  /** Takes the deliveries out of a queue that cannot serve them. */
+  takeDeliveries(queue: Queue): DeliveryItem[]
+}
+
+export function createQueues(): Queues {
+  const queues = new Map<string, Queue>()
+  const readySet = new Set<Queue>()
+
+  function look(queue: Queue): void {
+    if (queue.busy || queue.resting) return
+    if (queue.waiting.length > 0) {
+      readySet.add(queue)
+      return
+    }
+    readySet.delete(queue)
+    queues.delete(queue.aggregate)
+  }
+
+  return {
+    get size() {
+      return queues.size
+    },
+    isOpen: (aggregate) => queues.has(aggregate),
+    enqueue(aggregate, stray, item) {
+      let queue = queues.get(aggregate)
+      if (queue === undefined) {
+        queue = { aggregate, stray, waiting: [], busy: false, resting: false, failures: 0 }
+        queues.set(aggregate, queue)
+      }
+      queue.waiting.push(item)
+      look(queue)
+    },
+    takeReady() {
+      const list = [...readySet]
+      readySet.clear()
+      return list
+    },
+    first(queue, limit) {
+      if (queue.waiting.some(isWithdrawn)) {
+        queue.waiting = queue.waiting.filter((item) => !isWithdrawn(item))
+      }
+      return queue.waiting.slice(0, limit)
+    },
+    depart(queue, count) {
+      const leaving = queue.waiting.slice(0, count)
+      queue.waiting = queue.waiting.slice(count)
+      for (const item of leaving) if (item.kind === 'delivery') item.state = 'flying'
+      queue.busy = true
+    },
+    arrive(queue) {
+      queue.busy = false
+      look(queue)
+    },
+    giveBack(queue, items) {
+      for (const item of items) if (item.kind === 'delivery') item.state = 'waiting'
+      queue.waiting = [...items, ...queue.waiting]
+      queue.busy = false
+    },
+    rest(queue) {
+      queue.busy = false
+      queue.resting = true
+    },
+    wake(queue) {
+      queue.resting = false
+      look(queue)
+    },
+    takeDeliveries(queue) {
+      const taken: DeliveryItem[] = []
+      queue.waiting = queue.waiting.filter((item) => {
+        if (item.kind === 'delivery') taken.push(item)
+        return item.kind !== 'delivery'
+      })
+      look(queue)
+      return taken
+    },
+  }
+}

@@ -1,0 +1,84 @@
+import { availableMinor } from '../domain/account.ts'
+import { isAlias } from '../domain/book.ts'
+import {
+  credit,
+  netAuthorized,
+  openHold,
+  spend,
+  uncovered,
+  withheld,
+} from '../domain/transaction.ts'
+import type { ChildKey, Loaded, Store } from '../store/port.ts'
+import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
+import { accountAggregate, cardKey, directoryKey, eventKeys, transactionChild } from './layout.ts'
+
+/** Reads for people: what the store holds now, with what follows from it. null: there is none. */
+export type Shown = Record<string, unknown> | null
+
+async function loadOne(
+  store: Store,
+  aggregate: string,
+  key: ChildKey,
+): Promise<Loaded | undefined> {
+  const [found] = await store.load([{ aggregate, ...key }])
+  return found
+}
+
+const root: ChildKey = { group: '', id: '' }
+
+export async function accountIdOf(store: Store, cardId: string): Promise<string | null> {
+  const [found] = await store.load([directoryKey(cardId)])
+  return found?.value ?? null
+}
+
+export async function showAccount(store: Store, accountId: string): Promise<Shown> {
+  const found = await loadOne(store, accountAggregate(accountId), root)
+  if (found === undefined) return null
+  const account = accountCodec.decode(found.value)
+  return { ...account, availableMinor: availableMinor(account), version: found.version }
+}
+
+export async function showCard(store: Store, cardId: string): Promise<Shown> {
+  const accountId = await accountIdOf(store, cardId)
+  if (accountId === null) return null
+  const found = await loadOne(store, accountAggregate(accountId), cardKey(cardId))
+  return found === undefined ? null : { ...cardCodec.decode(found.value) }
+}
+
+export async function showTransaction(
+  store: Store,
+  cardId: string,
+  transactionId: string,
+): Promise<Shown> {
+  const accountId = await accountIdOf(store, cardId)
+  if (accountId === null) return null
+  const aggregate = accountAggregate(accountId)
+  const found = await loadOne(store, aggregate, transactionChild(cardId, transactionId))
+  if (found === undefined) return null
+  const record = transactionCodec.decode(found.value)
+  if (isAlias(record)) return showTransaction(store, record.cardId, record.aliasOf)
+  return {
+    ...record,
+    netAuthorizedMinor: netAuthorized(record),
+    openHoldMinor: openHold(record),
+    spendMinor: spend(record),
+    creditMinor: credit(record),
+    uncoveredMinor: uncovered(record),
+    withheldMinor: withheld(record),
+  }
+}
+
+export async function showEvent(
+  store: Store,
+  cardId: string,
+  eventId: string,
+  nowMs: number,
+  retentionMs: number,
+): Promise<Shown> {
+  const accountId = await accountIdOf(store, cardId)
+  if (accountId === null) return null
+  const aggregate = accountAggregate(accountId)
+  const keys = eventKeys(eventId, nowMs, nowMs - retentionMs, retentionMs)
+  const found = (await store.load(keys.map((key) => ({ aggregate, ...key })))).find(Boolean)
+  return found === undefined ? null : { eventId, ...eventCodec.decode(found.value) }
+}

@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto'
+import {
+  decodeRoot,
+  foresee,
+  type LogClock,
+  outcomeOf,
+  queueWrite,
+  toWrites,
+} from './lmdb-commands.ts'
+import { messageOf, openDatabase, throwCause } from './lmdb-database.ts'
+import { markFilled, prepareFolder } from './lmdb-folder.ts'
+import {
+  childKey,
+  cursorOf,
+  expiredRange,
+  indexRange,
+  type KeyRange,
+  logRange,
+  logRangeBefore,
+  microsOfCursor,
+  sortKeyOf,
+} from './lmdb-keys.ts'
+import {
+  type Command,
+  type IndexEntry,
+  type Key,
+  type Loaded,
+  type LogLine,
+  type Outcome,
+  type Store,
+  StoreError,
+} from './port.ts'
+
+export interface LmdbStoreOptions {
+  /** Made when it is missing. Must lie on a local disk: LMDB shares memory and locks through it. */
+  readonly folder: string
+  /** Wall clock: it dates the log. */
+  readonly nowMs: () => number
+  /** A commit that takes longer rejects as unknown: a disk that hangs must not hang the caller. */
+  readonly commitTimeoutMs?: number
+}
+
+const dayMs = 86_400_000
+const defaultCommitTimeoutMs = 5_000
+
+/** Rejects with StoreRefused when the folder must not be opened. */
+export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
+  const { folder, nowMs, commitTimeoutMs = defaultCommitTimeoutMs } = options
+  const { filled } = await prepareFolder(folder)
+  const db = openDatabase(folder)
+  if (!filled) {
+    await markFilled(folder).catch(async (error) => {
+      await db.close()
+      throw error
+    })
+  }
+
+  let isClosed = false
+  // After the newest entry at the start, and after whatever `load` finds: the clock may have been set
+  // back, or another process's clock may be ahead.
+  let lastLogMicros = microsOfCursor(readTail(1)[0]?.cursor ?? '0')
+  const clock: LogClock = {
+    // Tells apart what two writers log in the same microsecond.
+    nonce: randomBytes(6).toString('base64url'),
+    nextMicros() {
+      lastLogMicros = Math.max(lastLogMicros + 1, Math.floor(nowMs() * 1_000))
+      return lastLogMicros
+    },
+    lastMicros: () => lastLogMicros,
+  }
+
+  async function commit(commands: readonly Command[]): Promise<Outcome[]> {
+    refuseWhenClosed()
+    const writes = toWrites(commands, clock)
+    const foreseen = read(() => writes.map((write) => foresee(db, write)))
+    // Nothing below may refuse: what is queued will be executed, so a throw would leave half a call.
+    const answers: Promise<boolean>[] = []
+    const ends = writes.map((write, i) => {
+      if (foreseen[i] === undefined) queueWrite(db, write, answers)
+      return answers.length
+    })
+    const answered = await written(answers)
+    return ends.map((end, i) => foreseen[i] ?? outcomeOf(answered.slice(ends[i - 1] ?? 0, end)))
+  }
+
+  async function load(keys: readonly Key[]): Promise<(Loaded | undefined)[]> {
+    return read(() =>
+      keys.map((key) => {
+        const value = db.get(childKey(key.aggregate, key))
+        if (value === undefined) return undefined
+        if (key.group !== '' || key.id !== '') return { value, version: '' }
+        const root = decodeRoot(value)
+        // Whoever changes this aggregate next has loaded it, so its log stays in the order of its commits.
+        lastLogMicros = Math.max(lastLogMicros, root.logMicros)
+        return { value: root.value, version: root.version }
+      }),
+    )
+  }
+
+  async function range(index: string, after: string, limit: number): Promise<IndexEntry[]> {
+    return read(() =>
+      entriesIn(indexRange(index, after), limit).map(({ key, value }) => ({
+        sortKey: sortKeyOf(key, index),
+        value,
+      })),
+    )
+  }
+
+  async function readLog(after: string, limit: number): Promise<LogLine[]> {
+    return read(() => entriesIn(logRange(after), limit).map(toLogLine))
+  }
+
+  async function tailLog(limit: number): Promise<LogLine[]> {
+    return read(() => readTail(limit))
+  }
+
+  async function sweep(sweptAtMs: number, logBeforeMs: number, limit: number): Promise<number> {
+    const keys = read(() => [
+      ...keysIn(expiredRange(Math.floor(sweptAtMs / dayMs)), limit),
+      ...keysIn(logRangeBefore(logBeforeMs * 1_000), limit),
+    ])
+    await written(keys.map((key) => db.remove(key)))
+    return keys.length
+  }
+
+  async function close(): Promise<void> {
+    if (isClosed) return
+    isClosed = true
+    await db.close()
+  }
+
+  function refuseWhenClosed(): void {
+    if (isClosed) throw new StoreError('the store is closed', 'no')
+  }
+
+  /** Everything read in one turn is of one snapshot: the newest, also of what others committed. */
+  function read<T>(reads: () => T): T {
+    refuseWhenClosed()
+    try {
+      // lmdb-js keeps a snapshot until its timer fires, so a busy turn would read an old one.
+      db.resetReadTxn()
+      return reads()
+    } catch (cause) {
+      throw new StoreError(`the store cannot be read: ${messageOf(cause)}`, 'no', { cause })
+    }
+  }
+
+  function readTail(limit: number): LogLine[] {
+    const { start, end } = logRange('')
+    // Backwards, a range runs from its start down to its end.
+    const backwards = { start: end, end: start, reverse: true }
+    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(toLogLine).reverse()
+  }
+
+  // lmdb-js takes a limit of 0 for no limit.
+  function entriesIn(keys: KeyRange, limit: number): { key: string; value: string }[] {
+    return limit < 1 ? [] : [...db.getRange({ ...keys, limit })]
+  }
+
+  function keysIn(keys: KeyRange, limit: number): string[] {
+    return limit < 1 ? [] : [...db.getKeys({ ...keys, limit })]
+  }
+
+  async function written(answers: readonly Promise<boolean>[]): Promise<boolean[]> {
+    let timer: NodeJS.Timeout | undefined
+    const tooLate = new Promise<never>((_, reject) => {
+      const give = () => reject(new Error(`nothing was heard for ${commitTimeoutMs} ms`))
+      timer = setTimeout(give, commitTimeoutMs)
+    })
+    // lmdb-js makes a promise for the turn as a whole when the turn ends, and hands it to nobody: if the
+    // transaction failed, its rejection would end the process.
+    setImmediate(() => db.committed.then(ignore, ignore))
+    try {
+      return await Promise.race([Promise.all(answers).catch(throwCause), tooLate])
+    } catch (cause) {
+      // Unknown also when LMDB reports a failure: the last step of a commit can fail after it took effect.
+      throw new StoreError(`the store cannot be written: ${messageOf(cause)}`, 'unknown', { cause })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return { commit, load, range, readLog, tailLog, sweep, close }
+}
+
+function toLogLine({ key, value }: { key: string; value: string }): LogLine {
+  return { cursor: cursorOf(key), entry: value }
+}
+
+function ignore(): void {}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest'
+import { createLedger } from '../../src/domain/ledger.ts'
+import { decodeEntry } from '../../src/engine/entry-codec.ts'
+import { showAccount, showCard, showEvent, showTransaction } from '../../src/engine/show.ts'
+import { startSweeper } from '../../src/engine/sweeper.ts'
+import { encodeBook } from '../support/book-text.ts'
+import { openCards, startEngine } from '../support/engine-world.ts'
+import { walk } from '../support/event-generator.ts'
+import { createMemoryState, createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
+import { accountOf, cardOf, packOf } from '../support/world.ts'
+
+const dayMs = 86_400_000
+
+describe('the engine', () => {
+  it('answers a new ask after its commit, and its duplicate with the same answer', async () => {
+    const engine = startEngine(createMemoryStore())
+    await openCards(engine, 1)
+    const event = { eventId: 'e1', amountMinor: 6000 }
+    const first = await engine.ask(event)
+    expect(first).toMatchObject({ code: '000', decidedBy: 'engine' })
+    expect(await engine.ask(event)).toEqual(first)
+    expect(await engine.ask({ eventId: 'e2', amountMinor: 94_001 })).toMatchObject({ code: '116' })
+    expect(await engine.ask({ eventId: 'e3', amountMinor: 94_000 })).toMatchObject({ code: '000' })
+  })
+
+  it('shows accounts, cards, transactions and events as they are kept', async () => {
+    const store = createMemoryStore()
+    const engine = startEngine(store)
+    await openCards(engine, 1)
+    await engine.ask({ eventId: 'e1', transactionId: 't1', amountMinor: 6000 })
+    expect(await showAccount(store, 'account-0')).toMatchObject({
+      postedMinor: 100_000,
+      heldMinor: 6000,
+      withheldMinor: 0,
+      availableMinor: 94_000,
+      version: expect.any(String),
+    })
+    expect(await showCard(store, 'card-0')).toMatchObject({ status: 'Active' })
+    expect(await showTransaction(store, 'card-0', 't1')).toMatchObject({ openHoldMinor: 6000 })
+    const shown = await showEvent(store, 'card-0', 'e1', Date.now(), 45 * dayMs)
+    expect(shown).toMatchObject({ answer: { code: '000' }, claims: [expect.any(String)] })
+    expect(await showCard(store, 'nobody')).toBeNull()
+  })
+
+  it('answers an event for an unknown card, its duplicates too', async () => {
+    const engine = startEngine(createMemoryStore())
+    const ask = { eventId: 'e1', cardId: 'nobody' }
+    expect(await engine.ask(ask)).toMatchObject({ code: '148' })
+    expect(await engine.ask(ask)).toMatchObject({ code: '148' })
+    const advice = { eventId: 'e2', cardId: 'nobody', requestType: 'Settlement' } as const
+    expect(await engine.ask(advice)).toMatchObject({ code: '000' })
+  })
+
+  it('serves one account from several engines without a lost update', async () => {
+    const state = createMemoryState()
+    const engines = [0, 1, 2, 3].map(() => startEngine(createMemoryStore(state)))
+    await openCards(engines[0]!, 1)
+    const answers = await Promise.all(
+      engines.flatMap((engine, e) =>
+        Array.from({ length: 250 }, (_, i) =>
+          engine.ask({ eventId: `e${e}-${i}`, amountMinor: 200 }),
+        ),
+      ),
+    )
+    const approved = answers.filter(({ code }) => code === '000').length
+    expect(approved).toBe(500)
+    const shown = await showAccount(createMemoryStore(state), 'account-0')
+    expect(shown).toMatchObject({ heldMinor: 100_000, availableMinor: 0 })
+  })
+
+  it('gives duplicates at several engines the same answer and one effect', async () => {
+    const state = createMemoryState()
+    const engines = [0, 1, 2].map(() => startEngine(createMemoryStore(state)))
+    await openCards(engines[0]!, 1)
+    for (let i = 0; i < 50; i++) {
+      const event = { eventId: `e${i}`, amountMinor: 1500 }
+      const [first, ...others] = await Promise.all(engines.map((engine) => engine.ask(event)))
+      for (const other of others) expect(other).toEqual(first)
+    }
+    const shown = await showAccount(createMemoryStore(state), 'account-0')
+    expect(shown).toMatchObject({ heldMinor: 75_000 })
+  })
+
+  it('expires holds by an internal event, on one of several engines, once', async () => {
+    const state = createMemoryState()
+    let nowMs = Date.now()
+    const clock = { nowMs: () => nowMs, monoMs: () => performance.now() }
+    const stores = [0, 1].map(() => createMemoryStore(state))
+    const engines = stores.map((store) => startEngine(store, { clock }))
+    await openCards(engines[0]!, 3)
+    for (let i = 0; i < 3; i++) {
+      await engines[i % 2]!.ask({ eventId: `e${i}`, cardId: `card-${i}`, amountMinor: 500 })
+    }
+    const sweepers = engines.map((engine, i) =>
+      startSweeper({
+        engine,
+        store: stores[i]!,
+        clock,
+        intervalMs: 3_600_000,
+        logRetentionMs: 400 * dayMs,
+        onError: (error) => {
+          throw error
+        },
+      }),
+    )
+    await Promise.all(sweepers.map((sweeper) => sweeper.sweep()))
+    expect(await showAccount(stores[0]!, 'account-1')).toMatchObject({ heldMinor: 500 })
+    nowMs += 8 * dayMs
+    await Promise.all(sweepers.map((sweeper) => sweeper.sweep()))
+    for (let i = 0; i < 3; i++) {
+      expect(await showAccount(stores[0]!, `account-${i}`)).toMatchObject({ heldMinor: 0 })
+    }
+    const log = (await stores[0]!.readLog('', 1000)).map(({ entry }) => decodeEntry(entry))
+    const expiries = log.filter(({ changes }) => changes.some(({ type }) => type === 'expired'))
+    expect(expiries).toHaveLength(3)
+    nowMs += 60 * dayMs
+    await sweepers[0]!.sweep()
+    expect(await showTransaction(stores[0]!, 'card-0', 'e0')).toBeNull()
+    expect(await stores[0]!.range('due', '', 10)).toEqual([])
+    for (const sweeper of sweepers) sweeper.stop()
+  })
+
+  it('keeps what the ledger keeps, over random walks', async () => {
+    for (let seed = 1; seed <= 60; seed++) {
+      const world = walk(seed)
+      const pack = packOf(world.switches, world.retentionDays)
+      const ledger = createLedger()
+      const store = createMemoryStore()
+      let nowMs = 0
+      const clock = { nowMs: () => nowMs, monoMs: () => performance.now() }
+      const engine = startEngine(store, { pack, clock, cacheCards: 1 })
+      for (const naive of world.cards) {
+        const account = accountOf(world.accounts.find((a) => a.accountId === naive.accountId)!)
+        const card = cardOf(naive)
+        const operation = { type: 'open', account, card, givesBalance: false } as const
+        ledger.operate(account.accountId, operation, pack, 0)
+        await engine.directory.enter([card], engine.newVersion)
+        await engine.operate(account.accountId, operation, '')
+      }
+      for (const step of world.steps) {
+        if (step.kind === 'expire') continue
+        nowMs = step.receivedAtMs
+        const { event, receivedAtMs } = step
+        const delivery = { event, slot: event.eventId, receivedAtMs, said: null }
+        const { answer } = ledger.deliver(delivery, pack)
+        engine.deliver(event, event.eventId, receivedAtMs, false)
+        await engine.idle()
+        expect(engine.answers.get(event.eventId), `seed ${seed}`).toEqual(answer)
+      }
+      for (const accountId of new Set(world.cards.map((card) => card.accountId))) {
+        const rows = Object.values(encodeBook(ledger.book(accountId)))
+        expect(recordsOf(store, accountId), `seed ${seed}`).toEqual(rows.sort())
+      }
+    }
+  })
+})
+
+/** Every record of one account, as it is kept. */
+function recordsOf(store: MemoryStore, accountId: string): string[] {
+  const { root, groups } = store.dump().aggregates[`a:${accountId}`]!
+  return [root, ...Object.values(groups).flatMap((rows) => rows.map(([, value]) => value))].sort()
+}

@@ -1,0 +1,382 @@
+import {
+  type CardEvent,
+  isAsk,
+  type Merchant,
+  type RequestType,
+  requestTypes,
+} from '../../src/domain/event.ts'
+import type { Switches } from '../../src/domain/pack.ts'
+import type { NaiveAccount, NaiveCard } from './naive-model.ts'
+
+/** Random worlds and events; the seed alone decides all, so print it when something fails. */
+
+export type WalkStep =
+  | { readonly kind: 'deliver'; readonly event: CardEvent; readonly receivedAtMs: number }
+  | { readonly kind: 'expire'; readonly nowMs: number }
+
+export interface Walk {
+  readonly seed: number
+  readonly switches: Switches
+  readonly retentionDays: number
+  readonly accounts: NaiveAccount[]
+  readonly cards: NaiveCard[]
+  readonly steps: WalkStep[]
+}
+
+export interface OrderSet {
+  readonly seed: number
+  readonly switches: Switches
+  readonly retentionDays: number
+  readonly accounts: NaiveAccount[]
+  readonly cards: NaiveCard[]
+  /** Deliver them in any order, all within one day from `startMs`. */
+  readonly events: CardEvent[]
+  readonly startMs: number
+}
+
+export interface Random {
+  /** From 0 up to, and not, 1. */
+  next(): number
+  chance(probability: number): boolean
+  /** A whole number; both ends may come. */
+  between(low: number, high: number): number
+  pick<T>(items: readonly T[]): T
+  shuffle<T>(items: readonly T[]): T[]
+}
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const startMs = Date.UTC(2026, 10, 14, 9)
+const noMerchant: Merchant = { mid: 'M1', mcc: '5411', name: 'Shop', city: 'Lagos', country: 'NG' }
+
+/** mulberry32. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1))
+  return {
+    next,
+    between,
+    chance: (probability) => next() < probability,
+    pick: (items) => {
+      const item = items[between(0, items.length - 1)]
+      if (item === undefined) throw new Error('nothing to pick from')
+      return item
+    },
+    shuffle: (items) => {
+      const rest = [...items]
+      const shuffled: typeof rest = []
+      while (rest.length > 0) shuffled.push(...rest.splice(between(0, rest.length - 1), 1))
+      return shuffled
+    },
+  }
+}
+
+/** An Authorization of 100 on card C1 under T1, but for what is said. */
+export function eventOf(said: Partial<CardEvent> & { eventId: string }): CardEvent {
+  return {
+    requestType: 'Authorization',
+    transactionId: 'T1',
+    originalTransactionId: '',
+    cardId: 'C1',
+    amountMinor: 100,
+    currency: 'USD',
+    final: null,
+    partialApprovalSupported: false,
+    merchant: noMerchant,
+    channel: '',
+    entryMode: '',
+    merchantAmountMinor: 0,
+    merchantCurrency: '',
+    occurredAtMs: 0,
+    ...said,
+  }
+}
+
+export function cardOf(said: Partial<NaiveCard>): NaiveCard {
+  return {
+    cardId: 'C1',
+    accountId: 'A1',
+    type: 'retail',
+    status: 'Active',
+    expiryMonth: '',
+    dailyLimitMinor: null,
+    transactionLimitMinor: null,
+    allowedMccs: [],
+    blockedMccs: [],
+    allowedMids: [],
+    blockedMids: [],
+    unblockedMids: [],
+    swipesLeft: null,
+    ...said,
+  }
+}
+
+/**
+ * Anything at all, skewed so that events meet in few transactions. All of it lies within forty days,
+ * so that with a retention of 45 nothing is forgotten on the way.
+ */
+export function walk(seed: number): Walk {
+  const random = createRandom(seed)
+  const switches = randomSwitches(random)
+  const accounts: NaiveAccount[] = ['A1', 'A2'].slice(0, random.between(1, 2)).map((accountId) => ({
+    accountId,
+    currency: random.pick(['USD', 'USD', 'EUR']),
+    country: random.pick(['NG', 'NG', 'NG', '']),
+    openingMinor: random.pick([0, 250, 600, 600, 2000, 2000, 100_000]),
+  }))
+  const cards = ['C1', 'C2', 'C3']
+    .slice(0, random.between(1, 3))
+    .map((cardId) => randomCard(random, cardId, random.pick(accounts).accountId))
+  const steps: WalkStep[] = []
+  const sent: CardEvent[] = []
+  const draw = createDraw(random, accounts, cards)
+  let nowMs = startMs
+  const length = random.between(10, 60)
+  while (steps.length < length) {
+    const beforeMs = nowMs
+    nowMs = randomTime(random, nowMs)
+    if (random.chance(nowMs - beforeMs >= dayMs ? 0.6 : 0.03)) {
+      steps.push({ kind: 'expire', nowMs })
+      continue
+    }
+    const event = randomDelivery(random, sent, () => draw(`E${steps.length}`, nowMs))
+    sent.push(event)
+    steps.push({ kind: 'deliver', event, receivedAtMs: nowMs })
+  }
+  return { seed, switches, retentionDays: 45, accounts, cards, steps }
+}
+
+function randomSwitches(random: Random): Switches {
+  return {
+    incrementalAmount: random.pick(['delta', 'cumulative']),
+    settlementRemainder: random.pick(['release', 'keep']),
+    partialReversalAmount: random.pick(['released', 'remaining']),
+    cashWithdrawal: random.pick(['post', 'hold']),
+    partialApproval: random.chance(0.5),
+    uncoveredRefundPerDayMinor: random.pick([{}, { USD: 120 }, { USD: 300, EUR: 60 }]),
+    crossBorder: random.pick([
+      null,
+      { fixedMinor: {}, percentMillionths: 15_000 },
+      { fixedMinor: { USD: 30, EUR: 7 }, percentMillionths: 25_000 },
+    ]),
+    holdDays: {
+      authorization: random.between(1, 7),
+      preauthorization: random.between(2, 12),
+      byMcc: random.pick([new Map(), new Map([['7011', 3]])]),
+    },
+  }
+}
+
+function randomCard(random: Random, cardId: string, accountId: string): NaiveCard {
+  const type = random.pick(['retail', 'retail', 'corporate', 'lite'] as const)
+  const blockedMids = random.chance(0.4) ? random.pick([['M2'], ['M2', 'M3']]) : []
+  return cardOf({
+    cardId,
+    accountId,
+    type,
+    status: random.chance(0.92) ? 'Active' : random.pick(['Frozen', 'Terminated']),
+    expiryMonth: random.chance(0.03) ? '2001-01' : random.pick(['', '2099-12']),
+    dailyLimitMinor: random.chance(0.3) ? random.pick([150, 300, 500]) : null,
+    transactionLimitMinor: random.chance(0.2) ? random.pick([100, 250]) : null,
+    allowedMccs: random.chance(0.1) ? ['5411', '7011'] : [],
+    blockedMccs: random.chance(0.15) ? ['6011'] : [],
+    allowedMids: random.chance(0.08) ? ['M1', 'M2'] : [],
+    blockedMids,
+    unblockedMids: random.chance(0.6) ? blockedMids.slice(0, 1) : [],
+    swipesLeft: type === 'lite' ? random.pick([1, 2, 3, 5, null]) : null,
+  })
+}
+
+function randomTime(random: Random, nowMs: number): number {
+  const roll = random.next()
+  const spentMs = nowMs - startMs
+  if (roll < 0.05) return Math.max(startMs, nowMs - random.between(1, 12) * hourMs)
+  if (roll < 0.1) return Math.max(startMs, nowMs - random.between(1, 90_000))
+  if (roll < 0.6 || spentMs > 30 * dayMs) return nowMs + random.between(0, 500)
+  if (roll < 0.78) return nowMs + random.between(1, 120) * 1000
+  if (roll < 0.92) return nowMs + random.between(1, 20) * hourMs
+  return nowMs + random.between(1, 8) * dayMs
+}
+
+/** A new event, or an earlier one again: as it was, retold, or with other content. */
+function randomDelivery(random: Random, sent: CardEvent[], draw: () => CardEvent): CardEvent {
+  if (sent.length === 0 || random.chance(0.86)) return draw()
+  const earlier = random.pick(sent)
+  const roll = random.next()
+  if (roll < 0.5) return earlier
+  if (roll < 0.7) {
+    const merchant = { ...earlier.merchant, name: 'Retold', mid: 'M9', country: 'GB' }
+    return { ...earlier, merchant, partialApprovalSupported: true, occurredAtMs: 1 }
+  }
+  const other = draw()
+  const amountMinor = (earlier.amountMinor ?? 0) + 1
+  return random.pick([
+    { ...earlier, amountMinor },
+    { ...earlier, requestType: other.requestType, amountMinor },
+    { ...earlier, transactionId: `${earlier.transactionId}x` },
+    { ...earlier, originalTransactionId: `${earlier.originalTransactionId}x` },
+    { ...earlier, final: earlier.final === null },
+    { ...other, eventId: earlier.eventId, currency: 'XXX' },
+  ])
+}
+
+const typesByKind: Record<'purchase' | 'cash' | 'refund', RequestType[]> = {
+  purchase: [
+    ...(['Authorization', 'Authorization', 'Authorization', 'Authorization'] as const),
+    ...(['PreAuthorization', 'PreAuthorization', 'PreAuthorization', 'Settlement'] as const),
+    ...(['Settlement', 'PartialReversal', 'PartialReversal'] as const),
+    ...(['Settlement', 'Reversal', 'Refund'] as const),
+  ],
+  cash: [
+    ...(['CashWithdrawal', 'CashWithdrawal', 'CashWithdrawal', 'CashWithdrawal'] as const),
+    ...(['Settlement', 'Settlement', 'PartialReversal', 'PartialReversal', 'Reversal'] as const),
+  ],
+  refund: ['Refund', 'Refund', 'Refund', 'PartialReversal', 'Reversal', 'Settlement'],
+}
+
+const firstTypes: Record<'purchase' | 'cash' | 'refund', RequestType[]> = {
+  purchase: ['Authorization', 'PreAuthorization'],
+  cash: ['CashWithdrawal'],
+  refund: ['Refund'],
+}
+
+const anyType: RequestType[] = [
+  ...(['Authorization', 'PreAuthorization', 'CashWithdrawal', 'Settlement'] as const),
+  ...(['PartialReversal', 'Reversal', 'Refund'] as const),
+]
+
+function createDraw(random: Random, accounts: NaiveAccount[], cards: NaiveCard[]) {
+  const lives = Array.from({ length: random.between(2, 8) }, (_, index) => ({
+    id: `T${index + 1}`,
+    kind: random.pick(['purchase', 'purchase', 'purchase', 'cash', 'refund'] as const),
+    merchant: {
+      ...noMerchant,
+      mid: random.pick(['M1', 'M1', 'M1', 'M2', 'M2', 'M3']),
+      mcc: random.pick(['5411', '5411', '5411', '7011', '7011', '6011', '5999']),
+      country: random.pick(['NG', 'NG', 'GB', '']),
+    },
+  }))
+  const begun = new Set<string>()
+  return (eventId: string, nowMs: number): CardEvent => {
+    const life = random.pick(lives)
+    const card = random.pick(cards)
+    const account = accounts.find((each) => each.accountId === card.accountId)
+    const types = random.chance(0.92) ? typesByKind[life.kind] : anyType
+    // Most lives begin as they should; the others show what comes too early.
+    const begins = !begun.has(`${card.cardId} ${life.id}`) && random.chance(0.7)
+    const requestType = begins ? random.pick(firstTypes[life.kind]) : random.pick(types)
+    begun.add(`${card.cardId} ${life.id}`)
+    const currency = account?.currency ?? 'USD'
+    const otherCurrency = random.chance(0.03)
+    const named = random.chance(requestType === 'Refund' ? 0.5 : 0.2)
+    const tooOld = !otherCurrency && random.chance(0.02)
+    return eventOf({
+      eventId,
+      requestType,
+      transactionId: randomId(random, life.id),
+      originalTransactionId: named ? random.pick(lives).id : random.pick(['', '', '', '0000']),
+      cardId: random.chance(0.02) ? 'C9' : card.cardId,
+      amountMinor: randomAmount(random, requestType),
+      currency: otherCurrency ? 'GBP' : currency,
+      final: random.pick([null, null, true, false, false, false]),
+      partialApprovalSupported: random.chance(0.5),
+      merchant: random.chance(0.9) ? life.merchant : random.pick(lives).merchant,
+      occurredAtMs: tooOld ? nowMs - 100 * dayMs : random.pick([0, nowMs - 1000]),
+    })
+  }
+}
+
+function randomId(random: Random, id: string): string {
+  const roll = random.next()
+  if (roll < 0.04) return random.pick(['', '0', '000000'])
+  // A name that was never seen, for an original to be joined by.
+  if (roll < 0.16) return `${id}-${random.between(1, 3)}`
+  return id
+}
+
+function randomAmount(random: Random, requestType: RequestType): number | null {
+  if (requestType === 'Reversal' && random.chance(0.4)) return null
+  if (requestType === 'PartialReversal' && random.chance(0.02)) return Number.MAX_SAFE_INTEGER
+  if (requestTypes[requestType] === 'ask' && random.chance(0.015))
+    return 10 ** 12 + random.between(0, 1)
+  const zeroes = requestType === 'Refund' ? [] : [0]
+  return random.pick([...zeroes, 1, 30, 50, 50, 100, 100, 100, 120, 150, 200, 333])
+}
+
+/**
+ * Three to five events that must give the same money and the same spend in every order: all of it
+ * outside the six cases of "Where order still matters".
+ */
+export function orderSet(seed: number): OrderSet {
+  const random = createRandom(seed)
+  const switches: Switches = {
+    ...randomSwitches(random),
+    uncoveredRefundPerDayMinor: {},
+    crossBorder: null,
+    holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
+  }
+  const openingMinor = 1_000_000_000
+  const accounts: NaiveAccount[] = ['A1', 'A2'].map((accountId) => ({
+    ...{ accountId, currency: 'USD', country: 'NG', openingMinor },
+  }))
+  const cards = [
+    cardOf({}),
+    cardOf({ cardId: 'C2', accountId: random.pick(['A1', 'A2']), type: 'corporate' }),
+  ]
+  const length = random.between(3, 5)
+  const firstKind = random.pick(['purchase', 'purchase', 'cash'] as const)
+  const events: CardEvent[] = []
+  for (let index = 0; events.length < length; index++) {
+    const event = orderedEvent(random, `E${index}`, firstKind)
+    if (!isOrderCase(switches, [...events, event])) events.push(event)
+  }
+  return { seed, switches, retentionDays: 45, accounts, cards, events, startMs }
+}
+
+/** T1 is a purchase or cash, T2 a purchase, R1 refunds nothing known, R2 refunds T1. */
+function orderedEvent(random: Random, eventId: string, firstKind: 'purchase' | 'cash'): CardEvent {
+  const id = random.pick(['T1', 'T1', 'T1', 'T1', 'T2', 'R1', 'R2', 'R2'])
+  const cardId = id === 'T2' ? 'C2' : 'C1'
+  const refunds = id === 'R1' || id === 'R2'
+  const kind = refunds ? 'refund' : id === 'T1' ? firstKind : 'purchase'
+  // One kind under one id: a Refund under the id of a purchase would be case 5.
+  const types = typesByKind[kind].filter((type) => refunds || type !== 'Refund')
+  const requestType = random.pick(types)
+  const amountMinor =
+    requestType === 'Reversal' && random.chance(0.5)
+      ? null
+      : random.pick([0, 30, 50, 100, 100, 150, 200])
+  const plain = eventOf({
+    ...{ eventId, requestType, cardId, amountMinor, transactionId: id },
+    final: random.pick([null, true, false]),
+    currency: requestType === 'Reversal' && random.chance(0.1) ? 'EUR' : 'USD',
+  })
+  if (requestType === 'Refund') {
+    return id === 'R2' ? { ...plain, originalTransactionId: 'T1' } : plain
+  }
+  if (isAsk(plain) || refunds || random.chance(0.7)) return plain
+  // A second name is always told with its original, and no other event takes it for an original.
+  const secondName = random.pick(['', '000', `${id}-1`, `${id}-1`, `${id}-2`])
+  return { ...plain, transactionId: secondName, originalTransactionId: id }
+}
+
+/** Case 3: such an amount speaks of the moment when it was said. */
+function isOrderCase(switches: Switches, events: CardEvent[]): boolean {
+  const { incrementalAmount, partialReversalAmount } = switches
+  if (incrementalAmount === 'delta' && partialReversalAmount === 'released') return false
+  return ['T1', 'T2'].some((id) => {
+    const own = events.filter((event) => {
+      const { transactionId, originalTransactionId } = event
+      return transactionId === id || originalTransactionId === id
+    })
+    return (
+      own.filter(isAsk).length > 1 && own.some((event) => event.requestType === 'PartialReversal')
+    )
+  })
+}

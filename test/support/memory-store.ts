@@ -1,0 +1,248 @@
+import { Buffer } from 'node:buffer'
+import {
+  type ChildKey,
+  type Command,
+  type LogLine,
+  lastDayOf,
+  maxCommandsPerCall,
+  type Outcome,
+  type Store,
+  StoreError,
+} from '../../src/store/port.ts'
+
+/** What happens to one call of `commit`. */
+export type Fault =
+  | { readonly kind: 'none' }
+  /** Rejects as not executed, and is not executed. */
+  | { readonly kind: 'refused' }
+  /** Is executed, and rejects as unknown. */
+  | { readonly kind: 'replyLost' }
+  /** Rejects as unknown at once, and is executed when `release` resolves. */
+  | { readonly kind: 'late'; readonly release: Promise<void> }
+  /** Is executed, and answered, when `until` resolves. */
+  | { readonly kind: 'delayed'; readonly until: Promise<void> }
+
+export interface MemoryStoreOptions {
+  /** Asked once for each call of `commit`, in order; without it nothing ever fails. */
+  readonly faults?: (commands: readonly Command[]) => Fault
+  /** Dates the log. */
+  readonly nowMs?: () => number
+}
+
+/** What several stores share, as several processes share a database. */
+export interface MemoryState {
+  readonly aggregates: Map<string, Aggregate>
+  readonly indexes: Map<string, Map<string, string>>
+  readonly log: { readonly sequence: number; readonly atMs: number; readonly entry: string }[]
+  nextSequence: number
+}
+
+interface Aggregate {
+  version: string
+  root: string
+  /** By group, then by id. */
+  readonly groups: Map<string, Map<string, string>>
+}
+
+/** Everything a store holds, sorted: equal states have equal dumps. */
+export interface MemoryDump {
+  readonly aggregates: Record<string, DumpedAggregate>
+  readonly indexes: Record<string, readonly (readonly [string, string])[]>
+  readonly log: readonly string[]
+}
+
+interface DumpedAggregate {
+  readonly version: string
+  readonly root: string
+  readonly groups: Record<string, readonly (readonly [string, string])[]>
+}
+
+export type MemoryStore = Store & { dump(): MemoryDump }
+
+const dayMs = 86_400_000
+const none: Fault = { kind: 'none' }
+
+export function createMemoryState(): MemoryState {
+  return { aggregates: new Map(), indexes: new Map(), log: [], nextSequence: 1 }
+}
+
+export function createMemoryStore(
+  state: MemoryState = createMemoryState(),
+  { faults = () => none, nowMs = Date.now }: MemoryStoreOptions = {},
+): MemoryStore {
+  let isClosed = false
+
+  async function commit(commands: readonly Command[]): Promise<Outcome[]> {
+    refuseWhenClosed()
+    if (commands.length > maxCommandsPerCall) throw new StoreError('too many commands', 'no')
+    if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
+      throw new StoreError('an aggregate stands twice in a call', 'no')
+    }
+    // Commands are executed as they were when the call was made, however late.
+    const copy = structuredClone(commands) as readonly Command[]
+    const fault = faults(commands)
+    switch (fault.kind) {
+      case 'none':
+        return execute(copy)
+      case 'refused':
+        throw new StoreError('refused by the test', 'no')
+      case 'replyLost':
+        execute(copy)
+        throw new StoreError('reply lost by the test', 'unknown')
+      case 'late':
+        fault.release.then(() => execute(copy))
+        throw new StoreError('late by the test', 'unknown')
+      case 'delayed':
+        await fault.until
+        return execute(copy)
+    }
+  }
+
+  function execute(commands: readonly Command[]): Outcome[] {
+    return commands.map((command) => {
+      const aggregate = state.aggregates.get(command.aggregate)
+      if ((aggregate?.version ?? null) !== command.expectedVersion) return 'conflict'
+      if (command.mustBeAbsent.some((key) => childOf(aggregate, key) !== undefined)) return 'exists'
+      // Nothing below may refuse.
+      apply(command)
+      return 'committed'
+    })
+  }
+
+  function apply(command: Command): void {
+    const aggregate = state.aggregates.get(command.aggregate) ?? {
+      version: '',
+      root: '',
+      groups: new Map(),
+    }
+    state.aggregates.set(command.aggregate, aggregate)
+    aggregate.version = command.newVersion
+    aggregate.root = command.root
+    for (const { group, id } of command.remove) removeFrom(aggregate.groups, group, id)
+    for (const { index, sortKey } of command.unindex) removeFrom(state.indexes, index, sortKey)
+    for (const { group, id, value } of command.put) putInto(aggregate.groups, group, id, value)
+    for (const { index, sortKey, value } of command.index) {
+      putInto(state.indexes, index, sortKey, value)
+    }
+    for (const entry of command.log) {
+      state.log.push({ sequence: state.nextSequence++, atMs: nowMs(), entry })
+    }
+  }
+
+  function refuseWhenClosed(): void {
+    if (isClosed) throw new StoreError('the store is closed', 'no')
+  }
+
+  return {
+    commit,
+
+    async load(keys) {
+      refuseWhenClosed()
+      return keys.map((key) => {
+        const aggregate = state.aggregates.get(key.aggregate)
+        if (aggregate === undefined) return undefined
+        if (key.group === '' && key.id === '') {
+          return { value: aggregate.root, version: aggregate.version }
+        }
+        const value = childOf(aggregate, key)
+        return value === undefined ? undefined : { value, version: '' }
+      })
+    },
+
+    async range(index, after, limit) {
+      refuseWhenClosed()
+      return sorted(state.indexes.get(index) ?? new Map<string, string>())
+        .filter(([sortKey]) => after === '' || compareBytes(sortKey, after) > 0)
+        .slice(0, Math.max(0, limit))
+        .map(([sortKey, value]) => ({ sortKey, value }))
+    },
+
+    async readLog(after, limit) {
+      refuseWhenClosed()
+      const start = after === '' ? 0 : Number(after)
+      return state.log
+        .filter(({ sequence }) => sequence > start)
+        .slice(0, Math.max(0, limit))
+        .map(toLogLine)
+    },
+
+    async tailLog(limit) {
+      refuseWhenClosed()
+      return limit < 1 ? [] : state.log.slice(-limit).map(toLogLine)
+    },
+
+    async sweep(sweptAtMs, logBeforeMs, limit) {
+      refuseWhenClosed()
+      const today = Math.floor(sweptAtMs / dayMs)
+      let groupsDropped = 0
+      for (const aggregate of state.aggregates.values()) {
+        for (const group of aggregate.groups.keys()) {
+          if (lastDayOf(group) < today && groupsDropped < limit) {
+            aggregate.groups.delete(group)
+            groupsDropped++
+          }
+        }
+      }
+      const expired = state.log.filter(({ atMs }) => atMs < logBeforeMs).slice(0, limit)
+      const dropped = new Set(expired)
+      const kept = state.log.filter((line) => !dropped.has(line))
+      state.log.splice(0, state.log.length, ...kept)
+      return groupsDropped + dropped.size
+    },
+
+    async close() {
+      isClosed = true
+    },
+
+    dump() {
+      return {
+        aggregates: Object.fromEntries(
+          sorted(state.aggregates).map(([name, { version, root, groups }]) => [
+            name,
+            { version, root, groups: dumpGroups(groups) },
+          ]),
+        ),
+        indexes: dumpGroups(state.indexes),
+        log: state.log.map(({ entry }) => entry),
+      }
+    },
+  }
+}
+
+function childOf(aggregate: Aggregate | undefined, { group, id }: ChildKey): string | undefined {
+  return aggregate?.groups.get(group)?.get(id)
+}
+
+function putInto(
+  groups: Map<string, Map<string, string>>,
+  group: string,
+  id: string,
+  value: string,
+): void {
+  const entries = groups.get(group)
+  if (entries === undefined) groups.set(group, new Map([[id, value]]))
+  else entries.set(id, value)
+}
+
+function removeFrom(groups: Map<string, Map<string, string>>, group: string, id: string): void {
+  const entries = groups.get(group)
+  entries?.delete(id)
+  // An empty group is no group: a dump must not tell how it came about.
+  if (entries?.size === 0) groups.delete(group)
+}
+
+function dumpGroups(groups: Map<string, Map<string, string>>) {
+  return Object.fromEntries(sorted(groups).map(([name, entries]) => [name, sorted(entries)]))
+}
+
+function sorted<V>(entries: Map<string, V>): [string, V][] {
+  return [...entries].sort(([a], [b]) => compareBytes(a, b))
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+function toLogLine({ sequence, entry }: { sequence: number; entry: string }): LogLine {
+  return { cursor: String(sequence), entry }
+}

@@ -1,0 +1,806 @@
+import assert from 'node:assert/strict'
+import { type CardEvent, isAbsentId, isAsk } from '../../src/domain/event.ts'
+import type { Switches } from '../../src/domain/pack.ts'
+
+/**
+ * A second formulation of SEMANTICS.md, to be compared with the real one. It keeps the list of what
+ * happened and folds all of it again whenever a number is wanted: slow, and with no balance to drift.
+ * The letters are those of SEMANTICS.md.
+ */
+
+export interface NaiveCard {
+  cardId: string
+  accountId: string
+  type: 'retail' | 'corporate' | 'lite'
+  status: 'Active' | 'Frozen' | 'Terminated'
+  /** The last good month in UTC, such as '2027-05'; '' never expires. */
+  expiryMonth: string
+  dailyLimitMinor: number | null
+  transactionLimitMinor: number | null
+  allowedMccs: string[]
+  blockedMccs: string[]
+  allowedMids: string[]
+  blockedMids: string[]
+  unblockedMids: string[]
+  swipesLeft: number | null
+}
+
+export interface NaiveAccount {
+  accountId: string
+  currency: string
+  country: string
+  openingMinor: number
+}
+
+export interface NaiveOptions {
+  switches: Switches
+  dayOf(ms: number): number
+  retentionDays: number
+  accounts: NaiveAccount[]
+  cards: NaiveCard[]
+}
+
+export interface NaiveAnswer {
+  code: string
+  /** Only when a part was approved. */
+  approvedAmountMinor: number | null
+  anomalies: string[]
+  unmatched: string | null
+}
+
+export interface NaiveTransaction {
+  P: number
+  A: number
+  R: number
+  /** null is no ceiling. */
+  K: number | null
+  S: number
+  F: number
+  L: number
+  G: number
+  asked: boolean
+  cash: boolean
+  voided: boolean
+  closed: boolean
+  expired: boolean
+  expiresAtMs: number
+  N: number
+  O: number
+  W: number
+  Credit: number
+  U: number
+  chargesTakenMinor: number
+  chargesPendingMinor: number
+}
+
+export type NaiveModel = ReturnType<typeof createNaiveModel>
+
+/** What one event was decided to do when it was first seen; `key` is the transaction. */
+type Effect =
+  | { kind: 'name'; key: string; cardId: string; name: string }
+  | {
+      kind: 'ask'
+      key: string
+      k: 'P' | 'A'
+      addedMinor: number
+      reversedMinor: number
+      absorbed: boolean
+      cash: boolean
+      foreign: boolean
+      expiresAtMs: number
+    }
+  | { kind: 'unblock'; key: string; cardId: string; mid: string }
+  | { kind: 'settle'; key: string; minor: number; closes: boolean; foreign: boolean }
+  | { kind: 'reverse'; key: string; minor: number }
+  | { kind: 'ceiling'; key: string; minor: number }
+  | { kind: 'void'; key: string }
+  | { kind: 'refund'; key: string; minor: number; original: string | null }
+  | { kind: 'grant'; key: string; minor: number; day: number }
+  | { kind: 'expire'; key: string }
+  | { kind: 'charge'; key: string; takenMinor: number; pendingMinor: number }
+  | { kind: 'terminate'; cardId: string; bySwipes: boolean }
+
+interface Step {
+  day: number
+  effects: Effect[]
+}
+
+interface Sums {
+  cardId: string
+  P: number
+  A: number
+  R: number
+  K: number
+  S: number
+  F: number
+  G: number
+  asked: boolean
+  cash: boolean
+  voided: boolean
+  closed: boolean
+  expired: boolean
+  expiresAtMs: number
+  original: string | null
+  foreignS: number
+  foreignCash: boolean
+  swiped: boolean
+  unblocked: boolean
+  takenMinor: number
+  pendingMinor: number
+  /** Where W was counted, oldest first. */
+  counted: { day: number; minor: number }[]
+}
+
+interface World {
+  transactions: Map<string, Sums>
+  names: Map<string, string>
+  usedUnblocks: Set<string>
+  terminated: Map<string, { bySwipes: boolean }>
+  grants: { accountId: string; day: number; minor: number }[]
+}
+
+interface Place {
+  key: string
+  naming: Effect[]
+  /** It makes its id a second name of another transaction. */
+  joins: boolean
+}
+
+interface Delivery {
+  scope: string
+  event: CardEvent
+  answer: NaiveAnswer
+  arrivalMs: number
+}
+
+const dayMs = 86_400_000
+
+const largestAmountMinor = 1e12
+
+export function createNaiveModel(options: NaiveOptions) {
+  const { switches, dayOf } = options
+  const steps: Step[] = []
+  const deliveries: Delivery[] = []
+  let folded: World | undefined
+
+  const cardOf = (cardId: string) => options.cards.find((card) => card.cardId === cardId)
+  const accountOf = (accountId: string): NaiveAccount => {
+    const account = options.accounts.find((each) => each.accountId === accountId)
+    assert(account, `account ${accountId}`)
+    return account
+  }
+
+  // The formulas of "Sums and flags of a transaction".
+
+  const unvoidedN = (t: Sums) => Math.max(0, Math.max(t.P, t.A) - t.R)
+  const N = (t: Sums) => (t.voided ? 0 : unvoidedN(t))
+  const O = (t: Sums) => (t.closed || t.expired ? 0 : Math.max(0, N(t) - t.S))
+  const W = (t: Sums) => t.S + O(t)
+  const Credit = (t: Sums) => {
+    if (t.S > 0) return t.F
+    if (t.voided) return 0
+    return Math.max(0, Math.min(t.F - Math.max(0, t.R - Math.max(t.P, t.A)), t.K))
+  }
+  const L = (world: World, key: string) =>
+    total([...world.transactions.values()].filter((t) => t.original === key).map(Credit))
+  const U = (world: World, key: string) => {
+    const t = transactionOf(world, key)
+    // A link takes its own Credit away, not what others have linked to it: else two refunds that
+    // name each other would leave both to be spent.
+    return Math.max(0, (t.original === null ? Credit(t) : 0) + L(world, key) - t.S)
+  }
+  const isPostedCash = (t: Sums) => t.cash && switches.cashWithdrawal === 'post'
+
+  function dueMinor(t: Sums, account: NaiveAccount): number {
+    if (switches.crossBorder === null) return 0
+    const B = t.foreignS + (t.foreignCash && isPostedCash(t) ? O(t) : 0)
+    if (B <= 0) return 0
+    const millionths = BigInt(B) * BigInt(switches.crossBorder.percentMillionths)
+    const percentMinor = Number((millionths + 500_000n) / 1_000_000n)
+    return (switches.crossBorder.fixedMinor[account.currency] ?? 0) + percentMinor
+  }
+
+  function balances(world: World, accountId: string) {
+    const keys = [...world.transactions.keys()].filter(
+      (key) => cardOf(transactionOf(world, key).cardId)?.accountId === accountId,
+    )
+    const all = keys.map((key) => transactionOf(world, key))
+    const chargesTakenMinor = total(all.map((t) => t.takenMinor))
+    const postedMinor =
+      accountOf(accountId).openingMinor -
+      total(all.map((t) => t.S)) -
+      total(all.filter(isPostedCash).map(O)) +
+      total(all.map(Credit)) -
+      chargesTakenMinor
+    const heldMinor = total(all.filter((t) => !isPostedCash(t)).map(O))
+    const withheldMinor = total(
+      keys.map((key) => Math.max(0, U(world, key) - transactionOf(world, key).G)),
+    )
+    const availableMinor = postedMinor - heldMinor - withheldMinor
+    const chargesPendingMinor = total(all.map((t) => t.pendingMinor))
+    return {
+      postedMinor,
+      heldMinor,
+      withheldMinor,
+      availableMinor,
+      chargesTakenMinor,
+      chargesPendingMinor,
+    }
+  }
+
+  function cardState(world: World, card: NaiveCard, day: number) {
+    const own = [...world.transactions.values()].filter((t) => t.cardId === card.cardId)
+    const termination = world.terminated.get(card.cardId)
+    const swiped = own.filter((t) => t.swiped).length
+    return {
+      status: termination ? ('Terminated' as const) : card.status,
+      bySwipes: termination?.bySwipes ?? false,
+      swipesLeft: card.swipesLeft === null ? null : Math.max(0, card.swipesLeft - swiped),
+      spentTodayMinor: total(
+        own.flatMap((t) => t.counted.filter((each) => each.day === day).map((each) => each.minor)),
+      ),
+      unblockedMids: card.unblockedMids.filter(
+        (mid) => !world.usedUnblocks.has(`${card.cardId} ${mid}`),
+      ),
+    }
+  }
+
+  /** Everything again from the list, and what `more` would make of it. */
+  function fold(more: Effect[] = []): World {
+    // Many numbers are wanted of one list: it is folded once, and never written to.
+    folded ??= foldAll()
+    if (more.length === 0) return folded
+    const world = copyOf(folded)
+    happen(world, { day: 0, effects: more })
+    return world
+  }
+
+  function foldAll(): World {
+    const world: World = {
+      transactions: new Map(),
+      names: new Map(),
+      usedUnblocks: new Set(),
+      terminated: new Map(),
+      grants: [],
+    }
+    for (const step of steps) happen(world, step)
+    return world
+  }
+
+  function happen(world: World, step: Step): void {
+    const before = new Map([...world.transactions].map(([key, t]) => [key, W(t)]))
+    for (const effect of step.effects) apply(world, effect)
+    for (const [key, t] of world.transactions) count(t, W(t) - (before.get(key) ?? 0), step.day)
+  }
+
+  function apply(world: World, effect: Effect): void {
+    if (effect.kind === 'terminate') {
+      world.terminated.set(effect.cardId, { bySwipes: effect.bySwipes })
+      return
+    }
+    if (effect.kind === 'name') {
+      world.names.set(`${effect.cardId} ${effect.name}`, effect.key)
+      if (!world.transactions.has(effect.key)) {
+        world.transactions.set(effect.key, noSums(effect.cardId))
+      }
+      return
+    }
+    const t = transactionOf(world, effect.key)
+    switch (effect.kind) {
+      case 'ask':
+        t[effect.k] += effect.addedMinor
+        t.R += effect.reversedMinor
+        t.K = Number.POSITIVE_INFINITY
+        t.asked = true
+        t.cash ||= effect.cash
+        t.foreignCash ||= effect.cash && effect.foreign
+        if (effect.absorbed) break
+        t.expired = false
+        t.expiresAtMs = Math.max(t.expiresAtMs, effect.expiresAtMs)
+        t.swiped = true
+        break
+      case 'unblock':
+        world.usedUnblocks.add(`${effect.cardId} ${effect.mid}`)
+        t.unblocked = true
+        break
+      case 'settle':
+        t.S += effect.minor
+        t.foreignS += effect.foreign ? effect.minor : 0
+        t.closed ||= effect.closes
+        t.swiped ||= effect.minor > 0
+        break
+      case 'reverse':
+        t.R += effect.minor
+        break
+      case 'ceiling':
+        t.K = Math.min(t.K, effect.minor)
+        break
+      case 'void':
+        t.voided = true
+        break
+      case 'refund':
+        t.F += effect.minor
+        if (t.original === null && effect.original !== null) {
+          t.original = effect.original
+          transactionOf(world, effect.original).G += t.G
+          t.G = 0
+        }
+        break
+      case 'grant': {
+        t.G += effect.minor
+        const accountId = cardOf(t.cardId)?.accountId ?? ''
+        world.grants.push({ accountId, day: effect.day, minor: effect.minor })
+        break
+      }
+      case 'expire':
+        t.expired = true
+        break
+      case 'charge':
+        t.takenMinor += effect.takenMinor
+        t.pendingMinor += effect.pendingMinor
+        break
+    }
+  }
+
+  /** "Which event, which transaction": the transaction's key, and the names that are new by it. */
+  function place(world: World, event: CardEvent): Place {
+    const { cardId } = event
+    const name = isAbsentId(event.transactionId) ? `#${event.eventId}` : event.transactionId
+    const known = world.names.get(`${cardId} ${name}`)
+    if (known !== undefined) return { key: known, naming: [], joins: false }
+    const original = isAbsentId(event.originalTransactionId) ? null : event.originalTransactionId
+    const originalKey = original === null ? undefined : world.names.get(`${cardId} ${original}`)
+    if (original !== null && originalKey === undefined && joinsUnknown(event)) {
+      const key = `${cardId} ${original}`
+      const naming: Effect[] = [
+        { kind: 'name', key, cardId, name: original },
+        { kind: 'name', key, cardId, name },
+      ]
+      return { key, naming, joins: true }
+    }
+    if (originalKey !== undefined && joinsKnown(event, transactionOf(world, originalKey))) {
+      const naming: Effect[] = [{ kind: 'name', key: originalKey, cardId, name }]
+      return { key: originalKey, naming, joins: true }
+    }
+    const key = `${cardId} ${name}`
+    return { key, naming: [{ kind: 'name', key, cardId, name }], joins: false }
+  }
+
+  const joinsUnknown = (event: CardEvent) => !isAsk(event) && event.requestType !== 'Refund'
+  const joinsKnown = (event: CardEvent, original: Sums) =>
+    isAsk(event) ? original.P > 0 && O(original) > 0 : event.requestType !== 'Refund'
+
+  function isForeign(event: CardEvent, account: NaiveAccount): boolean {
+    const { country } = event.merchant
+    return country !== '' && account.country !== '' && country !== account.country
+  }
+
+  // "Asks: the order of checks".
+
+  function decideAsk(event: CardEvent, card: NaiveCard, arrivalMs: number) {
+    const account = accountOf(card.accountId)
+    const world = fold()
+    const { key, naming, joins } = place(world, event)
+    const t = world.transactions.get(key) ?? noSums(card.cardId)
+    const state = cardState(world, card, dayOf(arrivalMs))
+    const amountMinor = event.amountMinor ?? Number.NaN
+    const { mid, mcc } = event.merchant
+    const effects: Effect[] = []
+    const anomalies: string[] = []
+    const answer = (code: string, approvedAmountMinor: number | null = null) => ({
+      answer: { code, approvedAmountMinor, anomalies, unmatched: null },
+      effects,
+      key,
+    })
+    // An ask in another currency makes no second name, yet its decline makes its own one known.
+    if (event.currency === account.currency || !joins) effects.push(...naming)
+    if (event.currency === account.currency) {
+      if (t.S > 0 && !t.asked) anomalies.push('late')
+      if (switches.incrementalAmount === 'cumulative' && amountMinor < N(t)) {
+        anomalies.push('total_below')
+      }
+      if (isPossibleRepeat(event, arrivalMs)) anomalies.push('possible_repeat')
+    }
+
+    if (state.status === 'Terminated' && !(state.bySwipes && t.asked)) return answer('143')
+    if (state.status === 'Frozen') return answer('117')
+    const month = new Date(arrivalMs).toISOString().slice(0, 7)
+    if (card.expiryMonth !== '' && month > card.expiryMonth) return answer('142')
+    if (t.voided) return answer('175')
+    const cash = event.requestType === 'CashWithdrawal'
+    const underPurchase = t.asked && !t.cash
+    const underRefund = t.F > 0 && t.S === 0 && !t.asked
+    if (t.closed && t.asked) return answer('133')
+    if ((cash ? underPurchase : t.cash) || underRefund) return answer('133')
+    const wellFormed = Number.isSafeInteger(amountMinor) && amountMinor >= 0
+    if (!wellFormed || amountMinor > largestAmountMinor) return answer('111')
+    if (event.currency !== account.currency) return answer('121')
+    if (isMissingFrom(card.allowedMids, mid)) return answer('125')
+    const blocked = card.allowedMids.length === 0 && card.blockedMids.includes(mid)
+    if (blocked && !t.unblocked) {
+      if (!state.unblockedMids.includes(mid)) return answer('186')
+      if (amountMinor > 0) effects.push({ kind: 'unblock', key, cardId: card.cardId, mid })
+    }
+    if (isMissingFrom(card.allowedMccs, mcc) || card.blockedMccs.includes(mcc)) return answer('127')
+    if (amountMinor === 0) {
+      // Nothing was approved, so nothing is remembered of it but a second name.
+      if (!joins) effects.length = 0
+      return answer('000')
+    }
+
+    const k = event.requestType === 'PreAuthorization' ? 'P' : 'A'
+    const next: Sums = { ...t, expired: false }
+    next[k] =
+      switches.incrementalAmount === 'delta'
+        ? t[k] + amountMinor
+        : Math.max(t[k], amountMinor + Math.min(t.R, Math.max(t.P, t.A)))
+    next.R = t.R + Math.max(0, N(next) - t.K)
+    const q = N(next) - N(t)
+    const g = O(next) - O(t)
+    const holdDays =
+      switches.holdDays.byMcc.get(mcc) ??
+      (k === 'P' ? switches.holdDays.preauthorization : switches.holdDays.authorization)
+    const booking = {
+      kind: 'ask' as const,
+      key,
+      k: k as 'P' | 'A',
+      addedMinor: next[k] - t[k],
+      reversedMinor: next.R - t.R,
+      absorbed: false,
+      cash,
+      foreign: isForeign(event, account),
+      expiresAtMs: arrivalMs + holdDays * dayMs,
+    }
+    if (Math.max(next.P, next.A) > Math.max(t.P, t.A) && N(next) === 0) {
+      effects.push({ ...booking, absorbed: true })
+      return answer('175')
+    }
+    if (card.transactionLimitMinor !== null && N(next) > card.transactionLimitMinor) {
+      return answer('129')
+    }
+    if (g > 0 && card.dailyLimitMinor !== null) {
+      if (state.spentTodayMinor + g > card.dailyLimitMinor) return answer('130')
+    }
+    const { availableMinor } = balances(world, account.accountId)
+    if (g > 0 && g > availableMinor) {
+      const shortMinor = g - availableMinor
+      const partial = switches.partialApproval && event.partialApprovalSupported
+      if (!partial || availableMinor <= 0 || shortMinor >= q) return answer('116')
+      effects.push({ ...booking, addedMinor: booking.addedMinor - shortMinor })
+      return answer('000', amountMinor - shortMinor)
+    }
+    effects.push(booking)
+    return answer('000')
+  }
+
+  function isPossibleRepeat(event: CardEvent, arrivalMs: number): boolean {
+    return deliveries.some(
+      (earlier) =>
+        isAsk(earlier.event) &&
+        earlier.answer.code === '000' &&
+        earlier.event.cardId === event.cardId &&
+        earlier.event.eventId !== event.eventId &&
+        event.amountMinor !== null &&
+        event.amountMinor > 0 &&
+        earlier.event.amountMinor === event.amountMinor &&
+        earlier.event.merchant.mid === event.merchant.mid &&
+        arrivalMs - earlier.arrivalMs <= 60_000,
+    )
+  }
+
+  // "Advices".
+
+  function decideAdvice(event: CardEvent, card: NaiveCard, arrivalMs: number) {
+    const account = accountOf(card.accountId)
+    const world = fold()
+    const { key, naming } = place(world, event)
+    const t = world.transactions.get(key) ?? noSums(card.cardId)
+    const unmatched = (reason: string) => ({
+      answer: { code: '000', approvedAmountMinor: null, anomalies: [], unmatched: reason },
+      effects: [],
+      key,
+    })
+    if (event.occurredAtMs > 0 && event.occurredAtMs < arrivalMs - options.retentionDays * dayMs) {
+      return unmatched('too old')
+    }
+    const otherCurrency = event.currency !== account.currency
+    if (otherCurrency && event.requestType !== 'Reversal') return unmatched('other currency')
+
+    const effects = [...naming, ...bookingOf(event, account, world, key, t)]
+    if (event.requestType === 'Refund') {
+      effects.push(...grantsOf(event, account, world, key, effects, dayOf(arrivalMs)))
+    }
+    const after = fold(effects)
+    if (!isSafe(after, key, account)) return unmatched('too large')
+    const answer = {
+      code: '000',
+      approvedAmountMinor: null,
+      anomalies: adviceAnomalies(event, t, after, key),
+      unmatched: otherCurrency ? 'other currency' : null,
+    }
+    return { answer, effects, key }
+  }
+
+  function bookingOf(
+    event: CardEvent,
+    account: NaiveAccount,
+    world: World,
+    key: string,
+    t: Sums,
+  ): Effect[] {
+    const minor = event.amountMinor ?? 0
+    switch (event.requestType) {
+      case 'Settlement': {
+        const closes = event.final ?? switches.settlementRemainder === 'release'
+        // Cash taken abroad is captured abroad, posted or held, where the capture does not say.
+        const asItsCash = event.merchant.country === '' && t.foreignCash
+        const foreign = isForeign(event, account) || asItsCash
+        return [{ kind: 'settle', key, minor, closes, foreign }]
+      }
+      case 'PartialReversal':
+        if (switches.partialReversalAmount === 'released') return [{ kind: 'reverse', key, minor }]
+        if (!t.asked) return [{ kind: 'ceiling', key, minor }]
+        return [{ kind: 'reverse', key, minor: Math.max(0, N(t) - minor) }]
+      case 'Reversal':
+        return [{ kind: 'void', key }]
+      default: {
+        if (isAbsentId(event.originalTransactionId)) {
+          return [{ kind: 'refund', key, minor, original: null }]
+        }
+        const { cardId, originalTransactionId: name } = event
+        const original = world.names.get(`${cardId} ${name}`) ?? `${cardId} ${name}`
+        const linked = (world.transactions.get(key)?.original ?? null) !== null
+        if (linked || original === key) return [{ kind: 'refund', key, minor, original: null }]
+        return [
+          { kind: 'name', key: original, cardId, name },
+          { kind: 'refund', key, minor, original },
+        ]
+      }
+    }
+  }
+
+  /** Where the U of this transaction is. */
+  const holderOf = (world: World, key: string) => transactionOf(world, key).original ?? key
+
+  function grantsOf(
+    event: CardEvent,
+    account: NaiveAccount,
+    before: World,
+    key: string,
+    effects: Effect[],
+    day: number,
+  ): Effect[] {
+    const after = fold(effects)
+    const holder = holderOf(after, key)
+    // A link that comes late moves what there was, with its grant; only this refund is a rise.
+    const linked = fold(effects.map((e) => (e.kind === 'refund' ? { ...e, minor: 0 } : e)))
+    const rise = Math.max(0, U(after, holder) - U(linked, holder))
+    const today = before.grants.filter(
+      (grant) => grant.accountId === account.accountId && grant.day === day,
+    )
+    const perDayMinor = switches.uncoveredRefundPerDayMinor[event.currency] ?? 0
+    const left = Math.max(0, perDayMinor - total(today.map((grant) => grant.minor)))
+    return [{ kind: 'grant', key: holder, minor: Math.min(rise, left), day }]
+  }
+
+  function isSafe(world: World, key: string, account: NaiveAccount): boolean {
+    const t = transactionOf(world, key)
+    const sums = [t.P, t.A, t.R, t.S, t.F, t.G, Credit(t), U(world, key), dueMinor(t, account)]
+    const money = Object.values(balances(world, account.accountId))
+    return [...sums, ...money, L(world, holderOf(world, key))].every(Number.isSafeInteger)
+  }
+
+  function adviceAnomalies(event: CardEvent, t: Sums, after: World, key: string): string[] {
+    const next = transactionOf(after, key)
+    const holder = holderOf(after, key)
+    const given = event.amountMinor
+    const said: Record<string, [boolean, string][]> = {
+      Settlement: [
+        [!t.asked, 'no_authorization'],
+        [t.voided, 'after_reversal'],
+        [t.expired, 'after_expiry'],
+        [t.closed, 'after_close'],
+        [next.S > unvoidedN(t), 'above_authorized'],
+      ],
+      Reversal: [
+        [t.voided, 'repeated'],
+        [O(t) === 0, 'unsolicited'],
+        [given !== null && given !== N(t), 'amount_differs'],
+      ],
+      PartialReversal: [
+        [next.R > Math.max(t.P, t.A), 'over_reversal'],
+        [
+          switches.partialReversalAmount === 'remaining' && given !== null && given > N(t),
+          'remaining_above',
+        ],
+      ],
+      Refund: [[U(after, holder) > transactionOf(after, holder).G, 'uncovered']],
+    }
+    return (said[event.requestType] ?? []).filter(([holds]) => holds).map(([, name]) => name)
+  }
+
+  // What follows a booking: charges, then the end of a lite card.
+
+  function chargesOf(account: NaiveAccount, key: string, effects: Effect[]): Effect[] {
+    const world = fold(effects)
+    const t = world.transactions.get(key)
+    if (t === undefined) return []
+    const rise = dueMinor(t, account) - (t.takenMinor + t.pendingMinor)
+    if (rise === 0) return []
+    if (rise > 0) {
+      const { availableMinor } = balances(world, account.accountId)
+      const takenMinor = Math.min(rise, Math.max(0, availableMinor))
+      return [{ kind: 'charge', key, takenMinor, pendingMinor: rise - takenMinor }]
+    }
+    const fromPendingMinor = Math.min(-rise, t.pendingMinor)
+    const creditedMinor = -rise - fromPendingMinor
+    return [{ kind: 'charge', key, takenMinor: -creditedMinor, pendingMinor: -fromPendingMinor }]
+  }
+
+  function terminationOf(card: NaiveCard, effects: Effect[]): Effect[] {
+    const before = fold()
+    const after = fold(effects)
+    const { status, swipesLeft } = cardState(after, card, 0)
+    if (card.type !== 'lite' || status === 'Terminated') return []
+    if (seenOf(before, card) === seenOf(after, card)) return []
+    if (swipesLeft === 0) return [{ kind: 'terminate', cardId: card.cardId, bySwipes: true }]
+    const { postedMinor, heldMinor } = balances(after, card.accountId)
+    if (postedMinor > 0 || heldMinor > 0) return []
+    return [{ kind: 'terminate', cardId: card.cardId, bySwipes: false }]
+  }
+
+  /** What ends a lite card; it is looked at when an event changed any of it. */
+  function seenOf(world: World, card: NaiveCard): string {
+    const { postedMinor, heldMinor } = balances(world, card.accountId)
+    return JSON.stringify([postedMinor, heldMinor, cardState(world, card, 0).swipesLeft])
+  }
+
+  function record(card: NaiveCard, key: string, decided: Effect[], day: number): void {
+    const effects = [...decided]
+    effects.push(...chargesOf(accountOf(card.accountId), key, effects))
+    effects.push(...terminationOf(card, effects))
+    steps.push({ day, effects })
+    folded = undefined
+  }
+
+  const newestArrivalMs = (accountId: string) =>
+    Math.max(
+      0,
+      ...deliveries.filter((each) => each.scope === accountId).map((each) => each.arrivalMs),
+    )
+
+  function deliver(event: CardEvent, receivedAtMs: number): NaiveAnswer {
+    const card = cardOf(event.cardId)
+    const scope = card?.accountId ?? `unknown card, ${event.eventId}`
+    const seen = deliveries.filter(
+      (each) => each.scope === scope && each.event.eventId === event.eventId,
+    )
+    const same = seen.find((each) => contentOf(each.event) === contentOf(event))
+    if (same) return same.answer
+    const arrivalMs = Math.max(receivedAtMs, newestArrivalMs(scope))
+    if (seen.length > 0) {
+      const answer = isAsk(event)
+        ? { code: '139', approvedAmountMinor: null, anomalies: [], unmatched: null }
+        : { code: '000', approvedAmountMinor: null, anomalies: [], unmatched: 'other content' }
+      deliveries.push({ scope, event, answer, arrivalMs })
+      return answer
+    }
+    if (card === undefined) {
+      const answer = {
+        code: isAsk(event) ? '148' : '000',
+        approvedAmountMinor: null,
+        anomalies: [],
+        unmatched: isAsk(event) ? null : 'unknown card',
+      }
+      deliveries.push({ scope, event, answer, arrivalMs })
+      return answer
+    }
+    const decide = isAsk(event) ? decideAsk : decideAdvice
+    const { answer, effects, key } = decide(event, card, arrivalMs)
+    record(card, key, effects, dayOf(arrivalMs))
+    deliveries.push({ scope, event, answer, arrivalMs })
+    return answer
+  }
+
+  function expireDue(nowMs: number): void {
+    for (const key of fold().transactions.keys()) {
+      const t = transactionOf(fold(), key)
+      const card = cardOf(t.cardId)
+      assert(card)
+      if (O(t) === 0 || isPostedCash(t) || t.expiresAtMs > nowMs) continue
+      // An expiry only takes out of the windows, so its day is never looked at.
+      record(card, key, [{ kind: 'expire', key }], 0)
+    }
+  }
+
+  function card(cardId: string) {
+    const found = cardOf(cardId)
+    assert(found, `card ${cardId}`)
+    const day = dayOf(newestArrivalMs(found.accountId))
+    const { bySwipes: _, ...shown } = cardState(fold(), found, day)
+    return shown
+  }
+
+  function transaction(cardId: string, transactionId: string): NaiveTransaction | undefined {
+    const world = fold()
+    const key = world.names.get(`${cardId} ${transactionId}`)
+    if (key === undefined) return undefined
+    const t = transactionOf(world, key)
+    const { P, A, R, S, F, G, asked, cash, voided, closed, expired, expiresAtMs } = t
+    const K = t.K === Number.POSITIVE_INFINITY ? null : t.K
+    return {
+      ...{ P, A, R, K, S, F, L: L(world, key), G },
+      ...{ asked, cash, voided, closed, expired, expiresAtMs },
+      ...{ N: N(t), O: O(t), W: W(t), Credit: Credit(t), U: U(world, key) },
+      chargesTakenMinor: t.takenMinor,
+      chargesPendingMinor: t.pendingMinor,
+    }
+  }
+
+  return {
+    deliver,
+    expireDue,
+    account: (accountId: string) => balances(fold(), accountId),
+    card,
+    transaction,
+  }
+}
+
+/** d > 0 is counted today, d < 0 is taken from the newest entries first. */
+function count(t: Sums, d: number, day: number): void {
+  if (d > 0) t.counted.push({ day, minor: d })
+  let left = -d
+  while (left > 0) {
+    const newest = t.counted.at(-1)
+    assert(newest, 'more given back than was counted')
+    const taken = Math.min(left, newest.minor)
+    newest.minor -= taken
+    left -= taken
+    if (newest.minor === 0) t.counted.pop()
+  }
+}
+
+function contentOf(event: CardEvent): string {
+  const { requestType, cardId, transactionId, originalTransactionId } = event
+  const { amountMinor, currency, final } = event
+  const ids = [requestType, cardId, transactionId, originalTransactionId]
+  return JSON.stringify([...ids, amountMinor, currency, final])
+}
+
+/** An empty list is no list. */
+function isMissingFrom(list: string[], value: string): boolean {
+  return list.length > 0 && !list.includes(value)
+}
+
+function copyOf(world: World): World {
+  const copies = [...world.transactions].map(([key, t]) => {
+    return [key, { ...t, counted: t.counted.map((each) => ({ ...each })) }] as const
+  })
+  return {
+    transactions: new Map(copies),
+    names: new Map(world.names),
+    usedUnblocks: new Set(world.usedUnblocks),
+    terminated: new Map(world.terminated),
+    grants: [...world.grants],
+  }
+}
+
+function transactionOf(world: World, key: string): Sums {
+  const t = world.transactions.get(key)
+  assert(t, `transaction ${key}`)
+  return t
+}
+
+function total(minors: number[]): number {
+  return minors.reduce((sum, minor) => sum + minor, 0)
+}
+
+function noSums(cardId: string): Sums {
+  return {
+    cardId,
+    ...{ P: 0, A: 0, R: 0, K: Number.POSITIVE_INFINITY, S: 0, F: 0, G: 0 },
+    ...{ asked: false, cash: false, voided: false, closed: false, expired: false },
+    ...{ expiresAtMs: 0, original: null, foreignS: 0, foreignCash: false },
+    ...{ swiped: false, unblocked: false, takenMinor: 0, pendingMinor: 0, counted: [] },
+  }
+}

@@ -1,0 +1,30 @@
+import { type Account, noAccount } from '../../src/domain/account.ts'
+import { createZone } from '../../src/domain/calendar.ts'
+import { type Card, noCard } from '../../src/domain/card.ts'
+import { noVerdict, type Pack, type Switches } from '../../src/domain/pack.ts'
+import { compileDailyWindow } from '../../src/rules/window-file.ts'
+import type { NaiveAccount, NaiveCard } from './naive-model.ts'
+
+const dayMs = 86_400_000
+
+export function packOf(switches: Switches, retentionDays = 45): Pack {
+  const zone = createZone('UTC')
+  return {
+    version: 'test',
+    zone,
+    switches,
+    windows: [compileDailyWindow(zone)],
+    evaluate: () => noVerdict,
+    retentionMs: retentionDays * dayMs,
+  }
+}
+
+export function accountOf(naive: NaiveAccount): Account {
+  const { accountId, currency, country, openingMinor } = naive
+  return { ...noAccount, accountId, currency, country, openingMinor, postedMinor: openingMinor }
+}
+
+export function cardOf({ expiryMonth, ...naive }: NaiveCard): Card {
+  const terminatedBy = naive.status === 'Terminated' ? 'operator' : ''
+  return { ...noCard, ...naive, customerId: 'customer', expiry: expiryMonth, terminatedBy }
+}
