@@ -1,14 +1,21 @@
 import { z } from 'zod'
 import { type Account, noAccount } from '../domain/account.ts'
 import { monthIndexOfText } from '../domain/calendar.ts'
-import { type Card, cardStatuses, cardTypes, noCard } from '../domain/card.ts'
+import {
+  type Card,
+  cardStatuses,
+  cardTypes,
+  maxListedMccs,
+  maxListedMids,
+  noCard,
+} from '../domain/card.ts'
 import { isCurrency } from '../domain/currency.ts'
 import { formatMinor, parseMinor } from '../domain/money.ts'
 
 const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
 const amount = z.union([z.string(), z.number()]).transform((value) => String(value))
-const mccs = z.array(z.string().regex(/^\d{4}$/, 'an MCC has four digits')).max(1000)
-const mids = z.array(id).max(10_000)
+const mccs = z.array(z.string().regex(/^\d{4}$/, 'an MCC has four digits')).max(maxListedMccs)
+const mids = z.array(id).max(maxListedMids)
 
 /** A card as files and the management API write it. */
 export const cardRow = z.strictObject({

@@ -92,6 +92,10 @@ export function logRange(after: string): KeyRange {
   return { start: after === '' ? 'l' : `l${after}\0`, end: 'm' }
 }
 
+export function logRangeUpTo(before: string): KeyRange {
+  return { start: 'l', end: before === '' ? 'm' : `l${before}` }
+}
+
 export function logRangeBefore(micros: number): KeyRange {
   return { start: 'l', end: `l${padded(micros)}` }
 }

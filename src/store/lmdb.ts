@@ -1,12 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import {
-  decodeRoot,
-  foresee,
-  type LogClock,
-  outcomeOf,
-  queueWrite,
-  toWrites,
-} from './lmdb-commands.ts'
+import { decodeRoot, foresee, type LogClock, queueWrite, toWrites } from './lmdb-commands.ts'
 import { messageOf, openDatabase, throwCause } from './lmdb-database.ts'
 import { markFilled, prepareFolder } from './lmdb-folder.ts'
 import {
@@ -17,6 +10,7 @@ import {
   type KeyRange,
   logRange,
   logRangeBefore,
+  logRangeUpTo,
   microsOfCursor,
   sortKeyOf,
 } from './lmdb-keys.ts'
@@ -58,7 +52,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   let isClosed = false
   // After the newest entry at the start, and after whatever `load` finds: the clock may have been set
   // back, or another process's clock may be ahead.
-  let lastLogMicros = microsOfCursor(readTail(1)[0]?.cursor ?? '0')
+  let lastLogMicros = microsOfCursor(readTail(1, '')[0]?.cursor ?? '0')
   const clock: LogClock = {
     // Tells apart what two writers log in the same microsecond.
     nonce: randomBytes(6).toString('base64url'),
@@ -74,13 +68,10 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     const writes = toWrites(commands, clock)
     const foreseen = read(() => writes.map((write) => foresee(db, write)))
     // Nothing below may refuse: what is queued will be executed, so a throw would leave half a call.
-    const answers: Promise<boolean>[] = []
-    const ends = writes.map((write, i) => {
-      if (foreseen[i] === undefined) queueWrite(db, write, answers)
-      return answers.length
-    })
-    const answered = await written(answers)
-    return ends.map((end, i) => foreseen[i] ?? outcomeOf(answered.slice(ends[i - 1] ?? 0, end)))
+    const queued = writes.filter((_, i) => foreseen[i] === undefined)
+    const answers = await written(queued.map((write) => queueWrite(db, write)))
+    let answered = 0
+    return foreseen.map((outcome) => outcome ?? (answers[answered++] ? 'committed' : 'conflict'))
   }
 
   async function load(keys: readonly Key[]): Promise<(Loaded | undefined)[]> {
@@ -110,8 +101,8 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     return read(() => entriesIn(logRange(after), limit).map(toLogLine))
   }
 
-  async function tailLog(limit: number): Promise<LogLine[]> {
-    return read(() => readTail(limit))
+  async function tailLog(limit: number, before = ''): Promise<LogLine[]> {
+    return read(() => readTail(limit, before))
   }
 
   async function sweep(sweptAtMs: number, logBeforeMs: number, limit: number): Promise<number> {
@@ -145,10 +136,10 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     }
   }
 
-  function readTail(limit: number): LogLine[] {
-    const { start, end } = logRange('')
-    // Backwards, a range runs from its start down to its end.
-    const backwards = { start: end, end: start, reverse: true }
+  function readTail(limit: number, before: string): LogLine[] {
+    const { start, end } = logRangeUpTo(before)
+    // Backwards, a range runs from its start, not included, down to its end.
+    const backwards = { start: end, end: start, reverse: true, exclusiveStart: true }
     return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(toLogLine).reverse()
   }
 

@@ -19,8 +19,8 @@ export interface Store {
    * before a cursor read while its commit was on the way: who must see all reads a little behind.
    */
   readLog(after: string, limit: number): Promise<LogLine[]>
-  /** The newest entries, oldest of them first. */
-  tailLog(limit: number): Promise<LogLine[]>
+  /** The newest entries before (not including) a cursor, oldest of them first; '' is after the newest. */
+  tailLog(limit: number, before?: string): Promise<LogLine[]>
   /**
    * Drops groups whose last day has passed and log entries written before `logBeforeMs`, at most
    * `limit` of each; resolves to how many were dropped, so that the caller goes on while it is above 0.

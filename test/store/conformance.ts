@@ -452,6 +452,9 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(await store.readLog(tail[0]?.cursor ?? '', 10)).toEqual(tail.slice(1))
         expect(await store.tailLog(0)).toEqual([])
         expect(await store.readLog('', 0)).toEqual([])
+        const [before] = await store.tailLog(1, tail[0]?.cursor)
+        expect(before?.entry).toBe('first')
+        expect(await store.tailLog(2, tail[1]?.cursor)).toEqual([before, tail[0]])
       })
     })
 

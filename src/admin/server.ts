@@ -1,0 +1,64 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { Config } from '../config.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+
+export interface Readiness {
+  readonly status: 'ready' | 'degraded' | 'starting' | 'stopping'
+  /** What is not as it should be, for people. */
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+export interface AdminServerOptions {
+  readonly config: Config
+  readonly metrics: Metrics
+  readonly readiness: () => Readiness
+  /** Resolves to the version in use and what was wrong with the new pack, '' when nothing was. */
+  readonly reloadRules: () => Promise<{ version: string; problem: string }>
+}
+
+/** Health, metrics and reload; on a port of its own, so that the relay never meets it. */
+export function createAdminServer(options: AdminServerOptions): FastifyInstance {
+  const { metrics, readiness } = options
+  const server = Fastify({ logger: false, bodyLimit: 1024, forceCloseConnections: true })
+  const isAllowed = createTokenCheck(options.config.adminToken)
+
+  server.addHook('onRequest', async (request, reply) => {
+    // Liveness is asked by the platform, which has no token, and tells nothing.
+    if (request.url === '/healthz' || isAllowed(request.headers.authorization)) return
+    await reply.code(401).send({ error: 'send the header Authorization: Bearer ADMIN_TOKEN' })
+  })
+
+  server.get('/healthz', async () => ({ status: 'alive' }))
+
+  server.get('/readyz', async (_request, reply) => {
+    const { status, detail } = readiness()
+    const serving = status === 'ready' || status === 'degraded'
+    return reply.code(serving ? 200 : 503).send({ status, ...detail })
+  })
+
+  server.get('/metrics', async (_request, reply) => {
+    return reply.header('content-type', metrics.contentType).send(await metrics.text())
+  })
+
+  server.post('/admin/rules/reload', async (_request, reply) => {
+    const { version, problem } = await options.reloadRules()
+    if (problem === '') return { status: 'loaded', version }
+    return reply.code(422).send({ status: 'refused', version, problem })
+  })
+
+  server.setNotFoundHandler(async (_request, reply) => {
+    const paths = ['GET /healthz', 'GET /readyz', 'GET /metrics', 'POST /admin/rules/reload']
+    return reply.code(404).send({ error: `there is ${paths.join(', ')}` })
+  })
+
+  return server
+}
+
+/** Compares hashes of equal length in constant time, so that neither length nor content leaks. */
+function createTokenCheck(token: string | null): (header: string | undefined) => boolean {
+  if (token === null) return () => true
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const expected = digest(`Bearer ${token}`)
+  return (header) => timingSafeEqual(digest(header ?? ''), expected)
+}

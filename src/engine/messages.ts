@@ -1,0 +1,200 @@
+import type { CardEvent, RequestType } from '../domain/event.ts'
+import type { Answer } from '../domain/event-record.ts'
+import type { Timing } from './item.ts'
+
+/**
+ * What gate and engine send each other. Deliveries and answers of one turn of the loop travel in one
+ * message, as flat arrays of plain values: cloning these costs far less than objects.
+ */
+
+type Cell = string | number | null
+
+/** One delivery, or something the gate has said. */
+export interface ToEngineItem {
+  readonly event: CardEvent
+  readonly slot: string
+  readonly receivedAtMs: number
+  readonly said: Answer | null
+  readonly uncertain: boolean
+}
+
+export type ToEngine =
+  | { readonly type: 'items'; readonly cells: readonly Cell[] }
+  | { readonly type: 'reloadRules' }
+  | { readonly type: 'stop' }
+
+export interface EngineFigures {
+  readonly queued: number
+  readonly commits: number
+  readonly commands: number
+  readonly conflicts: number
+  readonly loads: number
+  readonly decided: number
+  readonly cachedAccounts: number
+  readonly cacheHits: number
+  readonly cacheMisses: number
+  readonly loopLagMs: number
+  readonly heapUsedBytes: number
+}
+
+export type FromEngine =
+  | { readonly type: 'answers'; readonly cells: readonly Cell[] }
+  | { readonly type: 'ready'; readonly rulesVersion: string }
+  | { readonly type: 'beat'; readonly figures: EngineFigures }
+  | { readonly type: 'store'; readonly available: boolean }
+  | { readonly type: 'rules'; readonly version: string; readonly problem: string }
+  /** It cannot start, and starting again would not help. */
+  | { readonly type: 'refused'; readonly message: string }
+  | { readonly type: 'trouble'; readonly message: string }
+
+const eventCells = 21
+const answerCells = 6
+
+export function writeItem(
+  cells: Cell[],
+  event: CardEvent,
+  slot: string,
+  receivedAtMs: number,
+  said: Answer | null,
+  uncertain: boolean,
+): void {
+  const { merchant } = event
+  cells.push(
+    slot,
+    receivedAtMs,
+    (said === null ? 0 : 2) + (uncertain ? 1 : 0),
+    event.eventId,
+    event.requestType,
+    event.transactionId,
+    event.originalTransactionId,
+    event.cardId,
+    event.amountMinor,
+    event.currency,
+    event.final === null ? null : Number(event.final),
+    Number(event.partialApprovalSupported),
+    merchant.mid,
+    merchant.mcc,
+    merchant.name,
+    merchant.city,
+    merchant.country,
+    event.channel,
+    event.entryMode,
+    event.merchantAmountMinor,
+    event.merchantCurrency,
+    event.occurredAtMs,
+  )
+  if (said !== null) writeAnswer(cells, said)
+}
+
+export function readItems(cells: readonly Cell[], take: (item: ToEngineItem) => void): void {
+  let at = 0
+  while (at < cells.length) {
+    const flags = cells[at + 2] as number
+    const said = flags >= 2 ? readAnswer(cells, at + 1 + eventCells) : null
+    take({
+      slot: cells[at] as string,
+      receivedAtMs: cells[at + 1] as number,
+      uncertain: flags % 2 === 1,
+      event: readEvent(cells, at + 3),
+      said,
+    })
+    at += 1 + eventCells + (said === null ? 0 : answerCells)
+  }
+}
+
+function readEvent(cells: readonly Cell[], at: number): CardEvent {
+  const final = cells[at + 7]
+  return {
+    eventId: cells[at] as string,
+    requestType: cells[at + 1] as RequestType,
+    transactionId: cells[at + 2] as string,
+    originalTransactionId: cells[at + 3] as string,
+    cardId: cells[at + 4] as string,
+    amountMinor: cells[at + 5] as number | null,
+    currency: cells[at + 6] as string,
+    final: final === null ? null : final === 1,
+    partialApprovalSupported: cells[at + 8] === 1,
+    merchant: {
+      mid: cells[at + 9] as string,
+      mcc: cells[at + 10] as string,
+      name: cells[at + 11] as string,
+      city: cells[at + 12] as string,
+      country: cells[at + 13] as string,
+    },
+    channel: cells[at + 14] as string,
+    entryMode: cells[at + 15] as string,
+    merchantAmountMinor: cells[at + 16] as number,
+    merchantCurrency: cells[at + 17] as string,
+    occurredAtMs: cells[at + 18] as number,
+  }
+}
+
+function writeAnswer(cells: Cell[], answer: Answer): void {
+  const { code, decidedBy, cause, ruleId, approvedAmountMinor, rulesVersion } = answer
+  cells.push(code, decidedBy, cause, ruleId, approvedAmountMinor, rulesVersion)
+}
+
+function readAnswer(cells: readonly Cell[], at: number): Answer {
+  return {
+    code: cells[at] as Answer['code'],
+    decidedBy: cells[at + 1] as Answer['decidedBy'],
+    cause: cells[at + 2] as Answer['cause'],
+    ruleId: cells[at + 3] as string,
+    approvedAmountMinor: cells[at + 4] as number | null,
+    rulesVersion: cells[at + 5] as string,
+  }
+}
+
+export function writeAnswered(cells: Cell[], slot: string, answer: Answer, timing: Timing): void {
+  cells.push(slot, timing.queueMs, timing.decideMs, timing.commitMs)
+  writeAnswer(cells, answer)
+}
+
+/** Booked: a slot alone, marked by a queue time that no answer has. */
+export function writeBooked(cells: Cell[], slot: string): void {
+  cells.push(slot, -1)
+}
+
+export function readAnswers(
+  cells: readonly Cell[],
+  onAnswer: (slot: string, answer: Answer, timing: Timing) => void,
+  onBooked: (slot: string) => void,
+): void {
+  let at = 0
+  while (at < cells.length) {
+    const slot = cells[at] as string
+    const queueMs = cells[at + 1] as number
+    if (queueMs === -1) {
+      onBooked(slot)
+      at += 2
+      continue
+    }
+    const timing = {
+      queueMs,
+      decideMs: cells[at + 2] as number,
+      commitMs: cells[at + 3] as number,
+    }
+    onAnswer(slot, readAnswer(cells, at + 4), timing)
+    at += 4 + answerCells
+  }
+}
+
+/** Collects what one turn of the loop has to say and sends it once. */
+export function createOutbox(
+  send: (cells: readonly Cell[]) => void,
+): (write: (cells: Cell[]) => void) => void {
+  let cells: Cell[] = []
+  let scheduled = false
+  function flush(): void {
+    scheduled = false
+    const sending = cells
+    cells = []
+    send(sending)
+  }
+  return (write) => {
+    write(cells)
+    if (scheduled) return
+    scheduled = true
+    setImmediate(flush)
+  }
+}

@@ -1,0 +1,124 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../clock.ts'
+import { loadPack, PackRefused } from '../rules/load-pack.ts'
+import { openStore, type StorePlace } from '../store/open.ts'
+import { type Store, StoreRefused } from '../store/port.ts'
+import { demoCards } from './demo-cards.ts'
+import { createEngine, type Engine } from './engine.ts'
+import { importRows } from './import.ts'
+import { indexes } from './layout.ts'
+import {
+  createOutbox,
+  type FromEngine,
+  readItems,
+  type ToEngine,
+  writeAnswered,
+  writeBooked,
+} from './messages.ts'
+import { claimStore } from './meta.ts'
+import { startSweeper } from './sweeper.ts'
+
+/** What the gate gives a new engine. */
+export interface WorkerSettings extends StorePlace {
+  readonly rulesDir: string
+  readonly eventRetentionDays: number
+  readonly logRetentionDays: number
+  readonly cacheCards: number
+  readonly nonce: string
+  /** Puts the demo cards into an empty embedded store. */
+  readonly demo: boolean
+}
+
+const dayMs = 86_400_000
+const beatMs = 250
+const sweepMs = 1000
+
+/** The content of the engine's thread. */
+async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
+  const send = (message: FromEngine) => port.postMessage(message)
+  const store = await openStore(settings, systemClock.nowMs)
+  await claimStore(store, settings.eventRetentionDays)
+  let pack = loadPack(settings.rulesDir, settings.eventRetentionDays)
+  const put = createOutbox((cells) => send({ type: 'answers', cells }))
+  const engine = createEngine({
+    store,
+    clock: systemClock,
+    pack,
+    nonce: settings.nonce,
+    cacheCards: settings.cacheCards,
+    onAnswer: (slot, answer, timing) => put((cells) => writeAnswered(cells, slot, answer, timing)),
+    onBooked: (slot) => put((cells) => writeBooked(cells, slot)),
+    onStore: (available) => send({ type: 'store', available }),
+  })
+  if (settings.demo) await addDemoCards(store, engine, settings)
+  const sweeper = startSweeper({
+    engine,
+    store,
+    clock: systemClock,
+    intervalMs: sweepMs,
+    logRetentionMs: settings.logRetentionDays * dayMs,
+    onError: (error) => send({ type: 'trouble', message: `sweeping failed: ${error}` }),
+  })
+  const beat = startBeat(engine, send)
+
+  function reloadRules(): void {
+    try {
+      pack = loadPack(settings.rulesDir, settings.eventRetentionDays)
+      engine.setPack(pack)
+      send({ type: 'rules', version: pack.version, problem: '' })
+    } catch (error) {
+      if (!(error instanceof PackRefused)) throw error
+      send({ type: 'rules', version: pack.version, problem: error.message })
+    }
+  }
+
+  async function stop(): Promise<void> {
+    await engine.idle()
+    sweeper.stop()
+    clearInterval(beat)
+    engine.stop()
+    await store.close()
+    port.close()
+  }
+
+  port.on('message', (message: ToEngine) => {
+    if (message.type === 'stop') void stop()
+    else if (message.type === 'reloadRules') reloadRules()
+    else {
+      readItems(message.cells, ({ event, slot, receivedAtMs, said, uncertain }) => {
+        if (said === null) engine.deliver(event, slot, receivedAtMs, uncertain)
+        else engine.say(event, slot, receivedAtMs, said, uncertain)
+      })
+    }
+  })
+  send({ type: 'ready', rulesVersion: pack.version })
+}
+
+/** Tells the gate that this loop turns, and what it has done. */
+function startBeat(engine: Engine, send: (message: FromEngine) => void): NodeJS.Timeout {
+  const lag = monitorEventLoopDelay({ resolution: 10 })
+  lag.enable()
+  return setInterval(() => {
+    const loopLagMs = lag.max / 1e6
+    lag.reset()
+    const heapUsedBytes = process.memoryUsage().heapUsed
+    send({ type: 'beat', figures: { ...engine.stats(), loopLagMs, heapUsedBytes } })
+  }, beatMs)
+}
+
+async function addDemoCards(store: Store, engine: Engine, settings: WorkerSettings): Promise<void> {
+  if (settings.redis !== null) return
+  if ((await store.range(indexes.cards, '', 1)).length > 0) return
+  await importRows(demoCards, engine)
+}
+
+if (parentPort !== null) {
+  const port = parentPort
+  run(port, workerData as WorkerSettings).catch((error: unknown) => {
+    const refused = error instanceof StoreRefused || error instanceof PackRefused
+    if (!refused) throw error
+    port.postMessage({ type: 'refused', message: error.message } satisfies FromEngine)
+    port.close()
+  })
+}

@@ -1,0 +1,198 @@
+import { setFlagsFromString } from 'node:v8'
+import { Worker } from 'node:worker_threads'
+import type { Clock } from '../clock.ts'
+import type { CardEvent } from '../domain/event.ts'
+import type { Answer } from '../domain/event-record.ts'
+import type { Timing } from '../engine/item.ts'
+import {
+  createOutbox,
+  type EngineFigures,
+  type FromEngine,
+  readAnswers,
+  type ToEngine,
+  writeItem,
+} from '../engine/messages.ts'
+import type { WorkerSettings } from '../engine/worker.ts'
+import type { EngineLink } from './slots.ts'
+
+export interface EngineThreadOptions {
+  readonly clock: Clock
+  readonly settings: Omit<WorkerSettings, 'nonce'>
+  readonly newNonce: () => string
+  readonly heapMb: number
+  /** An engine that says nothing for this long is replaced. */
+  readonly heartbeatMs: number
+  readonly onAnswer: (slot: string, answer: Answer, timing: Timing) => void
+  readonly onBooked: (slot: string) => void
+  /** A new engine is ready to be told everything. */
+  readonly onStart: () => void
+  /** It cannot start, and starting again would not help. */
+  readonly onRefused: (message: string) => void
+  readonly onRules: (version: string, problem: string) => void
+  readonly onTrouble: (message: string) => void
+}
+
+export interface EngineThread extends EngineLink {
+  readonly state: 'starting' | 'running' | 'down' | 'stopped'
+  readonly storeAvailable: boolean
+  readonly restarts: number
+  readonly figures: EngineFigures | null
+  readonly rulesVersion: string
+  reloadRules(): void
+  /** Lets it finish what it has, close its store and end. */
+  stop(timeoutMs: number): Promise<void>
+}
+
+const restartDelayMs = 100
+/** A thread compiles in the background what it is busy with; see `replace`. */
+const compileGraceMs = 20
+
+/** Keeps one engine running in a thread of its own, whatever happens to it. */
+export function startEngineThread(options: EngineThreadOptions): EngineThread {
+  const { clock } = options
+  let worker: Worker | null = null
+  let state: EngineThread['state'] = 'starting'
+  let storeAvailable = true
+  let restarts = 0
+  let figures: EngineFigures | null = null
+  let rulesVersion = ''
+  let heardMonoMs = clock.monoMs()
+  let started = false
+
+  const post = (message: ToEngine) => worker?.postMessage(message)
+  const put = createOutbox((cells) => {
+    // Items for an engine that died meanwhile are not lost: the next one is told all that is open.
+    if (state === 'running') post({ type: 'items', cells })
+  })
+
+  function start(): void {
+    state = started ? 'down' : 'starting'
+    heardMonoMs = clock.monoMs()
+    const current = new Worker(new URL('../engine/worker.js', import.meta.url), {
+      workerData: { ...options.settings, nonce: options.newNonce() } satisfies WorkerSettings,
+      resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
+    })
+    worker = current
+    current.on('message', (message: FromEngine) => {
+      if (worker === current) receive(message)
+    })
+    current.on('error', (error) => options.onTrouble(`the engine failed: ${error.message}`))
+    current.on('exit', () => {
+      if (worker === current) lost()
+    })
+  }
+
+  function receive(message: FromEngine): void {
+    heardMonoMs = clock.monoMs()
+    switch (message.type) {
+      case 'answers':
+        readAnswers(message.cells, options.onAnswer, options.onBooked)
+        return
+      case 'ready':
+        rulesVersion = message.rulesVersion
+        state = 'running'
+        storeAvailable = true
+        started = true
+        options.onStart()
+        return
+      case 'beat':
+        figures = message.figures
+        return
+      case 'store':
+        storeAvailable = message.available
+        return
+      case 'rules':
+        rulesVersion = message.version
+        options.onRules(message.version, message.problem)
+        return
+      case 'refused':
+        worker = null
+        state = 'stopped'
+        options.onRefused(message.message)
+        return
+      case 'trouble':
+        options.onTrouble(message.message)
+    }
+  }
+
+  function lost(): void {
+    worker = null
+    if (state === 'stopped') return
+    state = 'down'
+    restarts++
+    setTimeout(() => {
+      if (state === 'down') start()
+    }, restartDelayMs)
+  }
+
+  /**
+   * Ends a thread that no longer answers. Ending a thread while V8 compiles for it in the background
+   * can abort the whole process, so background compiling pauses until it is gone.
+   */
+  async function replace(stuck: Worker): Promise<void> {
+    worker = null
+    state = 'down'
+    options.onTrouble(`the engine said nothing for ${options.heartbeatMs} ms and is replaced`)
+    setFlagsFromString('--no-concurrent-recompilation')
+    await new Promise((resolve) => setTimeout(resolve, compileGraceMs))
+    await stuck.terminate()
+    setFlagsFromString('--concurrent-recompilation')
+    lost()
+  }
+
+  const watch = setInterval(
+    () => {
+      if (worker === null || clock.monoMs() - heardMonoMs < options.heartbeatMs) return
+      // While it starts it opens its store, which may take long after a crash.
+      if (state === 'running' || state === 'down') void replace(worker)
+    },
+    Math.max(50, options.heartbeatMs / 10),
+  )
+  watch.unref()
+
+  start()
+
+  return {
+    get state() {
+      return state
+    },
+    get alive() {
+      return state === 'running'
+    },
+    get storeAvailable() {
+      return storeAvailable
+    },
+    get restarts() {
+      return restarts
+    },
+    get figures() {
+      return figures
+    },
+    get rulesVersion() {
+      return rulesVersion
+    },
+    deliver(event: CardEvent, slot: string, receivedAtMs: number, uncertain: boolean) {
+      put((cells) => writeItem(cells, event, slot, receivedAtMs, null, uncertain))
+    },
+    say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean) {
+      put((cells) => writeItem(cells, event, slot, receivedAtMs, said, uncertain))
+    },
+    reloadRules() {
+      post({ type: 'reloadRules' })
+    },
+    stop(timeoutMs) {
+      clearInterval(watch)
+      const ending = worker
+      state = 'stopped'
+      if (ending === null) return Promise.resolve()
+      return new Promise((resolve) => {
+        const timer = setTimeout(resolve, timeoutMs)
+        ending.once('exit', () => {
+          clearTimeout(timer)
+          resolve()
+        })
+        ending.postMessage({ type: 'stop' } satisfies ToEngine)
+      })
+    },
+  }
+}

@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { FastifyInstance } from 'fastify'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Timing } from '../engine/item.ts'
+import { type Decided, logDecision } from '../telemetry/decision-log.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { type EngineThread, startEngineThread } from './engine-thread.ts'
+import type { Journal } from './journal.ts'
+import { createGateServer } from './server.ts'
+import { createSlots, type Slots } from './slots.ts'
+
+export interface GateOptions {
+  readonly config: Config
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly journal: Journal
+  readonly demo: boolean
+  readonly onRefused: (message: string) => void
+}
+
+export interface Gate {
+  readonly server: FastifyInstance
+  readonly engine: EngineThread
+  readonly slots: Slots
+  readonly metrics: Metrics
+  /** What was wrong with the pack that was offered last; '' when it is in use. */
+  readonly rulesProblem: string
+  reloadRules(): Promise<{ version: string; problem: string }>
+  /** Resolves when the first engine takes events. */
+  started(): Promise<void>
+  /** Answers what is pending, books what was said, and closes. */
+  stop(): Promise<void>
+}
+
+/** The journal must be flushed by then: 50 ms before the contract limit. */
+const lastCallMs = 350
+const maxOpenSlots = 20_000
+const sweepMs = 5
+const bookingMs = 5_000
+const engineStopMs = 10_000
+
+/** HTTP, slots, watchdog and the engine's thread, wired together. */
+export function openGate(options: GateOptions): Gate {
+  const { config, clock, logger, journal } = options
+  const timings = new Map<string, Timing>()
+  const counts = { journalFailures: 0 }
+  const startWaiters: (() => void)[] = []
+  const rulesWaiters: ((result: { version: string; problem: string }) => void)[] = []
+  let rulesProblem = ''
+
+  const engine = startEngineThread({
+    clock,
+    settings: {
+      redis: config.redis,
+      dataDir: config.dataDir,
+      rulesDir: config.rulesDir,
+      eventRetentionDays: config.eventRetentionDays,
+      logRetentionDays: config.logRetentionDays,
+      cacheCards: config.cacheCards,
+      demo: options.demo,
+    },
+    newNonce,
+    heapMb: config.engineHeapMb,
+    heartbeatMs: config.heartbeatMs,
+    onAnswer(slot, answer, timing) {
+      timings.set(slot, timing)
+      slots.onAnswer(slot, answer)
+      timings.delete(slot)
+    },
+    onBooked: (slot) => slots.onBooked(slot),
+    onStart() {
+      slots.onEngineStart()
+      metrics.rules(engine.rulesVersion, true)
+      logger.info({ rulesVersion: engine.rulesVersion }, 'the engine takes events')
+      for (const tell of startWaiters.splice(0)) tell()
+    },
+    onRefused: options.onRefused,
+    onRules(version, problem) {
+      rulesProblem = problem
+      metrics.rules(version, problem === '')
+      if (problem === '') logger.info({ rulesVersion: version }, 'the pack is loaded')
+      else
+        logger.error({ rulesVersion: version, problem }, 'the pack is refused, the old one goes on')
+      for (const tell of rulesWaiters.splice(0)) tell({ version, problem })
+    },
+    onTrouble: (message) => logger.error(message),
+  })
+
+  const slots = createSlots({
+    clock,
+    link: engine,
+    journal: {
+      append(line) {
+        return journal.append(line).catch((error: Error) => {
+          counts.journalFailures++
+          logger.error({ problem: error.message }, 'the journal cannot be written')
+          throw error
+        })
+      },
+      drop: (slot) => journal.drop(slot),
+    },
+    incarnation: newNonce(),
+    budgetMs: config.budgetMs,
+    lastCallMs,
+    defaultDecision: config.defaultDecision,
+    maxOpen: maxOpenSlots,
+    trouble() {
+      if (engine.state === 'starting') return 'starting'
+      if (engine.state !== 'running') return 'engineDown'
+      return engine.storeAvailable ? '' : 'storeUnavailable'
+    },
+    rulesVersion: () => engine.rulesVersion,
+  })
+  slots.restore(journal.pending())
+
+  const loopLag = monitorEventLoopDelay({ resolution: 10 })
+  loopLag.enable()
+  const metrics = createMetrics(() => {
+    const gateLoopLagMs = loopLag.max / 1e6
+    loopLag.reset()
+    return {
+      slotsOpen: slots.open,
+      unbooked: slots.unbooked,
+      journalBytes: journal.lengthBytes,
+      journalFailures: counts.journalFailures,
+      engineRunning: engine.alive,
+      engineRestarts: engine.restarts,
+      storeAvailable: engine.storeAvailable,
+      gateLoopLagMs,
+      engine: engine.figures,
+    }
+  })
+
+  const server = createGateServer({
+    config,
+    clock,
+    slots,
+    onDecided(event, answer, slot, arrivedMonoMs, readMonoMs) {
+      const decided: Decided = {
+        event,
+        answer,
+        trace: slot,
+        arrivalMs: readMonoMs - arrivedMonoMs,
+        timing: timings.get(slot) ?? null,
+        totalMs: clock.monoMs() - arrivedMonoMs,
+      }
+      metrics.decided(decided)
+      logDecision(logger, decided)
+    },
+    onRefused: (status) => metrics.refused(status),
+  })
+
+  const sweeping = setInterval(slots.sweep, sweepMs)
+
+  async function stop(): Promise<void> {
+    await server.close()
+    await slots.drained()
+    clearInterval(sweeping)
+    const untilMonoMs = clock.monoMs() + bookingMs
+    while (slots.unbooked > 0 && engine.alive && clock.monoMs() < untilMonoMs) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    await engine.stop(engineStopMs)
+    await journal.close()
+    loopLag.disable()
+  }
+
+  return {
+    server,
+    engine,
+    slots,
+    metrics,
+    get rulesProblem() {
+      return rulesProblem
+    },
+    reloadRules() {
+      return new Promise((resolve) => {
+        rulesWaiters.push(resolve)
+        engine.reloadRules()
+      })
+    },
+    started() {
+      if (engine.alive) return Promise.resolve()
+      return new Promise((resolve) => startWaiters.push(resolve))
+    },
+    stop,
+  }
+}
+
+function newNonce(): string {
+  return randomBytes(6).toString('base64url')
+}

@@ -1,0 +1,255 @@
+import type { Clock } from '../clock.ts'
+import { type CardEvent, contentHash, isAsk } from '../domain/event.ts'
+import type { Answer, Cause } from '../domain/event-record.ts'
+
+/** What the engine is asked, or told, about one slot. */
+export interface EngineLink {
+  /** False while no engine is there to take anything. */
+  readonly alive: boolean
+  deliver(event: CardEvent, slot: string, receivedAtMs: number, uncertain: boolean): void
+  say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean): void
+}
+
+/** What the watchdog said, kept until the engine has booked it. */
+export interface SaidLine {
+  readonly slot: string
+  readonly said: Answer
+  readonly event: CardEvent
+  readonly receivedAtMs: number
+  readonly handed: boolean
+}
+
+export interface SlotJournal {
+  /** Resolves when the line is flushed; a later line of the same slot replaces it. */
+  append(line: SaidLine): Promise<void>
+  /** The engine has booked it. */
+  drop(slot: string): void
+}
+
+/** null: an advice that could not be journaled in time, the only answer that is no decision. */
+export type Reply = (answer: Answer | null, slot: string) => void
+
+export interface SlotsOptions {
+  readonly clock: Clock
+  readonly link: EngineLink
+  readonly journal: SlotJournal
+  /** Unlike that of any gate before, so that a slot is never taken for another. */
+  readonly incarnation: string
+  readonly budgetMs: number
+  /** When an answer must go out, journaled or not. */
+  readonly lastCallMs: number
+  readonly defaultDecision: 'approve' | 'decline'
+  /** Beyond this many open slots an event is answered by default at once. */
+  readonly maxOpen: number
+  /** Why the engine cannot answer now; '' when it should be able to. */
+  readonly trouble: () => Exclude<Cause, 'deadline' | 'overload'> | ''
+  readonly rulesVersion: () => string
+}
+
+export interface Slots {
+  readonly open: number
+  /** Said and not yet booked. */
+  readonly unbooked: number
+  take(event: CardEvent, receivedAtMs: number, receivedMonoMs: number, reply: Reply): void
+  onAnswer(slot: string, answer: Answer): void
+  onBooked(slot: string): void
+  /** Answers by default what has passed its budget. */
+  sweep(): void
+  /** Another engine has started: it is told everything that is open or not yet booked. */
+  onEngineStart(): void
+  /** Lines of an earlier process that were never booked. */
+  restore(lines: readonly SaidLine[]): void
+  /** Resolves when every open slot has been answered. */
+  drained(): Promise<void>
+}
+
+interface Slot {
+  readonly id: string
+  readonly key: string
+  readonly event: CardEvent
+  readonly receivedAtMs: number
+  readonly deadlineMonoMs: number
+  readonly replies: Reply[]
+  handed: boolean
+  /** The first answer takes the slot. */
+  taken: boolean
+}
+
+/**
+ * Who may speak for a delivery: the engine after its commit, or the watchdog after its journal,
+ * whichever is first. What the watchdog said is told to every engine until one has booked it.
+ */
+export function createSlots(options: SlotsOptions): Slots {
+  const { clock, link, journal } = options
+  const byId = new Map<string, Slot>()
+  const byKey = new Map<string, Slot>()
+  // All budgets are equal, so the order of arrival is the order of deadlines.
+  let fifo: Slot[] = []
+  let head = 0
+  const unbooked = new Map<string, SaidLine>()
+  let counter = 0
+  let drainWaiters: (() => void)[] = []
+
+  function take(
+    event: CardEvent,
+    receivedAtMs: number,
+    receivedMonoMs: number,
+    reply: Reply,
+  ): void {
+    const key = `${event.cardId}\n${event.eventId}\n${contentHash(event)}`
+    const live = byKey.get(key)
+    if (live !== undefined && !live.taken) {
+      live.replies.push(reply)
+      return
+    }
+    const slot: Slot = {
+      id: `${options.incarnation}.${(counter++).toString(36)}`,
+      key,
+      event,
+      receivedAtMs,
+      deadlineMonoMs: receivedMonoMs + options.budgetMs,
+      replies: [reply],
+      handed: false,
+      taken: false,
+    }
+    byId.set(slot.id, slot)
+    byKey.set(key, slot)
+    if (byId.size > options.maxOpen) {
+      speak(slot, 'overload')
+      return
+    }
+    fifo.push(slot)
+    if (link.alive) hand(slot, false)
+  }
+
+  function hand(slot: Slot, uncertain: boolean): void {
+    slot.handed = true
+    link.deliver(slot.event, slot.id, slot.receivedAtMs, uncertain)
+  }
+
+  function close(slot: Slot, answer: Answer | null): void {
+    byId.delete(slot.id)
+    if (byKey.get(slot.key) === slot) byKey.delete(slot.key)
+    for (const reply of slot.replies) reply(answer, slot.id)
+    if (byId.size > 0) return
+    const waiters = drainWaiters
+    drainWaiters = []
+    for (const waiter of waiters) waiter()
+  }
+
+  function onAnswer(id: string, answer: Answer): void {
+    const slot = byId.get(id)
+    if (slot === undefined || slot.taken) return
+    slot.taken = true
+    close(slot, answer)
+  }
+
+  /** The watchdog takes the slot: nobody else may answer it from here on. */
+  function speak(slot: Slot, cause: Cause): void {
+    slot.taken = true
+    const approves = !isAsk(slot.event) || options.defaultDecision === 'approve'
+    const said = defaultAnswer(approves ? '000' : '176', cause)
+    // A decline of what no engine ever saw leaves nothing to follow.
+    if (!approves && !slot.handed) {
+      close(slot, said)
+      return
+    }
+    void journalThenClose(slot, said)
+  }
+
+  async function journalThenClose(slot: Slot, said: Answer): Promise<void> {
+    const { id, event, receivedAtMs, handed } = slot
+    const line: SaidLine = { slot: id, said, event, receivedAtMs, handed }
+    const lastCallMonoMs = slot.deadlineMonoMs - options.budgetMs + options.lastCallMs
+    const flushed = await within(journal.append(line), lastCallMonoMs - clock.monoMs())
+    if (flushed || said.code !== '000') return tellAndClose(slot, line)
+    if (!isAsk(event)) {
+      close(slot, null)
+      return
+    }
+    // An approval that a crash could forget is not given; the engine may hold it, so it is undone.
+    const declined = { ...line, said: defaultAnswer('176', said.cause as Cause) }
+    journal.append(declined).catch(() => {})
+    tellAndClose(slot, declined)
+  }
+
+  function tellAndClose(slot: Slot, line: SaidLine): void {
+    unbooked.set(line.slot, line)
+    close(slot, line.said)
+    if (link.alive) tell(line, false)
+  }
+
+  function tell({ event, slot, receivedAtMs, said }: SaidLine, uncertain: boolean): void {
+    link.say(event, slot, receivedAtMs, said, uncertain)
+  }
+
+  function defaultAnswer(code: '000' | '176', cause: Cause): Answer {
+    return {
+      code,
+      decidedBy: 'default',
+      cause,
+      ruleId: '',
+      approvedAmountMinor: null,
+      rulesVersion: options.rulesVersion(),
+    }
+  }
+
+  return {
+    get open() {
+      return byId.size
+    },
+    get unbooked() {
+      return unbooked.size
+    },
+    take,
+    onAnswer,
+    onBooked(id) {
+      if (unbooked.delete(id)) journal.drop(id)
+    },
+    sweep() {
+      const nowMonoMs = clock.monoMs()
+      while (head < fifo.length) {
+        const slot = fifo[head]!
+        if (!slot.taken && slot.deadlineMonoMs > nowMonoMs) break
+        head++
+        if (!slot.taken) speak(slot, options.trouble() || 'deadline')
+      }
+      if (head > 1024 && head * 2 > fifo.length) {
+        fifo = fifo.slice(head)
+        head = 0
+      }
+    },
+    onEngineStart() {
+      for (const line of unbooked.values()) tell(line, line.handed)
+      for (const slot of byId.values()) if (!slot.taken) hand(slot, slot.handed)
+    },
+    restore(lines) {
+      for (const line of lines) {
+        const uncertain = { ...line, handed: true }
+        unbooked.set(line.slot, uncertain)
+        if (link.alive) tell(uncertain, true)
+      }
+    },
+    drained() {
+      if (byId.size === 0) return Promise.resolve()
+      return new Promise((resolve) => drainWaiters.push(resolve))
+    },
+  }
+}
+
+/** Whether a promise resolves in time; a rejection counts as not. */
+function within(promise: Promise<void>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), Math.max(0, ms))
+    promise.then(
+      () => {
+        clearTimeout(timer)
+        resolve(true)
+      },
+      () => {
+        clearTimeout(timer)
+        resolve(false)
+      },
+    )
+  })
+}

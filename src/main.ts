@@ -1,0 +1,154 @@
+import { parseArgs } from 'node:util'
+import type { FastifyInstance } from 'fastify'
+import { createAdminServer, type Readiness } from './admin/server.ts'
+import { systemClock } from './clock.ts'
+import { type Config, isConfig, readConfig } from './config.ts'
+import { type Gate, openGate } from './gate/gate.ts'
+import { isJournalProblem, openJournal } from './gate/journal.ts'
+import { createLogSink, type LogSink } from './telemetry/logger.ts'
+
+const usage = `Usage: node dist/main.js [--demo]
+
+Serves POST /authorize. Configuration is by environment variables; the README lists them.
+
+  --demo   put a few demo cards into an empty embedded store, and print a command to try
+  --help   show this
+`
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`)
+  process.exit(2)
+}
+
+function readArguments(): { demo: boolean } {
+  try {
+    const { values } = parseArgs({
+      options: { demo: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    })
+    if (values.help) {
+      process.stdout.write(usage)
+      process.exit(0)
+    }
+    return { demo: values.demo ?? false }
+  } catch (error) {
+    return fail(`${(error as Error).message}\n\n${usage}`)
+  }
+}
+
+function readSettings(): Config {
+  const config = readConfig(process.env)
+  if (isConfig(config)) return config
+  const lines = config.map(({ variable, message }) => `  ${variable} ${message}`)
+  return fail(`The configuration has ${lines.length} problem(s):\n${lines.join('\n')}`)
+}
+
+async function main(): Promise<void> {
+  const { demo } = readArguments()
+  const config = readSettings()
+  const sink = createLogSink(config.logLevel)
+  const { logger } = sink
+  for (const warning of config.warnings) logger.warn(warning)
+  const journal = await openJournal({ folder: config.dataDir })
+  if (isJournalProblem(journal)) return fail(journal.message)
+  const gate = openGate({
+    config,
+    clock: systemClock,
+    logger,
+    journal,
+    demo,
+    onRefused(message) {
+      sink.flush()
+      fail(message)
+    },
+  })
+  let stopping = false
+  const admin = createAdminServer({
+    config,
+    metrics: gate.metrics,
+    readiness: () => readinessOf(gate, stopping),
+    reloadRules: gate.reloadRules,
+  })
+  try {
+    await admin.listen({ host: config.adminHost, port: config.adminPort })
+    await gate.started()
+    await gate.server.listen({ host: config.host, port: config.port })
+  } catch (error) {
+    sink.flush()
+    return fail(explainListening(error as NodeJS.ErrnoException))
+  }
+  announce(gate, admin, config, sink, demo)
+
+  async function stop(signal: string): Promise<void> {
+    // A second signal is from somebody who will not wait; the journal keeps what was said.
+    if (stopping) process.exit(1)
+    stopping = true
+    logger.info({ signal }, 'stopping: answering what is pending')
+    await gate.stop()
+    await admin.close()
+    logger.info('stopped')
+    sink.flush()
+    process.exit(0)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  process.on('SIGHUP', () => void gate.reloadRules())
+}
+
+function readinessOf(gate: Gate, stopping: boolean): Readiness {
+  const { engine, slots, rulesProblem } = gate
+  const detail = {
+    engine: engine.state,
+    store: engine.storeAvailable ? 'available' : 'unavailable',
+    rulesVersion: engine.rulesVersion,
+    ...(rulesProblem === '' ? {} : { rulesProblem }),
+    unbooked: slots.unbooked,
+  }
+  if (stopping) return { status: 'stopping', detail }
+  if (engine.state === 'starting') return { status: 'starting', detail }
+  const well = engine.alive && engine.storeAvailable && rulesProblem === ''
+  return { status: well ? 'ready' : 'degraded', detail }
+}
+
+function explainListening(error: NodeJS.ErrnoException & { port?: number }): string {
+  if (error.code === 'EADDRINUSE') {
+    return `port ${error.port} is in use: set PORT or ADMIN_PORT to a free one`
+  }
+  return `cannot listen: ${error.message}`
+}
+
+/** PORT=0 takes a free port, so the address tells, not the configuration. */
+function portOf(server: FastifyInstance): number {
+  const [address] = server.addresses()
+  return typeof address === 'object' ? address.port : 0
+}
+
+function announce(
+  gate: Gate,
+  admin: FastifyInstance,
+  config: Config,
+  { logger }: LogSink,
+  demo: boolean,
+): void {
+  const { host, relayAuthentication, tls } = config
+  const [port, adminPort] = [portOf(gate.server), portOf(admin)]
+  logger.info({ host, port, adminPort, auth: relayAuthentication.mode }, 'serving POST /authorize')
+  if (!demo) return
+  const url = `${tls === null ? 'http' : 'https'}://localhost:${port}/authorize`
+  process.stderr.write(`\nTry it:\n\n${demoCommand(url)}\n\n`)
+}
+
+function demoCommand(url: string): string {
+  const event = {
+    eventId: 'evt-1',
+    requestType: 'Authorization',
+    transactionId: 'txn-1',
+    cardId: 'card-1',
+    amount: 12.5,
+    currency: 'USD',
+    merchant: { mid: 'MID1', mcc: '5411', name: 'Shop', city: 'Lagos', country: 'NG' },
+    occurredAt: '2026-11-14T10:00:00Z',
+  }
+  return `curl -s ${url} -H 'content-type: application/json' -d '${JSON.stringify(event)}'`
+}
+
+void main()

@@ -1,0 +1,131 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { EngineFigures } from '../engine/messages.ts'
+import type { Decided } from './decision-log.ts'
+
+/** Figures that are read when somebody asks for them. */
+export interface Readings {
+  readonly slotsOpen: number
+  readonly unbooked: number
+  readonly journalBytes: number
+  readonly journalFailures: number
+  readonly engineRunning: boolean
+  readonly engineRestarts: number
+  readonly storeAvailable: boolean
+  readonly gateLoopLagMs: number
+  readonly engine: EngineFigures | null
+}
+
+export interface Metrics {
+  decided(decided: Decided): void
+  refused(status: number): void
+  rules(version: string, loaded: boolean): void
+  text(): Promise<string>
+  readonly contentType: string
+}
+
+/** From 1 ms to the contract limit. */
+const bucketsSeconds = [
+  0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35,
+  0.4,
+]
+
+export function createMetrics(read: () => Readings): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const decisions = new Counter({
+    name: 'arbiter_decisions_total',
+    help: 'Answers given, by request type, answer, response code and who decided',
+    labelNames: ['request_type', 'decision', 'code', 'decided_by'],
+    registers,
+  })
+  const defaults = new Counter({
+    name: 'arbiter_default_decisions_total',
+    help: 'Answers given by default, by cause',
+    labelNames: ['cause'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'arbiter_decision_seconds',
+    help: 'Time from arrival to answer; the contract limit is 0.4',
+    buckets: bucketsSeconds,
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'arbiter_refusals_total',
+    help: 'Requests that never became an event, by HTTP status',
+    labelNames: ['status'],
+    registers,
+  })
+  const packs = new Gauge({
+    name: 'arbiter_rules_loaded',
+    help: 'The version of the pack in use; 0 when its last reload was refused',
+    labelNames: ['version'],
+    registers,
+  })
+  const readers = gauges.map(([name, help, value]) => ({
+    gauge: new Gauge({ name, help, registers }),
+    value,
+  }))
+  // All sets of labels are few and known: one look-up instead of hashing labels each time.
+  const counted = new Map<string, Counter.Internal>()
+
+  return {
+    contentType: registry.contentType,
+    decided({ event, answer, totalMs }) {
+      const key = event.requestType + answer.code + answer.decidedBy
+      let counter = counted.get(key)
+      if (counter === undefined) {
+        const decision = answer.code === '000' ? 'approve' : 'decline'
+        const labels = [event.requestType, decision, answer.code, answer.decidedBy]
+        counter = decisions.labels(...labels)
+        counted.set(key, counter)
+      }
+      counter.inc()
+      seconds.observe(totalMs / 1000)
+      if (answer.cause !== '') defaults.inc({ cause: answer.cause })
+    },
+    refused: (status) => refusals.inc({ status: String(status) }),
+    rules(version, loaded) {
+      packs.reset()
+      packs.set({ version }, loaded ? 1 : 0)
+    },
+    text() {
+      const readings = read()
+      for (const { gauge, value } of readers) {
+        const reading = value(readings)
+        if (reading !== null) gauge.set(reading)
+      }
+      return registry.metrics()
+    },
+  }
+}
+
+type Reading = (readings: Readings) => number | null
+
+const ofEngine =
+  (pick: (figures: EngineFigures) => number): Reading =>
+  ({ engine }) =>
+    engine === null ? null : pick(engine)
+
+const gauges: readonly (readonly [name: string, help: string, value: Reading])[] = [
+  ['arbiter_slots_open', 'Deliveries waiting for their answer', (r) => r.slotsOpen],
+  ['arbiter_unbooked', 'Default answers that the ledger does not follow yet', (r) => r.unbooked],
+  ['arbiter_journal_bytes', 'Length of the journal', (r) => r.journalBytes],
+  ['arbiter_journal_failures', 'Journal lines that could not be written', (r) => r.journalFailures],
+  ['arbiter_engine_running', '1 while an engine takes events', (r) => Number(r.engineRunning)],
+  ['arbiter_engine_restarts', 'Engines started again since the start', (r) => r.engineRestarts],
+  ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],
+  ['arbiter_gate_loop_lag_ms', 'Longest delay of the gate loop of late', (r) => r.gateLoopLagMs],
+  ['arbiter_engine_loop_lag_ms', 'The same of the engine loop', ofEngine((e) => e.loopLagMs)],
+  ['arbiter_engine_heap_bytes', 'Heap that the engine uses', ofEngine((e) => e.heapUsedBytes)],
+  ['arbiter_engine_queued', 'Items in the engine', ofEngine((e) => e.queued)],
+  ['arbiter_engine_decided', 'Items decided since its start', ofEngine((e) => e.decided)],
+  ['arbiter_store_commits', 'Calls of commit since its start', ofEngine((e) => e.commits)],
+  ['arbiter_store_commands', 'Accounts committed since its start', ofEngine((e) => e.commands)],
+  ['arbiter_store_conflicts', 'Commits that met another version', ofEngine((e) => e.conflicts)],
+  ['arbiter_store_loads', 'Reads of the store since its start', ofEngine((e) => e.loads)],
+  ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],
+  ['arbiter_cache_hits', 'Accounts found in memory', ofEngine((e) => e.cacheHits)],
+  ['arbiter_cache_misses', 'Accounts that had to be read', ofEngine((e) => e.cacheMisses)],
+]
