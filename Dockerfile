@@ -1,0 +1,24 @@
+# Builds with all dependencies, runs with those of production only.
+FROM node:22-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build && npm prune --omit=dev
+
+FROM node:22-slim
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data RULES_DIR=/app/rules
+WORKDIR /app
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY package.json ./
+COPY rules ./rules
+# The only place that is written: run with --read-only and a volume here.
+RUN mkdir /data && chown node:node /data
+VOLUME /data
+USER node
+EXPOSE 8080 8081
+HEALTHCHECK --interval=5s --timeout=2s --start-period=10s CMD ["node", "-e", \
+  "fetch(`http://127.0.0.1:${process.env.ADMIN_PORT || 8081}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/main.js"]

@@ -1,0 +1,92 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { configTable } from '../src/config.ts'
+import { temporaryFolder } from './support/server.ts'
+
+const root = join(import.meta.dirname, '..')
+const readmeFile = join(root, 'README.md')
+const readme = readFileSync(readmeFile, 'utf8')
+const tablePattern = /(<!-- configuration: .*? -->\n)[\s\S]*?(<!-- end -->)/
+
+/** Fenced blocks of one language, in order. */
+function blocks(language: string): string[] {
+  const fences = readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))
+  return [...fences].map(([, text]) => text!.trim())
+}
+
+describe('the README', () => {
+  it('has the table of the configuration schema', () => {
+    const updated = readme.replace(tablePattern, (_, start, end) => start + configTable() + end)
+    if (process.env.UPDATE_README !== undefined) writeFileSync(readmeFile, updated)
+    else expect(readme).toBe(updated)
+  })
+
+  it('starts a server from a clean clone, and its curls get the replies it shows', async () => {
+    const folder = temporaryFolder()
+    const clone = join(folder.path, 'arbiter')
+    execFileSync('git', ['clone', '--quiet', root, clone])
+    const [install, ...commands] = blocks('sh')
+    expect(install).toBe('npm ci && npm start')
+    const env = { ...process.env, PORT: '0', ADMIN_PORT: '0', HOME: folder.path }
+    const child = spawn('bash', ['-c', install!], {
+      cwd: clone,
+      env: { ...env, ...npmCache() },
+      detached: true,
+    })
+    try {
+      const port = await servingPort(child)
+      const curls = commands.filter((command) => command.startsWith('curl'))
+      const replies = blocks('json').filter((text) => text.includes('"decision"'))
+      expect(curls).toHaveLength(2)
+      curls.forEach((curl, i) => {
+        const command = curl.replace('localhost:8080', `127.0.0.1:${port}`)
+        const reply = execFileSync('bash', ['-c', command], { encoding: 'utf8' })
+        expect(reply).toBe(replies[i])
+        expect(execFileSync('bash', ['-c', command], { encoding: 'utf8' })).toBe(reply)
+      })
+      const show = commands.find((command) => command.includes('show account'))!
+      const shown = JSON.parse(
+        execFileSync('bash', ['-c', show], { cwd: clone, env, encoding: 'utf8' }),
+      )
+      expect(shown).toMatchObject({ postedMinor: 50_000, heldMinor: 1250, availableMinor: 48_750 })
+      const row = blocks('json').find((text) => text.includes('"customerId"'))!
+      writeFileSync(join(clone, 'cards.ndjson'), `${row}\n`)
+      const use = commands.find((command) => command.includes('import cards.ndjson'))!
+      const printed = execFileSync('bash', ['-c', use], { cwd: clone, env, encoding: 'utf8' })
+      expect(printed).toContain('Usage: arbiter')
+    } finally {
+      await end(child)
+      folder.remove()
+    }
+  }, 180_000)
+})
+
+/** The clone's own home has no npm settings; what was fetched before is not fetched again. */
+function npmCache(): Record<string, string> {
+  const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim()
+  return { npm_config_cache: cache }
+}
+
+function servingPort(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let output = ''
+    const look = (chunk: Buffer) => {
+      output += chunk
+      const line = output.split('\n').find((text) => text.includes('"serving POST /authorize"'))
+      if (line !== undefined) resolve(JSON.parse(line).port)
+    }
+    child.stdout?.on('data', look)
+    child.stderr?.on('data', look)
+    child.once('exit', (code) => reject(new Error(`npm start ended with ${code}:\n${output}`)))
+  })
+}
+
+/** Ctrl-C in a terminal reaches the whole group. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.pid === undefined) return
+  process.kill(-child.pid, 'SIGINT')
+  await once(child, 'exit')
+}
