@@ -33,8 +33,8 @@ const appliers: Appliers = {
   named: (view, { name }) =>
     withTransaction(view, { ...view.transaction, names: [...view.transaction.names, name] }),
   linked: (view, { to }) => linkTo(view, to),
-  holdPlaced: (view, hold) => withTransaction(view, placeHold(view.transaction, hold)),
-  askAbsorbed: (view, hold) => withTransaction(view, absorbAsk(view.transaction, hold)),
+  holdPlaced: (view, { hold }) => withTransaction(view, placeHold(view.transaction, hold)),
+  askAbsorbed: (view, { hold }) => withTransaction(view, absorbAsk(view.transaction, hold)),
   holdUndone: (view, { eventKey, heirKey }) =>
     withTransaction(view, undoHold(view.transaction, eventKey, heirKey)),
   declined: (view, { code }) => withTransaction(view, { ...view.transaction, lastDecline: code }),
@@ -82,20 +82,25 @@ const appliers: Appliers = {
   spendCounted: (view, { amountMinor, at }) => countSpend(view, amountMinor, at),
   spendGivenBack: (view, { amountMinor }) => giveSpendBack(view, amountMinor),
   attemptCounted: (view, { amountMinor, at }) => countIn(view, at, amountMinor, () => 1),
-  askRemembered: (view, { mid, amountMinor }, atMs) =>
-    withCard(view, {
+  askRemembered: (view, { mid, amountMinor }, atMs) => ({
+    ...view,
+    card: {
+      ...view.card,
       lastAskAtMs: atMs,
       recentAsks: [
         ...view.card.recentAsks.filter((ask) => atMs - ask.atMs <= repeatWithinMs),
         { atMs, mid, amountMinor },
       ].slice(-maxRecentAsks),
-    }),
+    },
+  }),
   windowsDropped: (view, { before }) => before.reduce(dropOld, view),
   attentionSet: (view, { of, dueAtMs }) =>
     of === 'transaction'
       ? { ...view, transaction: { ...view.transaction, dueAtMs } }
       : { ...view, linked: view.linked && { ...view.linked, dueAtMs } },
   forgotten: (view) => ({ ...view, forgotten: true }),
+  // Only the list that named it changes, and no record is kept of that but the log.
+  handled: (view) => view,
   recorded: (view, { record }) => ({ ...view, event: record }),
   claimed: (view, { slot }) =>
     withEvent(view, (record) => ({ ...record, claims: addClaim(record.claims, slot) })),

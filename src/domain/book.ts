@@ -20,23 +20,28 @@ export function isAlias(found: Transaction | Alias): found is Alias {
 /** Gathers the records that one event can touch, and says how the event names them. */
 export function gather(event: CardEvent, book: Book): View {
   const card = book.card(event.cardId)
-  const account = book.account() ?? noAccount
   const hash = contentHash(event)
   const first = book.event(event.eventId)
   const otherContent = first !== null && first.contentHash !== hash
   // The middle dot is no character of an id, so such a key is never another event's.
   const eventKey = otherContent ? `${event.eventId}·${hash}` : event.eventId
-  const known = {
-    account,
-    event: otherContent ? book.event(eventKey) : first,
+  const record = otherContent ? book.event(eventKey) : first
+  const found = card === null ? nowhere(event) : find(event, card, book)
+  // Written out, here and on the rest of the way of an event: a literal with several spreads is slow.
+  return {
+    account: book.account() ?? noAccount,
+    card: card ?? noCard,
+    home: found.home,
+    transaction: found.transaction,
+    linked: found.linked,
+    joining: found.joining,
+    linking: found.linking,
+    forgotten: false,
     eventKey,
     otherContent,
-    forgotten: false,
+    contentHash: hash,
+    event: record,
   }
-  if (card === null) {
-    return { ...known, card: noCard, ...nowhere(event) }
-  }
-  return { ...known, card, ...find(event, card, book) }
 }
 
 type Found = Pick<View, 'transaction' | 'home' | 'linked' | 'joining' | 'linking'>
@@ -118,6 +123,24 @@ function lookUp(name: string, card: Card, book: Book): Transaction | null {
   return null
 }
 
+/** The view of an account and perhaps a card, but no transaction. */
+export function gatherCard(cardId: string, book: Book): View {
+  return {
+    account: book.account() ?? noAccount,
+    card: (cardId === '' ? null : book.card(cardId)) ?? noCard,
+    home: null,
+    transaction: newTransaction('', ''),
+    linked: null,
+    joining: '',
+    linking: '',
+    forgotten: false,
+    eventKey: '',
+    otherContent: false,
+    contentHash: '',
+    event: null,
+  }
+}
+
 /** The view that the sweeper tends one transaction in. */
 export function gatherDue(cardId: string, transactionId: string, book: Book): View | null {
   const card = book.card(cardId)
@@ -131,6 +154,7 @@ export function gatherDue(cardId: string, transactionId: string, book: Book): Vi
     event: null,
     eventKey: '',
     otherContent: false,
+    contentHash: '',
     forgotten: false,
   }
 }

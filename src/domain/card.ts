@@ -40,6 +40,9 @@ export interface RecentAsk {
   readonly amountMinor: number
 }
 
+export const maxListedMccs = 1000
+export const maxListedMids = 10_000
+
 export const repeatWithinMs = 60_000
 /** A card with more approved asks a minute than this tells repeats among the newest only. */
 export const maxRecentAsks = 8

@@ -23,6 +23,7 @@ export interface View {
   /** What `event` is kept under: the event id, and its content where the id is taken by another. */
   readonly eventKey: string
   readonly otherContent: boolean
+  readonly contentHash: string
   readonly event: EventRecord | null
 }
 
@@ -31,8 +32,16 @@ export interface CountedNow extends Counted {
   readonly oldest: number
 }
 
-/** Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. */
-export type EntryKind = 'event' | 'said' | 'tended' | 'operated'
+/**
+ * Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. `booked` is a person
+ * who books an advice of the relay: it dates the transaction as the advice would have.
+ */
+export const entryKinds = ['event', 'said', 'tended', 'operated', 'booked'] as const
+export type EntryKind = (typeof entryKinds)[number]
+
+/** Lists of what people should look at. */
+export const worklists = ['unmatched', 'anomalies'] as const
+export type Worklist = (typeof worklists)[number]
 
 /** What happened, in the past tense: it is applied, stored, logged and replayed. */
 export type Change =
@@ -42,8 +51,8 @@ export type Change =
   | { readonly type: 'transferred'; readonly amountMinor: number }
   | { readonly type: 'named'; readonly name: string }
   | { readonly type: 'linked'; readonly to: string }
-  | ({ readonly type: 'holdPlaced' } & PlacedHold)
-  | ({ readonly type: 'askAbsorbed' } & PlacedHold)
+  | { readonly type: 'holdPlaced'; readonly hold: PlacedHold }
+  | { readonly type: 'askAbsorbed'; readonly hold: PlacedHold }
   | { readonly type: 'holdUndone'; readonly eventKey: string; readonly heirKey: string }
   | { readonly type: 'declined'; readonly code: ResponseCode }
   | {
@@ -85,6 +94,7 @@ export type Change =
       readonly dueAtMs: number
     }
   | { readonly type: 'forgotten' }
+  | { readonly type: 'handled'; readonly list: Worklist; readonly sortKey: string }
   | { readonly type: 'recorded'; readonly record: EventRecord }
   | { readonly type: 'claimed'; readonly slot: string }
   | { readonly type: 'unclaimed'; readonly slot: string }

@@ -5,7 +5,7 @@ import { follow } from './consequence.ts'
 import { arrivalMs, type Decided, decide } from './decide.ts'
 import { standIn, undoAsk } from './default-decision.ts'
 import { type Draft, openDraft, resumeDraft } from './draft.ts'
-import { type CardEvent, contentHash, isAsk } from './event.ts'
+import { type CardEvent, isAsk } from './event.ts'
 import { type Answer, type EventRecord, forGood } from './event-record.ts'
 import type { Pack } from './pack.ts'
 
@@ -63,7 +63,7 @@ function sayDecline(delivery: Delivery, view: View, pack: Pack, said: Answer): S
   if (record !== null && !record.claims.includes(slot)) return unchanged(delivery, view, said)
   const draft = openDraft(view, arrivalMs(view, delivery.receivedAtMs))
   if (record === null) {
-    draft.make({ type: 'recorded', record: newRecord(event, said, draft.atMs, {}) })
+    draft.make({ type: 'recorded', record: newRecord(view, said, draft.atMs, [], false, '') })
   } else {
     draft.make({ type: 'unclaimed', slot })
     if (draft.view.event!.claims.length > 0) return committed(draft, said)
@@ -84,7 +84,7 @@ function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): S
   const decided = standIn(event, view, pack, receivedAtMs)
   const draft = resumeDraft(view, decided.changes, decided.after, arrivalMs(view, receivedAtMs))
   if (record === null) {
-    const fresh = newRecord(event, said, draft.atMs, { ...decided, claims: [slot] })
+    const fresh = newRecord(view, said, draft.atMs, [slot], decided.absorbed, decided.unmatched)
     draft.make({ type: 'recorded', record: fresh })
   } else {
     draft.make({ type: 'claimed', slot })
@@ -107,7 +107,8 @@ function decideNew({ event, slot, receivedAtMs, said }: Delivery, view: View, pa
   }
   const draft = resumeDraft(view, decided.changes, decided.after, arrivalMs(view, receivedAtMs))
   const claims = isAsk(event) && answer.code === '000' ? [slot] : []
-  const record = newRecord(event, answer, draft.atMs, { ...decided, claims })
+  const { absorbed, unmatched } = decided
+  const record = newRecord(view, answer, draft.atMs, claims, absorbed, unmatched)
   draft.make({ type: 'recorded', record })
   return committed(draft, answer, decided)
 }
@@ -132,12 +133,14 @@ function holds(record: EventRecord, slot: string): boolean {
 }
 
 function newRecord(
-  event: CardEvent,
+  { contentHash }: View,
   answer: Answer,
   atMs: number,
-  { claims = [], absorbed = false, unmatched = '' }: Partial<EventRecord>,
+  claims: readonly string[],
+  absorbed: boolean,
+  unmatched: EventRecord['unmatched'],
 ): EventRecord {
-  return { contentHash: contentHash(event), answer, claims, absorbed, unmatched, atMs }
+  return { contentHash, answer, claims, absorbed, unmatched, atMs }
 }
 
 function claim(delivery: Delivery, view: View, answer: Answer): Step {
@@ -146,11 +149,18 @@ function claim(delivery: Delivery, view: View, answer: Answer): Step {
   return committed(draft, answer)
 }
 
-const nothingNoted = { anomalies: [], unmatched: '', matchedRules: [] } as const
-
 function unchanged(delivery: Delivery, view: View, answer: Answer): Step {
   const atMs = arrivalMs(view, delivery.receivedAtMs)
-  return { answer, atMs, changes: [], after: view, ...nothingNoted }
+  const nothing = [] as const
+  return {
+    answer,
+    atMs,
+    changes: nothing,
+    after: view,
+    anomalies: nothing,
+    unmatched: '',
+    matchedRules: nothing,
+  }
 }
 
 function committed(draft: Draft, answer: Answer, decided: Partial<Decided> = {}): Step {

@@ -56,7 +56,10 @@ function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
     follow(draft, event, pack)
   }
   return {
-    ...verdict,
+    code: verdict.code,
+    ruleId: verdict.ruleId,
+    matchedRules: verdict.matchedRules,
+    absorbed: verdict.absorbed,
     approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
     anomalies: isComparable(ask) ? anomaliesOf(ask) : [],
     unmatched: '',
@@ -70,22 +73,19 @@ function judge(ask: Ask): Verdict {
   const zero = ask.amountMinor === 0
   const failed = checks.find((check) => (check.ofZero || !zero) && check.fails(ask))
   const unblocks = usesUnblock(ask, failed)
-  const refuse = (code: ResponseCode, ruleId: string, matchedRules: readonly string[]) => {
-    return {
-      code,
-      ruleId,
-      matchedRules,
-      shortMinor: 0,
-      absorbed: failed === absorbedCheck,
-      unblocks,
-    }
-  }
-  if (failed !== undefined) return refuse(failed.code, '', noVerdict.matched)
+  const absorbed = failed === absorbedCheck
+  const say = (
+    code: ResponseCode,
+    ruleId: string,
+    matchedRules: readonly string[],
+    shortMinor: number,
+  ) => ({ code, ruleId, matchedRules, shortMinor, absorbed, unblocks })
+  if (failed !== undefined) return say(failed.code, '', noVerdict.matched, 0)
   const { matched, decline } = ask.pack.evaluate(ask)
-  if (decline !== null) return refuse(decline.code, decline.ruleId, matched)
+  if (decline !== null) return say(decline.code, decline.ruleId, matched, 0)
   const shortMinor = zero ? 0 : shortOfFunds(ask)
-  if (shortMinor === null) return refuse(fundsCheck.code, '', matched)
-  return { ...refuse('000', '', matched), shortMinor }
+  if (shortMinor === null) return say(fundsCheck.code, '', matched, 0)
+  return say('000', '', matched, shortMinor)
 }
 
 /** How much of the hold the funds do not cover: 0 in full, null when it must be declined. */
@@ -105,7 +105,7 @@ function record(draft: Draft, ask: Ask, verdict: Verdict): void {
   if (!approved) {
     // The sums of an absorbed ask are kept, so that the pair nets to nothing.
     if (verdict.absorbed) {
-      draft.make({ type: 'askAbsorbed', ...holdOf(ask, ask.sums.addedMinor, '') })
+      draft.make({ type: 'askAbsorbed', hold: holdOf(ask, ask.sums.addedMinor, '') })
     }
     draft.make({ type: 'declined', code: verdict.code })
   }
@@ -120,7 +120,7 @@ function record(draft: Draft, ask: Ask, verdict: Verdict): void {
 
 function placeHold(draft: Draft, ask: Ask, shortMinor: number, unblockedMid: string): void {
   const hold = holdOf(ask, ask.sums.addedMinor - shortMinor, unblockedMid)
-  draft.make({ type: 'holdPlaced', ...hold })
+  draft.make({ type: 'holdPlaced', hold })
 }
 
 /** Windows of attempts count asks, whatever became of them. */

@@ -27,7 +27,7 @@ export function standIn(event: CardEvent, view: View, pack: Pack, receivedAtMs: 
   nameTransaction(draft)
   // An absorbed ask's sums are kept already.
   if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
-    draft.make({ type: 'holdPlaced', ...holdOf(ask, ask.sums.addedMinor, '') })
+    draft.make({ type: 'holdPlaced', hold: holdOf(ask, ask.sums.addedMinor, '') })
     if (ask.swipes) draft.make({ type: 'swipeUsed' })
     const { mid } = event.merchant
     draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })

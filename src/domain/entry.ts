@@ -35,53 +35,63 @@ export interface Entry {
   readonly changes: readonly Change[]
 }
 
-const uneventful = {
-  event: null,
-  slot: '',
-  answer: null,
-  anomalies: [],
-  unmatched: '',
-  matchedRules: [],
-  reason: '',
-} as const
-
 export function entryOfStep(delivery: Delivery, before: View, step: Step): Entry {
+  const { account, card, transaction, linked, eventKey } = step.after
   return {
-    ...uneventful,
-    ...placeOf(before, step.after),
     kind: delivery.said === null ? 'event' : 'said',
+    n: before.account.entryCount,
     atMs: step.atMs,
+    accountId: account.accountId,
+    cardId: card.cardId,
+    transaction: [transaction.cardId, transaction.transactionId],
+    linked: linked === null ? null : [linked.cardId, linked.transactionId],
+    eventKey,
     event: delivery.event,
     slot: delivery.slot,
     answer: step.answer,
     anomalies: step.anomalies,
     unmatched: step.unmatched,
     matchedRules: step.matchedRules,
+    reason: '',
     changes: step.changes,
   }
 }
 
+/** Why a person did something, and the advice that it was about. */
+export interface Cause {
+  readonly reason: string
+  readonly event: CardEvent | null
+}
+
+export const unexplained: Cause = { reason: '', event: null }
+
 export function entryOfChanges(
-  kind: 'tended' | 'operated',
+  kind: 'tended' | 'operated' | 'booked',
   before: View,
   after: View,
   changes: readonly Change[],
   atMs: number,
-  reason: string,
+  { reason, event }: Cause = unexplained,
 ): Entry {
-  return { ...uneventful, ...placeOf(before, after), kind, atMs, changes, reason }
-}
-
-function placeOf(before: View, after: View) {
   const { account, card, transaction, linked, eventKey } = after
   return {
+    kind,
     n: before.account.entryCount,
+    atMs,
     accountId: account.accountId,
     cardId: card.cardId,
     transaction: [transaction.cardId, transaction.transactionId],
-    linked: linked === null ? null : ([linked.cardId, linked.transactionId] as const),
+    linked: linked === null ? null : [linked.cardId, linked.transactionId],
     eventKey,
-  } as const
+    event,
+    slot: '',
+    answer: null,
+    anomalies: [],
+    unmatched: '',
+    matchedRules: [],
+    reason,
+    changes,
+  }
 }
 
 /** The view that an entry was made in, and the one that it led to. */
@@ -99,6 +109,7 @@ export function replay(entry: Entry, book: Book): { before: View; after: View } 
     forgotten: false,
     eventKey: entry.eventKey,
     otherContent: false,
+    contentHash: '',
     event: entry.eventKey === '' ? null : book.event(entry.eventKey),
   }
   let after = before

@@ -44,6 +44,19 @@ export interface EventRecord {
   readonly atMs: number
 }
 
+/** The record of what a person did once: found again, it is not done again. */
+export function doneRecord(contentHash: string, rulesVersion: string, atMs: number): EventRecord {
+  const answer = {
+    code: '000',
+    decidedBy: 'engine',
+    cause: '',
+    ruleId: '',
+    approvedAmountMinor: null,
+    rulesVersion,
+  } as const
+  return { contentHash, answer, claims: [], absorbed: false, unmatched: '', atMs }
+}
+
 /** With this many deliveries told approve, the ask stands for good: `forGood` is never removed. */
 export const maxClaims = 32
 export const forGood = '*'

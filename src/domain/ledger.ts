@@ -5,9 +5,16 @@ import type { Card } from './card.ts'
 import type { View } from './change.ts'
 import { type Delivery, type Step, take } from './claim.ts'
 import type { Draft } from './draft.ts'
-import { type Entry, entryOfChanges, entryOfStep, replay } from './entry.ts'
+import { type Entry, entryOfChanges, entryOfStep, replay, unexplained } from './entry.ts'
 import type { EventRecord } from './event-record.ts'
-import { type Operation, type OperationRefused, operate } from './operation.ts'
+import {
+  adviceOf,
+  kindOf,
+  type OperatedKind,
+  type Operation,
+  type OperationRefused,
+  operate,
+} from './operation.ts'
 import type { Pack } from './pack.ts'
 import { tend } from './tending.ts'
 import type { Alias, Transaction } from './transaction.ts'
@@ -93,11 +100,16 @@ export function createLedger(): Ledger {
     entries.push(entry)
   }
 
-  function commitDraft(into: MemoryBook, kind: 'tended' | 'operated', draft: Draft): void {
+  function commitDraft(
+    into: MemoryBook,
+    kind: 'tended' | OperatedKind,
+    draft: Draft,
+    cause = unexplained,
+  ): void {
     const { before, changes, atMs } = draft
     if (changes.length === 0) return
     const after = stamp(before, draft.view, atMs, kind)
-    commit(into, before, after, entryOfChanges(kind, before, after, changes, atMs, ''))
+    commit(into, before, after, entryOfChanges(kind, before, after, changes, atMs, cause))
   }
 
   return {
@@ -108,7 +120,7 @@ export function createLedger(): Ledger {
       const draft = operate(operation, into, pack, nowMs)
       if ('refused' in draft) return draft
       if (operation.type === 'open') accountOfCard.set(operation.card.cardId, accountId)
-      commitDraft(into, 'operated', draft)
+      commitDraft(into, kindOf(operation), draft, { reason: '', event: adviceOf(operation) })
       return null
     },
     deliver(delivery, pack) {

@@ -1,12 +1,15 @@
-import { type Account, noAccount } from './account.ts'
-import { type Book, gatherDue } from './book.ts'
-import { type Card, noCard } from './card.ts'
+import type { Account } from './account.ts'
+import { type Book, gatherCard, gatherDue } from './book.ts'
+import { type Card, maxListedMccs, maxListedMids } from './card.ts'
 import type { View } from './change.ts'
 import { follow } from './consequence.ts'
 import { arrivalMs } from './decide.ts'
 import { type Draft, openDraft } from './draft.ts'
+import { type CardEvent, hash64 } from './event.ts'
+import { doneRecord } from './event-record.ts'
+import { type Handling, handle } from './handling.ts'
 import type { Pack } from './pack.ts'
-import { newTransaction, openHold } from './transaction.ts'
+import { openHold } from './transaction.ts'
 
 /** What a person, or a tool for one, does to an account; always with a reason in the log. */
 export type Operation =
@@ -18,8 +21,16 @@ export type Operation =
       readonly givesBalance: boolean
     }
   | { readonly type: 'changeCard'; readonly cardId: string; readonly set: CardSettings }
-  | { readonly type: 'adjust'; readonly amountMinor: number }
+  | { readonly type: 'unfreeze'; readonly cardId: string }
+  | { readonly type: 'editLists'; readonly cardId: string; readonly edits: readonly ListEdit[] }
+  | {
+      readonly type: 'adjust'
+      readonly amountMinor: number
+      /** What was done under a reference is not done again. */
+      readonly reference: string
+    }
   | { readonly type: 'releaseHold'; readonly cardId: string; readonly transactionId: string }
+  | Handling
 
 /** The part of a card that people set. */
 export type CardSettings = Partial<
@@ -36,6 +47,24 @@ export type CardSettings = Partial<
     | 'unblockedMids'
   >
 >
+
+/** How many values each list of a card may have. */
+export const listBounds = {
+  allowedMccs: maxListedMccs,
+  blockedMccs: maxListedMccs,
+  allowedMids: maxListedMids,
+  blockedMids: maxListedMids,
+  unblockedMids: maxListedMids,
+} as const
+
+/** A change of one list as it then is: who sets a whole list would undo what happened meanwhile. */
+export interface ListEdit {
+  readonly list: keyof typeof listBounds
+  /** Comes first. */
+  readonly clears: boolean
+  readonly remove: readonly string[]
+  readonly add: readonly string[]
+}
 
 /** Why an operation cannot be done; the message is for the person who asked. */
 export interface OperationRefused {
@@ -58,28 +87,30 @@ export function operate(
       return open(operation, book, nowMs)
     case 'changeCard':
       return changeCard(operation.cardId, operation.set, book, nowMs)
+    case 'unfreeze':
+      return unfreeze(operation.cardId, book, nowMs)
+    case 'editLists':
+      return editLists(operation.cardId, operation.edits, book, nowMs)
     case 'adjust':
-      return adjust(operation.amountMinor, book, nowMs)
+      return adjust(operation.amountMinor, operation.reference, book, pack, nowMs)
     case 'releaseHold':
       return releaseHold(operation.cardId, operation.transactionId, book, pack, nowMs)
+    case 'handle':
+    case 'assign':
+    case 'book':
+      return handle(operation, book, pack, nowMs)
   }
 }
 
-/** The view of an account and perhaps a card, but no transaction. */
-function viewOf(book: Book, cardId: string): View {
-  return {
-    account: book.account() ?? noAccount,
-    card: (cardId === '' ? null : book.card(cardId)) ?? noCard,
-    home: null,
-    transaction: newTransaction('', ''),
-    linked: null,
-    joining: '',
-    linking: '',
-    forgotten: false,
-    eventKey: '',
-    otherContent: false,
-    event: null,
-  }
+export type OperatedKind = 'operated' | 'booked'
+
+export function kindOf(operation: Operation): OperatedKind {
+  return operation.type === 'book' ? 'booked' : 'operated'
+}
+
+/** The advice that an operation is about, for its entry in the log. */
+export function adviceOf(operation: Operation): CardEvent | null {
+  return 'event' in operation ? operation.event : null
 }
 
 function draftOn(view: View, nowMs: number): Draft {
@@ -92,7 +123,7 @@ function open(
   book: Book,
   nowMs: number,
 ): Draft | OperationRefused {
-  const view = viewOf(book, card.cardId)
+  const view = gatherCard(card.cardId, book)
   const draft = draftOn(view, nowMs)
   if (view.card.cardId !== '') return draft
   const there = view.account
@@ -113,24 +144,79 @@ function changeCard(
   book: Book,
   nowMs: number,
 ): Draft | OperationRefused {
-  const view = viewOf(book, cardId)
+  const view = gatherCard(cardId, book)
   if (view.card.cardId === '') return { refused: `there is no card ${cardId}` }
-  if (view.card.status === 'Terminated' && set.status !== undefined) {
+  const revives = set.status !== undefined && set.status !== 'Terminated'
+  if (view.card.status === 'Terminated' && revives) {
     return { refused: `card ${cardId} is Terminated, which is final` }
   }
+  return settingCard(view, set, nowMs)
+}
+
+/** Nothing happened when everything was so already. */
+function settingCard(view: View, set: CardSettings, nowMs: number): Draft {
   const draft = draftOn(view, nowMs)
-  draft.make({ type: 'cardChanged', set })
+  const names = Object.keys(set) as (keyof CardSettings)[]
+  const same = names.every((name) => isSame(view.card[name], set[name]))
+  if (!same) draft.make({ type: 'cardChanged', set })
   return draft
 }
 
-function adjust(amountMinor: number, book: Book, nowMs: number): Draft | OperationRefused {
-  const view = viewOf(book, '')
-  if (view.account.accountId === '') return { refused: 'there is no such account' }
-  if (!Number.isSafeInteger(view.account.postedMinor + amountMinor)) {
+function isSame(a: Card[keyof CardSettings], b: CardSettings[keyof CardSettings]): boolean {
+  if (!Array.isArray(a) || !Array.isArray(b)) return a === b
+  return a.length === b.length && a.every((value, i) => value === b[i])
+}
+
+function unfreeze(cardId: string, book: Book, nowMs: number): Draft | OperationRefused {
+  const { status } = gatherCard(cardId, book).card
+  if (status === 'Terminated') return { refused: `card ${cardId} is Terminated, which is final` }
+  return changeCard(cardId, { status: 'Active' }, book, nowMs)
+}
+
+function editLists(
+  cardId: string,
+  edits: readonly ListEdit[],
+  book: Book,
+  nowMs: number,
+): Draft | OperationRefused {
+  const view = gatherCard(cardId, book)
+  if (view.card.cardId === '') return { refused: `there is no card ${cardId}` }
+  const set: Partial<Record<ListEdit['list'], readonly string[]>> = {}
+  for (const { list, clears, remove, add } of edits) {
+    const kept = clears ? [] : (set[list] ?? view.card[list])
+    const values = [...new Set([...kept.filter((value) => !remove.includes(value)), ...add])]
+    if (values.length > listBounds[list]) {
+      return { refused: `${list} may have at most ${listBounds[list]} values` }
+    }
+    set[list] = values
+  }
+  return settingCard(view, set, nowMs)
+}
+
+function adjust(
+  amountMinor: number,
+  reference: string,
+  book: Book,
+  pack: Pack,
+  nowMs: number,
+): Draft | OperationRefused {
+  // The middle dot is no character of an id, so such a key is never a relay's event.
+  const eventKey = `adjust·${reference}`
+  const view = { ...gatherCard('', book), eventKey, event: book.event(eventKey) }
+  const { account } = view
+  if (account.accountId === '') return { refused: 'there is no such account' }
+  const draft = draftOn(view, nowMs)
+  const hash = hash64(String(amountMinor))
+  if (view.event !== null) {
+    const same = view.event.contentHash === hash
+    return same ? draft : { refused: `reference ${reference} was used for another amount` }
+  }
+  const sums = [account.postedMinor + amountMinor, account.transfersMinor + amountMinor]
+  if (!sums.every(Number.isSafeInteger)) {
     return { refused: 'the account would leave the numbers that are kept exactly' }
   }
-  const draft = draftOn(view, nowMs)
   draft.make({ type: 'transferred', amountMinor })
+  draft.make({ type: 'recorded', record: doneRecord(hash, pack.version, draft.atMs) })
   return draft
 }
 

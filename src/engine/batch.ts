@@ -3,16 +3,22 @@ import { gather, gatherDue, touchedBy } from '../domain/book.ts'
 import type { View } from '../domain/change.ts'
 import type { take } from '../domain/claim.ts'
 import type { Draft } from '../domain/draft.ts'
-import { type Entry, entryOfChanges, entryOfStep } from '../domain/entry.ts'
+import {
+  type Cause,
+  type Entry,
+  entryOfChanges,
+  entryOfStep,
+  unexplained,
+} from '../domain/entry.ts'
 import { isAsk } from '../domain/event.ts'
-import { operate } from '../domain/operation.ts'
+import { adviceOf, kindOf, type OperatedKind, operate } from '../domain/operation.ts'
 import type { Pack } from '../domain/pack.ts'
 import { tend } from '../domain/tending.ts'
 import type { Transaction } from '../domain/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
 import type { CachedAccount } from './cache.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
-import { encodeEntry } from './entry-codec.ts'
+import { encodeEntry, encodeWork } from './entry-codec.ts'
 import type { DeliveryItem, Item, OperationItem, TendItem } from './item.ts'
 import { indexes, timeSortKey } from './layout.ts'
 import {
@@ -138,7 +144,8 @@ function decideTend(
   const before = gatherDue(item.cardId, item.transactionId, book)
   if (book.wanted.length > 0) return
   if (before !== null && before.transaction.dueAtMs <= context.nowMs) {
-    recordDraft('tended', tend(before, context.pack, context.nowMs), '', book, writes)
+    const draft = tend(before, context.pack, context.nowMs)
+    recordDraft('tended', draft, unexplained, book, writes)
   }
   const due = before === null ? '' : dueKey(before.account.accountId, before.transaction)
   // An entry that names no transaction, or one at another time, is a leftover.
@@ -151,25 +158,29 @@ function decideOperation(
   writes: Writes,
   context: BatchContext,
 ): void {
-  book.next(context.nowMs, { event: false, transaction: false })
-  const draft = operate(item.operation, book, context.pack, context.nowMs)
+  const { operation, reason } = item
+  const arrivalMs = Math.max(context.nowMs, book.account()?.lastArrivalMs ?? 0)
+  book.next(arrivalMs, { event: false, transaction: false })
+  const draft = operate(operation, book, context.pack, context.nowMs)
   if (book.wanted.length > 0) return
   const refused = 'refused' in draft ? draft.refused : ''
   item.outcome = { refused, changed: !('refused' in draft) && draft.changes.length > 0 }
-  if (!('refused' in draft)) recordDraft('operated', draft, item.reason, book, writes)
+  if ('refused' in draft) return
+  const cause = { reason, event: adviceOf(operation) }
+  recordDraft(kindOf(operation), draft, cause, book, writes)
 }
 
 function recordDraft(
-  kind: 'tended' | 'operated',
+  kind: 'tended' | OperatedKind,
   draft: Draft,
-  reason: string,
+  cause: Cause,
   book: WorkingBook,
   writes: Writes,
 ): void {
   const { before, changes, atMs } = draft
   if (changes.length === 0) return
   const after = stamp(before, draft.view, atMs, kind)
-  const entry = entryOfChanges(kind, before, after, changes, atMs, reason)
+  const entry = entryOfChanges(kind, before, after, changes, atMs, cause)
   record(before, after, entry, book, writes)
 }
 
@@ -182,11 +193,10 @@ function record(before: View, after: View, entry: Entry, book: WorkingBook, writ
     moveDue(accountId, before.linked ?? after.linked, after.linked, writes)
   }
   const place = timeSortKey(entry.atMs, accountId, String(entry.n), entry.eventKey)
-  if (entry.unmatched !== '') writes.setIndex(indexes.unmatched, place, entry.unmatched)
-  if (entry.anomalies.length > 0) {
-    writes.setIndex(indexes.anomalies, place, entry.anomalies.join(' '))
-  }
+  if (entry.unmatched !== '') writes.setIndex(indexes.unmatched, place, encodeWork(entry))
+  if (entry.anomalies.length > 0) writes.setIndex(indexes.anomalies, place, encodeWork(entry))
   for (const change of entry.changes) {
+    if (change.type === 'handled') writes.setIndex(indexes[change.list], change.sortKey, null)
     if (change.type === 'cardIssued') {
       writes.setIndex(indexes.cards, change.card.cardId, change.card.accountId)
     }

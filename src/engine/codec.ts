@@ -40,17 +40,12 @@ function createCodec<T extends object>(
     const plain = typeof value === 'boolean' ? (flag: unknown) => (flag ? 1 : 0) : undefined
     return { name, write: (write as ((value: unknown) => unknown) | undefined) ?? plain }
   })
-  const defaults = writers.map(({ name, write }) => {
-    const value = blank[name]
-    return JSON.stringify(write ? write(value) : value)
-  })
+  const defaults = writers.map(({ name, write }) => (write ? write(blank[name]) : blank[name]))
   const booleans = columns.map(({ name }) => typeof blank[name] === 'boolean')
 
+  /** A default is a plain value or an empty list. */
   function isDefault(value: unknown, column: number): boolean {
-    if (typeof value === 'object' && value !== null) {
-      return Object.keys(value).length === 0 && defaults[column]!.length === 2
-    }
-    return JSON.stringify(value) === defaults[column]
+    return value === defaults[column] || (Array.isArray(value) && value.length === 0)
   }
 
   return {
@@ -276,7 +271,22 @@ const flatEvent: Codec<FlatEvent> = createCodec(1, blankEvent, [
 ])
 
 export const eventCodec: Codec<EventRecord> = {
-  encode: ({ answer, ...rest }) => flatEvent.encode({ ...rest, ...answer }),
+  encode({ contentHash, answer, claims, absorbed, unmatched, atMs }) {
+    const { code, decidedBy, cause, ruleId, approvedAmountMinor, rulesVersion } = answer
+    return flatEvent.encode({
+      contentHash,
+      code,
+      decidedBy,
+      cause,
+      ruleId,
+      approvedAmountMinor,
+      rulesVersion,
+      claims,
+      absorbed,
+      unmatched,
+      atMs,
+    })
+  },
   decode(text) {
     const { contentHash, claims, absorbed, unmatched, atMs, ...answer } = flatEvent.decode(text)
     return {

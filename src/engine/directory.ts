@@ -5,8 +5,11 @@ import { directoryKey } from './layout.ts'
 export interface Directory {
   /** undefined when memory does not know the card. */
   accountOf(cardId: string): string | undefined
-  /** Reads those that memory does not know; a card that is not there may still be issued later. */
-  resolve(cardIds: readonly string[]): Promise<void>
+  /**
+   * The accounts of these cards, read where memory does not know them; a card that is not there may
+   * still be issued later. More cards than memory keeps may be asked for at once.
+   */
+  resolve(cardIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Enters cards before their first commit; resolves to those that belong to another account. */
   enter(cards: readonly CardPlace[], newVersion: () => string): Promise<CardPlace[]>
 }
@@ -28,29 +31,38 @@ export function createDirectory(store: Store, maxCards: number): Directory {
     known.set(cardId, accountId)
   }
 
-  async function resolve(cardIds: readonly string[]): Promise<void> {
-    const unknown = [...new Set(cardIds)].filter((cardId) => !known.has(cardId))
-    if (unknown.length === 0) return
+  async function resolve(cardIds: readonly string[]): Promise<Map<string, string>> {
+    const accounts = new Map<string, string>()
+    const unknown: string[] = []
+    for (const cardId of new Set(cardIds)) {
+      const accountId = known.get(cardId)
+      if (accountId === undefined) unknown.push(cardId)
+      else accounts.set(cardId, accountId)
+    }
+    if (unknown.length === 0) return accounts
     const loaded = await store.load(unknown.map(directoryKey))
     loaded.forEach((found, i) => {
-      if (found !== undefined) remember(unknown[i]!, found.value)
+      if (found === undefined) return
+      accounts.set(unknown[i]!, found.value)
+      remember(unknown[i]!, found.value)
     })
+    return accounts
   }
 
   async function enter(
     cards: readonly CardPlace[],
     newVersion: () => string,
   ): Promise<CardPlace[]> {
-    await resolve(cards.map(({ cardId }) => cardId))
+    let there = await resolve(cards.map(({ cardId }) => cardId))
     const elsewhere = cards.filter(({ cardId, accountId }) => {
-      const account = known.get(cardId)
+      const account = there.get(cardId)
       return account !== undefined && account !== accountId
     })
-    let missing = cards.filter(({ cardId }) => !known.has(cardId))
+    let missing = cards.filter(({ cardId }) => !there.has(cardId))
     while (missing.length > 0) {
       await enterOnce(missing, newVersion)
-      await resolve(missing.map(({ cardId }) => cardId))
-      missing = missing.filter(({ cardId }) => !known.has(cardId))
+      there = await resolve(missing.map(({ cardId }) => cardId))
+      missing = missing.filter(({ cardId }) => !there.has(cardId))
     }
     return elsewhere
   }

@@ -55,6 +55,8 @@ export interface Engine {
   /** The gate has answered by default; the ledger follows, and `onBooked` tells when it has. */
   say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean): void
   operate(accountId: string, operation: Operation, reason: string): Promise<OperationOutcome>
+  /** The same where events are kept whose card nobody knew. */
+  operateStray(eventId: string, operation: Operation, reason: string): Promise<OperationOutcome>
   tend(accountId: string, cardId: string, transactionId: string, sortKey: string): Promise<void>
   setPack(pack: Pack): void
   newVersion(): string
@@ -260,8 +262,8 @@ export function createEngine(options: EngineOptions): Engine {
     unresolved = []
     const found = directory.resolve(items.map(({ event }) => event.cardId))
     found.then(
-      () => {
-        for (const item of items) enqueue(item)
+      (accounts) => {
+        for (const item of items) enqueue(item, accounts.get(item.event.cardId))
         schedule()
       },
       () => {
@@ -276,13 +278,13 @@ export function createEngine(options: EngineOptions): Engine {
 
   function submit(item: DeliveryItem): void {
     bySlot.set(item.slot, item)
-    if (directory.accountOf(item.event.cardId) === undefined) unresolved.push(item)
-    else enqueue(item)
+    const accountId = directory.accountOf(item.event.cardId)
+    if (accountId === undefined) unresolved.push(item)
+    else enqueue(item, accountId)
     schedule()
   }
 
-  function enqueue(item: DeliveryItem): void {
-    const accountId = directory.accountOf(item.event.cardId)
+  function enqueue(item: DeliveryItem, accountId: string | undefined): void {
     if (item.state === 'withdrawn') return
     if (accountId === undefined) enqueueStray(item)
     else queues.enqueue(accountAggregate(accountId), false, item)
@@ -339,6 +341,20 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
+  function operateOn(
+    aggregate: string,
+    stray: boolean,
+    operation: Operation,
+    reason: string,
+  ): Promise<OperationOutcome> {
+    return new Promise((done) => {
+      const outcome = { refused: '', changed: false }
+      const item = { kind: 'operation', operation, reason, attempts: 0, outcome, done } as const
+      queues.enqueue(aggregate, stray, { ...item })
+      schedule()
+    })
+  }
+
   function tellIdle(): void {
     if (bySlot.size > 0 || queues.size > 0) return
     const waiters = idleWaiters
@@ -353,14 +369,10 @@ export function createEngine(options: EngineOptions): Engine {
       if (!bySlot.has(slot)) submit(newItem(event, slot, receivedAtMs, null, uncertain))
     },
     say,
-    operate(accountId, operation, reason) {
-      return new Promise((done) => {
-        const outcome = { refused: '', changed: false }
-        const item = { kind: 'operation', operation, reason, attempts: 0, outcome, done } as const
-        queues.enqueue(accountAggregate(accountId), false, { ...item })
-        schedule()
-      })
-    },
+    operate: (accountId, operation, reason) =>
+      operateOn(accountAggregate(accountId), false, operation, reason),
+    operateStray: (eventId, operation, reason) =>
+      operateOn(strayAggregate(eventId), true, operation, reason),
     tend(accountId, cardId, transactionId, sortKey) {
       return new Promise((done) => {
         const item = { kind: 'tend', cardId, transactionId, sortKey, attempts: 0, done } as const

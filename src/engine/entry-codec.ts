@@ -49,6 +49,11 @@ export function encodeEntry(entry: Entry): string {
   return JSON.stringify(row)
 }
 
+/** What a list for people keeps of an entry: enough to handle it when the log no longer has it. */
+export function encodeWork(entry: Entry): string {
+  return encodeEntry({ ...entry, slot: '', changes: [] })
+}
+
 function differing<T extends object>(value: T, blank: T): Record<string, unknown> {
   const row: Record<string, unknown> = {}
   for (const name in value) {

@@ -10,7 +10,14 @@ import {
 } from '../domain/transaction.ts'
 import type { ChildKey, Loaded, Store } from '../store/port.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
-import { accountAggregate, cardKey, directoryKey, eventKeys, transactionChild } from './layout.ts'
+import {
+  accountAggregate,
+  cardKey,
+  directoryKey,
+  eventKeys,
+  strayAggregate,
+  transactionChild,
+} from './layout.ts'
 
 /** Reads for people: what the store holds now, with what follows from it. null: there is none. */
 export type Shown = Record<string, unknown> | null
@@ -76,9 +83,14 @@ export async function showEvent(
   retentionMs: number,
 ): Promise<Shown> {
   const accountId = await accountIdOf(store, cardId)
-  if (accountId === null) return null
-  const aggregate = accountAggregate(accountId)
+  // It may have come before its card was known.
+  const places = accountId === null ? [] : [accountAggregate(accountId)]
   const keys = eventKeys(eventId, nowMs, nowMs - retentionMs, retentionMs)
-  const found = (await store.load(keys.map((key) => ({ aggregate, ...key })))).find(Boolean)
+  const loaded = await store.load(
+    [...places, strayAggregate(eventId)].flatMap((aggregate) =>
+      keys.map((key) => ({ aggregate, ...key })),
+    ),
+  )
+  const found = loaded.find(Boolean)
   return found === undefined ? null : { eventId, ...eventCodec.decode(found.value) }
 }

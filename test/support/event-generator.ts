@@ -137,16 +137,20 @@ export function walk(seed: number): Walk {
   const sent: CardEvent[] = []
   const draw = createDraw(random, accounts, cards)
   let nowMs = startMs
+  let newestMs = startMs
   const length = random.between(10, 60)
   while (steps.length < length) {
     const beforeMs = nowMs
     nowMs = randomTime(random, nowMs)
     if (random.chance(nowMs - beforeMs >= dayMs ? 0.6 : 0.03)) {
-      steps.push({ kind: 'expire', nowMs })
+      // A sweeper behind the account's arrivals finds by its index only: no matter of the money.
+      newestMs = Math.max(newestMs, nowMs)
+      steps.push({ kind: 'expire', nowMs: newestMs })
       continue
     }
     const event = randomDelivery(random, sent, () => draw(`E${steps.length}`, nowMs))
     sent.push(event)
+    newestMs = Math.max(newestMs, nowMs)
     steps.push({ kind: 'deliver', event, receivedAtMs: nowMs })
   }
   return { seed, switches, retentionDays: 45, accounts, cards, steps }

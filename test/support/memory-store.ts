@@ -166,9 +166,11 @@ export function createMemoryStore(
         .map(toLogLine)
     },
 
-    async tailLog(limit) {
+    async tailLog(limit, before = '') {
       refuseWhenClosed()
-      return limit < 1 ? [] : state.log.slice(-limit).map(toLogLine)
+      const end = before === '' ? Infinity : Number(before)
+      const earlier = state.log.filter(({ sequence }) => sequence < end)
+      return limit < 1 ? [] : earlier.slice(-limit).map(toLogLine)
     },
 
     async sweep(sweptAtMs, logBeforeMs, limit) {

@@ -166,7 +166,7 @@ export function createNaiveModel(options: NaiveOptions) {
   const cardOf = (cardId: string) => options.cards.find((card) => card.cardId === cardId)
   const accountOf = (accountId: string): NaiveAccount => {
     const account = options.accounts.find((each) => each.accountId === accountId)
-    assert(account, `account ${accountId}`)
+    if (account === undefined) throw new Error(`no account ${accountId}`)
     return account
   }
 
@@ -245,7 +245,7 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
-  /** Everything again from the list, and what `more` would make of it. */
+  /** Everything from the list, and what `more` would make of it. */
   function fold(more: Effect[] = []): World {
     // Many numbers are wanted of one list: it is folded once, and never written to.
     folded ??= foldAll()
@@ -268,9 +268,16 @@ export function createNaiveModel(options: NaiveOptions) {
   }
 
   function happen(world: World, step: Step): void {
-    const before = new Map([...world.transactions].map(([key, t]) => [key, W(t)]))
+    const keys = new Set(step.effects.map((effect) => ('key' in effect ? effect.key : '')))
+    const spent = (key: string) => {
+      const t = world.transactions.get(key)
+      return t === undefined ? 0 : W(t)
+    }
+    const before = [...keys].map((key) => [key, spent(key)] as const)
     for (const effect of step.effects) apply(world, effect)
-    for (const [key, t] of world.transactions) count(t, W(t) - (before.get(key) ?? 0), step.day)
+    for (const [key, was] of before) {
+      if (spent(key) !== was) count(transactionOf(world, key), spent(key) - was, step.day)
+    }
   }
 
   function apply(world: World, effect: Effect): void {
@@ -474,18 +481,22 @@ export function createNaiveModel(options: NaiveOptions) {
   }
 
   function isPossibleRepeat(event: CardEvent, arrivalMs: number): boolean {
-    return deliveries.some(
+    const approved = deliveries.filter(
       (earlier) =>
         isAsk(earlier.event) &&
         earlier.answer.code === '000' &&
         earlier.event.cardId === event.cardId &&
-        earlier.event.eventId !== event.eventId &&
-        event.amountMinor !== null &&
-        event.amountMinor > 0 &&
-        earlier.event.amountMinor === event.amountMinor &&
-        earlier.event.merchant.mid === event.merchant.mid &&
-        arrivalMs - earlier.arrivalMs <= 60_000,
+        (earlier.event.amountMinor ?? 0) > 0,
     )
+    // A card remembers its newest eight.
+    return approved
+      .slice(-8)
+      .some(
+        (earlier) =>
+          earlier.event.amountMinor === event.amountMinor &&
+          earlier.event.merchant.mid === event.merchant.mid &&
+          arrivalMs - earlier.arrivalMs <= 60_000,
+      )
   }
 
   // "Advices".
@@ -715,7 +726,7 @@ export function createNaiveModel(options: NaiveOptions) {
 
   function card(cardId: string) {
     const found = cardOf(cardId)
-    assert(found, `card ${cardId}`)
+    if (found === undefined) throw new Error(`no card ${cardId}`)
     const day = dayOf(newestArrivalMs(found.accountId))
     const { bySwipes: _, ...shown } = cardState(fold(), found, day)
     return shown
@@ -726,12 +737,26 @@ export function createNaiveModel(options: NaiveOptions) {
     const key = world.names.get(`${cardId} ${transactionId}`)
     if (key === undefined) return undefined
     const t = transactionOf(world, key)
-    const { P, A, R, S, F, G, asked, cash, voided, closed, expired, expiresAtMs } = t
-    const K = t.K === Number.POSITIVE_INFINITY ? null : t.K
     return {
-      ...{ P, A, R, K, S, F, L: L(world, key), G },
-      ...{ asked, cash, voided, closed, expired, expiresAtMs },
-      ...{ N: N(t), O: O(t), W: W(t), Credit: Credit(t), U: U(world, key) },
+      P: t.P,
+      A: t.A,
+      R: t.R,
+      K: t.K === Number.POSITIVE_INFINITY ? null : t.K,
+      S: t.S,
+      F: t.F,
+      L: L(world, key),
+      G: t.G,
+      asked: t.asked,
+      cash: t.cash,
+      voided: t.voided,
+      closed: t.closed,
+      expired: t.expired,
+      expiresAtMs: t.expiresAtMs,
+      N: N(t),
+      O: O(t),
+      W: W(t),
+      Credit: Credit(t),
+      U: U(world, key),
       chargesTakenMinor: t.takenMinor,
       chargesPendingMinor: t.pendingMinor,
     }
@@ -787,7 +812,7 @@ function copyOf(world: World): World {
 
 function transactionOf(world: World, key: string): Sums {
   const t = world.transactions.get(key)
-  assert(t, `transaction ${key}`)
+  if (t === undefined) throw new Error(`no transaction ${key}`)
   return t
 }
 
@@ -798,9 +823,26 @@ function total(minors: number[]): number {
 function noSums(cardId: string): Sums {
   return {
     cardId,
-    ...{ P: 0, A: 0, R: 0, K: Number.POSITIVE_INFINITY, S: 0, F: 0, G: 0 },
-    ...{ asked: false, cash: false, voided: false, closed: false, expired: false },
-    ...{ expiresAtMs: 0, original: null, foreignS: 0, foreignCash: false },
-    ...{ swiped: false, unblocked: false, takenMinor: 0, pendingMinor: 0, counted: [] },
+    P: 0,
+    A: 0,
+    R: 0,
+    K: Number.POSITIVE_INFINITY,
+    S: 0,
+    F: 0,
+    G: 0,
+    asked: false,
+    cash: false,
+    voided: false,
+    closed: false,
+    expired: false,
+    expiresAtMs: 0,
+    original: null,
+    foreignS: 0,
+    foreignCash: false,
+    swiped: false,
+    unblocked: false,
+    takenMinor: 0,
+    pendingMinor: 0,
+    counted: [],
   }
 }

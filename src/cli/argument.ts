@@ -1,0 +1,76 @@
+import { InvalidArgumentError, Option } from 'commander'
+import { parseMinor } from '../domain/money.ts'
+
+const maxReasonChars = 500
+
+/** Throws what commander turns into a usage error that names the argument. */
+function checked(text: string, pattern: RegExp, must: string): string {
+  if (!pattern.test(text)) throw new InvalidArgumentError(`It must be ${must}.`)
+  return text
+}
+
+export function readId(text: string): string {
+  return checked(text, /^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
+}
+
+export function readMcc(text: string): string {
+  return checked(text, /^\d{4}$/, 'four digits')
+}
+
+export function readAmount(text: string): string {
+  return checked(text, /^\d+(\.\d+)?$/, 'an amount such as 12.50')
+}
+
+export function readSignedAmount(text: string): string {
+  return checked(text, /^[+-]?\d+(\.\d+)?$/, 'an amount such as 12.50 or -12.50')
+}
+
+export function readLimit(text: string): string {
+  return checked(text, /^(none|\d+(\.\d+)?)$/, 'an amount such as 500.00, or none')
+}
+
+export function readCount(text: string): number {
+  return Number(checked(text, /^\d{1,7}$/, 'a whole number up to 9999999'))
+}
+
+function readReason(text: string): string {
+  const reason = text.trim()
+  if (reason === '') throw new InvalidArgumentError('It must not be empty.')
+  if (reason.length > maxReasonChars) {
+    throw new InvalidArgumentError(`It must have at most ${maxReasonChars} characters.`)
+  }
+  return reason
+}
+
+export function reasonOption(required: boolean): Option {
+  return new Option('--reason <text>', 'why, for the log')
+    .argParser(readReason)
+    .makeOptionMandatory(required)
+}
+
+const unitsMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
+
+/** A time, given as one or as a duration before now. */
+export function readSince(text: string, nowMs: number): number {
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  if (unit !== undefined) return nowMs - Number(count) * unitsMs[unit as keyof typeof unitsMs]
+  const looksLikeTime =
+    /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
+  const atMs = looksLikeTime.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(atMs)) {
+    throw new InvalidArgumentError('It must be a duration such as 15m or 2d, or an ISO time.')
+  }
+  return atMs
+}
+
+export interface AmountRefused {
+  readonly refused: string
+}
+
+/** An amount in major units, once the currency is known. */
+export function minorOf(text: string, currency: string): number | AmountRefused {
+  const negative = text.startsWith('-')
+  const minor = parseMinor(text.replace(/^[+-]/, '').replace(/^0+(?=\d)/, ''), currency)
+  if (typeof minor !== 'number') return { refused: `${text} has ${minor} for ${currency}` }
+  return negative ? -minor : minor
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander'
+import { accountCodec, cardCodec } from '../engine/codec.ts'
+import { accountAggregate, cardKey, indexes } from '../engine/layout.ts'
+import { writeCardRow } from '../rules/card-row.ts'
+import type { IndexEntry, Store } from '../store/port.ts'
+import { inSession } from './session.ts'
+import { type ExitCode, print } from './terminal.ts'
+
+const cardsPerRead = 500
+
+const help = `
+The rows are those that "arbiter import" reads. The posted money of an account is in the first row of
+its cards only; what is held, and the history, is not in them. Ids are written as they are, also
+where other commands would mask them because they look like card numbers.
+
+Example:
+  $ arbiter export > cards.ndjson`
+
+export function addExport(program: Command): void {
+  program
+    .command('export')
+    .summary('write all cards as rows for import')
+    .description('Write all cards to standard output, one JSON a line.')
+    .addHelpText('after', help)
+    .action(() => inSession(({ store }) => exportCards(store)))
+}
+
+async function exportCards(store: Store): Promise<ExitCode> {
+  const given = new Set<string>()
+  let after = ''
+  for (;;) {
+    const entries = await store.range(indexes.cards, after, cardsPerRead)
+    for (const row of await rowsOf(entries, store, given)) await print(row)
+    if (entries.length < cardsPerRead) return 0
+    after = entries.at(-1)!.sortKey
+  }
+}
+
+async function rowsOf(
+  entries: readonly IndexEntry[],
+  store: Store,
+  given: Set<string>,
+): Promise<string[]> {
+  const keys = entries.flatMap(({ sortKey, value }) => {
+    const aggregate = accountAggregate(value)
+    return [
+      { aggregate, group: '', id: '' },
+      { aggregate, ...cardKey(sortKey) },
+    ]
+  })
+  const loaded = await store.load(keys)
+  return entries.flatMap((_, i) => {
+    const root = loaded[2 * i]
+    const card = loaded[2 * i + 1]
+    if (root === undefined || card === undefined) return []
+    const account = accountCodec.decode(root.value)
+    const first = !given.has(account.accountId)
+    given.add(account.accountId)
+    return [JSON.stringify(writeCardRow(account, cardCodec.decode(card.value), first))]
+  })
+}

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { type Clock, systemClock } from '../clock.ts'
+import { type Config, isConfig, readConfig } from '../config.ts'
+import { RecordUnreadable } from '../engine/codec.ts'
+import { createEngine, type Engine } from '../engine/engine.ts'
+import { claimStore } from '../engine/meta.ts'
+import { loadPack, PackRefused } from '../rules/load-pack.ts'
+import { openStore, storeFolder } from '../store/open.ts'
+import { type Store, StoreError, StoreRefused } from '../store/port.ts'
+import { complain, type ExitCode, tellBug } from './terminal.ts'
+
+/** What a command works with: the store that the configuration names, beside a running server. */
+export interface Session {
+  readonly store: Store
+  readonly clock: Clock
+  readonly retentionMs: number
+  /** For commands that write; it loads the rule pack, which reading does without. */
+  engine(): Engine
+}
+
+export interface SessionOptions {
+  /** A store that is not there is made; else it is missed, because DATA_DIR must be wrong. */
+  readonly creates?: boolean
+}
+
+const dayMs = 86_400_000
+/** A few rows at a time are in use; the server keeps its own. */
+const cachedCards = 10_000
+const storeLostMs = 10_000
+
+/** Runs a command on an open session, and says in a line what stood against it. */
+export async function inSession(
+  command: (session: Session) => Promise<ExitCode>,
+  options: SessionOptions = {},
+): Promise<void> {
+  process.exitCode = await runConfigured(command, options)
+}
+
+async function runConfigured(
+  command: (session: Session) => Promise<ExitCode>,
+  options: SessionOptions,
+): Promise<ExitCode> {
+  const config = readConfig(process.env)
+  if (!isConfig(config)) {
+    for (const { variable, message } of config) complain(`${variable} ${message}`)
+    return 2
+  }
+  for (const warning of config.warnings) complain(`warning: ${warning}`)
+  if (!options.creates && config.redis === null && !existsSync(storeFolder(config.dataDir))) {
+    complain(
+      `there is no store in ${config.dataDir}: set DATA_DIR to the server's, or import cards`,
+    )
+    return 2
+  }
+  try {
+    return await runOpen(config, command)
+  } catch (error) {
+    return explain(error)
+  }
+}
+
+async function runOpen(
+  config: Config,
+  command: (session: Session) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const store = await openStore(config, systemClock.nowMs)
+  try {
+    await claimStore(store, config.eventRetentionDays)
+    return await runWatched(config, store, command)
+  } finally {
+    await store.close()
+  }
+}
+
+async function runWatched(
+  config: Config,
+  store: Store,
+  command: (session: Session) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const watch = watchStore()
+  const session = createSession(config, store, watch.onStore)
+  try {
+    return await Promise.race([command(session), watch.lost])
+  } finally {
+    watch.end()
+    session.end()
+  }
+}
+
+function createSession(
+  config: Config,
+  store: Store,
+  onStore: (available: boolean) => void,
+): Session & { end(): void } {
+  let engine: Engine | null = null
+  return {
+    store,
+    clock: systemClock,
+    retentionMs: config.eventRetentionDays * dayMs,
+    engine() {
+      engine ??= createEngine({
+        store,
+        clock: systemClock,
+        pack: loadPack(config.rulesDir, config.eventRetentionDays),
+        nonce: randomUUID().slice(0, 8),
+        cacheCards: cachedCards,
+        onAnswer: unexpected,
+        onBooked: unexpected,
+        onStore,
+      })
+      return engine
+    },
+    end: () => engine?.stop(),
+  }
+}
+
+function unexpected(): never {
+  throw new Error('nobody delivers events here')
+}
+
+interface StoreWatch {
+  /** Rejects when the store has taken nothing for too long. */
+  readonly lost: Promise<never>
+  onStore(available: boolean): void
+  end(): void
+}
+
+/** The engine tries for ever, as a server should; a person is told. */
+function watchStore(): StoreWatch {
+  let timer: NodeJS.Timeout | undefined
+  let lose: (error: StoreError) => void = () => {}
+  const lost = new Promise<never>((_, reject) => {
+    lose = reject
+  })
+  return {
+    lost,
+    onStore(available) {
+      clearTimeout(timer)
+      if (available) return
+      const message =
+        'the store takes no commits: check the disk of DATA_DIR, look into arbiter log, then repeat'
+      timer = setTimeout(() => lose(new StoreError(message, 'unknown')), storeLostMs)
+    },
+    end: () => clearTimeout(timer),
+  }
+}
+
+function explain(error: unknown): ExitCode {
+  const known = [StoreRefused, PackRefused, StoreError, RecordUnreadable]
+  if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
+    return tellBug(error)
+  }
+  for (const line of error.message.split('\n')) complain(line)
+  return error instanceof StoreRefused || error instanceof PackRefused ? 2 : 1
+}

@@ -1,0 +1,61 @@
+import { once } from 'node:events'
+import { maskPan } from '../telemetry/mask.ts'
+
+/** 0: done. 1: refused, or not found. 2: the command or the configuration is wrong. */
+export type ExitCode = 0 | 1 | 2
+
+/** What no command caught, such as in a timer of the engine. */
+export function endOnBug(): void {
+  process.on('uncaughtException', (error) => process.exit(tellBug(error)))
+}
+
+/** A reader that has seen enough (`| head`) closes the pipe: that is no error. */
+export function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? 0 : 1)
+  })
+  process.stderr.on('error', () => process.exit(1))
+}
+
+/** Waits for a reader that is slower than we are. */
+export async function print(line: string): Promise<void> {
+  if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+}
+
+export function printText(text: string): Promise<void> {
+  return print(plain(text))
+}
+
+/** Numbers stay as they are: only text can hold a card number. */
+export function printJson(value: unknown, indent = 0): Promise<void> {
+  return print(JSON.stringify(value, maskText, indent))
+}
+
+function maskText(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? maskPan(value) : value
+}
+
+export function complain(text: string): void {
+  process.stderr.write(`arbiter: ${plain(text)}\n`)
+}
+
+export function refuse(text: string): ExitCode {
+  complain(text)
+  return 1
+}
+
+/** A stack says nothing to the person at the terminal. */
+export function tellBug(error: unknown): ExitCode {
+  return refuse(`this is a bug, please report it: ${String(error)}`)
+}
+
+/** A count on a terminal that is written over; nothing where stderr is a file. */
+export function showProgress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
+}
+
+/** One line without card numbers; a control character could steer the terminal that shows it. */
+function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return maskPan(text.trim()).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+}

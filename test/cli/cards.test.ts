@@ -1,0 +1,181 @@
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { indexes } from '../../src/engine/layout.ts'
+import { showAccount, showCard } from '../../src/engine/show.ts'
+import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
+
+function manyRows(count: number): string {
+  return Array.from({ length: count }, (_, i) => `${rowOf(i)}\n`).join('')
+}
+
+describe('arbiter import and export', () => {
+  let world: CliWorld
+  const worlds: CliWorld[] = []
+
+  async function fresh(): Promise<CliWorld> {
+    world = await createCliWorld()
+    worlds.push(world)
+    return world
+  }
+
+  afterEach(async () => {
+    for (const one of worlds.splice(0)) await one.dispose()
+  })
+
+  it('imports rows whole or not at all, and names every bad one', async () => {
+    const { run, write } = await fresh()
+    const file = await write(
+      'cards.ndjson',
+      Buffer.concat([
+        Buffer.from(`\ufeff${rowOf(0)}\r\n`),
+        Buffer.from('\n   \n'),
+        Buffer.from(`${rowOf(1, { balance: '1.234', type: 'wrong', extra: 1 })}\n`),
+        Buffer.from('{"cardId": \n'),
+        Buffer.from(`"${'x'.repeat(70_000)}"\n`),
+        Buffer.from([0x22, 0xff, 0x22, 0x0a]),
+        Buffer.from('[]\n'),
+        Buffer.from(`${rowOf(2, { type: 'lite' })}\n`),
+        Buffer.from(`${rowOf(3, { accountId: 'account-0', balance: undefined })}\n`),
+        Buffer.from(`${rowOf(4, { accountId: 'account-0', currency: 'EUR' })}\n`),
+        Buffer.from(rowOf(5)),
+      ]),
+    )
+    const first = await run('import', file)
+    expect(first.out).toBe('imported 3, already there 0, refused 7\n')
+    expect(first.code).toBe(1)
+    expect(first.err.split('\n').filter((line) => !line.includes(' line 4: '))).toEqual([
+      'arbiter: line 5: the line is not JSON',
+      'arbiter: line 6: the line is longer than 65536 bytes',
+      'arbiter: line 7: the line is not UTF-8',
+      expect.stringMatching(/^arbiter: line 8: .*expected object/),
+      'arbiter: line 9: swipeCount: a lite card needs its number of swipes',
+      'arbiter: line 11: account account-0 is in USD',
+      '',
+    ])
+    expect(first.err).toMatch(/line 4: type: /)
+    const again = await run('import', file)
+    expect(again).toEqual({ ...first, out: 'imported 0, already there 3, refused 7\n' })
+  })
+
+  it('reads standard input, and says no more than a hundred problems', async () => {
+    const { run, runWith } = await fresh()
+    const input = `${rowOf(0)}\n${'nonsense\n'.repeat(130)}`
+    const result = await runWith({ input }, 'import', '-')
+    expect(result).toMatchObject({ code: 1, out: 'imported 1, already there 0, refused 130\n' })
+    const lines = result.err.trimEnd().split('\n')
+    expect(lines).toHaveLength(101)
+    expect(lines[100]).toBe('arbiter: and 30 more')
+    const [missing, folder] = await Promise.all([
+      run('import', 'no-such-file'),
+      run('import', world.folder),
+    ])
+    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('(ENOENT)') })
+    expect(folder).toMatchObject({ code: 2, err: expect.stringContaining('(EISDIR)') })
+  })
+
+  it('imports 20,000 rows', async () => {
+    const { run, write, serve } = await fresh()
+    const file = await write('cards.ndjson', manyRows(20_000))
+    const result = await run('import', file)
+    expect(result).toMatchObject({ code: 0, err: '' })
+    expect(result.out).toBe('imported 20000, already there 0, refused 0\n')
+    const { store } = await serve()
+    expect((await store.range(indexes.cards, '', 30_000)).length).toBe(20_000)
+  })
+
+  it('exports what can be imported again, an account with its balance once', async () => {
+    const { run, runWith, start, serve } = await fresh()
+    const shared = { accountId: 'account-7', balance: undefined, status: 'Frozen' }
+    await runWith({ input: manyRows(1200) + rowOf(2000, shared) }, 'import', '-')
+    const { engine } = await serve()
+    const advice = { cardId: 'card-7', amountMinor: 100, requestType: 'Settlement' } as const
+    await engine.ask({ eventId: 'e', ...advice })
+
+    const exported = await run('export')
+    expect(exported).toMatchObject({ code: 0, err: '' })
+    const rows = exported.out.trimEnd().split('\n')
+    expect(rows).toHaveLength(1201)
+    const ofAccount = rows
+      .filter((row) => row.includes('"account-7"'))
+      .map((row) => JSON.parse(row))
+    // The index is in the order of ids: card-2000 is the first of its account.
+    expect(ofAccount).toMatchObject([
+      { cardId: 'card-2000', status: 'Frozen', balance: '999.00' },
+      { cardId: 'card-7' },
+    ])
+    expect(ofAccount[1]).not.toHaveProperty('balance')
+
+    const copy = await fresh()
+    const reimported = await copy.runWith({ input: exported.out }, 'import', '-')
+    expect(reimported.out).toBe('imported 1201, already there 0, refused 0\n')
+    expect((await copy.run('export')).out).toBe(exported.out)
+
+    // `| head -1`
+    const piped = start('export')
+    let errors = ''
+    piped.stderr?.on('data', (chunk) => {
+      errors += chunk
+    })
+    await once(createInterface({ input: piped.stdout! }), 'line')
+    piped.stdout?.destroy()
+    const [code] = await once(piped, 'close')
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+  })
+
+  it('leaves whole rows when it is killed, and goes on when it is repeated', async () => {
+    const { run, write, start, serve } = await fresh()
+    const total = 8000
+    const file = await write('cards.ndjson', manyRows(total))
+    const { store } = await serve()
+    const child = start('import', file)
+    const closed = once(child, 'close')
+    const readCards = () => store.range(indexes.cards, '', total)
+    while ((await readCards()).length < 1000) await sleep(2)
+    child.kill('SIGKILL')
+    await closed
+    const left = await readCards()
+    expect(left.length).toBeLessThan(total)
+    for (const { sortKey, value } of left) {
+      const card = await showCard(store, sortKey)
+      const account = await showAccount(store, value)
+      expect([card?.accountId, account?.postedMinor]).toEqual([value, 100_000])
+    }
+    const rest = total - left.length
+    const { out } = await run('import', file)
+    expect(out).toBe(`imported ${rest}, already there ${left.length}, refused 0\n`)
+    expect((await readCards()).length).toBe(total)
+  })
+})
+
+describe('arbiter, used wrongly', () => {
+  let world: CliWorld
+  beforeAll(async () => {
+    world = await createCliWorld()
+    await world.runWith({ input: rowOf(0) }, 'import', '-')
+  })
+  afterAll(() => world.dispose())
+
+  it('says all that is wrong with the configuration, with exit code 2', async () => {
+    const { runWith } = world
+    const [config, retention, rules, nowhere, misspelt] = await Promise.all([
+      runWith({ env: { PORT: 'x', RELAY_AUTH: 'y', LOG_LEVEL: 'z' } }, 'log'),
+      runWith({ env: { EVENT_RETENTION_DAYS: '60' } }, 'log'),
+      runWith({ env: { RULES_DIR: '/nowhere' } }, 'freeze', 'card-0'),
+      runWith({ env: { DATA_DIR: '/nowhere' } }, 'log'),
+      runWith({ env: { DATA_DRI: '/nowhere', RULES_DIR: '/nowhere' } }, 'show', 'card', 'card-0'),
+    ])
+    expect(config.err.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^arbiter: PORT must/),
+      expect.stringMatching(/^arbiter: RELAY_AUTH must/),
+      expect.stringMatching(/^arbiter: LOG_LEVEL must/),
+    ])
+    expect(retention.err).toMatch(/^arbiter: .*set it to 45\n$/)
+    expect(rules.err).toMatch(/^arbiter: .*set RULES_DIR\n$/)
+    expect(nowhere.err).toMatch(/^arbiter: there is no store in .*set DATA_DIR/)
+    for (const { code } of [config, retention, rules, nowhere]) expect(code).toBe(2)
+    // Reading needs no rules.
+    expect(misspelt).toMatchObject({ code: 0, err: expect.stringContaining('mean DATA_DIR?') })
+  })
+})

@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createProgram } from '../../src/cli/program.ts'
+
+/** Runs a command line that is refused before anything is opened. */
+async function misuse(line: string): Promise<{ code: unknown; err: string }> {
+  let err = ''
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    err += text
+    return true
+  })
+  const exitCode = process.exitCode
+  try {
+    await createProgram().parseAsync(line.split(' '), { from: 'user' })
+    return { code: process.exitCode, err }
+  } catch (error) {
+    return { code: (error as { code: string }).code, err }
+  } finally {
+    process.exitCode = exitCode
+  }
+}
+
+describe('the command line', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  it('answers a wrong command with one line that names its help', async () => {
+    const wrong: readonly (readonly [string, string])[] = [
+      ['imprt x', 'Did you mean import'],
+      ['import', "missing required argument 'file': see arbiter import --help"],
+      ['show card', "missing required argument 'id': see arbiter show card --help"],
+      ['adjust account-0 5', "option '--reason <text>' not specified: see arbiter adjust --help"],
+      ['adjust account-0 5 --reason  ', 'It must not be empty'],
+      ['adjust account-0 five --reason x', 'such as 12.50'],
+      ['hold release card-0 t', "option '--reason <text>' not specified"],
+      ['unmatched done k', "option '--reason <text>' not specified"],
+      ['unmatched book k', "option '--reason <text>' not specified"],
+      ['unmatched book k --reason x --amount -5', 'such as 12.50'],
+      ['anomalies done k', "option '--reason <text>' not specified"],
+      ['log --since yesterday', 'a duration such as 15m'],
+      ['log --since 2026-13-40', 'a duration such as 15m'],
+      ['log --limit many', 'a whole number'],
+      ['log --kind other', 'Allowed choices'],
+      ['limits card-0', 'give --daily or --transaction'],
+      ['limits card-0 --daily much', 'or none'],
+      ['lists card-0 add', 'name a list'],
+      ['lists card-0 add --block-mcc', 'add needs values'],
+      ['lists card-0 add --block-mcc 12', 'four digits'],
+      ['lists card-0 --block-mcc 7995', 'say add, remove or clear'],
+      ['lists card-0 clear --block-mcc 7995', 'without values'],
+    ]
+    for (const [line, message] of wrong) {
+      const { code, err } = await misuse(line)
+      expect(code === 2 || String(code).startsWith('commander.'), line).toBe(true)
+      expect(err).toContain(message)
+      expect(err.trimEnd().split('\n'), line).toHaveLength(1)
+    }
+  })
+
+  it('has help with an example at every level', () => {
+    const helps = (command: Command, path: string): string[] => {
+      let text = ''
+      command.configureOutput({
+        writeOut(more) {
+          text += more
+        },
+      })
+      command.outputHelp()
+      expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
+      return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
+    }
+    expect(helps(createProgram(), 'arbiter')).toHaveLength(25)
+  })
+})

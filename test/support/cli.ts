@@ -1,0 +1,97 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openLmdbStore } from '../../src/store/lmdb.ts'
+import type { Store } from '../../src/store/port.ts'
+import { startEngine, type TestEngine } from './engine-world.ts'
+
+const entry = join(import.meta.dirname, '../../dist/cli/main.js')
+
+export interface CliResult {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** A folder with a store and a pack; commands run on it as processes of their own. */
+export interface CliWorld {
+  readonly folder: string
+  readonly env: NodeJS.ProcessEnv
+  run(...args: string[]): Promise<CliResult>
+  /** Runs with other variables, or with something on standard input. */
+  runWith(
+    given: { readonly env?: NodeJS.ProcessEnv; readonly input?: string | Buffer },
+    ...args: string[]
+  ): Promise<CliResult>
+  start(...args: string[]): ChildProcess
+  write(name: string, content: string | Buffer): Promise<string>
+  /** The server's part: another process than the command's, with its own engine and cache. */
+  serve(): Promise<{ store: Store; engine: TestEngine }>
+  dispose(): Promise<void>
+}
+
+export async function createCliWorld(): Promise<CliWorld> {
+  const folder = await mkdtemp(join(tmpdir(), 'arbiter-cli-'))
+  const env = {
+    PATH: process.env.PATH,
+    DATA_DIR: join(folder, 'data'),
+    RULES_DIR: join(import.meta.dirname, '../../rules'),
+  }
+  const stores: Store[] = []
+  const children: ChildProcess[] = []
+
+  function runWith(
+    given: { readonly env?: NodeJS.ProcessEnv; readonly input?: string | Buffer },
+    ...args: string[]
+  ): Promise<CliResult> {
+    return new Promise((resolve) => {
+      const options = { env: { ...env, ...given.env }, maxBuffer: 64 << 20 }
+      const child = execFile(process.execPath, [entry, ...args], options, (error, out, err) => {
+        const code = error === null ? 0 : Number(error.code ?? -1)
+        resolve({ code, out, err })
+      })
+      child.stdin?.end(given.input ?? '')
+    })
+  }
+
+  return {
+    folder,
+    env,
+    runWith,
+    run: (...args) => runWith({}, ...args),
+    start(...args) {
+      const child = spawn(process.execPath, [entry, ...args], { env })
+      children.push(child)
+      return child
+    },
+    async write(name, content) {
+      const path = join(folder, name)
+      await writeFile(path, content)
+      return path
+    },
+    async serve() {
+      const store = await openLmdbStore({ folder: join(env.DATA_DIR, 'store'), nowMs: Date.now })
+      stores.push(store)
+      return { store, engine: startEngine(store) }
+    },
+    async dispose() {
+      for (const child of children) child.kill('SIGKILL')
+      await Promise.all(stores.map((store) => store.close()))
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export function rowOf(card: number, given: Record<string, unknown> = {}): string {
+  return JSON.stringify({
+    cardId: `card-${card}`,
+    customerId: `customer-${card}`,
+    accountId: `account-${card}`,
+    type: 'retail',
+    currency: 'USD',
+    country: 'US',
+    balance: '1000.00',
+    ...given,
+  })
+}
