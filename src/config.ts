@@ -1,5 +1,7 @@
-import { accessSync, constants, readFileSync } from 'node:fs'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { slips } from './spelling.ts'
 
 export type RelayAuthentication =
   | { readonly mode: 'hmac'; readonly secrets: readonly string[] }
@@ -11,6 +13,8 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly relayAuthentication: RelayAuthentication
+  /** `default`, the name of a shipped profile, or a path. */
+  readonly relayProfile: string
   /** Null: plain HTTP, for loopback or a proxy in front. */
   readonly tls: {
     readonly certFile: string
@@ -94,6 +98,11 @@ const schema = z.object({
   RELAY_PASSWORD: secret
     .optional()
     .describe('Password for `RELAY_AUTH=basic`, at least 16 characters'),
+  RELAY_PROFILE: path
+    .default('default')
+    .describe(
+      'Shape of the calls and answers: `default`, `stripe-issuing`, `lithic-asa`, `marqeta-jit`, `adyen-relayed`, or a YAML file',
+    ),
   TLS_CERT_FILE: path.optional().describe('Certificate chain (PEM) of the relay port'),
   TLS_KEY_FILE: path.optional().describe('Its private key (PEM)'),
   TLS_CLIENT_CA_FILE: path
@@ -187,6 +196,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
     host: v.HOST,
     port: v.PORT,
     relayAuthentication: relayAuthentication(v),
+    relayProfile: v.RELAY_PROFILE,
     tls:
       v.TLS_CERT_FILE !== undefined && v.TLS_KEY_FILE !== undefined
         ? {
@@ -314,11 +324,7 @@ function checkAcross(values: Values, given: (name: Name) => boolean): ConfigProb
     'TLS_CERT_FILE',
     `is required with ${given('TLS_KEY_FILE') ? 'TLS_KEY_FILE' : 'TLS_CLIENT_CA_FILE'}`,
   )
-  for (const name of ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'] as const) {
-    const file = values[name]
-    const problem = file === undefined ? '' : unreadable(file)
-    demand(problem === '', name, `names a file that cannot be read (${problem})`)
-  }
+  problems.push(...checkTlsFiles(values))
 
   demand(
     values.ADMIN_HOST === undefined || isLoopback(values.ADMIN_HOST) || given('ADMIN_TOKEN'),
@@ -362,13 +368,38 @@ export function isLoopback(address: string): boolean {
   return plain === 'localhost' || plain === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(plain)
 }
 
-function unreadable(file: string): string {
-  try {
-    accessSync(file, constants.R_OK)
-    return ''
-  } catch (error) {
-    return codeOf(error)
+/** Read as the server will read them: it could only say so by a stack trace. */
+function checkTlsFiles(values: Values): ConfigProblem[] {
+  const problems: ConfigProblem[] = []
+  function parse<T>(variable: Name, what: string, parsePem: (pem: Buffer) => T): T | null {
+    const file = values[variable] as string | undefined
+    if (file === undefined) return null
+    let pem: Buffer
+    try {
+      pem = readFileSync(file)
+    } catch (error) {
+      const message = `names a file that cannot be read (${codeOf(error)})`
+      problems.push({ variable, message })
+      return null
+    }
+    try {
+      return parsePem(pem)
+    } catch {
+      problems.push({ variable, message: `names a file that holds no ${what}` })
+      return null
+    }
   }
+  const certificate = parse('TLS_CERT_FILE', 'certificate (PEM)', readCertificate)
+  const key = parse('TLS_KEY_FILE', 'private key (PEM, without a passphrase)', createPrivateKey)
+  parse('TLS_CLIENT_CA_FILE', 'certificate (PEM)', readCertificate)
+  if (certificate !== null && key !== null && !certificate.checkPrivateKey(key)) {
+    problems.push({ variable: 'TLS_KEY_FILE', message: 'is not the key of TLS_CERT_FILE' })
+  }
+  return problems
+}
+
+function readCertificate(pem: Buffer): X509Certificate {
+  return new X509Certificate(pem)
 }
 
 function findOddities(v: z.output<typeof schema>): string[] {
@@ -406,23 +437,4 @@ const maxSlips = 2
 function isNear(variable: string, name: string): boolean {
   if (name.startsWith(`${variable}_`)) return true
   return Math.abs(variable.length - name.length) <= maxSlips && slips(variable, name) <= maxSlips
-}
-
-/** Letters added, left out, changed or swapped with their neighbour. */
-function slips(a: string, b: string): number {
-  let beforeLast: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1
-      let least = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + same)
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      if (swapped) least = Math.min(least, beforeLast[j - 2]! + 1)
-      row.push(least)
-    }
-    beforeLast = last
-    last = row
-  }
-  return last[b.length]!
 }

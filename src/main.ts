@@ -3,8 +3,16 @@ import type { FastifyInstance } from 'fastify'
 import { createAdminServer, type Readiness } from './admin/server.ts'
 import { systemClock } from './clock.ts'
 import { type Config, isConfig, readConfig } from './config.ts'
+import type { Authenticate } from './gate/authentication.ts'
 import { type Gate, openGate } from './gate/gate.ts'
-import { isJournalProblem, openJournal } from './gate/journal.ts'
+import { isJournalProblem, type JournalProblem, openJournal } from './gate/journal.ts'
+import { findProfile, type Profile, unmetRequirements } from './gate/profile.ts'
+import {
+  AuthenticationMismatch,
+  createProfileAuthentication,
+} from './gate/profile-authentication.ts'
+import { ProfileRefused } from './gate/profile-document.ts'
+import { loadPack } from './rules/load-pack.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 
 const usage = `Usage: node dist/main.js [--demo]
@@ -42,19 +50,58 @@ function readSettings(): Config {
   return fail(`The configuration has ${lines.length} problem(s):\n${lines.join('\n')}`)
 }
 
+function readProfile(config: Config): { profile: Profile; authenticate: Authenticate } {
+  try {
+    const profile = findProfile(config.relayProfile, config.rulesDir)
+    const { authentication } = profile
+    return {
+      profile,
+      authenticate: createProfileAuthentication(authentication, config.relayAuthentication),
+    }
+  } catch (error) {
+    if (error instanceof ProfileRefused) {
+      return fail(`The relay profile has ${error.faults.length} problem(s):\n${error.message}`)
+    }
+    if (error instanceof AuthenticationMismatch) return fail(error.message)
+    throw error
+  }
+}
+
+/** What the pack and the profile disagree about. A pack that cannot be loaded is the engine's to tell. */
+function findDisagreements(profile: Profile, config: Config): string[] {
+  const warnings: string[] = []
+  const { scheme } = profile.authentication
+  if (scheme !== 'none' && config.relayAuthentication.mode === 'none') {
+    warnings.push(
+      `the relay profile ${profile.name} knows how calls are signed, but RELAY_AUTH is none`,
+    )
+  }
+  if (Object.keys(profile.requires).length === 0) return warnings
+  try {
+    const { switches } = loadPack(config.rulesDir, config.eventRetentionDays)
+    return [...warnings, ...unmetRequirements(profile, switches)]
+  } catch {
+    return warnings
+  }
+}
+
 async function main(): Promise<void> {
   const { demo } = readArguments()
   const config = readSettings()
+  const { profile, authenticate } = readProfile(config)
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
   for (const warning of config.warnings) logger.warn(warning)
+  for (const warning of findDisagreements(profile, config)) logger.warn(warning)
   const journal = await openJournal({ folder: config.dataDir })
-  if (isJournalProblem(journal)) return fail(journal.message)
+  if (isJournalProblem(journal)) return fail(explainJournal(journal, config.dataDir))
   const gate = openGate({
     config,
     clock: systemClock,
     logger,
     journal,
+    profile,
+    authenticate,
     demo,
     onRefused(message) {
       sink.flush()
@@ -107,6 +154,11 @@ function readinessOf(gate: Gate, stopping: boolean): Readiness {
   if (engine.state === 'starting') return { status: 'starting', detail }
   const well = engine.alive && engine.storeAvailable && rulesProblem === ''
   return { status: well ? 'ready' : 'degraded', detail }
+}
+
+function explainJournal({ problem, message }: JournalProblem, dataDir: string): string {
+  if (problem !== 'unusable') return message
+  return `${message}: set DATA_DIR to a folder that this user may create or write; it is ${dataDir}`
 }
 
 function explainListening(error: NodeJS.ErrnoException & { port?: number }): string {

@@ -45,9 +45,10 @@ const mayLookAt: Record<string, readonly string[]> = {
   rules: ['domain'],
   engine: ['domain', 'store', 'rules'],
   telemetry: ['domain', 'engine'],
-  gate: ['domain', 'engine', 'telemetry'],
+  gate: ['domain', 'engine', 'rules', 'telemetry'],
   admin: ['telemetry'],
-  cli: ['domain', 'store', 'rules', 'engine', 'telemetry'],
+  relay: ['domain', 'gate'],
+  cli: ['domain', 'store', 'rules', 'engine', 'telemetry', 'relay'],
 }
 
 describe('the direction of imports', () => {

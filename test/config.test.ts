@@ -11,11 +11,13 @@ import {
   isLoopback,
   readConfig,
 } from '../src/config.ts'
+import { makeCertificate } from './support/certificate.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'arbiter-config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const secret = 'sixteen-letters!'
+const server = makeCertificate('server')
 
 describe('readConfig', () => {
   it('needs nothing: the defaults serve loopback with the embedded store', () => {
@@ -23,6 +25,7 @@ describe('readConfig', () => {
       host: '127.0.0.1',
       port: 8080,
       relayAuthentication: { mode: 'none' },
+      relayProfile: 'default',
       tls: null,
       adminHost: '127.0.0.1',
       adminPort: 8081,
@@ -54,12 +57,13 @@ describe('readConfig', () => {
   })
 
   it('reads everything that can be set', () => {
-    const pem = file('a.pem', 'x')
+    const pem = file('a.pem', server.certPem + server.keyPem)
     expect(
       config({
         HOST: '0.0.0.0',
         PORT: '9000',
         RELAY_AUTH: 'mtls',
+        RELAY_PROFILE: 'stripe-issuing',
         TLS_CERT_FILE: pem,
         TLS_KEY_FILE: pem,
         TLS_CLIENT_CA_FILE: pem,
@@ -83,6 +87,7 @@ describe('readConfig', () => {
       host: '0.0.0.0',
       port: 9000,
       relayAuthentication: { mode: 'mtls' },
+      relayProfile: 'stripe-issuing',
       tls: { certFile: pem, keyFile: pem, clientCaFile: pem },
       adminHost: '::',
       adminPort: 9001,
@@ -113,7 +118,7 @@ describe('readConfig', () => {
       REDIS_CLUSTER: 'true',
       RELAY_SECRET_NEXT: secret,
       ADMIN_HOST: '0.0.0.0',
-      TLS_KEY_FILE: file('key.pem', 'x'),
+      TLS_KEY_FILE: file('key.pem', server.keyPem),
     })
     expect(found.map((problem) => problem.variable).sort()).toEqual([
       'ADMIN_TOKEN',
@@ -186,10 +191,28 @@ describe('readConfig', () => {
     ])
   })
 
-  it('names a TLS file that cannot be read', () => {
-    const found = problems({ TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: file('k', 'x') })
+  it('names a TLS file that cannot be read, or holds something else', () => {
+    const found = problems({
+      TLS_CERT_FILE: join(folder, 'none'),
+      TLS_KEY_FILE: file('key.pem', 'x'),
+      TLS_CLIENT_CA_FILE: file('ca.pem', server.keyPem),
+    })
     expect(found).toEqual([
       { variable: 'TLS_CERT_FILE', message: 'names a file that cannot be read (ENOENT)' },
+      {
+        variable: 'TLS_KEY_FILE',
+        message: 'names a file that holds no private key (PEM, without a passphrase)',
+      },
+      { variable: 'TLS_CLIENT_CA_FILE', message: 'names a file that holds no certificate (PEM)' },
+    ])
+    expect(problems({ TLS_CERT_FILE: folder, TLS_KEY_FILE: folder })).toHaveLength(2)
+  })
+
+  it('refuses a private key that belongs to another certificate', () => {
+    const certFile = file('cert.pem', server.certPem)
+    const keyFile = file('other.pem', makeCertificate('other').keyPem)
+    expect(problems({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile })).toEqual([
+      { variable: 'TLS_KEY_FILE', message: 'is not the key of TLS_CERT_FILE' },
     ])
   })
 

@@ -17,10 +17,21 @@ export interface AdminServerOptions {
   readonly reloadRules: () => Promise<{ version: string; problem: string }>
 }
 
+const requestTimeoutMs = 10_000
+/** A pack is read in far less; an engine that is down says nothing. */
+const reloadMs = 10_000
+
 /** Health, metrics and reload; on a port of its own, so that the relay never meets it. */
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {
   const { metrics, readiness } = options
-  const server = Fastify({ logger: false, bodyLimit: 1024, forceCloseConnections: true })
+  const server = Fastify({
+    logger: false,
+    bodyLimit: 1024,
+    forceCloseConnections: true,
+    // Fastify has none by itself, and whoever may connect need not have the token.
+    requestTimeout: requestTimeoutMs,
+    http: { headersTimeout: requestTimeoutMs },
+  })
   const isAllowed = createTokenCheck(options.config.adminToken)
 
   server.addHook('onRequest', async (request, reply) => {
@@ -42,7 +53,12 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   })
 
   server.post('/admin/rules/reload', async (_request, reply) => {
-    const { version, problem } = await options.reloadRules()
+    const reloaded = await within(options.reloadRules(), reloadMs)
+    if (reloaded === null) {
+      const error = `the engine has not answered for ${reloadMs} ms: see /readyz, and try again`
+      return reply.code(503).send({ status: 'unknown', error })
+    }
+    const { version, problem } = reloaded
     if (problem === '') return { status: 'loaded', version }
     return reply.code(422).send({ status: 'refused', version, problem })
   })
@@ -53,6 +69,14 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   })
 
   return server
+}
+
+/** Null when it takes longer. */
+function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(null), ms)
+    promise.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 }
 
 /** Compares hashes of equal length in constant time, so that neither length nor content leaks. */

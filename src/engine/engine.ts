@@ -7,7 +7,8 @@ import type { Pack } from '../domain/pack.ts'
 import {
   type Command,
   maxCommandsPerCall,
-  type Outcome,
+  PartlyFailed,
+  type PartOutcome,
   type Store,
   StoreError,
 } from '../store/port.ts'
@@ -78,7 +79,14 @@ interface Flight {
   readonly decideMs: number
 }
 
-type Failure = Exclude<Outcome, 'committed'> | 'refused' | 'unknown'
+type Failure = Exclude<PartOutcome, 'committed'>
+
+/** One account's failure, or one node's, does not fail the commits of the others. */
+function failuresOf(error: unknown, count: number): readonly PartOutcome[] {
+  if (error instanceof PartlyFailed) return error.outcomes
+  const refused = error instanceof StoreError && error.executed === 'no'
+  return new Array<PartOutcome>(count).fill(refused ? 'refused' : 'unknown')
+}
 
 export function createEngine(options: EngineOptions): Engine {
   const { store, clock, onAnswer, onBooked, random = Math.random } = options
@@ -154,14 +162,13 @@ export function createEngine(options: EngineOptions): Engine {
     const sentMonoMs = clock.monoMs()
     counts.commits++
     counts.commands += commands.length
-    let outcomes: readonly (Failure | 'committed')[]
+    let outcomes: readonly PartOutcome[]
     try {
       outcomes = await store.commit(commands)
       setStoreAvailable(true)
     } catch (error) {
-      const executed = error instanceof StoreError ? error.executed : 'unknown'
-      outcomes = commands.map(() => (executed === 'no' ? 'refused' : 'unknown'))
-      setStoreAvailable(false)
+      outcomes = failuresOf(error, commands.length)
+      setStoreAvailable(outcomes.includes('committed'))
     }
     if (stopped) return
     flights.forEach((flight, i) => {

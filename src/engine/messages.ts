@@ -1,5 +1,6 @@
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
+import type { PackFiles } from '../rules/load-pack.ts'
 import type { Timing } from './item.ts'
 
 /**
@@ -39,10 +40,21 @@ export interface EngineFigures {
 
 export type FromEngine =
   | { readonly type: 'answers'; readonly cells: readonly Cell[] }
-  | { readonly type: 'ready'; readonly rulesVersion: string }
+  /** `packFiles` is the pack in use, for the next engine in case the folder is broken by then. */
+  | {
+      readonly type: 'ready'
+      readonly rulesVersion: string
+      readonly problem: string
+      readonly packFiles: PackFiles
+    }
   | { readonly type: 'beat'; readonly figures: EngineFigures }
   | { readonly type: 'store'; readonly available: boolean }
-  | { readonly type: 'rules'; readonly version: string; readonly problem: string }
+  | {
+      readonly type: 'rules'
+      readonly version: string
+      readonly problem: string
+      readonly packFiles: PackFiles
+    }
   /** It cannot start, and starting again would not help. */
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'trouble'; readonly message: string }

@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../clock.ts'
-import { loadPack, PackRefused } from '../rules/load-pack.ts'
+import type { Pack } from '../domain/pack.ts'
+import { compilePack, type PackFiles, PackRefused, readPackFiles } from '../rules/load-pack.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Store, StoreRefused } from '../store/port.ts'
 import { demoCards } from './demo-cards.ts'
@@ -26,6 +27,8 @@ export interface WorkerSettings extends StorePlace {
   readonly logRetentionDays: number
   readonly cacheCards: number
   readonly nonce: string
+  /** The pack of the engine before this one: a folder that was broken meanwhile stops nothing. */
+  readonly lastPackFiles: PackFiles | null
   /** Puts the demo cards into an empty embedded store. */
   readonly demo: boolean
 }
@@ -39,12 +42,12 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   const send = (message: FromEngine) => port.postMessage(message)
   const store = await openStore(settings, systemClock.nowMs)
   await claimStore(store, settings.eventRetentionDays)
-  let pack = loadPack(settings.rulesDir, settings.eventRetentionDays)
+  let loaded = loadRules(settings, settings.lastPackFiles)
   const put = createOutbox((cells) => send({ type: 'answers', cells }))
   const engine = createEngine({
     store,
     clock: systemClock,
-    pack,
+    pack: loaded.pack,
     nonce: settings.nonce,
     cacheCards: settings.cacheCards,
     onAnswer: (slot, answer, timing) => put((cells) => writeAnswered(cells, slot, answer, timing)),
@@ -63,14 +66,10 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   const beat = startBeat(engine, send)
 
   function reloadRules(): void {
-    try {
-      pack = loadPack(settings.rulesDir, settings.eventRetentionDays)
-      engine.setPack(pack)
-      send({ type: 'rules', version: pack.version, problem: '' })
-    } catch (error) {
-      if (!(error instanceof PackRefused)) throw error
-      send({ type: 'rules', version: pack.version, problem: error.message })
-    }
+    loaded = loadRules(settings, loaded.packFiles)
+    engine.setPack(loaded.pack)
+    const { pack, problem, packFiles } = loaded
+    send({ type: 'rules', version: pack.version, problem, packFiles })
   }
 
   async function stop(): Promise<void> {
@@ -92,7 +91,28 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
       })
     }
   })
-  send({ type: 'ready', rulesVersion: pack.version })
+  const { pack, problem, packFiles } = loaded
+  send({ type: 'ready', rulesVersion: pack.version, problem, packFiles })
+}
+
+interface LoadedRules {
+  readonly pack: Pack
+  readonly packFiles: PackFiles
+  /** What is wrong with the folder, when an earlier pack goes on. */
+  readonly problem: string
+}
+
+/** All or nothing: a pack that is refused leaves the last one in use, where there is one. */
+function loadRules(settings: WorkerSettings, lastPackFiles: PackFiles | null): LoadedRules {
+  const { rulesDir, eventRetentionDays } = settings
+  try {
+    const packFiles = readPackFiles(rulesDir)
+    return { pack: compilePack(packFiles, eventRetentionDays), packFiles, problem: '' }
+  } catch (error) {
+    if (!(error instanceof PackRefused) || lastPackFiles === null) throw error
+    const pack = compilePack(lastPackFiles, eventRetentionDays)
+    return { pack, packFiles: lastPackFiles, problem: error.message }
+  }
 }
 
 /** Tells the gate that this loop turns, and what it has done. */

@@ -11,6 +11,7 @@ export interface AuthenticationRefusal {
 /** The part of a TLS socket that tells whether its client certificate was accepted. */
 export interface Peer {
   readonly authorized?: boolean
+  getPeerX509Certificate?(): unknown
 }
 
 /** Null when the call may pass. */
@@ -28,15 +29,19 @@ export const signatureWindowMs = 300_000
 // A million characters fail as fast as ten: nothing in it can repeat without a bound.
 const signaturePattern = /^t=([0-9]{1,15}),v1=([0-9a-fA-F]{64})$/
 
-export function createAuthentication(relay: RelayAuthentication): Authenticate {
+const basicPattern = /^basic +([0-9a-z+/]+={0,2})$/i
+
+export function createAuthentication(
+  relay: RelayAuthentication,
+  hmacHeader = signatureHeader,
+): Authenticate {
   switch (relay.mode) {
     case 'hmac':
-      return createHmacCheck(relay.secrets)
+      return createHmacCheck(relay.secrets, hmacHeader)
     case 'basic':
       return createBasicCheck(relay.user, relay.password)
     case 'mtls':
-      return (_headers, _rawBody, _nowMs, peer) =>
-        peer.authorized === true ? null : refuse('client certificate missing or wrong')
+      return createCertificateCheck()
     case 'none':
       return () => null
   }
@@ -48,10 +53,10 @@ export function signBody(secret: string, body: Buffer | string, nowMs: number): 
   return `t=${nowMs},v1=${mac}`
 }
 
-function createHmacCheck(secrets: readonly string[]): Authenticate {
+function createHmacCheck(secrets: readonly string[], headerName: string): Authenticate {
   const keys = secrets.map((secret) => createSecretKey(secret, 'utf8'))
   return (headers, rawBody, nowMs) => {
-    const header = headers[signatureHeader]
+    const header = headers[headerName]
     if (header === undefined || header === '') return refuse('signature missing')
     const parts = typeof header === 'string' ? signaturePattern.exec(header) : null
     if (parts === null) return refuse('signature wrong')
@@ -74,10 +79,24 @@ function createBasicCheck(user: string, password: string): Authenticate {
   return (headers) => {
     const header = headers.authorization
     if (header === undefined || header === '') return refuse('credentials missing')
-    if (!/^basic /i.test(header)) return refuse('credentials wrong')
+    // Exact, because Buffer ignores whatever follows the end of what is base64.
+    const encoded = basicPattern.exec(header)?.[1]
+    if (encoded === undefined) return refuse('credentials wrong')
     // Hashes are of one length, so the comparison tells nothing about that of the password.
-    const given = sha256(Buffer.from(header.slice(6), 'base64'))
+    const given = sha256(Buffer.from(encoded, 'base64'))
     return timingSafeEqual(given, expected) ? null : refuse('credentials wrong')
+  }
+}
+
+function createCertificateCheck(): Authenticate {
+  const known = new WeakSet<Peer>()
+  return (_headers, _rawBody, _nowMs, peer) => {
+    if (known.has(peer)) return null
+    // Node calls a resumed TLS 1.3 session authorized though its client never had a certificate.
+    const certificate = peer.authorized === true ? peer.getPeerX509Certificate?.() : undefined
+    if (certificate === undefined) return refuse('client certificate missing or wrong')
+    known.add(peer)
+    return null
   }
 }
 

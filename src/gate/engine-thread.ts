@@ -13,11 +13,12 @@ import {
   writeItem,
 } from '../engine/messages.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
+import type { PackFiles } from '../rules/load-pack.ts'
 import type { EngineLink } from './slots.ts'
 
 export interface EngineThreadOptions {
   readonly clock: Clock
-  readonly settings: Omit<WorkerSettings, 'nonce'>
+  readonly settings: Omit<WorkerSettings, 'nonce' | 'lastPackFiles'>
   readonly newNonce: () => string
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
@@ -58,6 +59,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let rulesVersion = ''
   let heardMonoMs = clock.monoMs()
   let started = false
+  let lastPackFiles: PackFiles | null = null
 
   const post = (message: ToEngine) => worker?.postMessage(message)
   const put = createOutbox((cells) => {
@@ -69,7 +71,11 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     state = started ? 'down' : 'starting'
     heardMonoMs = clock.monoMs()
     const current = new Worker(new URL('../engine/worker.js', import.meta.url), {
-      workerData: { ...options.settings, nonce: options.newNonce() } satisfies WorkerSettings,
+      workerData: {
+        ...options.settings,
+        nonce: options.newNonce(),
+        lastPackFiles,
+      } satisfies WorkerSettings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })
     worker = current
@@ -90,10 +96,12 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         return
       case 'ready':
         rulesVersion = message.rulesVersion
+        lastPackFiles = message.packFiles
         state = 'running'
         storeAvailable = true
         started = true
         options.onStart()
+        if (message.problem !== '') options.onRules(message.rulesVersion, message.problem)
         return
       case 'beat':
         figures = message.figures
@@ -103,9 +111,15 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         return
       case 'rules':
         rulesVersion = message.version
+        lastPackFiles = message.packFiles
         options.onRules(message.version, message.problem)
         return
       case 'refused':
+        // Once we serve, nothing of this kind stops us: the default decision answers meanwhile.
+        if (started) {
+          options.onTrouble(`the engine cannot start: ${message.message}`)
+          return
+        }
         worker = null
         state = 'stopped'
         options.onRefused(message.message)

@@ -7,8 +7,10 @@ import type { Timing } from '../engine/item.ts'
 import { type Decided, logDecision } from '../telemetry/decision-log.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import type { Authenticate } from './authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal.ts'
+import type { Profile } from './profile.ts'
 import { createGateServer } from './server.ts'
 import { createSlots, type Slots } from './slots.ts'
 
@@ -17,8 +19,16 @@ export interface GateOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly journal: Journal
+  readonly profile: Profile
+  readonly authenticate: Authenticate
   readonly demo: boolean
   readonly onRefused: (message: string) => void
+}
+
+export interface RulesResult {
+  readonly version: string
+  /** What was wrong with the new pack; '' when it is in use. */
+  readonly problem: string
 }
 
 export interface Gate {
@@ -28,7 +38,7 @@ export interface Gate {
   readonly metrics: Metrics
   /** What was wrong with the pack that was offered last; '' when it is in use. */
   readonly rulesProblem: string
-  reloadRules(): Promise<{ version: string; problem: string }>
+  reloadRules(): Promise<RulesResult>
   /** Resolves when the first engine takes events. */
   started(): Promise<void>
   /** Answers what is pending, books what was said, and closes. */
@@ -48,7 +58,9 @@ export function openGate(options: GateOptions): Gate {
   const timings = new Map<string, Timing>()
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
-  const rulesWaiters: ((result: { version: string; problem: string }) => void)[] = []
+  // One reload at a time: whoever asks meanwhile gets the result of the same.
+  let reloading: Promise<RulesResult> | null = null
+  let tellReloaded: (result: RulesResult) => void = () => {}
   let rulesProblem = ''
 
   const engine = startEngineThread({
@@ -84,7 +96,8 @@ export function openGate(options: GateOptions): Gate {
       if (problem === '') logger.info({ rulesVersion: version }, 'the pack is loaded')
       else
         logger.error({ rulesVersion: version, problem }, 'the pack is refused, the old one goes on')
-      for (const tell of rulesWaiters.splice(0)) tell({ version, problem })
+      reloading = null
+      tellReloaded({ version, problem })
     },
     onTrouble: (message) => logger.error(message),
   })
@@ -138,6 +151,8 @@ export function openGate(options: GateOptions): Gate {
     config,
     clock,
     slots,
+    profile: options.profile,
+    authenticate: options.authenticate,
     onDecided(event, answer, slot, arrivedMonoMs, readMonoMs) {
       const decided: Decided = {
         event,
@@ -177,10 +192,11 @@ export function openGate(options: GateOptions): Gate {
       return rulesProblem
     },
     reloadRules() {
-      return new Promise((resolve) => {
-        rulesWaiters.push(resolve)
+      reloading ??= new Promise((resolve) => {
+        tellReloaded = resolve
         engine.reloadRules()
       })
+      return reloading
     },
     started() {
       if (engine.alive) return Promise.resolve()

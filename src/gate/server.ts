@@ -1,25 +1,22 @@
 import { readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
-import { createAuthentication, type Peer } from './authentication.ts'
+import type { Authenticate, Peer } from './authentication.ts'
+import type { Profile } from './profile.ts'
 import type { Slots } from './slots.ts'
-import {
-  isRefusal,
-  type Refusal,
-  readEvent,
-  refusalOf,
-  renderRefusal,
-  renderReply,
-} from './wire.ts'
+import { isRefusal, type Refusal, refusalOf } from './wire.ts'
 
 export interface GateServerOptions {
   readonly config: Config
   readonly clock: Clock
   readonly slots: Slots
+  readonly profile: Profile
+  readonly authenticate: Authenticate
   readonly onDecided: (
     event: CardEvent,
     answer: Answer,
@@ -36,29 +33,87 @@ const requestTimeoutMs = 5_000
 const headersTimeoutMs = 3_000
 /** Longer than any relay keeps an idle connection, so that it is the one to close it. */
 const keepAliveMs = 75_000
+/** What a peer has to take our last word and close; above the contract limit. */
+const lingerMs = 1_000
 const json = 'application/json; charset=utf-8'
 
+const httpOptions = {
+  headersTimeout: headersTimeoutMs,
+  connectionsCheckingInterval: 500,
+  // Node's own answer has no body; ours has.
+  requireHostHeader: false,
+}
+
+/** Node's own handler looks there too: the answer whose turn it is on a connection. */
+interface Connection extends Socket {
+  readonly _httpMessage?: (ServerResponse & { readonly req: IncomingMessage }) | null
+}
+
 export function createGateServer(options: GateServerOptions): FastifyInstance {
-  const { config, clock, slots } = options
-  const authenticate = createAuthentication(config.relayAuthentication)
+  const { config, clock, slots, profile, authenticate } = options
+  const wrongPath = refusalOf(404, `send events to POST ${profile.path}`)
+  const headers = { 'content-type': json, ...profile.headers }
   const server = Fastify({
     // Our own line per decision says more and costs less.
     logger: false,
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
-    http: { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 500 },
+    http: httpOptions,
     // Requests that arrive while we stop are still answered.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     clientErrorHandler: refuseConnection,
+    // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.
+    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) =>
+      refuse(reply, wrongPath),
     ...tlsOptions(config),
   } as object) as unknown as FastifyInstance
+  // Without a listener Node answers 417 itself; an expectation may as well be ignored.
+  server.server.on('checkExpectation', server.routing)
+  server.addHook('preClose', (done) => {
+    // Closing, Node gives up its own time limits: a request that never ends would keep us here.
+    setTimeout(() => server.server.closeAllConnections(), lingerMs).unref()
+    done()
+  })
 
   function refuse(reply: FastifyReply, refusal: Refusal): void {
     options.onRefused(refusal.status)
-    reply.code(refusal.status).header('content-type', json).send(renderRefusal(refusal))
+    const { status, body } = profile.renderRefusal(refusal)
+    reply.code(status).headers(headers).send(body)
+  }
+
+  const refused = new WeakSet<Socket>()
+
+  /** What never became a request still gets the shape of a decline. */
+  function refuseConnection(error: Error & { code?: string }, socket: Socket): void {
+    if (refused.has(socket)) return
+    refused.add(socket)
+    const cut = setTimeout(() => socket.destroy(), lingerMs)
+    socket.once('close', () => clearTimeout(cut))
+    const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    sayLast(
+      socket,
+      late
+        ? refusalOf(408, 'the request took too long to arrive')
+        : refusalOf(400, 'the request is not HTTP as it should be'),
+    )
+  }
+
+  function sayLast(socket: Connection, refusal: Refusal): void {
+    if (!socket.writable) {
+      socket.destroy()
+      return
+    }
+    // An answer that is still due goes first: the peer would take ours for it.
+    const due = socket._httpMessage
+    if (due?.req.complete) {
+      due.once('close', () => sayLast(socket, refusal))
+      return
+    }
+    options.onRefused(refusal.status)
+    socket.end(renderResponse(refusal.status, profile.renderRefusal(refusal).body))
   }
 
   /** The body stays as it came: its bytes are signed, and its decimals are exact only as text. */
@@ -67,17 +122,21 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     done(null, body)
   })
 
-  server.post('/authorize', (request: FastifyRequest, reply: FastifyReply) => {
+  server.post(profile.path, (request: FastifyRequest, reply: FastifyReply) => {
     const arrivedMonoMs = clock.monoMs()
     const receivedAtMs = clock.nowMs()
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      refuse(reply, refusalOf(400, 'the header Host is missing'))
+      return
+    }
     const peer = request.raw.socket as Socket & Peer
     const stranger = authenticate(request.headers, body, receivedAtMs, peer)
     if (stranger !== null) {
       refuse(reply, refusalOf(stranger.status, stranger.message))
       return
     }
-    const event = readEvent(body)
+    const event = profile.readEvent(body)
     if (isRefusal(event)) {
       refuse(reply, event)
       return
@@ -88,13 +147,14 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
         refuse(reply, refusalOf(503, 'the advice could not be written down: send it again', event))
         return
       }
-      reply.header('content-type', json).send(render(event, answer))
+      const rendered = profile.renderReply(event, answer)
+      reply.code(rendered.status).headers(headers).send(rendered.body)
       options.onDecided(event, answer, slot, arrivedMonoMs, readMonoMs)
     })
   })
 
   server.setNotFoundHandler((_request, reply) => {
-    refuse(reply, refusalOf(404, 'send events to POST /authorize'))
+    refuse(reply, wrongPath)
   })
 
   server.setErrorHandler((error: { code?: string; statusCode?: number }, _request, reply) => {
@@ -110,36 +170,14 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   return server
 }
 
-function render(event: CardEvent, answer: Answer): string {
-  return renderReply({
-    eventId: event.eventId,
-    transactionId: event.transactionId,
-    decision: answer.code === '000' ? 'approve' : 'decline',
-    responseCode: answer.code,
-    decidedBy: answer.decidedBy,
-    rulesVersion: answer.rulesVersion,
-    ruleId: answer.ruleId,
-    approvedAmountMinor: answer.approvedAmountMinor,
-    currency: event.currency,
-    cause: answer.cause,
-  })
-}
-
-/** What never became a request still gets the shape of a decline. */
-function refuseConnection(error: Error & { code?: string }, socket: Socket): void {
-  if (socket.destroyed || !socket.writable) return
-  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-  const refusal = late
-    ? refusalOf(408, 'the request took too long to arrive')
-    : refusalOf(400, 'the request is not HTTP as it should be')
-  const body = renderRefusal(refusal)
+function renderResponse(status: number, body: string): string {
   const head = [
-    `HTTP/1.1 ${refusal.status} ${late ? 'Request Timeout' : 'Bad Request'}`,
+    `HTTP/1.1 ${status} ${status === 408 ? 'Request Timeout' : 'Bad Request'}`,
     `content-type: ${json}`,
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  return `${head.join('\r\n')}\r\n\r\n${body}`
 }
 
 function tlsOptions({ tls, relayAuthentication }: Config): object {
@@ -154,8 +192,8 @@ function tlsOptions({ tls, relayAuthentication }: Config): object {
       // A stranger is told so in the shape of a decline, not by a broken connection.
       requestCert: mutual,
       rejectUnauthorized: false,
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: 500,
+      handshakeTimeout: headersTimeoutMs,
+      ...httpOptions,
     },
   }
 }

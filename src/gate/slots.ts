@@ -63,6 +63,9 @@ export interface Slots {
   drained(): Promise<void>
 }
 
+/** Further deliveries of the same event get a slot of their own. */
+const maxJoined = 64
+
 interface Slot {
   readonly id: string
   readonly key: string
@@ -71,6 +74,8 @@ interface Slot {
   readonly deadlineMonoMs: number
   readonly replies: Reply[]
   handed: boolean
+  /** The engine that it was handed to is gone, and a command of it may still be on its way. */
+  orphaned: boolean
   /** The first answer takes the slot. */
   taken: boolean
 }
@@ -98,7 +103,7 @@ export function createSlots(options: SlotsOptions): Slots {
   ): void {
     const key = `${event.cardId}\n${event.eventId}\n${contentHash(event)}`
     const live = byKey.get(key)
-    if (live !== undefined && !live.taken) {
+    if (live !== undefined && !live.taken && live.replies.length < maxJoined) {
       live.replies.push(reply)
       return
     }
@@ -110,6 +115,7 @@ export function createSlots(options: SlotsOptions): Slots {
       deadlineMonoMs: receivedMonoMs + options.budgetMs,
       replies: [reply],
       handed: false,
+      orphaned: false,
       taken: false,
     }
     byId.set(slot.id, slot)
@@ -162,12 +168,15 @@ export function createSlots(options: SlotsOptions): Slots {
     const line: SaidLine = { slot: id, said, event, receivedAtMs, handed }
     const lastCallMonoMs = slot.deadlineMonoMs - options.budgetMs + options.lastCallMs
     const flushed = await within(journal.append(line), lastCallMonoMs - clock.monoMs())
-    if (flushed || said.code !== '000') return tellAndClose(slot, line)
+    if (flushed) return tellAndClose(slot, line)
     if (!isAsk(event)) {
+      // Nobody is told anything, so a line that is flushed after all has nothing to follow.
+      journal.drop(id)
       close(slot, null)
       return
     }
-    // An approval that a crash could forget is not given; the engine may hold it, so it is undone.
+    // An approval that a crash could forget is not given. The engine may hold what is now declined: a
+    // line that comes late, and the journal may have given up the first, still has it undone.
     const declined = { ...line, said: defaultAnswer('176', said.cause as Cause) }
     journal.append(declined).catch(() => {})
     tellAndClose(slot, declined)
@@ -176,7 +185,7 @@ export function createSlots(options: SlotsOptions): Slots {
   function tellAndClose(slot: Slot, line: SaidLine): void {
     unbooked.set(line.slot, line)
     close(slot, line.said)
-    if (link.alive) tell(line, false)
+    if (link.alive) tell(line, slot.orphaned)
   }
 
   function tell({ event, slot, receivedAtMs, said }: SaidLine, uncertain: boolean): void {
@@ -221,7 +230,11 @@ export function createSlots(options: SlotsOptions): Slots {
     },
     onEngineStart() {
       for (const line of unbooked.values()) tell(line, line.handed)
-      for (const slot of byId.values()) if (!slot.taken) hand(slot, slot.handed)
+      for (const slot of byId.values()) {
+        if (!slot.taken) hand(slot, slot.handed)
+        // What it is about to say is told once it is journaled.
+        else if (slot.handed) slot.orphaned = true
+      }
     },
     restore(lines) {
       for (const line of lines) {

@@ -24,8 +24,12 @@ export interface Refusal {
   readonly transactionId: string
 }
 
-/** A body says 136 or 131 for 400. 911 may be tried again: an advice we could not write down. */
+/**
+ * A body says 136 or 131 for 400. 911 may be tried again: an advice we could not write down. 200 is a
+ * message that a relay profile leaves aside: it is acknowledged, and nothing is decided.
+ */
 export const refusalCodes = {
+  200: '000',
   400: '136',
   401: '146',
   404: '131',
@@ -50,7 +54,7 @@ export interface Reply {
   readonly cause: string
 }
 
-interface Shape {
+export interface Shape {
   readonly must: string
   holds(value: JsonValue): boolean
 }
@@ -102,6 +106,9 @@ const object: Shape = {
   holds: (value) => isJsonObject(value),
 }
 
+/** What holds for a field, whatever shape of body it came from. */
+export const fieldShapes = { id, text, currency, country, mcc, time } as const
+
 /** In the order in which a refusal names them. `requestType` comes before and `amount` after. */
 const eventFields: readonly Field[] = [
   { name: 'eventId', shape: id, needed: 'always' },
@@ -126,16 +133,16 @@ const merchantFields: readonly Field[] = [
   { name: 'country', shape: country, needed: 'never' },
 ]
 
-const notMoney = 'must be a number or a decimal text'
+export const notMoney = 'must be a number or a decimal text'
 
-const moneyMessages: Readonly<Record<MoneyProblem, string>> = {
+export const moneyMessages: Readonly<Record<MoneyProblem, string>> = {
   malformed: notMoney,
   negative: 'must not be negative',
   'too many digits': 'must have at most 15 digits',
   'too many decimals': 'has more decimals than its currency',
 }
 
-const nobody: Merchant = { mid: '', mcc: '', name: '', city: '', country: '' }
+export const nobody: Merchant = { mid: '', mcc: '', name: '', city: '', country: '' }
 const nothing: JsonObject = { names: [], values: [] }
 
 /** The body of one call, read once: what comes out of here is a true CardEvent or an answer. */
@@ -280,11 +287,11 @@ function flagOf(body: JsonObject, name: string): boolean | null {
   return typeof value === 'boolean' ? value : null
 }
 
-function isRequestType(name: string): name is RequestType {
+export function isRequestType(name: string): name is RequestType {
   return Object.hasOwn(requestTypes, name)
 }
 
-function isId(name: string): boolean {
+export function isId(name: string): boolean {
   if (name.length === 0 || name.length > maxIdChars) return false
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i)
@@ -301,7 +308,7 @@ function isFourDigits(code: string): boolean {
  * Names are for people, so padding with NULs is no reason to decline a payment; but control
  * characters must not reach a terminal.
  */
-function printable(name: string): string {
+export function printable(name: string): string {
   for (let i = 0; i < name.length; i++) {
     if (isControl(name.charCodeAt(i))) {
       return Array.from(name, (char) => (isControl(char.charCodeAt(0)) ? ' ' : char)).join('')
@@ -411,7 +418,7 @@ export function renderRefusal(refusal: Refusal): string {
 }
 
 /** JSON.stringify costs a call into the runtime; nearly every text of ours needs no escape. */
-function quote(plain: string): string {
+export function quote(plain: string): string {
   for (let i = 0; i < plain.length; i++) {
     const code = plain.charCodeAt(i)
     if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return JSON.stringify(plain)

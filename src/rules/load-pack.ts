@@ -27,16 +27,22 @@ export class PackRefused extends Error {
 const dayMs = 86_400_000
 const maxFileBytes = 1 << 20
 
+/** The files of a pack as they were read, by name. */
+export type PackFiles = ReadonlyMap<string, string>
+
 /** Reads a pack whole; throws PackRefused with every fault that it found. */
 export function loadPack(folder: string, retentionDays: number): Pack {
+  return compilePack(readPackFiles(folder), retentionDays)
+}
+
+export function compilePack(files: PackFiles, retentionDays: number): Pack {
   const faults: PackFault[] = []
-  const files = readFiles(folder)
   const settings = parseFile(files, 'pack.yaml', packFile, faults)
   const windows = parseFile(files, 'windows.yaml', z.array(windowFile).default([]), faults)
   for (const file of files.keys()) {
     if (file.endsWith('.rules.yaml')) faults.push({ file, message: 'rules cannot be loaded yet' })
   }
-  if (settings === null || windows === null) throw new PackRefused(faults)
+  if (settings === null) throw new PackRefused(faults)
   const { name: _name, zone: zoneName, currency, ...switchesText } = settings
   const zone = findZone(zoneName, faults)
   const { switches, problems } = compileSwitches(switchesText, currency)
@@ -50,7 +56,7 @@ export function loadPack(folder: string, retentionDays: number): Pack {
       faults.push({ file: 'pack.yaml', message })
     }
   }
-  if (faults.length > 0 || zone === null) throw new PackRefused(faults)
+  if (faults.length > 0 || zone === null || windows === null) throw new PackRefused(faults)
   return {
     version: versionOf(files),
     zone,
@@ -61,7 +67,7 @@ export function loadPack(folder: string, retentionDays: number): Pack {
   }
 }
 
-function readFiles(folder: string): Map<string, string> {
+export function readPackFiles(folder: string): PackFiles {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
     return new Map(names.sort().map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
@@ -72,7 +78,7 @@ function readFiles(folder: string): Map<string, string> {
 }
 
 function parseFile<T>(
-  files: ReadonlyMap<string, string>,
+  files: PackFiles,
   file: string,
   schema: z.ZodType<T>,
   faults: PackFault[],
@@ -86,13 +92,18 @@ function parseFile<T>(
     faults.push({ file, message: `is larger than ${maxFileBytes} bytes` })
     return null
   }
-  // Aliases can make a small file large; a pack has no use for them.
   const document = parseDocument(text ?? '', { uniqueKeys: true })
-  if (document.errors.length > 0) {
-    faults.push(...document.errors.map(({ message }) => ({ file, message })))
+  const problems = [...document.errors, ...document.warnings]
+  if (problems.length > 0) {
+    faults.push(...problems.map(({ message }) => ({ file, message })))
     return null
   }
-  const parsed = schema.safeParse(document.toJS({ maxAliasCount: 0 }) ?? undefined)
+  const content = contentOf(document)
+  if (content === null) {
+    faults.push({ file, message: 'aliases (*name) are not allowed' })
+    return null
+  }
+  const parsed = schema.safeParse(content.value ?? undefined)
   if (parsed.success) return parsed.data
   faults.push(
     ...parsed.error.issues.map(({ path, message }) => ({
@@ -101,6 +112,15 @@ function parseFile<T>(
     })),
   )
   return null
+}
+
+/** null when it has aliases: they can make a small file large, and a pack has no use for them. */
+function contentOf(document: ReturnType<typeof parseDocument>): { value: unknown } | null {
+  try {
+    return { value: document.toJS({ maxAliasCount: 0 }) }
+  } catch {
+    return null
+  }
 }
 
 function findZone(name: string, faults: PackFault[]): Zone | null {
@@ -113,7 +133,7 @@ function findZone(name: string, faults: PackFault[]): Zone | null {
 }
 
 /** The same files have the same version, on every instance. */
-function versionOf(files: ReadonlyMap<string, string>): string {
+function versionOf(files: PackFiles): string {
   const hash = createHash('sha256')
   for (const [name, text] of files) hash.update(`${name}\0${text}\0`)
   return hash.digest('hex').slice(0, 12)

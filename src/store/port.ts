@@ -77,6 +77,7 @@ export interface IndexKey {
   readonly sortKey: string
 }
 
+/** A sort key belongs to one aggregate: a store in partitions keeps it with that aggregate's other keys. */
 export interface IndexEntryPut extends IndexKey {
   readonly value: string
 }
@@ -102,6 +103,23 @@ export class StoreError extends Error {
     super(message, options)
     this.name = 'StoreError'
     this.executed = executed
+  }
+}
+
+/** What became of one command of a call that failed in part. */
+export type PartOutcome = Outcome | 'refused' | 'unknown'
+
+/**
+ * Some commands of a call failed: those of one node of a cluster, or those of an aggregate that is
+ * damaged. `outcomes` tells of each; `executed` is about the call as a whole.
+ */
+export class PartlyFailed extends StoreError {
+  readonly outcomes: readonly PartOutcome[]
+
+  constructor(message: string, outcomes: readonly PartOutcome[]) {
+    const maybe = outcomes.some((outcome) => outcome === 'committed' || outcome === 'unknown')
+    super(message, maybe ? 'unknown' : 'no')
+    this.outcomes = outcomes
   }
 }
 

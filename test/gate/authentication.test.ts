@@ -122,10 +122,20 @@ describe('basic', () => {
 })
 
 describe('mtls', () => {
+  const authenticate = createAuthentication({ mode: 'mtls' })
+  const certificate = (found: object | undefined) => ({ getPeerX509Certificate: () => found })
+
   it('asks the TLS layer', () => {
-    const authenticate = createAuthentication({ mode: 'mtls' })
-    expect(authenticate({}, body, nowMs, { authorized: true })).toBeNull()
-    for (const peer of [{ authorized: false }, {}]) {
+    const known = { authorized: true, ...certificate({}) }
+    expect(authenticate({}, body, nowMs, known)).toBeNull()
+    expect(authenticate({}, body, nowMs, known)).toBeNull()
+    for (const peer of [{ authorized: false, ...certificate({}) }, {}]) {
+      expect(authenticate({}, body, nowMs, peer)).toMatchObject({ status: 401 })
+    }
+  })
+
+  it('does not trust authorized alone: a resumed session has it without any certificate', () => {
+    for (const peer of [{ authorized: true }, { authorized: true, ...certificate(undefined) }]) {
       expect(authenticate({}, body, nowMs, peer)).toMatchObject({ status: 401 })
     }
   })

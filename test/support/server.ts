@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -16,27 +17,56 @@ export interface RunningServer {
   stop(): Promise<number | null>
   /** Ends it as a crash would. */
   kill(): Promise<void>
+  /** Does something bad to its engine; only when it was started `disturbable`. */
+  disturb(disturbance: Disturbance): void
 }
+
+/** What chaos.mjs does to the engine's thread. */
+export type Disturbance =
+  | { readonly type: 'spin' | 'hang'; readonly ms: number }
+  | {
+      readonly type: 'stutter'
+      readonly ms: number
+      readonly pauseMs: number
+      readonly times: number
+    }
+  | { readonly type: 'exit' | 'exhaust' }
 
 export interface ServerSettings {
   readonly dataDir: string
   readonly env?: Record<string, string>
   readonly args?: readonly string[]
+  readonly disturbable?: boolean
 }
 
-export function temporaryFolder(): { readonly path: string; remove(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'arbiter-'))
+export interface TemporaryFolder {
+  readonly path: string
+  remove(): void
+}
+
+export function temporaryFolder(parent = tmpdir()): TemporaryFolder {
+  const path = mkdtempSync(join(parent, 'arbiter-'))
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/** In memory where there is such a place: for tests of time that are not about the disk. */
+export function fastFolder(): TemporaryFolder {
+  return temporaryFolder(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
 }
 
 /** The compiled server in a process of its own, on free ports; resolves when it serves. */
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
   const child = spawnServer(settings)
+  // Not `exit`: what it printed last may still be on its way then.
+  const closed = once(child, 'close') as Promise<[number | null]>
   let output = ''
+  let found = false
   const serving = new Promise<{ port: number; adminPort: number }>((resolve, reject) => {
     const look = (chunk: Buffer) => {
       output += chunk
+      if (found) return
       const line = output.split('\n').find((text) => text.includes('"serving POST /authorize"'))
+      found = line !== undefined
       if (line !== undefined) resolve(JSON.parse(line))
     }
     child.stdout?.on('data', look)
@@ -50,20 +80,43 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     adminUrl: `http://127.0.0.1:${adminPort}`,
     output: () => output,
     async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
       child.kill('SIGTERM')
-      const [code] = (await once(child, 'exit')) as [number | null]
+      const [code] = await closed
       return code
     },
     async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return
       child.kill('SIGKILL')
-      await once(child, 'exit')
+      await closed
     },
+    disturb: (disturbance) => void child.send(disturbance),
   }
 }
 
-export function spawnServer({ dataDir, env = {}, args = [] }: ServerSettings): ChildProcess {
+export async function readMetric(server: RunningServer, name: string): Promise<number> {
+  const text = await (await fetch(`${server.adminUrl}/metrics`)).text()
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `))
+  return Number(line?.split(' ')[1])
+}
+
+export interface ReadinessShown {
+  readonly status: string
+  readonly engine: string
+  readonly unbooked: number
+}
+
+export async function readiness(server: RunningServer): Promise<ReadinessShown> {
+  return (await (await fetch(`${server.adminUrl}/readyz`)).json()) as ReadinessShown
+}
+
+/** Looks again and again; the test's own time limit is the limit. */
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 25))
+}
+
+const chaos = pathToFileURL(join(import.meta.dirname, 'chaos.mjs'))
+
+export function spawnServer(settings: ServerSettings): ChildProcess {
+  const { dataDir, env = {}, args = [], disturbable = false } = settings
   return spawn(process.execPath, [join(root, 'dist', 'main.js'), ...args], {
     cwd: root,
     env: {
@@ -72,9 +125,10 @@ export function spawnServer({ dataDir, env = {}, args = [] }: ServerSettings): C
       ADMIN_PORT: '0',
       DATA_DIR: dataDir,
       RULES_DIR: join(root, 'rules'),
+      ...(disturbable ? { NODE_OPTIONS: `--import=${chaos}` } : {}),
       ...env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', ...(disturbable ? (['ipc'] as const) : [])],
   })
 }
 

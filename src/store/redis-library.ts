@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * The one Function library. It knows keys, fields and versions, nothing about cards. Redis does not roll
+ * back a function that fails half-way, so everything that can be wrong is looked at before the first
+ * write: the form of the arguments, the type of every key, then versions and absent keys.
+ *
+ * Every key is declared: in a cluster a key that is not could be found missing half-way, while its slot
+ * moves to another node. For the same reason puts come before removals: a key emptied on the way would
+ * be taken for one that has moved. (What is both put and removed is not in the arguments' removals.)
+ *
+ * Numbers come as text, are checked as text, and leave as text: Lua rounds whole numbers above 14 digits
+ * when it writes them.
+ */
+const body = String.raw`
+-- unpack fails somewhere below 8,000 values.
+local sliceSize = 1000
+
+-- Only ever before the first write: the client takes it for not executed.
+local function refuse(why)
+  error({ err = 'ARBITER ' .. why })
+end
+
+local function wholeNumber(text)
+  if text == nil or #text > 9 or not string.find(text, '^%d+$') then
+    refuse('a number was expected')
+  end
+  return tonumber(text)
+end
+
+-- For each aggregate:
+--   root key, expected version and line feed (empty: none),
+--   n, n times: key, field that must be absent
+--   n, n times: key of a hash, life in ms (empty: lasting), pairs, as many times: field, value
+--   n, n times: key of a hash, field to remove
+--   n, n times: key of an index, sort key, value
+--   n, n times: key of an index, sort key to remove
+--   n, n times: key of a log, id, entry
+-- A key is its place among the keys. Answers a letter for each aggregate (c committed, x conflict,
+-- e exists, w wrong type), then the last id of each log that was written.
+local function commit(keys, args)
+  local call = redis.call
+  local at = 0
+  local numbers = {}
+  local kinds = {}
+  local fits = true
+
+  local function number()
+    at = at + 1
+    local text = args[at]
+    local known = numbers[text]
+    if known == nil then
+      known = wholeNumber(text)
+      numbers[text] = known
+    end
+    return known
+  end
+
+  local function text()
+    at = at + 1
+    return args[at] or refuse('the arguments end too early')
+  end
+
+  local function key(kind)
+    local name = keys[number()] or refuse('a key was not declared')
+    local found = kinds[name]
+    if found == nil then
+      found = call('TYPE', name).ok
+      if found == 'none' then found = kind end
+      kinds[name] = found
+    end
+    if found ~= kind then fits = false end
+    return name
+  end
+
+  local function check()
+    fits = true
+    local outcome = 'c'
+    local root = key('hash')
+    local expected = text()
+    if fits then
+      local found = call('HGET', root, '')
+      if expected == '' then
+        if found then outcome = 'x' end
+      elseif not found or string.sub(found, 1, #expected) ~= expected then
+        outcome = 'x'
+      end
+    end
+    for _ = 1, number() do
+      local name, field = key('hash'), text()
+      if fits and outcome == 'c' and call('HEXISTS', name, field) == 1 then outcome = 'e' end
+    end
+    local start = at
+    for _ = 1, number() do
+      key('hash')
+      local life = text()
+      if #life > 15 or string.find(life, '%D') then refuse('a life is no number') end
+      local pairsCount = number()
+      at = at + 2 * pairsCount
+    end
+    for _ = 1, number() do
+      key('hash')
+      at = at + 1
+    end
+    for _ = 1, number() do
+      key('zset')
+      at = at + 2
+    end
+    for _ = 1, number() do
+      key('zset')
+      at = at + 1
+    end
+    for _ = 1, number() do
+      key('stream')
+      if not string.find(text(), '^%d+%-%d+$') then refuse('an id of the log was expected') end
+      at = at + 1
+    end
+    if not fits then outcome = 'w' end
+    return outcome, start
+  end
+
+  local ids = {}
+
+  local function append(log, id, entry)
+    local given = redis.pcall('XADD', log, id, 'e', entry)
+    if type(given) == 'table' then
+      -- Another writer's clock is ahead: right behind its entry, so that the order is that of commits.
+      local info = call('XINFO', 'STREAM', log)
+      local last
+      for i = 1, #info, 2 do
+        if info[i] == 'last-generated-id' then last = info[i + 1] end
+      end
+      given = call('XADD', log, string.match(last, '^%d+') .. '-*', 'e', entry)
+    end
+    ids[log] = given
+  end
+
+  local function write()
+    for _ = 1, number() do
+      local name, life, left = key('hash'), text(), 2 * number()
+      while left > 0 do
+        local size = math.min(left, sliceSize)
+        call('HSET', name, unpack(args, at + 1, at + size))
+        at = at + size
+        left = left - size
+      end
+      if life ~= '' then call('PEXPIRE', name, life, 'NX') end
+    end
+    for _ = 1, number() do
+      call('HDEL', key('hash'), text())
+    end
+    for _ = 1, number() do
+      local name, sortKey, value = key('zset'), text(), text()
+      local member = sortKey .. '\0' .. value
+      local from, to = '[' .. sortKey .. '\0', '(' .. sortKey .. '\1'
+      local old = call('ZRANGEBYLEX', name, from, to, 'LIMIT', '0', '1')[1]
+      if old ~= member then
+        call('ZADD', name, '0', member)
+        if old then call('ZREM', name, old) end
+      end
+    end
+    for _ = 1, number() do
+      local name, sortKey = key('zset'), text()
+      call('ZREMRANGEBYLEX', name, '[' .. sortKey .. '\0', '(' .. sortKey .. '\1')
+    end
+    for _ = 1, number() do
+      local name, id = key('stream'), text()
+      append(name, id, text())
+    end
+  end
+
+  local outcomes, starts = {}, {}
+  while at < #args do
+    local count = #outcomes + 1
+    outcomes[count], starts[count] = check()
+  end
+  if at ~= #args then refuse('the arguments end too early') end
+
+  -- Nothing below may refuse.
+  for i, outcome in ipairs(outcomes) do
+    if outcome == 'c' then
+      at = starts[i]
+      write()
+    end
+  end
+  local reply = { table.concat(outcomes) }
+  for _, id in pairs(ids) do reply[#reply + 1] = id end
+  return reply
+end
+
+-- key, field; key, field; … in that order: a root listed first is never newer than its children.
+local function load(keys, args)
+  local call = redis.call
+  local found = {}
+  for i = 1, #args, 2 do
+    local name = keys[wholeNumber(args[i])] or refuse('a key was not declared')
+    found[#found + 1] = call('HGET', name, args[i + 1])
+  end
+  return found
+end
+
+-- The ids of a part of the log, without its entries.
+local function ids(keys, args)
+  local call = redis.call
+  local found = {}
+  for i, entry in ipairs(call('XRANGE', keys[1], args[1], args[2], 'COUNT', args[3])) do
+    found[i] = entry[1]
+  end
+  return found
+end
+
+-- Makes the store, or tells what was fixed when it was made.
+local function claim(keys, args)
+  local call = redis.call
+  local meta = keys[1]
+  if call('EXISTS', meta) == 0 then
+    call('HSET', meta, 'format', args[1], 'partitions', args[2])
+  end
+  return call('HMGET', meta, 'format', 'partitions')
+end
+
+-- Which commands this user may not run on such keys: half-way is too late to learn it.
+local function denied(keys, args)
+  local hash, index, log = keys[1], keys[2], keys[3]
+  local wanted = {
+    { 'TYPE', hash }, { 'HGET', hash, '' }, { 'HEXISTS', hash, '' }, { 'HSET', hash, '', '' },
+    { 'HDEL', hash, '' }, { 'PEXPIRE', hash, '1', 'NX' }, { 'HMGET', hash, '' }, { 'EXISTS', hash },
+    { 'ZRANGEBYLEX', index, '-', '+' }, { 'ZADD', index, '0', '' }, { 'ZREM', index, '' },
+    { 'ZREMRANGEBYLEX', index, '-', '+' }, { 'ZRANGE', index, '-', '+', 'BYLEX' },
+    { 'XADD', log, '*', 'e', '' }, { 'XINFO', 'STREAM', log }, { 'XRANGE', log, '-', '+' },
+    { 'XREVRANGE', log, '+', '-' }, { 'XTRIM', log, 'MINID', '0' },
+  }
+  local found = {}
+  for _, command in ipairs(wanted) do
+    if not redis.acl_check_cmd(unpack(command)) then found[#found + 1] = command[1] end
+  end
+  return found
+end
+`
+
+/** Named by its content, so that instances of two releases can share a server. */
+export const libraryName = `arbiter_${createHash('sha256').update(body).digest('hex').slice(0, 12)}`
+
+const readers = ['load', 'ids', 'denied'] as const
+const writers = ['commit', 'claim'] as const
+
+export type FunctionName = (typeof readers)[number] | (typeof writers)[number]
+
+export function functionName(name: FunctionName): string {
+  return `${libraryName}_${name}`
+}
+
+/** FCALL_RO also runs where nothing may be written: out of memory, or without enough replicas. */
+export function isReader(name: FunctionName): boolean {
+  return (readers as readonly string[]).includes(name)
+}
+
+export const librarySource = [
+  `#!lua name=${libraryName}`,
+  body,
+  ...readers.map(
+    (name) =>
+      `redis.register_function{ function_name = '${functionName(name)}', callback = ${name}, ` +
+      `flags = { 'no-writes' } }`,
+  ),
+  ...writers.map((name) => `redis.register_function('${functionName(name)}', ${name})`),
+].join('\n')

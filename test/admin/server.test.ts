@@ -1,0 +1,272 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createAdminServer } from '../../src/admin/server.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import {
+  fastFolder,
+  type RunningServer,
+  send,
+  startServer,
+  type TemporaryFolder,
+} from '../support/server.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const token = 'a-token-of-operators'
+
+interface Told {
+  readonly status: number
+  readonly text: string
+  readonly body: Record<string, unknown>
+}
+
+async function ask(server: RunningServer, path: string, options?: RequestInit): Promise<Told> {
+  const response = await fetch(`${server.adminUrl}${path}`, options)
+  const text = await response.text()
+  const body = path === '/metrics' && response.ok ? {} : JSON.parse(text)
+  return { status: response.status, text, body }
+}
+
+const reload = (server: RunningServer) => ask(server, '/admin/rules/reload', { method: 'POST' })
+
+describe('the operations port', () => {
+  let folder: TemporaryFolder
+  let server: RunningServer
+  let packFile = ''
+  let goodPack = ''
+
+  beforeAll(async () => {
+    folder = fastFolder()
+    const rulesDir = join(folder.path, 'rules')
+    cpSync(join(root, 'rules'), rulesDir, { recursive: true })
+    packFile = join(rulesDir, 'pack.yaml')
+    goodPack = readFileSync(packFile, 'utf8')
+    const env = { RULES_DIR: rulesDir, DECISION_BUDGET_MS: '320' }
+    server = await startServer({ dataDir: join(folder.path, 'data'), args: ['--demo'], env })
+  })
+  afterAll(async () => {
+    await server.kill()
+    folder.remove()
+  })
+  afterEach(() => writeFileSync(packFile, goodPack))
+
+  it('says that it lives and that it is ready', async () => {
+    expect(await ask(server, '/healthz')).toMatchObject({ status: 200, body: { status: 'alive' } })
+    expect(await ask(server, '/readyz')).toMatchObject({
+      status: 200,
+      body: { status: 'ready', engine: 'running', store: 'available', unbooked: 0 },
+    })
+  })
+
+  it('says what there is for any other path, without saying the path back', async () => {
+    for (const path of [
+      '/',
+      '/metrics/',
+      '/admin',
+      '/admin/rules/reload',
+      '/<script>',
+      '/healthz/',
+    ]) {
+      const { status, body } = await ask(server, path)
+      expect(status).toBe(404)
+      expect(body.error).toMatch(/^there is GET \/healthz, /)
+    }
+  })
+
+  it('loads a changed pack and decides by it', async () => {
+    const before = (await ask(server, '/readyz')).body.rulesVersion
+    writeFileSync(packFile, `${goodPack}\n# changed\n`)
+    const { status, body } = await reload(server)
+    expect({ status, told: body.status }).toEqual({ status: 200, told: 'loaded' })
+    expect(body.version).not.toBe(before)
+    const reply = await send(server.url, { eventId: 'after-reload' })
+    expect(reply.body).toMatchObject({ decision: 'approve', rulesVersion: body.version })
+    expect(await ask(server, '/metrics')).toMatchObject({
+      text: expect.stringContaining(`arbiter_rules_loaded{version="${body.version}"} 1`),
+    })
+  })
+
+  const brokenPacks: readonly (readonly [string, (good: string) => string, RegExp])[] = [
+    ['what is no YAML', () => 'name: [', /pack\.yaml: .*line 1/],
+    ['an unknown field', (good) => `${good}\nmistyped: 1\n`, /pack\.yaml: .*mistyped/],
+    ['no such zone', (good) => good.replace('UTC', 'Mars/Olympus'), /pack\.yaml: zone: Mars/],
+    ['nothing in it', () => '', /pack\.yaml: /],
+  ]
+  it.each(brokenPacks)(
+    'refuses a pack with %s, says so, and goes on',
+    async (name, spoil, report) => {
+      await reload(server)
+      const before = (await ask(server, '/readyz')).body.rulesVersion
+      writeFileSync(packFile, spoil(goodPack))
+      expect(await reload(server)).toMatchObject({
+        status: 422,
+        body: { status: 'refused', version: before, problem: expect.stringMatching(report) },
+      })
+      expect(await ask(server, '/readyz')).toMatchObject({
+        status: 200,
+        body: {
+          status: 'degraded',
+          rulesVersion: before,
+          rulesProblem: expect.stringMatching(report),
+        },
+      })
+      expect((await ask(server, '/metrics')).text).toContain(
+        `arbiter_rules_loaded{version="${before}"} 0`,
+      )
+      const reply = await send(server.url, { eventId: name })
+      expect(reply.body).toMatchObject({ decision: 'approve', rulesVersion: before })
+
+      writeFileSync(packFile, goodPack)
+      expect((await reload(server)).status).toBe(200)
+      expect((await ask(server, '/readyz')).body.status).toBe('ready')
+    },
+  )
+
+  it('does not grow its metrics with what strangers send', async () => {
+    const url = new URL(server.url)
+    const strangers: ((name: string) => Promise<Response>)[] = [
+      (name) => fetch(new URL(`/${name}?${name}`, url), { headers: { [name]: name } }),
+      (name) => fetch(`${server.adminUrl}/${name}`),
+      (name) => fetch(url, { method: 'POST', body: '{', headers: { 'content-type': `a/${name}` } }),
+      (name) => fetch(url, { method: 'POST', body: '{', headers: { authorization: name } }),
+    ]
+    async function strange(i: number): Promise<void> {
+      const name = `strange-${i}`
+      await send(server.url, { eventId: name, cardId: name, transactionId: name, channel: name })
+      await send(server.url, { eventId: name, requestType: name })
+      const response = await strangers[i % strangers.length]!(name)
+      await response.arrayBuffer()
+    }
+    const series = async () =>
+      (await ask(server, '/metrics')).text
+        .split('\n')
+        .map((line) => line.split(' ')[0] ?? '')
+        // Node's own say which kinds of handles there are just now.
+        .filter((name) => name.startsWith('arbiter_'))
+        .sort()
+    for (let i = 0; i < strangers.length; i++) await strange(i)
+    const before = await series()
+    for (let batch = 0; batch < 20; batch++) {
+      await Promise.all(Array.from({ length: 25 }, (_, i) => strange(4 + batch * 25 + i)))
+    }
+    const after = await series()
+    expect(after.filter((name) => !name.includes('decided_by="default"'))).toEqual(
+      before.filter((name) => !name.includes('decided_by="default"')),
+    )
+    expect((await ask(server, '/metrics')).text).not.toContain('strange')
+  })
+
+  it('has a metric for everything that an operator should watch', async () => {
+    const { text } = await ask(server, '/metrics')
+    const names = [...text.matchAll(/^# HELP (\S+) \S+/gm)].map(([, name]) => name)
+    for (const name of [
+      'arbiter_decisions_total',
+      'arbiter_default_decisions_total',
+      'arbiter_decision_seconds',
+      'arbiter_refusals_total',
+      'arbiter_rules_loaded',
+      'arbiter_slots_open',
+      'arbiter_unbooked',
+      'arbiter_journal_bytes',
+      'arbiter_journal_failures',
+      'arbiter_engine_running',
+      'arbiter_engine_restarts',
+      'arbiter_store_available',
+    ]) {
+      expect(names).toContain(name)
+    }
+  })
+
+  it('says stopping with 503 while answers are still pending', async () => {
+    // A request that never ends holds the stop for as long as a peer is waited for.
+    const half = connect(Number(new URL(server.url).port), '127.0.0.1')
+    half.on('error', () => {})
+    await new Promise<void>((resolve) =>
+      half.write('POST /authorize HTTP/1.1\r\n', () => resolve()),
+    )
+    await send(server.url, { eventId: 'before-the-stop' })
+    const stopped = server.stop()
+    const seen: unknown[] = []
+    for (;;) {
+      const told = await ask(server, '/readyz').catch(() => null)
+      if (told === null) break
+      if (told.body.status === 'stopping') seen.push(told.status)
+    }
+    half.destroy()
+    expect(await stopped).toBe(0)
+    expect(seen.length).toBeGreaterThan(0)
+    expect(new Set(seen)).toEqual(new Set([503]))
+  })
+})
+
+describe('the token of the operations port', () => {
+  it('is needed for everything but liveness', async () => {
+    const folder = fastFolder()
+    const env = { ADMIN_TOKEN: token }
+    const server = await startServer({ dataDir: folder.path, args: ['--demo'], env })
+    try {
+      expect((await ask(server, '/healthz')).status).toBe(200)
+      const wrong = [
+        '',
+        token,
+        `Bearer ${token} x`,
+        `Bearer ${token.slice(0, -1)}`,
+        `Basic ${token}`,
+      ]
+      const calls: [string, string][] = [
+        ['GET', '/readyz'],
+        ['GET', '/metrics'],
+        ['POST', '/admin/rules/reload'],
+        ['GET', '/unknown'],
+        ['GET', '/healthz/../metrics'],
+        ['HEAD', '/metrics'],
+      ]
+      for (const [method, path] of calls) {
+        for (const authorization of wrong) {
+          const headers = { authorization }
+          const response = await fetch(`${server.adminUrl}${path}`, { method, headers })
+          expect(response.status, `${method} ${path} ${authorization}`).toBe(401)
+          expect(await response.text()).not.toContain(token)
+        }
+        const headers = { authorization: `Bearer ${token}` }
+        const response = await fetch(`${server.adminUrl}${path}`, { method, headers })
+        expect(response.status).toBe(path === '/unknown' ? 404 : 200)
+        await response.arrayBuffer()
+      }
+    } finally {
+      await server.kill()
+      folder.remove()
+    }
+  })
+
+  it('is compared in constant time', () => {
+    const source = readFileSync(join(root, 'src', 'admin', 'server.ts'), 'utf8')
+    expect(source).toContain('timingSafeEqual(digest(')
+    expect(source).not.toMatch(/authorization\s*[!=]==/)
+  })
+})
+
+describe('a reload that nobody answers', () => {
+  afterEach(() => vi.useRealTimers())
+
+  it('is told so after a while', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const server = createAdminServer({
+      config: readConfig({}) as Config,
+      metrics: createMetrics(() => {
+        throw new Error('nobody asks')
+      }),
+      readiness: () => ({ status: 'degraded', detail: {} }),
+      reloadRules: () => new Promise(() => {}),
+    })
+    const calling = server.inject({ method: 'POST', url: '/admin/rules/reload' })
+    await new Promise((resolve) => setImmediate(resolve))
+    await vi.advanceTimersByTimeAsync(10_000)
+    const { statusCode, body } = await calling
+    expect(statusCode).toBe(503)
+    expect(body).toContain('the engine has not answered')
+    await server.close()
+  })
+})

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest'
+import { plantedFaults } from '../support/planted-faults.ts'
+import { simulate } from '../support/protocol-simulation.ts'
+import { type Counts, createStory } from '../support/protocol-story.ts'
+
+const torture = process.env.TORTURE === '1'
+const seeds = torture ? 50_000 : 2_000
+/** A fault that so many runs do not notice is not noticed. */
+const maxSeedsPerFault = 3_000
+
+describe('the protocol of gates, engines and store', () => {
+  it(
+    `keeps its promises over ${seeds} random runs`,
+    async () => {
+      const { counts } = createStory()
+      for (let seed = 1; seed <= seeds; seed++) {
+        const run = await simulate(seed)
+        if (run.violation !== '') expect.fail(await account(seed))
+        for (const name in run.counts)
+          counts[name as keyof Counts] += run.counts[name as keyof Counts]
+      }
+      // A promise is worth what was done to break it: each kind of thing must have happened.
+      for (const [name, count] of Object.entries(counts)) {
+        expect(count, `${name} in ${seeds} runs`).toBeGreaterThan(0)
+      }
+    },
+    torture ? 3_600_000 : 240_000,
+  )
+})
+
+describe('without one of its rules', () => {
+  for (const { when, planted } of plantedFaults) {
+    it(`the simulation notices when ${when}`, { timeout: 240_000 }, async () => {
+      for (let seed = 1; seed <= maxSeedsPerFault; seed++) {
+        const { violation } = await simulate(seed, planted)
+        if (violation !== '') return
+      }
+      expect.fail(`${maxSeedsPerFault} runs did not notice it`)
+    })
+  }
+})
+
+/** What happened in a run, to be read by people. */
+async function account(seed: number): Promise<string> {
+  const trace: string[] = []
+  const { violation } = await simulate(seed, {}, trace)
+  return [`seed ${seed}: ${violation}`, ...trace].join('\n')
+}

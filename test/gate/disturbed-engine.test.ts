@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { checkLedger, seedCards } from '../support/ledger-check.ts'
+import { createRelay, type Delivery } from '../support/relay.ts'
+import {
+  type Disturbance,
+  fastFolder,
+  readiness,
+  readMetric,
+  startServer,
+  until,
+} from '../support/server.ts'
+import { isExcused, type StallWitness, startWitness } from '../support/stall-witness.ts'
+import { countAnswers, slowestMs, startLoad } from '../support/traffic.ts'
+
+const contractLimitMs = 400
+const ratePerSecond = 80
+const balances = [...Array(16).fill('100000.00'), ...Array(4).fill('100.00')]
+const maxTries = 3
+const rounds = process.env.TORTURE ? 5 : 1
+
+interface Phase {
+  readonly name: string
+  readonly disturbance: Disturbance
+  /** Until the load goes on undisturbed, and a little longer. */
+  readonly lastsMs: number
+  readonly restarts: number
+}
+
+const phases: readonly Phase[] = [
+  { name: 'hung for 2 s', disturbance: { type: 'hang', ms: 2_000 }, lastsMs: 2_700, restarts: 0 },
+  { name: 'killed', disturbance: { type: 'exit' }, lastsMs: 1_500, restarts: 1 },
+  {
+    name: 'hung for about the budget, again and again',
+    disturbance: { type: 'stutter', ms: 245, pauseMs: 20, times: 8 },
+    lastsMs: 2_700,
+    restarts: 0,
+  },
+  { name: 'out of heap', disturbance: { type: 'exhaust' }, lastsMs: 2_500, restarts: 1 },
+  { name: 'busy for 6 s', disturbance: { type: 'spin', ms: 6_000 }, lastsMs: 7_000, restarts: 1 },
+]
+
+const endings: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end()
+})
+
+describe('a disturbed engine', () => {
+  for (const decision of ['approve', 'decline'] as const) {
+    const name = `delays no answer, and the ledger agrees with all of them (default ${decision})`
+    it(name, { timeout: 90_000 * rounds }, async () => {
+      const folder = fastFolder()
+      endings.push(folder.remove)
+      const cards = await seedCards(folder.path, balances)
+      const server = await startServer({
+        dataDir: folder.path,
+        disturbable: true,
+        env: { DEFAULT_DECISION: decision, ENGINE_HEAP_MB: '128' },
+      })
+      endings.push(server.kill)
+      const relay = createRelay(server.url)
+      endings.push(relay.close)
+      const witness = startWitness()
+      endings.push(witness.stop)
+      const load = startLoad({ relay, seed: 1, cards, ratePerSecond })
+      endings.push(load.stop)
+      await sleep(500)
+      let restarts = 0
+      for (let round = 0; round < rounds; round++) {
+        for (const phase of phases) {
+          let problems: string[] = []
+          // What is late by a fault of ours is late each time.
+          for (let tries = 0; tries === 0 || (problems.length > 0 && tries < maxTries); tries++) {
+            const before = relay.deliveries.length
+            server.disturb(phase.disturbance)
+            restarts += phase.restarts
+            await sleep(phase.lastsMs)
+            await until(async () => {
+              const { engine } = await readiness(server)
+              const seen = await readMetric(server, 'arbiter_engine_restarts')
+              return engine === 'running' && seen === restarts
+            })
+            const told = relay.deliveries.slice(before)
+            report(`${decision}, ${phase.name}`, told, witness)
+            problems = problemsOf(told, witness)
+          }
+          expect(problems, phase.name).toEqual([])
+        }
+      }
+      await load.stop()
+      await until(async () => (await readiness(server)).unbooked === 0)
+      expect(await server.stop()).toBe(0)
+
+      const ledger = await checkLedger(folder.path, relay.deliveries)
+      expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+      const { unlike } = ledger
+      // Only where the watchdog spoke may an event be answered in two ways.
+      for (const pair of unlike) {
+        expect(pair.map(({ decidedBy }) => decidedBy)).toContain('default')
+      }
+      console.log(`${decision}: ${unlike.length} events got two unlike answers`)
+    })
+  }
+})
+
+/** Late, or no decision: an advice gets 503 when the journal was not flushed in time. */
+function isProblem({ status, ms }: Delivery): boolean {
+  return status !== 200 || ms >= contractLimitMs
+}
+
+function problemsOf(deliveries: readonly Delivery[], witness: StallWitness): string[] {
+  return deliveries
+    .filter((delivery) => isProblem(delivery) && !isExcused(witness, delivery))
+    .map(({ event, status, ms }) => `${event.eventId}: HTTP ${status} after ${Math.round(ms)} ms`)
+}
+
+function report(name: string, deliveries: readonly Delivery[], witness: StallWitness): void {
+  const slowest = Math.round(slowestMs(deliveries))
+  const excused = deliveries.filter((each) => isProblem(each) && isExcused(witness, each)).length
+  console.log(`${name}: slowest ${slowest} ms,`, countAnswers(deliveries))
+  if (excused > 0) console.log(`the machine stalled: ${excused} late answers are not counted`)
+}

@@ -1,0 +1,154 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { makeCertificate } from './support/certificate.ts'
+import { fastFolder, spawnServer } from './support/server.ts'
+
+const endings: (() => void)[] = []
+afterEach(() => {
+  for (const end of endings.splice(0).reverse()) end()
+})
+
+function newFolder(): string {
+  const folder = fastFolder()
+  endings.push(folder.remove)
+  return folder.path
+}
+
+interface Ending {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs it until it ends by itself. */
+function run(env: Record<string, string>, args: readonly string[] = []): Promise<Ending> {
+  const child = spawnServer({ dataDir: join(newFolder(), 'data'), env, args })
+  endings.push(() => child.kill('SIGKILL'))
+  let out = ''
+  let err = ''
+  child.stdout?.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    err += chunk
+  })
+  return new Promise((resolve) => {
+    child.once('close', (code) => resolve({ code, out, err }))
+  })
+}
+
+/** It says what to do and ends; nothing of how it found out. */
+function expectRefused({ code, err }: Ending, ...said: readonly (string | RegExp)[]): void {
+  expect(code).toBe(2)
+  for (const each of said) expect(err).toMatch(each)
+  expect(err).not.toMatch(/\n\s+at |node:|\.ts:|\.js:/)
+}
+
+describe('the command line', () => {
+  it('shows its usage when asked', async () => {
+    const { code, out, err } = await run({}, ['--help'])
+    expect(code).toBe(0)
+    expect(out).toMatch(/^Usage: /)
+    expect(err).toBe('')
+  })
+
+  it.each([[['--nonsense']], [['serve']], [['--demo=yes']]])(
+    'refuses %j with its usage',
+    async (args) => {
+      const ended = await run({}, args)
+      expectRefused(ended, /Usage: /)
+      expect(ended.out).toBe('')
+    },
+  )
+})
+
+describe('a configuration that is wrong', () => {
+  it('is reported whole, each variable on a line', async () => {
+    const names = {
+      HOST: 'a host',
+      PORT: '70000',
+      RELAY_AUTH: 'oauth',
+      RELAY_SECRET: 'short',
+      TLS_KEY_FILE: '/nonexistent',
+      ADMIN_PORT: '-1',
+      ADMIN_HOST: '0.0.0.0',
+      REDIS_CLUSTER: 'yes',
+      DEFAULT_DECISION: 'perhaps',
+      DECISION_BUDGET_MS: '400',
+      HEARTBEAT_MS: '1',
+      EVENT_RETENTION_DAYS: '0',
+      LOG_RETENTION_DAYS: '1.5',
+      CACHE_CARDS: 'many',
+      ENGINE_HEAP_MB: '1e3',
+      LOG_LEVEL: 'loud',
+    }
+    const ended = await run(names)
+    expectRefused(ended, ...Object.keys(names).filter((name) => name !== 'ADMIN_HOST'))
+    expect(ended.err).toMatch(/ADMIN_TOKEN is required when ADMIN_HOST is not loopback/)
+    expect(ended.err.trimEnd().split('\n')).toHaveLength(18)
+    expect(ended.out).toBe('')
+  })
+
+  it('is refused when it would serve strangers', async () => {
+    expectRefused(await run({ HOST: '0.0.0.0' }), /RELAY_AUTH is none, and HOST is not loopback/)
+    expectRefused(await run({ ADMIN_HOST: '::' }), /ADMIN_TOKEN is required/)
+  })
+
+  it('is refused when a certificate cannot be used', async () => {
+    const folder = newFolder()
+    const file = (name: string, content: string) => {
+      writeFileSync(join(folder, name), content)
+      return join(folder, name)
+    }
+    const { certPem, keyPem } = makeCertificate('localhost')
+    const good = { TLS_CERT_FILE: file('cert', certPem), TLS_KEY_FILE: file('key', keyPem) }
+    const text = file('text', 'hello')
+    expectRefused(await run({ ...good, TLS_CERT_FILE: text }), /TLS_CERT_FILE .*no certificate/)
+    expectRefused(await run({ ...good, TLS_KEY_FILE: folder }), /TLS_KEY_FILE .*EISDIR/)
+    const mutual = { ...good, RELAY_AUTH: 'mtls', TLS_CLIENT_CA_FILE: text }
+    expectRefused(await run(mutual), /TLS_CLIENT_CA_FILE .*no certificate/)
+  })
+})
+
+describe('a port that is taken', () => {
+  it.each(['PORT', 'ADMIN_PORT'])('is told in one line (%s)', async (variable) => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    endings.push(() => taken.close())
+    const { port } = taken.address() as { port: number }
+    const ended = await run({ [variable]: String(port) })
+    expectRefused(ended, `port ${port} is in use: set PORT or ADMIN_PORT`)
+    expect(ended.err.trimEnd().split('\n')).toHaveLength(1)
+  })
+})
+
+describe('a rule pack that cannot be used', () => {
+  it('is reported with its file', async () => {
+    const folder = newFolder()
+    expectRefused(await run({ RULES_DIR: join(folder, 'none') }), /none: cannot be read \(ENOENT\)/)
+    expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml: is missing/)
+    writeFileSync(join(folder, 'pack.yaml'), 'name: [')
+    expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml: .*line 1/)
+  })
+})
+
+describe('a data folder that cannot be used', () => {
+  it('is reported with what to do', async () => {
+    const folder = newFolder()
+    const file = join(folder, 'file')
+    writeFileSync(file, 'hello')
+    for (const dataDir of [file, join(file, 'below')]) {
+      expectRefused(await run({ DATA_DIR: dataDir }), /set DATA_DIR to a folder/, dataDir)
+    }
+    const foreign = join(folder, 'foreign')
+    mkdirSync(foreign)
+    writeFileSync(join(foreign, 'gate.journal'), 'hello')
+    expectRefused(await run({ DATA_DIR: foreign }), /move it away/)
+    const store = join(folder, 'other')
+    mkdirSync(join(store, 'store'), { recursive: true })
+    writeFileSync(join(store, 'store', 'data.mdb'), 'hello')
+    expectRefused(await run({ DATA_DIR: store }), /Name an empty or new folder/)
+  })
+})

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadPack, PackRefused } from '../../src/rules/load-pack.ts'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'arbiter-pack-'))
+})
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function write(name: string, text: string): void {
+  writeFileSync(join(folder, name), text)
+}
+
+function faultsOf(retentionDays = 45): string[] {
+  try {
+    loadPack(folder, retentionDays)
+    return []
+  } catch (error) {
+    if (!(error instanceof PackRefused)) throw error
+    return error.faults.map(({ file, message }) => `${file}: ${message}`)
+  }
+}
+
+describe('a pack', () => {
+  it('has the defaults of the switches and the daily window', () => {
+    write('pack.yaml', 'name: small')
+    const pack = loadPack(folder, 45)
+    expect(pack.switches).toMatchObject({
+      incrementalAmount: 'delta',
+      settlementRemainder: 'release',
+      partialReversalAmount: 'released',
+      cashWithdrawal: 'post',
+      partialApproval: false,
+      crossBorder: null,
+    })
+    expect(pack.windows.map(({ name }) => name)).toEqual(['daily'])
+  })
+
+  it('has a version that follows its content', () => {
+    write('pack.yaml', 'name: a')
+    const first = loadPack(folder, 45).version
+    expect(loadPack(folder, 45).version).toBe(first)
+    write('pack.yaml', 'name: b')
+    expect(loadPack(folder, 45).version).not.toBe(first)
+  })
+
+  it('reads amounts in its currency and percentages exactly', () => {
+    write(
+      'pack.yaml',
+      'currency: KWD\nuncoveredRefundPerDay: "1.250"\ncrossBorder: { fixed: 0.1, percent: "1.55" }',
+    )
+    const { switches } = loadPack(folder, 45)
+    expect(switches.uncoveredRefundPerDayMinor).toEqual({ KWD: 1250 })
+    expect(switches.crossBorder).toEqual({ fixedMinor: { KWD: 100 }, percentMillionths: 15_500 })
+  })
+
+  it.each([
+    ['a missing file', null, 'pack.yaml: is missing'],
+    ['an unknown field', 'nmae: x', 'nmae'],
+    ['an unknown switch value', 'cashWithdrawal: maybe', 'cashWithdrawal'],
+    ['a duplicate key', 'name: a\nname: b', 'unique'],
+    ['an alias', 'name: &x a\nzone: *x', 'aliases'],
+    ['an alias bomb', 'a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]', 'aliases'],
+    ['an unknown tag', 'name: !what x', 'tag'],
+    ['half a file', 'holdDays: { authorization: ', 'pack.yaml'],
+    ['an unknown zone', 'zone: Mars/Olympus', 'time zone'],
+    ['an unknown currency', 'currency: XYZ', 'ISO 4217'],
+    ['too many decimals', 'uncoveredRefundPerDay: "1.234"', 'too many decimals'],
+    ['holds beyond the retention', 'holdDays: { preauthorization: 60 }', 'EVENT_RETENTION_DAYS'],
+    ['a percentage above 100', 'crossBorder: { percent: "101" }', 'from 0 to 100'],
+  ])('is refused with what is wrong for %s', (_what, text, message) => {
+    if (text !== null) write('pack.yaml', text)
+    expect(faultsOf().join('\n')).toContain(message)
+  })
+
+  it('is refused with all that is wrong at once', () => {
+    write('pack.yaml', 'zone: Mars/Olympus\nuncoveredRefundPerDay: "-1"')
+    write('windows.yaml', '- { name: Daily, scope: card, period: day }')
+    expect(faultsOf()).toHaveLength(3)
+  })
+
+  it('is refused when its folder is not there', () => {
+    rmSync(folder, { recursive: true })
+    expect(faultsOf().join()).toContain('RULES_DIR')
+  })
+})

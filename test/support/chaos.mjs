@@ -1,0 +1,47 @@
+/**
+ * Preloaded into the server by NODE_OPTIONS=--import, in its main thread and in its workers. The main
+ * thread takes disturbances by the channel to its parent process and hands them on; a worker does them
+ * to itself. So the code under test has no hook for it.
+ */
+import { BroadcastChannel, isMainThread } from 'node:worker_threads'
+
+const channel = new BroadcastChannel('chaos')
+
+if (isMainThread) {
+  process.on('message', (disturbance) => channel.postMessage(disturbance))
+  process.channel?.unref()
+} else {
+  channel.onmessage = ({ data }) => disturb(data)
+}
+// It must not keep a thread alive that would end by itself.
+channel.unref()
+
+function disturb({ type, ms, pauseMs, times }) {
+  if (type === 'spin') spin(ms)
+  else if (type === 'hang') hang(ms)
+  else if (type === 'stutter') stutter(ms, pauseMs, times)
+  else if (type === 'exit') process.exit(1)
+  else if (type === 'exhaust') exhaust()
+}
+
+/** As a rule that never comes to its end. */
+function spin(ms) {
+  const untilMs = performance.now() + ms
+  while (performance.now() < untilMs) Math.sqrt(untilMs)
+}
+
+/** As a system call that does not return. */
+function hang(ms) {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+function stutter(ms, pauseMs, times) {
+  if (times === 0) return
+  hang(ms)
+  setTimeout(stutter, pauseMs, ms, pauseMs, times - 1)
+}
+
+function exhaust() {
+  const hoard = []
+  for (;;) hoard.push(new Array(1_000).fill(hoard.length))
+}

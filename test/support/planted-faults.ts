@@ -1,0 +1,391 @@
+import { apply, stamp } from '../../src/domain/apply.ts'
+import type { Change, View } from '../../src/domain/change.ts'
+import { type Delivery, type Step, take } from '../../src/domain/claim.ts'
+import { isAsk } from '../../src/domain/event.ts'
+import type { Answer } from '../../src/domain/event-record.ts'
+import { type Outcome, StoreError } from '../../src/store/port.ts'
+import type { Planted } from './protocol-instance.ts'
+
+/** One rule of the protocol left out; the simulation must notice each. */
+export interface PlantedFault {
+  /** Ends the sentence "the simulation notices when …". */
+  readonly when: string
+  readonly planted: Planted
+}
+
+export const plantedFaults: readonly PlantedFault[] = [
+  ...claimFaults(),
+  ...storeFaults(),
+  ...engineFaults(),
+  ...gateFaults(),
+]
+
+/** Rules 2a to 2e. */
+function claimFaults(): PlantedFault[] {
+  return [
+    {
+      when: 'an approved ask is recorded without its claim (2a)',
+      planted: {
+        take(delivery, view, pack) {
+          const step = take(delivery, view, pack)
+          return delivery.said === null ? rewritten(step, view, unclaimedRecords) : step
+        },
+      },
+    },
+    {
+      when: 'an ask is approved beyond what is available (2a)',
+      planted: {
+        take(delivery, view, pack) {
+          const account = { ...view.account, withheldMinor: -1_000_000 }
+          const isNew = delivery.said === null && view.event === null
+          if (!isNew || !isAsk(delivery.event)) return take(delivery, view, pack)
+          return rewritten(take(delivery, { ...view, account }, pack), view, (change) => change)
+        },
+      },
+    },
+    {
+      when: 'the duplicate of a declined ask is decided again (2b)',
+      planted: {
+        take(delivery, view, pack) {
+          const declined = isAsk(delivery.event) && view.event?.claims.length === 0
+          const again = delivery.said === null && declined
+          return take(delivery, again ? { ...view, event: null } : view, pack)
+        },
+      },
+    },
+    {
+      when: 'the duplicate of an approved ask is answered without adding its claim (2b)',
+      planted: {
+        take(delivery, view, pack) {
+          if (delivery.said !== null || !isOthers(delivery, view)) return take(delivery, view, pack)
+          return nothingDone(delivery, view, view.event!.answer)
+        },
+      },
+    },
+    {
+      when: 'a said decline undoes a hold that it has no claim to (2c)',
+      planted: {
+        take(delivery, view, pack) {
+          if (!saysDecline(delivery) || !isOthers(delivery, view)) return take(delivery, view, pack)
+          return take({ ...delivery, slot: view.event!.claims[0]! }, view, pack)
+        },
+      },
+    },
+    {
+      when: 'a said decline gives up the last claim and leaves the hold (2c)',
+      planted: {
+        take(delivery, view, pack) {
+          const step = take(delivery, view, pack)
+          if (!saysDecline(delivery) || view.event === null) return step
+          return rewritten(step, view, (change) =>
+            change.type === 'unclaimed' || change.type === 'answerChanged' ? change : null,
+          )
+        },
+      },
+    },
+    {
+      when: 'a said decline of an event without a record records nothing (2c)',
+      planted: {
+        take(delivery, view, pack) {
+          if (!saysDecline(delivery) || view.event !== null) return take(delivery, view, pack)
+          return nothingDone(delivery, view, delivery.said!)
+        },
+      },
+    },
+    {
+      when: 'a said approve books nothing because the record was declined (2d)',
+      planted: {
+        take(delivery, view, pack) {
+          const declined = view.event !== null && view.event.claims.length === 0
+          if (!saysApprove(delivery) || !declined) return take(delivery, view, pack)
+          return nothingDone(delivery, view, delivery.said!)
+        },
+      },
+    },
+    {
+      when: 'a said approve of an approved ask adds no claim (2d)',
+      planted: {
+        take(delivery, view, pack) {
+          if (!saysApprove(delivery) || !isOthers(delivery, view)) return take(delivery, view, pack)
+          return nothingDone(delivery, view, delivery.said!)
+        },
+      },
+    },
+    {
+      when: 'an acknowledged advice is booked again although it has a record (2e)',
+      planted: {
+        take(delivery, view, pack) {
+          const again = delivery.said !== null && !isAsk(delivery.event) && view.event !== null
+          return take(delivery, again ? { ...view, event: null } : view, pack)
+        },
+      },
+    },
+  ]
+}
+
+/** Section 4, and steps 3 and 6 where they stand on it. */
+function storeFaults(): PlantedFault[] {
+  return [
+    {
+      when: 'a commit is reported before it is durable, and then is lost (3)',
+      planted: {
+        store: (store, { random }) => ({
+          ...store,
+          commit: async (commands) =>
+            random() < 0.1 ? commands.map(() => 'committed' as const) : store.commit(commands),
+        }),
+      },
+    },
+    {
+      when: 'what was in a command of unknown outcome is closed without a commit (6)',
+      planted: {
+        store: (store) => ({
+          ...store,
+          async commit(commands) {
+            const real = commands.filter(
+              ({ log, put, index }) => log.length + put.length + index.length > 0,
+            )
+            const outcomes = real.length > 0 ? await store.commit(real) : []
+            return commands.map((command) => outcomes[real.indexOf(command)] ?? 'committed')
+          },
+        }),
+      },
+    },
+    {
+      when: 'an unknown outcome is taken for a refusal (6)',
+      planted: {
+        store: (store) => ({
+          ...store,
+          async commit(commands) {
+            try {
+              return await store.commit(commands)
+            } catch {
+              throw new StoreError('not executed, it is believed', 'no')
+            }
+          },
+        }),
+      },
+    },
+    {
+      when: 'keys that were assumed absent are not checked',
+      planted: {
+        store: (store) => ({
+          ...store,
+          commit: (commands) =>
+            store.commit(commands.map((command) => ({ ...command, mustBeAbsent: [] }))),
+        }),
+      },
+    },
+    {
+      when: 'versions are not checked',
+      planted: {
+        store: (store, { state }) => ({
+          ...store,
+          commit: (commands) =>
+            store.commit(
+              commands.map((command) => ({
+                ...command,
+                expectedVersion: state.aggregates.get(command.aggregate)?.version ?? null,
+              })),
+            ),
+        }),
+      },
+    },
+    { when: 'a conflict is taken for a commit', planted: mistaking('conflict') },
+    { when: 'a key that exists is taken for a commit', planted: mistaking('exists') },
+    {
+      when: 'engines use the same version tokens',
+      planted: { nonce: () => 'n' },
+    },
+  ]
+}
+
+function mistaking(mistaken: Outcome): Planted {
+  return {
+    store: (store) => ({
+      ...store,
+      async commit(commands) {
+        const outcomes = await store.commit(commands)
+        return outcomes.map((outcome) => (outcome === mistaken ? 'committed' : outcome))
+      },
+    }),
+  }
+}
+
+/** Steps 3 and 8. */
+function engineFaults(): PlantedFault[] {
+  return [
+    {
+      when: 'what the gate says while a command is in flight is not heard (3)',
+      planted: {
+        inbox: ({ deliver, say }, { isFlying }) => ({
+          deliver,
+          say(event, slot, receivedAtMs, said, uncertain) {
+            if (!isFlying(slot)) say(event, slot, receivedAtMs, said, uncertain)
+          },
+        }),
+      },
+    },
+    {
+      when: 'a decline of what is in flight is dropped as if it only waited (8)',
+      planted: {
+        inbox: ({ deliver, say }, { isFlying, book }) => ({
+          deliver,
+          say(event, slot, receivedAtMs, said, uncertain) {
+            if (said.code !== '000' && isFlying(slot)) book(slot)
+            else say(event, slot, receivedAtMs, said, uncertain)
+          },
+        }),
+      },
+    },
+  ]
+}
+
+/** Steps 1, 4, 5 and 7. */
+function gateFaults(): PlantedFault[] {
+  return [
+    {
+      when: 'a gate that starts again names its slots as before (1)',
+      planted: { incarnation: (instance) => instance },
+    },
+    {
+      when: 'an answer that comes after the watchdog has spoken is given too (4)',
+      planted: {
+        slots: (slots, { replyAgain }) => ({
+          ...passed(slots),
+          onAnswer(slot, answer) {
+            replyAgain(slot, answer)
+            slots.onAnswer(slot, answer)
+          },
+        }),
+      },
+    },
+    {
+      when: 'the watchdog speaks before its journal is flushed (5)',
+      planted: { journal: () => ({ append: async () => {}, drop: () => {} }) },
+    },
+    {
+      when: 'the journal forgets what was said once the engine was told (5)',
+      planted: {
+        link: (link, { journal }) => ({
+          get alive() {
+            return link.alive
+          },
+          deliver: link.deliver,
+          say(event, slot, ...rest) {
+            link.say(event, slot, ...rest)
+            journal.drop(slot)
+          },
+        }),
+      },
+    },
+    {
+      when: 'what was said is told to one engine only (5)',
+      planted: {
+        link(link) {
+          const told = new Set<string>()
+          return {
+            get alive() {
+              return link.alive
+            },
+            deliver: link.deliver,
+            say(event, slot, ...rest) {
+              if (!told.has(slot)) link.say(event, slot, ...rest)
+              told.add(slot)
+            },
+          }
+        },
+      },
+    },
+    {
+      when: 'open slots are not sent to the next engine (7)',
+      planted: {
+        link(link) {
+          const sent = new Set<string>()
+          return {
+            get alive() {
+              return link.alive
+            },
+            deliver(event, slot, ...rest) {
+              if (!sent.has(slot)) link.deliver(event, slot, ...rest)
+              sent.add(slot)
+            },
+            say: link.say,
+          }
+        },
+      },
+    },
+    {
+      when: 'the journal is not replayed (7)',
+      planted: { slots: (slots) => ({ ...passed(slots), restore() {} }) },
+    },
+    {
+      when: 'the next engine is not told that a dead one may have acted (6)',
+      planted: {
+        link: (link) => ({
+          get alive() {
+            return link.alive
+          },
+          deliver: (event, slot, atMs) => link.deliver(event, slot, atMs, false),
+          say: (event, slot, atMs, said) => link.say(event, slot, atMs, said, false),
+        }),
+      },
+    },
+  ]
+}
+
+type SlotsOf = ReturnType<NonNullable<Planted['slots']>>
+
+/** A spread would freeze what the getters say. */
+function passed(slots: SlotsOf): SlotsOf {
+  return {
+    get open() {
+      return slots.open
+    },
+    get unbooked() {
+      return slots.unbooked
+    },
+    take: slots.take,
+    onAnswer: slots.onAnswer,
+    onBooked: slots.onBooked,
+    sweep: slots.sweep,
+    onEngineStart: slots.onEngineStart,
+    restore: slots.restore,
+    drained: slots.drained,
+  }
+}
+
+function saysDecline({ event, said }: Delivery): boolean {
+  return said !== null && isAsk(event) && said.code !== '000'
+}
+
+function saysApprove({ event, said }: Delivery): boolean {
+  return said !== null && isAsk(event) && said.code === '000'
+}
+
+/** An approved ask that this delivery has no claim to. */
+function isOthers({ event, slot }: Delivery, view: View): boolean {
+  const claims = view.event?.claims ?? []
+  return isAsk(event) && claims.length > 0 && !claims.includes(slot)
+}
+
+function nothingDone({ receivedAtMs }: Delivery, view: View, answer: Answer): Step {
+  const atMs = Math.max(receivedAtMs, view.account.lastArrivalMs)
+  const nothing = { anomalies: [], unmatched: '', matchedRules: [] } as const
+  return { answer, atMs, changes: [], after: view, ...nothing }
+}
+
+function unclaimedRecords(change: Change): Change {
+  return change.type === 'recorded'
+    ? { ...change, record: { ...change.record, claims: [] } }
+    : change
+}
+
+/** The step with some changes altered or, where null, left out. */
+function rewritten(step: Step, view: View, alter: (change: Change) => Change | null): Step {
+  const changes = step.changes.flatMap((change) => alter(change) ?? [])
+  if (changes.length === 0) return { ...step, changes, after: view }
+  let after = view
+  for (const change of changes) after = apply(after, change, step.atMs)
+  return { ...step, changes, after: stamp(view, after, step.atMs, 'event') }
+}

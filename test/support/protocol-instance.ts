@@ -1,0 +1,329 @@
+import type { Clock } from '../../src/clock.ts'
+import type { take } from '../../src/domain/claim.ts'
+import { type CardEvent, isAsk } from '../../src/domain/event.ts'
+import type { Answer } from '../../src/domain/event-record.ts'
+import { createEngine, type Engine } from '../../src/engine/engine.ts'
+import { createSlots, type EngineLink, type SlotJournal, type Slots } from '../../src/gate/slots.ts'
+import type { Command, Store } from '../../src/store/port.ts'
+import { testPack } from './engine-world.ts'
+import {
+  createDisk,
+  createJournalModel,
+  type Disk,
+  type DiskWeather,
+  type JournalModel,
+} from './journal-model.ts'
+import type { MemoryState } from './memory-store.ts'
+import { answerProblem, bookedProblem, type Places } from './protocol-invariants.ts'
+import { isFlying, type SharedStore } from './protocol-store.ts'
+import type { Counts, SlotStory, Story } from './protocol-story.ts'
+import type { VirtualLoop } from './virtual-loop.ts'
+
+/** One rule broken from the outside; each part wraps what the simulation would use. */
+export interface Planted {
+  readonly take?: typeof take
+  readonly store?: (store: Store, at: EnginePlace) => Store
+  readonly inbox?: (inbox: Inbox, at: EnginePlace) => Inbox
+  readonly link?: (link: EngineLink, at: GatePlace) => EngineLink
+  readonly journal?: (journal: SlotJournal) => SlotJournal
+  readonly slots?: (slots: Slots, at: GatePlace) => Slots
+  readonly incarnation?: (instance: string) => string
+  readonly nonce?: () => string
+}
+
+/** What the engine is sent, at the moment it arrives. */
+export type Inbox = Pick<Engine, 'deliver' | 'say'>
+
+export interface EnginePlace {
+  readonly random: () => number
+  readonly state: MemoryState
+  /** Whether a command that carries something for this slot is on its way. */
+  isFlying(slot: string): boolean
+  /** Tells the gate, as the engine would. */
+  book(slot: string): void
+}
+
+export interface GatePlace {
+  readonly journal: SlotJournal
+  /** Replies once more to the deliveries of a slot that was answered. */
+  replyAgain(slot: string, answer: Answer): void
+}
+
+/** What all instances of a run share. */
+export interface Surroundings {
+  readonly loop: VirtualLoop
+  readonly store: SharedStore
+  readonly story: Story
+  readonly places: Places
+  readonly planted: Planted
+  readonly disk: DiskWeather
+  readonly random: () => number
+  readonly note: (...words: unknown[]) => void
+  readonly startMs: number
+  readonly defaultDecision: 'approve' | 'decline'
+  readonly maxOpen: number
+  readonly cacheCards: number
+}
+
+/** One instance of the server over all its lives; only its disk survives them. */
+export interface Instance {
+  readonly process: Process | null
+  startProcess(withEngine: boolean): void
+  crashProcess(): void
+  startEngine(): void
+  crashEngine(): void
+  deliver(event: CardEvent): void
+}
+
+/** One life of a gate, with one engine at a time. */
+export interface Process {
+  readonly id: string
+  readonly slots: Slots
+  readonly journal: JournalModel
+  readonly stories: Map<string, SlotStory>
+  /** Messages arrive in order, as between threads. */
+  readonly toEngine: ((inbox: Inbox) => void)[]
+  readonly toGate: (() => void)[]
+  engine: RunningEngine | null
+  /** Whether the gate believes that its engine is there. */
+  engineSeen: boolean
+  dead: boolean
+}
+
+interface RunningEngine {
+  readonly engine: Engine
+  readonly inbox: Inbox
+}
+
+const budgetMs = 250
+const lastCallMs = 350
+
+export function createInstance(name: string, skewMs: number, around: Surroundings): Instance {
+  const { loop, story, places, planted, random, note } = around
+  const { counts } = story
+  const disk = createDisk()
+  const clock: Clock = {
+    nowMs: () => Math.floor(around.startMs + loop.nowMs + skewMs),
+    monoMs: () => loop.nowMs,
+  }
+  let lives = 0
+  let engines = 0
+  let process: Process | null = null
+
+  function startProcess(withEngine: boolean): void {
+    const id = planted.incarnation?.(name) ?? `${name}-${lives}`
+    lives++
+    note(id, 'starts')
+    const stories = new Map<string, SlotStory>()
+    const journal = createJournalModel(disk, around.disk)
+    const place: GatePlace = {
+      journal,
+      replyAgain(slot, answer) {
+        const { told = [] } = stories.get(slot) ?? {}
+        if (told.length > 0) told.push(answer)
+      },
+    }
+    // Its parts speak of the process, so they are made after it.
+    const born: Omit<Process, 'slots'> = {
+      id,
+      journal,
+      stories,
+      toEngine: [],
+      toGate: [],
+      engine: null,
+      engineSeen: false,
+      dead: false,
+    }
+    const link = linkOf(born)
+    const watched = watchedJournal(born)
+    const slots = createSlots({
+      clock,
+      link: planted.link?.(link, place) ?? link,
+      journal: planted.journal?.(watched) ?? watched,
+      incarnation: id,
+      budgetMs,
+      lastCallMs,
+      defaultDecision: around.defaultDecision,
+      maxOpen: around.maxOpen,
+      trouble: () => (born.engineSeen ? '' : 'engineDown'),
+      rulesVersion: () => 'test',
+    })
+    process = Object.assign(born, { slots: planted.slots?.(slots, place) ?? slots })
+    const lines = [...disk.lines.values()]
+    counts.replayedLines += lines.length
+    for (const { slot, event } of lines) {
+      note(slot, event.eventId, 'is replayed')
+      stories.set(slot, story.slots.find((earlier) => earlier.slot === slot)!)
+    }
+    if (withEngine) startEngine()
+    process.slots.restore(lines)
+  }
+
+  function storyOf({ stories }: Pick<Process, 'stories'>, slot: string, event: CardEvent) {
+    const found = stories.get(slot) ?? story.openSlot(slot, event)
+    stories.set(slot, found)
+    return found
+  }
+
+  function linkOf(of: Omit<Process, 'slots'>): EngineLink {
+    const post = (message: (inbox: Inbox) => void) => {
+      // What is posted to an engine that died unnoticed is lost.
+      if (of.engine !== null) of.toEngine.push(message)
+    }
+    return {
+      get alive() {
+        return of.engineSeen && !of.dead
+      },
+      deliver(event, slot, receivedAtMs, uncertain) {
+        if (of.dead) return
+        storyOf(of, slot, event).handed = true
+        post((inbox) => inbox.deliver(event, slot, receivedAtMs, uncertain))
+      },
+      say(event, slot, receivedAtMs, said, uncertain) {
+        if (of.dead) return
+        const told = storyOf(of, slot, event)
+        told.said = said
+        told.saidUncertain = uncertain
+        post((inbox) => inbox.say(event, slot, receivedAtMs, said, uncertain))
+      },
+    }
+  }
+
+  function watchedJournal(of: Omit<Process, 'slots'>): SlotJournal {
+    return {
+      append(line) {
+        if (of.dead) return new Promise(() => {})
+        storyOf(of, line.slot, line.event).said = line.said
+        note(line.slot, line.event.eventId, 'journals', line.said.code)
+        const appended = of.journal.append(line)
+        appended.catch(() => counts.journalFailures++)
+        return appended
+      },
+      drop: of.journal.drop,
+    }
+  }
+
+  function startEngine(): void {
+    const of = process
+    if (of === null || of.engine !== null) return
+    const number = engines++
+    note(of.id, 'starts engine', number)
+    const flying = new Set<readonly Command[]>()
+    let alive = true
+    const post = (message: () => void) => {
+      if (alive && !of.dead) of.toGate.push(message)
+    }
+    const book = (slot: string) => {
+      if (!alive) return
+      of.stories.get(slot)!.booked = true
+      post(() => of.slots.onBooked(slot))
+    }
+    const { state } = around.store
+    const place = { random, state, book, isFlying: (slot: string) => isFlying(flying, slot) }
+    const store = around.store.open(clock.nowMs, flying)
+    const engine = createEngine({
+      store: planted.store?.(store, place) ?? store,
+      clock,
+      pack: testPack,
+      nonce: planted.nonce?.() ?? `${name}e${number}`,
+      cacheCards: around.cacheCards,
+      onAnswer(slot, answer) {
+        note(slot, 'engine', number, 'answers', answer.code)
+        story.blame(answerProblem(state, of.stories.get(slot)!, answer, places))
+        post(() => of.slots.onAnswer(slot, answer))
+      },
+      onBooked(slot) {
+        note(slot, 'engine', number, 'has booked')
+        story.blame(bookedProblem(state, of.stories.get(slot)!, places))
+        book(slot)
+      },
+      ...(planted.take && { take: planted.take }),
+      random: () => random() * 0.1,
+    })
+    const stop = () => {
+      alive = false
+      engine.stop()
+    }
+    of.engine = { engine: { ...engine, stop }, inbox: planted.inbox?.(engine, place) ?? engine }
+    of.engineSeen = true
+    of.slots.onEngineStart()
+  }
+
+  function stopEngine(of: Process): void {
+    of.engine?.engine.stop()
+    of.engine = null
+    of.toEngine.length = 0
+  }
+
+  /** The parts of what was said that a process took with it, as the design admits. */
+  function excuse(slot: SlotStory, { lines }: Disk): void {
+    const { told, said, handed, booked } = slot
+    if (told.length === 0) {
+      slot.excuse = 'died before its reply'
+    } else if (said !== null && said.code !== '000') {
+      const kept = lines.get(slot.slot)?.said.code
+      // The approval that it first meant to give may have got to the disk after all.
+      const forgotten = handed && !booked && kept === undefined
+      if (forgotten || kept === '000') slot.excuse = 'died after a decline that was not journaled'
+    }
+  }
+
+  return {
+    get process() {
+      return process
+    },
+    startProcess,
+    startEngine,
+    crashEngine() {
+      if (process === null || process.engine === null) return
+      note(process.id, 'loses its engine')
+      counts.engineCrashes++
+      stopEngine(process)
+      // What it had posted arrives up to some point; what it was sent is gone.
+      process.toGate.splice(Math.floor(random() * (process.toGate.length + 1)))
+      // The gate may notice only when another engine starts.
+      process.engineSeen = random() < 0.5
+    },
+    crashProcess() {
+      if (process === null) return
+      note(process.id, 'dies')
+      counts.processCrashes++
+      stopEngine(process)
+      process.dead = true
+      process.journal.crash()
+      for (const delivery of story.deliveries) {
+        if (delivery.process === process && delivery.replies === 0) delivery.lost = true
+      }
+      for (const slot of process.stories.values()) excuse(slot, disk)
+      process = null
+    },
+    deliver(event) {
+      const of = process
+      if (of === null) return
+      const delivery = { event, process: of, replies: 0, lost: false }
+      story.deliveries.push(delivery)
+      counts.deliveries++
+      const { eventId, cardId, requestType, amountMinor } = event
+      note(of.id, 'is given', requestType, eventId, cardId, amountMinor)
+      of.slots.take(event, clock.nowMs(), clock.monoMs(), (answer, slot) => {
+        if (of.dead) return
+        delivery.replies++
+        const told = storyOf(of, slot, event)
+        told.told.push(answer)
+        if (answer?.decidedBy === 'default') told.said ??= answer
+        note(slot, eventId, 'is told', answer?.code, 'by', answer?.decidedBy)
+        countReply(event, answer, counts)
+      })
+    },
+  }
+}
+
+function countReply(event: CardEvent, answer: Answer | null, counts: Counts): void {
+  if (answer === null) counts.unanswerable++
+  else if (!isAsk(event)) counts.acknowledged++
+  else if (answer.decidedBy === 'engine') {
+    if (answer.code === '000') counts.engineApprovals++
+    else counts.engineDeclines++
+  } else if (answer.code === '000') counts.watchdogApprovals++
+  else counts.watchdogDeclines++
+}

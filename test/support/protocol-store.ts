@@ -1,0 +1,109 @@
+import { type Command, type Store, StoreError } from '../../src/store/port.ts'
+import { createMemoryStore, type Fault, type MemoryState } from './memory-store.ts'
+import type { Counts } from './protocol-story.ts'
+
+/** What is kept back until the simulation lets it go on. */
+export interface Held {
+  readonly kind: 'late' | 'delayed' | 'reply' | 'read'
+  readonly release: () => void
+}
+
+export interface StoreWeather {
+  readonly chance: (probability: number) => boolean
+  readonly pick: <T>(values: readonly T[]) => T
+  readonly note: (...words: unknown[]) => void
+  readonly counts: Counts
+  /** Of commits, how many go wrong. */
+  faults: number
+  /** Of those that add a claim to an ask that is approved already: few, and the delicate ones. */
+  claimFaults: number
+}
+
+/** One database that any number of engines open, in the weather that the seed makes. */
+export interface SharedStore {
+  readonly state: MemoryState
+  readonly held: readonly Held[]
+  release(which: readonly Held[]): void
+  /** A handle of one engine; `flying` holds its commands while they are on their way. */
+  open(nowMs: () => number, flying: Set<readonly Command[]>): Store
+}
+
+const faultKinds = ['refused', 'replyLost', 'late', 'late', 'delayed', 'delayed'] as const
+const countOf = {
+  refused: 'refused',
+  replyLost: 'repliesLost',
+  late: 'lateCommands',
+  delayed: 'delayedCommands',
+} as const
+
+export function createSharedStore(state: MemoryState, weather: StoreWeather): SharedStore {
+  const { chance, pick, note, counts } = weather
+  let held: Held[] = []
+
+  function hold(kind: Held['kind']): Promise<void> {
+    return new Promise((resolve) => held.push({ kind, release: resolve }))
+  }
+
+  function nextFault(commands: readonly Command[]): Fault {
+    const claims = commands.some(isClaim)
+    if (!chance(claims ? weather.claimFaults : weather.faults)) return { kind: 'none' }
+    const kind = claims && chance(0.5) ? 'late' : pick(faultKinds)
+    note('the store:', kind)
+    counts[countOf[kind]]++
+    if (kind === 'late') return { kind, release: hold(kind) }
+    if (kind === 'delayed') return { kind, until: hold(kind) }
+    return { kind }
+  }
+
+  return {
+    state,
+    get held() {
+      return held
+    },
+    release(which) {
+      held = held.filter((one) => !which.includes(one))
+      for (const one of which) {
+        note('releases', one.kind)
+        one.release()
+      }
+    },
+    open(nowMs, flying) {
+      const store = createMemoryStore(state, { faults: nextFault, nowMs })
+      return {
+        ...store,
+        async commit(commands) {
+          flying.add(commands)
+          try {
+            const outcomes = await store.commit(commands)
+            counts.conflicts += outcomes.filter((outcome) => outcome !== 'committed').length
+            // Executed, while its reply is on the way: others may speak meanwhile.
+            if (chance(weather.faults / 2)) await hold('reply')
+            return outcomes
+          } finally {
+            flying.delete(commands)
+          }
+        },
+        async load(keys) {
+          if (chance(weather.faults / 4)) throw new StoreError('cannot read', 'no')
+          if (chance(weather.faults / 4)) await hold('read')
+          const loaded = await store.load(keys)
+          if (chance(weather.faults / 4)) await hold('read')
+          return loaded
+        },
+      }
+    },
+  }
+}
+
+function isClaim({ log }: Command): boolean {
+  return log.some((entry) => entry.includes('"claimed"') && !entry.includes('"holdPlaced"'))
+}
+
+/** Whether a command that carries something for this slot is on its way. */
+export function isFlying(flying: ReadonlySet<readonly Command[]>, slot: string): boolean {
+  const name = `"slot":"${slot}"`
+  for (const commands of flying) {
+    if (commands.some(({ log }) => log.some((entry) => entry.includes(name)))) return true
+  }
+  return false
+}

@@ -1,0 +1,93 @@
+import type { CardEvent } from '../../src/domain/event.ts'
+import type { Answer } from '../../src/domain/event-record.ts'
+
+/** What really happened to one slot, as the relay and the simulation saw it. */
+export interface SlotStory {
+  readonly slot: string
+  readonly event: CardEvent
+  /** What its gate replied, once for each delivery that shares the slot; null is a 503. */
+  readonly told: (Answer | null)[]
+  handed: boolean
+  /** What the watchdog meant to say, the last word; null while it has not spoken. */
+  said: Answer | null
+  /** An engine was told that a dead one may have taken it. */
+  saidUncertain: boolean
+  booked: boolean
+  /** Why a hold may stand for it though nobody was told approve: its process died. */
+  excuse: '' | 'died before its reply' | 'died after a decline that was not journaled'
+}
+
+export interface DeliveryStory {
+  readonly event: CardEvent
+  readonly process: object
+  replies: number
+  lost: boolean
+}
+
+export const counted = [
+  'deliveries',
+  'engineApprovals',
+  'engineDeclines',
+  'watchdogApprovals',
+  'watchdogDeclines',
+  'acknowledged',
+  'unanswerable',
+  'refused',
+  'repliesLost',
+  'lateCommands',
+  'delayedCommands',
+  'conflicts',
+  'journalFailures',
+  'engineCrashes',
+  'processCrashes',
+  'replayedLines',
+  'overHolds',
+  'logEntries',
+] as const
+
+export type Counts = Record<(typeof counted)[number], number>
+
+export interface Story {
+  readonly slots: SlotStory[]
+  readonly deliveries: DeliveryStory[]
+  readonly events: Map<string, CardEvent>
+  readonly counts: Counts
+  /** The first thing that went wrong; '' for none. */
+  violation: string
+  openSlot(slot: string, event: CardEvent): SlotStory
+  blame(violation: string): void
+}
+
+export function createStory(): Story {
+  const slots: SlotStory[] = []
+  const counts = Object.fromEntries(counted.map((name) => [name, 0])) as Counts
+  const story: Story = {
+    slots,
+    deliveries: [],
+    events: new Map(),
+    counts,
+    violation: '',
+    openSlot(slot, event) {
+      const opened: SlotStory = {
+        slot,
+        event,
+        told: [],
+        handed: false,
+        said: null,
+        saidUncertain: false,
+        booked: false,
+        excuse: '',
+      }
+      slots.push(opened)
+      return opened
+    },
+    blame(violation) {
+      if (story.violation === '') story.violation = violation
+    },
+  }
+  return story
+}
+
+export function wasToldApprove({ told }: SlotStory): boolean {
+  return told.some((answer) => answer?.code === '000')
+}

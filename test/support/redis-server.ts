@@ -1,0 +1,214 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+
+export interface RedisServer {
+  readonly port: number
+  readonly url: string
+  readonly folder: string
+  /** Runs one command on a connection of its own. */
+  command(...args: string[]): Promise<unknown>
+  /** Ends it as a crash would; what it has written stays. */
+  kill(): Promise<void>
+  /** Starts it again on the same port with what it has written. */
+  restart(): Promise<void>
+  pause(): void
+  resume(): void
+  /** Ends it and removes its folder. */
+  dispose(): Promise<void>
+}
+
+export interface RedisCluster {
+  readonly urls: readonly string[]
+  readonly masters: readonly RedisServer[]
+  dispose(): Promise<void>
+}
+
+/** Settings as in redis.conf. */
+export type RedisSettings = Readonly<Record<string, string>>
+
+/** Every write is on the disk before it is answered. */
+export const durable: RedisSettings = { appendonly: 'yes', appendfsync: 'always' }
+
+const startTimeoutMs = 10_000
+const running = new Set<ChildProcess>()
+
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** A real server on a free port in a temporary folder; nothing is kept on disk unless settings say so. */
+export async function startRedis(settings: RedisSettings = {}): Promise<RedisServer> {
+  const program = findRedis()
+  const folder = await mkdtemp(join(tmpdir(), 'arbiter-redis-'))
+  const port = await freePort()
+  const password = settings.requirepass
+  const url = `redis://127.0.0.1:${port}`
+  const all = {
+    port: String(port),
+    bind: '127.0.0.1',
+    dir: folder,
+    save: '',
+    ...settings,
+  }
+  const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])
+  let child = start()
+
+  function start(): ChildProcess {
+    const started = spawn(program, args, { stdio: 'ignore' })
+    running.add(started)
+    started.once('exit', () => running.delete(started))
+    return started
+  }
+
+  async function command(...words: string[]): Promise<unknown> {
+    const client = new Redis(port, '127.0.0.1', {
+      retryStrategy: () => null,
+      enableReadyCheck: false,
+      maxRetriesPerRequest: 0,
+      disableClientInfo: true,
+      ...(password === undefined ? {} : { password }),
+    })
+    client.on('error', () => {})
+    try {
+      const [name = '', ...rest] = words
+      return await client.call(name, ...rest)
+    } finally {
+      client.disconnect()
+    }
+  }
+
+  async function answers(): Promise<void> {
+    const deadlineMs = Date.now() + startTimeoutMs
+    for (;;) {
+      const reply = await command('PING').catch((error: Error) => error.message)
+      if (reply === 'PONG' || String(reply).startsWith('LOADING')) return
+      if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`)
+      if (Date.now() > deadlineMs) throw new Error(`redis-server does not answer: ${reply}`)
+      await sleep(10)
+    }
+  }
+
+  async function kill(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  await answers()
+  return {
+    port,
+    url,
+    folder,
+    command,
+    kill,
+    async restart() {
+      child = start()
+      await answers()
+    },
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
+    async dispose() {
+      await kill()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const slotCount = 16_384
+
+/** Three masters, or as many as given, that share the slots evenly. */
+export async function startRedisCluster(
+  masters = 3,
+  settings: RedisSettings = {},
+): Promise<RedisCluster> {
+  const nodes = await Promise.all(Array.from({ length: masters }, () => startClusterNode(settings)))
+  const first = nodes[0] as RedisServer
+  const share = Math.ceil(slotCount / masters)
+  for (const [i, node] of nodes.entries()) {
+    const last = Math.min((i + 1) * share, slotCount) - 1
+    await node.command('CLUSTER', 'ADDSLOTSRANGE', String(i * share), String(last))
+    await node.command('CLUSTER', 'SET-CONFIG-EPOCH', String(i + 1))
+  }
+  await Promise.all(nodes.slice(1).map((node) => introduce(node, first)))
+  await Promise.all(nodes.map((node) => joined(node, masters)))
+  return {
+    urls: nodes.map(({ url }) => url),
+    masters: nodes,
+    async dispose() {
+      await Promise.all(nodes.map((node) => node.dispose()))
+    },
+  }
+}
+
+/** A node that knows no other yet. */
+export async function startClusterNode(settings: RedisSettings = {}): Promise<RedisServer> {
+  return startRedis({
+    'cluster-enabled': 'yes',
+    'cluster-node-timeout': '1000',
+    'cluster-port': String(await freePort()),
+    ...settings,
+  })
+}
+
+/** Tells a node of another; the port of the cluster's own talk is not the usual one. */
+export async function introduce(node: RedisServer, to: RedisServer): Promise<void> {
+  const [, busPort] = (await to.command('CONFIG', 'GET', 'cluster-port')) as string[]
+  await node.command('CLUSTER', 'MEET', '127.0.0.1', String(to.port), busPort ?? '')
+}
+
+/** Resolves when a node sees the whole cluster in order. */
+export async function joined(node: RedisServer, members: number): Promise<void> {
+  const deadlineMs = Date.now() + startTimeoutMs
+  for (;;) {
+    const info = String(await node.command('CLUSTER', 'INFO'))
+    if (info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${members}`)) return
+    if (Date.now() > deadlineMs) throw new Error(`the cluster does not form:\n${info}`)
+    await sleep(20)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port was given')
+  return address.port
+}
+
+let found: string | undefined
+
+/** These tests are not skipped for want of a server: it is installed, or one line says what is missing. */
+function findRedis(): string {
+  found ??= onPath() ?? install()
+  return found
+}
+
+function onPath(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(':')
+  return folders.map((folder) => join(folder, 'redis-server')).find((path) => existsSync(path))
+}
+
+function install(): string {
+  const isDebian = spawnSync('apt-get', ['--version']).status === 0
+  if (isDebian && process.getuid?.() === 0) {
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+    execFileSync('apt-get', ['update'], { env, stdio: 'ignore' })
+    execFileSync('apt-get', ['install', '-y', 'redis-server'], { env, stdio: 'ignore' })
+    const path = onPath()
+    if (path !== undefined) return path
+  }
+  throw new Error(
+    'redis-server is not on the PATH: install Redis 7 or later (redis-server) for these tests',
+  )
+}
