@@ -6,7 +6,9 @@ import { addCardSettings } from './card-settings.ts'
 import { addCorrections } from './correction.ts'
 import { addLog } from './decision-log.ts'
 import { addShow } from './record.ts'
+import { addRelay } from './relay.ts'
 import { complain } from './terminal.ts'
+import { addVerify } from './verification.ts'
 import { addWorklist } from './worklist.ts'
 
 const help = `
@@ -33,6 +35,8 @@ export function createProgram(): Command {
   addWorklist(program, 'anomalies')
   addCorrections(program)
   addCardSettings(program)
+  addVerify(program)
+  addRelay(program)
   tellErrors(program, 'arbiter')
   return program
 }

@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
 import type { CardEvent } from '../domain/event.ts'
@@ -45,8 +44,11 @@ export interface EngineThread extends EngineLink {
 }
 
 const restartDelayMs = 100
-/** A thread compiles in the background what it is busy with; see `replace`. */
-const compileGraceMs = 20
+/** A thread that is silent for this long after it was replaced will not wake up. */
+const abandonedMs = 60_000
+/** Each has a heap of its own, so only this many are waited for. */
+const maxAbandoned = 2
+const startingMs = 60_000
 
 /** Keeps one engine running in a thread of its own, whatever happens to it. */
 export function startEngineThread(options: EngineThreadOptions): EngineThread {
@@ -60,6 +62,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let heardMonoMs = clock.monoMs()
   let started = false
   let lastPackFiles: PackFiles | null = null
+  const abandoned = new Set<Worker>()
 
   const post = (message: ToEngine) => worker?.postMessage(message)
   const put = createOutbox((cells) => {
@@ -140,25 +143,33 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   }
 
   /**
-   * Ends a thread that no longer answers. Ending a thread while V8 compiles for it in the background
-   * can abort the whole process, so background compiling pauses until it is gone.
+   * A new engine takes over from one that no longer answers. The old one is as another instance on the
+   * same store: should it wake up, what it still commits does no harm, nobody hears what it says, and it
+   * ends by itself. Ending a thread by force while it is inside the store's native code aborts the whole
+   * process, so that is left for one that is stuck for good.
    */
-  async function replace(stuck: Worker): Promise<void> {
-    worker = null
-    state = 'down'
+  function replace(stuck: Worker): void {
     options.onTrouble(`the engine said nothing for ${options.heartbeatMs} ms and is replaced`)
-    setFlagsFromString('--no-concurrent-recompilation')
-    await new Promise((resolve) => setTimeout(resolve, compileGraceMs))
-    await stuck.terminate()
-    setFlagsFromString('--concurrent-recompilation')
+    stuck.postMessage({ type: 'stop' } satisfies ToEngine)
+    abandoned.add(stuck)
+    const timer = setTimeout(() => void stuck.terminate(), abandonedMs)
+    timer.unref()
+    stuck.once('exit', () => {
+      clearTimeout(timer)
+      abandoned.delete(stuck)
+    })
+    stuck.unref()
+    const [oldest] = abandoned
+    if (abandoned.size > maxAbandoned) void oldest?.terminate()
     lost()
   }
 
   const watch = setInterval(
     () => {
-      if (worker === null || clock.monoMs() - heardMonoMs < options.heartbeatMs) return
       // While it starts it opens its store, which may take long after a crash.
-      if (state === 'running' || state === 'down') void replace(worker)
+      const patienceMs = state === 'running' ? options.heartbeatMs : startingMs
+      if (worker === null || clock.monoMs() - heardMonoMs < patienceMs) return
+      if (state === 'running' || state === 'down') replace(worker)
     },
     Math.max(50, options.heartbeatMs / 10),
   )

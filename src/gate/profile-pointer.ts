@@ -5,72 +5,93 @@ export function isPointer(text: string): boolean {
   return /^(?:\/(?:[^~/]|~[01])*)+$/.test(text)
 }
 
-/** What the pointers of a profile found in one body; undefined where there is nothing. */
-export type Found = (JsonValue | undefined)[]
+/** What the pointers of a profile find in one body. Valid until the next body. */
+export interface Found {
+  /** Undefined where there is nothing. */
+  at(place: number): JsonValue | undefined
+}
 
 /**
- * All pointers of a profile, each step once: /data/object/id and /data/object/card share two. Thirty
- * walks from the root would cost more than parsing.
+ * All pointers of a profile. Each step is walked at most once, /data/object/id and /data/object/card
+ * share two, and only when it is asked for: of a list of pointers mostly the first.
  */
 export interface PointerPlan {
-  /** Where in Found this pointer's value will be. */
+  /** By which this pointer is asked for. */
   place(pointer: string): number
-  /** Valid until the next call. */
   find(body: JsonValue): Found
+}
+
+interface Step {
+  readonly around: number
+  readonly name: string
+  /** The name as an index of an array, -1 when it is none. */
+  readonly index: number
+  /** Where the name stood in the last body: a peer writes its names in one order. */
+  hint: number
 }
 
 export function createPointerPlan(): PointerPlan {
   const places = new Map<string, number>([['', 0]])
-  const parents: number[] = [-1]
-  const names: string[] = ['']
-  /** The same name as an index of an array, -1 when it is none. */
-  const indexes: number[] = [-1]
-  /** Where the name stood in the last body: a peer writes its names in one order. */
-  const hints: number[] = [0]
-  const found: Found = [undefined]
+  const steps: Step[] = [{ around: -1, name: '', index: -1, hint: 0 }]
+  const values: (JsonValue | undefined)[] = [undefined]
+  /** The body for which the value was found. */
+  const bodies: number[] = [0]
+  let body = 0
 
   function place(pointer: string): number {
     const known = places.get(pointer)
     if (known !== undefined) return known
     const slash = pointer.lastIndexOf('/')
-    const parent = place(pointer.slice(0, slash))
+    const around = place(pointer.slice(0, slash))
     const name = pointer
       .slice(slash + 1)
       .replaceAll('~1', '/')
       .replaceAll('~0', '~')
-    const at = parents.length
-    places.set(pointer, at)
-    parents.push(parent)
-    names.push(name)
-    indexes.push(/^(0|[1-9][0-9]{0,3})$/.test(name) ? Number(name) : -1)
-    hints.push(0)
-    found.push(undefined)
-    return at
+    const index = /^(0|[1-9][0-9]{0,3})$/.test(name) ? Number(name) : -1
+    places.set(pointer, steps.length)
+    values.push(undefined)
+    bodies.push(0)
+    return steps.push({ around, name, index, hint: 0 }) - 1
   }
 
+  function at(asked: number): JsonValue | undefined {
+    if (bodies[asked] === body) return values[asked]
+    const value = walk(steps[asked] as Step)
+    bodies[asked] = body
+    values[asked] = value
+    return value
+  }
+
+  function walk(step: Step): JsonValue | undefined {
+    const around = at(step.around)
+    if (isJsonObject(around)) {
+      const position = positionOf(around.names, step.name, step.hint)
+      if (position < 0) return undefined
+      step.hint = position
+      return around.values[position]
+    }
+    return Array.isArray(around) ? around[step.index] : undefined
+  }
+
+  const found: Found = { at }
   return {
     place,
-    find(body) {
-      found[0] = body
-      for (let i = 1; i < parents.length; i++) {
-        const parent = found[parents[i] as number]
-        if (isJsonObject(parent)) {
-          const at = positionOf(parent.names, names[i] as string, hints[i] as number)
-          if (at >= 0) hints[i] = at
-          found[i] = at < 0 ? undefined : parent.values[at]
-        } else {
-          found[i] = Array.isArray(parent) ? parent[indexes[i] as number] : undefined
-        }
-      }
+    find(value) {
+      body++
+      bodies[0] = body
+      values[0] = value
       return found
     },
   }
 }
 
 /** -1 when it is not there. A length differs sooner than a text, and costs less to compare. */
-function positionOf(names: readonly string[], name: string, hint: number): number {
-  if (names[hint] === name) return hint
+export function positionOf(names: readonly string[], name: string, hint: number): number {
   const { length } = name
+  if (hint < names.length) {
+    const likely = names[hint] as string
+    if (likely.length === length && likely === name) return hint
+  }
   for (let i = 0; i < names.length; i++) {
     const candidate = names[i] as string
     if (candidate.length === length && candidate === name) return i

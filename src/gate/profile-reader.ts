@@ -16,7 +16,7 @@ import type {
   TextFile,
   TimeFile,
 } from './profile-file.ts'
-import type { Found, PointerPlan } from './profile-pointer.ts'
+import { type Found, type PointerPlan, positionOf } from './profile-pointer.ts'
 import {
   fieldShapes,
   isId,
@@ -152,12 +152,12 @@ function compileChoice(
     plan,
     choice.pointers.map((pointer) => ({ pointer })),
   )
-  const targets = new Map(
-    [...choice.map].map(([value, next]) => [value, compileChoice(plan, next, readerOf)]),
-  )
+  const values = [...choice.map.keys()]
+  const targets = [...choice.map.values()].map((next) => compileChoice(plan, next, readerOf))
+  let hint = 0
   const otherwise =
     choice.otherwise === null ? null : compileChoice(plan, choice.otherwise, readerOf)
-  const known = [...targets.keys()].join(', ')
+  const known = values.join(', ')
   const absent: NoReader = { ignored: false, code: '136', message: `${name} is required` }
   const wrong: NoReader = { ignored: false, code: '136', message: `${name} must be a text` }
   const unknown: NoReader = {
@@ -168,7 +168,10 @@ function compileChoice(
   return (found) => {
     const value = read(found)
     if (value === undefined) return wrong
-    const target = targets.get(value) ?? otherwise
+    // For the few values of a peer a walk is faster than the hash of a text that was just read.
+    const at = positionOf(values, value, hint)
+    if (at >= 0) hint = at
+    const target = at < 0 ? otherwise : (targets[at] ?? null)
     if (target !== null) return target(found)
     return value === '' ? absent : unknown
   }
@@ -372,7 +375,7 @@ const mustBeFlag = 'must be true or false, or one of the texts of yes and no'
 
 function repeat(found: Found, echoed: readonly number[]): readonly string[] {
   const repeated: string[] = []
-  for (let i = 0; i < echoed.length; i++) repeated.push(jsonOf(found[echoed[i] as number]))
+  for (let i = 0; i < echoed.length; i++) repeated.push(jsonOf(found.at(echoed[i] as number)))
   return repeated
 }
 
@@ -388,7 +391,7 @@ const nothing: ReadText = () => ''
 function readAt(plan: PointerPlan, pointer: string): ReadText {
   const at = plan.place(pointer)
   return (found) => {
-    const value = found[at]
+    const value = found.at(at)
     if (typeof value === 'string') return value
     if (value === undefined || value === null) return ''
     if (typeof value === 'boolean') return String(value)
