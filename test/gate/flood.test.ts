@@ -49,7 +49,7 @@ describe('a flood', () => {
       // One client process cannot read 3,000 answers in time, so the server's own measure counts.
       const servedMs = decisionMs(server.output())
       const refused = deliveries.filter(({ status }) => status === 503)
-      expect(servedMs).toHaveLength(deliveries.length - refused.length)
+      expect(servedMs).toHaveLength(deliveries.filter(({ status }) => status === 200).length)
       const slowestServed = servedMs.reduce((most, ms) => Math.max(most, ms), 0)
       const atServer = `slowest at the server ${Math.round(slowestServed)} ms`
       // Two cores that client, gate and engine share are too few for this much at once.

@@ -1,0 +1,112 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { accountCodec } from '../../src/engine/codec.ts'
+import type { CliWorld } from '../support/cli.ts'
+import { createCliWorld } from '../support/cli.ts'
+import { type RunningServer, startServer } from '../support/server.ts'
+
+let world: CliWorld
+let server: RunningServer | null
+
+beforeEach(async () => {
+  world = await createCliWorld()
+  server = null
+  const rows = Array.from({ length: 60 }, (_, i) =>
+    JSON.stringify({
+      cardId: `card-${i}`,
+      customerId: 'customer',
+      accountId: `account-${i}`,
+      type: 'retail',
+      currency: 'USD',
+      country: 'US',
+      balance: '5000.00',
+    }),
+  )
+  const file = await world.write('cards.ndjson', `${rows.join('\n')}\n`)
+  expect(await world.run('import', file)).toMatchObject({ code: 0 })
+})
+
+afterEach(async () => {
+  await server?.kill()
+  await world.dispose()
+})
+
+async function serve(env: Record<string, string> = {}): Promise<RunningServer> {
+  server = await startServer({ dataDir: String(world.env.DATA_DIR), env })
+  return server
+}
+
+/** A run of a few seconds; resolves to the file that it reported to. */
+async function drive(kind: 'run' | 'disorder', url: string): Promise<string> {
+  const report = join(world.folder, `${kind}.json`)
+  const settings = ['--url', url, '--rate', '40', '--seconds', '2', '--report', report]
+  const { code, out, err } = await world.run('relay', kind, ...settings)
+  expect({ code, err }, out).toEqual({ code: 0, err: '' })
+  return report
+}
+
+describe("the relay's side", () => {
+  it('finds no difference after orderly and disorderly traffic, and the log leads to the store', async () => {
+    const { url } = await serve()
+    for (const kind of ['run', 'disorder'] as const) {
+      const audited = await world.run('relay', 'audit', await drive(kind, url))
+      expect(audited.out).toContain(' 0 differences, 0 over-holds')
+      expect(audited.code).toBe(0)
+    }
+    expect(await server!.stop()).toBe(0)
+    expect(await world.run('verify')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('60 accounts'),
+    })
+  }, 60_000)
+
+  it('finds a switch that is not what the network means', async () => {
+    const rulesDir = join(world.folder, 'rules')
+    cpSync(String(world.env.RULES_DIR), rulesDir, { recursive: true })
+    const pack = join(rulesDir, 'pack.yaml')
+    const text = readFileSync(pack, 'utf8')
+    writeFileSync(pack, text.replace('incrementalAmount: delta', 'incrementalAmount: cumulative'))
+    const { url } = await serve({ RULES_DIR: rulesDir })
+    const report = await drive('run', url)
+    // Looked at before the settlement, an increment that was taken for a total holds too little.
+    const believed = JSON.parse(readFileSync(report, 'utf8'))
+    for (const { told } of believed.transactions) {
+      const asks = told.filter(
+        ({ requestType }: { requestType: string }) => requestType === 'PreAuthorization',
+      )
+      if (asks.length === 2) told.length = 2
+    }
+    writeFileSync(report, JSON.stringify(believed))
+    const audited = await world.run('relay', 'audit', report)
+    expect(audited.code).toBe(1)
+    expect(audited.out).toMatch(/missing hold|wrong amount/)
+  }, 60_000)
+
+  it('finds an error of one minor unit that somebody planted', async () => {
+    const { store } = await world.serve()
+    const key = { aggregate: 'a:account-7', group: '', id: '' }
+    const [root] = await store.load([key])
+    const account = accountCodec.decode(root!.value)
+    const planted = { ...account, postedMinor: account.postedMinor + 1 }
+    const [outcome] = await store.commit([
+      {
+        aggregate: key.aggregate,
+        expectedVersion: root!.version,
+        newVersion: 'planted.1',
+        root: accountCodec.encode(planted),
+        mustBeAbsent: [],
+        put: [],
+        remove: [],
+        index: [],
+        unindex: [],
+        log: [],
+      },
+    ])
+    expect(outcome).toBe('committed')
+    const verified = await world.run('verify')
+    expect(verified.code).toBe(1)
+    expect(verified.out).toContain('account-7 account: the log leads to')
+    expect(verified.out).toContain('1 differences')
+  })
+})
