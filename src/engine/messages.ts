@@ -1,6 +1,7 @@
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { PackFiles } from '../rules/load-pack.ts'
+import type { EngineStats } from './engine.ts'
 import type { Timing } from './item.ts'
 
 /**
@@ -24,16 +25,7 @@ export type ToEngine =
   | { readonly type: 'reloadRules' }
   | { readonly type: 'stop' }
 
-export interface EngineFigures {
-  readonly queued: number
-  readonly commits: number
-  readonly commands: number
-  readonly conflicts: number
-  readonly loads: number
-  readonly decided: number
-  readonly cachedAccounts: number
-  readonly cacheHits: number
-  readonly cacheMisses: number
+export interface EngineFigures extends EngineStats {
   readonly loopLagMs: number
   readonly heapUsedBytes: number
 }

@@ -63,6 +63,13 @@ export interface Slots {
   drained(): Promise<void>
 }
 
+const sweepEveryMs = 5
+
+/** With fewer open than this, waiting for the engine is always worth it. */
+const crowd = 256
+/** The part of the budget that is left when a deadline is near. */
+const nearDeadline = 0.3
+
 /** Further deliveries of the same event get a slot of their own. */
 const maxJoined = 64
 
@@ -93,6 +100,7 @@ export function createSlots(options: SlotsOptions): Slots {
   let head = 0
   const unbooked = new Map<string, SaidLine>()
   let counter = 0
+  let sweptMonoMs = 0
   let drainWaiters: (() => void)[] = []
 
   function take(
@@ -101,6 +109,8 @@ export function createSlots(options: SlotsOptions): Slots {
     receivedMonoMs: number,
     reply: Reply,
   ): void {
+    // A loop that is full of new requests still looks after the old ones.
+    if (receivedMonoMs - sweptMonoMs > sweepEveryMs) sweep()
     const key = `${event.cardId}\n${event.eventId}\n${contentHash(event)}`
     const live = byKey.get(key)
     if (live !== undefined && !live.taken && live.replies.length < maxJoined) {
@@ -120,12 +130,40 @@ export function createSlots(options: SlotsOptions): Slots {
     }
     byId.set(slot.id, slot)
     byKey.set(key, slot)
-    if (byId.size > options.maxOpen) {
-      speak(slot, 'overload')
+    if (isOverloaded(receivedMonoMs)) {
+      speak(slot, options.trouble() || 'overload')
       return
     }
     fifo.push(slot)
     if (link.alive) hand(slot, false)
+  }
+
+  /**
+   * Answered, not queued: with many waiting, and the oldest near its deadline, a new one would only wait
+   * for the default decision, and keep the engine from those that can still be answered.
+   */
+  function isOverloaded(nowMonoMs: number): boolean {
+    if (byId.size > options.maxOpen) return true
+    if (byId.size < crowd) return false
+    while (fifo[head]?.taken) head++
+    const oldest = fifo[head]
+    if (oldest === undefined) return false
+    return oldest.deadlineMonoMs - nowMonoMs < options.budgetMs * nearDeadline
+  }
+
+  function sweep(): void {
+    const nowMonoMs = clock.monoMs()
+    sweptMonoMs = nowMonoMs
+    while (head < fifo.length) {
+      const slot = fifo[head]!
+      if (!slot.taken && slot.deadlineMonoMs > nowMonoMs) break
+      head++
+      if (!slot.taken) speak(slot, options.trouble() || 'deadline')
+    }
+    if (head > 1024 && head * 2 > fifo.length) {
+      fifo = fifo.slice(head)
+      head = 0
+    }
   }
 
   function hand(slot: Slot, uncertain: boolean): void {
@@ -215,19 +253,7 @@ export function createSlots(options: SlotsOptions): Slots {
     onBooked(id) {
       if (unbooked.delete(id)) journal.drop(id)
     },
-    sweep() {
-      const nowMonoMs = clock.monoMs()
-      while (head < fifo.length) {
-        const slot = fifo[head]!
-        if (!slot.taken && slot.deadlineMonoMs > nowMonoMs) break
-        head++
-        if (!slot.taken) speak(slot, options.trouble() || 'deadline')
-      }
-      if (head > 1024 && head * 2 > fifo.length) {
-        fifo = fifo.slice(head)
-        head = 0
-      }
-    },
+    sweep,
     onEngineStart() {
       for (const line of unbooked.values()) tell(line, line.handed)
       for (const slot of byId.values()) {

@@ -28,16 +28,16 @@ interface Phase {
 }
 
 const phases: readonly Phase[] = [
-  { name: 'hung for 2 s', disturbance: { type: 'hang', ms: 2_000 }, lastsMs: 2_700, restarts: 0 },
-  { name: 'killed', disturbance: { type: 'exit' }, lastsMs: 1_500, restarts: 1 },
+  { name: 'hung for 2 s', disturbance: { type: 'hang', ms: 2_000 }, lastsMs: 2_400, restarts: 0 },
+  { name: 'killed', disturbance: { type: 'exit' }, lastsMs: 1_200, restarts: 1 },
   {
     name: 'hung for about the budget, again and again',
-    disturbance: { type: 'stutter', ms: 245, pauseMs: 20, times: 8 },
-    lastsMs: 2_700,
+    disturbance: { type: 'stutter', ms: 245, pauseMs: 20, times: 6 },
+    lastsMs: 2_000,
     restarts: 0,
   },
-  { name: 'out of heap', disturbance: { type: 'exhaust' }, lastsMs: 2_500, restarts: 1 },
-  { name: 'busy for 6 s', disturbance: { type: 'spin', ms: 6_000 }, lastsMs: 7_000, restarts: 1 },
+  { name: 'out of heap', disturbance: { type: 'exhaust' }, lastsMs: 2_000, restarts: 1 },
+  { name: 'busy for 6 s', disturbance: { type: 'spin', ms: 6_000 }, lastsMs: 6_300, restarts: 1 },
 ]
 
 const endings: (() => Promise<void> | void)[] = []

@@ -7,16 +7,18 @@ interface Gate {
   /** What the engine was told: the slot, the code said, and whether a dead engine may have acted. */
   readonly said: { slot: string; code: string; uncertain: boolean }[]
   readonly dropped: string[]
+  readonly handed: string[]
   nowMs: number
   flush(): void
 }
 
 /** A gate whose journal waits for `flush`. */
-function openGate(defaultDecision: 'approve' | 'decline'): Gate {
+function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10): Gate {
   const waiting: (() => void)[] = []
   const gate = {
     said: [] as Gate['said'],
     dropped: [] as string[],
+    handed: [] as string[],
     nowMs: 0,
     flush: () => waiting.splice(0).forEach((resolve) => void resolve()),
   }
@@ -24,7 +26,7 @@ function openGate(defaultDecision: 'approve' | 'decline'): Gate {
     clock: { nowMs: () => gate.nowMs, monoMs: () => gate.nowMs },
     link: {
       alive: true,
-      deliver: () => {},
+      deliver: (_event, slot) => gate.handed.push(slot),
       say: (_event, slot, _atMs, { code }, uncertain) => gate.said.push({ slot, code, uncertain }),
     },
     journal: {
@@ -35,7 +37,7 @@ function openGate(defaultDecision: 'approve' | 'decline'): Gate {
     budgetMs: 250,
     lastCallMs: 260,
     defaultDecision,
-    maxOpen: 10,
+    maxOpen,
     trouble: () => '',
     rulesVersion: () => 'test',
   })
@@ -53,6 +55,19 @@ describe('slots', () => {
     gate.flush()
     expect(await told).toMatchObject({ code: '176' })
     expect(gate.said).toEqual([{ slot: 'g.0', code: '176', uncertain: true }])
+  })
+
+  it('answer at once what would only wait: many are open and the oldest is near its deadline', async () => {
+    const gate = openGate('decline', 10_000)
+    const take = (eventId: string) =>
+      new Promise((reply) => gate.slots.take(testEvent({ eventId }), gate.nowMs, gate.nowMs, reply))
+    for (let i = 0; i < 300; i++) void take(`early-${i}`)
+    gate.nowMs = 100
+    void take('in time')
+    expect(gate.handed).toHaveLength(301)
+    gate.nowMs = 200
+    expect(await take('too many')).toMatchObject({ code: '176', cause: 'overload' })
+    expect(gate.handed).toHaveLength(301)
   })
 
   it('keep no journal line of an advice that could not be acknowledged in time', async () => {
