@@ -33,7 +33,10 @@ const disorder: Disorder = { duplicates: 0.2, delays: 0.2, delayMs: 1500, clockS
 
 /** The relay's side: does towards a server what the card service does, and remembers what it heard. */
 export function addRelay(program: Command): void {
-  const relay = program.command('relay').description('Act as the relay towards a running server.')
+  const relay = program
+    .command('relay')
+    .description('Act as the relay towards a running server.')
+    .addHelpText('after', '\nExample:\n  $ arbiter relay run --seconds 30 --report report.json')
   addRun(relay, 'run', 'Send realistic mixed traffic over the cards of the store.', noDisorder)
   addRun(
     relay,
