@@ -133,7 +133,7 @@ async function main(): Promise<void> {
     await gate.stop()
     await admin.close()
     logger.info('stopped')
-    sink.flush()
+    await sink.end()
     process.exit(0)
   }
   process.on('SIGTERM', stop)

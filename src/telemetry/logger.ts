@@ -4,12 +4,16 @@ export type { Logger }
 
 export interface LogSink {
   readonly logger: Logger
-  /** Writes out what is still in memory; nothing logged before is lost after it. */
+  /** Writes out what is in memory, for a process that ends at once; a write under way may be lost. */
   flush(): void
+  /** Resolves when everything logged so far is written. */
+  end(): Promise<void>
 }
 
 const bufferBytes = 4096
 const flushMs = 200
+/** A reader that takes nothing must not keep us from ending. */
+const endMs = 2000
 
 /**
  * Lines are collected and written outside the turn that made them: a line costs the gate its text and
@@ -31,6 +35,17 @@ export function createLogSink(level: string): LogSink {
   timer.unref()
   return {
     logger,
+    end() {
+      clearInterval(timer)
+      return new Promise((resolve) => {
+        const giveUp = setTimeout(resolve, endMs)
+        destination.once('finish', () => {
+          clearTimeout(giveUp)
+          resolve()
+        })
+        destination.end()
+      })
+    },
     flush() {
       clearInterval(timer)
       try {
