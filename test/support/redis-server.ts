@@ -188,8 +188,11 @@ async function freePort(): Promise<number> {
 
 let found: string | undefined
 
-/** These tests are not skipped for want of a server: it is installed, or one line says what is missing. */
-function findRedis(): string {
+/**
+ * These tests are not skipped for want of a server: it is installed, or one line says what is missing.
+ * The set-up of all tests asks first, because two installations at once disturb each other.
+ */
+export function findRedis(): string {
   found ??= onPath() ?? install()
   return found
 }
@@ -202,6 +205,7 @@ function onPath(): string | undefined {
 function install(): string {
   const isDebian = spawnSync('apt-get', ['--version']).status === 0
   if (isDebian && process.getuid?.() === 0) {
+    process.stderr.write('installing redis-server, which some tests need\n')
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
     execFileSync('apt-get', ['update'], { env, stdio: 'ignore' })
     execFileSync('apt-get', ['install', '-y', 'redis-server'], { env, stdio: 'ignore' })
