@@ -1,0 +1,50 @@
+import { cpSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import { type RunningServer, send, startServer, temporaryFolder } from '../support/server.ts'
+
+const folder = temporaryFolder()
+let server: RunningServer | null = null
+
+afterEach(async () => {
+  await server?.kill()
+  folder.remove()
+})
+
+async function readiness(): Promise<Record<string, unknown>> {
+  return (await fetch(`${server!.adminUrl}/readyz`)).json() as Promise<Record<string, unknown>>
+}
+
+async function untilRunning(): Promise<Record<string, unknown>> {
+  for (let tries = 0; tries < 200; tries++) {
+    const ready = await readiness()
+    if (ready.engine === 'running' && ready.status === 'degraded') return ready
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('the engine did not come back')
+}
+
+it('an engine that starts again beside a broken pack goes on with the last good one', async () => {
+  const rulesDir = join(folder.path, 'rules')
+  cpSync(join(import.meta.dirname, '..', '..', 'rules'), rulesDir, { recursive: true })
+  server = await startServer({
+    dataDir: join(folder.path, 'data'),
+    env: { RULES_DIR: rulesDir },
+    args: ['--demo'],
+    disturbable: true,
+  })
+  const before = await send(server.url, { eventId: 'before' })
+  expect(before.body).toMatchObject({ decision: 'approve', decidedBy: 'engine' })
+  writeFileSync(join(rulesDir, 'pack.yaml'), 'name: &x broken\nzone: *x\n')
+  server.disturb({ type: 'exit' })
+  const ready = await untilRunning()
+  expect(ready.rulesProblem).toContain('pack.yaml')
+  expect(ready.rulesVersion).toBe(before.body.rulesVersion)
+  const after = await send(server.url, { eventId: 'after' })
+  expect(after.body).toMatchObject({
+    decision: 'approve',
+    decidedBy: 'engine',
+    rulesVersion: before.body.rulesVersion,
+  })
+  expect(await server.stop()).toBe(0)
+}, 30_000)
