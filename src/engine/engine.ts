@@ -31,6 +31,11 @@ export interface EngineOptions {
   readonly onAnswer: (slot: string, answer: Answer, timing: Timing) => void
   /** What the gate said for this slot is in the ledger. */
   readonly onBooked: (slot: string) => void
+  /**
+   * Another engine has taken over. What it closes by a commit fails the commands that we sent before; to
+   * send one that was decided on what it wrote would be to speak for slots that are no longer ours.
+   */
+  readonly isRetired?: () => boolean
   /** The store stopped, or resumed, taking commits. */
   readonly onStore?: (available: boolean) => void
   readonly take?: typeof take
@@ -103,6 +108,11 @@ export function createEngine(options: EngineOptions): Engine {
   let storeAvailable = true
   let idleWaiters: (() => void)[] = []
 
+  function isOver(): boolean {
+    stopped ||= options.isRetired?.() === true
+    return stopped
+  }
+
   function newVersion(): string {
     return `${options.nonce}.${(versions++).toString(36)}`
   }
@@ -158,6 +168,8 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   async function commit(flights: readonly Flight[]): Promise<void> {
+    // After the last read of what it was decided on: see `isRetired`.
+    if (isOver()) return
     const commands = flights.map(({ batch }) => batch.command as Command)
     const sentMonoMs = clock.monoMs()
     counts.commits++
@@ -170,7 +182,7 @@ export function createEngine(options: EngineOptions): Engine {
       outcomes = failuresOf(error, commands.length)
       setStoreAvailable(outcomes.includes('committed'))
     }
-    if (stopped) return
+    if (isOver()) return
     flights.forEach((flight, i) => {
       const outcome = outcomes[i]!
       if (outcome === 'committed') finish(flight, sentMonoMs)

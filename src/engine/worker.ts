@@ -27,6 +27,8 @@ export interface WorkerSettings extends StorePlace {
   readonly logRetentionDays: number
   readonly cacheCards: number
   readonly nonce: string
+  /** One cell; not 0 when another engine has taken over. */
+  readonly retired: Int32Array<SharedArrayBuffer>
   /** The pack of the engine before this one: a folder that was broken meanwhile stops nothing. */
   readonly lastPackFiles: PackFiles | null
   /** Puts the demo cards into an empty embedded store. */
@@ -50,6 +52,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     pack: loaded.pack,
     nonce: settings.nonce,
     cacheCards: settings.cacheCards,
+    isRetired: () => Atomics.load(settings.retired, 0) !== 0,
     onAnswer: (slot, answer, timing) => put((cells) => writeAnswered(cells, slot, answer, timing)),
     onBooked: (slot) => put((cells) => writeBooked(cells, slot)),
     onStore: (available) => send({ type: 'store', available }),
@@ -73,7 +76,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   }
 
   async function stop(): Promise<void> {
-    await engine.idle()
+    if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
     sweeper.stop()
     clearInterval(beat)
     engine.stop()

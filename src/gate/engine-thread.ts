@@ -17,7 +17,7 @@ import type { EngineLink } from './slots.ts'
 
 export interface EngineThreadOptions {
   readonly clock: Clock
-  readonly settings: Omit<WorkerSettings, 'nonce' | 'lastPackFiles'>
+  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'lastPackFiles'>
   readonly newNonce: () => string
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
@@ -54,6 +54,7 @@ const startingMs = 60_000
 export function startEngineThread(options: EngineThreadOptions): EngineThread {
   const { clock } = options
   let worker: Worker | null = null
+  let retired = newFlag()
   let state: EngineThread['state'] = 'starting'
   let storeAvailable = true
   let restarts = 0
@@ -73,10 +74,12 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   function start(): void {
     state = started ? 'down' : 'starting'
     heardMonoMs = clock.monoMs()
+    retired = newFlag()
     const current = new Worker(new URL('../engine/worker.js', import.meta.url), {
       workerData: {
         ...options.settings,
         nonce: options.newNonce(),
+        retired,
         lastPackFiles,
       } satisfies WorkerSettings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
@@ -143,13 +146,13 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   }
 
   /**
-   * A new engine takes over from one that no longer answers. The old one is as another instance on the
-   * same store: should it wake up, what it still commits does no harm, nobody hears what it says, and it
-   * ends by itself. Ending a thread by force while it is inside the store's native code aborts the whole
-   * process, so that is left for one that is stuck for good.
+   * A new engine takes over from one that no longer answers. Should the old one wake up, it sends no further
+   * command, nobody hears what it says, and it ends by itself. Ending a thread by force while it is inside
+   * the store's native code aborts the whole process, so that is left for one that is stuck for good.
    */
   function replace(stuck: Worker): void {
     options.onTrouble(`the engine said nothing for ${options.heartbeatMs} ms and is replaced`)
+    Atomics.store(retired, 0, 1)
     stuck.postMessage({ type: 'stop' } satisfies ToEngine)
     abandoned.add(stuck)
     const timer = setTimeout(() => void stuck.terminate(), abandonedMs)
@@ -220,4 +223,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
       })
     },
   }
+}
+
+function newFlag(): Int32Array<SharedArrayBuffer> {
+  return new Int32Array(new SharedArrayBuffer(4))
 }

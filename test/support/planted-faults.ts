@@ -238,6 +238,10 @@ function engineFaults(): PlantedFault[] {
         }),
       },
     },
+    {
+      when: 'an engine that was replaced goes on with what it had been sent (7)',
+      planted: { isRetired: () => false },
+    },
   ]
 }
 

@@ -28,6 +28,7 @@ export interface Planted {
   readonly journal?: (journal: SlotJournal) => SlotJournal
   readonly slots?: (slots: Slots, at: GatePlace) => Slots
   readonly incarnation?: (instance: string) => string
+  readonly isRetired?: () => boolean
   readonly nonce?: () => string
 }
 
@@ -85,6 +86,8 @@ export interface Process {
   readonly toEngine: ((inbox: Inbox) => void)[]
   readonly toGate: (() => void)[]
   engine: RunningEngine | null
+  /** Replaced while they were stuck; what they had been sent still arrives. */
+  readonly abandoned: AbandonedEngine[]
   /** Whether the gate believes that its engine is there. */
   engineSeen: boolean
   dead: boolean
@@ -93,6 +96,12 @@ export interface Process {
 interface RunningEngine {
   readonly engine: Engine
   readonly inbox: Inbox
+  /** Nobody hears it any more. */
+  retire(): void
+}
+
+interface AbandonedEngine extends RunningEngine {
+  readonly toEngine: ((inbox: Inbox) => void)[]
 }
 
 const budgetMs = 250
@@ -131,6 +140,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       toEngine: [],
       toGate: [],
       engine: null,
+      abandoned: [],
       engineSeen: false,
       dead: false,
     }
@@ -210,6 +220,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     note(of.id, 'starts engine', number)
     const flying = new Set<readonly Command[]>()
     let alive = true
+    const isRetired = planted.isRetired ?? (() => !alive)
     const post = (message: () => void) => {
       if (alive && !of.dead) of.toGate.push(message)
     }
@@ -227,12 +238,15 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       pack: testPack,
       nonce: planted.nonce?.() ?? `${name}e${number}`,
       cacheCards: around.cacheCards,
+      isRetired,
       onAnswer(slot, answer) {
+        if (!alive) return
         note(slot, 'engine', number, 'answers', answer.code)
         story.blame(answerProblem(state, of.stories.get(slot)!, answer, places))
         post(() => of.slots.onAnswer(slot, answer))
       },
       onBooked(slot) {
+        if (!alive) return
         note(slot, 'engine', number, 'has booked')
         story.blame(bookedProblem(state, of.stories.get(slot)!, places))
         book(slot)
@@ -240,11 +254,15 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       ...(planted.take && { take: planted.take }),
       random: () => random() * 0.1,
     })
-    const stop = () => {
+    const retire = () => {
       alive = false
+    }
+    const stop = () => {
+      retire()
       engine.stop()
     }
-    of.engine = { engine: { ...engine, stop }, inbox: planted.inbox?.(engine, place) ?? engine }
+    const inbox = planted.inbox?.(engine, place) ?? engine
+    of.engine = { engine: { ...engine, stop }, inbox, retire }
     of.engineSeen = true
     of.slots.onEngineStart()
   }
@@ -253,6 +271,15 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     of.engine?.engine.stop()
     of.engine = null
     of.toEngine.length = 0
+  }
+
+  /** It is stuck, not dead: it goes on with what it has been sent, when another engine may be there. */
+  function abandonEngine(of: Process): void {
+    if (of.engine === null) return
+    of.engine.retire()
+    of.abandoned.push({ ...of.engine, toEngine: of.toEngine.splice(0) })
+    of.engine = null
+    counts.abandonedEngines++
   }
 
   /** The parts of what was said that a process took with it, as the design admits. */
@@ -278,7 +305,8 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       if (process === null || process.engine === null) return
       note(process.id, 'loses its engine')
       counts.engineCrashes++
-      stopEngine(process)
+      if (random() < 0.4) abandonEngine(process)
+      else stopEngine(process)
       // What it had posted arrives up to some point; what it was sent is gone.
       process.toGate.splice(Math.floor(random() * (process.toGate.length + 1)))
       // The gate may notice only when another engine starts.
@@ -289,6 +317,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       note(process.id, 'dies')
       counts.processCrashes++
       stopEngine(process)
+      for (const { engine } of process.abandoned) engine.stop()
       process.dead = true
       process.journal.crash()
       for (const delivery of story.deliveries) {

@@ -269,11 +269,14 @@ function createWorld(
   }
 
   /** Messages arrive, all of those that wait or the first of them. */
-  function exchange({ engine, toEngine, toGate }: Process): void {
+  function exchange({ engine, toEngine, toGate, abandoned }: Process): void {
     const some = (waiting: readonly unknown[]) =>
       chance(0.5) ? waiting.length : below(waiting.length + 1)
     if (engine !== null && chance(readiness)) {
       for (const message of toEngine.splice(0, some(toEngine))) message(engine.inbox)
+    }
+    for (const { inbox, toEngine: left } of abandoned) {
+      if (chance(readiness)) for (const message of left.splice(0, some(left))) message(inbox)
     }
     if (chance(readiness)) for (const message of toGate.splice(0, some(toGate))) message()
   }
@@ -330,6 +333,7 @@ function createWorld(
       if (!journal.isEmpty) story.blame(`I4 the journal of ${id} is not empty`)
       if (!idle.has(process)) story.blame(`I4 the engine of ${id} is not idle`)
       engine?.engine.stop()
+      for (const { engine } of process.abandoned) engine.stop()
     }
   }
 

@@ -39,6 +39,7 @@ export const counted = [
   'conflicts',
   'journalFailures',
   'engineCrashes',
+  'abandonedEngines',
   'processCrashes',
   'replayedLines',
   'overHolds',

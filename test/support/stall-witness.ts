@@ -55,6 +55,11 @@ export function startWitness(): StallWitness {
   }
 }
 
+/** Of the time to an answer, what the machine did not take from everyone. */
+export function ownMs(witness: StallWitness, { sentMonoMs, ms }: Timed): number {
+  return ms - witness.stalledMs(sentMonoMs, sentMonoMs + ms)
+}
+
 /** A late answer took at least 100 ms longer than on an idle machine. */
 const noticeableMs = 40
 
