@@ -1,77 +1,312 @@
-import type { Entry } from '../domain/entry.ts'
-import type { CardEvent } from '../domain/event.ts'
+import { type Change, type CountedNow, type EntryKind, entryKinds } from '../domain/change.ts'
+import type { Entry, Place } from '../domain/entry.ts'
+import { type CardEvent, type RequestType, requestTypes } from '../domain/event.ts'
+import type { Answer, EventRecord } from '../domain/event-record.ts'
+import { accountCodec, cardCodec, RecordUnreadable } from './codec.ts'
 
-const blankEvent: CardEvent = {
-  eventId: '',
-  requestType: 'Authorization',
-  transactionId: '',
-  originalTransactionId: '',
-  cardId: '',
-  amountMinor: null,
-  currency: '',
-  final: null,
-  partialApprovalSupported: false,
-  merchant: { mid: '', mcc: '', name: '', city: '', country: '' },
-  channel: '',
-  entryMode: '',
-  merchantAmountMinor: 0,
-  merchantCurrency: '',
-  occurredAtMs: 0,
-}
+/**
+ * Log entries are most of what is kept, and writing them was most of what a decision cost. So they are
+ * rows without names, in which nothing stands twice: 0 in the place of a text is "as the entry or its event
+ * says elsewhere". The first element is the format.
+ */
+const format = 2
 
-const blankEntry: Entry = {
-  kind: 'event',
-  n: 0,
-  atMs: 0,
-  accountId: '',
-  cardId: '',
-  transaction: ['', ''],
-  linked: null,
-  eventKey: '',
-  event: null,
-  slot: '',
-  answer: null,
-  anomalies: [],
-  unmatched: '',
-  matchedRules: [],
-  reason: '',
-  changes: [],
-}
-
-/** Log entries keep their names, because people read them; fields at their default are left out. */
 export function encodeEntry(entry: Entry): string {
-  const { event } = entry
-  const row = differing(entry, blankEntry)
-  if (event !== null) {
-    const merchant = differing(event.merchant, blankEvent.merchant)
-    row.event = { ...differing(event, blankEvent), requestType: event.requestType, merchant }
-  }
-  return JSON.stringify(row)
+  return JSON.stringify(rowOf(entry, true))
 }
 
 /** What a list for people keeps of an entry: enough to handle it when the log no longer has it. */
 export function encodeWork(entry: Entry): string {
-  return encodeEntry({ ...entry, slot: '', changes: [] })
-}
-
-function differing<T extends object>(value: T, blank: T): Record<string, unknown> {
-  const row: Record<string, unknown> = {}
-  for (const name in value) {
-    const field = value[name]
-    if (field === blank[name] || (Array.isArray(field) && field.length === 0)) continue
-    row[name] = field
-  }
-  return row
+  return JSON.stringify(rowOf(entry, false))
 }
 
 export function decodeEntry(text: string): Entry {
-  const json = JSON.parse(text) as Partial<Entry>
-  const { event } = json
-  return {
-    ...blankEntry,
-    ...json,
-    event: event
-      ? { ...blankEvent, ...event, merchant: { ...blankEvent.merchant, ...event.merchant } }
-      : null,
+  const row = JSON.parse(text) as Row
+  if (Array.isArray(row) && row[0] === format) return entryOf(row)
+  const found = Array.isArray(row) ? String(row[0]) : 'none'
+  throw new RecordUnreadable(`a log entry has format ${found}, this release reads ${format}`)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows are an edge; their columns are named where they are read
+type Row = any[]
+
+function rowOf(entry: Entry, whole: boolean): Row {
+  const { event, eventKey, transaction, linked, cardId } = entry
+  const [homeId, transactionId] = transaction
+  return [
+    format,
+    entryKinds.indexOf(entry.kind),
+    entry.n,
+    entry.atMs,
+    entry.accountId,
+    cardId,
+    event === null ? 0 : writeEvent(event, cardId),
+    event !== null && eventKey === event.eventId ? 0 : eventKey,
+    homeId === cardId ? 0 : homeId,
+    event !== null && transactionId === event.transactionId ? 0 : transactionId,
+    linked ?? 0,
+    whole ? entry.slot : '',
+    entry.answer === null ? 0 : writeAnswer(entry.answer),
+    entry.unmatched,
+    entry.reason,
+    entry.anomalies,
+    entry.matchedRules,
+    whole ? entry.changes.map((change) => writeChange(change, entry)) : [],
+  ]
+}
+
+function entryOf(row: Row): Entry {
+  const [, kind, n, atMs, accountId, cardId, eventRow, eventKey, homeId, transactionId] = row
+  const event = eventRow === 0 ? null : readEvent(eventRow, cardId)
+  const place: Place = [
+    homeId === 0 ? cardId : homeId,
+    transactionId === 0 ? event!.transactionId : transactionId,
+  ]
+  const entry: Entry = {
+    kind: entryKinds[kind] as EntryKind,
+    n,
+    atMs,
+    accountId,
+    cardId,
+    transaction: place,
+    linked: row[10] === 0 ? null : row[10],
+    eventKey: eventKey === 0 ? event!.eventId : eventKey,
+    event,
+    slot: row[11],
+    answer: row[12] === 0 ? null : readAnswer(row[12]),
+    unmatched: row[13],
+    reason: row[14],
+    anomalies: row[15],
+    matchedRules: row[16],
+    changes: [],
   }
+  const changes = (row[17] as Row[]).map((change) => readChange(change, entry))
+  return { ...entry, changes }
+}
+
+const requestTypeNames = Object.keys(requestTypes) as RequestType[]
+
+/** What few events have comes last and is left out at its default. */
+function writeEvent(event: CardEvent, cardId: string): Row {
+  const { merchant } = event
+  const row: Row = [
+    event.eventId,
+    requestTypeNames.indexOf(event.requestType),
+    event.transactionId,
+    event.amountMinor,
+    event.currency,
+    event.occurredAtMs,
+    merchant.mid,
+    merchant.mcc,
+    merchant.country,
+    merchant.name,
+    merchant.city,
+    event.cardId === cardId ? '' : event.cardId,
+    event.originalTransactionId,
+    event.final === null ? '' : Number(event.final),
+    event.channel,
+    event.entryMode,
+    event.partialApprovalSupported ? 1 : '',
+    event.merchantAmountMinor === 0 ? '' : event.merchantAmountMinor,
+    event.merchantCurrency,
+  ]
+  let { length } = row
+  while (row[length - 1] === '') length--
+  row.length = length
+  return row
+}
+
+function readEvent(row: Row, cardId: string): CardEvent {
+  const final = row[13] ?? ''
+  return {
+    eventId: row[0],
+    requestType: requestTypeNames[row[1]]!,
+    transactionId: row[2],
+    originalTransactionId: row[12] ?? '',
+    cardId: row[11] || cardId,
+    amountMinor: row[3],
+    currency: row[4],
+    final: final === '' ? null : final === 1,
+    partialApprovalSupported: row[16] === 1,
+    merchant: {
+      mid: row[6] ?? '',
+      mcc: row[7] ?? '',
+      name: row[9] ?? '',
+      city: row[10] ?? '',
+      country: row[8] ?? '',
+    },
+    channel: row[14] ?? '',
+    entryMode: row[15] ?? '',
+    merchantAmountMinor: row[17] || 0,
+    merchantCurrency: row[18] ?? '',
+    occurredAtMs: row[5],
+  }
+}
+
+function writeAnswer(answer: Answer): Row {
+  const { code, rulesVersion, decidedBy, cause, ruleId, approvedAmountMinor } = answer
+  if (decidedBy === 'engine' && ruleId === '' && approvedAmountMinor === null) {
+    return [code, rulesVersion]
+  }
+  return [code, rulesVersion, decidedBy, cause, ruleId, approvedAmountMinor]
+}
+
+function readAnswer(row: Row): Answer {
+  const [code, rulesVersion, decidedBy = 'engine', cause = '', ruleId = ''] = row
+  const approvedAmountMinor = row[5] ?? null
+  return { code, decidedBy, cause, ruleId, approvedAmountMinor, rulesVersion }
+}
+
+type ChangeOf<T extends Change['type']> = Extract<Change, { type: T }>
+
+/** How the fields of one kind of change stand in its row, after the number of the kind. */
+interface ChangeCodec<T extends Change['type']> {
+  readonly write: (change: ChangeOf<T>, entry: Entry) => Row
+  readonly read: (row: Row, entry: Entry) => Omit<ChangeOf<T>, 'type'>
+}
+
+/** Fields that are plain values, by their names. */
+function plain<T extends Change['type']>(...names: (keyof ChangeOf<T>)[]): ChangeCodec<T> {
+  return {
+    write: (change) => names.map((name) => change[name]),
+    read: (row) =>
+      Object.fromEntries(names.map((name, i) => [name, row[i]])) as unknown as ChangeOf<T>,
+  }
+}
+
+const counted: ChangeCodec<'spendCounted'> & ChangeCodec<'attemptCounted'> = {
+  write: ({ amountMinor, at }) => [amountMinor, ...at.flatMap(writePlace)],
+  read: ([amountMinor, ...places]) => ({ amountMinor, at: readPlaces(places) }),
+}
+
+const held: ChangeCodec<'holdPlaced'> & ChangeCodec<'askAbsorbed'> = {
+  write({ hold }, { eventKey }) {
+    const key = hold.eventKey === eventKey ? 0 : hold.eventKey
+    const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
+    const flags = Number(hold.preauthorized) + 2 * Number(hold.foreign)
+    return [key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid]
+  },
+  read([key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid], { eventKey }) {
+    const hold = {
+      eventKey: key === 0 ? eventKey : key,
+      preauthorized: (flags & 1) === 1,
+      addedMinor,
+      reversedMinor,
+      cash,
+      foreign: (flags & 2) === 2,
+      expiresAtMs,
+      unblockedMid,
+    }
+    return { hold }
+  },
+}
+
+/** Their order is the number of the kind: new ones go to the end. */
+const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
+  accountOpened: {
+    write: ({ account }) => [accountCodec.encode(account)],
+    read: ([account]) => ({ account: accountCodec.decode(account) }),
+  },
+  cardIssued: {
+    write: ({ card }) => [cardCodec.encode(card)],
+    read: ([card]) => ({ card: cardCodec.decode(card) }),
+  },
+  cardChanged: plain('set'),
+  transferred: plain('amountMinor'),
+  named: plain('name'),
+  linked: plain('to'),
+  holdPlaced: held,
+  askAbsorbed: held,
+  holdUndone: plain('eventKey', 'heirKey'),
+  declined: plain('code'),
+  captured: plain('amountMinor', 'closes', 'foreign'),
+  reduced: plain('amountMinor'),
+  capped: plain('ceilingMinor'),
+  voided: plain(),
+  refunded: plain('amountMinor'),
+  granted: plain('amountMinor', 'day'),
+  expired: plain(),
+  chargeDue: plain('takenMinor', 'pendingMinor'),
+  chargeReturned: plain('takenMinor', 'pendingMinor'),
+  swipeUsed: plain(),
+  swipeReturned: plain(),
+  unblockUsed: plain('mid'),
+  unblockReturned: plain('mid'),
+  cardTerminated: plain('by'),
+  cardRevived: plain(),
+  spendCounted: counted,
+  spendGivenBack: plain('amountMinor'),
+  attemptCounted: counted,
+  askRemembered: plain('mid', 'amountMinor'),
+  windowsDropped: {
+    write: ({ before }) => before.flatMap(writePlace),
+    read: (row) => ({ before: readPlaces(row) }),
+  },
+  attentionSet: plain('of', 'dueAtMs'),
+  forgotten: plain(),
+  handled: plain('list', 'sortKey'),
+  recorded: {
+    write: ({ record }, entry) => writeRecord(record, entry),
+    read: (row, entry) => ({ record: readRecord(row, entry) }),
+  },
+  claimed: plain('slot'),
+  unclaimed: plain('slot'),
+  answerChanged: {
+    write: ({ answer }, entry) => (answer === entry.answer ? [] : [writeAnswer(answer)]),
+    read: ([answer], entry) => ({
+      answer: answer === undefined ? entry.answer! : readAnswer(answer),
+    }),
+  },
+}
+
+const changeTypes = Object.keys(changeCodecs) as Change['type'][]
+const numberOf = new Map(changeTypes.map((type, i) => [type, i]))
+
+function writeChange(change: Change, entry: Entry): Row {
+  const codec = changeCodecs[change.type] as ChangeCodec<Change['type']>
+  const row = codec.write(change as never, entry)
+  row.unshift(numberOf.get(change.type))
+  return row
+}
+
+function readChange(row: Row, entry: Entry): Change {
+  const type = changeTypes[row[0]]!
+  return { type, ...changeCodecs[type].read(row.slice(1), entry) } as Change
+}
+
+/** A record is mostly what its entry says: what was answered, when, and who claims it. */
+function writeRecord(record: EventRecord, entry: Entry): Row {
+  const { contentHash, answer, claims, absorbed, unmatched, atMs } = record
+  const own = claims.length === 1 && claims[0] === entry.slot
+  const same = answer === entry.answer && atMs === entry.atMs && unmatched === entry.unmatched
+  if (same && !absorbed) return [contentHash, own ? 0 : claims]
+  return [contentHash, own ? 0 : claims, writeAnswer(answer), Number(absorbed), unmatched, atMs]
+}
+
+function readRecord(row: Row, entry: Entry): EventRecord {
+  const [contentHash, claims, answer, absorbed, unmatched = entry.unmatched, atMs = entry.atMs] =
+    row
+  return {
+    contentHash,
+    answer: answer === undefined ? entry.answer! : readAnswer(answer),
+    claims: claims === 0 ? [entry.slot] : claims,
+    absorbed: absorbed === 1,
+    unmatched,
+    atMs,
+  }
+}
+
+const placeCells = 4
+
+function writePlace({ window, scope, bucket, oldest }: CountedNow): Row {
+  return [window, scope === 'card' ? 0 : scope, bucket, oldest]
+}
+
+function readPlaces(row: Row): CountedNow[] {
+  const places: CountedNow[] = []
+  for (let at = 0; at < row.length; at += placeCells) {
+    const [window, scope, bucket, oldest] = row.slice(at, at + placeCells)
+    places.push({ window, scope: scope === 0 ? 'card' : scope, bucket, oldest })
+  }
+  return places
 }

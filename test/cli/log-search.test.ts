@@ -1,7 +1,32 @@
 import { describe, expect, it } from 'vitest'
 import { createFilter, followLog, searchBack } from '../../src/cli/log-search.ts'
+import { noAccount } from '../../src/domain/account.ts'
+import { noCard } from '../../src/domain/card.ts'
+import { entryOfChanges } from '../../src/domain/entry.ts'
+import { newTransaction } from '../../src/domain/transaction.ts'
+import { encodeEntry } from '../../src/engine/entry-codec.ts'
 import type { LogLine, Store } from '../../src/store/port.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
+
+const noView = {
+  account: noAccount,
+  card: noCard,
+  home: null,
+  transaction: newTransaction('', ''),
+  linked: null,
+  joining: '',
+  linking: '',
+  forgotten: false,
+  eventKey: '',
+  otherContent: false,
+  contentHash: '',
+  event: null,
+}
+const blank = entryOfChanges('operated', noView, noView, [], 0)
+
+function entryAt(atMs: number): string {
+  return encodeEntry({ ...blank, atMs })
+}
 
 /** A log whose lines appear in any order, as those of several writers do. */
 function createLog(): { store: Store; lines: LogLine[]; write(...cursors: string[]): void } {
@@ -16,7 +41,7 @@ function createLog(): { store: Store; lines: LogLine[]; write(...cursors: string
     store,
     lines,
     write(...cursors) {
-      lines.push(...cursors.map((cursor) => ({ cursor, entry: `{"atMs":${Number(cursor)}}` })))
+      lines.push(...cursors.map((cursor) => ({ cursor, entry: entryAt(Number(cursor)) })))
       lines.sort((a, b) => (a.cursor < b.cursor ? -1 : 1))
     },
   }

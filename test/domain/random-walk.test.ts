@@ -15,6 +15,7 @@ import {
   uncovered,
 } from '../../src/domain/transaction.ts'
 import { windowValue } from '../../src/domain/window.ts'
+import { decodeEntry, encodeEntry } from '../../src/engine/entry-codec.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { orderSet, type Walk, walk } from '../support/event-generator.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
@@ -164,7 +165,11 @@ function compareWalk(seed: number): void {
 
 function compareReplay(ledger: Ledger, world: World, seed: number): void {
   const again = createLedger()
-  for (const entry of ledger.entries) again.replay(JSON.parse(JSON.stringify(entry)))
+  for (const entry of ledger.entries) {
+    const kept = decodeEntry(encodeEntry(entry))
+    expectEqual(kept, entry, () => `entry ${entry.n} of seed ${seed} as the log keeps it`)
+    again.replay(kept)
+  }
   for (const accountId of accountIdsOf(world)) {
     const replayed = encodeBook(again.book(accountId))
     const where = () => `replay of seed ${seed}, account ${accountId}`

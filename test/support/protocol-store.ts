@@ -101,7 +101,7 @@ function isClaim({ log }: Command): boolean {
 
 /** Whether a command that carries something for this slot is on its way. */
 export function isFlying(flying: ReadonlySet<readonly Command[]>, slot: string): boolean {
-  const name = `"slot":"${slot}"`
+  const name = `"${slot}"`
   for (const commands of flying) {
     if (commands.some(({ log }) => log.some((entry) => entry.includes(name)))) return true
   }
