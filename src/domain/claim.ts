@@ -81,7 +81,7 @@ function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): S
   if (record !== null && record.claims.length > 0) {
     return holds(record, slot) ? unchanged(delivery, view, said) : claim(delivery, view, said)
   }
-  const decided = standIn(event, view, pack, receivedAtMs)
+  const decided = standIn(event, view, pack, receivedAtMs, said.approvedAmountMinor)
   const draft = resumeDraft(view, decided.changes, decided.after, arrivalMs(view, receivedAtMs))
   if (record === null) {
     const fresh = newRecord(view, said, draft.atMs, [slot], decided.absorbed, decided.unmatched)

@@ -9,13 +9,22 @@ import type { CardEvent } from './event.ts'
 import type { Pack } from './pack.ts'
 import type { Transaction } from './transaction.ts'
 
-/** The default approved: the ask is booked without checks, and holds nothing if voided or closed. */
-export function standIn(event: CardEvent, view: View, pack: Pack, receivedAtMs: number): Decided {
+/**
+ * It was approved, by default or before a failover lost it: the ask is booked without checks, and holds
+ * nothing if voided or closed.
+ */
+export function standIn(
+  event: CardEvent,
+  view: View,
+  pack: Pack,
+  receivedAtMs: number,
+  approvedAmountMinor: number | null,
+): Decided {
   const draft = openDraft(view, arrivalMs(view, receivedAtMs))
   const ask = openAsk(event, view, pack, draft.atMs)
   const decided = {
     code: '000',
-    approvedAmountMinor: null,
+    approvedAmountMinor,
     ruleId: '',
     matchedRules: [],
     absorbed: false,
@@ -27,7 +36,8 @@ export function standIn(event: CardEvent, view: View, pack: Pack, receivedAtMs: 
   nameTransaction(draft)
   // An absorbed ask's sums are kept already.
   if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
-    draft.make({ type: 'holdPlaced', hold: holdOf(ask, ask.sums.addedMinor, '') })
+    const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
+    draft.make({ type: 'holdPlaced', hold: holdOf(ask, ask.sums.addedMinor - shortMinor, '') })
     if (ask.swipes) draft.make({ type: 'swipeUsed' })
     const { mid } = event.merchant
     draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })

@@ -18,6 +18,7 @@ import { createDirectory, type Directory } from './directory.ts'
 import type { DeliveryItem, Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
+import { createRecall, type Told } from './recall.ts'
 import type { Wanted } from './working-book.ts'
 
 export interface EngineOptions {
@@ -52,6 +53,10 @@ export interface EngineStats {
   readonly cachedAccounts: number
   readonly cacheHits: number
   readonly cacheMisses: number
+  /** Told in the last minute, and kept in case a failover loses it. */
+  readonly recalled: number
+  /** Booked again after failovers. */
+  readonly repeated: number
 }
 
 export interface Engine {
@@ -75,6 +80,9 @@ export interface Engine {
 
 const maxItemsPerCommand = 256
 const maxBackOffMs = 200
+/** What a failover may have lost is booked again little by little, beside the events of the moment. */
+const repeatedAtOnce = 200
+const repeatPauseMs = 10
 
 /** A batch on its way to the store. */
 interface Flight {
@@ -99,8 +107,10 @@ export function createEngine(options: EngineOptions): Engine {
   const queues = createQueues()
   const directory = createDirectory(store, options.cacheCards)
   const bySlot = new Map<string, DeliveryItem>()
+  const recall = store.onReset === undefined ? null : createRecall()
+  store.onReset?.(() => void repeatTold())
   let unresolved: DeliveryItem[] = []
-  const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0 }
+  const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0, repeated: 0 }
   let pack = options.pack
   let versions = 0
   let scheduled = false
@@ -216,6 +226,7 @@ export function createEngine(options: EngineOptions): Engine {
     const { step, slot, saidInFlight } = item
     if (step === null) throw new Error('a delivery was finished without its step')
     bySlot.delete(slot)
+    recall?.note(toldOf(item, item.said ?? step.answer))
     if (saidInFlight !== null) {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
       submit(newItem(item.event, slot, item.receivedAtMs, saidInFlight, false))
@@ -223,6 +234,24 @@ export function createEngine(options: EngineOptions): Engine {
       onAnswer(slot, step.answer, timing)
     } else {
       onBooked(slot)
+    }
+  }
+
+  function toldOf({ event, slot, receivedAtMs }: DeliveryItem, answer: Answer): Told {
+    return { event, slot, receivedAtMs, answer, toldMonoMs: clock.monoMs() }
+  }
+
+  /** What the relay was told is true, whatever a failover has lost: the ledger follows it, as with a default. */
+  async function repeatTold(): Promise<void> {
+    const all = recall?.all(clock.monoMs()) ?? []
+    for (let at = 0; at < all.length && !isOver(); at += repeatedAtOnce) {
+      for (const { event, slot, receivedAtMs, answer } of all.slice(at, at + repeatedAtOnce)) {
+        // Under way again, or said otherwise meanwhile: that is the last word.
+        if (bySlot.has(slot)) continue
+        counts.repeated++
+        submit(newItem(event, slot, receivedAtMs, answer, false))
+      }
+      await new Promise((resolve) => setTimeout(resolve, repeatPauseMs))
     }
   }
 
@@ -408,6 +437,7 @@ export function createEngine(options: EngineOptions): Engine {
       cachedAccounts: cache.size,
       cacheHits: cache.hits,
       cacheMisses: cache.misses,
+      recalled: recall?.size ?? 0,
     }),
     idle() {
       return new Promise((resolve) => {

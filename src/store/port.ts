@@ -27,6 +27,11 @@ export interface Store {
    * A store may count the children of groups one by one, and then drop a large group in several calls.
    */
   sweep(nowMs: number, logBeforeMs: number, limit: number): Promise<number>
+  /**
+   * Calls when another server has taken over, or the same has started again: what was acknowledged last
+   * may be lost. A store that cannot lose what it acknowledged has none.
+   */
+  onReset?(listener: () => void): void
   close(): Promise<void>
 }
 

@@ -11,6 +11,8 @@ export interface RedisConnection {
   send(key: string, name: string, args: readonly string[]): Promise<unknown>
   /** To all masters that are connected; rejects when none of them took it. */
   sendToMasters(name: string, args: readonly string[]): Promise<unknown[]>
+  /** Calls whenever a connection to a server is made. */
+  onConnected(listener: () => void): void
   close(): Promise<void>
 }
 
@@ -112,6 +114,7 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
     ready: (withinMs) => becomeReady(() => client.status === 'ready', withinMs, trouble),
     send,
     sendToMasters: async (name, args) => [await send('', name, args)],
+    onConnected: (listener) => void client.on('ready', listener),
     close: () => end(client),
   }
 }
@@ -177,6 +180,14 @@ export function clusterConnection(client: Cluster, urls: readonly string[]): Red
       const reached = replies.filter((reply) => reply.status === 'fulfilled')
       if (reached.length > 0) return reached.map(({ value }) => value)
       throw replies.find((reply) => reply.status === 'rejected')?.reason ?? trouble.notSent()
+    },
+    onConnected(listener) {
+      for (const node of client.nodes('master')) node.on('ready', listener)
+      client.on('+node', (node) => {
+        node.on('ready', listener)
+        // A replica that we knew already is not connected anew when it is promoted.
+        listener()
+      })
     },
     close: () => end(client),
   }

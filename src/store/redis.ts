@@ -14,6 +14,7 @@ import {
 import { connectRedis, type RedisConnection, type RedisPlace } from './redis-client.ts'
 import { type Call, decodeRoot, isOutcome, readReply, toCalls } from './redis-commands.ts'
 import { adviceOn, meaningOf, messageOf, storeErrorOf } from './redis-failures.ts'
+import { watchIdentity } from './redis-identity.ts'
 import { boundAfter, compareBytes, createRedisKeys, fieldOf, splitMember } from './redis-keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './redis-library.ts'
 import {
@@ -70,6 +71,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const clock = createLogClock(nowMs)
   const inFlight = new Set<Promise<unknown>>()
   let isClosed = false
+  let onReset: () => void = ignore
+  const stopWatching = watchIdentity(connection, () => onReset())
   let loading: Promise<void> | null = null
 
   /** Loads the library everywhere; those who find it missing at the same time wait for one loading. */
@@ -269,6 +272,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
+    stopWatching()
     await Promise.allSettled(inFlight)
     await connection.close()
   }
@@ -302,10 +306,22 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     // After the newest entry: this clock may be behind the one that dated it.
     await tailLog(1)
   } catch (error) {
+    stopWatching()
     await connection.close()
     throw openErrorOf(error)
   }
-  return { commit, load, range, readLog, tailLog, sweep, close }
+  return {
+    commit,
+    load,
+    range,
+    readLog,
+    tailLog,
+    sweep,
+    onReset(listener) {
+      onReset = listener
+    },
+    close,
+  }
 }
 
 function openErrorOf(error: unknown): Error {

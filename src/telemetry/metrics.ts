@@ -125,6 +125,7 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_store_commands', 'Accounts committed since its start', ofEngine((e) => e.commands)],
   ['arbiter_store_conflicts', 'Commits that met another version', ofEngine((e) => e.conflicts)],
   ['arbiter_store_loads', 'Reads of the store since its start', ofEngine((e) => e.loads)],
+  ['arbiter_repeated', 'Answers booked again after failovers', ofEngine((e) => e.repeated)],
   ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],
   ['arbiter_cache_hits', 'Accounts found in memory', ofEngine((e) => e.cacheHits)],
   ['arbiter_cache_misses', 'Accounts that had to be read', ofEngine((e) => e.cacheMisses)],

@@ -13,7 +13,7 @@ import { createEngine } from '../../src/engine/engine.ts'
 import { importRows } from '../../src/engine/import.ts'
 import { claimStore } from '../../src/engine/meta.ts'
 import { accountIdOf, showAccount, showEvent, showTransaction } from '../../src/engine/show.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore, type StorePlace } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 import { testPack } from './engine-world.ts'
 import type { Delivery, RelayEvent } from './relay.ts'
@@ -36,12 +36,17 @@ export interface LedgerReport {
 
 const retentionDays = 45
 
+/** A text is the folder of an embedded store. */
+function placeOf(place: string | StorePlace): StorePlace {
+  return typeof place === 'string' ? { redis: null, dataDir: place } : place
+}
+
 /** Opens cards `card-0`, `card-1`, … each with an account of its own, in a new store. */
 export async function seedCards(
-  dataDir: string,
+  place: string | StorePlace,
   balances: readonly string[],
 ): Promise<readonly string[]> {
-  const store = await openStore({ redis: null, dataDir }, systemClock.nowMs)
+  const store = await openStore(placeOf(place), systemClock.nowMs)
   await claimStore(store, retentionDays)
   const engine = createEngine({
     store,
@@ -71,10 +76,10 @@ export async function seedCards(
 
 /** Compares what was told with the store, event by event, transaction by transaction. */
 export async function checkLedger(
-  dataDir: string,
+  place: string | StorePlace,
   deliveries: readonly Delivery[],
 ): Promise<LedgerReport> {
-  const store = await openStore({ redis: null, dataDir }, systemClock.nowMs)
+  const store = await openStore(placeOf(place), systemClock.nowMs)
   try {
     return await compare(store, deliveries)
   } finally {

@@ -22,13 +22,16 @@ export interface TcpProxy {
   /** How often something was done. */
   readonly counts: Readonly<Record<string, number>>
   setFaults(faults: ProxyFaults): void
+  /** From now on it leads to another server; connections break. */
+  moveTo(port: number): void
   /** Breaks all connections as they are. */
   cut(): void
   dispose(): Promise<void>
 }
 
 /** Stands between a client and a server on this machine, and does to what passes what chance says. */
-export async function startTcpProxy(targetPort: number, random: () => number): Promise<TcpProxy> {
+export async function startTcpProxy(firstPort: number, random: () => number): Promise<TcpProxy> {
+  let targetPort = firstPort
   let faults: ProxyFaults = {}
   const counts: Record<string, number> = {}
   const sockets = new Set<Socket>()
@@ -110,6 +113,10 @@ export async function startTcpProxy(targetPort: number, random: () => number): P
   return {
     url: `redis://127.0.0.1:${address.port}`,
     counts,
+    moveTo(port) {
+      targetPort = port
+      cut()
+    },
     setFaults(next) {
       faults = next
     },
