@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 /** They assert the time of answers: beside another test on two cores they would measure that one. */
-const timed = ['disturbed-engine', 'flood', 'full-disk', 'slow-clients'].map(
+const timed = ['disturbed-engine', 'flood', 'full-disk', 'redis-outage', 'slow-clients'].map(
   (name) => `test/gate/${name}.test.ts`,
 )
 

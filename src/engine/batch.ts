@@ -50,8 +50,9 @@ export function decideBatch(
   items: readonly Item[],
   context: BatchContext,
 ): Batch {
-  if (!cached.loaded) return { decided: [], command: null, wanted: [wantRoot(cached)] }
   const book = openWorkingBook(cached, context.pack.retentionMs)
+  if (!cached.loaded)
+    return { decided: [], command: null, wanted: wantedFirst(cached, items, book) }
   const writes = createWrites()
   const decided: Item[] = []
   for (const item of items) {
@@ -66,6 +67,26 @@ export function decideBatch(
   }
   if (decided.length === 0) return { decided, command: null, wanted: wantedBy(items, book) }
   return { decided, command: commandOf(cached, book, writes, context), wanted: [] }
+}
+
+/** The root before all else; with it, in the same read, what will be needed whatever it says. */
+function wantedFirst(
+  cached: CachedAccount,
+  items: readonly Item[],
+  book: WorkingBook,
+): readonly Wanted[] {
+  for (const cardId of new Set(items.map(cardIdOf))) if (cardId !== '') book.card(cardId)
+  for (const item of items) {
+    if (item.kind === 'delivery' && !isAsk(item.event) && item.event.transactionId !== '') {
+      book.transaction(item.event.cardId, item.event.transactionId)
+    }
+  }
+  return [wantRoot(cached), ...book.wanted]
+}
+
+function cardIdOf(item: Item): string {
+  if (item.kind === 'delivery') return item.event.cardId
+  return item.kind === 'tend' ? item.cardId : ''
 }
 
 /** When the first item must wait for a read, the others' reads go with it. */
@@ -110,7 +131,7 @@ function decideItem(item: Item, book: WorkingBook, writes: Writes, context: Batc
  * guessed not to exist and the commit checks it. An advice mostly finds its transaction in the store.
  */
 function readFor(item: DeliveryItem, book: WorkingBook): void {
-  const fresh = item.said === null && item.attempts === 0
+  const fresh = item.said === null && !item.doubted
   const arrivalMs = Math.max(item.receivedAtMs, book.account()?.lastArrivalMs ?? 0)
   book.next(arrivalMs, { event: fresh, transaction: fresh && isAsk(item.event) })
 }

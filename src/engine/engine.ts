@@ -80,6 +80,9 @@ export interface Engine {
 
 const maxItemsPerCommand = 256
 const maxBackOffMs = 200
+/** What another instance needs to read and commit, by our own commits. */
+const minGiveWayMs = 2
+const maxGiveWayMs = 40
 /** What a failover may have lost is booked again little by little, beside the events of the moment. */
 const repeatedAtOnce = 200
 const repeatPauseMs = 10
@@ -109,6 +112,10 @@ export function createEngine(options: EngineOptions): Engine {
   const bySlot = new Map<string, DeliveryItem>()
   const recall = store.onReset === undefined ? null : createRecall()
   store.onReset?.(() => void repeatTold())
+  store.onCrowded?.((aggregate) => {
+    const queue = queues.find(aggregate)
+    if (queue !== undefined) queue.crowded = true
+  })
   let unresolved: DeliveryItem[] = []
   const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0, repeated: 0 }
   let pack = options.pack
@@ -218,7 +225,24 @@ export function createEngine(options: EngineOptions): Engine {
       else if (item.kind === 'operation') item.done(item.outcome)
       else tell(item, { queueMs: startedMonoMs - item.enqueuedMonoMs, decideMs, commitMs })
     }
-    queues.arrive(queue)
+    if (queue.crowded) giveWay(queue, commitMs)
+    else queues.arrive(queue)
+    schedule()
+  }
+
+  /**
+   * Who has just committed knows the newest version and would win again and again. What arrives while we
+   * stand back goes into one larger batch.
+   */
+  function giveWay(queue: Queue, commitMs: number): void {
+    queue.crowded = false
+    queues.rest(queue)
+    const tripMs = Math.min(maxGiveWayMs, minGiveWayMs + 2 * commitMs)
+    setTimeout(wakeUp, tripMs * (0.5 + random()), queue)
+  }
+
+  function wakeUp(queue: Queue): void {
+    queues.wake(queue)
     schedule()
   }
 
@@ -260,8 +284,8 @@ export function createEngine(options: EngineOptions): Engine {
     cache.drop(queue.aggregate)
     if (failure === 'conflict') counts.conflicts++
     for (const item of batch.decided) {
-      item.attempts++
       if (item.kind !== 'delivery') continue
+      if (failure !== 'conflict') item.doubted = true
       if (failure === 'unknown') item.uncertain = true
       item.said ??= item.saidInFlight
       item.saidInFlight = null
@@ -274,13 +298,12 @@ export function createEngine(options: EngineOptions): Engine {
   function backOff(queue: Queue, storeFails: boolean): void {
     queue.failures++
     queues.rest(queue)
-    const wake = () => {
-      queues.wake(queue)
-      schedule()
-    }
-    const growth = (storeFails ? 4 : 0.5) * 2 ** Math.min(queue.failures, 10)
-    if (!storeFails && queue.failures < 2) wake()
-    else setTimeout(wake, random() * Math.min(maxBackOffMs, growth))
+    // Who won gives way: see there. A long pause here would let it win again.
+    const longestMs = storeFails
+      ? Math.min(maxBackOffMs, 4 * 2 ** Math.min(queue.failures, 10))
+      : Math.min(maxGiveWayMs / 4, queue.failures)
+    if (!storeFails && queue.failures < 2) wakeUp(queue)
+    else setTimeout(wakeUp, random() * longestMs, queue)
   }
 
   async function read(list: readonly { queue: Queue; wanted: readonly Wanted[] }[]): Promise<void> {
@@ -357,7 +380,7 @@ export function createEngine(options: EngineOptions): Engine {
       receivedAtMs,
       said,
       uncertain,
-      attempts: 0,
+      doubted: false,
       enqueuedMonoMs: clock.monoMs(),
       step: null,
       state: 'waiting',
@@ -397,7 +420,7 @@ export function createEngine(options: EngineOptions): Engine {
   ): Promise<OperationOutcome> {
     return new Promise((done) => {
       const outcome = { refused: '', changed: false }
-      const item = { kind: 'operation', operation, reason, attempts: 0, outcome, done } as const
+      const item = { kind: 'operation', operation, reason, outcome, done } as const
       queues.enqueue(aggregate, stray, { ...item })
       schedule()
     })
@@ -423,7 +446,7 @@ export function createEngine(options: EngineOptions): Engine {
       operateOn(strayAggregate(eventId), true, operation, reason),
     tend(accountId, cardId, transactionId, sortKey) {
       return new Promise((done) => {
-        const item = { kind: 'tend', cardId, transactionId, sortKey, attempts: 0, done } as const
+        const item = { kind: 'tend', cardId, transactionId, sortKey, done } as const
         queues.enqueue(accountAggregate(accountId), false, { ...item })
         schedule()
       })

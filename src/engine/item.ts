@@ -20,7 +20,8 @@ export interface DeliveryItem {
   said: Answer | null
   /** It was in a command that may still be executed, or came from an engine that died. */
   uncertain: boolean
-  attempts: number
+  /** Its event or transaction may be in the store: they are read, not guessed to be new. */
+  doubted: boolean
   readonly enqueuedMonoMs: number
   step: Step | null
   state: 'waiting' | 'flying' | 'withdrawn'
@@ -35,7 +36,6 @@ export interface TendItem {
   readonly transactionId: string
   /** The index entry that named it. */
   readonly sortKey: string
-  attempts: number
   readonly done: () => void
 }
 
@@ -43,7 +43,6 @@ export interface OperationItem {
   readonly kind: 'operation'
   readonly operation: Operation
   readonly reason: string
-  attempts: number
   outcome: OperationOutcome
   readonly done: (outcome: OperationOutcome) => void
 }

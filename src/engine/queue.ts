@@ -12,11 +12,14 @@ export interface Queue {
   resting: boolean
   /** Tries in a row that did not commit. */
   failures: number
+  /** Another instance was turned away here, and is to have its turn before our next command. */
+  crowded: boolean
 }
 
 export interface Queues {
   readonly size: number
   isOpen(aggregate: string): boolean
+  find(aggregate: string): Queue | undefined
   enqueue(aggregate: string, stray: boolean, item: Item): void
   /** The queues that can be decided on now, each once. */
   takeReady(): Queue[]
@@ -53,10 +56,19 @@ export function createQueues(): Queues {
       return queues.size
     },
     isOpen: (aggregate) => queues.has(aggregate),
+    find: (aggregate) => queues.get(aggregate),
     enqueue(aggregate, stray, item) {
       let queue = queues.get(aggregate)
       if (queue === undefined) {
-        queue = { aggregate, stray, waiting: [], busy: false, resting: false, failures: 0 }
+        queue = {
+          aggregate,
+          stray,
+          waiting: [],
+          busy: false,
+          resting: false,
+          failures: 0,
+          crowded: false,
+        }
         queues.set(aggregate, queue)
       }
       queue.waiting.push(item)

@@ -32,6 +32,11 @@ export interface Store {
    * may be lost. A store that cannot lose what it acknowledged has none.
    */
   onReset?(listener: () => void): void
+  /**
+   * Calls before a commit resolves when another writer was turned away at the aggregate by the commit
+   * before: it is about to try again. A store of one writer has none.
+   */
+  onCrowded?(listener: (aggregate: string) => void): void
   close(): Promise<void>
 }
 

@@ -166,6 +166,7 @@ function putsOf(command: Command, { keys, nowMs }: CallContext): Map<string, Has
 
 const outcomeOf: Readonly<Record<string, PartOutcome>> = {
   c: 'committed',
+  d: 'committed',
   x: 'conflict',
   e: 'exists',
   w: 'refused',
@@ -173,6 +174,8 @@ const outcomeOf: Readonly<Record<string, PartOutcome>> = {
 
 export interface CallReply {
   readonly outcomes: readonly PartOutcome[]
+  /** Of the commands, those at whose aggregate another writer was turned away before. */
+  readonly crowded: readonly number[]
   readonly logIds: readonly string[]
 }
 
@@ -182,7 +185,8 @@ export function readReply(reply: unknown, call: Call): CallReply {
   if (outcomes.length !== call.places.length) {
     throw new StoreError('Redis answered for another number of commands', 'unknown')
   }
-  return { outcomes, logIds }
+  const crowded = call.places.filter((_, i) => letters![i] === 'd')
+  return { outcomes, crowded, logIds }
 }
 
 export function isOutcome(outcome: PartOutcome): outcome is Outcome {

@@ -28,6 +28,22 @@ local function wholeNumber(text)
   return tonumber(text)
 end
 
+-- Roots at which a writer was turned away since the last commit. It is worth only a little fairness: it
+-- stands in memory alone, goes with the server, and is forgotten when it becomes large.
+local crowded, crowdedCount, maxCrowded = {}, 0, 1000
+
+local function turnAway(root)
+  if crowded[root] then return end
+  if crowdedCount == maxCrowded then crowded, crowdedCount = {}, 0 end
+  crowded[root], crowdedCount = true, crowdedCount + 1
+end
+
+local function letThrough(root)
+  if not crowded[root] then return 'c' end
+  crowded[root], crowdedCount = nil, crowdedCount - 1
+  return 'd'
+end
+
 -- For each aggregate:
 --   root key, expected version and line feed (empty: none),
 --   n, n times: key, field that must be absent
@@ -36,8 +52,9 @@ end
 --   n, n times: key of an index, sort key, value
 --   n, n times: key of an index, sort key to remove
 --   n, n times: key of a log, id, entry
--- A key is its place among the keys. Answers a letter for each aggregate (c committed, x conflict,
--- e exists, w wrong type), then the last id of each log that was written.
+-- A key is its place among the keys. Answers a letter for each aggregate (c committed, d committed and
+-- another writer was turned away before, x conflict, e exists, w wrong type), then the last id of each log
+-- that was written.
 local function commit(keys, args)
   local call = redis.call
   local at = 0
@@ -116,7 +133,7 @@ local function commit(keys, args)
       at = at + 1
     end
     if not fits then outcome = 'w' end
-    return outcome, start
+    return outcome, start, root
   end
 
   local ids = {}
@@ -169,10 +186,10 @@ local function commit(keys, args)
     end
   end
 
-  local outcomes, starts = {}, {}
+  local outcomes, starts, roots = {}, {}, {}
   while at < #args do
     local count = #outcomes + 1
-    outcomes[count], starts[count] = check()
+    outcomes[count], starts[count], roots[count] = check()
   end
   if at ~= #args then refuse('the arguments end too early') end
 
@@ -181,6 +198,9 @@ local function commit(keys, args)
     if outcome == 'c' then
       at = starts[i]
       write()
+      outcomes[i] = letThrough(roots[i])
+    elseif outcome == 'x' then
+      turnAway(roots[i])
     end
   end
   local reply = { table.concat(outcomes) }

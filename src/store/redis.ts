@@ -72,6 +72,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const inFlight = new Set<Promise<unknown>>()
   let isClosed = false
   let onReset: () => void = ignore
+  let onCrowded: (aggregate: string) => void = ignore
   const stopWatching = watchIdentity(connection, () => onReset())
   let loading: Promise<void> | null = null
 
@@ -112,17 +113,21 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     const calls = toCalls(commands, { keys, clock, nowMs: nowMs(), byPartition })
     const outcomes = new Array<PartOutcome>(commands.length)
     const problems = new Set<string>()
-    await track(Promise.all(calls.map((call) => settle(call, outcomes, problems))))
+    await track(Promise.all(calls.map((call) => settle(call, commands, outcomes, problems))))
     if (outcomes.every(isOutcome)) return outcomes
     throw new PartlyFailed([...problems].join('; '), outcomes)
   }
 
-  async function settle(call: Call, outcomes: PartOutcome[], problems: Set<string>): Promise<void> {
+  async function settle(
+    call: Call,
+    commands: readonly Command[],
+    outcomes: PartOutcome[],
+    problems: Set<string>,
+  ): Promise<void> {
     try {
-      const { outcomes: settled, logIds } = readReply(
-        await callFunction('commit', call.keys, call.args),
-        call,
-      )
+      const reply = readReply(await callFunction('commit', call.keys, call.args), call)
+      const { outcomes: settled, logIds } = reply
+      for (const place of reply.crowded) onCrowded(commands[place]!.aggregate)
       call.places.forEach((place, i) => {
         outcomes[place] = settled[i] as PartOutcome
       })
@@ -319,6 +324,9 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     sweep,
     onReset(listener) {
       onReset = listener
+    },
+    onCrowded(listener) {
+      onCrowded = listener
     },
     close,
   }

@@ -11,9 +11,11 @@ import {
   startServer,
   until,
 } from '../support/server.ts'
+import { isExcused, ownMs, startWitness } from '../support/stall-witness.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { countAnswers, createRandom, slowestMs, startLoad } from '../support/traffic.ts'
 
+const contractLimitMs = 400
 const balances = [...Array(16).fill('100000.00'), ...Array(4).fill('100.00')]
 
 const endings: (() => Promise<void> | void)[] = []
@@ -88,4 +90,150 @@ describe('a failover that lost what was acknowledged', () => {
     const ledger = await checkLedger(place(replica.url), relay.deliveries)
     expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
   })
+})
+
+describe('several instances on the same cards', () => {
+  it('are fair: on one account no event reaches its deadline', { timeout: 60_000 }, async () => {
+    const { url } = await redis()
+    const [card = '', ...others] = await seedCards(place(url), Array(20).fill('1000000.00'))
+    const servers = await Promise.all(Array.from({ length: 4 }, () => serve(url)))
+    const relays = servers.map((server) => createRelay(server.url))
+    const witness = startWitness()
+    endings.push(witness.stop)
+    const spend = async (cards: readonly string[], seconds: number, rate: number) => {
+      const loads = relays.map((relay, i) => loadOn(relay, cards, rate, i + 1))
+      await sleep(seconds * 1_000)
+      for (const load of loads) await load.stop()
+      await bookedAll(servers)
+    }
+    // A process that has just started runs its code uncompiled, and here are four on few cores.
+    await spend(others, 4, 30)
+    const before = relays.map((relay) => relay.deliveries.length)
+    await spend([card], 4, 25)
+    const hot = relays.flatMap((relay, i) => relay.deliveries.slice(before[i]))
+    const deliveries = relays.flatMap((relay) => relay.deliveries)
+    const conflicts = await Promise.all(
+      servers.map((server) => readMetric(server, 'arbiter_store_conflicts')),
+    )
+    report(`four on one account, ${conflicts.join(', ')} conflicts`, hot)
+    const byDefault = hot.filter(({ decidedBy }) => decidedBy !== 'engine')
+    expect(byDefault.filter((each) => !isExcused(witness, each))).toEqual([])
+    expect(Math.min(...conflicts)).toBeGreaterThan(0)
+    const ledger = await checkLedger(place(url), deliveries)
+    expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+  })
+
+  it('pass no limit together, and repeat an answer byte for byte', {
+    timeout: 60_000,
+  }, async () => {
+    const { url } = await redis()
+    const [card = ''] = await seedCards(place(url), ['100.00'])
+    const servers = await Promise.all([serve(url), serve(url)])
+    const relays = servers.map((server) => createRelay(server.url))
+    for (const relay of relays) endings.push(relay.close)
+    const asks = Array.from({ length: 60 }, (_, i) => ({
+      eventId: `e${i}`,
+      requestType: 'Authorization' as const,
+      transactionId: `t${i}`,
+      cardId: card,
+      amountMinor: 300,
+      final: null,
+    }))
+    const told = await Promise.all(asks.map((ask, i) => relays[i % 2]!.deliver(ask)))
+    // 100.00 has room for 33 times 3.00.
+    expect(told.filter(({ decision }) => decision === 'approve')).toHaveLength(33)
+    const again = await Promise.all(asks.map((ask, i) => relays[(i + 1) % 2]!.deliver(ask)))
+    expect(again.map(({ text }) => text)).toEqual(told.map(({ text }) => text))
+    const ledger = await checkLedger(place(url), [...told, ...again])
+    expect(ledger).toMatchObject({ differences: [], overHeld: [], unlike: [] })
+  })
+})
+
+/** What happens to Redis, or to an instance, while the load goes on. */
+const troubles: readonly (readonly [name: string, act: (world: World) => Promise<void>])[] = [
+  [
+    'Redis hangs for 5 s',
+    async ({ redis }) => {
+      redis.pause()
+      await sleep(5_000)
+      redis.resume()
+    },
+  ],
+  [
+    'Redis is killed and starts again',
+    async ({ redis }) => {
+      await redis.kill()
+      await sleep(700)
+      await redis.restart()
+    },
+  ],
+  [
+    'the functions are flushed',
+    async ({ redis }) => void (await redis.command('FUNCTION', 'FLUSH')),
+  ],
+  ['an instance is killed and starts again', async ({ replaceFirst }) => replaceFirst()],
+]
+
+interface World {
+  readonly redis: RedisServer
+  replaceFirst(): Promise<void>
+}
+
+describe('two instances on one Redis in trouble', () => {
+  for (const decision of ['decline', 'approve'] as const) {
+    const name = `answer every event in time, and the ledger agrees (default ${decision})`
+    it(name, { timeout: 120_000 }, async () => {
+      const server = await redis()
+      const cards = await seedCards(place(server.url), balances)
+      const env = { REDIS_URL: server.url, DEFAULT_DECISION: decision }
+      const folders = [fastFolder(), fastFolder()]
+      for (const folder of folders) endings.push(folder.remove)
+      const start = async (i: number) => {
+        const started = await startServer({ dataDir: folders[i]!.path, env })
+        endings.push(started.kill)
+        return started
+      }
+      const instances = [await start(0), await start(1)]
+      const relays = instances.map(({ url }) => createRelay(url))
+      const loads = relays.map((relay, i) => loadOn(relay, cards, 50, i + 1))
+      const witness = startWitness()
+      endings.push(witness.stop)
+      const world: World = {
+        redis: server,
+        async replaceFirst() {
+          await instances[0]!.kill()
+          instances[0] = await start(0)
+          relays[0]!.moveTo(instances[0].url)
+        },
+      }
+      // A process that has just started runs its code uncompiled.
+      await sleep(3_000)
+      for (const [trouble, act] of troubles) {
+        const before = relays.map(({ deliveries }) => deliveries.length)
+        await act(world)
+        await sleep(800)
+        await bookedAll(instances)
+        const told = relays.flatMap(({ deliveries }, i) => deliveries.slice(before[i]))
+        report(`${decision}, ${trouble}`, told)
+        const late = told.filter((each) => ownMs(witness, each) >= contractLimitMs)
+        expect(late, trouble).toEqual([])
+        // An instance that is dead answers nothing: the relay's own default holds then.
+        if (!trouble.includes('instance')) {
+          expect(
+            told.filter((each) => each.status !== 200 && !isExcused(witness, each)),
+            trouble,
+          ).toEqual([])
+        }
+      }
+      for (const load of loads) await load.stop()
+      await bookedAll(instances)
+      const deliveries = relays.flatMap((relay) => relay.deliveries)
+      const ledger = await checkLedger(place(server.url), deliveries)
+      expect(ledger).toMatchObject({ differences: [], declinedYetHeld: [] })
+      console.log(
+        `${decision}: ${ledger.overHeld.length} over-held by the instance that was killed`,
+      )
+      for (const instance of instances) expect(await instance.stop()).toBe(0)
+    })
+  }
 })
