@@ -25,7 +25,14 @@ export interface Config {
   readonly adminPort: number
   readonly adminToken: string | null
   /** Null: the embedded store in dataDir. */
-  readonly redis: { readonly urls: readonly string[]; readonly cluster: boolean } | null
+  readonly redis: {
+    readonly urls: readonly string[]
+    readonly cluster: boolean
+    /** What Redis must keep of what it has acknowledged. */
+    readonly durability: 'fsync' | 'everysec'
+    /** Serve only when it does. */
+    readonly durabilityStrict: boolean
+  } | null
   readonly dataDir: string
   readonly rulesDir: string
   readonly defaultDecision: 'approve' | 'decline'
@@ -126,6 +133,14 @@ const schema = z.object({
   REDIS_CLUSTER: oneOf(['true', 'false'])
     .default('false')
     .describe('`true` when `REDIS_URL` names nodes of a Redis Cluster'),
+  DURABILITY: oneOf(['fsync', 'everysec'])
+    .default('fsync')
+    .describe(
+      'What Redis must keep, checked at the start: `fsync`, every decision that was answered; `everysec`, all but about the last second when the machine is lost',
+    ),
+  DURABILITY_STRICT: oneOf(['true', 'false'])
+    .default('false')
+    .describe('`true`: a Redis that is not set for `DURABILITY` is refused, not only warned of'),
   DATA_DIR: path
     .default('./data')
     .describe('Folder of the embedded store and of the journal. One process, one folder'),
@@ -211,7 +226,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
     redis:
       v.REDIS_URL === undefined
         ? null
-        : { urls: v.REDIS_URL.split(','), cluster: v.REDIS_CLUSTER === 'true' },
+        : {
+            urls: v.REDIS_URL.split(','),
+            cluster: v.REDIS_CLUSTER === 'true',
+            durability: v.DURABILITY,
+            durabilityStrict: v.DURABILITY_STRICT === 'true',
+          },
     dataDir: v.DATA_DIR,
     rulesDir: v.RULES_DIR,
     defaultDecision: v.DEFAULT_DECISION,

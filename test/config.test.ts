@@ -72,6 +72,8 @@ describe('readConfig', () => {
         ADMIN_TOKEN: secret,
         REDIS_URL: 'redis://a:1,rediss://u:p@b:2/0',
         REDIS_CLUSTER: 'true',
+        DURABILITY: 'everysec',
+        DURABILITY_STRICT: 'true',
         DATA_DIR: '/var/lib/arbiter',
         RULES_DIR: '/etc/arbiter',
         DEFAULT_DECISION: 'approve',
@@ -92,7 +94,12 @@ describe('readConfig', () => {
       adminHost: '::',
       adminPort: 9001,
       adminToken: secret,
-      redis: { urls: ['redis://a:1', 'rediss://u:p@b:2/0'], cluster: true },
+      redis: {
+        urls: ['redis://a:1', 'rediss://u:p@b:2/0'],
+        cluster: true,
+        durability: 'everysec',
+        durabilityStrict: true,
+      },
       dataDir: '/var/lib/arbiter',
       rulesDir: '/etc/arbiter',
       defaultDecision: 'approve',
@@ -225,7 +232,12 @@ describe('readConfig', () => {
     expect(config(env)).toMatchObject({
       relayAuthentication: { mode: 'hmac', secrets: [secret] },
       adminToken: secret,
-      redis: { urls: ['redis://:pw@a:1'], cluster: false },
+      redis: {
+        urls: ['redis://:pw@a:1'],
+        cluster: false,
+        durability: 'fsync',
+        durabilityStrict: false,
+      },
     })
   })
 

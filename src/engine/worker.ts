@@ -42,7 +42,9 @@ const sweepMs = 1000
 /** The content of the engine's thread. */
 async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   const send = (message: FromEngine) => port.postMessage(message)
-  const store = await openStore(settings, systemClock.nowMs)
+  const store = await openStore(settings, systemClock.nowMs, (warning) =>
+    send({ type: 'trouble', message: `warning: ${warning}` }),
+  )
   await claimStore(store, settings.eventRetentionDays)
   let loaded = loadRules(settings, settings.lastPackFiles)
   const put = createOutbox((cells) => send({ type: 'answers', cells }))

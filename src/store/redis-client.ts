@@ -13,7 +13,17 @@ export interface RedisConnection {
   sendToMasters(name: string, args: readonly string[]): Promise<unknown[]>
   /** Calls whenever a connection to a server is made. */
   onConnected(listener: () => void): void
+  /** The same, with what each of them said. */
+  askMasters(name: string, args: readonly string[]): Promise<MasterReply[]>
   close(): Promise<void>
+}
+
+export interface MasterReply {
+  /** Host and port. */
+  readonly address: string
+  readonly reply?: unknown
+  /** Why there is no reply. */
+  readonly problem?: unknown
 }
 
 export interface RedisPlace {
@@ -115,6 +125,7 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
     send,
     sendToMasters: async (name, args) => [await send('', name, args)],
     onConnected: (listener) => void client.on('ready', listener),
+    askMasters: async (name, args) => [await answerOf(addressOf(client), send('', name, args))],
     close: () => end(client),
   }
 }
@@ -162,6 +173,13 @@ export function clusterConnection(client: Cluster, urls: readonly string[]): Red
     return client.call(name, args as string[])
   }
 
+  function askMasters(name: string, args: readonly string[]): Promise<MasterReply[]> {
+    const ready = client.nodes('master').filter(({ status }) => status === 'ready')
+    return Promise.all(
+      ready.map((node) => answerOf(addressOf(node), node.call(name, args as string[]))),
+    )
+  }
+
   function mastersAreReady(): boolean {
     const masters = client.nodes('master')
     for (const node of masters) connectMaster(node)
@@ -173,13 +191,10 @@ export function clusterConnection(client: Cluster, urls: readonly string[]): Red
     ready: (withinMs) => becomeReady(mastersAreReady, withinMs, trouble),
     send,
     async sendToMasters(name, args) {
-      const ready = client.nodes('master').filter(({ status }) => status === 'ready')
-      const replies = await Promise.allSettled(
-        ready.map((node) => node.call(name, args as string[])),
-      )
-      const reached = replies.filter((reply) => reply.status === 'fulfilled')
-      if (reached.length > 0) return reached.map(({ value }) => value)
-      throw replies.find((reply) => reply.status === 'rejected')?.reason ?? trouble.notSent()
+      const replies = await askMasters(name, args)
+      const reached = replies.filter(({ problem }) => problem === undefined)
+      if (reached.length > 0) return reached.map(({ reply }) => reply)
+      throw replies[0]?.problem ?? trouble.notSent()
     },
     onConnected(listener) {
       for (const node of client.nodes('master')) node.on('ready', listener)
@@ -189,7 +204,16 @@ export function clusterConnection(client: Cluster, urls: readonly string[]): Red
         listener()
       })
     },
+    askMasters,
     close: () => end(client),
+  }
+}
+
+async function answerOf(address: string, asking: Promise<unknown>): Promise<MasterReply> {
+  try {
+    return { address, reply: await asking }
+  } catch (problem) {
+    return { address, problem }
   }
 }
 

@@ -233,7 +233,9 @@ end
 local function claim(keys, args)
   local call = redis.call
   local meta = keys[1]
-  if call('EXISTS', meta) == 0 then
+  local kind = call('TYPE', meta).ok
+  if kind ~= 'none' and kind ~= 'hash' then refuse('its key ' .. meta .. ' holds a ' .. kind) end
+  if kind == 'none' then
     call('HSET', meta, 'format', args[1], 'partitions', args[2])
   end
   return call('HMGET', meta, 'format', 'partitions')
@@ -244,7 +246,7 @@ local function denied(keys, args)
   local hash, index, log = keys[1], keys[2], keys[3]
   local wanted = {
     { 'TYPE', hash }, { 'HGET', hash, '' }, { 'HEXISTS', hash, '' }, { 'HSET', hash, '', '' },
-    { 'HDEL', hash, '' }, { 'PEXPIRE', hash, '1', 'NX' }, { 'HMGET', hash, '' }, { 'EXISTS', hash },
+    { 'HDEL', hash, '' }, { 'PEXPIRE', hash, '1', 'NX' }, { 'HMGET', hash, '' }, { 'HSCAN', hash, '0' },
     { 'ZRANGEBYLEX', index, '-', '+' }, { 'ZADD', index, '0', '' }, { 'ZREM', index, '' },
     { 'ZREMRANGEBYLEX', index, '-', '+' }, { 'ZRANGE', index, '-', '+', 'BYLEX' },
     { 'XADD', log, '*', 'e', '' }, { 'XINFO', 'STREAM', log }, { 'XRANGE', log, '-', '+' },

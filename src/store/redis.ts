@@ -13,6 +13,7 @@ import {
 } from './port.ts'
 import { connectRedis, type RedisConnection, type RedisPlace } from './redis-client.ts'
 import { type Call, decodeRoot, isOutcome, readReply, toCalls } from './redis-commands.ts'
+import { checkDurability, type Durability } from './redis-durability.ts'
 import { adviceOn, meaningOf, messageOf, storeErrorOf } from './redis-failures.ts'
 import { watchIdentity } from './redis-identity.ts'
 import { boundAfter, compareBytes, createRedisKeys, fieldOf, splitMember } from './redis-keys.ts'
@@ -45,6 +46,9 @@ export interface RedisStoreOptions {
   readonly commitTimeoutMs?: number
   /** Before every key, for several stores in one Redis. */
   readonly prefix?: string
+  /** What Redis must keep; without it nobody looks. */
+  readonly durability?: Durability
+  readonly onWarning?: (message: string) => void
   /** How to connect; tests connect otherwise. */
   readonly connect?: (place: RedisPlace) => RedisConnection
 }
@@ -307,6 +311,10 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   try {
     await connection.ready(openTimeoutMs)
     await loadLibrary()
+    const { durability, onWarning = ignore } = options
+    if (durability !== undefined) {
+      for (const warning of await checkDurability(connection, durability)) onWarning(warning)
+    }
     await claimServer({ connection, keys, callFunction })
     // After the newest entry: this clock may be behind the one that dated it.
     await tailLog(1)

@@ -198,6 +198,12 @@ describe('a Redis store', () => {
       log: ['entry'],
     }
     const p = () => keys().partitionOf('a')
+    /** A command and its arguments after the key; none makes a hash, a sorted set or a stream. */
+    const plants = [
+      ['SET', 'text'],
+      ['RPUSH', 'an item'],
+      ['SADD', 'a member'],
+    ] as const
     const places: Record<string, () => string> = {
       'the root and lasting children': () => keys().aggregate('a'),
       'a group with keys that must be absent': () => keys().group('a', 'e@90000'),
@@ -210,13 +216,50 @@ describe('a Redis store', () => {
     for (const [place, keyOf] of Object.entries(places)) {
       it(`writes nothing and says so: ${place}`, async () => {
         const store = await open()
-        await server.command('SET', keyOf(), 'of another type')
-        const before = await dump()
-        const failure = store.commit([commandOf({ aggregate: 'a', ...full })])
-        await expect(failure).rejects.toMatchObject({ executed: 'no', outcomes: ['refused'] })
-        expect(await dump()).toEqual(before)
+        for (const plant of plants) {
+          await server.command('DEL', keyOf())
+          await server.command(plant[0], keyOf(), ...plant.slice(1))
+          const before = await dump()
+          const failure = store.commit([commandOf({ aggregate: 'a', ...full })])
+          await expect(failure).rejects.toMatchObject({ executed: 'no', outcomes: ['refused'] })
+          expect(await dump()).toEqual(before)
+        }
       })
     }
+
+    it('rejects every way of reading it, and changes nothing', async () => {
+      const store = await open()
+      const root = { aggregate: 'a', group: '', id: '' }
+      const event = { aggregate: 'a', group: 'e@90000', id: 'e' }
+      const reads: readonly (readonly [string, () => Promise<unknown>])[] = [
+        [keys().aggregate('a'), () => store.load([root])],
+        [keys().group('a', 'e@90000'), () => store.load([event])],
+        [keys().index(7, 'put'), () => store.range('put', '', 10)],
+        [keys().log(7), () => store.readLog('', 10)],
+        [keys().log(7), () => store.tailLog(10)],
+        [keys().log(7), () => store.sweep(Date.now(), Date.now(), 10)],
+      ]
+      for (const [key, read] of reads) {
+        await server.command('SET', key, 'of another type')
+        const before = await dump()
+        await expect(read(), key).rejects.toMatchObject({ name: 'StoreError', executed: 'no' })
+        expect(await dump()).toEqual(before)
+        await server.command('DEL', key)
+        await read()
+      }
+    })
+
+    it('refuses to open a store whose own key is something else', async () => {
+      for (const plant of plants) {
+        await server.command('DEL', keys().meta)
+        await server.command(plant[0], keys().meta, ...plant.slice(1))
+        const before = await dump()
+        const error = await open().catch((error) => error)
+        expect(error).toBeInstanceOf(StoreRefused)
+        expect(error.message).toContain('name another Redis')
+        expect(await dump()).toEqual(before)
+      }
+    })
 
     it('commits the others of the same call', async () => {
       const store = await open()

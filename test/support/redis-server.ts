@@ -33,6 +33,14 @@ export interface RedisCluster {
 /** Settings as in redis.conf. */
 export type RedisSettings = Readonly<Record<string, string>>
 
+/** Another way to start it than by its own program, and who may then sign in. */
+export interface RedisStart {
+  readonly program: string
+  readonly env: Readonly<Record<string, string>>
+  readonly username: string
+  readonly password: string
+}
+
 /** Every write is on the disk before it is answered. */
 export const durable: RedisSettings = { appendonly: 'yes', appendfsync: 'always' }
 
@@ -44,12 +52,16 @@ process.on('exit', () => {
 })
 
 /** A real server on a free port in a temporary folder; nothing is kept on disk unless settings say so. */
-export async function startRedis(settings: RedisSettings = {}): Promise<RedisServer> {
-  const program = findRedis()
+export async function startRedis(
+  settings: RedisSettings = {},
+  special?: RedisStart,
+): Promise<RedisServer> {
+  const program = special?.program ?? findRedis()
   const folder = await mkdtemp(join(tmpdir(), 'arbiter-redis-'))
   const port = await freePort()
-  const password = settings.requirepass
-  const url = `redis://127.0.0.1:${port}`
+  const password = special?.password ?? settings.requirepass
+  const user = special === undefined ? '' : `${special.username}:${special.password}@`
+  const url = `redis://${user}127.0.0.1:${port}`
   const all = {
     port: String(port),
     bind: '127.0.0.1',
@@ -61,7 +73,8 @@ export async function startRedis(settings: RedisSettings = {}): Promise<RedisSer
   let child = start()
 
   function start(): ChildProcess {
-    const started = spawn(program, args, { stdio: 'ignore' })
+    const env = { ...process.env, RUN_DIR: folder, REDIS_DIR: folder, ...special?.env }
+    const started = spawn(program, args, { stdio: 'ignore', env })
     running.add(started)
     started.once('exit', () => running.delete(started))
     return started
@@ -73,6 +86,7 @@ export async function startRedis(settings: RedisSettings = {}): Promise<RedisSer
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
       disableClientInfo: true,
+      ...(special === undefined ? {} : { username: special.username }),
       ...(password === undefined ? {} : { password }),
     })
     client.on('error', () => {})
