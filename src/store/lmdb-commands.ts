@@ -60,7 +60,7 @@ function toWrite(command: Command, clock: LogClock): Write {
   return write
 }
 
-function checkKey(key: string): void {
+export function checkKey(key: string): void {
   // No character takes more than three bytes for each unit of its length: most keys need no counting.
   if (3 * key.length > maxKeyBytes && Buffer.byteLength(key) > maxKeyBytes) {
     throw new StoreError(`a key has more than ${maxKeyBytes} bytes`, 'no')
@@ -98,7 +98,7 @@ export function queueWrite(db: Database, write: Write): Promise<boolean> {
     : db.ifVersion(root, versionHash(expectedVersion), inner)
 }
 
-function encodeRoot(version: string, logMicros: number, value: string): string {
+export function encodeRoot(version: string, logMicros: number, value: string): string {
   return `${version}\n${logMicros}\n${value}`
 }
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { type ChildKey, lastDayOf, StoreError } from './port.ts'
+import { type ChildKey, type IndexKey, type Key, lastDayOf, StoreError } from './port.ts'
 
 /**
  * One tree holds everything. The first byte says what an entry is, so that a sweep walks only what
@@ -102,6 +102,32 @@ export function logRangeBefore(micros: number): KeyRange {
 
 export function expiredRange(today: number): KeyRange {
   return { start: 'd', end: expiringSpace(today) }
+}
+
+/** All that a copy takes: roots and lasting children, groups whose day has not passed, indexes, the log. */
+export function scanRanges(today: number): KeyRange[] {
+  return [
+    { start: 'a', end: 'b' },
+    { start: expiringSpace(today), end: 'e' },
+    { start: 'i', end: 'j' },
+    { start: 'l', end: 'm' },
+  ]
+}
+
+export function parseChildKey(key: string): Key {
+  const start = key.startsWith('d') ? 1 + dayDigits : 1
+  const groupAt = key.indexOf('\0', start) + 1
+  const idAt = key.indexOf('\0', groupAt) + 1
+  return {
+    aggregate: key.slice(start, groupAt - 1),
+    group: key.slice(groupAt, idAt - 1),
+    id: key.slice(idAt),
+  }
+}
+
+export function parseIndexKey(key: string): IndexKey {
+  const end = key.indexOf('\0')
+  return { index: key.slice(1, end), sortKey: key.slice(end + 1) }
 }
 
 function expiringSpace(day: number): string {

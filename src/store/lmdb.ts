@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { decodeRoot, foresee, type LogClock, queueWrite, toWrites } from './lmdb-commands.ts'
+import { scanTree, toPut } from './lmdb-copy.ts'
 import { messageOf, openDatabase, throwCause } from './lmdb-database.ts'
 import { markFilled, prepareFolder } from './lmdb-folder.ts'
 import {
@@ -13,6 +14,7 @@ import {
   logRangeUpTo,
   microsOfCursor,
   sortKeyOf,
+  versionHash,
 } from './lmdb-keys.ts'
 import {
   type Command,
@@ -21,6 +23,7 @@ import {
   type Loaded,
   type LogLine,
   type Outcome,
+  type OwnedRecord,
   type Store,
   StoreError,
 } from './port.ts'
@@ -114,6 +117,21 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     return keys.length
   }
 
+  async function fill(records: readonly OwnedRecord[]): Promise<void> {
+    refuseWhenClosed()
+    const puts = records.map((record) => toPut(record, clock.nonce, logMicrosAt))
+    await written(
+      puts.map(({ key, value, version }) =>
+        version === null ? db.put(key, value) : db.put(key, value, versionHash(version)),
+      ),
+    )
+  }
+
+  function logMicrosAt(micros: number): number {
+    lastLogMicros = Math.max(lastLogMicros + 1, micros)
+    return lastLogMicros
+  }
+
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
@@ -171,7 +189,10 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     }
   }
 
-  return { commit, load, range, readLog, tailLog, sweep, close }
+  const scan = () =>
+    scanTree(Math.floor(nowMs() / dayMs), (keys, limit) => read(() => entriesIn(keys, limit)))
+
+  return { commit, load, range, readLog, tailLog, sweep, scan, fill, close }
 }
 
 function toLogLine({ key, value }: { key: string; value: string }): LogLine {

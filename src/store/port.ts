@@ -37,6 +37,16 @@ export interface Store {
    * before: it is about to try again. A store of one writer has none.
    */
   onCrowded?(listener: (aggregate: string) => void): void
+  /**
+   * Everything the store holds, each record once, in pages; the log comes last, in its order. Groups
+   * whose last day has passed are left out. What is written meanwhile may be missed.
+   */
+  scan(): AsyncIterable<readonly StoreRecord[]>
+  /**
+   * Writes records as they are, over what is there, page by page of a scan: for a store that nobody
+   * uses yet. No version is compared, and a page that fails may be written in part.
+   */
+  fill(records: readonly OwnedRecord[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -99,6 +109,39 @@ export interface IndexEntry {
 
 export interface LogLine {
   readonly cursor: string
+  readonly entry: string
+}
+
+/** One thing that a store holds. */
+export type StoreRecord = RootRecord | ChildRecord | IndexRecord | LogRecord
+
+/** The same with the aggregate that an index or log entry belongs to, as their commit said. */
+export type OwnedRecord = RootRecord | ChildRecord | (IndexRecord & Owned) | (LogRecord & Owned)
+
+interface Owned {
+  readonly aggregate: string
+}
+
+export interface RootRecord {
+  readonly kind: 'root'
+  readonly aggregate: string
+  readonly version: string
+  readonly value: string
+}
+
+export interface ChildRecord extends Key {
+  readonly kind: 'child'
+  readonly value: string
+}
+
+export interface IndexRecord extends IndexEntryPut {
+  readonly kind: 'index'
+}
+
+export interface LogRecord {
+  readonly kind: 'log'
+  /** When it was written, as the log is dated; kept, unless that would change the order. */
+  readonly writtenMicros: number
   readonly entry: string
 }
 

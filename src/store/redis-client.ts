@@ -15,6 +15,8 @@ export interface RedisConnection {
   onConnected(listener: () => void): void
   /** The same, with what each of them said. */
   askMasters(name: string, args: readonly string[]): Promise<MasterReply[]>
+  /** All keys of all masters that fit a pattern, some perhaps more than once. */
+  scanKeys(pattern: string): AsyncIterable<readonly string[]>
   close(): Promise<void>
 }
 
@@ -126,6 +128,7 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
     sendToMasters: async (name, args) => [await send('', name, args)],
     onConnected: (listener) => void client.on('ready', listener),
     askMasters: async (name, args) => [await answerOf(addressOf(client), send('', name, args))],
+    scanKeys: (pattern) => scanOne((args) => send('', 'SCAN', args), pattern),
     close: () => end(client),
   }
 }
@@ -205,8 +208,28 @@ export function clusterConnection(client: Cluster, urls: readonly string[]): Red
       })
     },
     askMasters,
+    async *scanKeys(pattern) {
+      for (const node of client.nodes('master')) {
+        yield* scanOne((args) => node.call('SCAN', args as string[]), pattern)
+      }
+    },
     close: () => end(client),
   }
+}
+
+const keysPerScan = 500
+
+async function* scanOne(
+  scan: (args: readonly string[]) => Promise<unknown>,
+  pattern: string,
+): AsyncGenerator<readonly string[]> {
+  let cursor = '0'
+  do {
+    const args = [cursor, 'MATCH', pattern, 'COUNT', String(keysPerScan)]
+    const [next, keys] = (await scan(args)) as [string, string[]]
+    cursor = next
+    if (keys.length > 0) yield keys
+  } while (cursor !== '0')
 }
 
 async function answerOf(address: string, asking: Promise<unknown>): Promise<MasterReply> {

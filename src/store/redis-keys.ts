@@ -24,6 +24,20 @@ export interface RedisKeys {
   group(aggregate: string, group: string): string
   index(partition: number, name: string): string
   log(partition: number): string
+  /** For SCAN: every key of the store, and perhaps others. */
+  readonly pattern: string
+  /** What a key holds; undefined when it is the log's, or none of the store's. */
+  parse(name: string): ParsedKey | undefined
+}
+
+export interface ParsedKey {
+  readonly name: string
+  readonly partition: number
+  readonly kind: 'hash' | 'index'
+  readonly aggregate: string
+  /** '' for the hash of the root and the lasting children. */
+  readonly group: string
+  readonly index: string
 }
 
 const maxPartitions = 100
@@ -51,6 +65,26 @@ export function createRedisKeys(prefix: string, partitions: number): RedisKeys {
     },
     index: (partition, name) => `${tags[partition]}i${checked(name)}`,
     log: (partition) => `${tags[partition]}l`,
+    pattern: `${prefix.replace(/[*?[\]\\]/g, '\\$&')}{p??}*`,
+    parse(name) {
+      const partition = Number(name.slice(prefix.length + 2, prefix.length + 4))
+      const tag = tags[partition]
+      if (tag === undefined || !name.startsWith(tag)) return undefined
+      const rest = name.slice(tag.length + 1)
+      const blank = { name, partition, aggregate: '', group: '', index: '' }
+      switch (name[tag.length]) {
+        case 'a': {
+          const end = rest.indexOf('\0')
+          if (end < 0) return { ...blank, kind: 'hash', aggregate: rest }
+          const [aggregate, group] = [rest.slice(0, end), rest.slice(end + 1)]
+          return { ...blank, kind: 'hash', aggregate, group }
+        }
+        case 'i':
+          return { ...blank, kind: 'index', index: rest }
+        default:
+          return undefined
+      }
+    },
   }
 }
 
@@ -96,6 +130,10 @@ export function checked(part: string): string {
 export interface Member {
   readonly sortKey: string
   readonly value: string
+}
+
+export function memberOf({ sortKey, value }: Member): string {
+  return `${checked(sortKey)}\0${value}`
 }
 
 export function splitMember(member: string): Member {

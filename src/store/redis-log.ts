@@ -29,13 +29,17 @@ export function createLogClock(nowMs: () => number): LogClock {
   return {
     next() {
       lastMicros = Math.max(lastMicros + 1, Math.floor(nowMs() * sequencesPerMs))
-      return `${Math.floor(lastMicros / sequencesPerMs)}-${lastMicros % sequencesPerMs}`
+      return idOfMicros(lastMicros)
     },
     observe(ms, sequence) {
       const micros = ms * sequencesPerMs + sequence
       if (Number.isSafeInteger(micros)) lastMicros = Math.max(lastMicros, micros)
     },
   }
+}
+
+export function idOfMicros(micros: number): string {
+  return `${Math.floor(micros / sequencesPerMs)}-${micros % sequencesPerMs}`
 }
 
 export function placeOf(id: string, partition: number): LogPlace {

@@ -5,14 +5,17 @@ import {
   type Loaded,
   type LogLine,
   type Outcome,
+  type OwnedRecord,
   PartlyFailed,
   type PartOutcome,
   type Store,
   StoreError,
+  type StoreRecord,
   StoreRefused,
 } from './port.ts'
 import { connectRedis, type RedisConnection, type RedisPlace } from './redis-client.ts'
 import { type Call, decodeRoot, isOutcome, readReply, toCalls } from './redis-commands.ts'
+import { createFiller, scanServers } from './redis-copy.ts'
 import { checkDurability, type Durability } from './redis-durability.ts'
 import { adviceOn, meaningOf, messageOf, storeErrorOf } from './redis-failures.ts'
 import { watchIdentity } from './redis-identity.ts'
@@ -210,20 +213,20 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   }
 
   function readLog(after: string, limit: number): Promise<LogLine[]> {
-    return read(async () => {
-      const place = parseCursor(after)
-      const lines = await mergeSources<PlacedLine>(
-        partitions,
-        limit,
-        async (partition, last, count) => {
-          const key = keys.log(partition)
-          const args = [key, startAfter(last ?? place, partition), '+', 'COUNT', String(count)]
-          return readEntries(await connection.send(key, 'XRANGE', args), partition)
-        },
-        comparePlaces,
-      )
-      return lines.map(observed)
-    })
+    return read(async () => (await readLines(parseCursor(after), limit)).map(observed))
+  }
+
+  function readLines(place: LogPlace | undefined, limit: number): Promise<PlacedLine[]> {
+    return mergeSources<PlacedLine>(
+      partitions,
+      limit,
+      async (partition, last, count) => {
+        const key = keys.log(partition)
+        const args = [key, startAfter(last ?? place, partition), '+', 'COUNT', String(count)]
+        return readEntries(await connection.send(key, 'XRANGE', args), partition)
+      },
+      comparePlaces,
+    )
   }
 
   function tailLog(limit: number, before = ''): Promise<LogLine[]> {
@@ -278,6 +281,26 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     })
   }
 
+  async function* scan(): AsyncGenerator<readonly StoreRecord[]> {
+    const pages = scanServers({ connection, keys, nowMs }, readLines)
+    for (;;) {
+      const page = await read(() => pages.next())
+      if (page.done) return
+      yield page.value
+    }
+  }
+
+  const fillServers = createFiller({ connection, keys, nowMs }, clock)
+
+  async function fill(records: readonly OwnedRecord[]): Promise<void> {
+    refuseWhenClosed()
+    try {
+      await track(fillServers(records))
+    } catch (error) {
+      throw new StoreError(storeErrorOf('Redis cannot be filled', error).message, 'unknown')
+    }
+  }
+
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
@@ -330,6 +353,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     readLog,
     tailLog,
     sweep,
+    scan,
+    fill,
     onReset(listener) {
       onReset = listener
     },

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ChildPut, Command, Key, LogLine, Store } from '../../src/store/port.ts'
+import type {
+  ChildPut,
+  Command,
+  Key,
+  LogLine,
+  LogRecord,
+  OwnedRecord,
+  Store,
+  StoreRecord,
+} from '../../src/store/port.ts'
 import { maxCommandsPerCall, StoreError } from '../../src/store/port.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
@@ -522,6 +531,116 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       const dropped = await swept.sweep(conformanceNowMs + dayMs, conformanceNowMs, 100)
       expect(dropped).toBe(expiresGroups ? 0 : 10)
       await dispose()
+    })
+
+    describe('a copy', () => {
+      /** Aggregates with roots, children, groups that expire, index entries and a log. */
+      function storyOf(count: number): Command[] {
+        return Array.from({ length: count }, (_, i) =>
+          commandOf({
+            aggregate: `a:${i}`,
+            newVersion: `v${i}`,
+            root: i % 7 === 0 ? '' : `root ${i}\n漢`,
+            put: [
+              { group: 'c', id: `card\n${i}`, value: `card ${i}` },
+              { group: 'c', id: 'a\0b', value: '' },
+              { group: 'e@19999', id: 'gone', value: 'gone' },
+              { group: 'e@20000', id: `e${i}`, value: 'today' },
+              { group: 'e@20100', id: `e${i}`, value: `event ${i}` },
+            ],
+            index: [
+              { index: 'all', sortKey: `${i}`.padStart(5, '0'), value: `of a:${i}` },
+              { index: 'alls', sortKey: `${i}\n`, value: '' },
+            ],
+            log: [`${i} one`, `${i} two`],
+          }),
+        )
+      }
+
+      const textsOf = (records: readonly StoreRecord[]) =>
+        records
+          .map((record) => {
+            const { writtenMicros, ...rest } = { writtenMicros: 0, ...record }
+            return JSON.stringify(rest, Object.keys(rest).toSorted())
+          })
+          .toSorted()
+
+      async function recordsOf(from: Store): Promise<StoreRecord[]> {
+        const pages: StoreRecord[] = []
+        for await (const page of from.scan()) pages.push(...page)
+        return pages
+      }
+
+      function expectedOf(commands: readonly Command[]): StoreRecord[] {
+        return commands.flatMap(({ aggregate, newVersion, root, put, index, log }) => [
+          { kind: 'root', aggregate, version: newVersion, value: root },
+          ...put
+            .filter(({ group }) => group !== 'e@19999')
+            .map((child) => ({ kind: 'child', aggregate, ...child }) as const),
+          ...index.map((entry) => ({ kind: 'index', ...entry }) as const),
+          ...log.map((entry) => ({ kind: 'log', writtenMicros: 0, entry }) as const),
+        ])
+      }
+
+      const owned = (record: StoreRecord): OwnedRecord => {
+        if (record.kind === 'index') return { ...record, aggregate: `a:${+record.sortKey}` }
+        if (record.kind === 'log') {
+          return { ...record, aggregate: `a:${record.entry.split(' ')[0]}` }
+        }
+        return record
+      }
+
+      it('is made of every record once, with the log last and in order', async () => {
+        const { store: source, dispose } = await openStore()
+        const commands = storyOf(400)
+        await source.commit(commands)
+        const records = await recordsOf(source)
+        expect(textsOf(records)).toEqual(textsOf(expectedOf(commands)))
+        const logAt = records.findIndex(({ kind }) => kind === 'log')
+        const log = records.slice(logAt).map((record) => (record as LogRecord).entry)
+        expect(log).toEqual(commands.flatMap((command) => command.log))
+        const [first] = records.slice(logAt) as LogRecord[]
+        expect(Math.abs((first?.writtenMicros ?? 0) / 1_000 - conformanceNowMs)).toBeLessThan(1)
+        await dispose()
+      })
+
+      it('holds what the source held, and goes on as the source would', async () => {
+        const { store: target, dispose, reopen } = await openStore()
+        expect(await recordsOf(target)).toEqual([])
+        const source = createMemoryStore(undefined, { nowMs: () => conformanceNowMs - 5_000 })
+        const commands = storyOf(300)
+        await source.commit(commands)
+        const records = await recordsOf(source)
+        for (let i = 0; i < records.length; i += 250) {
+          await target.fill(records.slice(i, i + 250).map(owned))
+        }
+        expect(textsOf(await recordsOf(target))).toEqual(textsOf(records))
+        const log = await target.readLog('', 1_000)
+        expect(log.map(({ entry }) => entry)).toEqual(commands.flatMap((command) => command.log))
+
+        const next = commandOf({
+          aggregate: 'a:5',
+          expectedVersion: 'v5',
+          newVersion: 'next',
+          unindex: [{ index: 'all', sortKey: '00005' }],
+          log: ['last'],
+        })
+        const after = reopen === undefined ? target : await reopen()
+        expect(await after.commit([{ ...next, expectedVersion: 'v4' }])).toEqual(['conflict'])
+        const present = [{ group: 'e@20100', id: 'e5' }]
+        expect(await after.commit([{ ...next, mustBeAbsent: present }])).toEqual(['exists'])
+        expect(await after.commit([next])).toEqual(['committed'])
+        expect((await after.range('all', '00004', 1))[0]?.sortKey).toBe('00006')
+        expect((await after.tailLog(1))[0]?.entry).toBe('last')
+        // Its entries are as old as they were: a sweep takes them, and not the new one.
+        let swept = 0
+        for (let n = -1; n !== 0; swept += n)
+          n = await after.sweep(0, conformanceNowMs - 1_000, 500)
+        expect(swept).toBe(600)
+        expect((await after.readLog('', 10)).map(({ entry }) => entry)).toEqual(['last'])
+        if (after !== target) await after.close()
+        await dispose()
+      })
     })
 
     it('loses no update when several handles race for the same aggregates', async () => {

@@ -6,8 +6,10 @@ import {
   lastDayOf,
   maxCommandsPerCall,
   type Outcome,
+  type OwnedRecord,
   type Store,
   StoreError,
+  type StoreRecord,
 } from '../../src/store/port.ts'
 
 /** What happens to one call of `commit`. */
@@ -129,6 +131,23 @@ export function createMemoryStore(
     }
   }
 
+  function fillOne(record: OwnedRecord): void {
+    if (record.kind === 'index') {
+      putInto(state.indexes, record.index, record.sortKey, record.value)
+    } else if (record.kind === 'log') {
+      const atMs = record.writtenMicros / 1_000
+      state.log.push({ sequence: state.nextSequence++, atMs, entry: record.entry })
+    } else {
+      const blank: Aggregate = { version: '', root: '', groups: new Map() }
+      const aggregate = state.aggregates.get(record.aggregate) ?? blank
+      state.aggregates.set(record.aggregate, aggregate)
+      if (record.kind === 'root') {
+        aggregate.version = record.version
+        aggregate.root = record.value
+      } else putInto(aggregate.groups, record.group, record.id, record.value)
+    }
+  }
+
   function refuseWhenClosed(): void {
     if (isClosed) throw new StoreError('the store is closed', 'no')
   }
@@ -190,6 +209,35 @@ export function createMemoryStore(
       const kept = state.log.filter((line) => !dropped.has(line))
       state.log.splice(0, state.log.length, ...kept)
       return groupsDropped + dropped.size
+    },
+
+    async *scan() {
+      refuseWhenClosed()
+      const today = Math.floor(nowMs() / dayMs)
+      const records: StoreRecord[] = []
+      for (const [aggregate, { version, root, groups }] of state.aggregates) {
+        records.push({ kind: 'root', aggregate, version, value: root })
+        for (const [group, children] of groups) {
+          if (lastDayOf(group) < today) continue
+          for (const [id, value] of children) {
+            records.push({ kind: 'child', aggregate, group, id, value })
+          }
+        }
+      }
+      for (const [index, entries] of state.indexes) {
+        for (const [sortKey, value] of entries) {
+          records.push({ kind: 'index', index, sortKey, value })
+        }
+      }
+      yield records
+      yield state.log.map(({ atMs, entry }) => {
+        return { kind: 'log', writtenMicros: 1_000 * atMs, entry }
+      })
+    },
+
+    async fill(records) {
+      refuseWhenClosed()
+      for (const record of records) fillOne(record)
     },
 
     async close() {
