@@ -3,7 +3,7 @@ import type { Card } from './card.ts'
 import type { Answer, EventRecord } from './event-record.ts'
 import type { ResponseCode } from './response-code.ts'
 import type { Transaction } from './transaction.ts'
-import type { Counted } from './window.ts'
+import type { CountedNow } from './window.ts'
 
 /** The records that one event can touch. */
 export interface View {
@@ -25,11 +25,6 @@ export interface View {
   readonly otherContent: boolean
   readonly contentHash: string
   readonly event: EventRecord | null
-}
-
-export interface CountedNow extends Counted {
-  /** Buckets older than this no longer count and are dropped. */
-  readonly oldest: number
 }
 
 /**

@@ -125,5 +125,6 @@ function isAboveTransactionLimit({ card, sums }: Ask): boolean {
 function isAboveDailyLimit({ card, pack, sums, atMs }: Ask): boolean {
   if (card.dailyLimitMinor === null || sums.openRise <= 0) return false
   const daily = pack.windows.find((window) => window.name === dailyWindow)!
-  return windowValue(card.windows, daily, atMs).sumMinor + sums.openRise > card.dailyLimitMinor
+  const { sumMinor } = windowValue(card.windows, daily, atMs, '')
+  return sumMinor + sums.openRise > card.dailyLimitMinor
 }

@@ -1,12 +1,12 @@
 import { availableMinor } from './account.ts'
 import type { Card } from './card.ts'
-import type { CountedNow, View } from './change.ts'
+import type { View } from './change.ts'
 import type { Draft } from './draft.ts'
 import type { CardEvent } from './event.ts'
 import { percentOf } from './money.ts'
 import type { CrossBorder, Pack } from './pack.ts'
 import { foreignBase, openHold, spend, type Transaction, withheld } from './transaction.ts'
-import type { WindowDefinition } from './window.ts'
+import { type CountedNow, crowdedOut, placesIn, type WindowDefinition } from './window.ts'
 
 /** What follows from the sums after any event, in this order; nothing here may refuse. */
 export function follow(draft: Draft, event: CardEvent | null, pack: Pack): void {
@@ -22,21 +22,34 @@ function countSpend(draft: Draft, event: CardEvent | null, pack: Pack): void {
   if (rise < 0) draft.make({ type: 'spendGivenBack', amountMinor: -rise })
   if (rise <= 0 || event === null) return
   const { cash } = draft.view.transaction
-  const at = countedIn(pack, draft.atMs, ({ over, matches }) => {
-    return (over === 'approved' || (over === 'cash' && cash)) && matches(event)
+  const at = makePlaces(draft, event, pack, ({ over }) => {
+    return over === 'approved' || (over === 'cash' && cash)
   })
   draft.make({ type: 'spendCounted', amountMinor: rise, at })
 }
 
-export function countedIn(
+/** Where an event is counted, in the windows that match it; merchants too many there go first. */
+export function makePlaces(
+  draft: Draft,
+  event: CardEvent,
   pack: Pack,
-  atMs: number,
   counts: (window: WindowDefinition) => boolean,
 ): CountedNow[] {
-  return pack.windows.filter(counts).map((window) => {
-    const bucket = window.bucketOf(atMs)
-    return { window: window.name, scope: window.scope, bucket, oldest: bucket - window.span + 1 }
-  })
+  const { card, account } = draft.view
+  const { mid } = event.merchant
+  const at: CountedNow[] = []
+  const before: CountedNow[] = []
+  for (const window of pack.windows) {
+    if (!counts(window) || !window.matches(event)) continue
+    for (const place of placesIn(window, draft.atMs, mid)) {
+      const { windows } = place.scope === 'card' ? card : account
+      const crowded = crowdedOut(windows, place)
+      if (crowded !== null) before.push(crowded)
+      at.push(place)
+    }
+  }
+  if (before.length > 0) draft.make({ type: 'windowsDropped', before })
+  return at
 }
 
 function chargeCrossBorder(draft: Draft, crossBorder: CrossBorder | null): void {

@@ -1,7 +1,8 @@
-import type { CountedNow, View } from './change.ts'
+import type { View } from './change.ts'
 import {
   addTo,
   type Counted,
+  type CountedNow,
   dropBefore,
   maxSpendEntries,
   type SpendEntry,

@@ -4,7 +4,7 @@ import { type Anomaly, askAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import type { Change, View } from './change.ts'
 import { absorbedCheck, checks, fundsCheck, usesUnblock } from './check.ts'
-import { countedIn, follow } from './consequence.ts'
+import { follow, makePlaces } from './consequence.ts'
 import { type Draft, nameTransaction, openDraft } from './draft.ts'
 import { type CardEvent, isAsk } from './event.ts'
 import type { UnmatchedCause } from './event-record.ts'
@@ -125,8 +125,8 @@ function placeHold(draft: Draft, ask: Ask, shortMinor: number, unblockedMid: str
 
 /** Windows of attempts count asks, whatever became of them. */
 export function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
-  const at = countedIn(ask.pack, draft.atMs, ({ over, matches }) => {
-    return (over === 'asks' || (over === 'declines' && declined)) && matches(ask.event)
+  const at = makePlaces(draft, ask.event, ask.pack, ({ over }) => {
+    return over === 'asks' || (over === 'declines' && declined)
   })
   if (at.length > 0) draft.make({ type: 'attemptCounted', amountMinor: ask.amountMinor, at })
 }

@@ -1,8 +1,9 @@
 import type { View } from './change.ts'
-import { attentionAtMs, countedIn, expires, follow, mayBeForgotten } from './consequence.ts'
+import { attentionAtMs, expires, follow, mayBeForgotten } from './consequence.ts'
 import { arrivalMs } from './decide.ts'
 import { type Draft, openDraft } from './draft.ts'
 import type { Pack } from './pack.ts'
+import { type CountedNow, merchantKeys } from './window.ts'
 
 const dayMs = 86_400_000
 
@@ -27,10 +28,17 @@ export function tend(view: View, pack: Pack, nowMs: number): Draft {
 function dropOldWindows(draft: Draft, pack: Pack): void {
   const { card, account } = draft.view
   const atMs = Math.max(account.lastArrivalMs, draft.atMs - pack.retentionMs)
-  const before = countedIn(pack, atMs, () => true).filter(({ window, scope, oldest }) => {
-    const states = scope === 'card' ? card.windows : account.windows
-    return states[window]?.some((bucket) => bucket.index < oldest) ?? false
-  })
+  const before: CountedNow[] = []
+  for (const { name, scope: of, span, bucketOf } of pack.windows) {
+    const scope = of === 'account' ? 'account' : 'card'
+    const states = scope === 'account' ? account.windows : card.windows
+    const bucket = bucketOf(atMs)
+    const oldest = bucket - span + 1
+    for (const window of [name, ...merchantKeys(states, name)]) {
+      const isOld = states[window]?.some(({ index }) => index < oldest) ?? false
+      if (isOld) before.push({ window, scope, bucket, oldest })
+    }
+  }
   if (before.length > 0) draft.make({ type: 'windowsDropped', before })
 }
 

@@ -5,6 +5,7 @@ import { parseDocument } from 'yaml'
 import { z } from 'zod'
 import { createZone, type Zone } from '../domain/calendar.ts'
 import { noVerdict, type Pack } from '../domain/pack.ts'
+import type { Lists, PackProblem } from './named-list.ts'
 import { compileSwitches, packFile } from './pack-file.ts'
 import { compileDailyWindow, compileWindow, windowFile } from './window-file.ts'
 
@@ -45,7 +46,8 @@ export function compilePack(files: PackFiles, retentionDays: number): Pack {
   if (settings === null) throw new PackRefused(faults)
   const { name: _name, zone: zoneName, currency, ...switchesText } = settings
   const zone = findZone(zoneName, faults)
-  const { switches, problems } = compileSwitches(switchesText, currency)
+  const lists: Lists = new Map()
+  const { switches, problems } = compileSwitches(switchesText, currency, lists)
   for (const { field, message } of problems) {
     faults.push({ file: 'pack.yaml', message: `${field}: ${message}` })
   }
@@ -56,12 +58,21 @@ export function compilePack(files: PackFiles, retentionDays: number): Pack {
       faults.push({ file: 'pack.yaml', message })
     }
   }
-  if (faults.length > 0 || zone === null || windows === null) throw new PackRefused(faults)
+  if (zone === null || windows === null) throw new PackRefused(faults)
+  const compiled = windows.map((window, i) => {
+    const problems: PackProblem[] = []
+    const definition = compileWindow(window, zone, lists, problems)
+    for (const { field, message } of problems) {
+      faults.push({ file: 'windows.yaml', message: `${i}.${field}: ${message}` })
+    }
+    return definition
+  })
+  if (faults.length > 0) throw new PackRefused(faults)
   return {
     version: versionOf(files),
     zone,
     switches,
-    windows: [compileDailyWindow(zone), ...windows.map((window) => compileWindow(window, zone))],
+    windows: [compileDailyWindow(zone), ...compiled],
     evaluate: () => noVerdict,
     retentionMs: retentionDays * dayMs,
   }

@@ -2,10 +2,12 @@ import { z } from 'zod'
 import { isCurrency } from '../domain/currency.ts'
 import { parseMinor } from '../domain/money.ts'
 import type { Switches } from '../domain/pack.ts'
+import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
 
 /** Money in a file: a decimal text in major units of the pack's currency. */
 const decimalText = z.union([z.string(), z.number()]).transform((value) => String(value))
 const days = z.int().min(1).max(400)
+const mcc = z.string().regex(/^\d{4}$/, 'an MCC has four digits')
 
 /** The switches of pack.yaml; the first value of each is its default. */
 export const switchesFile = z.strictObject({
@@ -22,7 +24,8 @@ export const switchesFile = z.strictObject({
     .strictObject({
       authorization: days.default(7),
       preauthorization: days.default(30),
-      byMcc: z.record(z.string().regex(/^\d{4}$/, 'an MCC has four digits'), days).default({}),
+      /** By MCC, or by the name of a list of them. */
+      byMcc: z.record(z.union([mcc, listName]), days).default({}),
     })
     .default({ authorization: 7, preauthorization: 30, byMcc: {} }),
 })
@@ -37,15 +40,10 @@ export const packFile = switchesFile.extend({
 
 export type PackFile = z.infer<typeof packFile>
 
-/** Problems found beyond the schema are named by field. */
-export interface PackProblem {
-  readonly field: string
-  readonly message: string
-}
-
 export function compileSwitches(
   file: SwitchesFile,
   currency: string,
+  lists: Lists,
 ): { switches: Switches; problems: PackProblem[] } {
   const problems: PackProblem[] = []
   const minor = (field: string, text: string): number => {
@@ -71,7 +69,24 @@ export function compileSwitches(
             fixedMinor: { [currency]: minor('crossBorder.fixed', crossBorder.fixed) },
             percentMillionths,
           },
-    holdDays: { ...holdDays, byMcc: new Map(Object.entries(holdDays.byMcc)) },
+    holdDays: { ...holdDays, byMcc: daysByMcc(holdDays.byMcc, lists, problems) },
   }
   return { switches, problems }
+}
+
+/** An MCC that is written out goes before one of a list, an earlier list before a later one. */
+function daysByMcc(
+  given: Readonly<Record<string, number>>,
+  lists: Lists,
+  problems: PackProblem[],
+): ReadonlyMap<string, number> {
+  const isMcc = (key: string) => mcc.safeParse(key).success
+  const byMcc = new Map(Object.entries(given).filter(([key]) => isMcc(key)))
+  for (const [key, days] of Object.entries(given)) {
+    if (isMcc(key)) continue
+    for (const listed of valuesOf(key, 'holdDays.byMcc', lists, problems)) {
+      if (!byMcc.has(listed)) byMcc.set(listed, days)
+    }
+  }
+  return byMcc
 }

@@ -10,6 +10,7 @@ import { formatMinor, parseMinor } from '../domain/money.ts'
 import { noVerdict, type Pack } from '../domain/pack.ts'
 import { dailyWindow, windowValue } from '../domain/window.ts'
 import { readCardRow } from './card-row.ts'
+import { listName } from './named-list.ts'
 import { compileSwitches, switchesFile } from './pack-file.ts'
 import {
   compileDailyWindow,
@@ -40,6 +41,14 @@ const eventFields = {
   delivery: z.int().optional(),
 }
 
+const windowExpectation = z.strictObject({
+  /** The merchant of a window per card and merchant; M1 when not given. */
+  mid: text.optional(),
+  sum: money.optional(),
+  count: z.int().optional(),
+  distinct: z.int().optional(),
+})
+
 const expectations = {
   account: text.optional(),
   posted: money.optional(),
@@ -54,9 +63,7 @@ const expectations = {
   charged: money.optional(),
   anomalies: z.array(text).optional(),
   unmatched: z.boolean().optional(),
-  windows: z
-    .record(text, z.strictObject({ sum: money.optional(), count: z.int().optional() }))
-    .optional(),
+  windows: z.record(text, windowExpectation).optional(),
 }
 
 const sendStep = z.strictObject({
@@ -85,7 +92,11 @@ export const scenarioFile = z.array(
     name: text,
     order: z.enum(['fixed', 'any']).default('fixed'),
     pack: switchesFile
-      .extend({ zone: text.default('UTC'), windows: z.array(windowFile).default([]) })
+      .extend({
+        zone: text.default('UTC'),
+        windows: z.array(windowFile).default([]),
+        lists: z.record(listName, z.array(text)).default({}),
+      })
       .prefault({}),
     cards: z.array(z.looseObject({})).default([{}]),
     steps: z.array(z.union([sendStep, saidStep, waitStep, atStep, setStep])),
@@ -97,15 +108,17 @@ export type ScenarioStep = Scenario['steps'][number]
 type Expectations = { [K in keyof typeof expectations]?: z.infer<(typeof expectations)[K]> }
 type EventFields = { [K in keyof typeof eventFields]?: z.infer<(typeof eventFields)[K]> }
 
+const firstMid = 'M1'
 const startMs = Date.UTC(2026, 0, 15, 12)
 const retentionMs = 45 * 86_400_000
 
 export function compileScenarioPack(scenario: Scenario): Pack {
-  const { zone: zoneName, windows, ...file } = scenario.pack
+  const { zone: zoneName, windows, lists: listed, ...file } = scenario.pack
   const zone = createZone(zoneName)
-  const { switches, problems } = compileSwitches(file, 'USD')
+  const lists = new Map(Object.entries(listed).map(([name, values]) => [name, new Set(values)]))
+  const { switches, problems } = compileSwitches(file, 'USD', lists)
+  const compiled = windows.map((window) => compileWindow(window, zone, lists, problems))
   if (problems.length > 0) throw new Error(problems.map((p) => `${p.field}: ${p.message}`).join())
-  const compiled = windows.map((window) => compileWindow(window, zone))
   return {
     version: 'scenario',
     zone,
@@ -169,7 +182,7 @@ export function startScenario(
       final: fields.final ?? null,
       partialApprovalSupported: fields.partial ?? false,
       merchant: {
-        mid: fields.mid ?? 'M1',
+        mid: fields.mid ?? firstMid,
         mcc: fields.mcc ?? '5411',
         name: '',
         city: '',
@@ -243,9 +256,10 @@ export function startScenario(
     cardId: string,
     expected: NonNullable<Expectations['windows']>,
   ): string[] {
-    return Object.entries(expected).flatMap(([name, { sum, count }]) => {
-      const value = windowOf(book, cardId, name, pack, nowMs)
+    return Object.entries(expected).flatMap(([name, { mid = firstMid, sum, count, distinct }]) => {
+      const value = windowOf(book, cardId, name, pack, nowMs, mid)
       return [
+        ...(distinct === undefined ? [] : compare(`${name}.distinct`, value.distinct, distinct)),
         ...(sum === undefined ? [] : compare(`${name}.sum`, value.sum, formatted(sum))),
         ...(count === undefined ? [] : compare(`${name}.count`, value.count, count)),
       ]
@@ -265,7 +279,7 @@ export function startScenario(
         )
         const windows = pack.windows.map(({ name }) => [
           name,
-          windowOf(book, card.cardId, name, pack, nowMs),
+          windowOf(book, card.cardId, name, pack, nowMs, firstMid),
         ])
         return [card.cardId, { posted, held, withheld, available, spent, windows }]
       }),
@@ -303,7 +317,7 @@ function lookAt(
     held: show(account.heldMinor),
     withheld: show(account.withheldMinor),
     available: show(availableMinor(account)),
-    spent: windowOf(book, cardId, dailyWindow, pack, nowMs).sum,
+    spent: windowOf(book, cardId, dailyWindow, pack, nowMs, '').sum,
     swipes: card?.swipesLeft,
     status: card?.status,
     unblocked: card?.unblockedMids,
@@ -314,14 +328,21 @@ function lookAt(
   }
 }
 
-function windowOf(book: MemoryBook, cardId: string, name: string, pack: Pack, nowMs: number) {
+function windowOf(
+  book: MemoryBook,
+  cardId: string,
+  name: string,
+  pack: Pack,
+  nowMs: number,
+  mid: string,
+) {
   const definition = pack.windows.find((window) => window.name === name)
   const account = book.account()
   if (definition === undefined || account === null) throw new Error(`no window ${name}`)
-  const owner = definition.scope === 'card' ? book.card(cardId) : account
+  const owner = definition.scope === 'account' ? account : book.card(cardId)
   const atMs = Math.max(nowMs, account.lastArrivalMs)
-  const { sumMinor, count } = windowValue(owner?.windows ?? {}, definition, atMs)
-  return { sum: formatMinor(sumMinor, account.currency), count }
+  const { sumMinor, count, distinct } = windowValue(owner?.windows ?? {}, definition, atMs, mid)
+  return { sum: formatMinor(sumMinor, account.currency), count, distinct }
 }
 
 function compare(name: string, actual: unknown, expected: unknown): string[] {

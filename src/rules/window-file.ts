@@ -2,8 +2,10 @@ import { z } from 'zod'
 import type { Zone } from '../domain/calendar.ts'
 import type { CardEvent } from '../domain/event.ts'
 import { dailyWindow, type WindowDefinition } from '../domain/window.ts'
+import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
 
-const filter = z.array(z.string()).optional()
+/** Values, or the name of a list. */
+const filter = z.union([z.array(z.string()), listName]).optional()
 
 export const durationText = z
   .string()
@@ -16,13 +18,14 @@ export function durationMs(text: string): number {
   return Number.parseInt(text, 10) * unitsMs[unit]
 }
 
-export const windowFile = z.strictObject({
+const windowFields = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower case letters, digits and _')
     .refine((name) => name !== dailyWindow, `${dailyWindow} is built in`),
-  scope: z.enum(['card', 'account']),
+  scope: z.enum(['card', 'account', 'card-and-merchant']),
   over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
+  distinct: z.boolean().default(false),
   period: z.union([
     z.enum(['day', 'week', 'month']),
     z.strictObject({
@@ -37,32 +40,54 @@ export const windowFile = z.strictObject({
   countries: filter,
 })
 
+export const windowFile = windowFields.refine(
+  ({ scope, distinct }) => !(distinct && scope === 'card-and-merchant'),
+  {
+    path: ['distinct'],
+    message: 'a window of one merchant has one: count distinct merchants per card or account',
+  },
+)
+
 export type WindowFile = z.infer<typeof windowFile>
 
 /** Trailing windows are exact to this share of their length. */
 const trailingBuckets = 60
 
-export function compileWindow(file: WindowFile, zone: Zone): WindowDefinition {
-  const { name, scope, over, period } = file
-  const matches = compileFilter(file)
+/** Lists that are not there are added to `problems`, with the field that names them. */
+export function compileWindow(
+  file: WindowFile,
+  zone: Zone,
+  lists: Lists,
+  problems: PackProblem[],
+): WindowDefinition {
+  const { name, scope, over, distinct, period } = file
+  const matches = compileFilter(file, lists, problems)
   if (typeof period === 'string') {
     const bucketOf = { day: zone.dayOf, week: zone.weekOf, month: zone.monthOf }[period]
-    return { name, scope, over, matches, bucketOf, span: 1 }
+    return { name, scope, over, distinct, matches, bucketOf, span: 1 }
   }
   const bucketMs = durationMs(period.trailing) / trailingBuckets
   const bucketOf = (atMs: number) => Math.floor(atMs / bucketMs)
-  return { name, scope, over, matches, bucketOf, span: trailingBuckets }
+  return { name, scope, over, distinct, matches, bucketOf, span: trailingBuckets }
 }
 
-function compileFilter({ mccs, mids, countries }: WindowFile): (event: CardEvent) => boolean {
-  const sets = [
-    [mccs, (event: CardEvent) => event.merchant.mcc],
-    [mids, (event: CardEvent) => event.merchant.mid],
-    [countries, (event: CardEvent) => event.merchant.country],
-  ] as const
-  const tests = sets.flatMap(([values, pick]) => {
-    if (values === undefined) return []
-    const set = new Set(values)
+const picks = {
+  mccs: (event: CardEvent) => event.merchant.mcc,
+  mids: (event: CardEvent) => event.merchant.mid,
+  countries: (event: CardEvent) => event.merchant.country,
+} as const
+
+function compileFilter(
+  file: WindowFile,
+  lists: Lists,
+  problems: PackProblem[],
+): (event: CardEvent) => boolean {
+  const fields = Object.keys(picks) as (keyof typeof picks)[]
+  const tests = fields.flatMap((field) => {
+    const given = file[field]
+    if (given === undefined) return []
+    const set = valuesOf(given, field, lists, problems)
+    const pick = picks[field]
     return [(event: CardEvent) => set.has(pick(event))]
   })
   if (tests.length === 0) return () => true
@@ -75,6 +100,7 @@ export function compileDailyWindow(zone: Zone): WindowDefinition {
     name: dailyWindow,
     scope: 'card',
     over: 'approved',
+    distinct: false,
     matches: () => true,
     bucketOf: zone.dayOf,
     span: 1,

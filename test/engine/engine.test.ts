@@ -123,7 +123,7 @@ describe('the engine', () => {
   it('keeps what the ledger keeps, over random walks', async () => {
     for (let seed = 1; seed <= 60; seed++) {
       const world = walk(seed)
-      const pack = packOf(world.switches, world.retentionDays)
+      const pack = packOf(world.switches, world.retentionDays, world.zone, world.windows)
       const ledger = createLedger()
       const store = createMemoryStore()
       let nowMs = 0

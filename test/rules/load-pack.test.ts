@@ -84,6 +84,15 @@ describe('a pack', () => {
     expect(faultsOf()).toHaveLength(3)
   })
 
+  it('is refused when it names a list that is not there, with the field', () => {
+    write('pack.yaml', 'holdDays: { byMcc: { lodging_mccs: 10 } }')
+    write('windows.yaml', '- { name: bets, scope: card, period: day, mccs: gambling_mccs }')
+    expect(faultsOf()).toEqual([
+      'pack.yaml: holdDays.byMcc: there is no list lodging_mccs',
+      'windows.yaml: 0.mccs: there is no list gambling_mccs',
+    ])
+  })
+
   it('is refused when its folder is not there', () => {
     rmSync(folder, { recursive: true })
     expect(faultsOf().join()).toContain('RULES_DIR')

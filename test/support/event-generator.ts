@@ -6,6 +6,7 @@ import {
   requestTypes,
 } from '../../src/domain/event.ts'
 import type { Switches } from '../../src/domain/pack.ts'
+import type { WindowFile } from '../../src/rules/window-file.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 /** Random worlds and events; the seed alone decides all, so print it when something fails. */
@@ -16,6 +17,8 @@ export type WalkStep =
 
 export interface Walk {
   readonly seed: number
+  readonly zone: string
+  readonly windows: WindowFile[]
   readonly switches: Switches
   readonly retentionDays: number
   readonly accounts: NaiveAccount[]
@@ -153,7 +156,52 @@ export function walk(seed: number): Walk {
     newestMs = Math.max(newestMs, nowMs)
     steps.push({ kind: 'deliver', event, receivedAtMs: nowMs })
   }
-  return { seed, switches, retentionDays: 45, accounts, cards, steps }
+  const surroundings = randomSurroundings(createRandom(seed ^ 0x5eed))
+  const { zone, windows, shiftMs } = surroundings
+  const shifted = steps.map((step) => shift(step, shiftMs))
+  return { seed, zone, windows, switches, retentionDays: 45, accounts, cards, steps: shifted }
+}
+
+/** A zone, and a time of the year: half of the walks cross days of 23, 24.5, 23.5 or 25 hours. */
+function randomSurroundings(random: Random) {
+  return {
+    zone: random.pick(['UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe']),
+    // From the middle of November to the fifth of March, or to the tenth of October.
+    shiftMs: random.pick([0, -254, -35]) * dayMs,
+    windows: Array.from({ length: random.between(1, 4) }, (_, i) => randomWindow(random, `w${i}`)),
+  }
+}
+
+function randomWindow(random: Random, name: string): WindowFile {
+  const scope = random.pick(['card', 'account', 'card-and-merchant'] as const)
+  const filters = [
+    {},
+    {},
+    { mccs: ['5411', '7011'] },
+    { mids: ['M1', 'M3'] },
+    { countries: ['GB'] },
+  ]
+  return {
+    name,
+    scope,
+    over: random.pick(['approved', 'approved', 'approved', 'cash', 'asks', 'declines'] as const),
+    distinct: scope !== 'card-and-merchant' && random.chance(0.6),
+    period: random.pick(['day', 'day', 'week', 'month', '1m', '1h', '1d', '7d'].map(periodOf)),
+    ...random.pick(filters),
+  }
+}
+
+function periodOf(text: string): WindowFile['period'] {
+  const calendar = ['day', 'week', 'month'] as const
+  return calendar.find((period) => period === text) ?? { trailing: text }
+}
+
+function shift(step: WalkStep, shiftMs: number): WalkStep {
+  if (step.kind === 'expire') return { ...step, nowMs: step.nowMs + shiftMs }
+  const { event, receivedAtMs } = step
+  // No time, and the time of an event that is told again otherwise, stay.
+  const occurredAtMs = event.occurredAtMs > 1 ? event.occurredAtMs + shiftMs : event.occurredAtMs
+  return { ...step, event: { ...event, occurredAtMs }, receivedAtMs: receivedAtMs + shiftMs }
 }
 
 function randomSwitches(random: Random): Switches {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { type CardEvent, isAbsentId, isAsk } from '../../src/domain/event.ts'
+import { type CardEvent, isAbsentId, isAsk, type Merchant } from '../../src/domain/event.ts'
 import type { Switches } from '../../src/domain/pack.ts'
+import type { WindowFile } from '../../src/rules/window-file.ts'
 
 /**
  * A second formulation of SEMANTICS.md, to be compared with the real one. It keeps the list of what
@@ -101,8 +102,24 @@ type Effect =
   | { kind: 'terminate'; cardId: string; bySwipes: boolean }
 
 interface Step {
-  day: number
+  atMs: number
+  merchant: Merchant
   effects: Effect[]
+}
+
+interface Counted {
+  atMs: number
+  minor: number
+  merchant: Merchant
+  cash: boolean
+}
+
+interface Attempt {
+  cardId: string
+  atMs: number
+  minor: number
+  merchant: Merchant
+  declined: boolean
 }
 
 interface Sums {
@@ -128,7 +145,7 @@ interface Sums {
   takenMinor: number
   pendingMinor: number
   /** Where W was counted, oldest first. */
-  counted: { day: number; minor: number }[]
+  counted: Counted[]
 }
 
 interface World {
@@ -161,6 +178,7 @@ export function createNaiveModel(options: NaiveOptions) {
   const { switches, dayOf } = options
   const steps: Step[] = []
   const deliveries: Delivery[] = []
+  const attempts: Attempt[] = []
   let folded: World | undefined
 
   const cardOf = (cardId: string) => options.cards.find((card) => card.cardId === cardId)
@@ -237,7 +255,9 @@ export function createNaiveModel(options: NaiveOptions) {
       bySwipes: termination?.bySwipes ?? false,
       swipesLeft: card.swipesLeft === null ? null : Math.max(0, card.swipesLeft - swiped),
       spentTodayMinor: total(
-        own.flatMap((t) => t.counted.filter((each) => each.day === day).map((each) => each.minor)),
+        own.flatMap((t) =>
+          t.counted.filter((each) => dayOf(each.atMs) === day).map((each) => each.minor),
+        ),
       ),
       unblockedMids: card.unblockedMids.filter(
         (mid) => !world.usedUnblocks.has(`${card.cardId} ${mid}`),
@@ -251,7 +271,7 @@ export function createNaiveModel(options: NaiveOptions) {
     folded ??= foldAll()
     if (more.length === 0) return folded
     const world = copyOf(folded)
-    happen(world, { day: 0, effects: more })
+    happen(world, { atMs: 0, merchant: noMerchant, effects: more })
     return world
   }
 
@@ -276,7 +296,7 @@ export function createNaiveModel(options: NaiveOptions) {
     const before = [...keys].map((key) => [key, spent(key)] as const)
     for (const effect of step.effects) apply(world, effect)
     for (const [key, was] of before) {
-      if (spent(key) !== was) count(transactionOf(world, key), spent(key) - was, step.day)
+      if (spent(key) !== was) count(transactionOf(world, key), spent(key) - was, step)
     }
   }
 
@@ -666,11 +686,17 @@ export function createNaiveModel(options: NaiveOptions) {
     return JSON.stringify([postedMinor, heldMinor, cardState(world, card, 0).swipesLeft])
   }
 
-  function record(card: NaiveCard, key: string, decided: Effect[], day: number): void {
+  function record(
+    card: NaiveCard,
+    key: string,
+    decided: Effect[],
+    atMs: number,
+    merchant: Merchant,
+  ): void {
     const effects = [...decided]
     effects.push(...chargesOf(accountOf(card.accountId), key, effects))
     effects.push(...terminationOf(card, effects))
-    steps.push({ day, effects })
+    steps.push({ atMs, merchant, effects })
     folded = undefined
   }
 
@@ -708,9 +734,76 @@ export function createNaiveModel(options: NaiveOptions) {
     }
     const decide = isAsk(event) ? decideAsk : decideAdvice
     const { answer, effects, key } = decide(event, card, arrivalMs)
-    record(card, key, effects, dayOf(arrivalMs))
+    record(card, key, effects, arrivalMs, event.merchant)
     deliveries.push({ scope, event, answer, arrivalMs })
+    const { cardId, merchant } = event
+    const minor = event.amountMinor ?? 0
+    if (isAsk(event) && minor > 0) {
+      const declined = answer.code !== '000'
+      attempts.push({ cardId, atMs: arrivalMs, minor, merchant, declined })
+    }
     return answer
+  }
+
+  // "Windows": all of them counted again, from what stands of each transaction and from the asks.
+
+  function window(file: WindowFile, cardId: string, mid: string) {
+    const accountId = cardOf(cardId)?.accountId ?? ''
+    const [bucketOf, span] = bucketsOf(file)
+    const newest = bucketOf(newestArrivalMs(accountId))
+    const isNow = ({ atMs }: { atMs: number }) =>
+      bucketOf(atMs) > newest - span && bucketOf(atMs) <= newest
+    const isOwn = (id: string) =>
+      file.scope === 'account' ? cardOf(id)?.accountId === accountId : id === cardId
+    const matches = ({ merchant }: { merchant: Merchant }) =>
+      isIn(file.mccs, merchant.mcc) &&
+      isIn(file.mids, merchant.mid) &&
+      isIn(file.countries, merchant.country) &&
+      (file.scope !== 'card-and-merchant' || merchant.mid === mid)
+    if (file.over === 'asks' || file.over === 'declines') {
+      const counted = attempts.filter(
+        (each) =>
+          isOwn(each.cardId) &&
+          matches(each) &&
+          isNow(each) &&
+          (file.over === 'asks' || each.declined),
+      )
+      const mids = new Set(counted.map(({ merchant }) => merchant.mid))
+      return {
+        sumMinor: total(counted.map(({ minor }) => minor)),
+        count: counted.length,
+        distinct: file.distinct ? [...mids].filter((each) => each !== '').length : 0,
+      }
+    }
+    const stands = [...fold().transactions.values()]
+      .filter((t) => isOwn(t.cardId))
+      .map((t) => t.counted.filter((each) => matches(each) && (file.over !== 'cash' || each.cash)))
+    const mids = new Set<string>()
+    for (const counted of stands) {
+      for (const { merchant } of counted) {
+        // A transaction is counted where it first stood, and so is a merchant of it.
+        const first = counted.find((each) => each.merchant.mid === merchant.mid)
+        if (first && isNow(first) && merchant.mid !== '') mids.add(merchant.mid)
+      }
+    }
+    return {
+      sumMinor: total(stands.flatMap((counted) => counted.filter(isNow)).map((c) => c.minor)),
+      count: stands.filter(([first]) => first !== undefined && isNow(first)).length,
+      distinct: file.distinct ? mids.size : 0,
+    }
+  }
+
+  function bucketsOf({ period }: WindowFile): [(atMs: number) => number, number] {
+    if (period === 'day') return [dayOf, 1]
+    // 1970-01-05 was the first Monday.
+    if (period === 'week') return [(atMs) => Math.floor((dayOf(atMs) - 4) / 7), 1]
+    if (period === 'month') {
+      const month = (atMs: number) => new Date(dayOf(atMs) * dayMs).toISOString().slice(0, 7)
+      return [(atMs) => Number(month(atMs).replace('-', '')), 1]
+    }
+    const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: dayMs }
+    const lengthMs = Number.parseInt(period.trailing, 10) * units[period.trailing.at(-1)!]!
+    return [(atMs) => Math.floor((atMs * 60) / lengthMs), 60]
   }
 
   function expireDue(nowMs: number): void {
@@ -719,8 +812,8 @@ export function createNaiveModel(options: NaiveOptions) {
       const card = cardOf(t.cardId)
       assert(card)
       if (O(t) === 0 || isPostedCash(t) || t.expiresAtMs > nowMs) continue
-      // An expiry only takes out of the windows, so its day is never looked at.
-      record(card, key, [{ kind: 'expire', key }], 0)
+      // An expiry only takes out of the windows, so its time is never looked at.
+      record(card, key, [{ kind: 'expire', key }], 0, noMerchant)
     }
   }
 
@@ -768,12 +861,20 @@ export function createNaiveModel(options: NaiveOptions) {
     account: (accountId: string) => balances(fold(), accountId),
     card,
     transaction,
+    window,
   }
 }
 
-/** d > 0 is counted today, d < 0 is taken from the newest entries first. */
-function count(t: Sums, d: number, day: number): void {
-  if (d > 0) t.counted.push({ day, minor: d })
+const noMerchant: Merchant = { mid: '', mcc: '', name: '', city: '', country: '' }
+
+/** A filter that is not there lets all pass. */
+function isIn(filter: string | string[] | undefined, value: string): boolean {
+  return filter === undefined || filter.includes(value)
+}
+
+/** d > 0 is counted now, d < 0 is taken from the newest entries first. */
+function count(t: Sums, d: number, { atMs, merchant }: Step): void {
+  if (d > 0) t.counted.push({ atMs, minor: d, merchant, cash: t.cash })
   let left = -d
   while (left > 0) {
     const newest = t.counted.at(-1)

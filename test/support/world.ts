@@ -2,18 +2,24 @@ import { type Account, noAccount } from '../../src/domain/account.ts'
 import { createZone } from '../../src/domain/calendar.ts'
 import { type Card, noCard } from '../../src/domain/card.ts'
 import { noVerdict, type Pack, type Switches } from '../../src/domain/pack.ts'
-import { compileDailyWindow } from '../../src/rules/window-file.ts'
+import { compileDailyWindow, compileWindow, type WindowFile } from '../../src/rules/window-file.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 const dayMs = 86_400_000
 
-export function packOf(switches: Switches, retentionDays = 45): Pack {
-  const zone = createZone('UTC')
+export function packOf(
+  switches: Switches,
+  retentionDays = 45,
+  zoneName = 'UTC',
+  windows: readonly WindowFile[] = [],
+): Pack {
+  const zone = createZone(zoneName)
+  const compiled = windows.map((window) => compileWindow(window, zone, new Map(), []))
   return {
     version: 'test',
     zone,
     switches,
-    windows: [compileDailyWindow(zone)],
+    windows: [compileDailyWindow(zone), ...compiled],
     evaluate: () => noVerdict,
     retentionMs: retentionDays * dayMs,
   }
