@@ -2,9 +2,9 @@ import { type Card, repeatWithinMs } from './card.ts'
 import type { CardEvent } from './event.ts'
 import type { Switches } from './pack.ts'
 import {
+  heldBeforeVoid,
   isAsked,
   netAuthorized,
-  netBeforeVoid,
   openHold,
   overReversed,
   type Transaction,
@@ -42,7 +42,7 @@ export function settlementAnomalies(before: Transaction, after: Transaction): An
     ['after_reversal', before.voided],
     ['after_expiry', before.expired],
     ['after_close', before.closed],
-    ['above_authorized', after.settledMinor > netBeforeVoid(before)],
+    ['above_authorized', after.settledMinor > heldBeforeVoid(before)],
   ])
 }
 

@@ -2,6 +2,7 @@ import { type Card, maxRecentAsks, repeatWithinMs } from './card.ts'
 import type { Change, EntryKind, PlacedHold, View } from './change.ts'
 import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
 import { type EventRecord, forGood, maxClaims } from './event-record.ts'
+import { type HoldAdjustment, raisedBy } from './hold-adjustment.ts'
 import {
   type AskShare,
   credit,
@@ -195,6 +196,7 @@ function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     addedMinor: hold.addedMinor,
     unblockedMid: hold.unblockedMid,
     reopened: t.expired,
+    adjustment: hold.adjustment ?? null,
   }
   const first = t.asks.length === 0
   return {
@@ -203,13 +205,21 @@ function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     authorizedMinor: t.authorizedMinor + (hold.preauthorized ? 0 : hold.addedMinor),
     reversedMinor: t.reversedMinor + hold.reversedMinor,
     ceilingMinor: null,
-    asks: [...t.asks, share].slice(-maxAskShares),
+    asks: keptShares([...t.asks, share]),
     cash: first ? hold.cash !== '' : t.cash,
     cashPosted: first ? hold.cash === 'posted' : t.cashPosted,
     foreignCash: t.foreignCash || (hold.cash !== '' && hold.foreign),
     expired: false,
     expiresAtMs: Math.max(t.expiresAtMs, hold.expiresAtMs),
+    adjustment: raisedBy(t.adjustment, share.adjustment),
   }
+}
+
+/** The oldest that is kept takes over what those before it adjusted. */
+function keptShares(asks: readonly AskShare[]): readonly AskShare[] {
+  if (asks.length <= maxAskShares) return asks
+  const [gone, oldest, ...rest] = asks as readonly [AskShare, AskShare, ...AskShare[]]
+  return [{ ...oldest, adjustment: raisedBy(gone.adjustment, oldest.adjustment) }, ...rest]
 }
 
 /** It was declined: only an approved ask opens its transaction again, or makes it last longer. */
@@ -238,7 +248,12 @@ function undoHold(t: Transaction, eventKey: string, heirKey: string): Transactio
     cashPosted: asks.length > 0 && t.cashPosted,
     foreignCash: asks.length > 0 && t.foreignCash,
     expired: t.expired || (newest && share.reopened),
+    adjustment: share.adjustment === null ? t.adjustment : adjustmentOf(asks),
   }
+}
+
+function adjustmentOf(asks: readonly AskShare[]): HoldAdjustment | null {
+  return asks.reduce<HoldAdjustment | null>((all, ask) => raisedBy(all, ask.adjustment), null)
 }
 
 function grant(view: View, amountMinor: number, day: number): View {

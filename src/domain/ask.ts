@@ -2,8 +2,15 @@ import type { Account } from './account.ts'
 import type { Card } from './card.ts'
 import type { PlacedHold, View } from './change.ts'
 import type { CardEvent } from './event.ts'
+import { type HoldAdjustment, raisedBy } from './hold-adjustment.ts'
 import { isForeign, type Pack, type Switches } from './pack.ts'
-import { netAuthorized, openHold, type Transaction } from './transaction.ts'
+import {
+  heldFor,
+  netAuthorized,
+  openAuthorized,
+  openHold,
+  type Transaction,
+} from './transaction.ts'
 
 /** An ask with all that its checks look at, computed once. */
 export interface Ask {
@@ -18,6 +25,7 @@ export interface Ask {
   /** A lite transaction uses one swipe, once. */
   readonly swipes: boolean
   readonly eventKey: string
+  readonly adjustment: HoldAdjustment | null
 }
 
 /** The transaction's sums as they would be after this ask. */
@@ -27,27 +35,61 @@ export interface AskSums {
   /** What a ceiling said before takes back at once. */
   readonly reversedMinor: number
   readonly netMinor: number
-  /** By how much the authorized total, the net and the open hold rise. */
+  /** By how much the authorized total, the net, the open hold and the spend rise. */
   readonly totalRise: number
   readonly netRise: number
   readonly openRise: number
+  readonly spendRise: number
+  /** The hold is another than what was asked for. */
+  readonly adjusted: boolean
 }
 
 export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number): Ask {
   const amountMinor = event.amountMinor ?? 0
   const { account, card, transaction } = view
-  const sums = sumsAfter(event.requestType === 'PreAuthorization', amountMinor, transaction, pack)
+  const adjustment = adjustmentOf(event, account, pack.switches)
+  const sums = sumsAfter(event, amountMinor, transaction, adjustment, pack)
   const swipes = usesSwipe(card, transaction)
   const { eventKey } = view
-  return { event, eventKey, amountMinor, account, card, transaction, pack, atMs, sums, swipes }
+  return {
+    event,
+    eventKey,
+    amountMinor,
+    account,
+    card,
+    transaction,
+    pack,
+    atMs,
+    sums,
+    swipes,
+    adjustment,
+  }
+}
+
+/** Cash is dispensed as it was asked for, so only purchases are adjusted. */
+function adjustmentOf(
+  event: CardEvent,
+  { currency }: Account,
+  { holdAdjustments }: Switches,
+): HoldAdjustment | null {
+  if (event.requestType === 'CashWithdrawal') return null
+  const found = holdAdjustments.get(event.merchant.mcc)
+  if (found === undefined) return null
+  return {
+    fixedMinor: found.fixedMinor[currency] ?? 0,
+    plusMillionths: found.plusMillionths,
+    plusMinor: found.plusMinor[currency] ?? 0,
+  }
 }
 
 function sumsAfter(
-  preauthorized: boolean,
+  { requestType }: CardEvent,
   amountMinor: number,
   t: Transaction,
+  adjustment: HoldAdjustment | null,
   { switches }: Pack,
 ): AskSums {
+  const preauthorized = requestType === 'PreAuthorization'
   const total = Math.max(t.preauthorizedMinor, t.authorizedMinor)
   const own = preauthorized ? t.preauthorizedMinor : t.authorizedMinor
   const other = preauthorized ? t.authorizedMinor : t.preauthorizedMinor
@@ -59,7 +101,9 @@ function sumsAfter(
   const uncappedMinor = t.voided ? 0 : Math.max(0, totalAfter - t.reversedMinor)
   const reversedMinor = t.ceilingMinor === null ? 0 : Math.max(0, uncappedMinor - t.ceilingMinor)
   const netMinor = uncappedMinor - reversedMinor
-  const openAfter = t.closed ? 0 : Math.max(0, netMinor - t.settledMinor)
+  const spendAfter = t.closed ? 0 : Math.max(0, netMinor - t.settledMinor)
+  const heldMinor = heldFor(netMinor, t.cash, raisedBy(t.adjustment, adjustment))
+  const openAfter = t.closed ? 0 : Math.max(0, heldMinor - t.settledMinor)
   return {
     addedMinor: ownAfter - own,
     reversedMinor,
@@ -67,13 +111,15 @@ function sumsAfter(
     totalRise: totalAfter - total,
     netRise: netMinor - netAuthorized(t),
     openRise: openAfter - openHold(t),
+    spendRise: spendAfter - openAuthorized(t),
+    adjusted: heldMinor !== netMinor,
   }
 }
 
 /** The hold that an ask places when it adds `addedMinor`. */
 export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): PlacedHold {
-  const { event, pack, sums, atMs } = ask
-  return {
+  const { event, pack, sums, atMs, adjustment } = ask
+  const hold = {
     eventKey: ask.eventKey,
     preauthorized: event.requestType === 'PreAuthorization',
     addedMinor,
@@ -83,6 +129,7 @@ export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): Plac
     expiresAtMs: atMs + holdDays(event, pack.switches) * dayMs,
     unblockedMid,
   }
+  return adjustment === null ? hold : { ...hold, adjustment }
 }
 
 const dayMs = 86_400_000

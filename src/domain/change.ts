@@ -1,6 +1,7 @@
 import type { Account } from './account.ts'
 import type { Card } from './card.ts'
 import type { Answer, EventRecord } from './event-record.ts'
+import type { HoldAdjustment } from './hold-adjustment.ts'
 import type { ResponseCode } from './response-code.ts'
 import type { Transaction } from './transaction.ts'
 import type { CountedNow } from './window.ts'
@@ -105,4 +106,6 @@ export interface PlacedHold {
   readonly foreign: boolean
   readonly expiresAtMs: number
   readonly unblockedMid: string
+  /** Absent where there is none, as in all entries of earlier releases. */
+  readonly adjustment?: HoldAdjustment
 }

@@ -123,8 +123,8 @@ function isAboveTransactionLimit({ card, sums }: Ask): boolean {
 }
 
 function isAboveDailyLimit({ card, pack, sums, atMs }: Ask): boolean {
-  if (card.dailyLimitMinor === null || sums.openRise <= 0) return false
+  if (card.dailyLimitMinor === null || sums.spendRise <= 0) return false
   const daily = pack.windows.find((window) => window.name === dailyWindow)!
   const { sumMinor } = windowValue(card.windows, daily, atMs, '')
-  return sumMinor + sums.openRise > card.dailyLimitMinor
+  return sumMinor + sums.spendRise > card.dailyLimitMinor
 }

@@ -93,7 +93,9 @@ function shortOfFunds(ask: Ask): number | null {
   if (!fundsCheck.fails(ask)) return 0
   const available = availableMinor(ask.account)
   const short = ask.sums.openRise - available
-  const partial = ask.pack.switches.partialApproval && ask.event.partialApprovalSupported
+  // A part of an adjusted ask would not hold that part: it is approved in full or not at all.
+  const { partialApproval } = ask.pack.switches
+  const partial = partialApproval && ask.event.partialApprovalSupported && !ask.sums.adjusted
   return partial && available > 0 && short < ask.sums.netRise ? short : null
 }
 

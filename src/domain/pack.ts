@@ -20,6 +20,15 @@ export interface Switches {
   readonly uncoveredRefundPerDayMinor: Readonly<Record<string, number>>
   readonly crossBorder: CrossBorder | null
   readonly holdDays: HoldDays
+  /** By MCC. */
+  readonly holdAdjustments: ReadonlyMap<string, HoldAdjustmentSwitch>
+}
+
+/** What asks hold above what they ask for; amounts by currency. */
+export interface HoldAdjustmentSwitch {
+  readonly fixedMinor: Readonly<Record<string, number>>
+  readonly plusMillionths: number
+  readonly plusMinor: Readonly<Record<string, number>>
 }
 
 export interface CrossBorder {
@@ -44,6 +53,7 @@ export const defaultSwitches: Switches = {
   uncoveredRefundPerDayMinor: {},
   crossBorder: null,
   holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
+  holdAdjustments: new Map(),
 }
 
 /** What a rule may look at. */

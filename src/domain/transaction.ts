@@ -1,3 +1,4 @@
+import { adjusted, type HoldAdjustment } from './hold-adjustment.ts'
 import type { ResponseCode } from './response-code.ts'
 import type { SpendEntry } from './window.ts'
 
@@ -48,6 +49,8 @@ export interface Transaction {
   /** When the sweeper looks at it next; 0 before its first commit. */
   readonly dueAtMs: number
   readonly spend: readonly SpendEntry[]
+  /** What its purchases hold above what they asked for; null for no more. */
+  readonly adjustment: HoldAdjustment | null
 }
 
 export interface AskShare {
@@ -58,6 +61,7 @@ export interface AskShare {
   readonly unblockedMid: string
   /** It opened the transaction again after its expiry. */
   readonly reopened: boolean
+  readonly adjustment: HoldAdjustment | null
 }
 
 /** Beyond this many asks the oldest can no longer be undone one by one: an over-hold, never less. */
@@ -100,6 +104,7 @@ export function newTransaction(cardId: string, transactionId: string): Transacti
     lastEventAtMs: 0,
     dueAtMs: 0,
     spend: [],
+    adjustment: null,
   }
 }
 
@@ -120,13 +125,33 @@ export function netAuthorized(t: Transaction): number {
   return t.voided ? 0 : netBeforeVoid(t)
 }
 
+/** What to hold for a net amount; cash is what was dispensed and never more. */
+export function heldFor(
+  netMinor: number,
+  cash: boolean,
+  adjustment: HoldAdjustment | null,
+): number {
+  return cash ? netMinor : adjusted(netMinor, adjustment)
+}
+
+/** What was to be held for it, not looking at `voided`: a capture of so much is no surprise. */
+export function heldBeforeVoid(t: Transaction): number {
+  return heldFor(netBeforeVoid(t), t.cash, t.adjustment)
+}
+
 export function openHold(t: Transaction): number {
+  if (t.closed || t.expired) return 0
+  return Math.max(0, heldFor(netAuthorized(t), t.cash, t.adjustment) - t.settledMinor)
+}
+
+/** What was asked for and is still open: the hold without its adjustment. */
+export function openAuthorized(t: Transaction): number {
   return t.closed || t.expired ? 0 : Math.max(0, netAuthorized(t) - t.settledMinor)
 }
 
 /** What the windows count. */
 export function spend(t: Transaction): number {
-  return t.settledMinor + openHold(t)
+  return t.settledMinor + openAuthorized(t)
 }
 
 /** What refunds under this id are worth now. */

@@ -2,6 +2,7 @@ import { type Account, noAccount } from '../domain/account.ts'
 import { isAlias } from '../domain/book.ts'
 import { type Card, noCard, type RecentAsk } from '../domain/card.ts'
 import type { EventRecord } from '../domain/event-record.ts'
+import type { HoldAdjustment } from '../domain/hold-adjustment.ts'
 import {
   type Alias,
   type AskShare,
@@ -144,25 +145,37 @@ export const cardCodec: Codec<Card> = createCodec(1, noCard, [
   { name: 'replaces' },
 ])
 
+const writeAdjustment = (a: HoldAdjustment | null) =>
+  a === null ? [] : [a.fixedMinor, a.plusMillionths, a.plusMinor]
+
+function readAdjustment(json: readonly number[]): HoldAdjustment | null {
+  const [fixedMinor, plusMillionths, plusMinor] = json
+  if (fixedMinor === undefined) return null
+  return { fixedMinor, plusMillionths: plusMillionths!, plusMinor: plusMinor! }
+}
+
 const writeAsk = (a: AskShare) => [
   a.eventKey,
   a.addedMinor,
   a.preauthorized ? 1 : 0,
   a.unblockedMid,
   a.reopened ? 1 : 0,
+  ...writeAdjustment(a.adjustment),
 ]
-const readAsk = ([eventKey, addedMinor, preauthorized, unblockedMid, reopened]: [
+const readAsk = ([eventKey, addedMinor, preauthorized, unblockedMid, reopened, ...adjustment]: [
   string,
   number,
   number,
   string,
   number,
+  ...number[],
 ]): AskShare => ({
   eventKey,
   preauthorized: preauthorized === 1,
   addedMinor,
   unblockedMid,
   reopened: reopened === 1,
+  adjustment: readAdjustment(adjustment),
 })
 
 const writeSpend = (s: SpendEntry) => [
@@ -218,6 +231,7 @@ const plainTransaction: Codec<Transaction> = createCodec(1, newTransaction('', '
   { name: 'foreignCash' },
   { name: 'chargeTakenMinor' },
   { name: 'chargePendingMinor' },
+  { name: 'adjustment', write: writeAdjustment, read: readAdjustment },
 ])
 
 /** A second name is kept where a transaction would be, marked by its first element. */

@@ -1,7 +1,8 @@
-import { type Change, type CountedNow, type EntryKind, entryKinds } from '../domain/change.ts'
+import { type Change, type EntryKind, entryKinds } from '../domain/change.ts'
 import type { Entry, Place } from '../domain/entry.ts'
 import { type CardEvent, type RequestType, requestTypes } from '../domain/event.ts'
 import type { Answer, EventRecord } from '../domain/event-record.ts'
+import type { CountedNow } from '../domain/window.ts'
 import { accountCodec, cardCodec, RecordUnreadable } from './codec.ts'
 
 /**
@@ -184,9 +185,12 @@ const held: ChangeCodec<'holdPlaced'> & ChangeCodec<'askAbsorbed'> = {
     const key = hold.eventKey === eventKey ? 0 : hold.eventKey
     const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
     const flags = Number(hold.preauthorized) + 2 * Number(hold.foreign)
-    return [key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid]
+    const row = [key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid]
+    return hold.adjustment === undefined ? row : [...row, hold.adjustment]
   },
-  read([key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid], { eventKey }) {
+  read(row, { eventKey }) {
+    const [key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid] = row
+    const adjustment = row[7]
     const hold = {
       eventKey: key === 0 ? eventKey : key,
       preauthorized: (flags & 1) === 1,
@@ -197,7 +201,7 @@ const held: ChangeCodec<'holdPlaced'> & ChangeCodec<'askAbsorbed'> = {
       expiresAtMs,
       unblockedMid,
     }
-    return { hold }
+    return { hold: adjustment === undefined ? hold : { ...hold, adjustment } }
   },
 }
 

@@ -1,4 +1,4 @@
-import { openHold, type Transaction } from '../domain/transaction.ts'
+import { openAuthorized, type Transaction } from '../domain/transaction.ts'
 import { type BelievedTransaction, believedMoney, type Meaning } from './belief.ts'
 
 export const differenceKinds = [
@@ -63,7 +63,7 @@ function compare(
     foundMinor: number,
   ) => differences.push({ kind, cardId, transactionId, what, believedMinor, foundMinor })
 
-  const heldMinor = found === null ? 0 : openHold(found)
+  const heldMinor = found === null ? 0 : openAuthorized(found)
   const excess = heldMinor - believed.heldMinor
   if (excess < 0) differ('missing hold', 'held', believed.heldMinor, heldMinor)
   else if (excess > 0 && excess <= believed.uncertainMinor) {

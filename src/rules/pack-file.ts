@@ -1,13 +1,31 @@
 import { z } from 'zod'
+import { maxAskMinor } from '../domain/check.ts'
 import { isCurrency } from '../domain/currency.ts'
 import { parseMinor } from '../domain/money.ts'
-import type { Switches } from '../domain/pack.ts'
+import type { HoldAdjustmentSwitch, Switches } from '../domain/pack.ts'
 import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
 
 /** Money in a file: a decimal text in major units of the pack's currency. */
 const decimalText = z.union([z.string(), z.number()]).transform((value) => String(value))
 const days = z.int().min(1).max(400)
 const mcc = z.string().regex(/^\d{4}$/, 'an MCC has four digits')
+
+const holdAdjustment = z
+  .strictObject({
+    /** MCCs, or the name of a list of them. */
+    mccs: z.union([z.array(mcc), listName]),
+    /** Hold at least so much. */
+    fixed: decimalText.optional(),
+    plusPercent: decimalText.optional(),
+    plusAmount: decimalText.optional(),
+  })
+  .refine(
+    ({ fixed, plusPercent, plusAmount }) =>
+      [fixed, plusPercent, plusAmount].filter((each) => each !== undefined).length === 1,
+    'says what to hold by one of fixed, plusPercent and plusAmount',
+  )
+
+const maxHoldAdjustments = 100
 
 /** The switches of pack.yaml; the first value of each is its default. */
 export const switchesFile = z.strictObject({
@@ -28,6 +46,8 @@ export const switchesFile = z.strictObject({
       byMcc: z.record(z.union([mcc, listName]), days).default({}),
     })
     .default({ authorization: 7, preauthorization: 30, byMcc: {} }),
+  /** The first that names the MCC counts. */
+  holdAdjustments: z.array(holdAdjustment).max(maxHoldAdjustments).default([]),
 })
 
 export type SwitchesFile = z.infer<typeof switchesFile>
@@ -46,32 +66,68 @@ export function compileSwitches(
   lists: Lists,
 ): { switches: Switches; problems: PackProblem[] } {
   const problems: PackProblem[] = []
-  const minor = (field: string, text: string): number => {
-    const value = parseMinor(text, currency)
-    if (typeof value === 'number') return value
-    problems.push({ field, message: `${value} for an amount in ${currency}` })
-    return 0
-  }
-  const { crossBorder, uncoveredRefundPerDay, holdDays, ...rest } = file
-  const percentMillionths = Math.round(Number(crossBorder?.percent ?? 0) * 10_000)
-  if (!Number.isFinite(percentMillionths) || percentMillionths < 0 || percentMillionths > 1e6) {
-    problems.push({ field: 'crossBorder.percent', message: 'must be from 0 to 100' })
-  }
+  const reader = createReader(currency, problems)
+  const { crossBorder, uncoveredRefundPerDay, holdDays, holdAdjustments, ...rest } = file
   const switches: Switches = {
     ...rest,
-    uncoveredRefundPerDayMinor: {
-      [currency]: minor('uncoveredRefundPerDay', uncoveredRefundPerDay),
-    },
+    uncoveredRefundPerDayMinor: reader.money('uncoveredRefundPerDay', uncoveredRefundPerDay),
     crossBorder:
       crossBorder === undefined
         ? null
         : {
-            fixedMinor: { [currency]: minor('crossBorder.fixed', crossBorder.fixed) },
-            percentMillionths,
+            fixedMinor: reader.money('crossBorder.fixed', crossBorder.fixed),
+            percentMillionths: reader.percent('crossBorder.percent', crossBorder.percent),
           },
     holdDays: { ...holdDays, byMcc: daysByMcc(holdDays.byMcc, lists, problems) },
+    holdAdjustments: adjustmentsByMcc(holdAdjustments, reader, lists, problems),
   }
   return { switches, problems }
+}
+
+interface Reader {
+  /** By currency, which is the pack's. */
+  money(field: string, text: string, maxMinor?: number): Readonly<Record<string, number>>
+  /** In millionths. */
+  percent(field: string, text: string): number
+}
+
+function createReader(currency: string, problems: PackProblem[]): Reader {
+  return {
+    money(field, text, maxMinor = Number.MAX_SAFE_INTEGER) {
+      const minor = parseMinor(text, currency)
+      if (typeof minor === 'number' && minor <= maxMinor) return { [currency]: minor }
+      const problem = typeof minor === 'number' ? 'too much' : minor
+      problems.push({ field, message: `${problem} for an amount in ${currency}` })
+      return {}
+    },
+    percent(field, text) {
+      const millionths = Math.round(Number(text) * 10_000)
+      if (Number.isFinite(millionths) && millionths >= 0 && millionths <= 1e6) return millionths
+      problems.push({ field, message: 'must be from 0 to 100' })
+      return 0
+    },
+  }
+}
+
+function adjustmentsByMcc(
+  given: SwitchesFile['holdAdjustments'],
+  reader: Reader,
+  lists: Lists,
+  problems: PackProblem[],
+): Switches['holdAdjustments'] {
+  const byMcc = new Map<string, HoldAdjustmentSwitch>()
+  given.forEach(({ mccs, fixed = '0', plusPercent = '0', plusAmount = '0' }, i) => {
+    const field = `holdAdjustments.${i}`
+    const adjustment = {
+      fixedMinor: reader.money(`${field}.fixed`, fixed, maxAskMinor),
+      plusMillionths: reader.percent(`${field}.plusPercent`, plusPercent),
+      plusMinor: reader.money(`${field}.plusAmount`, plusAmount, maxAskMinor),
+    }
+    for (const listed of valuesOf(mccs, `${field}.mccs`, lists, problems)) {
+      if (!byMcc.has(listed)) byMcc.set(listed, adjustment)
+    }
+  })
+  return byMcc
 }
 
 /** An MCC that is written out goes before one of a list, an earlier list before a later one. */

@@ -16,6 +16,7 @@ import {
 } from '../../src/domain/transaction.ts'
 import { windowValue } from '../../src/domain/window.ts'
 import { decodeEntry, encodeEntry } from '../../src/engine/entry-codec.ts'
+import { windowFile } from '../../src/rules/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { orderSet, type Walk, walk } from '../support/event-generator.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
@@ -91,6 +92,24 @@ function stateOf(ledger: Ledger, world: World, pack: Pack) {
     return { status, swipesLeft, spentTodayMinor, unblockedMids }
   })
   return { accounts, cards }
+}
+
+/** Those that count spend; attempts and kinds of asks depend on what was declined. */
+const orderWindows = [
+  { name: 'each', scope: 'card-and-merchant', period: 'day' },
+  { name: 'shops', scope: 'card', period: { trailing: '7d' }, distinct: true },
+  { name: 'all', scope: 'account', period: 'month', distinct: true, mids: ['M1'] },
+].map((window) => windowFile.parse(window))
+
+function windowsOf(ledger: Ledger, world: World, pack: Pack) {
+  return world.cards.map(({ cardId, accountId }) => {
+    const book = ledger.book(accountId)
+    const account = book.account()!
+    return pack.windows.map((window) => {
+      const { windows } = window.scope === 'account' ? account : book.card(cardId)!
+      return windowValue(windows, window, account.lastArrivalMs, 'M1')
+    })
+  })
 }
 
 function naiveStateOf(model: NaiveModel, world: World) {
@@ -241,7 +260,7 @@ describe('random walks', () => {
     () => {
       for (let seed = firstSeed; seed < firstSeed + orderSets; seed++) {
         const set = orderSet(seed)
-        const pack = packOf(set.switches)
+        const pack = packOf(set.switches, 45, 'UTC', orderWindows)
         const random = seeded(seed)
         let first: unknown
         const orders = permutations(set.events)
@@ -252,7 +271,7 @@ describe('random walks', () => {
             const receivedAtMs = set.startMs + i
             ledger.deliver({ event, slot: `slot-${i}`, receivedAtMs, said: null }, pack)
           })
-          const state = stateOf(ledger, set, pack)
+          const state = { ...stateOf(ledger, set, pack), windows: windowsOf(ledger, set, pack) }
           first ??= state
           expectEqual(state, first, () => `seed ${seed}, order ${order.map((e) => e.eventId)}`)
         }

@@ -72,6 +72,28 @@ describe('a pack', () => {
     ['an unknown currency', 'currency: XYZ', 'ISO 4217'],
     ['too many decimals', 'uncoveredRefundPerDay: "1.234"', 'too many decimals'],
     ['holds beyond the retention', 'holdDays: { preauthorization: 60 }', 'EVENT_RETENTION_DAYS'],
+    [
+      'an adjustment that says two things',
+      'holdAdjustments: [{ mccs: ["5542"], fixed: 1, plusPercent: 5 }]',
+      'one of fixed',
+    ],
+    ['an adjustment that says nothing', 'holdAdjustments: [{ mccs: ["5542"] }]', 'one of fixed'],
+    ['an adjustment of no MCC', 'holdAdjustments: [{ mccs: ["55"], fixed: 1 }]', 'four digits'],
+    [
+      'an adjustment of no list',
+      'holdAdjustments: [{ mccs: fuel_mccs, fixed: 1 }]',
+      'holdAdjustments.0.mccs: there is no list fuel_mccs',
+    ],
+    [
+      'an adjustment beyond measure',
+      'holdAdjustments: [{ mccs: ["5542"], plusPercent: 101 }]',
+      'from 0 to 100',
+    ],
+    [
+      'an adjustment above all asks',
+      'holdAdjustments: [{ mccs: ["5542"], fixed: 99999999999 }]',
+      'too much',
+    ],
     ['a percentage above 100', 'crossBorder: { percent: "101" }', 'from 0 to 100'],
   ])('is refused with what is wrong for %s', (_what, text, message) => {
     if (text !== null) write('pack.yaml', text)

@@ -157,9 +157,32 @@ export function walk(seed: number): Walk {
     steps.push({ kind: 'deliver', event, receivedAtMs: nowMs })
   }
   const surroundings = randomSurroundings(createRandom(seed ^ 0x5eed))
-  const { zone, windows, shiftMs } = surroundings
-  const shifted = steps.map((step) => shift(step, shiftMs))
-  return { seed, zone, windows, switches, retentionDays: 45, accounts, cards, steps: shifted }
+  const { zone, windows, shiftMs, holdAdjustments } = surroundings
+  return {
+    seed,
+    zone,
+    windows,
+    switches: { ...switches, holdAdjustments },
+    retentionDays: 45,
+    accounts,
+    cards,
+    steps: steps.map((step) => shift(step, shiftMs)),
+  }
+}
+
+function randomAdjustments(random: Random): Switches['holdAdjustments'] {
+  const none = { fixedMinor: {}, plusMillionths: 0, plusMinor: {} }
+  return new Map(
+    ['5411', '7011', '6011', '5999'].flatMap((mcc) => {
+      const adjustment = random.pick([
+        null,
+        { ...none, fixedMinor: { USD: 120, EUR: 77 } },
+        { ...none, plusMillionths: 175_000 },
+        { ...none, plusMinor: { USD: 40 } },
+      ])
+      return adjustment === null ? [] : [[mcc, adjustment] as const]
+    }),
+  )
 }
 
 /** A zone, and a time of the year: half of the walks cross days of 23, 24.5, 23.5 or 25 hours. */
@@ -169,6 +192,7 @@ function randomSurroundings(random: Random) {
     // From the middle of November to the fifth of March, or to the tenth of October.
     shiftMs: random.pick([0, -254, -35]) * dayMs,
     windows: Array.from({ length: random.between(1, 4) }, (_, i) => randomWindow(random, `w${i}`)),
+    holdAdjustments: random.chance(0.5) ? randomAdjustments(random) : new Map(),
   }
 }
 
@@ -222,6 +246,7 @@ function randomSwitches(random: Random): Switches {
       preauthorization: random.between(2, 12),
       byMcc: random.pick([new Map(), new Map([['7011', 3]])]),
     },
+    holdAdjustments: new Map(),
   }
 }
 
@@ -372,6 +397,7 @@ export function orderSet(seed: number): OrderSet {
     uncoveredRefundPerDayMinor: {},
     crossBorder: null,
     holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
+    holdAdjustments: randomAdjustments(createRandom(seed ^ 0x5eed)),
   }
   const openingMinor = 1_000_000_000
   const accounts: NaiveAccount[] = ['A1', 'A2'].map((accountId) => ({

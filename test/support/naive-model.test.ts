@@ -17,6 +17,7 @@ const switches: Switches = {
   uncoveredRefundPerDayMinor: {},
   crossBorder: null,
   holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
+  holdAdjustments: new Map(),
 }
 
 interface WorldSaid {

@@ -89,6 +89,9 @@ type Effect =
       cash: boolean
       foreign: boolean
       expiresAtMs: number
+      fixed: number
+      millionths: number
+      plus: number
     }
   | { kind: 'unblock'; key: string; cardId: string; mid: string }
   | { kind: 'settle'; key: string; minor: number; closes: boolean; foreign: boolean }
@@ -144,6 +147,10 @@ interface Sums {
   unblocked: boolean
   takenMinor: number
   pendingMinor: number
+  /** The largest of each that an ask said. */
+  fixed: number
+  millionths: number
+  plus: number
   /** Where W was counted, oldest first. */
   counted: Counted[]
 }
@@ -192,8 +199,17 @@ export function createNaiveModel(options: NaiveOptions) {
 
   const unvoidedN = (t: Sums) => Math.max(0, Math.max(t.P, t.A) - t.R)
   const N = (t: Sums) => (t.voided ? 0 : unvoidedN(t))
-  const O = (t: Sums) => (t.closed || t.expired ? 0 : Math.max(0, N(t) - t.S))
-  const W = (t: Sums) => t.S + O(t)
+  /** What is to be held for n: at least `fixed`, or n and a share, or n and more. */
+  const H = (t: Sums, n: number) => {
+    if (n === 0 || t.cash) return n
+    const share =
+      t.millionths === 0 ? 0 : Number((BigInt(n) * BigInt(t.millionths) + 500_000n) / 1_000_000n)
+    return Math.max(t.fixed, n + share, n + t.plus)
+  }
+  const O = (t: Sums) => (t.closed || t.expired ? 0 : Math.max(0, H(t, N(t)) - t.S))
+  /** What was asked for and is still open: no adjustment is ever spent. */
+  const openAsked = (t: Sums) => (t.closed || t.expired ? 0 : Math.max(0, N(t) - t.S))
+  const W = (t: Sums) => t.S + openAsked(t)
   const Credit = (t: Sums) => {
     if (t.S > 0) return t.F
     if (t.voided) return 0
@@ -321,6 +337,9 @@ export function createNaiveModel(options: NaiveOptions) {
         t.asked = true
         t.cash ||= effect.cash
         t.foreignCash ||= effect.cash && effect.foreign
+        t.fixed = Math.max(t.fixed, effect.fixed)
+        t.millionths = Math.max(t.millionths, effect.millionths)
+        t.plus = Math.max(t.plus, effect.plus)
         if (effect.absorbed) break
         t.expired = false
         t.expiresAtMs = Math.max(t.expiresAtMs, effect.expiresAtMs)
@@ -462,8 +481,16 @@ export function createNaiveModel(options: NaiveOptions) {
         ? t[k] + amountMinor
         : Math.max(t[k], amountMinor + Math.min(t.R, Math.max(t.P, t.A)))
     next.R = t.R + Math.max(0, N(next) - t.K)
+    const adjustment = cash ? undefined : switches.holdAdjustments.get(mcc)
+    const fixed = adjustment?.fixedMinor[account.currency] ?? 0
+    const millionths = adjustment?.plusMillionths ?? 0
+    const plus = adjustment?.plusMinor[account.currency] ?? 0
+    next.fixed = Math.max(t.fixed, fixed)
+    next.millionths = Math.max(t.millionths, millionths)
+    next.plus = Math.max(t.plus, plus)
     const q = N(next) - N(t)
     const g = O(next) - O(t)
+    const spent = W(next) - W(t)
     const holdDays =
       switches.holdDays.byMcc.get(mcc) ??
       (k === 'P' ? switches.holdDays.preauthorization : switches.holdDays.authorization)
@@ -477,6 +504,9 @@ export function createNaiveModel(options: NaiveOptions) {
       cash,
       foreign: isForeign(event, account),
       expiresAtMs: arrivalMs + holdDays * dayMs,
+      fixed,
+      millionths,
+      plus,
     }
     if (Math.max(next.P, next.A) > Math.max(t.P, t.A) && N(next) === 0) {
       effects.push({ ...booking, absorbed: true })
@@ -485,13 +515,15 @@ export function createNaiveModel(options: NaiveOptions) {
     if (card.transactionLimitMinor !== null && N(next) > card.transactionLimitMinor) {
       return answer('129')
     }
-    if (g > 0 && card.dailyLimitMinor !== null) {
-      if (state.spentTodayMinor + g > card.dailyLimitMinor) return answer('130')
+    if (spent > 0 && card.dailyLimitMinor !== null) {
+      if (state.spentTodayMinor + spent > card.dailyLimitMinor) return answer('130')
     }
     const { availableMinor } = balances(world, account.accountId)
     if (g > 0 && g > availableMinor) {
       const shortMinor = g - availableMinor
       const partial = switches.partialApproval && event.partialApprovalSupported
+      // A part of it would not hold that part.
+      if (H(next, N(next)) !== N(next)) return answer('116')
       if (!partial || availableMinor <= 0 || shortMinor >= q) return answer('116')
       effects.push({ ...booking, addedMinor: booking.addedMinor - shortMinor })
       return answer('000', amountMinor - shortMinor)
@@ -631,7 +663,7 @@ export function createNaiveModel(options: NaiveOptions) {
         [t.voided, 'after_reversal'],
         [t.expired, 'after_expiry'],
         [t.closed, 'after_close'],
-        [next.S > unvoidedN(t), 'above_authorized'],
+        [next.S > H(t, unvoidedN(t)), 'above_authorized'],
       ],
       Reversal: [
         [t.voided, 'repeated'],
@@ -944,6 +976,9 @@ function noSums(cardId: string): Sums {
     unblocked: false,
     takenMinor: 0,
     pendingMinor: 0,
+    fixed: 0,
+    millionths: 0,
+    plus: 0,
     counted: [],
   }
 }
