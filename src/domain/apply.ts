@@ -1,7 +1,8 @@
-import { type Card, maxRecentAsks, repeatWithinMs } from './card.ts'
+import { type Card, maxRecentAsks, noCard, repeatWithinMs } from './card.ts'
 import type { Change, EntryKind, PlacedHold, View } from './change.ts'
 import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
 import { type EventRecord, forGood, maxClaims } from './event-record.ts'
+import { withCountry, withMerchant } from './familiarity.ts'
 import { type HoldAdjustment, raisedBy } from './hold-adjustment.ts'
 import {
   type AskShare,
@@ -21,7 +22,8 @@ type Appliers = {
 
 const appliers: Appliers = {
   accountOpened: (view, { account }) => ({ ...view, account }),
-  cardIssued: (view, { card }) => ({ ...view, card }),
+  // The log of an earlier release has cards without what was added since.
+  cardIssued: (view, { card }) => ({ ...view, card: { ...noCard, ...card } }),
   cardChanged: (view, { set }) => withCard(view, set),
   transferred: (view, { amountMinor }) => ({
     ...view,
@@ -94,6 +96,11 @@ const appliers: Appliers = {
       ].slice(-maxRecentAsks),
     },
   }),
+  askSeen: (view, _change, atMs) => withCard(view, { lastAskAtMs: atMs }),
+  merchantSeen: (view, { hash }) =>
+    withCard(view, { seenMerchants: withMerchant(view.card.seenMerchants, hash) }),
+  countrySeen: (view, { country }) =>
+    withCard(view, { seenCountries: withCountry(view.card.seenCountries, country) }),
   windowsDropped: (view, { before }) => before.reduce(dropOld, view),
   attentionSet: (view, { of, dueAtMs }) =>
     of === 'transaction'

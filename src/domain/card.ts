@@ -32,6 +32,9 @@ export interface Card {
   readonly recentAsks: readonly RecentAsk[]
   readonly lastAskAtMs: number
   readonly windows: WindowStates
+  /** Hashes of merchants, and countries, of one width each and used last at the end. */
+  readonly seenMerchants: string
+  readonly seenCountries: string
 }
 
 export interface RecentAsk {
@@ -67,4 +70,6 @@ export const noCard: Card = {
   recentAsks: [],
   lastAskAtMs: 0,
   windows: {},
+  seenMerchants: '',
+  seenCountries: '',
 }

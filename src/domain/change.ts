@@ -83,6 +83,9 @@ export type Change =
       readonly at: readonly CountedNow[]
     }
   | { readonly type: 'askRemembered'; readonly mid: string; readonly amountMinor: number }
+  | { readonly type: 'askSeen' }
+  | { readonly type: 'merchantSeen'; readonly hash: string }
+  | { readonly type: 'countrySeen'; readonly country: string }
   | { readonly type: 'windowsDropped'; readonly before: readonly CountedNow[] }
   | {
       readonly type: 'attentionSet'

@@ -7,6 +7,7 @@ import { standIn, undoAsk } from './default-decision.ts'
 import { type Draft, openDraft, resumeDraft } from './draft.ts'
 import { type CardEvent, isAsk } from './event.ts'
 import { type Answer, type EventRecord, forGood } from './event-record.ts'
+import { rememberAsk } from './familiarity.ts'
 import type { Pack } from './pack.ts'
 
 /** One delivery of an event, in the slot of the gate that answers it. */
@@ -71,7 +72,10 @@ function sayDecline(delivery: Delivery, view: View, pack: Pack, said: Answer): S
     draft.make({ type: 'answerChanged', answer: said })
   }
   if (view.card.cardId !== '') draft.make({ type: 'declined', code: said.code })
-  if (record === null) follow(draft, event, pack)
+  if (record === null) {
+    if (view.card.cardId !== '') rememberAsk(draft, event, false, pack.remembers)
+    follow(draft, event, pack)
+  }
   return committed(draft, said)
 }
 

@@ -8,6 +8,7 @@ import { follow, makePlaces } from './consequence.ts'
 import { type Draft, nameTransaction, openDraft } from './draft.ts'
 import { type CardEvent, isAsk } from './event.ts'
 import type { UnmatchedCause } from './event-record.ts'
+import { rememberAsk } from './familiarity.ts'
 import { noVerdict, type Pack } from './pack.ts'
 import type { ResponseCode } from './response-code.ts'
 
@@ -111,6 +112,7 @@ function record(draft: Draft, ask: Ask, verdict: Verdict): void {
     }
     draft.make({ type: 'declined', code: verdict.code })
   }
+  rememberAsk(draft, ask.event, approved, ask.pack.remembers)
   if (ask.amountMinor === 0) return
   if (approved) {
     placeHold(draft, ask, verdict.shortMinor, verdict.unblocks ? mid : '')

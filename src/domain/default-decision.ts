@@ -6,6 +6,7 @@ import { follow, liteEnd } from './consequence.ts'
 import { arrivalMs, countAttempt, type Decided } from './decide.ts'
 import { type Draft, nameTransaction, openDraft } from './draft.ts'
 import type { CardEvent } from './event.ts'
+import { rememberAsk } from './familiarity.ts'
 import type { Pack } from './pack.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -34,6 +35,7 @@ export function standIn(
   if (event.currency !== view.account.currency) return { ...nothing, unmatched: 'other currency' }
 
   nameTransaction(draft)
+  rememberAsk(draft, event, true, pack.remembers)
   // An absorbed ask's sums are kept already.
   if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
     const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)

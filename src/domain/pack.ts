@@ -2,6 +2,7 @@ import type { Account } from './account.ts'
 import type { Zone } from './calendar.ts'
 import type { Card } from './card.ts'
 import type { CardEvent } from './event.ts'
+import type { Remembers } from './familiarity.ts'
 import type { ResponseCode } from './response-code.ts'
 import type { Transaction } from './transaction.ts'
 import type { WindowDefinition } from './window.ts'
@@ -81,6 +82,8 @@ export interface Pack {
   /** Spend windows first by the built-in daily one. */
   readonly windows: readonly WindowDefinition[]
   readonly evaluate: (facts: AskFacts) => RuleVerdict
+  /** What cards must keep for the rules. */
+  readonly remembers: Remembers
   /** How long events, and transactions after their last event, are kept. */
   readonly retentionMs: number
 }

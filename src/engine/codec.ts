@@ -143,6 +143,8 @@ export const cardCodec: Codec<Card> = createCodec(1, noCard, [
   { name: 'swipesLeft' },
   { name: 'terminatedBy' },
   { name: 'replaces' },
+  { name: 'seenMerchants' },
+  { name: 'seenCountries' },
 ])
 
 const writeAdjustment = (a: HoldAdjustment | null) =>

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
 import { createZone, type Zone } from '../domain/calendar.ts'
+import { remembersNothing } from '../domain/familiarity.ts'
 import { noVerdict, type Pack } from '../domain/pack.ts'
 import type { Lists, PackProblem } from './named-list.ts'
 import { compileSwitches, packFile } from './pack-file.ts'
@@ -74,6 +75,7 @@ export function compilePack(files: PackFiles, retentionDays: number): Pack {
     switches,
     windows: [compileDailyWindow(zone), ...compiled],
     evaluate: () => noVerdict,
+    remembers: remembersNothing,
     retentionMs: retentionDays * dayMs,
   }
 }

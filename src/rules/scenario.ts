@@ -5,6 +5,7 @@ import type { Step } from '../domain/claim.ts'
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import { requestTypes } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
+import { remembersNothing } from '../domain/familiarity.ts'
 import { createLedger, type Ledger, type MemoryBook } from '../domain/ledger.ts'
 import { formatMinor, parseMinor } from '../domain/money.ts'
 import { noVerdict, type Pack } from '../domain/pack.ts'
@@ -125,6 +126,7 @@ export function compileScenarioPack(scenario: Scenario): Pack {
     switches,
     windows: [compileDailyWindow(zone), ...compiled],
     evaluate: () => noVerdict,
+    remembers: remembersNothing,
     retentionMs,
   }
 }

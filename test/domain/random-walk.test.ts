@@ -3,6 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { availableMinor } from '../../src/domain/account.ts'
 import { isAlias } from '../../src/domain/book.ts'
 import type { Step } from '../../src/domain/claim.ts'
+import {
+  hasSeenCountry,
+  hasSeenMerchant,
+  minutesSinceLastAsk,
+} from '../../src/domain/familiarity.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger.ts'
 import type { Pack } from '../../src/domain/pack.ts'
 import {
@@ -170,7 +175,7 @@ function answerOf({ answer, anomalies, unmatched }: Step) {
 
 function compareWalk(seed: number): void {
   const world = walk(seed)
-  const pack = packOf(world.switches, world.retentionDays, world.zone, world.windows)
+  const pack = packOf(world.switches, world.retentionDays, world)
   const ledger = openLedger(world, pack, 0)
   const model = createNaiveModel({ ...world, dayOf: dayOf[world.zone]! })
   const named = new Set<string>()
@@ -196,7 +201,10 @@ function compareWalk(seed: number): void {
     }
     expectEqual(stateOf(ledger, world, pack), naiveStateOf(model, world), where)
     const last = i === world.steps.length - 1
-    if (last || i % stepsPerRecount === 0) compareWindows(ledger, model, world, pack, where)
+    if (last || i % stepsPerRecount === 0) {
+      compareWindows(ledger, model, world, pack, where)
+      compareFamiliarity(ledger, model, world, where)
+    }
   })
   for (const place of named) {
     const [cardId = '', id = ''] = place.split(' ')
@@ -232,6 +240,27 @@ function compareWindows(
   }
 }
 
+function compareFamiliarity(
+  ledger: Ledger,
+  model: NaiveModel,
+  { cards, remembers }: Walk,
+  where: () => string,
+): void {
+  for (const { cardId, accountId } of cards) {
+    const card = ledger.book(accountId).card(cardId)!
+    const { mids: bought, countries, lastAskAtMs } = model.familiarity(cardId)
+    const seen = mids.filter((mid) => hasSeenMerchant(card, mid))
+    expectEqual(seen, remembers.merchants ? mids.filter((mid) => bought.has(mid)) : [], where)
+    const been = ['NG', 'GB', ''].filter((country) => hasSeenCountry(card, country))
+    const known = ['NG', 'GB'].filter((country) => countries.has(country))
+    expectEqual(been, remembers.countries ? known : [], where)
+    if (!remembers.lastAsk) continue
+    const afterMs = 90_000 * mids.length
+    const minutes = lastAskAtMs === null ? 525_600 : Math.floor(afterMs / 60_000)
+    expectEqual(minutesSinceLastAsk(card, (lastAskAtMs ?? 0) + afterMs), minutes, where)
+  }
+}
+
 function compareReplay(ledger: Ledger, world: World, seed: number): void {
   const again = createLedger()
   for (const entry of ledger.entries) {
@@ -260,7 +289,7 @@ describe('random walks', () => {
     () => {
       for (let seed = firstSeed; seed < firstSeed + orderSets; seed++) {
         const set = orderSet(seed)
-        const pack = packOf(set.switches, 45, 'UTC', orderWindows)
+        const pack = packOf(set.switches, 45, { windows: orderWindows })
         const random = seeded(seed)
         let first: unknown
         const orders = permutations(set.events)

@@ -13,7 +13,7 @@ const startMs = Date.UTC(2026, 10, 14, 9)
 
 /** One card, one event a second; `value` is what a window says of it at a merchant. */
 function world(...files: WindowFile[]) {
-  const pack = packOf(defaultSwitches, 45, 'UTC', files)
+  const pack = packOf(defaultSwitches, 45, { windows: files })
   const ledger = createLedger()
   const naive = { accountId: 'A1', currency: 'USD', country: 'NG', openingMinor: 1_000_000 }
   const card = cardOf(naiveCard({}))

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import type { Card } from '../../src/domain/card.ts'
 import { createLedger } from '../../src/domain/ledger.ts'
+import { defaultSwitches, noVerdict, type Pack } from '../../src/domain/pack.ts'
+import { type WindowDefinition, windowAt, windowValue } from '../../src/domain/window.ts'
 import { decodeEntry } from '../../src/engine/entry-codec.ts'
 import { showAccount, showCard, showEvent, showTransaction } from '../../src/engine/show.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
+import { windowFile } from '../../src/rules/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
-import { openCards, startEngine } from '../support/engine-world.ts'
-import { walk } from '../support/event-generator.ts'
+import { openCards, startEngine, testEvent } from '../support/engine-world.ts'
+import { createRandom, walk } from '../support/event-generator.ts'
 import { createMemoryState, createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
 import { accountOf, cardOf, packOf } from '../support/world.ts'
 
@@ -68,6 +72,53 @@ describe('the engine', () => {
     expect(shown).toMatchObject({ heldMinor: 100_000, availableMinor: 0 })
   })
 
+  it('never passes a limit per merchant or of merchants from several engines', async () => {
+    const windows = [
+      { name: 'each', scope: 'card-and-merchant', period: { trailing: '31d' } },
+      { name: 'shops', scope: 'card', period: { trailing: '31d' }, distinct: true },
+    ].map((window) => windowFile.parse(window))
+    const plain = packOf(defaultSwitches, 45, { windows })
+    const [, each, shops] = plain.windows as [WindowDefinition, WindowDefinition, WindowDefinition]
+    /** At most 1000 a merchant, and three merchants. */
+    const pack: Pack = {
+      ...plain,
+      evaluate(facts) {
+        const here = windowAt(each, facts)
+        const asked = facts.event.amountMinor ?? 0
+        const isNew = here.count === 0 && windowAt(shops, facts).distinct >= 3
+        if (here.sumMinor + asked <= 1000 && !isNew) return noVerdict
+        return { ...noVerdict, decline: { ruleId: 'limit', code: '130' } }
+      },
+    }
+    const state = createMemoryState()
+    const engines = [0, 1].map(() => startEngine(createMemoryStore(state), { pack }))
+    await openCards(engines[0]!, 1)
+    const random = createRandom(1)
+    const asks = Array.from({ length: 300 }, (_, i) => ({
+      eventId: `e${i}`,
+      amountMinor: random.between(1, 120),
+      merchant: { ...testEvent({ eventId: '' }).merchant, mid: `M${random.between(1, 6)}` },
+    }))
+    const answers = await Promise.all(asks.map((ask, i) => engines[i % 2]!.ask(ask)))
+    const approved = asks.filter((_, i) => answers[i]!.code === '000')
+    const spent = new Map<string, typeof approved>()
+    for (const ask of approved) {
+      const { mid } = ask.merchant
+      spent.set(mid, [...(spent.get(mid) ?? []), ask])
+    }
+    expect(spent.size).toBe(3)
+    const found = (await showCard(createMemoryStore(state), 'card-0')) as unknown as Card
+    for (const [mid, of] of spent) {
+      const sumMinor = of.reduce((sum, { amountMinor }) => sum + amountMinor, 0)
+      expect(sumMinor).toBeLessThanOrEqual(1000)
+      expect(sumMinor).toBeGreaterThan(880)
+      const value = windowValue(found.windows, each, Date.now(), mid)
+      expect(value).toMatchObject({ sumMinor, count: of.length })
+    }
+    const value = windowValue(found.windows, shops, Date.now(), '')
+    expect(value).toMatchObject({ count: approved.length, distinct: 3 })
+  })
+
   it('gives duplicates at several engines the same answer and one effect', async () => {
     const state = createMemoryState()
     const engines = [0, 1, 2].map(() => startEngine(createMemoryStore(state)))
@@ -123,7 +174,7 @@ describe('the engine', () => {
   it('keeps what the ledger keeps, over random walks', async () => {
     for (let seed = 1; seed <= 60; seed++) {
       const world = walk(seed)
-      const pack = packOf(world.switches, world.retentionDays, world.zone, world.windows)
+      const pack = packOf(world.switches, world.retentionDays, world)
       const ledger = createLedger()
       const store = createMemoryStore()
       let nowMs = 0

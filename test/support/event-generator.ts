@@ -5,6 +5,7 @@ import {
   type RequestType,
   requestTypes,
 } from '../../src/domain/event.ts'
+import type { Remembers } from '../../src/domain/familiarity.ts'
 import type { Switches } from '../../src/domain/pack.ts'
 import type { WindowFile } from '../../src/rules/window-file.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
@@ -19,6 +20,7 @@ export interface Walk {
   readonly seed: number
   readonly zone: string
   readonly windows: WindowFile[]
+  readonly remembers: Remembers
   readonly switches: Switches
   readonly retentionDays: number
   readonly accounts: NaiveAccount[]
@@ -157,11 +159,12 @@ export function walk(seed: number): Walk {
     steps.push({ kind: 'deliver', event, receivedAtMs: nowMs })
   }
   const surroundings = randomSurroundings(createRandom(seed ^ 0x5eed))
-  const { zone, windows, shiftMs, holdAdjustments } = surroundings
+  const { zone, windows, remembers, shiftMs, holdAdjustments } = surroundings
   return {
     seed,
     zone,
     windows,
+    remembers,
     switches: { ...switches, holdAdjustments },
     retentionDays: 45,
     accounts,
@@ -192,6 +195,11 @@ function randomSurroundings(random: Random) {
     // From the middle of November to the fifth of March, or to the tenth of October.
     shiftMs: random.pick([0, -254, -35]) * dayMs,
     windows: Array.from({ length: random.between(1, 4) }, (_, i) => randomWindow(random, `w${i}`)),
+    remembers: {
+      merchants: random.chance(0.5),
+      countries: random.chance(0.5),
+      lastAsk: random.chance(0.5),
+    },
     holdAdjustments: random.chance(0.5) ? randomAdjustments(random) : new Map(),
   }
 }

@@ -186,6 +186,7 @@ export function createNaiveModel(options: NaiveOptions) {
   const steps: Step[] = []
   const deliveries: Delivery[] = []
   const attempts: Attempt[] = []
+  const asks: { event: CardEvent; atMs: number; approved: boolean }[] = []
   let folded: World | undefined
 
   const cardOf = (cardId: string) => options.cards.find((card) => card.cardId === cardId)
@@ -770,6 +771,7 @@ export function createNaiveModel(options: NaiveOptions) {
     deliveries.push({ scope, event, answer, arrivalMs })
     const { cardId, merchant } = event
     const minor = event.amountMinor ?? 0
+    if (isAsk(event)) asks.push({ event, atMs: arrivalMs, approved: answer.code === '000' })
     if (isAsk(event) && minor > 0) {
       const declined = answer.code !== '000'
       attempts.push({ cardId, atMs: arrivalMs, minor, merchant, declined })
@@ -822,6 +824,17 @@ export function createNaiveModel(options: NaiveOptions) {
       sumMinor: total(stands.flatMap((counted) => counted.filter(isNow)).map((c) => c.minor)),
       count: stands.filter(([first]) => first !== undefined && isNow(first)).length,
       distinct: file.distinct ? mids.size : 0,
+    }
+  }
+
+  /** Where it bought, and when it was last asked; null when never. */
+  function familiarity(cardId: string) {
+    const asked = asks.filter((each) => each.event.cardId === cardId)
+    const bought = asked.filter((each) => each.approved && each.event.amountMinor !== 0)
+    return {
+      mids: new Set(bought.map(({ event }) => event.merchant.mid).filter((mid) => mid !== '')),
+      countries: new Set(bought.map(({ event }) => event.merchant.country)),
+      lastAskAtMs: asked.at(-1)?.atMs ?? null,
     }
   }
 
@@ -894,6 +907,7 @@ export function createNaiveModel(options: NaiveOptions) {
     card,
     transaction,
     window,
+    familiarity,
   }
 }
 

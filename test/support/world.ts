@@ -1,17 +1,23 @@
 import { type Account, noAccount } from '../../src/domain/account.ts'
 import { createZone } from '../../src/domain/calendar.ts'
 import { type Card, noCard } from '../../src/domain/card.ts'
+import { type Remembers, remembersNothing } from '../../src/domain/familiarity.ts'
 import { noVerdict, type Pack, type Switches } from '../../src/domain/pack.ts'
 import { compileDailyWindow, compileWindow, type WindowFile } from '../../src/rules/window-file.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 const dayMs = 86_400_000
 
+interface PackParts {
+  readonly zone?: string
+  readonly windows?: readonly WindowFile[]
+  readonly remembers?: Remembers
+}
+
 export function packOf(
   switches: Switches,
   retentionDays = 45,
-  zoneName = 'UTC',
-  windows: readonly WindowFile[] = [],
+  { zone: zoneName = 'UTC', windows = [], remembers = remembersNothing }: PackParts = {},
 ): Pack {
   const zone = createZone(zoneName)
   const compiled = windows.map((window) => compileWindow(window, zone, new Map(), []))
@@ -21,6 +27,7 @@ export function packOf(
     switches,
     windows: [compileDailyWindow(zone), ...compiled],
     evaluate: () => noVerdict,
+    remembers,
     retentionMs: retentionDays * dayMs,
   }
 }
