@@ -6,6 +6,7 @@ import { type WindowDefinition, windowAt, windowValue } from '../../src/domain/w
 import { decodeEntry } from '../../src/engine/entry-codec.ts'
 import { showAccount, showCard, showEvent, showTransaction } from '../../src/engine/show.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
+import { verifyStore } from '../../src/engine/verify.ts'
 import { windowFile } from '../../src/rules/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { openCards, startEngine, testEvent } from '../support/engine-world.ts'
@@ -202,6 +203,8 @@ describe('the engine', () => {
         const rows = Object.values(encodeBook(ledger.book(accountId)))
         expect(recordsOf(store, accountId), `seed ${seed}`).toEqual(rows.sort())
       }
+      const { differences, tooShort } = await verifyStore(store, pack.retentionMs)
+      expect([...differences, ...tooShort], `seed ${seed}`).toEqual([])
     }
   })
 })
