@@ -261,6 +261,9 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
       answer: answer === undefined ? entry.answer! : readAnswer(answer),
     }),
   },
+  askSeen: plain(),
+  merchantSeen: plain('hash'),
+  countrySeen: plain('country'),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]
