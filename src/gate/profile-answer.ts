@@ -3,6 +3,7 @@ import { isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import { formatMinor } from '../domain/money.ts'
 import { isResponseCode, type ResponseCode, reasonOf } from '../domain/response-code.ts'
+import type { Fault, Path } from '../rules/yaml-document.ts'
 import { suggestion } from '../spelling.ts'
 import type { AnswerFile } from './profile-file.ts'
 import { isPointer } from './profile-pointer.ts'
@@ -13,10 +14,6 @@ export interface Rendered {
   readonly status: number
   readonly body: string
 }
-
-export type Path = readonly (string | number)[]
-/** Shown at what the path names, or at the name itself. */
-export type Fault = (path: Path, message: string, at?: 'value' | 'name') => void
 
 export interface AnswerStyle {
   renderReply(event: MappedEvent, answer: Answer): Rendered

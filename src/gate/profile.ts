@@ -4,8 +4,9 @@ import type { CardEvent, RequestType } from '../domain/event.ts'
 import { requestTypes } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { Switches } from '../domain/pack.ts'
+import type { Path } from '../rules/yaml-document.ts'
 import { suggestion } from '../spelling.ts'
-import { createAnswerStyle, type Path, type Rendered } from './profile-answer.ts'
+import { createAnswerStyle, type Rendered } from './profile-answer.ts'
 import {
   maxProfileBytes,
   openProfileDocument,
