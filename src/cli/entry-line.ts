@@ -43,6 +43,7 @@ function notesOf(entry: Entry): string[] {
   }
   note('rule', answer?.ruleId ?? '')
   note('matched', entry.matchedRules.join(','))
+  note('shadow', entry.shadowRules.join(','))
   const approved = answer?.approvedAmountMinor ?? null
   if (approved !== null && event !== null) note('approved', formatMinor(approved, event.currency))
   if (answer?.decidedBy === 'default') note('default', answer.cause)

@@ -37,6 +37,7 @@ function acknowledged(
     approvedAmountMinor: null,
     ruleId: '',
     matchedRules: [],
+    shadowRules: [],
     absorbed: false,
     anomalies,
     unmatched,

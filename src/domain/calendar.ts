@@ -138,3 +138,10 @@ export function monthIndexOfText(text: string): number | null {
   const match = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text)
   return match === null ? null : Number(match[1]) * 12 + Number(match[2]) - 1
 }
+
+/** 'YYYY-MM-DD' on the scale of `dayOf`; null when there is no such day. */
+export function dayIndexOfText(text: string): number | null {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return null
+  const day = Date.parse(`${text}T00:00:00Z`) / dayMs
+  return Number.isInteger(day) && dayText(day) === text ? day : null
+}

@@ -29,6 +29,7 @@ export interface Step {
   readonly anomalies: readonly Anomaly[]
   readonly unmatched: Decided['unmatched']
   readonly matchedRules: readonly string[]
+  readonly shadowRules: readonly string[]
 }
 
 /**
@@ -124,6 +125,7 @@ function refuseOther(event: CardEvent, view: View): Decided {
     approvedAmountMinor: null,
     ruleId: '',
     matchedRules: [],
+    shadowRules: [],
     absorbed: false,
     anomalies: [],
     unmatched: isAsk(event) ? '' : 'other content',
@@ -164,12 +166,13 @@ function unchanged(delivery: Delivery, view: View, answer: Answer): Step {
     anomalies: nothing,
     unmatched: '',
     matchedRules: nothing,
+    shadowRules: nothing,
   }
 }
 
 function committed(draft: Draft, answer: Answer, decided: Partial<Decided> = {}): Step {
-  const { anomalies = [], unmatched = '', matchedRules = [] } = decided
+  const { anomalies = [], unmatched = '', matchedRules = [], shadowRules = [] } = decided
   const after = stamp(draft.before, draft.view, draft.atMs, 'event')
   const { atMs, changes } = draft
-  return { answer, atMs, changes, after, anomalies, unmatched, matchedRules }
+  return { answer, atMs, changes, after, anomalies, unmatched, matchedRules, shadowRules }
 }

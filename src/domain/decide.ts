@@ -18,6 +18,7 @@ export interface Decided {
   readonly approvedAmountMinor: number | null
   readonly ruleId: string
   readonly matchedRules: readonly string[]
+  readonly shadowRules: readonly string[]
   /** Declined because its reversal came first; what it adds stands in the sums all the same. */
   readonly absorbed: boolean
   readonly anomalies: readonly Anomaly[]
@@ -41,6 +42,7 @@ interface Verdict {
   readonly code: ResponseCode
   readonly ruleId: string
   readonly matchedRules: readonly string[]
+  readonly shadowRules: readonly string[]
   /** The part of the hold that a partial approval leaves out. */
   readonly shortMinor: number
   readonly absorbed: boolean
@@ -60,6 +62,7 @@ function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
     code: verdict.code,
     ruleId: verdict.ruleId,
     matchedRules: verdict.matchedRules,
+    shadowRules: verdict.shadowRules,
     absorbed: verdict.absorbed,
     approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
     anomalies: isComparable(ask) ? anomaliesOf(ask) : [],
@@ -75,18 +78,16 @@ function judge(ask: Ask): Verdict {
   const failed = checks.find((check) => (check.ofZero || !zero) && check.fails(ask))
   const unblocks = usesUnblock(ask, failed)
   const absorbed = failed === absorbedCheck
-  const say = (
-    code: ResponseCode,
-    ruleId: string,
-    matchedRules: readonly string[],
-    shortMinor: number,
-  ) => ({ code, ruleId, matchedRules, shortMinor, absorbed, unblocks })
-  if (failed !== undefined) return say(failed.code, '', noVerdict.matched, 0)
-  const { matched, decline } = ask.pack.evaluate(ask)
-  if (decline !== null) return say(decline.code, decline.ruleId, matched, 0)
+  const rules = failed === undefined ? ask.pack.evaluate(ask) : noVerdict
+  const say = (code: ResponseCode, ruleId: string, shortMinor: number): Verdict => {
+    const { matched: matchedRules, shadow: shadowRules } = rules
+    return { code, ruleId, matchedRules, shadowRules, shortMinor, absorbed, unblocks }
+  }
+  if (failed !== undefined) return say(failed.code, '', 0)
+  const { decline } = rules
+  if (decline !== null) return say(decline.code, decline.ruleId, 0)
   const shortMinor = zero ? 0 : shortOfFunds(ask)
-  if (shortMinor === null) return say(fundsCheck.code, '', matched, 0)
-  return say('000', '', matched, shortMinor)
+  return shortMinor === null ? say(fundsCheck.code, '', 0) : say('000', '', shortMinor)
 }
 
 /** How much of the hold the funds do not cover: 0 in full, null when it must be declined. */

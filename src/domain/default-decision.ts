@@ -28,6 +28,7 @@ export function standIn(
     approvedAmountMinor,
     ruleId: '',
     matchedRules: [],
+    shadowRules: [],
     absorbed: false,
   } as const
   const nothing = { ...decided, anomalies: [], changes: [], after: view }

@@ -29,7 +29,10 @@ export interface Entry {
   readonly answer: Answer | null
   readonly anomalies: readonly Anomaly[]
   readonly unmatched: UnmatchedCause | ''
+  /** Ids of the enforced rules that matched. */
   readonly matchedRules: readonly string[]
+  /** Ids of the shadow rules that matched. */
+  readonly shadowRules: readonly string[]
   /** Why a person did it. */
   readonly reason: string
   readonly changes: readonly Change[]
@@ -52,6 +55,7 @@ export function entryOfStep(delivery: Delivery, before: View, step: Step): Entry
     anomalies: step.anomalies,
     unmatched: step.unmatched,
     matchedRules: step.matchedRules,
+    shadowRules: step.shadowRules,
     reason: '',
     changes: step.changes,
   }
@@ -89,6 +93,7 @@ export function entryOfChanges(
     anomalies: [],
     unmatched: '',
     matchedRules: [],
+    shadowRules: [],
     reason,
     changes,
   }

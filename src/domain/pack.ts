@@ -67,12 +67,15 @@ export interface AskFacts {
 }
 
 export interface RuleVerdict {
-  /** Ids of all rules that matched, enforced or shadow, by file order. */
+  /** Ids of the enforced rules that matched, by file order. */
   readonly matched: readonly string[]
+  /** Of those that only record. */
+  readonly shadow: readonly string[]
+  /** What the first of the enforced ones says. */
   readonly decline: { readonly ruleId: string; readonly code: ResponseCode } | null
 }
 
-export const noVerdict: RuleVerdict = { matched: [], decline: null }
+export const noVerdict: RuleVerdict = { matched: [], shadow: [], decline: null }
 
 /** All that risk teams configure, checked and compiled; a decision sees one pack from start to end. */
 export interface Pack {

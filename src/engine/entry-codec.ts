@@ -52,6 +52,7 @@ function rowOf(entry: Entry, whole: boolean): Row {
     entry.reason,
     entry.anomalies,
     entry.matchedRules,
+    entry.shadowRules,
     whole ? entry.changes.map((change) => writeChange(change, entry)) : [],
   ]
 }
@@ -79,9 +80,10 @@ function entryOf(row: Row): Entry {
     reason: row[14],
     anomalies: row[15],
     matchedRules: row[16],
+    shadowRules: row[17],
     changes: [],
   }
-  const changes = (row[17] as Row[]).map((change) => readChange(change, entry))
+  const changes = (row[18] as Row[]).map((change) => readChange(change, entry))
   return { ...entry, changes }
 }
 

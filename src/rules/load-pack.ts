@@ -1,153 +1,239 @@
-import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { parseDocument } from 'yaml'
-import { z } from 'zod'
-import { createZone, type Zone } from '../domain/calendar.ts'
-import { remembersNothing } from '../domain/familiarity.ts'
-import { noVerdict, type Pack } from '../domain/pack.ts'
+import { systemClock } from '../clock.ts'
+import { createZone, dayText, type Zone } from '../domain/calendar.ts'
+import { isCurrency } from '../domain/currency.ts'
+import type { Pack } from '../domain/pack.ts'
+import type { WindowDefinition } from '../domain/window.ts'
+import type { Vocabulary } from './condition.ts'
+import { createEvaluation, isNever } from './evaluation.ts'
+import { factsOf, remembersFor } from './fact.ts'
+import { createFactSlots } from './fact-slots.ts'
+import { listNameOf, parseList } from './list-file.ts'
 import type { Lists, PackProblem } from './named-list.ts'
-import { compileSwitches, packFile } from './pack-file.ts'
-import { compileDailyWindow, compileWindow, windowFile } from './window-file.ts'
+import { compileSwitches, type PackFile, packFile } from './pack-file.ts'
+import {
+  checkFiles,
+  isReadable,
+  type PackFiles,
+  PackRefused,
+  readPackFiles,
+  versionOf,
+} from './pack-folder.ts'
+import { checkRule, type Rule } from './rule.ts'
+import { maxRules, ruleList } from './rule-file.ts'
+import { compileDailyWindow, compileWindow, windowsFile } from './window-file.ts'
+import { type FileFault, openYaml, type YamlDocument } from './yaml-document.ts'
 
-/** One thing that is wrong with a pack, said so that its author finds it. */
-export interface PackFault {
-  readonly file: string
-  readonly message: string
-}
-
-export class PackRefused extends Error {
-  override readonly name = 'PackRefused'
-  readonly faults: readonly PackFault[]
-
-  constructor(faults: readonly PackFault[]) {
-    super(faults.map(({ file, message }) => `${file}: ${message}`).join('\n'))
-    this.faults = faults
-  }
-}
+export { type PackFiles, PackRefused, readPackFiles }
+export type PackFault = FileFault
 
 const dayMs = 86_400_000
-const maxFileBytes = 1 << 20
 
-/** The files of a pack as they were read, by name. */
-export type PackFiles = ReadonlyMap<string, string>
+/** A pack with what its author should know about it. */
+export interface CompiledPack extends Pack {
+  readonly name: string
+  readonly currency: string
+  /** All rules by file order, those that are off too. */
+  readonly rules: readonly Rule[]
+  /** What does not stop the pack, and is hardly meant: rules that have expired or never match. */
+  readonly warnings: readonly PackFault[]
+}
+
+export interface CompileOptions {
+  /** What `expires` is compared with for the warnings; asks are compared by their own time. */
+  readonly nowMs?: number
+  /** false evaluates every rule for every ask: the same verdicts, slower. */
+  readonly indexed?: boolean
+}
 
 /** Reads a pack whole; throws PackRefused with every fault that it found. */
-export function loadPack(folder: string, retentionDays: number): Pack {
+export function loadPack(folder: string, retentionDays: number): CompiledPack {
   return compilePack(readPackFiles(folder), retentionDays)
 }
 
-export function compilePack(files: PackFiles, retentionDays: number): Pack {
-  const faults: PackFault[] = []
-  const settings = parseFile(files, 'pack.yaml', packFile, faults)
-  const windows = parseFile(files, 'windows.yaml', z.array(windowFile).default([]), faults)
-  for (const file of files.keys()) {
-    if (file.endsWith('.rules.yaml')) faults.push({ file, message: 'rules cannot be loaded yet' })
-  }
-  if (settings === null) throw new PackRefused(faults)
-  const { name: _name, zone: zoneName, currency, ...switchesText } = settings
-  const zone = findZone(zoneName, faults)
-  const lists: Lists = new Map()
-  const { switches, problems } = compileSwitches(switchesText, currency, lists)
-  for (const { field, message } of problems) {
-    faults.push({ file: 'pack.yaml', message: `${field}: ${message}` })
-  }
-  const { authorization, preauthorization, byMcc } = switches.holdDays
-  for (const days of [authorization, preauthorization, ...byMcc.values()]) {
-    if (days > retentionDays) {
-      const message = `holdDays: ${days} days are more than EVENT_RETENTION_DAYS, ${retentionDays}`
-      faults.push({ file: 'pack.yaml', message })
-    }
-  }
-  if (zone === null || windows === null) throw new PackRefused(faults)
-  const compiled = windows.map((window, i) => {
-    const problems: PackProblem[] = []
-    const definition = compileWindow(window, zone, lists, problems)
-    for (const { field, message } of problems) {
-      faults.push({ file: 'windows.yaml', message: `${i}.${field}: ${message}` })
-    }
-    return definition
-  })
-  if (faults.length > 0) throw new PackRefused(faults)
+export function compilePack(
+  files: PackFiles,
+  retentionDays: number,
+  { nowMs = systemClock.nowMs(), indexed = true }: CompileOptions = {},
+): CompiledPack {
+  const faults = checkFiles(files)
+  const readable = new Map([...files].filter(([name, text]) => isReadable(name, text)).sort(byName))
+  const lists = readLists(readable, faults)
+  const settings = readSettings(readable, retentionDays, lists, faults)
+  const { zone, currency } = settings
+  const windows = readWindows(readable, zone, lists, faults)
+  const facts = factsOf(windows)
+  const slots = createFactSlots(zone)
+  const rules = readRules(readable, { facts, lists, slots, currency }, faults)
+  if (faults.length > 0 || settings.switches === null) throw new PackRefused(faults)
   return {
     version: versionOf(files),
+    name: settings.name,
+    currency,
     zone,
-    switches,
-    windows: [compileDailyWindow(zone), ...compiled],
-    evaluate: () => noVerdict,
-    remembers: remembersNothing,
+    switches: settings.switches,
+    windows,
+    rules,
+    warnings: warningsOf(rules, zone.dayOf(nowMs)),
+    evaluate: createEvaluation({ rules, facts, slots, indexed }),
+    remembers: remembersFor(slots.uses),
     retentionMs: retentionDays * dayMs,
   }
 }
 
-export function readPackFiles(folder: string): PackFiles {
-  try {
-    const names = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
-    return new Map(names.sort().map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
-  } catch (error) {
-    const message = `cannot be read (${(error as NodeJS.ErrnoException).code}): set RULES_DIR`
-    throw new PackRefused([{ file: folder, message }])
-  }
+function byName([a]: [string, string], [b]: [string, string]): number {
+  return a < b ? -1 : 1
 }
 
-function parseFile<T>(
-  files: PackFiles,
-  file: string,
-  schema: z.ZodType<T>,
-  faults: PackFault[],
-): T | null {
+/** Opens a file of the pack; null when it is not there or cannot be parsed. */
+function open(files: PackFiles, file: string, faults: FileFault[]): YamlDocument | null {
   const text = files.get(file)
-  if (text === undefined && file === 'pack.yaml') {
-    faults.push({ file, message: 'is missing' })
-    return null
-  }
-  if (text !== undefined && Buffer.byteLength(text) > maxFileBytes) {
-    faults.push({ file, message: `is larger than ${maxFileBytes} bytes` })
-    return null
-  }
-  const document = parseDocument(text ?? '', { uniqueKeys: true })
-  const problems = [...document.errors, ...document.warnings]
-  if (problems.length > 0) {
-    faults.push(...problems.map(({ message }) => ({ file, message })))
-    return null
-  }
-  const content = contentOf(document)
-  if (content === null) {
-    faults.push({ file, message: 'aliases (*name) are not allowed' })
-    return null
-  }
-  const parsed = schema.safeParse(content.value ?? undefined)
-  if (parsed.success) return parsed.data
-  faults.push(
-    ...parsed.error.issues.map(({ path, message }) => ({
-      file,
-      message: path.length > 0 ? `${path.join('.')}: ${message}` : message,
-    })),
-  )
+  if (text === undefined) return null
+  const document = openYaml(file, text)
+  if (document.faults.length === 0) return document
+  faults.push(...document.faults)
   return null
 }
 
-/** null when it has aliases: they can make a small file large, and a pack has no use for them. */
-function contentOf(document: ReturnType<typeof parseDocument>): { value: unknown } | null {
+interface Settings {
+  readonly name: string
+  readonly zone: Zone
+  readonly currency: string
+  /** null when the file has faults. */
+  readonly switches: Pack['switches'] | null
+}
+
+/** Where pack.yaml has faults the other files are still checked, with what can be told of it. */
+function readSettings(
+  files: PackFiles,
+  retentionDays: number,
+  lists: Lists,
+  faults: FileFault[],
+): Settings {
+  const document = open(files, 'pack.yaml', faults)
+  const given = (document?.value ?? {}) as Partial<PackFile>
+  const zone = findZone(given?.zone)
+  const currency = isCurrency(String(given?.currency)) ? String(given.currency) : 'USD'
+  const unread: Settings = { name: '', zone: zone ?? createZone('UTC'), currency, switches: null }
+  if (document === null) return unread
+  const file = document.parse(packFile, given, [])
+  if (file === null) {
+    faults.push(...document.faults)
+    return unread
+  }
+  if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
+  const { name, zone: _zone, currency: _currency, ...switchesText } = file
+  const { switches, problems } = compileSwitches(switchesText, currency, lists)
+  for (const { field, message } of problems) document.fault(field.split('.'), message)
+  checkHoldDays(document, file, retentionDays)
+  faults.push(...document.faults)
+  return { ...unread, name, switches: document.faults.length > 0 ? null : switches }
+}
+
+function checkHoldDays(
+  document: YamlDocument,
+  { holdDays }: PackFile,
+  retentionDays: number,
+): void {
+  const { byMcc, ...others } = holdDays
+  const given = [
+    ...Object.entries(others).map(([name, days]) => ({ path: [name], days })),
+    ...Object.entries(byMcc).map(([mcc, days]) => ({ path: ['byMcc', mcc], days })),
+  ]
+  for (const { path, days } of given) {
+    if (days <= retentionDays) continue
+    const message = `${days} days are more than EVENT_RETENTION_DAYS, ${retentionDays}`
+    document.fault(['holdDays', ...path], message)
+  }
+}
+
+function findZone(name: unknown): Zone | null {
   try {
-    return { value: document.toJS({ maxAliasCount: 0 }) }
+    return createZone(typeof name === 'string' ? name : 'UTC')
   } catch {
     return null
   }
 }
 
-function findZone(name: string, faults: PackFault[]): Zone | null {
-  try {
-    return createZone(name)
-  } catch {
-    faults.push({ file: 'pack.yaml', message: `zone: ${name} is not an IANA time zone` })
-    return null
-  }
+function readWindows(
+  files: PackFiles,
+  zone: Zone,
+  lists: Lists,
+  faults: FileFault[],
+): WindowDefinition[] {
+  const daily = compileDailyWindow(zone)
+  const document = open(files, 'windows.yaml', faults)
+  if (document === null) return [daily]
+  const windows = document.parse(windowsFile, document.value ?? [], [])
+  const names = new Set<string>()
+  windows?.forEach(({ name }, i) => {
+    if (names.has(name)) document.fault([i, 'name'], `${name} is the name of another window`)
+    names.add(name)
+  })
+  const compiled = windows?.map((window, i) => {
+    const problems: PackProblem[] = []
+    const definition = compileWindow(window, zone, lists, problems)
+    for (const { field, message } of problems) document.fault([i, ...field.split('.')], message)
+    return definition
+  })
+  faults.push(...document.faults)
+  if (compiled !== undefined) return [daily, ...compiled]
+  // A window with a fault is there all the same: rules that name it have no fault of their own.
+  const written: unknown[] = Array.isArray(document.value) ? document.value : []
+  return [daily, ...written.map((window) => ({ ...daily, name: String(fieldOf(window, 'name')) }))]
 }
 
-/** The same files have the same version, on every instance. */
-function versionOf(files: PackFiles): string {
-  const hash = createHash('sha256')
-  for (const [name, text] of files) hash.update(`${name}\0${text}\0`)
-  return hash.digest('hex').slice(0, 12)
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
+
+function readLists(files: PackFiles, faults: FileFault[]): Map<string, Set<string>> {
+  const lists = new Map<string, Set<string>>()
+  for (const [file, text] of files) {
+    const name = listNameOf(file)
+    if (name !== null) lists.set(name, parseList(file, text, faults))
+  }
+  return lists
+}
+
+function readRules(files: PackFiles, vocabulary: Vocabulary, faults: FileFault[]): Rule[] {
+  const rules: Rule[] = []
+  const places = new Map<string, string>()
+  for (const file of files.keys()) {
+    if (!file.endsWith('.rules.yaml')) continue
+    const document = open(files, file, faults)
+    if (document === null) continue
+    const given = document.parse(ruleList, document.value ?? [], []) ?? []
+    for (const [at, one] of given.entries()) {
+      checkId(one, at, document, file, places)
+      const rule = checkRule(one, at, document, file, vocabulary)
+      if (rule !== null) rules.push(rule)
+    }
+    if (rules.length > maxRules) document.fault([], `the pack has more than ${maxRules} rules`)
+    faults.push(...document.faults)
+  }
+  return rules
+}
+
+function checkId(
+  rule: unknown,
+  at: number,
+  document: YamlDocument,
+  file: string,
+  places: Map<string, string>,
+): void {
+  const id = fieldOf(rule, 'id')
+  if (typeof id !== 'string') return
+  const other = places.get(id)
+  if (other === undefined) places.set(id, `${file}:${document.placeOf([at, 'id']).line}`)
+  else document.fault([at, 'id'], `${id} is the id of the rule at ${other}`)
+}
+
+function warningsOf(rules: readonly Rule[], today: number): PackFault[] {
+  return rules.flatMap(({ id, mode, condition, expiryDay, file, line }) => {
+    const warn = (message: string) => [{ file, line, column: 1, message: `${id} ${message}` }]
+    if (mode === 'off') return []
+    if (expiryDay !== null && expiryDay <= today)
+      return warn(`is off: it expired on ${dayText(expiryDay)}`)
+    return isNever(condition) ? warn('never matches') : []
+  })
 }

@@ -4,55 +4,54 @@ import { isCurrency } from '../domain/currency.ts'
 import { parseMinor } from '../domain/money.ts'
 import type { HoldAdjustmentSwitch, Switches } from '../domain/pack.ts'
 import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
+import { strict } from './schema-words.ts'
 
 /** Money in a file: a decimal text in major units of the pack's currency. */
 const decimalText = z.union([z.string(), z.number()]).transform((value) => String(value))
 const days = z.int().min(1).max(400)
 const mcc = z.string().regex(/^\d{4}$/, 'an MCC has four digits')
 
-const holdAdjustment = z
-  .strictObject({
-    /** MCCs, or the name of a list of them. */
-    mccs: z.union([z.array(mcc), listName]),
-    /** Hold at least so much. */
-    fixed: decimalText.optional(),
-    plusPercent: decimalText.optional(),
-    plusAmount: decimalText.optional(),
-  })
-  .refine(
-    ({ fixed, plusPercent, plusAmount }) =>
-      [fixed, plusPercent, plusAmount].filter((each) => each !== undefined).length === 1,
-    'says what to hold by one of fixed, plusPercent and plusAmount',
-  )
+const holdAdjustment = strict({
+  /** MCCs, or the name of a list of them. */
+  mccs: z.union([z.array(mcc), listName]),
+  /** Hold at least so much. */
+  fixed: decimalText.optional(),
+  plusPercent: decimalText.optional(),
+  plusAmount: decimalText.optional(),
+}).refine(
+  ({ fixed, plusPercent, plusAmount }) =>
+    [fixed, plusPercent, plusAmount].filter((each) => each !== undefined).length === 1,
+  'says what to hold by one of fixed, plusPercent and plusAmount',
+)
 
 const maxHoldAdjustments = 100
 
 /** The switches of pack.yaml; the first value of each is its default. */
-export const switchesFile = z.strictObject({
+export const switchesFile = strict({
   incrementalAmount: z.enum(['delta', 'cumulative']).default('delta'),
   settlementRemainder: z.enum(['release', 'keep']).default('release'),
   partialReversalAmount: z.enum(['released', 'remaining']).default('released'),
   cashWithdrawal: z.enum(['post', 'hold']).default('post'),
   partialApproval: z.boolean().default(false),
   uncoveredRefundPerDay: decimalText.default('0'),
-  crossBorder: z
-    .strictObject({ fixed: decimalText.default('0'), percent: decimalText.default('0') })
-    .optional(),
-  holdDays: z
-    .strictObject({
-      authorization: days.default(7),
-      preauthorization: days.default(30),
-      /** By MCC, or by the name of a list of them. */
-      byMcc: z.record(z.union([mcc, listName]), days).default({}),
-    })
-    .default({ authorization: 7, preauthorization: 30, byMcc: {} }),
+  crossBorder: strict({
+    fixed: decimalText.default('0'),
+    percent: decimalText.default('0'),
+  }).optional(),
+  holdDays: strict({
+    authorization: days.default(7),
+    preauthorization: days.default(30),
+    /** By MCC, or by the name of a list of them. */
+    byMcc: z.record(z.union([mcc, listName]), days).default({}),
+  }).default({ authorization: 7, preauthorization: 30, byMcc: {} }),
   /** The first that names the MCC counts. */
   holdAdjustments: z.array(holdAdjustment).max(maxHoldAdjustments).default([]),
 })
 
 export type SwitchesFile = z.infer<typeof switchesFile>
 
-export const packFile = switchesFile.extend({
+export const packFile = strict({
+  ...switchesFile.shape,
   name: z.string().min(1).max(64).default('pack'),
   zone: z.string().default('UTC'),
   currency: z.string().refine(isCurrency, 'not an ISO 4217 currency').default('USD'),

@@ -29,6 +29,10 @@ export function explainIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_key') {
     return issue.issues[0]?.message ?? 'is no name for this place'
   }
+  if (issue.code === 'invalid_union') {
+    // None of its forms fits: the first says which there are.
+    return issue.errors[0]?.[0]?.message
+  }
   if (issue.code === 'too_big') return `must be at most ${issue.maximum}`
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}`
   return undefined

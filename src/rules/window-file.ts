@@ -3,6 +3,7 @@ import type { Zone } from '../domain/calendar.ts'
 import type { CardEvent } from '../domain/event.ts'
 import { dailyWindow, type WindowDefinition } from '../domain/window.ts'
 import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
+import { strict } from './schema-words.ts'
 
 /** Values, or the name of a list. */
 const filter = z.union([z.array(z.string()), listName]).optional()
@@ -18,7 +19,7 @@ export function durationMs(text: string): number {
   return Number.parseInt(text, 10) * unitsMs[unit]
 }
 
-const windowFields = z.strictObject({
+const windowFields = strict({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower case letters, digits and _')
@@ -27,8 +28,11 @@ const windowFields = z.strictObject({
   over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
   distinct: z.boolean().default(false),
   period: z.union([
-    z.enum(['day', 'week', 'month']),
-    z.strictObject({
+    z.enum(
+      ['day', 'week', 'month'],
+      'must be day, week, month, or a map such as { trailing: 24h }',
+    ),
+    strict({
       trailing: durationText.refine((text) => {
         const ms = durationMs(text)
         return ms >= 60_000 && ms <= 31 * 86_400_000
@@ -49,6 +53,8 @@ export const windowFile = windowFields.refine(
 )
 
 export type WindowFile = z.infer<typeof windowFile>
+
+export const windowsFile = z.array(windowFile).max(100)
 
 /** Trailing windows are exact to this share of their length. */
 const trailingBuckets = 60

@@ -22,7 +22,7 @@ function faultsOf(retentionDays = 45): string[] {
     return []
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
-    return error.faults.map(({ file, message }) => `${file}: ${message}`)
+    return error.message.split('\n')
   }
 }
 
@@ -60,10 +60,14 @@ describe('a pack', () => {
   })
 
   it.each([
-    ['a missing file', null, 'pack.yaml: is missing'],
-    ['an unknown field', 'nmae: x', 'nmae'],
-    ['an unknown switch value', 'cashWithdrawal: maybe', 'cashWithdrawal'],
-    ['a duplicate key', 'name: a\nname: b', 'unique'],
+    ['a missing file', null, 'pack.yaml is missing'],
+    ['an unknown field', 'nmae: x', 'pack.yaml:1:1 nmae is not known: did you mean name?'],
+    [
+      'an unknown switch value',
+      'cashWithdrawal: maybe',
+      'pack.yaml:1:17 cashWithdrawal must be one of post, hold',
+    ],
+    ['a duplicate key', 'name: a\nname: b', 'pack.yaml:2:1 Map keys must be unique'],
     ['an alias', 'name: &x a\nzone: *x', 'aliases'],
     ['an alias bomb', 'a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]', 'aliases'],
     ['an unknown tag', 'name: !what x', 'tag'],

@@ -1,0 +1,226 @@
+import type { Comparison, Quantity, Search, Test, Text } from './expression.ts'
+import type { Facts, NumberSlot } from './fact-slots.ts'
+
+export type TestClosure = (facts: Facts) => boolean
+type QuantityClosure = (facts: Facts) => number
+type TextClosure = (facts: Facts) => string
+
+/** Turns a checked condition into functions; the common shapes are one call each. */
+export function compileTest(test: Test): TestClosure {
+  switch (test.op) {
+    case 'known':
+      return test.value ? () => true : () => false
+    case 'and':
+      return all(test.parts.map(compileTest))
+    case 'or':
+      return any(test.parts.map(compileTest))
+    case 'not': {
+      const part = compileTest(test.part)
+      return (facts) => !part(facts)
+    }
+    case 'flag':
+      return flag(test.slot)
+    case 'compare':
+      return comparison(test.by, test.left, test.right)
+    case 'compareText':
+      return textComparison(test.by, test.left, test.right)
+    case 'same': {
+      const [left, right] = [compileTest(test.left), compileTest(test.right)]
+      return (facts) => left(facts) === right(facts)
+    }
+    case 'among':
+      return among(test.text, test.values)
+    case 'amongNumbers': {
+      const quantity = compileQuantity(test.quantity)
+      const { values } = test
+      return (facts) => values.has(quantity(facts))
+    }
+    case 'search':
+      return searching(test.by, compileText(test.text), compileText(test.part))
+    case 'choose': {
+      const [when, yes, no] = [test.test, test.yes, test.no].map(compileTest) as Triple
+      return (facts) => (when(facts) ? yes(facts) : no(facts))
+    }
+  }
+}
+
+type Triple = [TestClosure, TestClosure, TestClosure]
+
+function all(parts: readonly TestClosure[]): TestClosure {
+  const [a, b, c] = parts as Triple
+  if (parts.length === 2) return (facts) => a(facts) && b(facts)
+  if (parts.length === 3) return (facts) => a(facts) && b(facts) && c(facts)
+  return (facts) => {
+    for (let i = 0; i < parts.length; i++) if (!parts[i]!(facts)) return false
+    return true
+  }
+}
+
+function any(parts: readonly TestClosure[]): TestClosure {
+  const [a, b, c] = parts as Triple
+  if (parts.length === 2) return (facts) => a(facts) || b(facts)
+  if (parts.length === 3) return (facts) => a(facts) || b(facts) || c(facts)
+  return (facts) => {
+    for (let i = 0; i < parts.length; i++) if (parts[i]!(facts)) return true
+    return false
+  }
+}
+
+function flag(slot: NumberSlot): TestClosure {
+  const { index } = slot
+  if (slot.compute === null) return (facts) => facts.numbers[index] === 1
+  const read = lazily(slot)
+  return (facts) => read(facts) === 1
+}
+
+/** Reads it once per ask. */
+function lazily({ index, compute }: NumberSlot): QuantityClosure {
+  return ({ numbers, ask }) => {
+    const known = numbers[index]!
+    if (!Number.isNaN(known)) return known
+    const value = compute!(ask)
+    numbers[index] = value
+    return value
+  }
+}
+
+function comparison(by: Comparison, left: Quantity, right: Quantity): TestClosure {
+  if (left.op === 'fact' && left.slot.compute === null && right.op === 'number') {
+    return slotComparison(by, left.slot.index, right.value)
+  }
+  const [a, b] = [compileQuantity(left), compileQuantity(right)]
+  switch (by) {
+    case '==':
+      return (facts) => a(facts) === b(facts)
+    case '!=':
+      return (facts) => a(facts) !== b(facts)
+    case '<':
+      return (facts) => a(facts) < b(facts)
+    case '<=':
+      return (facts) => a(facts) <= b(facts)
+    case '>':
+      return (facts) => a(facts) > b(facts)
+    case '>=':
+      return (facts) => a(facts) >= b(facts)
+  }
+}
+
+function slotComparison(by: Comparison, index: number, value: number): TestClosure {
+  switch (by) {
+    case '==':
+      return ({ numbers }) => numbers[index]! === value
+    case '!=':
+      return ({ numbers }) => numbers[index]! !== value
+    case '<':
+      return ({ numbers }) => numbers[index]! < value
+    case '<=':
+      return ({ numbers }) => numbers[index]! <= value
+    case '>':
+      return ({ numbers }) => numbers[index]! > value
+    case '>=':
+      return ({ numbers }) => numbers[index]! >= value
+  }
+}
+
+function textComparison(by: Comparison, left: Text, right: Text): TestClosure {
+  if (left.op === 'fact' && right.op === 'text') {
+    const { index } = left
+    const { value } = right
+    if (by === '==') return ({ texts }) => texts[index]! === value
+    if (by === '!=') return ({ texts }) => texts[index]! !== value
+  }
+  const [a, b] = [compileText(left), compileText(right)]
+  switch (by) {
+    case '==':
+      return (facts) => a(facts) === b(facts)
+    case '!=':
+      return (facts) => a(facts) !== b(facts)
+    case '<':
+      return (facts) => a(facts) < b(facts)
+    case '<=':
+      return (facts) => a(facts) <= b(facts)
+    case '>':
+      return (facts) => a(facts) > b(facts)
+    case '>=':
+      return (facts) => a(facts) >= b(facts)
+  }
+}
+
+function among(text: Text, values: ReadonlySet<string>): TestClosure {
+  if (text.op === 'fact') {
+    const { index } = text
+    return ({ texts }) => values.has(texts[index]!)
+  }
+  const read = compileText(text)
+  return (facts) => values.has(read(facts))
+}
+
+function searching(by: Search, text: TextClosure, part: TextClosure): TestClosure {
+  switch (by) {
+    case 'startsWith':
+      return (facts) => text(facts).startsWith(part(facts))
+    case 'endsWith':
+      return (facts) => text(facts).endsWith(part(facts))
+    case 'contains':
+      return (facts) => text(facts).includes(part(facts))
+  }
+}
+
+function compileQuantity(quantity: Quantity): QuantityClosure {
+  switch (quantity.op) {
+    case 'number': {
+      const { value } = quantity
+      return () => value
+    }
+    case 'fact': {
+      const { slot } = quantity
+      const { index } = slot
+      return slot.compute === null ? ({ numbers }) => numbers[index]! : lazily(slot)
+    }
+    case 'size': {
+      const text = compileText(quantity.text)
+      return (facts) => sizeOf(text(facts))
+    }
+    case 'choose': {
+      const test = compileTest(quantity.test)
+      const [yes, no] = [compileQuantity(quantity.yes), compileQuantity(quantity.no)]
+      return (facts) => (test(facts) ? yes(facts) : no(facts))
+    }
+    default: {
+      const [a, b] = [compileQuantity(quantity.left), compileQuantity(quantity.right)]
+      if (quantity.op === '+') return (facts) => a(facts) + b(facts)
+      if (quantity.op === '-') return (facts) => a(facts) - b(facts)
+      return (facts) => a(facts) * b(facts)
+    }
+  }
+}
+
+function compileText(text: Text): TextClosure {
+  switch (text.op) {
+    case 'text': {
+      const { value } = text
+      return () => value
+    }
+    case 'fact': {
+      const { index } = text
+      return ({ texts }) => texts[index]!
+    }
+    case 'choose': {
+      const test = compileTest(text.test)
+      const [yes, no] = [compileText(text.yes), compileText(text.no)]
+      return (facts) => (test(facts) ? yes(facts) : no(facts))
+    }
+  }
+}
+
+/** Characters as CEL counts them, code points, without making a list of them. */
+export function sizeOf(text: string): number {
+  let size = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    const pair = code >= 0xd800 && code <= 0xdbff && i + 1 < text.length
+    if (pair && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) i++
+    size++
+  }
+  return size
+}

@@ -1,0 +1,87 @@
+import type { Zone } from '../domain/calendar.ts'
+import type { AskFacts } from '../domain/pack.ts'
+import type { Fact } from './fact.ts'
+
+/**
+ * The facts of one ask, flat, so that a condition reads one by its place. There is one of these for
+ * a pack and it is filled again for every ask: evaluating allocates nothing.
+ */
+export interface Facts {
+  /** Numbers, amounts in minor units, yes as 1 and no as 0; NaN is not read yet. */
+  readonly numbers: Float64Array
+  readonly texts: string[]
+  ask: AskFacts
+}
+
+export interface NumberSlot {
+  readonly index: number
+  /** For facts that are read when a rule comes to them. */
+  readonly compute: ((ask: AskFacts) => number) | null
+}
+
+/** Gives places to the facts that the rules of a pack name. */
+export interface FactSlots {
+  numberOf(fact: Exclude<Fact, { type: 'text' }>): NumberSlot
+  textOf(fact: Extract<Fact, { type: 'text' }>): number
+  /** Whether the fact is there; for those that have `isPresent`. */
+  presenceOf(fact: Fact): NumberSlot
+  /** The day of arrival, as the zone counts days. */
+  day(): NumberSlot
+  /** Whether a rule names this number, amount or yes/no. */
+  uses(name: string): boolean
+  /** To be called once all rules have their places. */
+  createFacts(): { readonly facts: Facts; readonly fill: (ask: AskFacts) => void }
+}
+
+export function createFactSlots(zone: Zone): FactSlots {
+  const numbers = new Map<string, NumberSlot>()
+  const texts = new Map<string, number>()
+  const numberReaders: { index: number; read: (ask: AskFacts) => number }[] = []
+  const textReaders: ((ask: AskFacts) => string)[] = []
+  const lazy: number[] = []
+
+  function take(name: string, read: (ask: AskFacts) => number, costly: boolean): NumberSlot {
+    const known = numbers.get(name)
+    if (known !== undefined) return known
+    const slot = { index: numbers.size, compute: costly ? read : null }
+    numbers.set(name, slot)
+    if (costly) lazy.push(slot.index)
+    else numberReaders.push({ index: slot.index, read })
+    return slot
+  }
+
+  return {
+    numberOf: (fact) => {
+      const read = fact.read
+      return take(fact.name, (ask) => Number(read(ask, zone)), fact.costly === true)
+    },
+    textOf({ name, read }) {
+      const known = texts.get(name)
+      if (known !== undefined) return known
+      const index = texts.size
+      texts.set(name, index)
+      textReaders.push((ask) => read(ask, zone))
+      return index
+    },
+    presenceOf: (fact) => {
+      const isPresent = fact.isPresent ?? (() => true)
+      return take(`has ${fact.name}`, (ask) => Number(isPresent(ask, zone)), false)
+    },
+    day: () => take('day', ({ atMs }) => zone.dayOf(atMs), false),
+    uses: (name) => numbers.has(name),
+    createFacts() {
+      const facts: Facts = {
+        numbers: new Float64Array(numbers.size),
+        texts: new Array<string>(texts.size).fill(''),
+        ask: null as unknown as AskFacts,
+      }
+      function fill(ask: AskFacts): void {
+        facts.ask = ask
+        for (const { index, read } of numberReaders) facts.numbers[index] = read(ask)
+        for (let i = 0; i < textReaders.length; i++) facts.texts[i] = textReaders[i]!(ask)
+        for (const index of lazy) facts.numbers[index] = Number.NaN
+      }
+      return { facts, fill }
+    },
+  }
+}

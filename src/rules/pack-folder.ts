@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { suggestion } from '../spelling.ts'
+import { listNameOf } from './list-file.ts'
+import { type FileFault, maxFileFaults } from './yaml-document.ts'
+
+/** The files of a pack as they were read, by name. */
+export type PackFiles = ReadonlyMap<string, string>
+
+const maxYamlBytes = 1 << 20
+const maxListBytes = 32 << 20
+const maxFiles = 500
+/** A report longer than this is not read to its end. */
+const maxReported = 200
+
+export class PackRefused extends Error {
+  override readonly name = 'PackRefused'
+  /** By file and place. */
+  readonly faults: readonly FileFault[]
+
+  constructor(faults: readonly FileFault[]) {
+    const sorted = [...faults].sort(byPlace)
+    const lines = sorted.slice(0, maxReported).map(lineOfFault)
+    if (sorted.length > maxReported) lines.push(`and ${sorted.length - maxReported} more`)
+    super(lines.join('\n'))
+    this.faults = sorted
+  }
+}
+
+function byPlace(a: FileFault, b: FileFault): number {
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1
+  return a.line - b.line || a.column - b.column
+}
+
+/** `file:line:column message`; line 0 is a fault of the whole file. */
+export function lineOfFault({ file, line, column, message }: FileFault): string {
+  return line === 0 ? `${file} ${message}` : `${file}:${line}:${column} ${message}`
+}
+
+export function faultOfFile(file: string, message: string): FileFault {
+  return { file, line: 0, column: 0, message }
+}
+
+/** Profiles, schemas and pages beside the pack are no part of it. */
+export function readPackFiles(folder: string): PackFiles {
+  const names = [
+    ...namesIn(folder, folder).filter((name) => /\.ya?ml$/.test(name)),
+    ...listNames(folder).map((name) => `lists/${name}`),
+  ].sort()
+  if (names.length > maxFiles) {
+    throw new PackRefused([faultOfFile(folder, `has more than ${maxFiles} files`)])
+  }
+  const faults: FileFault[] = []
+  const files = new Map<string, string>()
+  for (const name of names) {
+    const text = readText(join(folder, name), maxBytesOf(name))
+    if (text instanceof Error) faults.push(faultOfFile(name, text.message))
+    else files.set(name, text)
+  }
+  if (faults.length > 0) throw new PackRefused(faults)
+  return files
+}
+
+function namesIn(folder: string, shown: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => !name.startsWith('.'))
+  } catch (error) {
+    const message = `cannot be read (${(error as NodeJS.ErrnoException).code}): set RULES_DIR`
+    throw new PackRefused([faultOfFile(shown, message)])
+  }
+}
+
+function listNames(folder: string): string[] {
+  const entries = readdirSync(folder)
+  if (!entries.includes('lists')) return []
+  return namesIn(join(folder, 'lists'), 'lists').filter((name) => name.endsWith('.txt'))
+}
+
+function maxBytesOf(name: string): number {
+  return name.startsWith('lists/') ? maxListBytes : maxYamlBytes
+}
+
+/** At most one byte more than allowed: enough to see that it is too large. */
+function readText(path: string, maxBytes: number): string | Error {
+  let file: number | null = null
+  try {
+    // Opening a pipe would otherwise wait for someone to write to it.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stat = fstatSync(file)
+    if (!stat.isFile()) return new Error('is not a file')
+    const buffer = Buffer.allocUnsafe(Math.min(stat.size, maxBytes) + 1)
+    let length = 0
+    while (length < buffer.length) {
+      const read = readSync(file, buffer, length, buffer.length - length, null)
+      if (read === 0) break
+      length += read
+    }
+    return buffer.toString('utf8', 0, length)
+  } catch (error) {
+    return new Error(`cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  } finally {
+    if (file !== null) closeSync(file)
+  }
+}
+
+const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}\.(rules|test)\.yaml$/
+const fixedNames = ['pack.yaml', 'windows.yaml']
+
+/** What is wrong with the files before anybody looks into them. */
+export function checkFiles(files: PackFiles): FileFault[] {
+  const faults: FileFault[] = []
+  if (!files.has('pack.yaml')) faults.push(faultOfFile('pack.yaml', 'is missing'))
+  for (const [name, text] of files) {
+    const problem = problemOf(name, text)
+    if (problem !== '' && faults.length < maxFileFaults) faults.push(faultOfFile(name, problem))
+  }
+  return faults
+}
+
+export function isReadable(name: string, text: string): boolean {
+  return problemOf(name, text) === ''
+}
+
+function problemOf(name: string, text: string): string {
+  if (name.startsWith('lists/')) {
+    if (listNameOf(name) === null) return 'must be named with lower case letters, digits and _'
+  } else if (!fixedNames.includes(name) && !namePattern.test(name)) {
+    const meant = suggestion(name, fixedNames)
+    return `is no file of a pack: name it pack.yaml, windows.yaml, NAME.rules.yaml or NAME.test.yaml${meant}`
+  }
+  const maxBytes = maxBytesOf(name)
+  if (Buffer.byteLength(text) > maxBytes) return `is larger than ${maxBytes} bytes`
+  return text.includes('\ufffd') ? 'is not UTF-8 text' : ''
+}
+
+/** The same files have the same version, on every instance. */
+export function versionOf(files: PackFiles): string {
+  const hash = createHash('sha256')
+  const names = [...files.keys()].sort()
+  for (const name of names) hash.update(`${name}\0${files.get(name)}\0`)
+  return hash.digest('hex').slice(0, 12)
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { dayIndexOfText } from '../domain/calendar.ts'
+import { requestTypes } from '../domain/event.ts'
+import { declineCodes, isResponseCode, responseCodes } from '../domain/response-code.ts'
+import { suggestion } from '../spelling.ts'
+import { askTypes } from './fact.ts'
+import { strict } from './schema-words.ts'
+
+export const maxRules = 10_000
+
+const condition = z
+  .union([z.string().min(1), z.boolean()], { error: 'must be a condition, such as amount > 200' })
+  .transform(String)
+
+const listName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,63}$/, 'must be the name of a list, without lists/ and .txt')
+
+function explainAsk({ input }: z.core.$ZodRawIssue): string {
+  const asks = `on takes ${askTypes.join(', ')}`
+  if (typeof input !== 'string') return `must be a request type: ${asks}`
+  if (input in requestTypes) return `${input} is an advice and cannot be declined: ${asks}`
+  return `${input} is no request type${suggestion(input, askTypes) || `: ${asks}`}`
+}
+
+function explainCode({ input }: z.core.$ZodRawIssue): string {
+  if (typeof input === 'number') return `must be a text: write "${input}"`
+  if (typeof input !== 'string') return 'must be a response code, such as "127"'
+  if (!isResponseCode(input))
+    return `${input} is no response code${suggestion(input, declineCodes)}`
+  const { meaning, finality } = responseCodes[input]
+  return `${input} (${meaning}) is ${finality}: a rule declines with a TerminalFailure`
+}
+
+/** Days of months are counted: 2026-02-30 is refused. */
+const day = z
+  .string()
+  .refine((text) => dayIndexOfText(text) !== null, 'must be a day such as 2026-12-31')
+
+/** A rule as its author writes it. How far it is rolled out, and when it breaks off, go here too. */
+export const ruleFile = strict({
+  id: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be lower case letters, digits and -, at most 64')
+    .describe('Stable: it is in every decision that the rule makes'),
+  mode: z
+    .enum(['enforce', 'shadow', 'off'])
+    .default('enforce')
+    .describe('shadow only records what it would have declined'),
+  on: z
+    .array(z.enum(askTypes as [string, ...string[]], { error: explainAsk }))
+    .min(1)
+    .optional()
+    .describe('The asks that it looks at; without it, all'),
+  when: condition.describe('It declines when this holds'),
+  unless: condition.optional().describe('and this does not'),
+  decline: z
+    .enum(declineCodes as unknown as [string, ...string[]], { error: explainCode })
+    .describe('The response code'),
+  why: z.string().min(1).max(500).describe('For people who ask about a decision'),
+  owner: z.string().min(1).max(100).optional().describe('Who answers for the rule'),
+  expires: day.optional().describe('From this day on, in the zone of the pack, it is off'),
+  cards: listName.optional().describe('Only the card ids on this list'),
+  customers: listName.optional().describe('Only the customer ids on this list'),
+  organizations: listName.optional().describe('Only the organization ids on this list'),
+})
+
+export type RuleFile = z.output<typeof ruleFile>
+
+export const rulesFile = z.array(ruleFile).max(maxRules)
+
+/** The list alone: its rules are checked one by one, so that each tells all its faults. */
+export const ruleList = z.array(z.unknown()).max(maxRules)
