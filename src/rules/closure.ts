@@ -1,44 +1,48 @@
 import type { Comparison, Quantity, Search, Test, Text } from './expression.ts'
-import type { Facts, NumberSlot } from './fact-slots.ts'
+import type { FactSlots, Facts, NumberSlot } from './fact-slots.ts'
 
 export type TestClosure = (facts: Facts) => boolean
 type QuantityClosure = (facts: Facts) => number
 type TextClosure = (facts: Facts) => string
 
+/** Gives the number of a constant, see FactSlots. */
+type Coder = FactSlots['codeOf']
+
 /** Turns a checked condition into functions; the common shapes are one call each. */
-export function compileTest(test: Test): TestClosure {
+export function compileTest(test: Test, codeOf: Coder): TestClosure {
+  const compile = (part: Test) => compileTest(part, codeOf)
   switch (test.op) {
     case 'known':
       return test.value ? () => true : () => false
     case 'and':
-      return all(test.parts.map(compileTest))
+      return all(test.parts.map(compile))
     case 'or':
-      return any(test.parts.map(compileTest))
+      return any(test.parts.map(compile))
     case 'not': {
-      const part = compileTest(test.part)
+      const part = compile(test.part)
       return (facts) => !part(facts)
     }
     case 'flag':
       return flag(test.slot)
     case 'compare':
-      return comparison(test.by, test.left, test.right)
+      return comparison(test.by, test.left, test.right, codeOf)
     case 'compareText':
-      return textComparison(test.by, test.left, test.right)
+      return textComparison(test.by, test.left, test.right, codeOf)
     case 'same': {
-      const [left, right] = [compileTest(test.left), compileTest(test.right)]
+      const [left, right] = [compile(test.left), compile(test.right)]
       return (facts) => left(facts) === right(facts)
     }
     case 'among':
-      return among(test.text, test.values)
+      return among(test.text, test.values, codeOf)
     case 'amongNumbers': {
-      const quantity = compileQuantity(test.quantity)
+      const quantity = compileQuantity(test.quantity, codeOf)
       const { values } = test
       return (facts) => values.has(quantity(facts))
     }
     case 'search':
-      return searching(test.by, compileText(test.text), compileText(test.part))
+      return searching(test.by, compileText(test.text, codeOf), compileText(test.part, codeOf))
     case 'choose': {
-      const [when, yes, no] = [test.test, test.yes, test.no].map(compileTest) as Triple
+      const [when, yes, no] = [test.test, test.yes, test.no].map(compile) as Triple
       return (facts) => (when(facts) ? yes(facts) : no(facts))
     }
   }
@@ -84,11 +88,11 @@ function lazily({ index, compute }: NumberSlot): QuantityClosure {
   }
 }
 
-function comparison(by: Comparison, left: Quantity, right: Quantity): TestClosure {
+function comparison(by: Comparison, left: Quantity, right: Quantity, codeOf: Coder): TestClosure {
   if (left.op === 'fact' && left.slot.compute === null && right.op === 'number') {
     return slotComparison(by, left.slot.index, right.value)
   }
-  const [a, b] = [compileQuantity(left), compileQuantity(right)]
+  const [a, b] = [compileQuantity(left, codeOf), compileQuantity(right, codeOf)]
   switch (by) {
     case '==':
       return (facts) => a(facts) === b(facts)
@@ -122,14 +126,15 @@ function slotComparison(by: Comparison, index: number, value: number): TestClosu
   }
 }
 
-function textComparison(by: Comparison, left: Text, right: Text): TestClosure {
+function textComparison(by: Comparison, left: Text, right: Text, codeOf: Coder): TestClosure {
   if (left.op === 'fact' && right.op === 'text') {
     const { index } = left
-    const { value } = right
-    if (by === '==') return ({ texts }) => texts[index]! === value
-    if (by === '!=') return ({ texts }) => texts[index]! !== value
+    if (by === '==' || by === '!=') {
+      const coded = codeOf(index, right.value)
+      return slotComparison(by, coded.index, coded.code)
+    }
   }
-  const [a, b] = [compileText(left), compileText(right)]
+  const [a, b] = [compileText(left, codeOf), compileText(right, codeOf)]
   switch (by) {
     case '==':
       return (facts) => a(facts) === b(facts)
@@ -146,12 +151,21 @@ function textComparison(by: Comparison, left: Text, right: Text): TestClosure {
   }
 }
 
-function among(text: Text, values: ReadonlySet<string>): TestClosure {
+/** Larger sets are looked up by their texts: their values would crowd the constants. */
+const maxCodedValues = 1000
+
+function among(text: Text, values: ReadonlySet<string>, codeOf: Coder): TestClosure {
   if (text.op === 'fact') {
     const { index } = text
+    if (values.size <= maxCodedValues) {
+      const coded = [...values].map((value) => codeOf(index, value))
+      const members = new Set(coded.map(({ code }) => code))
+      const at = coded[0]!.index
+      return ({ numbers }) => numbers[at]! >= 0 && members.has(numbers[at]!)
+    }
     return ({ texts }) => values.has(texts[index]!)
   }
-  const read = compileText(text)
+  const read = compileText(text, codeOf)
   return (facts) => values.has(read(facts))
 }
 
@@ -166,7 +180,7 @@ function searching(by: Search, text: TextClosure, part: TextClosure): TestClosur
   }
 }
 
-function compileQuantity(quantity: Quantity): QuantityClosure {
+function compileQuantity(quantity: Quantity, codeOf: Coder): QuantityClosure {
   switch (quantity.op) {
     case 'number': {
       const { value } = quantity
@@ -178,16 +192,22 @@ function compileQuantity(quantity: Quantity): QuantityClosure {
       return slot.compute === null ? ({ numbers }) => numbers[index]! : lazily(slot)
     }
     case 'size': {
-      const text = compileText(quantity.text)
+      const text = compileText(quantity.text, codeOf)
       return (facts) => sizeOf(text(facts))
     }
     case 'choose': {
-      const test = compileTest(quantity.test)
-      const [yes, no] = [compileQuantity(quantity.yes), compileQuantity(quantity.no)]
+      const test = compileTest(quantity.test, codeOf)
+      const [yes, no] = [
+        compileQuantity(quantity.yes, codeOf),
+        compileQuantity(quantity.no, codeOf),
+      ]
       return (facts) => (test(facts) ? yes(facts) : no(facts))
     }
     default: {
-      const [a, b] = [compileQuantity(quantity.left), compileQuantity(quantity.right)]
+      const [a, b] = [
+        compileQuantity(quantity.left, codeOf),
+        compileQuantity(quantity.right, codeOf),
+      ]
       if (quantity.op === '+') return (facts) => a(facts) + b(facts)
       if (quantity.op === '-') return (facts) => a(facts) - b(facts)
       return (facts) => a(facts) * b(facts)
@@ -195,7 +215,7 @@ function compileQuantity(quantity: Quantity): QuantityClosure {
   }
 }
 
-function compileText(text: Text): TextClosure {
+function compileText(text: Text, codeOf: Coder): TextClosure {
   switch (text.op) {
     case 'text': {
       const { value } = text
@@ -206,8 +226,8 @@ function compileText(text: Text): TextClosure {
       return ({ texts }) => texts[index]!
     }
     case 'choose': {
-      const test = compileTest(text.test)
-      const [yes, no] = [compileText(text.yes), compileText(text.no)]
+      const test = compileTest(text.test, codeOf)
+      const [yes, no] = [compileText(text.yes, codeOf), compileText(text.no, codeOf)]
       return (facts) => (test(facts) ? yes(facts) : no(facts))
     }
   }

@@ -1,15 +1,25 @@
 import type { RequestType } from '../domain/event.ts'
 import { type AskFacts, noVerdict, type RuleVerdict } from '../domain/pack.ts'
 import { compileTest, type TestClosure } from './closure.ts'
-import type { Test } from './expression.ts'
+import { join, type Test } from './expression.ts'
 import { askTypes, type Fact, type FactTable } from './fact.ts'
 import type { FactSlots } from './fact-slots.ts'
+import { type Gate, splitGate } from './gate.ts'
 import type { Rule } from './rule.ts'
 
-/** Rules that one ask has to look at, with their numbers in file order. */
+/** Rules that one ask has to look at: their gates in columns, and what is left to ask of each. */
 interface Bucket {
-  readonly numbers: number[]
-  readonly tests: TestClosure[]
+  /** In file order. */
+  readonly numbers: Int32Array
+  readonly indexes: Int32Array
+  readonly least: Float64Array
+  readonly most: Float64Array
+  readonly rest: readonly (TestClosure | null)[]
+}
+
+interface Compiled {
+  readonly gate: Gate
+  readonly rest: TestClosure | null
 }
 
 interface Field {
@@ -47,8 +57,14 @@ export function createEvaluation(options: EvaluationOptions): (ask: AskFacts) =>
   // Reused for every ask; evaluating is synchronous and never inside itself.
   const hits: number[] = []
 
-  function look({ tests, numbers }: Bucket): void {
-    for (let i = 0; i < tests.length; i++) if (tests[i]!(facts)) hits.push(numbers[i]!)
+  function look({ numbers, indexes, least, most, rest }: Bucket): void {
+    const values = facts.numbers
+    for (let i = 0; i < numbers.length; i++) {
+      const value = values[indexes[i]!]!
+      if (value < least[i]! || value > most[i]!) continue
+      const test = rest[i]!
+      if (test === null || test(facts)) hits.push(numbers[i]!)
+    }
   }
 
   return (ask) => {
@@ -92,34 +108,60 @@ function createShelves(
   const places = indexed ? keyFacts.map(indexOf) : []
   const typePlace = indexed ? indexOf('requestType') : -1
   const keys = chooseKeys(rules, places)
-  const tests = rules.map(({ condition }) => compileTest(condition))
+  const compiled = rules.map(({ condition }, number): Compiled => {
+    // What the places tell need not be asked again.
+    const told = [keys[number]?.index ?? -1, typePlace]
+    const { gate, rest } = splitGate(told.reduce(without, condition), slots, indexOf('currency'))
+    return { gate, rest: rest === null ? null : compileTest(rest, slots.codeOf) }
+  })
   const shelves = new Map<RequestType, Shelf>()
   for (const type of askTypes) {
-    const fields = places.map((index): Field => ({ index, buckets: new Map() }))
-    const others: Bucket = { numbers: [], tests: [] }
+    const others: number[] = []
+    const byPlace = places.map((index) => ({ index, byValue: new Map<string, number[]>() }))
     rules.forEach(({ on, condition }, number) => {
       if (!on.includes(type)) return
       if (indexed && valuesOf(condition, typePlace)?.has(type) === false) return
-      for (const bucket of bucketsOf(keys[number]!, fields, others)) {
-        bucket.numbers.push(number)
-        bucket.tests.push(tests[number]!)
-      }
+      for (const list of listsOf(keys[number]!, byPlace, others)) list.push(number)
     })
-    shelves.set(type, { fields: fields.filter(({ buckets }) => buckets.size > 0), others })
+    const fields = byPlace
+      .filter(({ byValue }) => byValue.size > 0)
+      .map(({ index, byValue }): Field => {
+        const buckets = [...byValue].map(
+          ([value, list]) => [value, bucketOf(list, compiled)] as const,
+        )
+        return { index, buckets: new Map(buckets) }
+      })
+    shelves.set(type, { fields, others: bucketOf(others, compiled) })
   }
   return shelves
+}
+
+function bucketOf(numbers: readonly number[], compiled: readonly Compiled[]): Bucket {
+  const rules = numbers.map((number) => compiled[number]!)
+  return {
+    numbers: Int32Array.from(numbers),
+    indexes: Int32Array.from(rules, ({ gate }) => gate.index),
+    least: Float64Array.from(rules, ({ gate }) => gate.least),
+    most: Float64Array.from(rules, ({ gate }) => gate.most),
+    rest: rules.map(({ rest }) => rest),
+  }
 }
 
 /** The value that a rule is found by: where, and which; null to look at it always. */
 type Key = { readonly index: number; readonly values: ReadonlySet<string> } | null
 
-function bucketsOf(key: Key, fields: readonly Field[], others: Bucket): Bucket[] {
-  const field = fields.find(({ index }) => index === key?.index)
-  if (key === null || field === undefined) return [others]
+/** The lists that a rule belongs on. */
+function listsOf(
+  key: Key,
+  byPlace: readonly { index: number; byValue: Map<string, number[]> }[],
+  others: number[],
+): number[][] {
+  const place = byPlace.find(({ index }) => index === key?.index)
+  if (key === null || place === undefined) return [others]
   return [...key.values].map((value) => {
-    const bucket = field.buckets.get(value) ?? { numbers: [], tests: [] }
-    field.buckets.set(value, bucket)
-    return bucket
+    const list = place.byValue.get(value) ?? []
+    place.byValue.set(value, list)
+    return list
   })
 }
 
@@ -150,17 +192,36 @@ function chooseKeys(rules: readonly Rule[], places: readonly number[]): Key[] {
 
 /** The values of this fact that the condition can hold for, where a conjunct says so. */
 function valuesOf(condition: Test, index: number): ReadonlySet<string> | null {
-  const parts = condition.op === 'and' ? condition.parts : [condition]
-  for (const part of parts) {
-    if (part.op === 'compareText' && part.by === '==') {
-      const { left, right } = part
-      if (left.op === 'fact' && left.index === index && right.op === 'text') {
-        return new Set([right.value])
-      }
-    }
-    if (part.op === 'among' && part.text.op === 'fact' && part.text.index === index) {
-      if (part.values.size <= maxKeys) return part.values
-    }
+  const part = conjunctsOf(condition).find((one) => limits(one, index))
+  if (part?.op === 'among') return part.values
+  return part?.op === 'compareText' && part.right.op === 'text' ? new Set([part.right.value]) : null
+}
+
+/** The condition for asks that have one of these values. */
+function without(condition: Test, index: number): Test {
+  const parts = conjunctsOf(condition)
+  const told = parts.find((one) => limits(one, index))
+  return told === undefined
+    ? condition
+    : join(
+        'and',
+        parts.filter((part) => part !== told),
+      )
+}
+
+function conjunctsOf(condition: Test): readonly Test[] {
+  return condition.op === 'and' ? condition.parts : [condition]
+}
+
+function limits(test: Test, index: number): boolean {
+  if (test.op === 'compareText' && test.by === '==') {
+    return test.left.op === 'fact' && test.left.index === index && test.right.op === 'text'
   }
-  return null
+  const { op } = test
+  return (
+    op === 'among' &&
+    test.text.op === 'fact' &&
+    test.text.index === index &&
+    test.values.size <= maxKeys
+  )
 }

@@ -29,6 +29,13 @@ export interface FactSlots {
   day(): NumberSlot
   /** Whether a rule names this number, amount or yes/no. */
   uses(name: string): boolean
+  /**
+   * A constant that the text at this place is compared with, as a number: texts that came over the
+   * wire are slow to compare, so each is looked up once per ask. No constant is -1.
+   */
+  codeOf(textIndex: number, constant: string): { readonly index: number; readonly code: number }
+  /** A place that is always 0. */
+  zero(): NumberSlot
   /** To be called once all rules have their places. */
   createFacts(): { readonly facts: Facts; readonly fill: (ask: AskFacts) => void }
 }
@@ -39,6 +46,8 @@ export function createFactSlots(zone: Zone): FactSlots {
   const numberReaders: { index: number; read: (ask: AskFacts) => number }[] = []
   const textReaders: ((ask: AskFacts) => string)[] = []
   const lazy: number[] = []
+  const codes = new Map<string, number>()
+  const coded = new Map<number, NumberSlot>()
 
   function take(name: string, read: (ask: AskFacts) => number, costly: boolean): NumberSlot {
     const known = numbers.get(name)
@@ -69,7 +78,16 @@ export function createFactSlots(zone: Zone): FactSlots {
     },
     day: () => take('day', ({ atMs }) => zone.dayOf(atMs), false),
     uses: (name) => numbers.has(name),
+    zero: () => take('zero', () => 0, false),
+    codeOf(textIndex, constant) {
+      const slot = coded.get(textIndex) ?? take(`code ${textIndex}`, () => -1, false)
+      coded.set(textIndex, slot)
+      const code = codes.get(constant) ?? codes.size
+      codes.set(constant, code)
+      return { index: slot.index, code }
+    },
     createFacts() {
+      const codedTexts = [...coded].map(([text, { index }]) => ({ text, index }))
       const facts: Facts = {
         numbers: new Float64Array(numbers.size),
         texts: new Array<string>(texts.size).fill(''),
@@ -79,6 +97,9 @@ export function createFactSlots(zone: Zone): FactSlots {
         facts.ask = ask
         for (const { index, read } of numberReaders) facts.numbers[index] = read(ask)
         for (let i = 0; i < textReaders.length; i++) facts.texts[i] = textReaders[i]!(ask)
+        for (const { text, index } of codedTexts) {
+          facts.numbers[index] = codes.get(facts.texts[text]!) ?? -1
+        }
         for (const index of lazy) facts.numbers[index] = Number.NaN
       }
       return { facts, fill }

@@ -20,7 +20,7 @@ import {
 } from './pack-folder.ts'
 import { checkRule, type Rule } from './rule.ts'
 import { maxRules, ruleList } from './rule-file.ts'
-import { compileDailyWindow, compileWindow, windowsFile } from './window-file.ts'
+import { compileDailyWindow, compileWindow, maxWindows, windowsFile } from './window-file.ts'
 import { type FileFault, openYaml, type YamlDocument } from './yaml-document.ts'
 
 export { type PackFiles, PackRefused, readPackFiles }
@@ -164,10 +164,11 @@ function readWindows(
   const document = open(files, 'windows.yaml', faults)
   if (document === null) return [daily]
   const windows = document.parse(windowsFile, document.value ?? [], [])
-  const names = new Set<string>()
-  windows?.forEach(({ name }, i) => {
-    if (names.has(name)) document.fault([i, 'name'], `${name} is the name of another window`)
-    names.add(name)
+  const written: unknown[] = Array.isArray(document.value) ? document.value : []
+  const names = written.map((window) => String(fieldOf(window, 'name') ?? ''))
+  names.forEach((name, i) => {
+    if (name === '' || names.indexOf(name) === i) return
+    document.fault([i, 'name'], `${name} is the name of another window`)
   })
   const compiled = windows?.map((window, i) => {
     const problems: PackProblem[] = []
@@ -178,8 +179,7 @@ function readWindows(
   faults.push(...document.faults)
   if (compiled !== undefined) return [daily, ...compiled]
   // A window with a fault is there all the same: rules that name it have no fault of their own.
-  const written: unknown[] = Array.isArray(document.value) ? document.value : []
-  return [daily, ...written.map((window) => ({ ...daily, name: String(fieldOf(window, 'name')) }))]
+  return [daily, ...names.slice(0, maxWindows).map((name) => ({ ...daily, name }))]
 }
 
 function fieldOf(value: unknown, name: string): unknown {

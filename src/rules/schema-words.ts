@@ -30,6 +30,7 @@ export function explainIssue(issue: z.core.$ZodRawIssue): string | undefined {
     return issue.issues[0]?.message ?? 'is no name for this place'
   }
   if (issue.code === 'invalid_union') {
+    if (issue.input === undefined) return 'is required'
     // None of its forms fits: the first says which there are.
     return issue.errors[0]?.[0]?.message
   }

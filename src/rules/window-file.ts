@@ -10,7 +10,7 @@ const filter = z.union([z.array(z.string()), listName]).optional()
 
 export const durationText = z
   .string()
-  .regex(/^[1-9]\d{0,8}(ms|s|m|h|d)$/, 'a duration is a number and one of ms, s, m, h, d')
+  .regex(/^[1-9]\d{0,8}(ms|s|m|h|d)$/, 'must be a number and one of ms, s, m, h, d, such as 24h')
 
 const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -22,7 +22,7 @@ export function durationMs(text: string): number {
 const windowFields = strict({
   name: z
     .string()
-    .regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower case letters, digits and _')
+    .regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be lower case letters, digits and _')
     .refine((name) => name !== dailyWindow, `${dailyWindow} is built in`),
   scope: z.enum(['card', 'account', 'card-and-merchant']),
   over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
@@ -36,7 +36,7 @@ const windowFields = strict({
       trailing: durationText.refine((text) => {
         const ms = durationMs(text)
         return ms >= 60_000 && ms <= 31 * 86_400_000
-      }, 'a trailing window is from 1m to 31d'),
+      }, 'must be from 1m to 31d'),
     }),
   ]),
   mccs: filter,
@@ -54,7 +54,8 @@ export const windowFile = windowFields.refine(
 
 export type WindowFile = z.infer<typeof windowFile>
 
-export const windowsFile = z.array(windowFile).max(100)
+export const maxWindows = 100
+export const windowsFile = z.array(windowFile).max(maxWindows)
 
 /** Trailing windows are exact to this share of their length. */
 const trailingBuckets = 60

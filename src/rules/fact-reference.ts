@@ -1,0 +1,53 @@
+import { type Fact, factTable, windowParts } from './fact.ts'
+
+/** What conditions can name, as a page; the command line prints the same. */
+export function factReference(): string {
+  const rows = factTable.map((fact) => row(fact.name, fact.type, sayingOf(fact)))
+  const windows = windowParts.map(({ name, type, says }) => row(`windows.NAME.${name}`, type, says))
+  return [
+    '# What conditions can name',
+    '',
+    'Made from the source by `npm run schemas`; do not edit.',
+    '',
+    'An absent text is `""`, an absent number or amount is 0, an absent yes/no is false;',
+    '`has(field)` tells. Amounts are written in major units, `amount > 12.50`.',
+    '',
+    '| Name | Type | What it is |',
+    '|---|---|---|',
+    ...rows,
+    ...windows,
+    row('lists.NAME', 'list', 'The values of lists/NAME.txt, for `in`'),
+    '',
+    '## What conditions can do',
+    '',
+    '| | |',
+    '|---|---|',
+    ...operations.map(([what, how]) => `| ${what} | ${how} |`),
+    '',
+  ].join('\n')
+}
+
+const operations = [
+  ['`&&` `\\|\\|` `!` `c ? a : b`', 'on yes/no'],
+  ['`==` `!=` `<` `<=` `>` `>=`', 'on two of a kind; texts are ordered by their characters'],
+  ['`+` `-` `*`', 'on numbers; money plus money, money times a number; exact'],
+  ['`x in [a, b]` `x in lists.NAME`', 'one of these'],
+  ['`has(x)`', 'it is there'],
+  ['`size(x)`', 'characters of a text, values of a list'],
+  ['`x.startsWith(y)` `x.endsWith(y)` `x.contains(y)`', 'on texts, as they are written'],
+  [
+    'a number beside money',
+    'is an amount in the currency of the pack, and the rule looks at asks in that currency only; ' +
+      'or in the one that the same conjunction names: `currency == "EUR" && amount > 50`',
+  ],
+] as const
+
+function row(name: string, type: string, says: string): string {
+  return `| \`${name}\` | ${type} | ${says} |`
+}
+
+function sayingOf(fact: Fact): string {
+  const form = fact.type === 'text' && fact.form !== undefined ? `: ${fact.form.says}` : ''
+  const optional = fact.isPresent === undefined ? '' : '; may be absent'
+  return `${fact.says}${form}${optional}`
+}
