@@ -455,9 +455,10 @@ export function checkCondition(
     const texts = new Set<string>()
     const numbers = new Set<number>()
     const others: Test[] = []
+    const whose = a.type === 'text' ? a.text : null
     const whole = isNumeric(a) && a.scale === 0 ? a.quantity : null
     for (const test of equals as Test[]) {
-      if (test.op === 'compareText' && test.right.op === 'text' && a.type === 'text') {
+      if (test.op === 'compareText' && test.right.op === 'text' && test.left === whose) {
         texts.add(test.right.value)
       } else if (test.op === 'compare' && test.right.op === 'number' && test.left === whole) {
         numbers.add(test.right.value)
