@@ -9,8 +9,13 @@ import { strict } from './schema-words.ts'
 export const maxRules = 10_000
 
 const condition = z
-  .union([z.string().min(1), z.boolean()], { error: 'must be a condition, such as amount > 200' })
+  .union([z.string().min(1), z.boolean()], { error: explainCondition })
   .transform(String)
+
+function explainCondition({ input }: z.core.$ZodRawIssue): string {
+  if (input === undefined || input === null) return 'is required'
+  return 'must be a condition, such as amount > 200'
+}
 
 const listName = z
   .string()
@@ -24,6 +29,7 @@ function explainAsk({ input }: z.core.$ZodRawIssue): string {
 }
 
 function explainCode({ input }: z.core.$ZodRawIssue): string {
+  if (input === undefined || input === null) return 'is required'
   if (typeof input === 'number') return `must be a text: write "${input}"`
   if (typeof input !== 'string') return 'must be a response code, such as "127"'
   if (!isResponseCode(input))
