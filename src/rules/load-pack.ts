@@ -123,10 +123,15 @@ function readSettings(
   if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
   const { name, zone: _zone, currency: _currency, ...switchesText } = file
   const { switches, problems } = compileSwitches(switchesText, currency, lists)
-  for (const { field, message } of problems) document.fault(field.split('.'), message)
+  for (const { field, message } of problems) document.fault(pathOf(field), message)
   checkHoldDays(document, file, retentionDays)
   faults.push(...document.faults)
   return { ...unread, name, switches: document.faults.length > 0 ? null : switches }
+}
+
+/** An MCC has four digits, so a shorter number is a place in a list. */
+function pathOf(field: string): (string | number)[] {
+  return field.split('.').map((part) => (/^\d{1,3}$/.test(part) ? Number(part) : part))
 }
 
 function checkHoldDays(
@@ -173,7 +178,7 @@ function readWindows(
   const compiled = windows?.map((window, i) => {
     const problems: PackProblem[] = []
     const definition = compileWindow(window, zone, lists, problems)
-    for (const { field, message } of problems) document.fault([i, ...field.split('.')], message)
+    for (const { field, message } of problems) document.fault([i, ...pathOf(field)], message)
     return definition
   })
   faults.push(...document.faults)

@@ -102,9 +102,4 @@ describe('an engine with a rule pack', () => {
       [[], []],
     ])
   })
-
-  it('reads log entries from before there were shadow rules', () => {
-    const entry = decodeEntry('{"kind":"event","n":3,"matchedRules":["a"]}')
-    expect(entry).toMatchObject({ n: 3, matchedRules: ['a'], shadowRules: [] })
-  })
 })
