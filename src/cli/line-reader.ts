@@ -11,7 +11,10 @@ export const maxLineBytes = 65_536
 const lineFeed = 10
 
 /** Reads a stream line by line in bounded memory, whatever is in it. */
-export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
+export async function* readLines(
+  chunks: AsyncIterable<Buffer>,
+  maxBytes = maxLineBytes,
+): AsyncGenerator<Line> {
   let number = 0
   let parts: Buffer[] = []
   let bytes = 0
@@ -20,17 +23,17 @@ export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<
   function take(part: Buffer): void {
     bytes += part.length
     // What is too long is only counted.
-    if (bytes <= maxLineBytes) parts.push(part)
+    if (bytes <= maxBytes) parts.push(part)
     else parts = []
   }
 
   function finish(): Line {
     const line = { number: ++number, text: '', problem: '' }
-    const tooLong = bytes > maxLineBytes
+    const tooLong = bytes > maxBytes
     const content = Buffer.concat(parts)
     parts = []
     bytes = 0
-    if (tooLong) return { ...line, problem: `the line is longer than ${maxLineBytes} bytes` }
+    if (tooLong) return { ...line, problem: `the line is longer than ${maxBytes} bytes` }
     try {
       return { ...line, text: decoder.decode(content).trim() }
     } catch {

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { addBackup } from './backup.ts'
 import { addBooking } from './booking.ts'
 import { addExport } from './card-export.ts'
 import { addImport } from './card-import.ts'
@@ -7,6 +8,7 @@ import { addCorrections } from './correction.ts'
 import { addLog } from './decision-log.ts'
 import { addShow } from './record.ts'
 import { addRelay } from './relay.ts'
+import { addCopy } from './store-copy.ts'
 import { complain } from './terminal.ts'
 import { addVerify } from './verification.ts'
 import { addWorklist } from './worklist.ts'
@@ -36,6 +38,8 @@ export function createProgram(): Command {
   addCorrections(program)
   addCardSettings(program)
   addVerify(program)
+  addCopy(program)
+  addBackup(program)
   addRelay(program)
   tellErrors(program, 'arbiter')
   return program

@@ -146,7 +146,8 @@ function watchStore(): StoreWatch {
   }
 }
 
-function explain(error: unknown): ExitCode {
+/** Says in a line what stood against a command, and which exit code that has. */
+export function explain(error: unknown): ExitCode {
   const known = [StoreRefused, PackRefused, StoreError, RecordUnreadable]
   if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
     return tellBug(error)

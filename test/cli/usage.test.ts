@@ -49,6 +49,12 @@ describe('the command line', () => {
       ['lists card-0 add --block-mcc 12', 'four digits'],
       ['lists card-0 --block-mcc 7995', 'say add, remove or clear'],
       ['lists card-0 clear --block-mcc 7995', 'without values'],
+      ['copy --from lmdb:./data', "option '--to <store>' not specified"],
+      ['copy --from ./data --to redis://a', 'it must be lmdb:PATH or redis://HOST:PORT'],
+      ['copy --from lmdb: --to redis://a', 'it must be lmdb:PATH or redis://HOST:PORT'],
+      ['copy --from env:NOT_THERE --to redis://a', 'the variable NOT_THERE is not set'],
+      ['backup', "missing required argument 'file': see arbiter backup --help"],
+      ['restore', "missing required argument 'file': see arbiter restore --help"],
     ]
     for (const [line, message] of wrong) {
       const { code, err } = await misuse(line)
@@ -70,6 +76,6 @@ describe('the command line', () => {
       expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
       return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
     }
-    expect(helps(createProgram(), 'arbiter')).toHaveLength(30)
+    expect(helps(createProgram(), 'arbiter')).toHaveLength(33)
   })
 })

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { checkBackup, readBackup } from '../../src/cli/backup-file.ts'
+import {
+  accountCodec,
+  cardCodec,
+  eventCodec,
+  RecordUnreadable,
+  transactionCodec,
+} from '../../src/engine/codec.ts'
+import { decodeEntry } from '../../src/engine/entry-codec.ts'
+import { showAccount, showEvent } from '../../src/engine/show.ts'
+import { fillStore } from '../../src/engine/transfer.ts'
+import { verifyStore } from '../../src/engine/verify.ts'
+import { createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
+
+/**
+ * Written by the first release, and never again: a release that cannot read them cannot take over a
+ * store. Add files for new formats, leave these as they are.
+ */
+const fixture = (name: string) => join(import.meta.dirname, '../fixtures', name)
+
+const dayMs = 86_400_000
+const retentionMs = 45 * dayMs
+/** The day the backup was made: later its events would have ended. */
+const backupMs = Date.parse('2026-11-15T05:00:00Z')
+
+describe('records of the first release', () => {
+  type Golden = Record<string, readonly { text: string; record: object }[]>
+  const golden = JSON.parse(readFileSync(fixture('records-1.json'), 'utf8')) as Golden
+  const codecs: Record<string, { decode(text: string): object }> = {
+    account: accountCodec,
+    card: cardCodec,
+    transaction: transactionCodec,
+    event: eventCodec,
+  }
+
+  it.each(Object.keys(codecs))('are read as they were meant: %s', (kind) => {
+    expect(golden[kind]?.length).toBeGreaterThan(0)
+    for (const { text, record } of golden[kind] ?? []) {
+      expect(codecs[kind]?.decode(text)).toMatchObject(record)
+    }
+  })
+
+  it('of a format that is not known yet are refused, not guessed', () => {
+    for (const codec of Object.values(codecs)) {
+      expect(() => codec.decode('[999,"x"]')).toThrow(RecordUnreadable)
+    }
+  })
+})
+
+describe('a backup of the first release', () => {
+  let store: MemoryStore
+
+  beforeAll(async () => {
+    const file = fixture('backup-1.ndjson')
+    const { eventRetentionDays } = await checkBackup(file, () => {})
+    expect(eventRetentionDays).toBe(45)
+    store = createMemoryStore(undefined, { nowMs: () => backupMs })
+    const options = { onProgress() {}, nowMs: () => backupMs }
+    await fillStore(store, eventRetentionDays, readBackup(file), options)
+  })
+
+  it('is restored, and every account follows from its log', async () => {
+    const { accounts, records, entries, differences } = await verifyStore(
+      store,
+      retentionMs,
+      () => {},
+    )
+    expect({ accounts, records, entries, differences }).toEqual({
+      accounts: 3,
+      records: 33,
+      entries: 24,
+      differences: [],
+    })
+  })
+
+  it('has the money, the answers and the entries that it had', async () => {
+    expect(await showAccount(store, 'account-0')).toMatchObject({
+      currency: 'USD',
+      openingMinor: 100_000,
+    })
+    const event = await showEvent(store, 'card-0', 'event-5', backupMs, retentionMs)
+    expect(event).toMatchObject({ answer: { code: '129', decidedBy: 'engine' }, claims: [] })
+    const [first] = await store.readLog('', 1)
+    expect(decodeEntry(first?.entry ?? '')).toMatchObject({
+      kind: 'operated',
+      accountId: 'account-0',
+      reason: 'import',
+    })
+  })
+})
