@@ -3,6 +3,7 @@
 # from the file that REDIS_PASSWORD_FILE names; only its hash is written, to RUN_DIR (/tmp). The data
 # lies in REDIS_DIR (/data). More settings may follow: start.sh --port 6380
 set -eu
+umask 077
 here=$(cd "$(dirname "$0")" && pwd)
 run=${RUN_DIR:-/tmp}
 if [ -n "${REDIS_PASSWORD_FILE:-}" ]; then REDIS_PASSWORD=$(cat "$REDIS_PASSWORD_FILE"); fi
