@@ -87,7 +87,10 @@ export async function checkLedger(
   }
 }
 
-async function compare(store: Store, deliveries: readonly Delivery[]): Promise<LedgerReport> {
+export async function compare(
+  store: Store,
+  deliveries: readonly Delivery[],
+): Promise<LedgerReport> {
   const differences: string[] = []
   const overHeld: string[] = []
   const declinedYetHeld: Delivery[] = []
