@@ -1,6 +1,6 @@
-import { type ASTNode, Environment } from '@marcbachmann/cel-js'
-import { isCurrency } from '../domain/currency.ts'
+import type { ASTNode } from '@marcbachmann/cel-js'
 import { suggestion } from '../spelling.ts'
+import { explainUnknown, refusals } from './condition-words.ts'
 import {
   among,
   amongNumbers,
@@ -20,6 +20,14 @@ import {
 import type { Fact, FactTable, MoneyUnit } from './fact.ts'
 import type { FactSlots } from './fact-slots.ts'
 import { align, convert, type Decimal, literal, maxScale } from './quantity.ts'
+import {
+  type ConditionFault,
+  type Currencies,
+  namedCurrencies,
+  nameOf,
+  sourceOf,
+  unitNames,
+} from './syntax.ts'
 
 /** What a condition may name. */
 export interface Vocabulary {
@@ -29,9 +37,6 @@ export interface Vocabulary {
   /** The pack's: amounts are in it where a rule names no other. */
   readonly currency: string
 }
-
-/** Adds a fault at a character of the condition. */
-export type ConditionFault = (offset: number, message: string) => void
 
 /** What a condition says of currencies; a rule follows from both of its conditions. */
 export interface CurrencyUse {
@@ -43,11 +48,6 @@ export interface CurrencyUse {
   readonly unnamed: { readonly fault: ConditionFault; readonly offset: number; text: string }[]
 }
 
-/** The currencies that can be meant, by the fact that says them; null where none was named. */
-export type Currencies = Readonly<Record<MoneyUnit, readonly string[] | null>>
-
-export const anyCurrency: Currencies = { currency: null, merchantCurrency: null }
-
 type Checked =
   | { readonly type: 'yes/no'; readonly test: Test }
   | ({ readonly type: 'number' } & Decimal)
@@ -58,80 +58,6 @@ type Checked =
 
 type Item = { readonly node: ASTNode; readonly checked: Checked }
 type Numeric = Extract<Checked, { type: 'number' | 'money' }>
-
-const maxConditionChars = 4000
-
-const parser = new Environment({
-  unlistedVariablesAreDyn: true,
-  // Lists may mix facts and literals; their types are checked here.
-  homogeneousAggregateLiterals: false,
-  limits: { maxDepth: 32, maxAstNodes: 2000, maxListElements: 500, maxCallArguments: 8 },
-})
-
-export function parseCondition(text: string, fault: ConditionFault): ASTNode | null {
-  if (text.length > maxConditionChars) {
-    fault(0, `is longer than ${maxConditionChars} characters: put values into a list`)
-    return null
-  }
-  try {
-    return parser.parse(text).ast
-  } catch (error) {
-    const { summary, range } = error as { summary?: string; range?: { start: number } }
-    const known = summary ?? (error instanceof RangeError ? 'is nested too deeply' : null)
-    if (known === null) throw error
-    fault(Math.min(range?.start ?? 0, Math.max(0, text.length - 1)), lowered(known))
-    return null
-  }
-}
-
-function lowered(sentence: string): string {
-  return sentence.charAt(0).toLowerCase() + sentence.slice(1)
-}
-
-/** The currencies that must hold where the condition does: what a conjunction names. */
-export function namedCurrencies(node: ASTNode, outer: Currencies): Currencies {
-  const named = { ...outer }
-  for (const part of conjuncts(node)) {
-    if (part.op !== '==' && part.op !== 'in') continue
-    const [left, right] = part.args
-    for (const [fact, value] of part.op === 'in'
-      ? [[left, right]]
-      : [
-          [left, right],
-          [right, left],
-        ]) {
-      const unit = unitNames[nameOf(fact!) ?? '']
-      const codes = unit === undefined ? null : textsOf(value!)
-      if (unit !== undefined && codes?.every(isCurrency)) named[unit] = codes
-    }
-  }
-  return named
-}
-
-/** An ask is in the currency of its account, so either says it. */
-const unitNames: Readonly<Record<string, MoneyUnit>> = {
-  currency: 'currency',
-  'account.currency': 'currency',
-  merchantCurrency: 'merchantCurrency',
-}
-
-function conjuncts(node: ASTNode): ASTNode[] {
-  return node.op === '&&' ? node.args.flatMap(conjuncts) : [node]
-}
-
-function textsOf(node: ASTNode): string[] | null {
-  const nodes = node.op === 'list' ? node.args : [node]
-  const texts = nodes.map((one) => (one.op === 'value' ? one.args : null))
-  return texts.length > 0 && texts.every((text) => typeof text === 'string') ? texts : null
-}
-
-/** `merchant.mcc` for what is written so. */
-function nameOf(node: ASTNode): string | null {
-  if (node.op === 'id') return node.args
-  if (node.op !== '.') return null
-  const of = nameOf(node.args[0])
-  return of === null ? null : `${of}.${node.args[1]}`
-}
 
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='] satisfies Comparison[]
 const searches: readonly string[] = ['startsWith', 'endsWith', 'contains'] satisfies Search[]
@@ -185,7 +111,7 @@ export function checkCondition(
         if (comparisons.includes(node.op)) {
           return checkComparison(node.op as Comparison, node.args as [ASTNode, ASTNode], within)
         }
-        return fail(node, refusals[node.op] ?? `${node.op} is not allowed`)
+        return fail(node, refusals.get(node.op) ?? `${node.op} is not allowed`)
     }
   }
 
@@ -208,7 +134,7 @@ export function checkCondition(
     }
     const fact = facts.get(name)
     if (fact === undefined) return unknownName(node, name)
-    if (unitNames[name] === 'currency') use.named = true
+    if (unitNames.get(name) === 'currency') use.named = true
     switch (fact.type) {
       case 'text':
         return { type: 'text', text: { op: 'fact', index: slots.textOf(fact) }, fact }
@@ -487,7 +413,7 @@ export function checkCondition(
     const name = nameOf(node)
     const fact = name === null ? undefined : facts.get(name)
     if (fact === undefined) return unknownName(node, name ?? sourceOf(node))
-    if (unitNames[fact.name] === 'currency') use.named = true
+    if (unitNames.get(fact.name) === 'currency') use.named = true
     if (fact.type === 'text') {
       const text: Text = { op: 'fact', index: slots.textOf(fact) }
       return { type: 'yes/no', test: compareText('!=', text, { op: 'text', value: '' }) }
@@ -515,7 +441,7 @@ export function checkCondition(
   ): Checked | null {
     if (name === 'size' && args.length === 0) return checkSize(receiver, within)
     if (!searches.includes(name)) {
-      const why = refusals[name] ?? `${name}() is not known${suggestion(name, searches)}`
+      const why = refusals.get(name) ?? `${name}() is not known${suggestion(name, searches)}`
       return fail(node, why)
     }
     const [only] = args
@@ -546,42 +472,4 @@ const nouns: Readonly<Record<Checked['type'], string>> = {
 
 function nounOf({ type }: Checked): string {
   return nouns[type]
-}
-
-const refusals: Readonly<Record<string, string>> = {
-  matches:
-    'matches() is not allowed, a regular expression can take seconds: use startsWith, endsWith or contains',
-  '/': '/ is not allowed: multiply the other side instead',
-  '%': '% is not allowed',
-  '[]': '[ ] after a value is not allowed',
-  map: 'maps are not allowed',
-}
-
-const maxShownChars = 40
-
-/** A piece of the condition, as its author wrote it. */
-function sourceOf({ input, start, end }: ASTNode): string {
-  const text = input.slice(start, end)
-  return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text
-}
-
-function explainUnknown(
-  name: string,
-  facts: FactTable,
-  lists: ReadonlyMap<string, ReadonlySet<string>>,
-): string {
-  const [root = '', second = ''] = name.split('.')
-  if (root === 'lists' && second !== '') {
-    return `there is no list ${second}, lists/${second}.txt${suggestion(second, lists.keys())}`
-  }
-  const names = [...facts.keys()]
-  if (root === 'windows' && second !== '') {
-    const known = new Set(names.flatMap((one) => one.match(/^windows\.([^.]+)/)?.[1] ?? []))
-    if (!known.has(second)) {
-      return `there is no window ${second} in windows.yaml${suggestion(second, known)}`
-    }
-  }
-  const parts = names.filter((one) => one.startsWith(`${name}.`))
-  if (parts.length > 0) return `${name} is no value: name one of ${parts.join(', ')}`
-  return `${name} is not known${suggestion(name, names)}`
 }

@@ -24,7 +24,8 @@ const listName = z
 function explainAsk({ input }: z.core.$ZodRawIssue): string {
   const asks = `on takes ${askTypes.join(', ')}`
   if (typeof input !== 'string') return `must be a request type: ${asks}`
-  if (input in requestTypes) return `${input} is an advice and cannot be declined: ${asks}`
+  if (Object.hasOwn(requestTypes, input))
+    return `${input} is an advice and cannot be declined: ${asks}`
   return `${input} is no request type${suggestion(input, askTypes) || `: ${asks}`}`
 }
 

@@ -2,20 +2,18 @@ import { dayIndexOfText } from '../domain/calendar.ts'
 import type { RequestType } from '../domain/event.ts'
 import type { ResponseCode } from '../domain/response-code.ts'
 import { suggestion } from '../spelling.ts'
-import {
-  anyCurrency,
-  type ConditionFault,
-  type Currencies,
-  type CurrencyUse,
-  checkCondition,
-  namedCurrencies,
-  parseCondition,
-  type Vocabulary,
-} from './condition.ts'
+import { type CurrencyUse, checkCondition, type Vocabulary } from './condition.ts'
 import { among, compare, compareText, join, not, type Test, type Text } from './expression.ts'
 import type { Fact } from './fact.ts'
 import { askTypes } from './fact.ts'
 import { type RuleFile, ruleFile } from './rule-file.ts'
+import {
+  anyCurrency,
+  type ConditionFault,
+  type Currencies,
+  namedCurrencies,
+  parseCondition,
+} from './syntax.ts'
 import type { YamlDocument } from './yaml-document.ts'
 
 /** A rule that was checked: what it declines, and when. */

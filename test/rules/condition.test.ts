@@ -199,6 +199,8 @@ describe('a condition', () => {
       'merchant.name.matches("a+")',
       '3:10 when: matches() is not allowed, a regular expression can take seconds: use startsWith, endsWith or contains',
     ],
+    ['merchant.name.constructor("x")', '3:10 when: constructor() is not known'],
+    ['constructor == "EUR"', '3:10 when: constructor is not known'],
     ['amount / 2 > 5', '3:10 when: / is not allowed: multiply the other side instead'],
     ['hour % 2 == 0', '3:10 when: % is not allowed'],
     ['merchant.name', '3:10 when: merchant.name is a text, and a yes or no is needed'],
