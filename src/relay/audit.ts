@@ -1,19 +1,32 @@
 import { openAuthorized, type Transaction } from '../domain/transaction.ts'
-import { type BelievedTransaction, believedMoney, type Meaning } from './belief.ts'
+import {
+  type BelievedMoney,
+  type BelievedTransaction,
+  believedMoney,
+  type Meaning,
+  possibleMoney,
+} from './belief.ts'
 
+/** Nothing excuses these. */
 export const differenceKinds = [
   'phantom hold',
   'missing hold',
   'wrong amount',
   'lost advice',
-  'over-hold',
 ] as const
 
+/**
+ * A server that died before it answered may have an event or not, and cannot know which. Over-hold: it
+ * holds what the network declined by itself. Unheard ask: the network approved by itself what the server
+ * never saw. Unanswered advice: it was never acknowledged, and is booked all the same.
+ */
+export const excusedKinds = ['over-hold', 'unheard ask', 'unanswered advice'] as const
+
 export interface AuditDifference {
-  readonly kind: (typeof differenceKinds)[number]
+  readonly kind: (typeof differenceKinds)[number] | (typeof excusedKinds)[number]
   readonly cardId: string
   readonly transactionId: string
-  readonly what: string
+  readonly what: 'held' | 'settled' | 'refunded'
   readonly believedMinor: number
   readonly foundMinor: number
 }
@@ -21,10 +34,9 @@ export interface AuditDifference {
 export interface Audit {
   readonly transactions: number
   readonly events: number
-  /** Everything that differs, but for the over-hold that is named below. */
+  /** Everything that differs and that no unanswered delivery explains. By card. */
   readonly differences: readonly AuditDifference[]
-  /** Held for an ask whose answer never came: named by the design, ends by reversal or expiry. */
-  readonly overHolds: readonly AuditDifference[]
+  readonly excused: readonly AuditDifference[]
 }
 
 /** Finds a transaction in Arbiter's ledger; null when there is none. */
@@ -43,44 +55,66 @@ export async function audit(
     const found = await find(transaction.cardId, transaction.transactionId)
     all.push(...compare(transaction, meaning, found))
   }
-  const differences = all.filter(({ kind }) => kind !== 'over-hold')
-  const overHolds = all.filter(({ kind }) => kind === 'over-hold')
-  return { transactions: believed.length, events, differences, overHolds }
+  all.sort((a, b) => a.cardId.localeCompare(b.cardId))
+  const isExcused = ({ kind }: AuditDifference) => excusedKinds.some((one) => one === kind)
+  return {
+    transactions: believed.length,
+    events,
+    differences: all.filter((one) => !isExcused(one)),
+    excused: all.filter(isExcused),
+  }
 }
 
+type Compared = Pick<BelievedMoney, AmountName>
+type AmountName = 'heldMinor' | 'settledMinor' | 'refundedMinor'
+
+const amounts = [
+  ['held', 'heldMinor'],
+  ['settled', 'settledMinor'],
+  ['refunded', 'refundedMinor'],
+] as const satisfies readonly (readonly [AuditDifference['what'], AmountName])[]
+
 function compare(
-  transaction: BelievedTransaction,
+  { cardId, transactionId, told }: BelievedTransaction,
   meaning: Meaning,
   found: Transaction | null,
 ): AuditDifference[] {
-  const { cardId, transactionId } = transaction
-  const believed = believedMoney(transaction, meaning)
-  const differences: AuditDifference[] = []
-  const differ = (
-    kind: AuditDifference['kind'],
-    what: string,
-    believedMinor: number,
-    foundMinor: number,
-  ) => differences.push({ kind, cardId, transactionId, what, believedMinor, foundMinor })
-
-  const heldMinor = found === null ? 0 : openAuthorized(found)
-  const excess = heldMinor - believed.heldMinor
-  if (excess < 0) differ('missing hold', 'held', believed.heldMinor, heldMinor)
-  else if (excess > 0 && excess <= believed.uncertainMinor) {
-    differ('over-hold', 'held', believed.heldMinor, heldMinor)
-  } else if (excess > 0) differ('phantom hold', 'held', believed.heldMinor, heldMinor)
-  const posted = [
-    ['settled', believed.settledMinor, found?.settledMinor ?? 0],
-    ['refunded', believed.refundedMinor, found?.refundedMinor ?? 0],
-  ] as const
-  for (const [what, believedMinor, foundMinor] of posted) {
-    if (believedMinor === foundMinor) continue
-    differ(
-      foundMinor < believedMinor ? 'lost advice' : 'wrong amount',
-      what,
-      believedMinor,
-      foundMinor,
-    )
+  const believed = believedMoney(told, meaning)
+  const ledger: Compared = {
+    heldMinor: found === null ? 0 : openAuthorized(found),
+    settledMinor: found?.settledMinor ?? 0,
+    refundedMinor: found?.refundedMinor ?? 0,
   }
-  return differences
+  // All amounts at once and to the last minor unit: what an unanswered ask could explain is no excuse
+  // for anything that is a little more, or for another amount beside it.
+  const excused = possibleMoney(told, meaning).some((possible) => agrees(possible, ledger))
+  return amounts.flatMap(([what, name]) => {
+    const [believedMinor, foundMinor] = [believed[name], ledger[name]]
+    if (believedMinor === foundMinor) return []
+    const kind = (excused ? excuseOf : kindOf)(what, believedMinor, foundMinor)
+    return [{ kind, cardId, transactionId, what, believedMinor, foundMinor }]
+  })
+}
+
+function agrees(one: Compared, other: Compared): boolean {
+  return amounts.every(([, name]) => one[name] === other[name])
+}
+
+function kindOf(
+  what: AuditDifference['what'],
+  believedMinor: number,
+  foundMinor: number,
+): AuditDifference['kind'] {
+  if (what !== 'held') return foundMinor < believedMinor ? 'lost advice' : 'wrong amount'
+  if (believedMinor === 0) return 'phantom hold'
+  return foundMinor === 0 ? 'missing hold' : 'wrong amount'
+}
+
+function excuseOf(
+  what: AuditDifference['what'],
+  believedMinor: number,
+  foundMinor: number,
+): AuditDifference['kind'] {
+  if (what !== 'held') return 'unanswered advice'
+  return foundMinor > believedMinor ? 'over-hold' : 'unheard ask'
 }

@@ -1,17 +1,19 @@
-import { type CardEvent, isAsk } from '../domain/event.ts'
+import { type RequestType, requestTypes } from '../domain/event.ts'
 
 /** What the network was told about one event, or decided for itself. */
 export interface Told {
   readonly eventId: string
-  readonly requestType: CardEvent['requestType']
+  readonly requestType: RequestType
   readonly amountMinor: number
   readonly final: boolean | null
   /** An ask: whether it stands. An advice: whether it was acknowledged. */
   readonly accepted: boolean
   /** Less than asked for when the approval was partial. */
   readonly approvedMinor: number
-  /** No answer came in time: the default decision applies, and ours may differ for a while. */
+  /** No answer came in time: the default decision applies. */
   readonly unanswered: boolean
+  /** No answer ever came to some delivery of it, and none accepted it: the server may have it or not. */
+  readonly uncertain: boolean
   readonly code: string
 }
 
@@ -23,44 +25,49 @@ export interface BelievedTransaction {
   readonly told: Told[]
 }
 
-/** How the network means its amounts; must be what pack.yaml says. */
-export interface Meaning {
-  readonly incrementalAmount: 'delta' | 'cumulative'
-  readonly partialReversalAmount: 'released' | 'remaining'
-  readonly settlementRemainder: 'release' | 'keep'
+/** How the network means its amounts; the switches of pack.yaml must say the same. */
+export const meanings = {
+  incrementalAmount: ['delta', 'cumulative'],
+  partialReversalAmount: ['released', 'remaining'],
+  settlementRemainder: ['release', 'keep'],
+} as const
+
+export type Meaning = {
+  readonly [Name in keyof typeof meanings]: (typeof meanings)[Name][number]
+}
+
+export const usualMeaning: Meaning = {
+  incrementalAmount: 'delta',
+  partialReversalAmount: 'released',
+  settlementRemainder: 'release',
 }
 
 /** What the network believes that we hold and have posted. */
 export interface BelievedMoney {
+  /** Approved and not taken back, captured or not. */
+  readonly authorizedMinor: number
   readonly heldMinor: number
   readonly settledMinor: number
   readonly refundedMinor: number
-  /** Asks without an answer: what a server that died before answering may hold too much. */
-  readonly uncertainMinor: number
 }
 
 /** In the network's own words, not in those of our ledger: this is the other opinion. */
-export function believedMoney(
-  { told }: Pick<BelievedTransaction, 'told'>,
-  meaning: Meaning,
-): BelievedMoney {
-  let authorizedMinor = 0
+export function believedMoney(told: readonly Told[], meaning: Meaning): BelievedMoney {
+  const approved = { preauthorized: 0, authorized: 0 }
   let settledMinor = 0
   let refundedMinor = 0
-  let uncertainMinor = 0
   let released = 0
   let voided = false
   let closed = false
+  const total = () => Math.max(approved.preauthorized, approved.authorized)
   for (const one of told) {
-    if (isAsk(one as unknown as CardEvent)) {
-      if (one.unanswered && !one.accepted) uncertainMinor += one.amountMinor
-      if (!one.accepted) continue
-      if (meaning.incrementalAmount === 'delta') authorizedMinor += one.approvedMinor
-      else authorizedMinor = Math.max(authorizedMinor, one.approvedMinor + released)
-      continue
-    }
     if (!one.accepted) continue
-    if (one.requestType === 'Settlement') {
+    if (requestTypes[one.requestType] === 'ask') {
+      const kind = one.requestType === 'PreAuthorization' ? 'preauthorized' : 'authorized'
+      if (meaning.incrementalAmount === 'delta') approved[kind] += one.approvedMinor
+      else
+        approved[kind] = Math.max(approved[kind], one.approvedMinor + Math.min(released, total()))
+    } else if (one.requestType === 'Settlement') {
       settledMinor += one.amountMinor
       closed ||= one.final ?? meaning.settlementRemainder === 'release'
     } else if (one.requestType === 'Reversal') {
@@ -70,9 +77,29 @@ export function believedMoney(
     } else if (meaning.partialReversalAmount === 'released') {
       released += one.amountMinor
     } else {
-      released += Math.max(0, authorizedMinor - released - one.amountMinor)
+      released += Math.max(0, total() - released - one.amountMinor)
     }
   }
-  const open = voided || closed ? 0 : Math.max(0, authorizedMinor - released - settledMinor)
-  return { heldMinor: open, settledMinor, refundedMinor, uncertainMinor }
+  const authorizedMinor = voided ? 0 : Math.max(0, total() - released)
+  const heldMinor = closed ? 0 : Math.max(0, authorizedMinor - settledMinor)
+  return { authorizedMinor, heldMinor, settledMinor, refundedMinor }
+}
+
+/** Beyond this many, only the first are looked at both ways: a difference is then told, not hidden. */
+const maxUncertain = 8
+
+/**
+ * Every state that a server may rightly be in when some events were never answered: each of these is
+ * there or not. The first is what the network believes.
+ */
+export function possibleMoney(told: readonly Told[], meaning: Meaning): BelievedMoney[] {
+  const open = told.flatMap(({ uncertain }, at) => (uncertain ? [at] : [])).slice(0, maxUncertain)
+  return Array.from({ length: 2 ** open.length }, (_, flips) => {
+    const other = told.map((one, at) => {
+      const flipped = open.includes(at) && (flips >> open.indexOf(at)) % 2 === 1
+      if (!flipped) return one
+      return { ...one, accepted: !one.accepted, approvedMinor: one.amountMinor }
+    })
+    return believedMoney(other, meaning)
+  })
 }

@@ -19,10 +19,14 @@ export interface Delivered {
   readonly answer: Answered | null
   /** What came after the relay had given up, or null when nothing ever did. */
   readonly late: Promise<Answered | null>
+  /** Why the connection failed; '' while it has not. */
+  problem(): string
 }
 
 export interface RelayClient {
   deliver(event: CardEvent): Promise<Delivered>
+  /** A body as it is, whatever is in it. */
+  deliverBody(body: string): Promise<Delivered>
   close(): void
 }
 
@@ -44,10 +48,18 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
   const agents = { 'http:': new Agent(settings), 'https:': new TlsAgent(settings) }
   let turn = 0
 
-  function post(url: URL, body: string): Promise<Answered | null> {
+  function post(
+    url: URL,
+    body: string,
+    onProblem: (code: string) => void,
+  ): Promise<Answered | null> {
     const startedMonoMs = clock.monoMs()
     const secure = url.protocol === 'https:'
     return new Promise((resolve) => {
+      const fail = ({ code = 'failed' }: NodeJS.ErrnoException) => {
+        onProblem(code)
+        resolve(null)
+      }
       const sending = (secure ? tlsRequest : request)(url, {
         method: 'POST',
         agent: agents[secure ? 'https:' : 'http:'],
@@ -61,25 +73,32 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
       sending.on('response', (response: IncomingMessage) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', () => resolve(null))
+        response.on('error', fail)
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8')
           resolve({ status: response.statusCode ?? 0, text, ms: clock.monoMs() - startedMonoMs })
         })
       })
       sending.on('timeout', () => sending.destroy())
-      sending.on('error', () => resolve(null))
+      sending.on('error', fail)
       sending.end(body)
     })
   }
 
+  async function deliverBody(body: string): Promise<Delivered> {
+    const url = new URL(urls[turn++ % urls.length]!)
+    let problem = ''
+    const answered = post(url, body, (code) => {
+      problem = code
+    })
+    const answer = await Promise.race([answered, after(contractLimitMs)])
+    const late = answer === null ? answered : Promise.resolve(null)
+    return { answer, late, problem: () => problem }
+  }
+
   return {
-    async deliver(event) {
-      const url = new URL(urls[turn++ % urls.length]!)
-      const answered = post(url, bodyOf(event))
-      const answer = await Promise.race([answered, after(contractLimitMs)])
-      return { answer, late: answer === null ? answered : Promise.resolve(null) }
-    },
+    deliver: (event) => deliverBody(bodyOf(event)),
+    deliverBody,
     close() {
       agents['http:'].destroy()
       agents['https:'].destroy()
@@ -109,6 +128,14 @@ export function bodyOf(event: CardEvent): string {
     ...(event.final === null ? {} : { final: event.final }),
     ...(event.partialApprovalSupported ? { partialApprovalSupported: true } : {}),
     merchant,
+    ...(event.channel === '' ? {} : { channel: event.channel }),
+    ...(event.entryMode === '' ? {} : { entryMode: event.entryMode }),
+    ...(event.merchantCurrency === ''
+      ? {}
+      : {
+          merchantAmount: formatMinor(event.merchantAmountMinor, event.merchantCurrency),
+          merchantCurrency: event.merchantCurrency,
+        }),
     occurredAt: new Date(event.occurredAtMs).toISOString(),
   })
 }

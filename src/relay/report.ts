@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
-import type { BelievedTransaction } from './belief.ts'
+import { type BelievedTransaction, type Meaning, meanings } from './belief.ts'
 import type { Figures } from './tally.ts'
 
 const told = z.object({
@@ -11,13 +11,20 @@ const told = z.object({
   accepted: z.boolean(),
   approvedMinor: z.int(),
   unanswered: z.boolean(),
+  uncertain: z.boolean(),
   code: z.string(),
 })
 
 const reportFile = z.object({
-  format: z.literal(1),
+  format: z.literal(2),
   seed: z.int(),
   runId: z.string(),
+  defaultDecision: z.enum(['approve', 'decline']),
+  meaning: z.strictObject({
+    incrementalAmount: z.enum(meanings.incrementalAmount),
+    partialReversalAmount: z.enum(meanings.partialReversalAmount),
+    settlementRemainder: z.enum(meanings.settlementRemainder),
+  }),
   figures: z.looseObject({}),
   transactions: z.array(
     z.object({
@@ -31,9 +38,11 @@ const reportFile = z.object({
 
 /** What a run leaves behind: what the network believes, for the audit. */
 export interface Report {
-  readonly format: 1
+  readonly format: 2
   readonly seed: number
   readonly runId: string
+  readonly defaultDecision: 'approve' | 'decline'
+  readonly meaning: Meaning
   readonly figures: Figures
   readonly transactions: readonly BelievedTransaction[]
 }
@@ -42,9 +51,12 @@ export function writeReport(file: string, report: Report): void {
   writeFileSync(file, `${JSON.stringify(report)}\n`)
 }
 
-/** Throws with what is wrong when the file is no report. */
-export function readReport(file: string): Report {
-  const parsed = reportFile.safeParse(JSON.parse(readFileSync(file, 'utf8')))
-  if (!parsed.success) throw new Error(`${file} is not a report of this release`)
-  return parsed.data as unknown as Report
+/** null when the file cannot be read or is no report of this release. */
+export function readReport(file: string): Report | null {
+  try {
+    const parsed = reportFile.safeParse(JSON.parse(readFileSync(file, 'utf8')))
+    return parsed.success ? (parsed.data as unknown as Report) : null
+  } catch {
+    return null
+  }
 }

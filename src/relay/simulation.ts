@@ -1,24 +1,17 @@
 import type { Clock } from '../clock.ts'
 import { type CardEvent, isAsk } from '../domain/event.ts'
-import { parseMinor } from '../domain/money.ts'
-import type { BelievedTransaction, Told } from './belief.ts'
-import type { Answered, RelayClient } from './client.ts'
+import type { BelievedTransaction, Meaning } from './belief.ts'
+import type { RelayClient } from './client.ts'
+import { createPauses } from './pause.ts'
+import { createSender } from './sender.ts'
 import { createTally, type Tally } from './tally.ts'
-import {
-  createRandom,
-  eventOf,
-  type Lifecycle,
-  merchantOf,
-  type Planned,
-  planLifecycle,
-  type Random,
-} from './traffic.ts'
+import { createRandom, eventOf, merchantOf, planLifecycle, type Random } from './traffic.ts'
 
 /** How badly deliveries are treated on their way; each is a share of all, from 0 to 1. */
 export interface Disorder {
-  /** Delivered a second time, at the same moment and perhaps to another instance. */
+  /** Delivered a second time: at the same moment and perhaps to another instance, or some time later. */
   readonly duplicates: number
-  /** Held back for up to `delayMs`, so that later events overtake it. */
+  /** Held back for up to `delayMs`; an advice is then overtaken by the next one. */
   readonly delays: number
   readonly delayMs: number
   /** The relay's clock is off by up to this much. */
@@ -26,6 +19,14 @@ export interface Disorder {
 }
 
 export const noDisorder: Disorder = { duplicates: 0, delays: 0, delayMs: 0, clockSkewMs: 0 }
+
+/** What `relay disorder` does. */
+export const usualDisorder: Disorder = {
+  duplicates: 0.2,
+  delays: 0.2,
+  delayMs: 1500,
+  clockSkewMs: 5000,
+}
 
 export interface SimulationOptions {
   readonly client: RelayClient
@@ -38,59 +39,64 @@ export interface SimulationOptions {
   /** Mean time between the events of a lifecycle. */
   readonly meanWaitMs: number
   readonly defaultDecision: 'approve' | 'decline'
+  readonly meaning: Meaning
   readonly disorder: Disorder
   /** Unlike that of any run before on the same store. */
   readonly runId: string
 }
 
-export interface SimulationResult {
-  readonly transactions: readonly BelievedTransaction[]
+/** Traffic on its way, of whatever origin. */
+export interface Traffic {
   readonly tally: Tally
-}
-
-/** An advice that is not acknowledged is sent again, as networks do, but not for ever. */
-const maxAdviceTries = 200
-const adviceRetryMs = 100
-
-export interface Simulation {
-  readonly tally: Tally
-  run(): Promise<SimulationResult>
-  /** No new lifecycles; those that run are finished. */
+  /** Resolves to what the network then believes. */
+  run(): Promise<readonly BelievedTransaction[]>
+  /** Nothing new; what is open is finished without further waiting. */
   stop(): void
 }
 
-export function createSimulation(options: SimulationOptions): Simulation {
-  const { client, clock, disorder } = options
+/** More lifecycles than this at once only fill the memory: the next one waits for an end. */
+const maxOpen = 20_000
+
+export function createSimulation(options: SimulationOptions): Traffic {
+  const { client, clock, disorder, meaning, defaultDecision } = options
   const random = createRandom(options.seed)
-  const transactions = new Map<string, BelievedTransaction>()
-  const tally = createTally()
-  const reversals: Promise<void>[] = []
+  const tally = createTally(clock)
+  const sender = createSender({ client, tally, defaultDecision, meaning })
+  const pauses = createPauses()
+  const open = new Set<Promise<void>>()
   let stopped = false
   let counter = 0
 
-  async function run(): Promise<SimulationResult> {
+  async function run(): Promise<readonly BelievedTransaction[]> {
     const startedMonoMs = clock.monoMs()
-    const running: Promise<void>[] = []
     let dueMs = 0
-    while (!stopped && dueMs < options.durationMs) {
+    for (;;) {
       // Open loop: the next arrival does not wait for an answer.
       dueMs += (-Math.log(1 - random.next()) / options.ratePerSecond) * 1000
-      await sleep(startedMonoMs + dueMs - clock.monoMs())
-      running.push(live(planLifecycle(random, options.meanWaitMs)))
+      if (dueMs >= options.durationMs) break
+      await pauses.sleep(startedMonoMs + dueMs - clock.monoMs())
+      if (open.size >= maxOpen) await Promise.race(open)
+      if (stopped) break
+      start(live(counter++, createRandom(random.below(2 ** 32))))
     }
-    await Promise.all(running)
-    await Promise.all(reversals)
-    return { transactions: [...transactions.values()], tally }
+    while (open.size > 0) await Promise.all(open)
+    return sender.transactions()
   }
 
-  async function live({ events }: Lifecycle): Promise<void> {
-    const number = counter++
+  function start(work: Promise<void>): void {
+    const tracked: Promise<void> = work.finally(() => open.delete(tracked))
+    open.add(tracked)
+  }
+
+  /** With chances of its own, so that what it does is the same however others are timed. */
+  async function live(number: number, random: Random): Promise<void> {
+    const { events } = planLifecycle(random, options.meanWaitMs, meaning)
     const cardId = random.pick(options.cardIds)
     const merchant = merchantOf(random)
     const transactionId = `${options.runId}-t${number}`
     let approved = true
     for (const [i, planned] of events.entries()) {
-      await sleep(planned.afterMs)
+      await pauses.sleep(planned.afterMs)
       if (planned.ifApproved && !approved) return
       const ids = {
         eventId: `${options.runId}-e${number}-${i}`,
@@ -98,90 +104,44 @@ export function createSimulation(options: SimulationOptions): Simulation {
         transactionId: planned.refunds ? `${transactionId}r` : transactionId,
         originalTransactionId: planned.refunds ? transactionId : '',
       }
-      const event = eventOf(planned, ids, merchant, clock.nowMs() + skew(random))
-      const told = await send(event)
-      believe(event, told)
-      if (isAsk(event)) approved = told.accepted
+      const event = eventOf(planned, ids, merchant, clock.nowMs() + skewMs(random))
+      if (isAsk(event)) approved = await sendAsk(event, random)
+      else await sendAdvice(event, random)
     }
   }
 
-  function skew(from: Random): number {
-    return Math.round((from.next() - 0.5) * 2 * disorder.clockSkewMs)
+  function skewMs(random: Random): number {
+    return Math.round((random.next() - 0.5) * 2 * disorder.clockSkewMs)
   }
 
-  function believe(event: CardEvent, told: Told): void {
-    const { cardId, transactionId, originalTransactionId } = event
-    const key = `${cardId}\n${transactionId}`
-    const known = transactions.get(key)
-    if (known !== undefined) known.told.push(told)
-    else {
-      transactions.set(key, { cardId, transactionId, originalTransactionId, told: [told] })
-    }
-  }
-
-  async function send(event: CardEvent): Promise<Told> {
-    if (random.next() < disorder.delays) await sleep(random.next() * disorder.delayMs)
+  /** Resolves to whether it was approved. */
+  async function sendAsk(event: CardEvent, random: Random): Promise<boolean> {
+    if (random.next() < disorder.delays) await pauses.sleep(random.next() * disorder.delayMs)
     const twice = random.next() < disorder.duplicates
-    const [told, other] = await Promise.all([deliver(event), twice ? deliver(event) : null])
-    // Two deliveries, two answers: the network has what any of them approved.
-    return other?.accepted && !told.accepted ? other : told
+    const atOnce = random.next() < 0.5
+    const { accepted } = await sender.send(event, twice && atOnce ? 2 : 1)
+    if (twice && !atOnce) start(repeatLater(event, random.next()))
+    return accepted
   }
 
-  function deliver(event: CardEvent): Promise<Told> {
-    return isAsk(event) ? deliverAsk(event) : deliverAdvice(event)
-  }
-
-  async function deliverAsk(event: CardEvent): Promise<Told> {
-    const { answer, late } = await client.deliver(event)
-    tally.delivered(event, answer)
-    const read = readAnswer(event, answer)
-    if (read !== null) return told(event, read.approved, read.approvedMinor, false, read.code)
-    const approves = options.defaultDecision === 'approve'
-    if (!approves) reversals.push(reverseLateApproval(event, late))
-    return told(event, approves, event.amountMinor ?? 0, true, '')
-  }
-
-  /** We gave up and said no; an approval that comes now must not stay held. */
-  async function reverseLateApproval(
-    event: CardEvent,
-    late: Promise<Answered | null>,
-  ): Promise<void> {
-    const read = readAnswer(event, await late)
-    if (read === null || !read.approved) return
-    tally.lateApproval()
-    const planned: Planned = {
-      afterMs: 0,
-      requestType: 'PartialReversal',
-      amountMinor: event.amountMinor,
-      final: null,
-      ifApproved: false,
-      refunds: false,
+  async function sendAdvice(event: CardEvent, random: Random): Promise<void> {
+    const again = random.next() < disorder.duplicates
+    const delayed = random.next() < disorder.delays
+    const delayMs = delayed ? random.next() * disorder.delayMs : 0
+    const [atOnce, share] = [random.next() < 0.5, random.next()]
+    const work = async () => {
+      await pauses.sleep(delayMs)
+      await Promise.all([sender.send(event, 1), again && atOnce ? sender.repeat(event) : null])
+      if (again && !atOnce) start(repeatLater(event, share))
     }
-    const reversal = { ...event, ...planned, eventId: `${event.eventId}-late` }
-    const { requestType, amountMinor } = planned
-    const sent = { ...reversal, requestType, amountMinor } as CardEvent
-    believeReversal(await deliverAdvice(sent), event)
+    // Held back, it is overtaken by what comes after it.
+    if (delayed) start(work())
+    else await work()
   }
 
-  /** The pair cancels out: the late approval is believed with its reversal. */
-  function believeReversal(reversal: Told, event: CardEvent): void {
-    const key = `${event.cardId}\n${event.transactionId}`
-    const known = transactions.get(key)
-    const at = known?.told.findIndex(({ eventId }) => eventId === event.eventId) ?? -1
-    if (known === undefined || at < 0) return
-    known.told[at] = { ...known.told[at]!, accepted: true }
-    known.told.push(reversal)
-  }
-
-  async function deliverAdvice(event: CardEvent): Promise<Told> {
-    for (let tries = 0; tries < maxAdviceTries; tries++) {
-      const { answer } = await client.deliver(event)
-      tally.delivered(event, answer)
-      const read = readAnswer(event, answer)
-      if (read?.approved) return told(event, true, event.amountMinor ?? 0, tries > 0, read.code)
-      await sleep(adviceRetryMs)
-    }
-    return told(event, false, 0, true, '')
+  async function repeatLater(event: CardEvent, share: number): Promise<void> {
+    await pauses.sleep(share * disorder.delayMs)
+    await sender.repeat(event)
   }
 
   return {
@@ -189,43 +149,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
     run,
     stop() {
       stopped = true
+      pauses.end()
     },
   }
-}
-
-function told(
-  event: CardEvent,
-  accepted: boolean,
-  approvedMinor: number,
-  unanswered: boolean,
-  code: string,
-): Told {
-  const { eventId, requestType, final } = event
-  const amountMinor = event.amountMinor ?? 0
-  return { eventId, requestType, amountMinor, final, accepted, approvedMinor, unanswered, code }
-}
-
-interface ReadAnswer {
-  readonly approved: boolean
-  readonly approvedMinor: number
-  readonly code: string
-}
-
-/** null for what is no decision: nothing came, or a 5xx. */
-export function readAnswer(event: CardEvent, answered: Answered | null): ReadAnswer | null {
-  if (answered === null || answered.status >= 500) return null
-  try {
-    const { decision, responseCode, approvedAmount } = JSON.parse(answered.text)
-    const asked = event.amountMinor ?? 0
-    const partial =
-      approvedAmount === undefined ? asked : parseMinor(String(approvedAmount), event.currency)
-    const approvedMinor = typeof partial === 'number' ? partial : asked
-    return { approved: decision === 'approve', approvedMinor, code: String(responseCode) }
-  } catch {
-    return null
-  }
-}
-
-function sleep(ms: number): Promise<void> {
-  return ms <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,9 +1,16 @@
 import { createHistogram } from 'node:perf_hooks'
+import type { Clock } from '../clock.ts'
 import type { CardEvent } from '../domain/event.ts'
 import { type Answered, contractLimitMs } from './client.ts'
 
+/** Upper bounds of the latency bars; what is above the last one came too late. */
+export const latencyBoundsMs = [1, 2, 5, 10, 20, 50, 100, 200, 300, contractLimitMs] as const
+
 export interface Figures {
+  readonly seconds: number
   readonly deliveries: number
+  /** Deliveries a second over the last few seconds. */
+  readonly ratePerSecond: number
   readonly approved: number
   readonly declined: number
   /** Answers that the server gave by default. */
@@ -12,6 +19,7 @@ export interface Figures {
   readonly unanswered: number
   readonly lateApprovals: number
   readonly codes: Readonly<Record<string, number>>
+  readonly causes: Readonly<Record<string, number>>
   readonly statuses: Readonly<Record<string, number>>
   readonly ms: {
     readonly p50: number
@@ -19,6 +27,8 @@ export interface Figures {
     readonly p99: number
     readonly max: number
   }
+  /** How many answers came within each of `latencyBoundsMs`, and not within the one before. */
+  readonly latencies: readonly number[]
 }
 
 /** Counts what came back. */
@@ -28,9 +38,15 @@ export interface Tally {
   figures(): Figures
 }
 
-export function createTally(): Tally {
+const rateSeconds = 3
+
+export function createTally(clock: Clock): Tally {
   const codes = new Map<string, number>()
+  const causes = new Map<string, number>()
   const statuses = new Map<string, number>()
+  const startedMonoMs = clock.monoMs()
+  const perSecond = new Map<number, number>()
+  const latencies = latencyBoundsMs.map(() => 0)
   // Microseconds: the histogram takes whole numbers above zero.
   const micros = createHistogram()
   const counts = {
@@ -42,25 +58,43 @@ export function createTally(): Tally {
     lateApprovals: 0,
   }
 
-  function add(to: Map<string, number>, key: string): void {
-    to.set(key, (to.get(key) ?? 0) + 1)
+  function elapsedSeconds(): number {
+    return (clock.monoMs() - startedMonoMs) / 1000
+  }
+
+  function countNow(): void {
+    const second = Math.floor(elapsedSeconds())
+    add(perSecond, second)
+    perSecond.delete(second - rateSeconds - 1)
+  }
+
+  function rate(): number {
+    const now = Math.floor(elapsedSeconds())
+    const seconds = Array.from({ length: Math.min(rateSeconds, now) }, (_, i) => now - 1 - i)
+    if (seconds.length === 0) return perSecond.get(now) ?? 0
+    return seconds.reduce((sum, second) => sum + (perSecond.get(second) ?? 0), 0) / seconds.length
   }
 
   return {
     delivered(_event, answer) {
       counts.deliveries++
+      countNow()
       if (answer === null) {
         counts.unanswered++
         micros.record(contractLimitMs * 1000)
         return
       }
       micros.record(Math.max(1, Math.round(answer.ms * 1000)))
+      const bar = latencyBoundsMs.findIndex((boundMs) => answer.ms <= boundMs)
+      latencies[bar < 0 ? latencies.length - 1 : bar]!++
       add(statuses, String(answer.status))
       const code = /"responseCode":"(\d{3})"/.exec(answer.text)?.[1] ?? 'none'
       add(codes, code)
       if (code === '000') counts.approved++
       else counts.declined++
-      if (answer.text.includes('"decidedBy":"default"')) counts.byDefault++
+      if (!answer.text.includes('"decidedBy":"default"')) return
+      counts.byDefault++
+      add(causes, /"cause":"(\w+)"/.exec(answer.text)?.[1] ?? 'none')
     },
     lateApproval() {
       counts.lateApprovals++
@@ -68,11 +102,19 @@ export function createTally(): Tally {
     figures() {
       const ms = (percentile: number) => micros.percentile(percentile) / 1000
       return {
+        seconds: elapsedSeconds(),
         ...counts,
+        ratePerSecond: rate(),
         codes: Object.fromEntries([...codes].sort()),
+        causes: Object.fromEntries([...causes].sort()),
         statuses: Object.fromEntries([...statuses].sort()),
         ms: { p50: ms(50), p90: ms(90), p99: ms(99), max: micros.max / 1000 },
+        latencies: [...latencies],
       }
     },
   }
+}
+
+function add<Key>(to: Map<Key, number>, key: Key): void {
+  to.set(key, (to.get(key) ?? 0) + 1)
 }

@@ -1,4 +1,5 @@
 import type { CardEvent, Merchant, RequestType } from '../domain/event.ts'
+import type { Meaning } from './belief.ts'
 
 /** One event of a lifecycle, some time after the one before it. */
 export interface Planned {
@@ -54,82 +55,129 @@ function step(requestType: RequestType, afterMs: number, amountMinor: number | n
   return { afterMs, requestType, amountMinor, final: null, ifApproved: !ask, refunds: false }
 }
 
-type Plan = (amountMinor: number, wait: () => number) => readonly Planned[]
+/** What a plan is made from. The amounts of later events say what the network means by them. */
+interface Planning {
+  readonly amountMinor: number
+  wait(): number
+  /** The amount of a second ask of `secondMinor` after a first. */
+  increment(firstMinor: number, secondMinor: number): number
+  /** The amount of a reversal of `releasedMinor` out of a total. */
+  release(totalMinor: number, releasedMinor: number): number
+}
+
+type Plan = (planning: Planning) => readonly Planned[]
+
+const third = (minor: number) => Math.floor(minor / 3)
+const half = (minor: number) => Math.ceil(minor / 2)
+
+function incremented({ amountMinor: a, wait, increment }: Planning): readonly Planned[] {
+  return [step('PreAuthorization', 0, a), step('PreAuthorization', wait(), increment(a, half(a)))]
+}
+
+function partlyReversed({ amountMinor: a, wait, release }: Planning): readonly Planned[] {
+  return [step('Authorization', 0, a), step('PartialReversal', wait(), release(a, third(a)))]
+}
 
 /** What happens to card payments, each with how often it does. */
 const plans: readonly (readonly [weight: number, name: string, plan: Plan])[] = [
-  [40, 'purchase', (a, w) => [step('Authorization', 0, a), step('Settlement', w(), a)]],
-  [8, 'purchase not yet settled', (a) => [step('Authorization', 0, a)]],
-  [8, 'reversed', (a, w) => [step('Authorization', 0, a), step('Reversal', w(), a)]],
+  [
+    36,
+    'purchase',
+    ({ amountMinor: a, wait }) => [step('Authorization', 0, a), step('Settlement', wait(), a)],
+  ],
+  [8, 'purchase not yet settled', ({ amountMinor: a }) => [step('Authorization', 0, a)]],
+  [
+    8,
+    'reversed',
+    ({ amountMinor: a, wait }) => [step('Authorization', 0, a), step('Reversal', wait(), a)],
+  ],
   [
     6,
     'settled below',
-    (a, w) => [step('Authorization', 0, a), step('Settlement', w(), Math.ceil(a * 0.8))],
-  ],
-  [
-    6,
-    'settled above',
-    (a, w) => [step('Authorization', 0, a), step('Settlement', w(), Math.ceil(a * 1.15))],
-  ],
-  [
-    6,
-    'partly reversed',
-    (a, w) => [
+    ({ amountMinor: a, wait }) => [
       step('Authorization', 0, a),
-      step('PartialReversal', w(), Math.floor(a / 3)),
-      step('Settlement', w(), a - Math.floor(a / 3)),
+      step('Settlement', wait(), Math.ceil(a * 0.8)),
     ],
   ],
   [
     6,
+    'settled above',
+    ({ amountMinor: a, wait }) => [
+      step('Authorization', 0, a),
+      step('Settlement', wait(), Math.ceil(a * 1.15)),
+    ],
+  ],
+  [
+    5,
+    'partly reversed',
+    (p) => [
+      ...partlyReversed(p),
+      step('Settlement', p.wait(), p.amountMinor - third(p.amountMinor)),
+    ],
+  ],
+  [3, 'partly reversed, not yet settled', partlyReversed],
+  [
+    5,
     'incremented',
-    (a, w) => [
+    (p) => [...incremented(p), step('Settlement', p.wait(), p.amountMinor + half(p.amountMinor))],
+  ],
+  [3, 'incremented, not yet settled', incremented],
+  [
+    3,
+    'estimate confirmed',
+    ({ amountMinor: a, wait }) => [
       step('PreAuthorization', 0, a),
-      step('PreAuthorization', w(), Math.ceil(a / 2)),
-      step('Settlement', w(), a + Math.ceil(a / 2)),
+      step('Authorization', wait(), Math.ceil(a * 0.9)),
     ],
   ],
   [
     6,
     'settled in parts',
-    (a, w) => [
+    ({ amountMinor: a, wait }) => [
       step('PreAuthorization', 0, a * 2),
-      { ...step('Settlement', w(), a), final: false },
-      { ...step('Settlement', w(), a), final: true },
+      { ...step('Settlement', wait(), a), final: false },
+      { ...step('Settlement', wait(), a), final: true },
     ],
   ],
   [
     6,
     'refunded',
-    (a, w) => [
+    ({ amountMinor: a, wait }) => [
       step('Authorization', 0, a),
-      step('Settlement', w(), a),
-      { ...step('Refund', w(), Math.ceil(a / 2)), refunds: true },
+      step('Settlement', wait(), a),
+      { ...step('Refund', wait(), half(a)), refunds: true },
     ],
   ],
   [
     4,
     'cash',
-    (a, w) => [
+    ({ amountMinor: a, wait }) => [
       step('CashWithdrawal', 0, a * 2),
-      { ...step('Settlement', w(), a * 2), final: true },
+      { ...step('Settlement', wait(), a * 2), final: true },
     ],
   ],
-  [4, 'force post', (a) => [{ ...step('Settlement', 0, a), ifApproved: false }]],
+  [2, 'cash not yet settled', ({ amountMinor: a }) => [step('CashWithdrawal', 0, a * 2)]],
+  [4, 'force post', ({ amountMinor: a }) => [{ ...step('Settlement', 0, a), ifApproved: false }]],
 ]
 
 const totalWeight = plans.reduce((sum, [weight]) => sum + weight, 0)
 
-export function planLifecycle(random: Random, meanWaitMs: number): Lifecycle {
+export function planLifecycle(random: Random, meanWaitMs: number, meaning: Meaning): Lifecycle {
   let at = random.below(totalWeight)
   const found = plans.find(([weight]) => {
     at -= weight
     return at < 0
   })!
   const [, name, plan] = found
-  const amountMinor = 100 + random.below(random.next() < 0.1 ? 50_000 : 4_000)
-  const wait = () => Math.round(-Math.log(1 - random.next()) * meanWaitMs)
-  return { name, events: plan(amountMinor, wait) }
+  const delta = meaning.incrementalAmount === 'delta'
+  const released = meaning.partialReversalAmount === 'released'
+  const events = plan({
+    amountMinor: 100 + random.below(random.next() < 0.1 ? 50_000 : 4_000),
+    wait: () => Math.round(-Math.log(1 - random.next()) * meanWaitMs),
+    increment: (first, second) => (delta ? second : first + second),
+    release: (total, part) => (released ? part : total - part),
+  })
+  return { name, events }
 }
 
 export function eventOf(

@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type CardEvent, isAsk } from '../domain/event.ts'
+import { parseMinor } from '../domain/money.ts'
+import { type BelievedTransaction, believedMoney, type Meaning, type Told } from './belief.ts'
+import type { Answered, RelayClient } from './client.ts'
+import type { Tally } from './tally.ts'
+
+export interface SenderOptions {
+  readonly client: RelayClient
+  readonly tally: Tally
+  readonly defaultDecision: 'approve' | 'decline'
+  readonly meaning: Meaning
+}
+
+/** Sends as the network does, and remembers what it then believes. */
+export interface Sender {
+  /** Delivers an event, an ask perhaps twice at the same moment; resolves when the outcome is known. */
+  send(event: CardEvent, times: number): Promise<Told>
+  /** Delivers again what was sent before, as a retransmission that comes late. */
+  repeat(event: CardEvent): Promise<void>
+  transactions(): readonly BelievedTransaction[]
+}
+
+/** An advice that is not acknowledged is sent again, as networks do, but not for ever. */
+const maxAdviceTries = 200
+const adviceRetryMs = 100
+
+interface Outcome {
+  /** null when no decision came within the contract limit. */
+  readonly answer: ReadAnswer | null
+  readonly late: Promise<ReadAnswer | null>
+}
+
+export function createSender(options: SenderOptions): Sender {
+  const { client, tally, meaning } = options
+  const transactions = new Map<string, BelievedTransaction>()
+
+  function believedOf({ cardId, transactionId, originalTransactionId }: CardEvent) {
+    const key = `${cardId}\n${transactionId}`
+    const known = transactions.get(key)
+    if (known !== undefined) return known
+    const fresh: BelievedTransaction = { cardId, transactionId, originalTransactionId, told: [] }
+    transactions.set(key, fresh)
+    return fresh
+  }
+
+  async function deliver(event: CardEvent): Promise<Outcome> {
+    const { answer, late } = await client.deliver(event)
+    tally.delivered(event, answer)
+    return {
+      answer: readAnswer(event, answer),
+      late: late.then((answered) => readAnswer(event, answered)),
+    }
+  }
+
+  async function sendAsk(event: CardEvent, times: number): Promise<Told> {
+    const outcomes = await Promise.all(Array.from({ length: times }, () => deliver(event)))
+    const answers = outcomes.map(({ answer }) => answer)
+    // Two deliveries, two answers: the network has what any of them approved.
+    const approval = answers.find((answer) => answer?.approved)
+    const answer = approval ?? answers.find((one) => one !== null) ?? null
+    const unanswered = answers.includes(null)
+    if (approval !== undefined || !unanswered) {
+      return believe(event, told(event, { answer, unanswered: false, uncertain: false }))
+    }
+    // The network has decided by itself, and does not go on before it knows what became of this.
+    const late = await Promise.all(outcomes.map((one) => (one.answer === null ? one.late : null)))
+    const lateApproval = late.find((one) => one?.approved) ?? null
+    const silent = outcomes.some((one, i) => one.answer === null && late[i] === null)
+    const approves = answer === null && options.defaultDecision === 'approve'
+    if (approves) {
+      const standIn = { approved: true, approvedMinor: event.amountMinor ?? 0, code: '' }
+      const uncertain = lateApproval === null
+      return believe(event, told(event, { answer: standIn, unanswered, uncertain }))
+    }
+    if (lateApproval === null) {
+      return believe(event, told(event, { answer, unanswered, uncertain: silent }))
+    }
+    return reverseLate(event, lateApproval)
+  }
+
+  /** We gave up and said no; an approval that comes now must not stay held. */
+  async function reverseLate(event: CardEvent, approval: ReadAnswer): Promise<Told> {
+    tally.lateApproval()
+    const { told: before } = believedOf(event)
+    const withoutMinor = believedMoney(before, meaning).authorizedMinor
+    const late = told(event, { answer: approval, unanswered: true, uncertain: false })
+    believe(event, late)
+    const withMinor = believedMoney(before, meaning).authorizedMinor
+    const amountMinor =
+      meaning.partialReversalAmount === 'released' ? withMinor - withoutMinor : withoutMinor
+    if (withMinor > withoutMinor) {
+      const eventId = `${event.eventId.slice(0, 59)}-late`
+      const requestType = 'PartialReversal'
+      await sendAdvice({ ...event, eventId, requestType, amountMinor, final: null })
+    }
+    // For the lifecycle it is declined, whatever was held for a moment.
+    return { ...late, accepted: false }
+  }
+
+  async function sendAdvice(event: CardEvent): Promise<Told> {
+    for (let tries = 0; tries < maxAdviceTries; tries++) {
+      const { answer } = await deliver(event)
+      if (answer?.approved) {
+        return believe(event, told(event, { answer, unanswered: tries > 0, uncertain: false }))
+      }
+      await sleep(adviceRetryMs)
+    }
+    return believe(event, told(event, { answer: null, unanswered: true, uncertain: true }))
+  }
+
+  function believe(event: CardEvent, one: Told): Told {
+    believedOf(event).told.push(one)
+    return one
+  }
+
+  /** What was approved for any delivery stands. */
+  async function repeat(event: CardEvent): Promise<void> {
+    const { answer, late } = await deliver(event)
+    const again = answer ?? (await late)
+    const known = believedOf(event).told
+    const at = known.findIndex(({ eventId }) => eventId === event.eventId)
+    const before = known[at]
+    if (before === undefined || before.accepted) return
+    if (again === null) known[at] = { ...before, uncertain: true }
+    else if (again.approved) {
+      const { approvedMinor, code } = again
+      known[at] = { ...before, accepted: true, uncertain: false, approvedMinor, code }
+    }
+  }
+
+  return {
+    send: (event, times) => (isAsk(event) ? sendAsk(event, times) : sendAdvice(event)),
+    repeat,
+    transactions: () => [...transactions.values()],
+  }
+}
+
+function told(
+  event: CardEvent,
+  heard: {
+    readonly answer: ReadAnswer | null
+    readonly unanswered: boolean
+    readonly uncertain: boolean
+  },
+): Told {
+  const { eventId, requestType, final } = event
+  const { answer, unanswered, uncertain } = heard
+  return {
+    eventId,
+    requestType,
+    amountMinor: event.amountMinor ?? 0,
+    final,
+    accepted: answer?.approved ?? false,
+    approvedMinor: answer?.approved ? answer.approvedMinor : 0,
+    unanswered,
+    uncertain,
+    code: answer?.code ?? '',
+  }
+}
+
+export interface ReadAnswer {
+  readonly approved: boolean
+  readonly approvedMinor: number
+  readonly code: string
+}
+
+/** null for what is no decision: nothing came, or a 5xx. */
+export function readAnswer(event: CardEvent, answered: Answered | null): ReadAnswer | null {
+  if (answered === null || answered.status >= 500) return null
+  try {
+    const { decision, responseCode, approvedAmount } = JSON.parse(answered.text)
+    const asked = event.amountMinor ?? 0
+    const partial =
+      approvedAmount === undefined ? asked : parseMinor(String(approvedAmount), event.currency)
+    const approvedMinor = typeof partial === 'number' ? partial : asked
+    return { approved: decision === 'approve', approvedMinor, code: String(responseCode) }
+  } catch {
+    return null
+  }
+}

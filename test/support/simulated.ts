@@ -1,0 +1,52 @@
+import { join } from 'node:path'
+import { finderIn } from '../../src/cli/relay-audit.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type Audit, audit } from '../../src/relay/audit.ts'
+import { type BelievedTransaction, type Meaning, usualMeaning } from '../../src/relay/belief.ts'
+import { createRelayClient } from '../../src/relay/client.ts'
+import {
+  createSimulation,
+  noDisorder,
+  type SimulationOptions,
+  type Traffic,
+} from '../../src/relay/simulation.ts'
+import { openLmdbStore } from '../../src/store/lmdb.ts'
+
+/** The product's own simulator, in the test's process: short lifecycles, one instance. */
+export function simulate(
+  given: Pick<SimulationOptions, 'cardIds' | 'seed' | 'runId'> & Partial<SimulationOptions>,
+  url: string,
+): Traffic & { close(): void } {
+  const client = createRelayClient({
+    urls: [url],
+    clock: systemClock,
+    secret: '',
+    connections: 256,
+  })
+  const simulation = createSimulation({
+    client,
+    clock: systemClock,
+    ratePerSecond: 200,
+    durationMs: 500,
+    meanWaitMs: 40,
+    defaultDecision: 'decline',
+    meaning: usualMeaning,
+    disorder: noDisorder,
+    ...given,
+  })
+  return { ...simulation, close: client.close }
+}
+
+/** What the store of a server, running or not, has of what the network believes. */
+export async function auditStore(
+  dataDir: string,
+  transactions: readonly BelievedTransaction[],
+  meaning: Meaning = usualMeaning,
+): Promise<Audit> {
+  const store = await openLmdbStore({ folder: join(dataDir, 'store'), nowMs: Date.now })
+  try {
+    return await audit(transactions, meaning, finderIn(store))
+  } finally {
+    await store.close()
+  }
+}
