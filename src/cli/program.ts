@@ -6,6 +6,7 @@ import { addImport } from './card-import.ts'
 import { addCardSettings } from './card-settings.ts'
 import { addCorrections } from './correction.ts'
 import { addLog } from './decision-log.ts'
+import { addDemo } from './demo.ts'
 import { addShow } from './record.ts'
 import { addRelay } from './relay.ts'
 import { addCopy } from './store-copy.ts'
@@ -41,6 +42,7 @@ export function createProgram(): Command {
   addCopy(program)
   addBackup(program)
   addRelay(program)
+  addDemo(program)
   tellErrors(program, 'arbiter')
   return program
 }

@@ -14,6 +14,8 @@ import {
   meaningOf,
   openClient,
 } from './relay-drive.ts'
+import { addFire } from './relay-fire.ts'
+import { addReplay } from './relay-replay.ts'
 import { inSession, type Session } from './session.ts'
 import { type ExitCode, refuse } from './terminal.ts'
 
@@ -39,6 +41,8 @@ export function addRelay(program: Command): void {
     'The same with duplicates, delays that reorder events, and a clock that is off.',
     usualDisorder,
   )
+  addReplay(relay)
+  addFire(relay)
   addAudit(relay)
 }
 

@@ -8,6 +8,7 @@ import { claimStore } from '../engine/meta.ts'
 import { loadPack, PackRefused } from '../rules/load-pack.ts'
 import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
+import { ServerFailed } from './server-process.ts'
 import { complain, type ExitCode, tellBug } from './terminal.ts'
 
 /** What a command works with: the store that the configuration names, beside a running server. */
@@ -22,6 +23,8 @@ export interface Session {
 export interface SessionOptions {
   /** A store that is not there is made; else it is missed, because DATA_DIR must be wrong. */
   readonly creates?: boolean
+  /** The configuration to use instead of the process's own environment. */
+  readonly env?: NodeJS.ProcessEnv
 }
 
 const dayMs = 86_400_000
@@ -41,7 +44,7 @@ async function runConfigured(
   command: (session: Session) => Promise<ExitCode>,
   options: SessionOptions,
 ): Promise<ExitCode> {
-  const config = readConfig(process.env)
+  const config = readConfig(options.env ?? process.env)
   if (!isConfig(config)) {
     for (const { variable, message } of config) complain(`${variable} ${message}`)
     return 2
@@ -148,7 +151,7 @@ function watchStore(): StoreWatch {
 
 /** Says in a line what stood against a command, and which exit code that has. */
 export function explain(error: unknown): ExitCode {
-  const known = [StoreRefused, PackRefused, StoreError, RecordUnreadable]
+  const known = [StoreRefused, PackRefused, StoreError, RecordUnreadable, ServerFailed]
   if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
     return tellBug(error)
   }

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { maskPan } from '../telemetry/mask.ts'
 
-/** 0: done. 1: refused, or not found. 2: the command or the configuration is wrong. */
-export type ExitCode = 0 | 1 | 2
+/**
+ * 0: done. 1: refused, or not found. 2: the command or the configuration is wrong. 3: no answer within
+ * the contract limit.
+ */
+export type ExitCode = 0 | 1 | 2 | 3
 
 /** What no command caught, such as in a timer of the engine. */
 export function endOnBug(): void {

@@ -1,0 +1,73 @@
+import type { Clock } from '../clock.ts'
+import type { CardEvent } from '../domain/event.ts'
+import type { Meaning } from './belief.ts'
+import type { RelayClient } from './client.ts'
+import { createPauses } from './pause.ts'
+import type { Recorded } from './recording.ts'
+import { createSender } from './sender.ts'
+import type { Traffic } from './simulation.ts'
+import { createTally } from './tally.ts'
+
+export interface ReplayOptions {
+  readonly client: RelayClient
+  readonly clock: Clock
+  readonly recorded: AsyncIterable<Recorded>
+  /** How much faster than it was recorded; Infinity for no pauses at all. */
+  readonly speed: number
+  readonly maxInFlight: number
+  readonly defaultDecision: 'approve' | 'decline'
+  readonly meaning: Meaning
+}
+
+/** Sends recorded events in their order, at their pace; those of one transaction one after the other. */
+export function createReplay(options: ReplayOptions): Traffic {
+  const { client, clock, defaultDecision, meaning } = options
+  const tally = createTally(clock)
+  const sender = createSender({ client, tally, defaultDecision, meaning })
+  const pauses = createPauses()
+  const inFlight = new Set<Promise<void>>()
+  const lastOf = new Map<string, Promise<void>>()
+  const seen = new Set<string>()
+  let stopped = false
+
+  /** A second time, it is the retransmission that it was. */
+  async function deliver(event: CardEvent, before: Promise<void> | undefined): Promise<void> {
+    await before
+    const key = `${event.cardId}\n${event.eventId}`
+    if (seen.has(key)) return sender.repeat(event)
+    seen.add(key)
+    await sender.send(event, 1)
+  }
+
+  function start(event: CardEvent): void {
+    const key = `${event.cardId}\n${event.transactionId}`
+    const work: Promise<void> = deliver(event, lastOf.get(key)).finally(() => {
+      inFlight.delete(work)
+      if (lastOf.get(key) === work) lastOf.delete(key)
+    })
+    inFlight.add(work)
+    lastOf.set(key, work)
+  }
+
+  return {
+    tally,
+    async run() {
+      const startedMonoMs = clock.monoMs()
+      let firstMs: number | null = null
+      for await (const { atMs, event } of options.recorded) {
+        firstMs ??= atMs
+        const dueMs = (atMs - firstMs) / options.speed
+        await pauses.sleep(startedMonoMs + dueMs - clock.monoMs())
+        if (inFlight.size >= options.maxInFlight) await Promise.race(inFlight)
+        if (stopped) break
+        start(event)
+      }
+      await Promise.all(inFlight)
+      return sender.transactions()
+    },
+    stop() {
+      stopped = true
+      pauses.end()
+    },
+  }
+}
