@@ -47,7 +47,8 @@ const mayLookAt: Record<string, readonly string[]> = {
   telemetry: ['domain', 'engine'],
   gate: ['domain', 'engine', 'rules', 'telemetry'],
   admin: ['telemetry'],
-  relay: ['domain', 'gate'],
+  // The scenarios that it fires at a server are those of the rules.
+  relay: ['domain', 'gate', 'rules'],
   cli: ['domain', 'store', 'rules', 'engine', 'telemetry', 'relay'],
 }
 

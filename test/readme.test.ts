@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,6 +52,22 @@ describe('the README', () => {
         execFileSync('bash', ['-c', show], { cwd: clone, env, encoding: 'utf8' }),
       )
       expect(shown).toMatchObject({ postedMinor: 50_000, heldMinor: 1250, availableMinor: 48_750 })
+      const conform = commands.find((command) => command.includes('conformance'))!
+      const conformed = execFileSync('bash', ['-c', conform.replace('8080', String(port))], {
+        cwd: clone,
+        env,
+        encoding: 'utf8',
+      })
+      expect(conformed).toMatch(/\d+ passed, 0 differed, \d+ skipped/)
+      const demo = commands.find((command) => command.includes('npm run demo'))!
+      const shows = spawnSync('bash', ['-c', `${demo} -- --seconds 2`], {
+        cwd: clone,
+        env,
+        encoding: 'utf8',
+      })
+      // 1 when an answer was late: that is this machine's business.
+      expect([0, 1], shows.stderr).toContain(shows.status)
+      expect(shows.stdout).toMatch(/\d+ transactions, \d+ events: 0 differences, /)
       const row = blocks('json').find((text) => text.includes('"customerId"'))!
       writeFileSync(join(clone, 'cards.ndjson'), `${row}\n`)
       const use = commands.find((command) => command.includes('import cards.ndjson'))!

@@ -4,6 +4,7 @@ import { addBooking } from './booking.ts'
 import { addExport } from './card-export.ts'
 import { addImport } from './card-import.ts'
 import { addCardSettings } from './card-settings.ts'
+import { addConformance } from './conformance.ts'
 import { addCorrections } from './correction.ts'
 import { addLog } from './decision-log.ts'
 import { addDemo } from './demo.ts'
@@ -42,6 +43,7 @@ export function createProgram(): Command {
   addCopy(program)
   addBackup(program)
   addRelay(program)
+  addConformance(program)
   addDemo(program)
   tellErrors(program, 'arbiter')
   return program

@@ -18,7 +18,8 @@ export interface DriveOptions extends Meaning {
   readonly json?: boolean
 }
 
-const connections = 256
+/** Waiting for a free one would count as the server's time. */
+const connections = 2048
 
 export const exitCodesHelp = `
 Signs with RELAY_SECRET when it is set. Ctrl-C ends the run: what is open is finished, and the summary

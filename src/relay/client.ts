@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import type { Clock } from '../clock.ts'
-import type { CardEvent } from '../domain/event.ts'
+import { type CardEvent, isAsk } from '../domain/event.ts'
 import { formatMinor } from '../domain/money.ts'
 import { signBody } from '../gate/authentication.ts'
 
@@ -38,8 +38,8 @@ export interface RelayClientOptions {
   readonly connections: number
 }
 
-/** How long an answer that comes too late is still looked at. */
-const lateMs = 10_000
+/** How long an answer to an ask that comes too late is still looked at. */
+const lateMs = 3000
 
 /** Does towards the Authorization URL what the card service does: signs, sends, waits, gives up. */
 export function createRelayClient(options: RelayClientOptions): RelayClient {
@@ -51,19 +51,20 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
   function post(
     url: URL,
     body: string,
+    waitsMs: number,
     onProblem: (code: string) => void,
   ): Promise<Answered | null> {
     const startedMonoMs = clock.monoMs()
     const secure = url.protocol === 'https:'
     return new Promise((resolve) => {
       const fail = ({ code = 'failed' }: NodeJS.ErrnoException) => {
+        clearTimeout(timer)
         onProblem(code)
         resolve(null)
       }
       const sending = (secure ? tlsRequest : request)(url, {
         method: 'POST',
         agent: agents[secure ? 'https:' : 'http:'],
-        timeout: lateMs,
         headers: {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
@@ -75,20 +76,22 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('error', fail)
         response.on('end', () => {
+          clearTimeout(timer)
           const text = Buffer.concat(chunks).toString('utf8')
           resolve({ status: response.statusCode ?? 0, text, ms: clock.monoMs() - startedMonoMs })
         })
       })
-      sending.on('timeout', () => sending.destroy())
+      // Whatever it waits for, a free connection too: what is given up must not pile up.
+      const timer = setTimeout(() => sending.destroy(), waitsMs)
       sending.on('error', fail)
       sending.end(body)
     })
   }
 
-  async function deliverBody(body: string): Promise<Delivered> {
+  async function deliverBody(body: string, waitsMs = lateMs): Promise<Delivered> {
     const url = new URL(urls[turn++ % urls.length]!)
     let problem = ''
-    const answered = post(url, body, (code) => {
+    const answered = post(url, body, waitsMs, (code) => {
       problem = code
     })
     const answer = await Promise.race([answered, after(contractLimitMs)])
@@ -97,7 +100,8 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
   }
 
   return {
-    deliver: (event) => deliverBody(bodyOf(event)),
+    // An advice is sent again instead: the connection that is silent is closed first.
+    deliver: (event) => deliverBody(bodyOf(event), isAsk(event) ? lateMs : contractLimitMs),
     deliverBody,
     close() {
       agents['http:'].destroy()

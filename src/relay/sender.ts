@@ -22,8 +22,9 @@ export interface Sender {
 }
 
 /** An advice that is not acknowledged is sent again, as networks do, but not for ever. */
-const maxAdviceTries = 200
-const adviceRetryMs = 100
+const maxAdviceTries = 60
+const firstRetryMs = 100
+const longestRetryMs = 2000
 
 interface Outcome {
   /** null when no decision came within the contract limit. */
@@ -104,7 +105,7 @@ export function createSender(options: SenderOptions): Sender {
       if (answer?.approved) {
         return believe(event, told(event, { answer, unanswered: tries > 0, uncertain: false }))
       }
-      await sleep(adviceRetryMs)
+      await sleep(Math.min(longestRetryMs, firstRetryMs * 2 ** tries))
     }
     return believe(event, told(event, { answer: null, unanswered: true, uncertain: true }))
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { availableMinor } from '../domain/account.ts'
+import type { Book } from '../domain/book.ts'
 import { createZone } from '../domain/calendar.ts'
 import type { Step } from '../domain/claim.ts'
 import type { CardEvent, RequestType } from '../domain/event.ts'
@@ -106,11 +107,12 @@ export const scenarioFile = z.array(
 
 export type Scenario = z.infer<typeof scenarioFile>[number]
 export type ScenarioStep = Scenario['steps'][number]
-type Expectations = { [K in keyof typeof expectations]?: z.infer<(typeof expectations)[K]> }
-type EventFields = { [K in keyof typeof eventFields]?: z.infer<(typeof eventFields)[K]> }
+export type Expectations = { [K in keyof typeof expectations]?: z.infer<(typeof expectations)[K]> }
+export type EventFields = { [K in keyof typeof eventFields]?: z.infer<(typeof eventFields)[K]> }
 
-const firstMid = 'M1'
-const startMs = Date.UTC(2026, 0, 15, 12)
+export const firstMid = 'M1'
+/** When every scenario begins. */
+export const startMs = Date.UTC(2026, 0, 15, 12)
 const retentionMs = 45 * 86_400_000
 
 export function compileScenarioPack(scenario: Scenario): Pack {
@@ -158,47 +160,8 @@ export function startScenario(
     if (refused !== null) throw new Error(`${scenario.name}: ${refused.refused}`)
   }
   const firstCard = rows[0]!.card.cardId
-  const sent = new Map<string, CardEvent>()
+  const { eventOf } = createEventNaming(scenario)
   let nowMs = startMs
-
-  function eventOf(type: RequestType | undefined, fields: EventFields, index: number): CardEvent {
-    const eventId = fields.event ?? `e${index + 1}`
-    const known = sent.get(eventId)
-    const given = Object.keys(fields).some((field) => field !== 'event' && field !== 'delivery')
-    if (known !== undefined && !given && (type ?? known.requestType) === known.requestType) {
-      return known
-    }
-    const requestType = type ?? known?.requestType
-    if (requestType === undefined) throw new Error(`${scenario.name}: ${eventId} was never sent`)
-    const cardId = fields.card ?? firstCard
-    const accountOf = rows.find((row) => row.card.cardId === cardId)?.account
-    const currency = fields.currency ?? accountOf?.currency ?? 'USD'
-    const event: CardEvent = {
-      eventId,
-      requestType,
-      transactionId: fields.txn ?? 't1',
-      originalTransactionId: fields.original ?? '',
-      cardId,
-      amountMinor: fields.amount === undefined ? null : minorOf(fields.amount, currency),
-      currency,
-      final: fields.final ?? null,
-      partialApprovalSupported: fields.partial ?? false,
-      merchant: {
-        mid: fields.mid ?? firstMid,
-        mcc: fields.mcc ?? '5411',
-        name: '',
-        city: '',
-        country: fields.country ?? 'US',
-      },
-      channel: '',
-      entryMode: '',
-      merchantAmountMinor: 0,
-      merchantCurrency: '',
-      occurredAtMs: fields.occurredAt === undefined ? nowMs : Date.parse(fields.occurredAt),
-    }
-    if (!sent.has(eventId)) sent.set(eventId, event)
-    return event
-  }
 
   function deliver(event: CardEvent, delivery: number, said: Answer | null): Step {
     const slot = `${event.eventId}/${delivery}`
@@ -209,7 +172,7 @@ export function startScenario(
     if ('send' in step) return runSend(step, index)
     if ('said' in step) {
       const { said, requestType, delivery = 1, ...rest } = step
-      const event = eventOf(requestType, pickEventFields(rest), index)
+      const event = eventOf(requestType, pickEventFields(rest), index, nowMs)
       const result = deliver(event, delivery, saidAnswer(said, pack.version))
       return differences(step, result, event.cardId)
     }
@@ -228,7 +191,7 @@ export function startScenario(
 
   function runSend(step: Extract<ScenarioStep, { send: RequestType }>, index: number): string[] {
     const { send, expect, approved, delivery = 1, ...rest } = step
-    const event = eventOf(send, pickEventFields(rest), index)
+    const event = eventOf(send, pickEventFields(rest), index, nowMs)
     const result = deliver(event, delivery, null)
     const { code, approvedAmountMinor } = result.answer
     const gave =
@@ -245,12 +208,7 @@ export function startScenario(
       step.account ?? rows.find((row) => row.card.cardId === cardId)?.account.accountId
     const book = ledger.book(accountId ?? '')
     const actual = lookAt(book, cardId, pack, nowMs, result)
-    return Object.entries(step)
-      .flatMap(([name, expected]) => {
-        if (!(name in expectations) || name === 'account' || name === 'windows') return []
-        return compare(name, actual[name], expected)
-      })
-      .concat(windowDifferences(book, cardId, step.windows ?? {}))
+    return unmet(step, actual).concat(windowDifferences(book, cardId, step.windows ?? {}))
   }
 
   function windowDifferences(
@@ -291,6 +249,68 @@ export function startScenario(
   return { ledger, pack, run, money }
 }
 
+/** Makes the events that steps speak of; what is not given has a default, or is as it was sent before. */
+export interface EventNaming {
+  eventOf(
+    type: RequestType | undefined,
+    fields: EventFields,
+    index: number,
+    nowMs: number,
+  ): CardEvent
+}
+
+export function createEventNaming(scenario: Scenario): EventNaming {
+  const rows = scenario.cards.map((given) => readRow(given))
+  const firstCard = rows[0]!.card.cardId
+  const sent = new Map<string, CardEvent>()
+
+  function eventOf(
+    type: RequestType | undefined,
+    fields: EventFields,
+    index: number,
+    nowMs: number,
+  ): CardEvent {
+    const eventId = fields.event ?? `e${index + 1}`
+    const known = sent.get(eventId)
+    const given = Object.keys(fields).some((field) => field !== 'event' && field !== 'delivery')
+    if (known !== undefined && !given && (type ?? known.requestType) === known.requestType) {
+      return known
+    }
+    const requestType = type ?? known?.requestType
+    if (requestType === undefined) throw new Error(`${scenario.name}: ${eventId} was never sent`)
+    const cardId = fields.card ?? firstCard
+    const accountOf = rows.find((row) => row.card.cardId === cardId)?.account
+    const currency = fields.currency ?? accountOf?.currency ?? 'USD'
+    const event: CardEvent = {
+      eventId,
+      requestType,
+      transactionId: fields.txn ?? 't1',
+      originalTransactionId: fields.original ?? '',
+      cardId,
+      amountMinor: fields.amount === undefined ? null : minorOf(fields.amount, currency),
+      currency,
+      final: fields.final ?? null,
+      partialApprovalSupported: fields.partial ?? false,
+      merchant: {
+        mid: fields.mid ?? firstMid,
+        mcc: fields.mcc ?? '5411',
+        name: '',
+        city: '',
+        country: fields.country ?? 'US',
+      },
+      channel: '',
+      entryMode: '',
+      merchantAmountMinor: 0,
+      merchantCurrency: '',
+      occurredAtMs: fields.occurredAt === undefined ? nowMs : Date.parse(fields.occurredAt),
+    }
+    if (!sent.has(eventId)) sent.set(eventId, event)
+    return event
+  }
+
+  return { eventOf }
+}
+
 function saidAnswer(said: 'decline' | 'approve' | 'ack', rulesVersion: string): Answer {
   return {
     code: said === 'decline' ? '176' : '000',
@@ -302,12 +322,13 @@ function saidAnswer(said: 'decline' | 'approve' | 'ack', rulesVersion: string): 
   }
 }
 
-function lookAt(
-  book: MemoryBook,
+/** What a scenario can expect of one card and its account, after a step. */
+export function lookAt(
+  book: Pick<Book, 'account' | 'card'>,
   cardId: string,
   pack: Pack,
   nowMs: number,
-  result: Step | null,
+  result: Pick<Step, 'anomalies' | 'unmatched'> | null,
 ): Record<string, unknown> {
   const account = book.account()
   const card = book.card(cardId)
@@ -331,7 +352,7 @@ function lookAt(
 }
 
 function windowOf(
-  book: MemoryBook,
+  book: Pick<Book, 'account' | 'card'>,
   cardId: string,
   name: string,
   pack: Pack,
@@ -347,7 +368,15 @@ function windowOf(
   return { sum: formatMinor(sumMinor, account.currency), count, distinct }
 }
 
-function compare(name: string, actual: unknown, expected: unknown): string[] {
+/** The expectations of a step that do not hold, but for windows. */
+export function unmet(step: Expectations, actual: Record<string, unknown>): string[] {
+  return Object.entries(step).flatMap(([name, expected]) => {
+    if (!(name in expectations) || name === 'account' || name === 'windows') return []
+    return compare(name, actual[name], expected)
+  })
+}
+
+export function compare(name: string, actual: unknown, expected: unknown): string[] {
   const a = JSON.stringify(normal(actual))
   const e = JSON.stringify(normal(expected))
   return a === e ? [] : [`${name} is ${a}, expected ${e}`]
@@ -371,7 +400,7 @@ function minorOf(text: string, currency: string): number {
   return minor
 }
 
-function pickEventFields(fields: Record<string, unknown>): EventFields {
+export function pickEventFields(fields: Record<string, unknown>): EventFields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => name in eventFields))
 }
 
@@ -385,20 +414,24 @@ const cardDefaults = {
 }
 
 /** A scenario gives limits beside the other fields, which reads better. */
-function readRow(given: Record<string, unknown>) {
+export function rowOf(given: Record<string, unknown>): Record<string, unknown> {
   const { dailyLimit, transactionLimit, ...rest } = { ...cardDefaults, ...given } as Record<
     string,
     unknown
   >
   const limits = { dailyLimit, transactionLimit }
   const cardLimits = Object.fromEntries(Object.entries(limits).filter(([, v]) => v !== undefined))
-  const row = readCardRow({ ...rest, cardLimits })
+  return { ...rest, cardLimits }
+}
+
+function readRow(given: Record<string, unknown>) {
+  const row = readCardRow(rowOf(given))
   if (Array.isArray(row)) throw new Error(row.map((p) => `${p.field}: ${p.message}`).join('; '))
   return row
 }
 
 /** Reads the changed row whole and takes the settings that the change names. */
-function settingsOf(given: Record<string, unknown>, set: Record<string, unknown>) {
+export function settingsOf(given: Record<string, unknown>, set: Record<string, unknown>) {
   const { card } = readRow({ ...given, ...set })
   const names = {
     status: ['status', 'terminatedBy'],

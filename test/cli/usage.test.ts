@@ -55,6 +55,17 @@ describe('the command line', () => {
       ['copy --from env:NOT_THERE --to redis://a', 'the variable NOT_THERE is not set'],
       ['backup', "missing required argument 'file': see arbiter backup --help"],
       ['restore', "missing required argument 'file': see arbiter restore --help"],
+      ['conformance http://127.0.0.1:1/', 'say --store'],
+      ['conformance --store', 'name the URL'],
+      ['conformance nowhere', 'It must be a URL'],
+      ['conformance http://127.0.0.1:1/ --run-id r --only zebra', 'no scenario has "zebra"'],
+      ['relay run --url nowhere', 'It must be a URL'],
+      ['relay run --default maybe', 'Allowed choices'],
+      ['relay run --incremental-amount total', 'Allowed choices'],
+      ['relay replay f --speed fast', 'such as 1x'],
+      ['relay fire --currency XXA', 'not an ISO 4217 currency'],
+      ['relay fire --file nofile', 'cannot be read'],
+      ['demo --seconds long', 'a whole number'],
     ]
     for (const [line, message] of wrong) {
       const { code, err } = await misuse(line)
@@ -76,6 +87,6 @@ describe('the command line', () => {
       expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
       return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
     }
-    expect(helps(createProgram(), 'arbiter')).toHaveLength(33)
+    expect(helps(createProgram(), 'arbiter')).toHaveLength(37)
   })
 })

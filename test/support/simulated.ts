@@ -21,7 +21,7 @@ export function simulate(
     urls: [url],
     clock: systemClock,
     secret: '',
-    connections: 256,
+    connections: 2048,
   })
   const simulation = createSimulation({
     client,

@@ -1,0 +1,46 @@
+import type { Account } from '../domain/account.ts'
+import type { Card } from '../domain/card.ts'
+import type { Pack } from '../domain/pack.ts'
+import { accountCodec, cardCodec } from '../engine/codec.ts'
+import { accountAggregate, cardKey } from '../engine/layout.ts'
+import type { Ledger } from '../relay/conformance.ts'
+import { lookAt, settingsOf } from '../rules/scenario.ts'
+import { createFilter, searchBack } from './log-search.ts'
+import type { Session } from './session.ts'
+
+const maxEntriesOfEvent = 20
+
+/** What the store shows of a scenario, beside the server that works on it. */
+export function createConformanceLedger({ store, clock, engine }: Session, pack: Pack): Ledger {
+  const entriesSeen = new Map<string, number>()
+
+  /** A duplicate writes nothing, so only an entry that is new tells of this step. */
+  async function lastEntry(eventId: string) {
+    if (eventId === '') return null
+    const filter = createFilter({ event: eventId })
+    const { found } = await searchBack(store, filter, maxEntriesOfEvent)
+    const before = entriesSeen.get(eventId) ?? 0
+    entriesSeen.set(eventId, found.length)
+    const entry = found.length > before ? found.at(-1)!.entry : null
+    return { anomalies: entry?.anomalies ?? [], unmatched: entry?.unmatched ?? ('' as const) }
+  }
+
+  return {
+    async look(cardId, accountId, eventId) {
+      const aggregate = accountAggregate(accountId)
+      const [root, child] = await store.load([
+        { aggregate, group: '', id: '' },
+        { aggregate, ...cardKey(cardId) },
+      ])
+      const account: Account | null = root === undefined ? null : accountCodec.decode(root.value)
+      const card: Card | null = child === undefined ? null : cardCodec.decode(child.value)
+      const book = { account: () => account, card: () => card }
+      return lookAt(book, cardId, pack, clock.nowMs(), await lastEntry(eventId))
+    },
+    async set(cardId, accountId, given, set) {
+      const settings = settingsOf({ ...given }, { ...set })
+      const operation = { type: 'changeCard', cardId, set: settings } as const
+      await engine().operate(accountId, operation, 'conformance')
+    },
+  }
+}

@@ -1,0 +1,220 @@
+import type { Clock } from '../clock.ts'
+import { monthIndexOfText } from '../domain/calendar.ts'
+import type { Pack, Switches } from '../domain/pack.ts'
+import {
+  compare,
+  compileScenarioPack,
+  createEventNaming,
+  type Expectations,
+  pickEventFields,
+  rowOf,
+  type Scenario,
+  type ScenarioStep,
+  startMs,
+  unmet,
+} from '../rules/scenario.ts'
+import type { RelayClient } from './client.ts'
+
+export interface NamedScenario {
+  readonly file: string
+  readonly scenario: Scenario
+}
+
+/** What can be done besides sending; null when there is no store at hand. */
+export interface Ledger {
+  /** What a scenario can expect of a card after an event; ids are those of this run. */
+  look(cardId: string, accountId: string, eventId: string): Promise<Record<string, unknown>>
+  /** Changes a card's settings as a person would. */
+  set(cardId: string, accountId: string, given: object, set: object): Promise<void>
+}
+
+export interface ConformanceOptions {
+  readonly client: RelayClient
+  readonly clock: Clock
+  /** The pack that the server runs. */
+  readonly pack: Pack
+  readonly runId: string
+  readonly ledger: Ledger | null
+}
+
+export interface StepDifference {
+  /** From 1. */
+  readonly step: number
+  readonly does: string
+  readonly differences: readonly string[]
+}
+
+export type Outcome =
+  | { readonly outcome: 'passed' }
+  | { readonly outcome: 'differed'; readonly steps: readonly StepDifference[] }
+  | { readonly outcome: 'skipped'; readonly reason: string }
+
+export type ScenarioOutcome = Outcome & { readonly file: string; readonly name: string }
+
+type SendStep = Extract<ScenarioStep, { send: string }>
+
+/** Cards, accounts and events of each scenario are its own, in each run. */
+export function prefixOf(runId: string, number: number): string {
+  return `${runId}-${number}-`
+}
+
+/** The rows to import before a scenario can run. */
+export function cardsOf(scenario: Scenario, prefix: string): Record<string, unknown>[] {
+  const accounts = new Set<unknown>()
+  return scenario.cards.map((given) => {
+    const { balance, ...row } = rowOf(given)
+    const accountId = row.accountId ?? row.cardId
+    // The first card of an account gives its balance.
+    const opening = accounts.has(accountId) ? {} : { balance }
+    accounts.add(accountId)
+    const ids = ['cardId', 'customerId', 'accountId', 'replaces'].filter((name) => name in row)
+    const named = ids.map((name) => [name, `${prefix}${row[name]}`])
+    return { ...row, ...opening, ...Object.fromEntries(named) }
+  })
+}
+
+/** Why a scenario cannot be fired at this server; '' when it can. */
+export function skipReason(
+  scenario: Scenario,
+  pack: Pack,
+  { nowMs, hasLedger }: { readonly nowMs: number; readonly hasLedger: boolean },
+): string {
+  const { steps } = scenario
+  if (steps.some((step) => 'said' in step)) return 'the watchdog speaks in it'
+  if (steps.some((step) => 'wait' in step || 'at' in step)) return 'its clock moves'
+  if (scenario.pack.windows.length > 0) return 'it has windows of its own'
+  if (scenario.pack.zone !== 'UTC') return 'it has a time zone of its own'
+  const wanted = unlikeSwitches(compileScenarioPack(scenario).switches, pack.switches)
+  if (wanted.length > 0) return `the pack has another ${wanted.join(', ')}`
+  if (!hasLedger && steps.some((step) => 'set' in step)) return 'it changes a card: needs --store'
+  const datesFromPast = steps.some((step) => 'send' in step && step.occurredAt !== undefined)
+  if (datesFromPast && pack.retentionMs !== compileScenarioPack(scenario).retentionMs) {
+    return 'the events of the server are kept for another time'
+  }
+  const ages = scenario.cards.some(({ expiry }) => expiresBetween(expiry, startMs, nowMs))
+  return ages ? 'its card has expired since it was written' : ''
+}
+
+/** Those that an event can feel; how long holds last is for a clock that moves. */
+function unlikeSwitches(wanted: Switches, has: Switches): string[] {
+  const names = Object.keys(wanted).filter((name) => name !== 'holdDays') as (keyof Switches)[]
+  const text = (value: unknown) =>
+    JSON.stringify(value, (_, inner) => (isAllZero(inner) ? {} : inner))
+  const unlike = names.filter((name) => text(wanted[name]) !== text(has[name]))
+  return unlike.map((name) => name.replace(/Minor$/, ''))
+}
+
+/** Nothing of one currency is nothing of another. */
+function isAllZero(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((v) => v === 0)
+}
+
+function expiresBetween(expiry: unknown, fromMs: number, toMs: number): boolean {
+  const month = typeof expiry === 'string' ? monthIndexOfText(expiry) : null
+  if (month === null) return false
+  const [from, to] = [fromMs, toMs].map((ms) => monthIndexOfText(isoMonth(ms)) ?? 0)
+  return month >= from! && month <= to!
+}
+
+function isoMonth(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 7)
+}
+
+/** Fires one scenario, step by step, and compares what comes back. */
+export async function fireScenario(
+  scenario: Scenario,
+  number: number,
+  options: ConformanceOptions,
+): Promise<Outcome> {
+  const { client, clock, ledger } = options
+  const hasLedger = ledger !== null
+  const reason = skipReason(scenario, options.pack, { nowMs: clock.nowMs(), hasLedger })
+  if (reason !== '') return { outcome: 'skipped', reason }
+  const prefix = prefixOf(options.runId, number)
+  const { eventOf } = createEventNaming(scenario)
+  const accountOf = new Map(
+    scenario.cards.map(rowOf).map((row) => [row.cardId, row.accountId ?? row.cardId]),
+  )
+  const firstCard = [...accountOf.keys()][0]
+  const steps: StepDifference[] = []
+
+  /** Resolves to a reason why nothing more can be said, or ''. */
+  async function send(step: SendStep, index: number): Promise<string> {
+    const { send: requestType, expect, approved, ...rest } = step
+    const given = eventOf(requestType, pickEventFields(rest), index, startMs)
+    const occurredAtMs = clock.nowMs() + (given.occurredAtMs - startMs)
+    const eventId = `${prefix}${given.eventId}`
+    const event = { ...given, eventId, cardId: `${prefix}${given.cardId}`, occurredAtMs }
+    const delivered = await client.deliver(event)
+    // This is about what is answered; when, is what relay run is for.
+    const answer = delivered.answer ?? (await delivered.late)
+    const does = `${requestType} ${given.eventId}`
+    const at = `step ${index + 1}, ${does},`
+    if (answer === null) {
+      const differences = [`no answer (${delivered.problem()})`]
+      steps.push({ step: index + 1, does, differences })
+      return ''
+    }
+    if (answer.status >= 500) return `${at} was answered HTTP ${answer.status}`
+    const said = answerIn(answer.text)
+    if (said.decidedBy === 'default') return `${at} was answered by default: ${said.cause}`
+    const differences = [
+      ...compare('code', said.responseCode ?? `HTTP ${answer.status}`, expect),
+      ...(approved === undefined ? [] : compare('approved', said.approvedAmount, approved)),
+      ...(await unmetIn(step, given.cardId, eventId)),
+    ]
+    if (differences.length > 0) steps.push({ step: index + 1, does, differences })
+    return ''
+  }
+
+  async function unmetIn(step: Expectations, cardId: string, eventId: string): Promise<string[]> {
+    if (ledger === null) return []
+    const accountId = step.account ?? accountOf.get(cardId) ?? ''
+    return unmet(
+      step,
+      await ledger.look(
+        `${prefix}${cardId}`,
+        accountId === '' ? '' : `${prefix}${accountId}`,
+        eventId,
+      ),
+    )
+  }
+
+  async function set(step: Extract<ScenarioStep, { set: object }>, index: number): Promise<void> {
+    const { card = String(firstCard), ...settings } = step.set
+    const given = scenario.cards.find((one) => rowOf(one).cardId === card) ?? {}
+    await ledger?.set(`${prefix}${card}`, `${prefix}${accountOf.get(card)}`, given, settings)
+    const differences = await unmetIn(step, card, '')
+    if (differences.length > 0) steps.push({ step: index + 1, does: 'set', differences })
+  }
+
+  for (const [index, step] of scenario.steps.entries()) {
+    if ('set' in step) await set(step, index)
+    else if ('send' in step) {
+      const undecided = await send(step, index)
+      if (undecided !== '') return { outcome: 'skipped', reason: undecided }
+    }
+  }
+  return steps.length === 0 ? { outcome: 'passed' } : { outcome: 'differed', steps }
+}
+
+interface Said {
+  readonly responseCode?: string
+  readonly approvedAmount?: string
+  readonly decidedBy?: string
+  readonly cause?: string
+}
+
+function answerIn(text: string): Said {
+  try {
+    const { responseCode, approvedAmount, decidedBy, cause } = JSON.parse(text)
+    return {
+      responseCode,
+      decidedBy,
+      cause,
+      ...(approvedAmount === undefined ? {} : { approvedAmount: String(approvedAmount) }),
+    }
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,164 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
+import { type RunningServer, startServer, wireEvent } from '../support/server.ts'
+
+const secret = 'a secret of the relay'
+
+let world: CliWorld
+let server: RunningServer
+let slow: Server | null
+
+beforeEach(async () => {
+  world = await createCliWorld()
+  slow = null
+  const file = await world.write('cards.ndjson', `${rowOf(1)}\n${rowOf(2)}\n`)
+  expect(await world.run('import', file)).toMatchObject({ code: 0 })
+  server = await startServer({
+    dataDir: String(world.env.DATA_DIR),
+    env: { RELAY_SECRET: secret },
+  })
+})
+
+afterEach(async () => {
+  slow?.closeAllConnections()
+  slow?.close()
+  await server.kill()
+  await world.dispose()
+})
+
+const signed = { env: { RELAY_SECRET: secret, DATA_DIR: '/nowhere' } }
+
+function fire(...args: string[]) {
+  return world.runWith(signed, 'relay', 'fire', '--url', server.url, ...args)
+}
+
+describe('arbiter relay fire', () => {
+  it('tells approve, decline and not understood apart by its exit code, and needs no store', async () => {
+    const approved = await fire('--card', 'card-1', '--amount', '12.50')
+    expect(approved.out).toMatch(/^POST http.*\n\{"eventId":"evt-.*\n\nHTTP 200 after [\d.]+ ms\n/)
+    expect(approved.out).toContain('"responseCode":"000"')
+    expect(approved.code).toBe(0)
+
+    const declined = await fire('--card', 'card-1', '--amount', '5000', '--json')
+    const { answer, inTime } = JSON.parse(declined.out)
+    expect({ code: declined.code, inTime }).toEqual({ code: 1, inTime: true })
+    expect(answer.body).toMatchObject({ decision: 'decline', responseCode: '116' })
+
+    const stranger = { env: { RELAY_SECRET: 'another secret of 16' } }
+    const refused = await world.runWith(stranger, 'relay', 'fire', '--url', server.url)
+    expect(refused.out).toContain('HTTP 401')
+    expect(refused.code).toBe(2)
+  })
+
+  it('sends what the flags say', async () => {
+    const ids = ['--card', 'card-2', '--transaction', 't1']
+    expect((await fire(...ids, '--amount', '60', '--event', 'e1')).code).toBe(0)
+    const settled = [...ids, '--type', 'Settlement', '--amount', '20', '--final', 'false']
+    expect((await fire(...settled)).code).toBe(0)
+    const { out } = await world.run('show', 'account', 'account-2')
+    expect(JSON.parse(out)).toMatchObject({ postedMinor: 98_000, heldMinor: 4000 })
+    const body = JSON.stringify(wireEvent({ eventId: 'e9', cardId: 'card-2', amount: '1.00' }))
+    const args = ['relay', 'fire', '--url', server.url, '--file', '-']
+    const filed = await world.runWith({ ...signed, input: body }, ...args)
+    expect(filed.out).toContain('"eventId":"e9"')
+    expect(filed.code).toBe(0)
+  })
+
+  it('has an exit code of its own for no answer within 400 ms', async () => {
+    slow = createServer((_, response) => {
+      setTimeout(() => response.end('{"decision":"approve","responseCode":"000"}'), 700)
+    }).listen(0, '127.0.0.1')
+    await once(slow, 'listening')
+    const { port } = slow.address() as AddressInfo
+    const late = await world.run('relay', 'fire', '--url', `http://127.0.0.1:${port}/`)
+    expect(late.out).toMatch(/after \d+\.\d ms: later than 400 ms, too late/)
+    expect(late.code).toBe(3)
+    slow.close()
+    const gone = await world.run('relay', 'fire', '--url', `http://127.0.0.1:${port}/`)
+    expect(gone.out).toContain('no answer (ECONNREFUSED): is the server running?')
+    expect(gone.code).toBe(3)
+  })
+})
+
+describe('arbiter relay replay', () => {
+  const lines = [
+    { eventId: 'e1', transactionId: 't1', amount: '60.00' },
+    {
+      eventId: 'e2',
+      transactionId: 't1',
+      amount: '45.00',
+      requestType: 'Settlement',
+      final: false,
+    },
+    {
+      eventId: 'e2',
+      transactionId: 't1',
+      amount: '45.00',
+      requestType: 'Settlement',
+      final: false,
+    },
+    { eventId: 'e3', transactionId: 't3', amount: '5000.00' },
+  ].map((given) => JSON.stringify(wireEvent({ cardId: 'card-1', ...given })))
+
+  async function replay(input: string, ...args: string[]) {
+    const command = ['relay', 'replay', '-', '--url', server.url, ...args]
+    return world.runWith({ env: { RELAY_SECRET: secret }, input }, ...command)
+  }
+
+  /** An answer that is late is this machine's business, and changes what is sent after it. */
+  function isStalled(json: string): boolean {
+    const { unanswered, byDefault } = JSON.parse(json)
+    if (unanswered + byDefault > 0) console.log('the machine stalled: nothing is compared')
+    return unanswered + byDefault > 0
+  }
+
+  it('sends a file in its order, and the audit agrees', async () => {
+    const report = join(world.folder, 'report.json')
+    const sent = await replay(lines.join('\n'), '--speed', 'max', '--json', '--report', report)
+    const audited = await world.run('relay', 'audit', report)
+    expect(audited.out).toContain(' 0 differences, ')
+    if (isStalled(sent.out)) return
+    expect(JSON.parse(sent.out)).toMatchObject({ deliveries: 4, approved: 3, declined: 1 })
+    expect(audited.out).toContain('2 transactions, 3 events: ')
+    const { out } = await world.run('show', 'account', 'account-1')
+    expect(JSON.parse(out)).toMatchObject({ postedMinor: 95_500, heldMinor: 1500 })
+  })
+
+  it('sends what the log of decisions tells, once more and under new names', async () => {
+    const sent = await replay(lines.join('\n'), '--speed', 'max', '--json')
+    const log = await world.run('log', '--json')
+    const again = await replay(log.out, '--speed', 'max', '--json')
+    const renamed = await replay(log.out, '--speed', 'max', '--rename', 'again-', '--json')
+    if ([sent, again, renamed].some(({ out }) => isStalled(out))) return
+    expect(JSON.parse(again.out)).toMatchObject({ deliveries: 3, approved: 2, declined: 1 })
+    const twice = await world.run('show', 'account', 'account-1')
+    expect(JSON.parse(twice.out)).toMatchObject({ postedMinor: 91_000, heldMinor: 3000 })
+  })
+
+  it('keeps the recorded pace, or a multiple of it', async () => {
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString()
+    const paced = [0, 4000].map((ms, i) =>
+      JSON.stringify(wireEvent({ eventId: `p${i}`, cardId: 'card-1', occurredAt: at(ms) })),
+    )
+    const { out } = await replay(paced.join('\n'), '--speed', '4x', '--json')
+    expect(JSON.parse(out).seconds).toBeGreaterThan(0.99)
+  })
+
+  it('names the lines that it cannot read, and sends the others', async () => {
+    const input = [lines[0], 'nonsense', rowOf(7), '{"eventId":"e"}'].join('\n')
+    const { code, out, err } = await replay(input)
+    expect(out).toMatch(/^1 sent/)
+    expect(err).toContain('line 2: the line is not JSON')
+    expect(err).toContain('line 3: this is a card, not an event')
+    expect(err).toContain('line 4: requestType is required')
+    expect(code).toBe(2)
+    expect(await world.run('relay', 'replay', 'nofile')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('nofile cannot be read (ENOENT)'),
+    })
+  })
+})
