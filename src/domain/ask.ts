@@ -75,11 +75,12 @@ function adjustmentOf(
   if (event.requestType === 'CashWithdrawal') return null
   const found = holdAdjustments.get(event.merchant.mcc)
   if (found === undefined) return null
-  return {
-    fixedMinor: found.fixedMinor[currency] ?? 0,
-    plusMillionths: found.plusMillionths,
-    plusMinor: found.plusMinor[currency] ?? 0,
-  }
+  const { plusMillionths } = found
+  const fixedMinor = found.fixedMinor[currency] ?? 0
+  const plusMinor = found.plusMinor[currency] ?? 0
+  // An amount in the pack's currency says nothing to an account in another.
+  if (fixedMinor + plusMillionths + plusMinor === 0) return null
+  return { fixedMinor, plusMillionths, plusMinor }
 }
 
 function sumsAfter(

@@ -188,7 +188,7 @@ function randomAdjustments(random: Random): Switches['holdAdjustments'] {
   )
 }
 
-/** A zone, and a time of the year: half of the walks cross days of 23, 24.5, 23.5 or 25 hours. */
+/** A zone, and a time of the year: half of the walks cross a day of 23, 24.5 or 25 hours. */
 function randomSurroundings(random: Random) {
   return {
     zone: random.pick(['UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe']),
