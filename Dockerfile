@@ -14,7 +14,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./
 COPY rules ./rules
-COPY scenarios ./scenarios
+COPY src/relay/scenarios ./src/relay/scenarios
 # The only place that is written: run with --read-only and a volume here.
 RUN mkdir /data && chown node:node /data
 VOLUME /data

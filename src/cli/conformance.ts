@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { parse } from 'yaml'
@@ -117,8 +117,8 @@ interface Numbered {
 
 /** They are beside this release, as its sample pack is; their numbers do not depend on --only. */
 function readScenarios(): Numbered[] {
-  const beside = join(import.meta.dirname, '..', '..', 'scenarios')
-  const folder = existsSync(beside) ? beside : './scenarios'
+  // Data beside the code that reads it; the compiler copies no YAML.
+  const folder = join(import.meta.dirname, '..', '..', 'src', 'relay', 'scenarios')
   const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
   return files
     .sort()

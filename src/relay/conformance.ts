@@ -6,6 +6,7 @@ import {
   compileScenarioPack,
   createEventNaming,
   type Expectations,
+  firstMcc,
   pickEventFields,
   rowOf,
   type Scenario,
@@ -84,7 +85,8 @@ export function skipReason(
   if (steps.some((step) => 'wait' in step || 'at' in step)) return 'its clock moves'
   if (scenario.pack.windows.length > 0) return 'it has windows of its own'
   if (scenario.pack.zone !== 'UTC') return 'it has a time zone of its own'
-  const wanted = unlikeSwitches(compileScenarioPack(scenario).switches, pack.switches)
+  const mccs = steps.map((step) => ('send' in step ? step.mcc : undefined) ?? firstMcc)
+  const wanted = unlikeSwitches(compileScenarioPack(scenario).switches, pack.switches, mccs)
   if (wanted.length > 0) return `the pack has another ${wanted.join(', ')}`
   if (!hasLedger && steps.some((step) => 'set' in step)) return 'it changes a card: needs --store'
   const datesFromPast = steps.some((step) => 'send' in step && step.occurredAt !== undefined)
@@ -96,11 +98,14 @@ export function skipReason(
 }
 
 /** Those that an event can feel; how long holds last is for a clock that moves. */
-function unlikeSwitches(wanted: Switches, has: Switches): string[] {
-  const names = Object.keys(wanted).filter((name) => name !== 'holdDays') as (keyof Switches)[]
+function unlikeSwitches(wanted: Switches, has: Switches, mccs: readonly string[]): string[] {
+  const names = Object.keys(wanted).filter((name) => !name.startsWith('hold')) as (keyof Switches)[]
   const text = (value: unknown) =>
     JSON.stringify(value, (_, inner) => (isAllZero(inner) ? {} : inner))
-  const unlike = names.filter((name) => text(wanted[name]) !== text(has[name]))
+  const unlike: string[] = names.filter((name) => text(wanted[name]) !== text(has[name]))
+  const isAdjusted = (mcc: string) =>
+    text(wanted.holdAdjustments.get(mcc)) !== text(has.holdAdjustments.get(mcc))
+  if (mccs.some(isAdjusted)) unlike.push('holdAdjustments')
   return unlike.map((name) => name.replace(/Minor$/, ''))
 }
 

@@ -111,6 +111,7 @@ export type Expectations = { [K in keyof typeof expectations]?: z.infer<(typeof 
 export type EventFields = { [K in keyof typeof eventFields]?: z.infer<(typeof eventFields)[K]> }
 
 export const firstMid = 'M1'
+export const firstMcc = '5411'
 /** When every scenario begins. */
 export const startMs = Date.UTC(2026, 0, 15, 12)
 const retentionMs = 45 * 86_400_000
@@ -293,7 +294,7 @@ export function createEventNaming(scenario: Scenario): EventNaming {
       partialApprovalSupported: fields.partial ?? false,
       merchant: {
         mid: fields.mid ?? firstMid,
-        mcc: fields.mcc ?? '5411',
+        mcc: fields.mcc ?? firstMcc,
         name: '',
         city: '',
         country: fields.country ?? 'US',

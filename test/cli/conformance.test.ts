@@ -83,6 +83,6 @@ describe('arbiter conformance', () => {
     await serve()
     const args = ['conformance', server.url, '--store', '--rules', world.folder]
     const { code, err } = await world.run(...args)
-    expect({ code, err }).toEqual({ code: 2, err: 'arbiter: pack.yaml: is missing\n' })
+    expect({ code, err }).toEqual({ code: 2, err: 'arbiter: pack.yaml is missing\n' })
   })
 })

@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { type Scenario, scenarioFile, startScenario } from '../../src/rules/scenario.ts'
 import { permutations, shuffles } from '../support/order.ts'
 
-const folder = join(import.meta.dirname, '..', '..', 'scenarios')
+const folder = join(import.meta.dirname, '..', '..', 'src', 'relay', 'scenarios')
 
 function inWrittenOrder(scenario: Scenario): string[] {
   const run = startScenario(scenario)
