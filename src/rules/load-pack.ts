@@ -89,6 +89,10 @@ function open(files: PackFiles, file: string, faults: FileFault[]): YamlDocument
   const text = files.get(file)
   if (text === undefined) return null
   const document = openYaml(file, text)
+  // A file that is being written is empty first, and must not take the rules away.
+  const empty = document.faults.length === 0 && (document.value ?? null) === null
+  if (empty)
+    document.fault([], `is empty: write ${file === 'pack.yaml' ? '{}' : '[]'} if it is to be`)
   if (document.faults.length === 0) return document
   faults.push(...document.faults)
   return null
@@ -168,7 +172,7 @@ function readWindows(
   const daily = compileDailyWindow(zone)
   const document = open(files, 'windows.yaml', faults)
   if (document === null) return [daily]
-  const windows = document.parse(windowsFile, document.value ?? [], [])
+  const windows = document.parse(windowsFile, document.value, [])
   const written: unknown[] = Array.isArray(document.value) ? document.value : []
   const names = written.map((window) => String(fieldOf(window, 'name') ?? ''))
   names.forEach((name, i) => {
@@ -207,7 +211,7 @@ function readRules(files: PackFiles, vocabulary: Vocabulary, faults: FileFault[]
     if (!file.endsWith('.rules.yaml')) continue
     const document = open(files, file, faults)
     if (document === null) continue
-    const given = document.parse(ruleList, document.value ?? [], []) ?? []
+    const given = document.parse(ruleList, document.value, []) ?? []
     for (const [at, one] of given.entries()) {
       checkId(one, at, document, file, places)
       const rule = checkRule(one, at, document, file, vocabulary)

@@ -89,10 +89,14 @@ describe('the operations port', () => {
   })
 
   const brokenPacks: readonly (readonly [string, (good: string) => string, RegExp])[] = [
-    ['what is no YAML', () => 'name: [', /pack\.yaml: .*line 1/],
-    ['an unknown field', (good) => `${good}\nmistyped: 1\n`, /pack\.yaml: .*mistyped/],
-    ['no such zone', (good) => good.replace('UTC', 'Mars/Olympus'), /pack\.yaml: zone: Mars/],
-    ['nothing in it', () => '', /pack\.yaml: /],
+    ['what is no YAML', () => 'name: [', /pack\.yaml:1:\d+ /],
+    [
+      'an unknown field',
+      (good) => `${good}\nmistyped: 1\n`,
+      /pack\.yaml:\d+:1 mistyped is not known/,
+    ],
+    ['no such zone', (good) => good.replace('UTC', 'Mars/Olympus'), /pack\.yaml:\d+:\d+ zone Mars/],
+    ['nothing in it', () => '', /pack\.yaml:1:1 is empty/],
   ]
   it.each(brokenPacks)(
     'refuses a pack with %s, says so, and goes on',

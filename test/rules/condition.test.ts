@@ -6,7 +6,7 @@ const more = {
   'lists/gambling.txt': '7995\n7801\n',
 }
 
-function matches(when: string, ask: AskParts, settings = ''): boolean {
+function matches(when: string, ask: AskParts, settings = '{}'): boolean {
   const rules = rulesText([{ when }])
   const pack = packOfFiles({ 'pack.yaml': settings, 'a.rules.yaml': rules, ...more })
   const ours = { ...ask, merchant: { country: 'US', ...ask.merchant } }

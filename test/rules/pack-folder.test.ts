@@ -132,6 +132,18 @@ describe('the folder of a pack', () => {
     ],
     ['a map in place of a list', 'a.rules.yaml', 'id: a', 'a.rules.yaml:1:1 must be a list'],
     ['a text in place of a rule', 'a.rules.yaml', '- hello', 'a.rules.yaml:1:3 must be a map'],
+    [
+      'rules that are about to be written',
+      'a.rules.yaml',
+      '',
+      'a.rules.yaml:1:1 is empty: write [] if it is to be',
+    ],
+    [
+      'windows that are about to be written',
+      'windows.yaml',
+      '# windows\n',
+      'windows.yaml:1:1 is empty: write [] if it is to be',
+    ],
     ['half a file', 'a.rules.yaml', rule.slice(0, 20), 'a.rules.yaml:2:13 Missing closing "quote'],
     [
       'a rule that ends early',

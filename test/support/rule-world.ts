@@ -19,7 +19,7 @@ export function packOfFiles(
   files: Record<string, string>,
   options: CompileOptions = {},
 ): CompiledPack {
-  const all = new Map(Object.entries({ 'pack.yaml': '', ...files }))
+  const all = new Map(Object.entries({ 'pack.yaml': '{}', ...files }))
   return compilePack(all, 45, { nowMs: noonMs, ...options })
 }
 
