@@ -37,7 +37,7 @@ interface Shelf {
 /** By what rules are found; on a tie the first is taken. */
 const keyFacts = ['merchant.mid', 'merchant.mcc', 'merchant.country', 'currency'] as const
 /** A rule for more values than this is looked at always: its places would cost more memory. */
-const maxKeys = 1000
+const maxKeys = 100
 /** More than this many matches of one ask are not recorded; the decline is always the first. */
 export const maxRecordedMatches = 100
 
