@@ -10,6 +10,8 @@ export type PackFiles = ReadonlyMap<string, string>
 
 const maxYamlBytes = 1 << 20
 const maxListBytes = 32 << 20
+/** All files together: the engine and the gate each keep them. */
+const maxPackChars = 64 << 20
 const maxFiles = 500
 /** A report longer than this is not read to its end. */
 const maxReported = 200
@@ -53,10 +55,18 @@ export function readPackFiles(folder: string): PackFiles {
   }
   const faults: FileFault[] = []
   const files = new Map<string, string>()
+  let chars = 0
   for (const name of names) {
     const text = readText(join(folder, name), maxBytesOf(name))
     if (text instanceof Error) faults.push(faultOfFile(name, text.message))
-    else files.set(name, text)
+    else {
+      files.set(name, text)
+      chars += text.length
+    }
+    if (chars > maxPackChars) {
+      const message = `makes the pack larger than ${maxPackChars} characters`
+      throw new PackRefused([...faults, faultOfFile(name, message)])
+    }
   }
   if (faults.length > 0) throw new PackRefused(faults)
   return files

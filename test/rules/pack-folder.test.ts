@@ -285,6 +285,12 @@ describe('the folder of a pack', () => {
     expect(report()).toEqual(['b.rules.yaml:1:1 the pack has more than 10000 rules'])
   }, 30_000)
 
+  it('is refused when its files are too large together', () => {
+    const large = Buffer.alloc(30 << 20, '#\n')
+    for (const name of ['a', 'b', 'c']) write(`lists/${name}.txt`, large)
+    expect(report()).toEqual(['lists/c.txt makes the pack larger than 67108864 characters'])
+  })
+
   it('is refused when one of its files is a pipe, and does not wait for it', () => {
     execFileSync('mkfifo', [join(folder, 'a.rules.yaml')])
     expect(report()).toEqual(['a.rules.yaml is not a file'])
