@@ -12,11 +12,23 @@ import {
 } from '../../src/relay/simulation.ts'
 import { openLmdbStore } from '../../src/store/lmdb.ts'
 
+export interface TimedDelivery {
+  readonly eventId: string
+  readonly sentMonoMs: number
+  readonly ms: number
+}
+
+export interface Simulated extends Traffic {
+  readonly timed: readonly TimedDelivery[]
+  close(): void
+}
+
 /** The product's own simulator, in the test's process: short lifecycles, one instance. */
 export function simulate(
   given: Pick<SimulationOptions, 'cardIds' | 'seed' | 'runId'> & Partial<SimulationOptions>,
   url: string,
-): Traffic & { close(): void } {
+): Simulated {
+  const timed: TimedDelivery[] = []
   const client = createRelayClient({
     urls: [url],
     clock: systemClock,
@@ -24,7 +36,15 @@ export function simulate(
     connections: 2048,
   })
   const simulation = createSimulation({
-    client,
+    client: {
+      ...client,
+      async deliver(event) {
+        const sentMonoMs = performance.now()
+        const delivered = await client.deliver(event)
+        timed.push({ eventId: event.eventId, sentMonoMs, ms: performance.now() - sentMonoMs })
+        return delivered
+      },
+    },
     clock: systemClock,
     ratePerSecond: 200,
     durationMs: 500,
@@ -34,7 +54,7 @@ export function simulate(
     disorder: noDisorder,
     ...given,
   })
-  return { ...simulation, close: client.close }
+  return { ...simulation, timed, close: client.close }
 }
 
 /** What the store of a server, running or not, has of what the network believes. */
