@@ -1,0 +1,196 @@
+/**
+ * How long a server takes to be ready with many cards in Redis, and what the first ask of a card costs
+ * that memory does not know yet. Starts and ends a Redis and a server of its own.
+ *
+ *     npm run build && node bench/redis-start.mjs [cards, 1000000]
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { noAccount } from '../dist/domain/account.js'
+import { noCard } from '../dist/domain/card.js'
+import { accountCodec, cardCodec } from '../dist/engine/codec.js'
+import { accountAggregate, cardKey, directoryKey, indexes } from '../dist/engine/layout.js'
+import { claimStore } from '../dist/engine/meta.js'
+import { openRedisStore } from '../dist/store/redis.js'
+import { createRedisKeys, fieldOf, memberOf } from '../dist/store/redis-keys.js'
+
+const cards = Number(process.argv[2] ?? 1_000_000)
+const cardsPerPage = 500
+const asks = 300
+const keys = createRedisKeys('', 16)
+const root = join(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'arbiter-bench-'))
+const [redisPort, port, adminPort] = [await freePort(), await freePort(), await freePort()]
+const url = `redis://127.0.0.1:${redisPort}`
+const settings = ['--hash-max-listpack-value', '512', '--stream-node-max-bytes', '32768']
+const place = ['--port', String(redisPort), '--bind', '127.0.0.1', '--dir', folder, '--save', '']
+const redisServer = spawn('redis-server', [...place, ...settings], { stdio: 'ignore' })
+const redis = new Redis(redisPort, '127.0.0.1')
+redis.on('error', () => {})
+let server
+try {
+  await redis.ping()
+  await run()
+} finally {
+  redis.disconnect()
+  server?.kill('SIGKILL')
+  redisServer.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function run() {
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1]
+  const machine = `${cpus().length} × ${cpus()[0]?.model}, load average ${loadavg()[0]?.toFixed(1)}`
+  console.log(`${commit}, Redis ${version}, Node ${process.version}, ${machine}`)
+  const baselineMs = await start()
+  const ended = once(server, 'exit')
+  server.kill('SIGTERM')
+  await ended
+  console.log(`baseline: ready after ${baselineMs} ms with an empty Redis`)
+  await fill()
+  const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1])
+  console.log(`${cards} cards in Redis: ${(used / cards).toFixed(0)} bytes of used_memory a card`)
+
+  console.log(`ready after ${await start()} ms`)
+
+  // The first calls of a process are slow by themselves: these are of cards that are not asked below.
+  await time('first calls of the process', (i) => cards - 1 - i, 'w')
+  await time('first ask of a card', (i) => i, 'a')
+  await time('second ask of the same card', (i) => i, 'b')
+}
+
+/** Resolves to the milliseconds from the start of the process to `ready`. */
+async function start() {
+  const startedMs = performance.now()
+  server = spawn(process.execPath, [join(root, 'dist/main.js')], {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      REDIS_URL: url,
+      DATA_DIR: join(folder, 'data'),
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      LOG_LEVEL: 'silent',
+    },
+    stdio: 'ignore',
+  })
+  while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 5))
+  return (performance.now() - startedMs).toFixed(0)
+}
+
+async function isReady() {
+  const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => null)
+  return response?.ok === true && (await response.json()).status === 'ready'
+}
+
+async function time(name, cardAt, run) {
+  const times = []
+  for (let i = 0; i < asks; i++) {
+    const body = JSON.stringify({
+      eventId: `${run}-${i}`,
+      requestType: 'Authorization',
+      transactionId: `${run}-${i}`,
+      cardId: `card-${idOf(cardAt(i))}`,
+      amount: '1.00',
+      currency: 'USD',
+      merchant: { mid: 'MID1', mcc: '5411', country: 'US' },
+      occurredAt: new Date().toISOString(),
+    })
+    const headers = { 'content-type': 'application/json' }
+    const sentMs = performance.now()
+    const response = await fetch(`http://127.0.0.1:${port}/authorize`, {
+      method: 'POST',
+      headers,
+      body,
+    })
+    const { decision } = await response.json()
+    if (decision !== 'approve') throw new Error(`not approved: ${decision}`)
+    times.push(performance.now() - sentMs)
+  }
+  times.sort((a, b) => a - b)
+  const at = (part) => times[Math.floor(part * times.length)].toFixed(2)
+  console.log(`${name}: median ${at(0.5)} ms, 95 of 100 within ${at(0.95)} ms`)
+}
+
+/** As `arbiter import` would leave them, without its log; written to Redis without waiting for replies. */
+async function fill() {
+  const store = await openRedisStore({ urls: [url], cluster: false, nowMs: Date.now })
+  await claimStore(store, 45)
+  await store.close()
+  const nonce = randomBytes(6).toString('base64url')
+  const startedMs = performance.now()
+  const socket = connect(redisPort, '127.0.0.1')
+  socket.write('*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$3\r\nOFF\r\n')
+  for (let from = 0; from < cards; from += cardsPerPage) {
+    const commands = []
+    for (let i = from; i < Math.min(from + cardsPerPage, cards); i++) {
+      commands.push(...commandsOf(i, nonce))
+    }
+    if (!socket.write(commands.map(toProtocol).join(''))) await once(socket, 'drain')
+  }
+  socket.write(toProtocol(['CLIENT', 'REPLY', 'ON']))
+  await once(socket, 'data')
+  socket.destroy()
+  const seconds = (performance.now() - startedMs) / 1_000
+  console.log(`filled in ${seconds.toFixed(0)} s`)
+}
+
+/** All ids are plain ASCII here, so that lengths are bytes. */
+function toProtocol(words) {
+  return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`
+}
+
+function commandsOf(i, nonce) {
+  const [cardId, accountId] = [`card-${idOf(i)}`, `account-${idOf(i)}`]
+  const aggregate = accountAggregate(accountId)
+  const openedAtMs = Date.now()
+  const account = {
+    ...noAccount,
+    accountId,
+    currency: 'USD',
+    country: 'US',
+    openingMinor: 100_000,
+    postedMinor: 100_000,
+    openedAtMs,
+    lastArrivalMs: openedAtMs,
+    entryCount: 1,
+  }
+  const card = {
+    ...noCard,
+    cardId,
+    customerId: `customer-${idOf(i)}`,
+    accountId,
+    expiry: '2031-12',
+  }
+  const directory = directoryKey(cardId)
+  const index = keys.index(keys.partitionOf(aggregate), indexes.cards)
+  const accountText = `${nonce}.${i}\n${accountCodec.encode(account)}`
+  const cardField = fieldOf(cardKey(cardId))
+  const directoryName = keys.aggregate(directory.aggregate)
+  return [
+    ['HSET', keys.aggregate(aggregate), '', accountText, cardField, cardCodec.encode(card)],
+    ['HSET', directoryName, '', `${nonce}\n`, fieldOf(directory), accountId],
+    ['ZADD', index, '0', memberOf({ sortKey: cardId, value: accountId })],
+  ]
+}
+
+/** As long as the ids of a large issuer. */
+function idOf(i) {
+  return String(4_000_000_000 + i)
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port: free } = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  return free
+}
