@@ -4,6 +4,7 @@ import type { Card } from './card.ts'
 import type { CardEvent } from './event.ts'
 import type { Remembers } from './familiarity.ts'
 import type { ResponseCode } from './response-code.ts'
+import type { StandInPolicy } from './stand-in.ts'
 import type { Transaction } from './transaction.ts'
 import type { WindowDefinition } from './window.ts'
 
@@ -23,6 +24,8 @@ export interface Switches {
   readonly holdDays: HoldDays
   /** By MCC. */
   readonly holdAdjustments: ReadonlyMap<string, HoldAdjustmentSwitch>
+  /** What is approved from memory while the store is away; null for nothing. */
+  readonly standIn: StandInPolicy | null
 }
 
 /** What asks hold above what they ask for; amounts by currency. */
@@ -55,6 +58,7 @@ export const defaultSwitches: Switches = {
   crossBorder: null,
   holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
   holdAdjustments: new Map(),
+  standIn: null,
 }
 
 /** What a rule may look at. */

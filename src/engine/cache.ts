@@ -23,6 +23,8 @@ export interface Cache {
   readonly misses: number
   /** The account, made empty when it is not there; the newest used is the last to go. */
   open(aggregate: string): CachedAccount
+  /** What memory has, without making or renewing it. */
+  find(aggregate: string): CachedAccount | undefined
   /** Forgets the root and all children: another version is in the store. */
   drop(aggregate: string): void
   /** Makes room down to the bound; an account that is being decided on stays. */
@@ -58,6 +60,7 @@ export function createCache(maxAccounts: number): Cache {
       accounts.set(aggregate, found)
       return found
     },
+    find: (aggregate) => accounts.get(aggregate),
     drop(aggregate) {
       accounts.delete(aggregate)
     },

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { take } from '../domain/claim.ts'
-import type { CardEvent } from '../domain/event.ts'
+import { type CardEvent, isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { Operation, OperationOutcome } from '../domain/operation.ts'
 import type { Pack } from '../domain/pack.ts'
@@ -19,6 +19,7 @@ import type { DeliveryItem, Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
 import { createRecall, type Told } from './recall.ts'
+import { createStandInDesk } from './stand-in.ts'
 import type { Wanted } from './working-book.ts'
 
 export interface EngineOptions {
@@ -37,6 +38,8 @@ export interface EngineOptions {
    * send one that was decided on what it wrote would be to speak for slots that are no longer ours.
    */
   readonly isRetired?: () => boolean
+  /** Memory approves it: should the gate have to speak, it may approve. Only with a stand-in policy. */
+  readonly onStandIn?: (slot: string) => void
   /** The store stopped, or resumed, taking commits. */
   readonly onStore?: (available: boolean) => void
   readonly take?: typeof take
@@ -86,6 +89,9 @@ const maxGiveWayMs = 40
 /** What a failover may have lost is booked again little by little, beside the events of the moment. */
 const repeatedAtOnce = 200
 const repeatPauseMs = 10
+/** What waits this long may not be committed in time: memory is asked whether it would approve. */
+const standInAfterMs = 120
+const standInLookMs = 20
 
 /** A batch on its way to the store. */
 interface Flight {
@@ -110,6 +116,8 @@ export function createEngine(options: EngineOptions): Engine {
   const queues = createQueues()
   const directory = createDirectory(store, options.cacheCards)
   const bySlot = new Map<string, DeliveryItem>()
+  const standIns = createStandInDesk(clock)
+  let standInTimer: NodeJS.Timeout | undefined
   const recall = store.onReset === undefined ? null : createRecall()
   store.onReset?.(() => void repeatTold())
   store.onCrowded?.((aggregate) => {
@@ -210,6 +218,7 @@ export function createEngine(options: EngineOptions): Engine {
   function setStoreAvailable(available: boolean): void {
     if (storeAvailable === available) return
     storeAvailable = available
+    standIns.onStore(available)
     options.onStore?.(available)
   }
 
@@ -281,6 +290,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** Another version is there, or may be: forget what memory held, read again, decide again. */
   function retry({ queue, batch }: Flight, failure: Failure): void {
+    if (failure === 'refused' || failure === 'unknown') standIns.keep(cache.open(queue.aggregate))
     cache.drop(queue.aggregate)
     if (failure === 'conflict') counts.conflicts++
     for (const item of batch.decided) {
@@ -324,6 +334,25 @@ export function createEngine(options: EngineOptions): Engine {
       for (const { queue } of list) backOff(queue, true)
     }
     schedule()
+  }
+
+  /** Deliveries are in the order of their arrival, and few wait so long. */
+  function lookForStandIns(): void {
+    standInTimer = undefined
+    if (bySlot.size === 0 || isOver()) return
+    const nowMonoMs = clock.monoMs()
+    for (const item of bySlot.values()) {
+      if (nowMonoMs - item.enqueuedMonoMs < standInAfterMs) break
+      if (item.said !== null || item.saidInFlight !== null || !isAsk(item.event)) continue
+      const accountId = directory.accountOf(item.event.cardId)
+      const cached = accountId === undefined ? undefined : cache.find(accountAggregate(accountId))
+      if (standIns.approves(item, cached, pack)) options.onStandIn?.(item.slot)
+    }
+    watchStandIns()
+  }
+
+  function watchStandIns(): void {
+    if (pack.switches.standIn !== null) standInTimer ??= setTimeout(lookForStandIns, standInLookMs)
   }
 
   /** Finds the accounts of all cards of this turn in one read. */
@@ -437,7 +466,9 @@ export function createEngine(options: EngineOptions): Engine {
     directory,
     newVersion,
     deliver(event, slot, receivedAtMs, uncertain) {
-      if (!bySlot.has(slot)) submit(newItem(event, slot, receivedAtMs, null, uncertain))
+      if (bySlot.has(slot)) return
+      submit(newItem(event, slot, receivedAtMs, null, uncertain))
+      watchStandIns()
     },
     say,
     operate: (accountId, operation, reason) =>
@@ -469,6 +500,7 @@ export function createEngine(options: EngineOptions): Engine {
       })
     },
     stop() {
+      clearTimeout(standInTimer)
       stopped = true
     },
   }

@@ -154,22 +154,31 @@ export function writeAnswered(cells: Cell[], slot: string, answer: Answer, timin
   writeAnswer(cells, answer)
 }
 
-/** Booked: a slot alone, marked by a queue time that no answer has. */
+/** A slot alone is marked by a queue time that no answer has. */
+const bookedMark = -1
+const standInMark = -2
+
 export function writeBooked(cells: Cell[], slot: string): void {
-  cells.push(slot, -1)
+  cells.push(slot, bookedMark)
+}
+
+export function writeStandIn(cells: Cell[], slot: string): void {
+  cells.push(slot, standInMark)
 }
 
 export function readAnswers(
   cells: readonly Cell[],
   onAnswer: (slot: string, answer: Answer, timing: Timing) => void,
   onBooked: (slot: string) => void,
+  onStandIn: (slot: string) => void,
 ): void {
   let at = 0
   while (at < cells.length) {
     const slot = cells[at] as string
     const queueMs = cells[at + 1] as number
-    if (queueMs === -1) {
-      onBooked(slot)
+    if (queueMs < 0) {
+      if (queueMs === bookedMark) onBooked(slot)
+      else onStandIn(slot)
       at += 2
       continue
     }

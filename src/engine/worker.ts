@@ -16,6 +16,7 @@ import {
   type ToEngine,
   writeAnswered,
   writeBooked,
+  writeStandIn,
 } from './messages.ts'
 import { claimStore } from './meta.ts'
 import { startSweeper } from './sweeper.ts'
@@ -57,6 +58,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     isRetired: () => Atomics.load(settings.retired, 0) !== 0,
     onAnswer: (slot, answer, timing) => put((cells) => writeAnswered(cells, slot, answer, timing)),
     onBooked: (slot) => put((cells) => writeBooked(cells, slot)),
+    onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
     onStore: (available) => send({ type: 'store', available }),
   })
   if (settings.demo) await addDemoCards(store, engine, settings)

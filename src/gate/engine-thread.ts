@@ -24,6 +24,7 @@ export interface EngineThreadOptions {
   readonly heartbeatMs: number
   readonly onAnswer: (slot: string, answer: Answer, timing: Timing) => void
   readonly onBooked: (slot: string) => void
+  readonly onStandIn: (slot: string) => void
   /** A new engine is ready to be told everything. */
   readonly onStart: () => void
   /** It cannot start, and starting again would not help. */
@@ -98,7 +99,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     heardMonoMs = clock.monoMs()
     switch (message.type) {
       case 'answers':
-        readAnswers(message.cells, options.onAnswer, options.onBooked)
+        readAnswers(message.cells, options.onAnswer, options.onBooked, options.onStandIn)
         return
       case 'ready':
         rulesVersion = message.rulesVersion

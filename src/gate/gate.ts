@@ -83,6 +83,7 @@ export function openGate(options: GateOptions): Gate {
       timings.delete(slot)
     },
     onBooked: (slot) => slots.onBooked(slot),
+    onStandIn: (slot) => slots.onStandIn(slot),
     onStart() {
       slots.onEngineStart()
       metrics.rules(engine.rulesVersion, true)

@@ -53,6 +53,8 @@ export interface Slots {
   take(event: CardEvent, receivedAtMs: number, receivedMonoMs: number, reply: Reply): void
   onAnswer(slot: string, answer: Answer): void
   onBooked(slot: string): void
+  /** The engine's memory would approve it, within the pack's stand-in policy. */
+  onStandIn(slot: string): void
   /** Answers by default what has passed its budget. */
   sweep(): void
   /** Another engine has started: it is told everything that is open or not yet booked. */
@@ -85,6 +87,8 @@ interface Slot {
   orphaned: boolean
   /** The first answer takes the slot. */
   taken: boolean
+  /** Should the watchdog speak, it approves. */
+  standIn: boolean
 }
 
 /**
@@ -127,6 +131,7 @@ export function createSlots(options: SlotsOptions): Slots {
       handed: false,
       orphaned: false,
       taken: false,
+      standIn: false,
     }
     byId.set(slot.id, slot)
     byKey.set(key, slot)
@@ -191,7 +196,7 @@ export function createSlots(options: SlotsOptions): Slots {
   /** The watchdog takes the slot: nobody else may answer it from here on. */
   function speak(slot: Slot, cause: Cause): void {
     slot.taken = true
-    const approves = !isAsk(slot.event) || options.defaultDecision === 'approve'
+    const approves = slot.standIn || !isAsk(slot.event) || options.defaultDecision === 'approve'
     const said = defaultAnswer(approves ? '000' : '176', cause)
     // A decline of what no engine ever saw leaves nothing to follow.
     if (!approves && !slot.handed) {
@@ -252,6 +257,10 @@ export function createSlots(options: SlotsOptions): Slots {
     onAnswer,
     onBooked(id) {
       if (unbooked.delete(id)) journal.drop(id)
+    },
+    onStandIn(id) {
+      const slot = byId.get(id)
+      if (slot !== undefined) slot.standIn = true
     },
     sweep,
     onEngineStart() {

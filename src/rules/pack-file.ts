@@ -46,6 +46,11 @@ export const switchesFile = strict({
   }).default({ authorization: 7, preauthorization: 30, byMcc: {} }),
   /** The first that names the MCC counts. */
   holdAdjustments: z.array(holdAdjustment).max(maxHoldAdjustments).default([]),
+  /** What is approved from memory while the store is away: never cash, never a card not in memory. */
+  standIn: strict({
+    maxAmount: decimalText,
+    perCard: strict({ count: z.int().min(1).max(100), total: decimalText }),
+  }).optional(),
 })
 
 export type SwitchesFile = z.infer<typeof switchesFile>
@@ -66,7 +71,7 @@ export function compileSwitches(
 ): { switches: Switches; problems: PackProblem[] } {
   const problems: PackProblem[] = []
   const reader = createReader(currency, problems)
-  const { crossBorder, uncoveredRefundPerDay, holdDays, holdAdjustments, ...rest } = file
+  const { crossBorder, uncoveredRefundPerDay, holdDays, holdAdjustments, standIn, ...rest } = file
   const switches: Switches = {
     ...rest,
     uncoveredRefundPerDayMinor: reader.money('uncoveredRefundPerDay', uncoveredRefundPerDay),
@@ -79,6 +84,14 @@ export function compileSwitches(
           },
     holdDays: { ...holdDays, byMcc: daysByMcc(holdDays.byMcc, lists, problems) },
     holdAdjustments: adjustmentsByMcc(holdAdjustments, reader, lists, problems),
+    standIn:
+      standIn === undefined
+        ? null
+        : {
+            maxMinor: reader.money('standIn.maxAmount', standIn.maxAmount),
+            perCardCount: standIn.perCard.count,
+            perCardTotalMinor: reader.money('standIn.perCard.total', standIn.perCard.total),
+          },
   }
   return { switches, problems }
 }

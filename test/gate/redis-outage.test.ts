@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
@@ -236,4 +238,65 @@ describe('two instances on one Redis in trouble', () => {
       for (const instance of instances) expect(await instance.stop()).toBe(0)
     })
   }
+})
+
+describe('a stand-in policy', () => {
+  it('approves small purchases of cards in memory while Redis is away, and no more', {
+    timeout: 60_000,
+  }, async () => {
+    const server = await redis()
+    const [warm = '', poor = '', cold = ''] = await seedCards(place(server.url), [
+      '1000.00',
+      '5.00',
+      '1000.00',
+    ])
+    const rules = fastFolder()
+    endings.push(rules.remove)
+    const policy = 'standIn: { maxAmount: 20, perCard: { count: 3, total: 50 } }\n'
+    writeFileSync(join(rules.path, 'pack.yaml'), policy)
+    const instance = await serve(server.url, { RULES_DIR: rules.path })
+    const relay = createRelay(instance.url)
+    endings.push(relay.close)
+    let number = 0
+    const ask = async (
+      cardId: string,
+      amountMinor: number,
+      requestType: 'Authorization' | 'CashWithdrawal',
+    ) => {
+      const id = number++
+      const event = {
+        eventId: `e${id}`,
+        transactionId: `t${id}`,
+        requestType,
+        cardId,
+        amountMinor,
+        final: null,
+      }
+      const { decision, decidedBy, cause } = await relay.deliver(event)
+      return `${decision} by ${decidedBy} ${cause}`.trim()
+    }
+    expect(await ask(warm, 100, 'Authorization')).toBe('approve by engine')
+    expect(await ask(poor, 100, 'Authorization')).toBe('approve by engine')
+    await server.kill()
+    // The first to meet the outage.
+    await ask(warm, 2_100, 'Authorization')
+    const away = 'by default storeUnavailable'
+    expect(await ask(warm, 2_100, 'Authorization')).toBe(`decline ${away}`)
+    expect(await ask(warm, 100, 'CashWithdrawal')).toBe(`decline ${away}`)
+    expect(await ask(cold, 100, 'Authorization')).toBe(`decline ${away}`)
+    expect(await ask(poor, 500, 'Authorization')).toBe(`decline ${away}`)
+    expect(await ask(warm, 2_000, 'Authorization')).toBe(`approve ${away}`)
+    expect(await ask(warm, 2_000, 'Authorization')).toBe(`approve ${away}`)
+    // Three would be 60.00.
+    expect(await ask(warm, 2_000, 'Authorization')).toBe(`decline ${away}`)
+    expect(await ask(warm, 1_000, 'Authorization')).toBe(`approve ${away}`)
+    expect(await ask(warm, 1, 'Authorization')).toBe(`decline ${away}`)
+    expect(await ask(poor, 300, 'Authorization')).toBe(`approve ${away}`)
+    expect(await ask(poor, 200, 'Authorization')).toBe(`decline ${away}`)
+    await server.restart()
+    await bookedAll([instance])
+    const ledger = await checkLedger(place(server.url), relay.deliveries)
+    expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+    expect(await instance.stop()).toBe(0)
+  })
 })

@@ -255,6 +255,7 @@ function randomSwitches(random: Random): Switches {
       byMcc: random.pick([new Map(), new Map([['7011', 3]])]),
     },
     holdAdjustments: new Map(),
+    standIn: null,
   }
 }
 

@@ -18,6 +18,7 @@ const switches: Switches = {
   crossBorder: null,
   holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
   holdAdjustments: new Map(),
+  standIn: null,
 }
 
 interface WorldSaid {

@@ -352,6 +352,7 @@ function passed(slots: SlotsOf): SlotsOf {
     take: slots.take,
     onAnswer: slots.onAnswer,
     onBooked: slots.onBooked,
+    onStandIn: slots.onStandIn,
     sweep: slots.sweep,
     onEngineStart: slots.onEngineStart,
     restore: slots.restore,

@@ -187,6 +187,8 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       deliver(event, slot, receivedAtMs, uncertain) {
         if (of.dead) return
         storyOf(of, slot, event).handed = true
+        // Memory would approve some; should the watchdog speak, these are not declined.
+        if (random() < 0.1) (of as Process).slots.onStandIn(slot)
         post((inbox) => inbox.deliver(event, slot, receivedAtMs, uncertain))
       },
       say(event, slot, receivedAtMs, said, uncertain) {

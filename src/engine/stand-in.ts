@@ -1,0 +1,76 @@
+import type { Clock } from '../clock.ts'
+import { gather } from '../domain/book.ts'
+import type { Pack } from '../domain/pack.ts'
+import { mayStandIn, noStandIns } from '../domain/stand-in.ts'
+import type { CachedAccount } from './cache.ts'
+import type { DeliveryItem } from './item.ts'
+import { openWorkingBook } from './working-book.ts'
+
+export interface StandInDesk {
+  /** Memory as it was before a command failed; the cache must forget it, this need not. */
+  keep(cached: CachedAccount): void
+  /** Whether memory approves it; once for each delivery. */
+  approves(item: DeliveryItem, cached: CachedAccount | undefined, pack: Pack): boolean
+  onStore(available: boolean): void
+}
+
+/** Accounts whose memory is kept while the store is away. */
+const maxKept = 10_000
+/** A store that is away again within this time is away for the same reason. */
+const quietMs = 60_000
+
+/** Keeps the account of what is approved from memory while the store is away. */
+export function createStandInDesk(clock: Clock): StandInDesk {
+  const kept = new Map<string, CachedAccount>()
+  const cards = new Map<string, { count: number; totalMinor: number }>()
+  const accounts = new Map<string, number>()
+  const asked = new WeakSet<DeliveryItem>()
+  let availableSinceMonoMs = 0
+
+  function forget(): void {
+    kept.clear()
+    cards.clear()
+    accounts.clear()
+  }
+
+  return {
+    keep(cached) {
+      if (cached.loaded && kept.size < maxKept && !kept.has(cached.aggregate)) {
+        kept.set(cached.aggregate, cached)
+      }
+    },
+    approves(item, cached, pack) {
+      if (asked.has(item) || pack.switches.standIn === null) return false
+      asked.add(item)
+      const memory = (cached && kept.get(cached.aggregate)) ?? cached
+      if (memory === undefined || !memory.loaded || memory.account === null) return false
+      const { event, receivedAtMs } = item
+      const { cardId } = event
+      const book = openWorkingBook(memory, pack.retentionMs)
+      book.next(receivedAtMs, { event: true, transaction: true })
+      const view = gather(event, book)
+      if (book.wanted.length > 0) return false
+      const ofCard = cards.get(cardId) ?? { count: 0, totalMinor: 0 }
+      const accountTotalMinor = accounts.get(memory.aggregate) ?? 0
+      const before = {
+        ...noStandIns,
+        cardCount: ofCard.count,
+        cardTotalMinor: ofCard.totalMinor,
+        accountTotalMinor,
+      }
+      if (!mayStandIn(event, view, pack, receivedAtMs, before)) return false
+      const amountMinor = event.amountMinor ?? 0
+      const { count, totalMinor } = ofCard
+      cards.set(cardId, { count: count + 1, totalMinor: totalMinor + amountMinor })
+      accounts.set(memory.aggregate, accountTotalMinor + amountMinor)
+      return true
+    },
+    onStore(available) {
+      const nowMonoMs = clock.monoMs()
+      if (!available && nowMonoMs - availableSinceMonoMs > quietMs) forget()
+      if (available) availableSinceMonoMs = nowMonoMs
+      // What the store says from now on is newer than memory; the counts go on for a while.
+      if (available) kept.clear()
+    },
+  }
+}
