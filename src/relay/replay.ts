@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { CardEvent } from '../domain/event.ts'
+import { type CardEvent, isAbsentId } from '../domain/event.ts'
 import type { Meaning } from './belief.ts'
 import type { RelayClient } from './client.ts'
 import { createPauses } from './pause.ts'
@@ -40,7 +40,9 @@ export function createReplay(options: ReplayOptions): Traffic {
   }
 
   function start(event: CardEvent): void {
-    const key = `${event.cardId}\n${event.transactionId}`
+    const { cardId, transactionId, originalTransactionId } = event
+    // What names an original waits for it.
+    const key = `${cardId}\n${isAbsentId(originalTransactionId) ? transactionId : originalTransactionId}`
     const work: Promise<void> = deliver(event, lastOf.get(key)).finally(() => {
       inFlight.delete(work)
       if (lastOf.get(key) === work) lastOf.delete(key)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type CardEvent, isAsk } from '../domain/event.ts'
+import { type CardEvent, isAbsentId, isAsk } from '../domain/event.ts'
 import { parseMinor } from '../domain/money.ts'
 import { type BelievedTransaction, believedMoney, type Meaning, type Told } from './belief.ts'
 import type { Answered, RelayClient } from './client.ts'
@@ -36,13 +36,33 @@ export function createSender(options: SenderOptions): Sender {
   const { client, tally, meaning } = options
   const transactions = new Map<string, BelievedTransaction>()
 
-  function believedOf({ cardId, transactionId, originalTransactionId }: CardEvent) {
+  /** The transaction that an event speaks of; one that joins another is known by both names. */
+  function believedOf(event: CardEvent): BelievedTransaction {
+    const { cardId, transactionId, originalTransactionId } = event
     const key = `${cardId}\n${transactionId}`
-    const known = transactions.get(key)
-    if (known !== undefined) return known
+    const known = isAbsentId(transactionId) ? undefined : transactions.get(key)
+    const joined = known ?? joinedBy(event)
+    if (joined !== undefined) {
+      if (!isAbsentId(transactionId)) transactions.set(key, joined)
+      return joined
+    }
     const fresh: BelievedTransaction = { cardId, transactionId, originalTransactionId, told: [] }
-    transactions.set(key, fresh)
+    // Nobody can ask the ledger for a transaction without an id.
+    if (!isAbsentId(transactionId)) transactions.set(key, fresh)
     return fresh
+  }
+
+  /** An advice belongs to its original; an ask only joins a PreAuthorization that is open. */
+  function joinedBy(event: CardEvent): BelievedTransaction | undefined {
+    const { cardId, originalTransactionId, requestType } = event
+    if (isAbsentId(originalTransactionId) || requestType === 'Refund') return undefined
+    const original = transactions.get(`${cardId}\n${originalTransactionId}`)
+    if (!isAsk(event) || original === undefined) return original
+    const estimated = original.told.some(
+      ({ requestType, accepted }) => accepted && requestType === 'PreAuthorization',
+    )
+    const open = believedMoney(original.told, meaning).heldMinor > 0
+    return estimated && open ? original : undefined
   }
 
   async function deliver(event: CardEvent): Promise<Outcome> {
@@ -133,7 +153,7 @@ export function createSender(options: SenderOptions): Sender {
   return {
     send: (event, times) => (isAsk(event) ? sendAsk(event, times) : sendAdvice(event)),
     repeat,
-    transactions: () => [...transactions.values()],
+    transactions: () => [...new Set(transactions.values())],
   }
 }
 

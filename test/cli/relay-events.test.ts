@@ -139,6 +139,33 @@ describe('arbiter relay replay', () => {
     expect(JSON.parse(twice.out)).toMatchObject({ postedMinor: 91_000, heldMinor: 3000 })
   })
 
+  it('knows a transaction by the name of its original too', async () => {
+    const report = join(world.folder, 'report.json')
+    const input = [
+      { eventId: 'j1', transactionId: 'hotel', requestType: 'PreAuthorization', amount: '90.00' },
+      { eventId: 'j2', transactionId: 'more', originalTransactionId: 'hotel', amount: '70.00' },
+      {
+        eventId: 'j3',
+        transactionId: 'paid',
+        originalTransactionId: 'hotel',
+        requestType: 'Settlement',
+        amount: '30.00',
+        final: false,
+      },
+    ].map((given, i) =>
+      JSON.stringify(
+        wireEvent({ cardId: 'card-1', occurredAt: new Date(Date.now() + 800 * i), ...given }),
+      ),
+    )
+    const sent = await replay(input.join('\n'), '--json', '--report', report)
+    const audited = await world.run('relay', 'audit', report)
+    expect(audited.out).toContain(' 0 differences, ')
+    if (isStalled(sent.out)) return
+    expect(audited.out).toContain('1 transactions, 3 events: ')
+    const { out } = await world.run('show', 'account', 'account-1')
+    expect(JSON.parse(out)).toMatchObject({ postedMinor: 97_000, heldMinor: 6000 })
+  })
+
   it('keeps the recorded pace, or a multiple of it', async () => {
     const at = (ms: number) => new Date(Date.now() + ms).toISOString()
     const paced = [0, 4000].map((ms, i) =>
