@@ -69,7 +69,7 @@ async function answersOf(env: Record<string, string>): Promise<string[]> {
 
 const contentOf = ({ out }: CliResult) => out.split('\n').filter((line) => line.includes('content'))
 
-describe('arbiter copy', () => {
+describe('arbiter copy', { timeout: 90_000 }, () => {
   let inRedis: Record<string, string>
   let contents: string[]
 
@@ -175,7 +175,7 @@ describe('arbiter copy', () => {
   })
 })
 
-describe('arbiter backup and restore', () => {
+describe('arbiter backup and restore', { timeout: 90_000 }, () => {
   const path = (name: string) => join(world.folder, name)
   const restoreInto = (name: string, file: string) =>
     world.runWith({ env: { DATA_DIR: path(name) } }, 'restore', file)
