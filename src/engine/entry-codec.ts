@@ -4,6 +4,7 @@ import { type CardEvent, type RequestType, requestTypes } from '../domain/event.
 import type { Answer, EventRecord } from '../domain/event-record.ts'
 import type { CountedNow } from '../domain/window.ts'
 import { accountCodec, cardCodec, RecordUnreadable } from './codec.ts'
+import { readNamedEntry } from './entry-format-1.ts'
 
 /**
  * Log entries are most of what is kept, and writing them was most of what a decision cost. So they are
@@ -22,10 +23,10 @@ export function encodeWork(entry: Entry): string {
 }
 
 export function decodeEntry(text: string): Entry {
-  const row = JSON.parse(text) as Row
-  if (Array.isArray(row) && row[0] === format) return entryOf(row)
-  const found = Array.isArray(row) ? String(row[0]) : 'none'
-  throw new RecordUnreadable(`a log entry has format ${found}, this release reads ${format}`)
+  const row = JSON.parse(text)
+  if (!Array.isArray(row)) return readNamedEntry(row)
+  if (row[0] === format) return entryOf(row)
+  throw new RecordUnreadable(`a log entry has format ${row[0]}, this release reads ${format}`)
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows are an edge; their columns are named where they are read
