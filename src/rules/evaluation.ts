@@ -6,6 +6,7 @@ import { askTypes, type Fact, type FactTable } from './fact.ts'
 import type { FactSlots } from './fact-slots.ts'
 import { type Gate, splitGate } from './gate.ts'
 import type { Rule } from './rule.ts'
+import type { Steps } from './step.ts'
 
 /** Rules that one ask has to look at: their gates in columns, and what is left to ask of each. */
 interface Bucket {
@@ -41,19 +42,44 @@ const maxKeys = 100
 /** More than this many matches of one ask are not recorded; the decline is always the first. */
 export const maxRecordedMatches = 100
 
-export interface EvaluationOptions {
-  readonly rules: readonly Rule[]
-  readonly facts: FactTable
-  readonly slots: FactSlots
+/** What deciding needs of a rule. */
+export type EvaluatedRule = Pick<Rule, 'id' | 'mode' | 'code' | 'on' | 'condition'>
+
+/** The rules that can match, in file order, and the text that each is found by; -1 for none. */
+export interface EvaluationPlan {
+  readonly rules: readonly EvaluatedRule[]
+  readonly keys: readonly number[]
   /** false looks at every rule: the same verdicts, slower. */
   readonly indexed: boolean
 }
 
-export function createEvaluation(options: EvaluationOptions): (ask: AskFacts) => RuleVerdict {
-  const rules = options.rules.filter(({ mode, condition }) => mode !== 'off' && !isNever(condition))
+export type Evaluate = (ask: AskFacts) => RuleVerdict
+
+/** What is costly to find out, and the same for whoever builds from it. */
+export function planEvaluation(
+  all: readonly Rule[],
+  facts: FactTable,
+  slots: FactSlots,
+  indexed: boolean,
+): EvaluationPlan {
+  const rules = all.filter(({ mode, condition }) => mode !== 'off' && !isNever(condition))
+  const places = indexed ? keyFacts.map((name) => textIndexOf(name, facts, slots)) : []
+  return { rules, keys: chooseKeys(rules, places), indexed }
+}
+
+function textIndexOf(name: string, facts: FactTable, slots: FactSlots): number {
+  return slots.textOf(facts.get(name) as Extract<Fact, { type: 'text' }>)
+}
+
+export function* buildEvaluation(
+  plan: EvaluationPlan,
+  factTable: FactTable,
+  slots: FactSlots,
+): Steps<Evaluate> {
+  const { rules } = plan
   if (rules.length === 0) return () => noVerdict
-  const shelves = createShelves(rules, options)
-  const { facts, fill } = options.slots.createFacts()
+  const shelves = yield* buildShelves(plan, factTable, slots)
+  const { facts, fill } = slots.createFacts()
   // Reused for every ask; evaluating is synchronous and never inside itself.
   const hits: number[] = []
 
@@ -86,7 +112,7 @@ export function isNever(condition: Test): boolean {
   return condition.op === 'known' && !condition.value
 }
 
-function verdictOf(hits: number[], rules: readonly Rule[]): RuleVerdict {
+function verdictOf(hits: number[], rules: readonly EvaluatedRule[]): RuleVerdict {
   hits.sort((a, b) => a - b)
   const matched: string[] = []
   const shadow: string[] = []
@@ -100,40 +126,70 @@ function verdictOf(hits: number[], rules: readonly Rule[]): RuleVerdict {
   return { matched, shadow, decline }
 }
 
-function createShelves(
-  rules: readonly Rule[],
-  { facts, slots, indexed }: EvaluationOptions,
-): Map<RequestType, Shelf> {
-  const indexOf = (name: string) => slots.textOf(facts.get(name) as Extract<Fact, { type: 'text' }>)
-  const places = indexed ? keyFacts.map(indexOf) : []
-  const typePlace = indexed ? indexOf('requestType') : -1
-  const keys = chooseKeys(rules, places)
-  const compiled = rules.map(({ condition }, number): Compiled => {
+function* buildShelves(
+  plan: EvaluationPlan,
+  facts: FactTable,
+  slots: FactSlots,
+): Steps<Map<RequestType, Shelf>> {
+  const { rules, keys, indexed } = plan
+  const typePlace = indexed ? textIndexOf('requestType', facts, slots) : -1
+  const dull = textIndexOf('currency', facts, slots)
+  const compiled: Compiled[] = []
+  for (const [number, { condition }] of rules.entries()) {
     // What the places tell need not be asked again.
-    const told = [keys[number]?.index ?? -1, typePlace]
-    const { gate, rest } = splitGate(told.reduce(without, condition), slots, indexOf('currency'))
-    return { gate, rest: rest === null ? null : compileTest(rest, slots.codeOf) }
-  })
+    const told = [keys[number]!, typePlace]
+    const { gate, rest } = splitGate(told.reduce(without, condition), slots, dull)
+    compiled.push({ gate, rest: rest === null ? null : compileTest(rest, slots.codeOf) })
+    yield
+  }
   const shelves = new Map<RequestType, Shelf>()
   for (const type of askTypes) {
-    const others: number[] = []
-    const byPlace = places.map((index) => ({ index, byValue: new Map<string, number[]>() }))
-    rules.forEach(({ on, condition }, number) => {
-      if (!on.includes(type)) return
-      if (indexed && valuesOf(condition, typePlace)?.has(type) === false) return
-      for (const list of listsOf(keys[number]!, byPlace, others)) list.push(number)
-    })
-    const fields = byPlace
-      .filter(({ byValue }) => byValue.size > 0)
-      .map(({ index, byValue }): Field => {
-        const buckets = [...byValue].map(
-          ([value, list]) => [value, bucketOf(list, compiled)] as const,
-        )
-        return { index, buckets: new Map(buckets) }
-      })
-    shelves.set(type, { fields, others: bucketOf(others, compiled) })
+    shelves.set(type, yield* buildShelf(type, typePlace, plan, compiled))
   }
   return shelves
+}
+
+function* buildShelf(
+  type: RequestType,
+  typePlace: number,
+  { rules, keys, indexed }: EvaluationPlan,
+  compiled: readonly Compiled[],
+): Steps<Shelf> {
+  const others: number[] = []
+  const byPlace = new Map<number, Map<string, number[]>>()
+  for (const [number, { on, condition }] of rules.entries()) {
+    yield
+    if (!on.includes(type)) continue
+    if (indexed && valuesOf(condition, typePlace)?.has(type) === false) continue
+    const values = valuesOf(condition, keys[number]!)
+    if (values === null) others.push(number)
+    else shelve(number, values, mapIn(byPlace, keys[number]!))
+  }
+  const fields: Field[] = []
+  for (const [index, byValue] of byPlace) {
+    const buckets = new Map<string, Bucket>()
+    for (const [value, numbers] of byValue) {
+      buckets.set(value, bucketOf(numbers, compiled))
+      yield
+    }
+    fields.push({ index, buckets })
+  }
+  return { fields, others: bucketOf(others, compiled) }
+}
+
+function mapIn(byPlace: Map<number, Map<string, number[]>>, place: number): Map<string, number[]> {
+  const byValue = byPlace.get(place) ?? new Map<string, number[]>()
+  byPlace.set(place, byValue)
+  return byValue
+}
+
+/** Puts a rule on the list of each value that it is found by. */
+function shelve(number: number, values: ReadonlySet<string>, byValue: Map<string, number[]>): void {
+  for (const value of values) {
+    const list = byValue.get(value)
+    if (list === undefined) byValue.set(value, [number])
+    else list.push(number)
+  }
 }
 
 function bucketOf(numbers: readonly number[], compiled: readonly Compiled[]): Bucket {
@@ -147,45 +203,26 @@ function bucketOf(numbers: readonly number[], compiled: readonly Compiled[]): Bu
   }
 }
 
-/** The value that a rule is found by: where, and which; null to look at it always. */
-type Key = { readonly index: number; readonly values: ReadonlySet<string> } | null
-
-/** The lists that a rule belongs on. */
-function listsOf(
-  key: Key,
-  byPlace: readonly { index: number; byValue: Map<string, number[]> }[],
-  others: number[],
-): number[][] {
-  const place = byPlace.find(({ index }) => index === key?.index)
-  if (key === null || place === undefined) return [others]
-  return [...key.values].map((value) => {
-    const list = place.byValue.get(value) ?? []
-    place.byValue.set(value, list)
-    return list
-  })
-}
-
-/** Each rule goes where the fewest others could be. */
-function chooseKeys(rules: readonly Rule[], places: readonly number[]): Key[] {
+/** Each rule goes where the fewest others could be; -1 is to look at it always. */
+function chooseKeys(rules: readonly Rule[], places: readonly number[]): number[] {
   const choices = rules.map(({ condition }) =>
     places.flatMap((index) => {
       const values = valuesOf(condition, index)
       return values === null ? [] : [{ index, values }]
     }),
   )
-  const crowds = new Map<string, number>()
-  const nameOf = (index: number, value: string) => `${index} ${value}`
+  const crowds = new Map(places.map((index) => [index, new Map<string, number>()]))
   for (const { index, values } of choices.flat()) {
-    for (const value of values) {
-      const name = nameOf(index, value)
-      crowds.set(name, (crowds.get(name) ?? 0) + 1)
-    }
+    const crowd = crowds.get(index)!
+    for (const value of values) crowd.set(value, (crowd.get(value) ?? 0) + 1)
   }
-  const crowdOf = ({ index, values }: NonNullable<Key>) =>
-    Math.max(0, ...[...values].map((value) => crowds.get(nameOf(index, value))!))
   return choices.map((keys) => {
-    let best: Key = null
-    for (const key of keys) if (best === null || crowdOf(key) < crowdOf(best)) best = key
+    let [best, bestCrowd] = [-1, Infinity]
+    for (const { index, values } of keys) {
+      let largest = 0
+      for (const value of values) largest = Math.max(largest, crowds.get(index)!.get(value)!)
+      if (largest < bestCrowd) [best, bestCrowd] = [index, largest]
+    }
     return best
   })
 }

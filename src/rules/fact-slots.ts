@@ -1,6 +1,6 @@
 import type { Zone } from '../domain/calendar.ts'
 import type { AskFacts } from '../domain/pack.ts'
-import type { Fact } from './fact.ts'
+import type { Fact, FactTable } from './fact.ts'
 
 /**
  * The facts of one ask, flat, so that a condition reads one by its place. There is one of these for
@@ -19,16 +19,31 @@ export interface NumberSlot {
   readonly compute: ((ask: AskFacts) => number) | null
 }
 
+/** Names by place: plain, so that another thread can make the same slots. */
+export interface Places {
+  readonly numbers: readonly string[]
+  readonly texts: readonly string[]
+}
+
+type NumberFact = Exclude<Fact, { type: 'text' }>
+type TextFact = Extract<Fact, { type: 'text' }>
+
+const presence = 'has '
+
 /** Gives places to the facts that the rules of a pack name. */
 export interface FactSlots {
-  numberOf(fact: Exclude<Fact, { type: 'text' }>): NumberSlot
-  textOf(fact: Extract<Fact, { type: 'text' }>): number
+  numberOf(fact: NumberFact): NumberSlot
+  textOf(fact: TextFact): number
   /** Whether the fact is there; for those that have `isPresent`. */
   presenceOf(fact: Fact): NumberSlot
   /** The day of arrival, as the zone counts days. */
   day(): NumberSlot
   /** Whether a rule names this number, amount or yes/no. */
   uses(name: string): boolean
+  /** What has a place so far, in the order of the places. */
+  places(): Places
+  /** Gives the same places to the same names; to be called before any other is given. */
+  takePlaces(places: Places, facts: FactTable): readonly NumberSlot[]
   /**
    * A constant that the text at this place is compared with, as a number: texts that came over the
    * wire are slow to compare, so each is looked up once per ask. No constant is -1.
@@ -59,7 +74,7 @@ export function createFactSlots(zone: Zone): FactSlots {
     return slot
   }
 
-  return {
+  const slots: FactSlots = {
     numberOf: (fact) => {
       const read = fact.read
       return take(fact.name, (ask) => Number(read(ask, zone)), fact.costly === true)
@@ -74,10 +89,19 @@ export function createFactSlots(zone: Zone): FactSlots {
     },
     presenceOf: (fact) => {
       const isPresent = fact.isPresent ?? (() => true)
-      return take(`has ${fact.name}`, (ask) => Number(isPresent(ask, zone)), false)
+      return take(presence + fact.name, (ask) => Number(isPresent(ask, zone)), false)
     },
     day: () => take('day', ({ atMs }) => zone.dayOf(atMs), false),
     uses: (name) => numbers.has(name),
+    places: () => ({ numbers: [...numbers.keys()], texts: [...texts.keys()] }),
+    takePlaces(places, facts) {
+      for (const name of places.texts) slots.textOf(facts.get(name) as TextFact)
+      return places.numbers.map((name) => {
+        if (name === 'day') return slots.day()
+        if (!name.startsWith(presence)) return slots.numberOf(facts.get(name) as NumberFact)
+        return slots.presenceOf(facts.get(name.slice(presence.length)) as Fact)
+      })
+    },
     zero: () => take('zero', () => 0, false),
     codeOf(textIndex, constant) {
       const slot = coded.get(textIndex) ?? take(`code ${textIndex}`, () => -1, false)
@@ -105,4 +129,5 @@ export function createFactSlots(zone: Zone): FactSlots {
       return { facts, fill }
     },
   }
+  return slots
 }

@@ -4,9 +4,9 @@ import { isCurrency } from '../domain/currency.ts'
 import type { Pack } from '../domain/pack.ts'
 import type { WindowDefinition } from '../domain/window.ts'
 import type { Vocabulary } from './condition.ts'
-import { createEvaluation, isNever } from './evaluation.ts'
+import { buildEvaluation, type EvaluationPlan, isNever, planEvaluation } from './evaluation.ts'
 import { factsOf, remembersFor } from './fact.ts'
-import { createFactSlots } from './fact-slots.ts'
+import { createFactSlots, type Places } from './fact-slots.ts'
 import { listNameOf, parseList } from './list-file.ts'
 import type { Lists, PackProblem } from './named-list.ts'
 import { compileSwitches, type PackFile, packFile } from './pack-file.ts'
@@ -20,7 +20,14 @@ import {
 } from './pack-folder.ts'
 import { checkRule, type Rule } from './rule.ts'
 import { maxRules, ruleList } from './rule-file.ts'
-import { compileDailyWindow, compileWindow, maxWindows, windowsFile } from './window-file.ts'
+import { finish } from './step.ts'
+import {
+  compileDailyWindow,
+  compileWindow,
+  maxWindows,
+  type WindowFile,
+  windowsFile,
+} from './window-file.ts'
 import { type FileFault, openYaml, type YamlDocument } from './yaml-document.ts'
 
 export { type PackFiles, PackRefused, readPackFiles }
@@ -36,6 +43,15 @@ export interface CompiledPack extends Pack {
   readonly rules: readonly Rule[]
   /** What does not stop the pack, and is hardly meant: rules that have expired or never match. */
   readonly warnings: readonly PackFault[]
+  readonly parts: PackParts
+}
+
+/** What was checked, as plain data: the same pack can be made of it in another thread. */
+export interface PackParts {
+  readonly lists: Lists
+  readonly windows: readonly WindowFile[]
+  readonly places: Places
+  readonly plan: EvaluationPlan
 }
 
 export interface CompileOptions {
@@ -60,11 +76,13 @@ export function compilePack(
   const lists = readLists(readable, faults)
   const settings = readSettings(readable, retentionDays, lists, faults)
   const { zone, currency } = settings
-  const windows = readWindows(readable, zone, lists, faults)
+  const { windows, written } = readWindows(readable, zone, lists, faults)
   const facts = factsOf(windows)
   const slots = createFactSlots(zone)
   const rules = readRules(readable, { facts, lists, slots, currency }, faults)
   if (faults.length > 0 || settings.switches === null) throw new PackRefused(faults)
+  const plan = planEvaluation(rules, facts, slots, indexed)
+  const parts = { lists, windows: written, places: slots.places(), plan }
   return {
     version: versionOf(files),
     name: settings.name,
@@ -74,7 +92,8 @@ export function compilePack(
     windows,
     rules,
     warnings: warningsOf(rules, zone.dayOf(nowMs)),
-    evaluate: createEvaluation({ rules, facts, slots, indexed }),
+    parts,
+    evaluate: finish(buildEvaluation(plan, facts, slots)),
     remembers: remembersFor(slots.uses),
     retentionMs: retentionDays * dayMs,
   }
@@ -168,27 +187,28 @@ function readWindows(
   zone: Zone,
   lists: Lists,
   faults: FileFault[],
-): WindowDefinition[] {
+): { windows: WindowDefinition[]; written: WindowFile[] } {
   const daily = compileDailyWindow(zone)
   const document = open(files, 'windows.yaml', faults)
-  if (document === null) return [daily]
-  const windows = document.parse(windowsFile, document.value, [])
-  const written: unknown[] = Array.isArray(document.value) ? document.value : []
-  const names = written.map((window) => String(fieldOf(window, 'name') ?? ''))
+  if (document === null) return { windows: [daily], written: [] }
+  const parsed = document.parse(windowsFile, document.value, [])
+  const given: unknown[] = Array.isArray(document.value) ? document.value : []
+  const names = given.map((window) => String(fieldOf(window, 'name') ?? ''))
   names.forEach((name, i) => {
     if (name === '' || names.indexOf(name) === i) return
     document.fault([i, 'name'], `${name} is the name of another window`)
   })
-  const compiled = windows?.map((window, i) => {
+  const compiled = parsed?.map((window, i) => {
     const problems: PackProblem[] = []
     const definition = compileWindow(window, zone, lists, problems)
     for (const { field, message } of problems) document.fault([i, ...pathOf(field)], message)
     return definition
   })
   faults.push(...document.faults)
-  if (compiled !== undefined) return [daily, ...compiled]
+  if (compiled !== undefined) return { windows: [daily, ...compiled], written: parsed ?? [] }
   // A window with a fault is there all the same: rules that name it have no fault of their own.
-  return [daily, ...names.slice(0, maxWindows).map((name) => ({ ...daily, name }))]
+  const stubs = names.slice(0, maxWindows).map((name) => ({ ...daily, name }))
+  return { windows: [daily, ...stubs], written: [] }
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -1,0 +1,198 @@
+import { createZone } from '../domain/calendar.ts'
+import type { RequestType } from '../domain/event.ts'
+import type { Remembers } from '../domain/familiarity.ts'
+import type { HoldAdjustmentSwitch, Pack, Switches } from '../domain/pack.ts'
+import type { ResponseCode } from '../domain/response-code.ts'
+import { buildEvaluation, type EvaluatedRule } from './evaluation.ts'
+import type { Test } from './expression.ts'
+import { factsOf } from './fact.ts'
+import { createFactSlots, type NumberSlot, type Places } from './fact-slots.ts'
+import type { CompiledPack } from './load-pack.ts'
+import type { Steps } from './step.ts'
+import { compileDailyWindow, compileWindow, type WindowFile } from './window-file.ts'
+
+/**
+ * A checked pack for another thread: closures cannot be sent, so it travels as lines of JSON in memory
+ * that threads share, and whoever uses it makes the closures line by line. Nothing is checked again.
+ */
+export type PackBytes = SharedArrayBuffer
+
+interface Header {
+  readonly version: string
+  readonly zone: string
+  readonly retentionMs: number
+  readonly remembers: Remembers
+  readonly switches: Omit<Switches, 'holdAdjustments'>
+  readonly places: Places
+  readonly indexed: boolean
+}
+
+/** Lists come before the windows, windows before the rules. */
+type Line =
+  | readonly ['list', name: string, values: readonly string[]]
+  | readonly ['days', entries: readonly (readonly [string, number])[]]
+  | readonly ['adjustments', entries: readonly (readonly [string, HoldAdjustmentSwitch])[]]
+  | readonly ['window', WindowFile]
+  | readonly ['rule', RuleRow]
+
+type RuleRow = readonly [
+  id: string,
+  mode: EvaluatedRule['mode'],
+  code: ResponseCode,
+  on: readonly RequestType[],
+  key: number,
+  condition: unknown,
+]
+
+/** Reading a line must be a small step. */
+const valuesPerLine = 500
+
+export function bytesOfPack(pack: CompiledPack): PackBytes {
+  const { parts, switches, zone } = pack
+  const { holdAdjustments, ...plain } = switches
+  const { byMcc } = switches.holdDays
+  const header: Header = {
+    version: pack.version,
+    zone: zone.name,
+    retentionMs: pack.retentionMs,
+    remembers: pack.remembers,
+    switches: { ...plain, holdDays: { ...switches.holdDays, byMcc: new Map() } },
+    places: parts.places,
+    indexed: parts.plan.indexed,
+  }
+  const used = new Set<string>()
+  const rules = ruleLines(pack, used)
+  for (const { mccs, mids, countries } of parts.windows) {
+    for (const given of [mccs, mids, countries]) if (typeof given === 'string') used.add(given)
+  }
+  const lines: Line[] = [
+    ...[...used].flatMap((name) => {
+      const values = [...(parts.lists.get(name) ?? [])]
+      return portionsOf(values).map((some): Line => ['list', name, some])
+    }),
+    ...portionsOf([...byMcc]).map((some): Line => ['days', some]),
+    ...portionsOf([...holdAdjustments]).map((some): Line => ['adjustments', some]),
+    ...parts.windows.map((window): Line => ['window', window]),
+  ]
+  return bytesOf([JSON.stringify(header), ...lines.map((line) => JSON.stringify(line)), ...rules])
+}
+
+/** At least one, so that an empty list is there too. */
+function portionsOf<T>(values: readonly T[]): (readonly T[])[] {
+  const portions = [values.slice(0, valuesPerLine)]
+  for (let at = valuesPerLine; at < values.length; at += valuesPerLine) {
+    portions.push(values.slice(at, at + valuesPerLine))
+  }
+  return portions
+}
+
+/** Facts are named by their places, lists by their names; `used` gets the latter. */
+function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
+  const nameOf = new Map([...parts.lists].map(([name, values]) => [values as unknown, name]))
+  const plain = (key: string, value: unknown) => {
+    if (key === 'slot') return (value as NumberSlot).index
+    if (!(value instanceof Set)) return value
+    const name = nameOf.get(value)
+    if (name === undefined) return [...value]
+    used.add(name)
+    return name
+  }
+  return parts.plan.rules.map(({ id, mode, code, on, condition }, number) => {
+    const row: RuleRow = [id, mode, code, on, parts.plan.keys[number]!, condition]
+    return JSON.stringify(['rule', row] satisfies Line, plain)
+  })
+}
+
+function bytesOf(lines: readonly string[]): PackBytes {
+  const text = Buffer.from(`${lines.join('\n')}\n`)
+  const shared = new SharedArrayBuffer(text.length)
+  Buffer.from(shared).set(text)
+  return shared
+}
+
+function* linesIn(bytes: PackBytes): Generator<string, void, void> {
+  const buffer = Buffer.from(bytes)
+  for (let at = 0; at < buffer.length; ) {
+    const end = buffer.indexOf(10, at)
+    yield buffer.toString('utf8', at, end)
+    at = end + 1
+  }
+}
+
+/** Makes the pack again. One step is small, whatever the pack has. */
+export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
+  const lines = linesIn(bytes)
+  const header = JSON.parse(lines.next().value as string) as Header
+  const zone = createZone(header.zone)
+  const lists = new Map<string, Set<string>>()
+  const days = new Map<string, number>()
+  const adjustments = new Map<string, HoldAdjustmentSwitch>()
+  const windows = [compileDailyWindow(zone)]
+  const rows: RuleRow[] = []
+  for (const text of lines) {
+    const line = JSON.parse(text) as Line
+    switch (line[0]) {
+      case 'list':
+        addValues(lists, line[1], line[2])
+        break
+      case 'days':
+        for (const [mcc, count] of line[1]) days.set(mcc, count)
+        break
+      case 'adjustments':
+        for (const [mcc, adjustment] of line[1]) adjustments.set(mcc, adjustment)
+        break
+      case 'window':
+        windows.push(compileWindow(line[1], zone, lists, []))
+        break
+      case 'rule':
+        rows.push(line[1])
+    }
+    yield
+  }
+  const facts = factsOf(windows)
+  const slots = createFactSlots(zone)
+  const places = slots.takePlaces(header.places, facts)
+  const rules: EvaluatedRule[] = []
+  for (const [id, mode, code, on, , condition] of rows) {
+    rules.push({ id, mode, code, on, condition: restore(condition, places, lists) as Test })
+    yield
+  }
+  const plan = { rules, keys: rows.map((row) => row[4]), indexed: header.indexed }
+  const { switches } = header
+  return {
+    version: header.version,
+    zone,
+    switches: {
+      ...switches,
+      holdDays: { ...switches.holdDays, byMcc: days },
+      holdAdjustments: adjustments,
+    },
+    windows,
+    evaluate: yield* buildEvaluation(plan, facts, slots),
+    remembers: header.remembers,
+    retentionMs: header.retentionMs,
+  }
+}
+
+function addValues(lists: Map<string, Set<string>>, name: string, values: readonly string[]): void {
+  const list = lists.get(name) ?? new Set()
+  lists.set(name, list)
+  for (const value of values) list.add(value)
+}
+
+/** A condition with its slots and lists again. */
+function restore(
+  node: unknown,
+  places: readonly NumberSlot[],
+  lists: ReadonlyMap<string, ReadonlySet<string>>,
+): unknown {
+  if (Array.isArray(node)) return node.map((part) => restore(part, places, lists))
+  if (typeof node !== 'object' || node === null) return node
+  const restored: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(node)) {
+    if (key === 'slot') restored[key] = places[value]
+    else if (key === 'values') restored[key] = lists.get(value as string) ?? new Set(value)
+    else restored[key] = restore(value, places, lists)
+  }
+  return restored
+}
