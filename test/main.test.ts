@@ -127,8 +127,8 @@ describe('a port that is taken', () => {
 describe('a rule pack that cannot be used', () => {
   it('is reported with its file', async () => {
     const folder = newFolder()
-    expectRefused(await run({ RULES_DIR: join(folder, 'none') }), /none: cannot be read \(ENOENT\)/)
-    expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml: is missing/)
+    expectRefused(await run({ RULES_DIR: join(folder, 'none') }), /none cannot be read \(ENOENT\)/)
+    expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml is missing/)
     writeFileSync(join(folder, 'pack.yaml'), 'name: [')
     expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml: .*line 1/)
   })

@@ -1,8 +1,8 @@
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
-import type { PackFiles } from '../rules/load-pack.ts'
 import type { EngineStats } from './engine.ts'
 import type { Timing } from './item.ts'
+import type { OfferedPack } from './pack-swap.ts'
 
 /**
  * What gate and engine send each other. Deliveries and answers of one turn of the loop travel in one
@@ -22,7 +22,8 @@ export interface ToEngineItem {
 
 export type ToEngine =
   | { readonly type: 'items'; readonly cells: readonly Cell[] }
-  | { readonly type: 'reloadRules' }
+  /** To be used from as soon as it is made. */
+  | ({ readonly type: 'pack' } & OfferedPack)
   | { readonly type: 'stop' }
 
 export interface EngineFigures extends EngineStats {
@@ -30,23 +31,18 @@ export interface EngineFigures extends EngineStats {
   readonly heapUsedBytes: number
 }
 
+export interface PackInUse {
+  readonly packNumber: number
+  readonly rulesVersion: string
+}
+
 export type FromEngine =
   | { readonly type: 'answers'; readonly cells: readonly Cell[] }
-  /** `packFiles` is the pack in use, for the next engine in case the folder is broken by then. */
-  | {
-      readonly type: 'ready'
-      readonly rulesVersion: string
-      readonly problem: string
-      readonly packFiles: PackFiles
-    }
+  | ({ readonly type: 'ready' } & PackInUse)
   | { readonly type: 'beat'; readonly figures: EngineFigures }
   | { readonly type: 'store'; readonly available: boolean }
-  | {
-      readonly type: 'rules'
-      readonly version: string
-      readonly problem: string
-      readonly packFiles: PackFiles
-    }
+  /** Of the pack that was offered with this number; what the engine uses when there was a problem. */
+  | ({ readonly type: 'rules'; readonly problem: string } & PackInUse)
   /** It cannot start, and starting again would not help. */
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'trouble'; readonly message: string }

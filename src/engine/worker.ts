@@ -2,7 +2,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../clock.ts'
 import type { Pack } from '../domain/pack.ts'
-import { compilePack, type PackFiles, PackRefused, readPackFiles } from '../rules/load-pack.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Store, StoreRefused } from '../store/port.ts'
 import { demoCards } from './demo-cards.ts'
@@ -19,19 +18,19 @@ import {
   writeStandIn,
 } from './messages.ts'
 import { claimStore } from './meta.ts'
+import { createPackSwap, type OfferedPack } from './pack-swap.ts'
 import { startSweeper } from './sweeper.ts'
 
 /** What the gate gives a new engine. */
 export interface WorkerSettings extends StorePlace {
-  readonly rulesDir: string
   readonly eventRetentionDays: number
   readonly logRetentionDays: number
   readonly cacheCards: number
   readonly nonce: string
   /** One cell; not 0 when another engine has taken over. */
   readonly retired: Int32Array<SharedArrayBuffer>
-  /** The pack of the engine before this one: a folder that was broken meanwhile stops nothing. */
-  readonly lastPackFiles: PackFiles | null
+  /** The newest that was checked, whatever the folder has now; null when it is still to come. */
+  readonly pack: OfferedPack | null
   /** Puts the demo cards into an empty embedded store. */
   readonly demo: boolean
 }
@@ -43,16 +42,78 @@ const sweepMs = 1000
 /** The content of the engine's thread. */
 async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   const send = (message: FromEngine) => port.postMessage(message)
+  let rules: RunningRules | null = null
+  let serving: Serving | null = null
+  let stopped = false
+  let tellFirst: () => void = () => {}
+  const first = new Promise<void>((resolve) => {
+    tellFirst = resolve
+  })
+  const swap = createPackSwap({
+    monoMs: systemClock.monoMs,
+    onPack(pack, packNumber) {
+      rules = { pack, packNumber }
+      serving?.setPack(pack)
+      if (serving === null) tellFirst()
+      else send({ type: 'rules', packNumber, rulesVersion: pack.version, problem: '' })
+    },
+    onFailed(error, packNumber) {
+      // It was checked, so this is a bug; with no pack at all there is nothing to go on with.
+      if (rules === null) throw error
+      const problem = `the engine cannot use the pack: ${error.message}`
+      send({ type: 'rules', packNumber, rulesVersion: rules.pack.version, problem })
+    },
+  })
+  port.on('message', (message: ToEngine) => {
+    if (message.type === 'pack') swap(message)
+    else if (message.type === 'items') serving?.take(message.cells)
+    else {
+      stopped = true
+      if (serving === null) tellFirst()
+      else void serving.stop().then(() => port.close())
+    }
+  })
+  if (settings.pack !== null) swap(settings.pack)
   const store = await openStore(settings, systemClock.nowMs, (warning) =>
     send({ type: 'trouble', message: `warning: ${warning}` }),
   )
   await claimStore(store, settings.eventRetentionDays)
-  let loaded = loadRules(settings, settings.lastPackFiles)
+  await first
+  if (rules === null || stopped) {
+    await store.close()
+    port.close()
+    return
+  }
+  const { pack } = rules as RunningRules
+  serving = await serve(store, pack, settings, send)
+  // Another may have been made while the demo cards were.
+  const { pack: newest, packNumber } = rules as RunningRules
+  serving.setPack(newest)
+  send({ type: 'ready', packNumber, rulesVersion: newest.version })
+}
+
+interface RunningRules {
+  readonly pack: Pack
+  readonly packNumber: number
+}
+
+interface Serving {
+  setPack(pack: Pack): void
+  take(cells: Extract<ToEngine, { type: 'items' }>['cells']): void
+  stop(): Promise<void>
+}
+
+async function serve(
+  store: Store,
+  pack: Pack,
+  settings: WorkerSettings,
+  send: (message: FromEngine) => void,
+): Promise<Serving> {
   const put = createOutbox((cells) => send({ type: 'answers', cells }))
   const engine = createEngine({
     store,
     clock: systemClock,
-    pack: loaded.pack,
+    pack,
     nonce: settings.nonce,
     cacheCards: settings.cacheCards,
     isRetired: () => Atomics.load(settings.retired, 0) !== 0,
@@ -71,54 +132,21 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     onError: (error) => send({ type: 'trouble', message: `sweeping failed: ${error}` }),
   })
   const beat = startBeat(engine, send)
-
-  function reloadRules(): void {
-    loaded = loadRules(settings, loaded.packFiles)
-    engine.setPack(loaded.pack)
-    const { pack, problem, packFiles } = loaded
-    send({ type: 'rules', version: pack.version, problem, packFiles })
-  }
-
-  async function stop(): Promise<void> {
-    if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
-    sweeper.stop()
-    clearInterval(beat)
-    engine.stop()
-    await store.close()
-    port.close()
-  }
-
-  port.on('message', (message: ToEngine) => {
-    if (message.type === 'stop') void stop()
-    else if (message.type === 'reloadRules') reloadRules()
-    else {
-      readItems(message.cells, ({ event, slot, receivedAtMs, said, uncertain }) => {
+  return {
+    setPack: engine.setPack,
+    take(cells) {
+      readItems(cells, ({ event, slot, receivedAtMs, said, uncertain }) => {
         if (said === null) engine.deliver(event, slot, receivedAtMs, uncertain)
         else engine.say(event, slot, receivedAtMs, said, uncertain)
       })
-    }
-  })
-  const { pack, problem, packFiles } = loaded
-  send({ type: 'ready', rulesVersion: pack.version, problem, packFiles })
-}
-
-interface LoadedRules {
-  readonly pack: Pack
-  readonly packFiles: PackFiles
-  /** What is wrong with the folder, when an earlier pack goes on. */
-  readonly problem: string
-}
-
-/** All or nothing: a pack that is refused leaves the last one in use, where there is one. */
-function loadRules(settings: WorkerSettings, lastPackFiles: PackFiles | null): LoadedRules {
-  const { rulesDir, eventRetentionDays } = settings
-  try {
-    const packFiles = readPackFiles(rulesDir)
-    return { pack: compilePack(packFiles, eventRetentionDays), packFiles, problem: '' }
-  } catch (error) {
-    if (!(error instanceof PackRefused) || lastPackFiles === null) throw error
-    const pack = compilePack(lastPackFiles, eventRetentionDays)
-    return { pack, packFiles: lastPackFiles, problem: error.message }
+    },
+    async stop() {
+      if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
+      sweeper.stop()
+      clearInterval(beat)
+      engine.stop()
+      await store.close()
+    },
   }
 }
 
@@ -143,8 +171,7 @@ async function addDemoCards(store: Store, engine: Engine, settings: WorkerSettin
 if (parentPort !== null) {
   const port = parentPort
   run(port, workerData as WorkerSettings).catch((error: unknown) => {
-    const refused = error instanceof StoreRefused || error instanceof PackRefused
-    if (!refused) throw error
+    if (!(error instanceof StoreRefused)) throw error
     port.postMessage({ type: 'refused', message: error.message } satisfies FromEngine)
     port.close()
   })

@@ -11,13 +11,13 @@ import {
   type ToEngine,
   writeItem,
 } from '../engine/messages.ts'
+import type { OfferedPack } from '../engine/pack-swap.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
-import type { PackFiles } from '../rules/load-pack.ts'
 import type { EngineLink } from './slots.ts'
 
 export interface EngineThreadOptions {
   readonly clock: Clock
-  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'lastPackFiles'>
+  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'pack'>
   readonly newNonce: () => string
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
@@ -29,7 +29,8 @@ export interface EngineThreadOptions {
   readonly onStart: () => void
   /** It cannot start, and starting again would not help. */
   readonly onRefused: (message: string) => void
-  readonly onRules: (version: string, problem: string) => void
+  /** What became of the pack that was offered last: '' when it is in use. */
+  readonly onRules: (problem: string) => void
   readonly onTrouble: (message: string) => void
 }
 
@@ -39,7 +40,9 @@ export interface EngineThread extends EngineLink {
   readonly restarts: number
   readonly figures: EngineFigures | null
   readonly rulesVersion: string
-  reloadRules(): void
+  /** Of the last pack that it took, or could not. */
+  readonly packNumber: number
+  setPack(pack: OfferedPack): void
   /** Lets it finish what it has, close its store and end. */
   stop(timeoutMs: number): Promise<void>
 }
@@ -63,7 +66,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let rulesVersion = ''
   let heardMonoMs = clock.monoMs()
   let started = false
-  let lastPackFiles: PackFiles | null = null
+  let pack: OfferedPack | null = null
+  let packNumber = 0
   const abandoned = new Set<Worker>()
 
   const post = (message: ToEngine) => worker?.postMessage(message)
@@ -81,7 +85,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         ...options.settings,
         nonce: options.newNonce(),
         retired,
-        lastPackFiles,
+        pack,
       } satisfies WorkerSettings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })
@@ -103,12 +107,11 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         return
       case 'ready':
         rulesVersion = message.rulesVersion
-        lastPackFiles = message.packFiles
+        packNumber = message.packNumber
         state = 'running'
         storeAvailable = true
         started = true
         options.onStart()
-        if (message.problem !== '') options.onRules(message.rulesVersion, message.problem)
         return
       case 'beat':
         figures = message.figures
@@ -117,9 +120,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         storeAvailable = message.available
         return
       case 'rules':
-        rulesVersion = message.version
-        lastPackFiles = message.packFiles
-        options.onRules(message.version, message.problem)
+        rulesVersion = message.rulesVersion
+        packNumber = message.packNumber
+        options.onRules(message.problem)
         return
       case 'refused':
         // Once we serve, nothing of this kind stops us: the default decision answers meanwhile.
@@ -206,8 +209,12 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean) {
       put((cells) => writeItem(cells, event, slot, receivedAtMs, said, uncertain))
     },
-    reloadRules() {
-      post({ type: 'reloadRules' })
+    get packNumber() {
+      return packNumber
+    },
+    setPack(next) {
+      pack = next
+      post({ type: 'pack', number: next.number, bytes: next.bytes })
     },
     stop(timeoutMs) {
       clearInterval(watch)

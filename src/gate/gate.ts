@@ -11,6 +11,7 @@ import type { Authenticate } from './authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal.ts'
 import type { Profile } from './profile.ts'
+import { startRulesThread } from './rules-thread.ts'
 import { createGateServer } from './server.ts'
 import { createSlots, type Slots } from './slots.ts'
 
@@ -58,9 +59,7 @@ export function openGate(options: GateOptions): Gate {
   const timings = new Map<string, Timing>()
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
-  // One reload at a time: whoever asks meanwhile gets the result of the same.
-  let reloading: Promise<RulesResult> | null = null
-  let tellReloaded: (result: RulesResult) => void = () => {}
+  const packWaiters: { readonly number: number; readonly tell: () => void }[] = []
   let rulesProblem = ''
 
   const engine = startEngineThread({
@@ -68,7 +67,6 @@ export function openGate(options: GateOptions): Gate {
     settings: {
       redis: config.redis,
       dataDir: config.dataDir,
-      rulesDir: config.rulesDir,
       eventRetentionDays: config.eventRetentionDays,
       logRetentionDays: config.logRetentionDays,
       cacheCards: config.cacheCards,
@@ -86,22 +84,66 @@ export function openGate(options: GateOptions): Gate {
     onStandIn: (slot) => slots.onStandIn(slot),
     onStart() {
       slots.onEngineStart()
-      metrics.rules(engine.rulesVersion, true)
+      metrics.rules(engine.rulesVersion, rulesProblem === '')
       logger.info({ rulesVersion: engine.rulesVersion }, 'the engine takes events')
       for (const tell of startWaiters.splice(0)) tell()
+      tellPackWaiters()
     },
     onRefused: options.onRefused,
-    onRules(version, problem) {
-      rulesProblem = problem
-      metrics.rules(version, problem === '')
-      if (problem === '') logger.info({ rulesVersion: version }, 'the pack is loaded')
-      else
-        logger.error({ rulesVersion: version, problem }, 'the pack is refused, the old one goes on')
-      reloading = null
-      tellReloaded({ version, problem })
+    onRules(problem) {
+      if (problem === '') {
+        metrics.rules(engine.rulesVersion, rulesProblem === '')
+        logger.info({ rulesVersion: engine.rulesVersion }, 'the pack is in use')
+      } else refuseRules(problem)
+      tellPackWaiters()
     },
     onTrouble: (message) => logger.error(message),
   })
+
+  const rules = startRulesThread({
+    settings: { rulesDir: config.rulesDir, eventRetentionDays: config.eventRetentionDays },
+    heapMb: config.engineHeapMb,
+    onPack(pack, warnings) {
+      rulesProblem = ''
+      metrics.rulesLoaded('loaded')
+      for (const warning of warnings) logger.warn({ warning }, 'the pack has a warning')
+      engine.setPack(pack)
+    },
+    onUnchanged() {
+      rulesProblem = ''
+      metrics.rules(engine.rulesVersion, true)
+    },
+    onRefused(problem) {
+      // With no pack at all there is nothing to go on with.
+      if (rules.pack === null) options.onRefused(problem)
+      else refuseRules(problem)
+    },
+  })
+
+  function refuseRules(problem: string): void {
+    const { rulesVersion } = engine
+    rulesProblem = problem
+    metrics.rules(rulesVersion, false)
+    metrics.rulesLoaded('refused')
+    logger.error({ rulesVersion, problem }, 'the pack is refused, the old one goes on')
+  }
+
+  function tellPackWaiters(): void {
+    for (const waiter of packWaiters.splice(0)) {
+      if (waiter.number <= engine.packNumber) waiter.tell()
+      else packWaiters.push(waiter)
+    }
+  }
+
+  /** Resolves when the engine decides by what the folder has now, or has said why it cannot. */
+  async function reloadRules(): Promise<RulesResult> {
+    const problem = await rules.load()
+    const number = rules.pack?.number ?? 0
+    if (problem === '' && engine.packNumber < number) {
+      await new Promise<void>((tell) => packWaiters.push({ number, tell }))
+    }
+    return { version: engine.rulesVersion, problem: problem || rulesProblem }
+  }
 
   const slots = createSlots({
     clock,
@@ -179,6 +221,7 @@ export function openGate(options: GateOptions): Gate {
     while (slots.unbooked > 0 && engine.alive && clock.monoMs() < untilMonoMs) {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
+    await rules.stop()
     await engine.stop(engineStopMs)
     await journal.close()
     loopLag.disable()
@@ -192,13 +235,7 @@ export function openGate(options: GateOptions): Gate {
     get rulesProblem() {
       return rulesProblem
     },
-    reloadRules() {
-      reloading ??= new Promise((resolve) => {
-        tellReloaded = resolve
-        engine.reloadRules()
-      })
-      return reloading
-    },
+    reloadRules,
     started() {
       if (engine.alive) return Promise.resolve()
       return new Promise((resolve) => startWaiters.push(resolve))

@@ -39,6 +39,7 @@ interface Shelf {
 const keyFacts = ['merchant.mid', 'merchant.mcc', 'merchant.country', 'currency'] as const
 /** A rule for more values than this is looked at always: its places would cost more memory. */
 const maxKeys = 100
+const rulesPerStep = 200
 /** More than this many matches of one ask are not recorded; the decline is always the first. */
 export const maxRecordedMatches = 100
 
@@ -169,12 +170,11 @@ function* buildShelf(
   for (const [index, byValue] of byPlace) {
     const buckets = new Map<string, Bucket>()
     for (const [value, numbers] of byValue) {
-      buckets.set(value, bucketOf(numbers, compiled))
-      yield
+      buckets.set(value, yield* buildBucket(numbers, compiled))
     }
     fields.push({ index, buckets })
   }
-  return { fields, others: bucketOf(others, compiled) }
+  return { fields, others: yield* buildBucket(others, compiled) }
 }
 
 function mapIn(byPlace: Map<number, Map<string, number[]>>, place: number): Map<string, number[]> {
@@ -192,15 +192,21 @@ function shelve(number: number, values: ReadonlySet<string>, byValue: Map<string
   }
 }
 
-function bucketOf(numbers: readonly number[], compiled: readonly Compiled[]): Bucket {
-  const rules = numbers.map((number) => compiled[number]!)
-  return {
-    numbers: Int32Array.from(numbers),
-    indexes: Int32Array.from(rules, ({ gate }) => gate.index),
-    least: Float64Array.from(rules, ({ gate }) => gate.least),
-    most: Float64Array.from(rules, ({ gate }) => gate.most),
-    rest: rules.map(({ rest }) => rest),
+function* buildBucket(rules: readonly number[], compiled: readonly Compiled[]): Steps<Bucket> {
+  const numbers = Int32Array.from(rules)
+  const indexes = new Int32Array(rules.length)
+  const least = new Float64Array(rules.length)
+  const most = new Float64Array(rules.length)
+  const rest: (TestClosure | null)[] = []
+  for (let i = 0; i < numbers.length; i++) {
+    const { gate, rest: asked } = compiled[numbers[i]!]!
+    indexes[i] = gate.index
+    least[i] = gate.least
+    most[i] = gate.most
+    rest.push(asked)
+    if (i % rulesPerStep === 0) yield
   }
+  return { numbers, indexes, least, most, rest }
 }
 
 /** Each rule goes where the fewest others could be; -1 is to look at it always. */

@@ -41,7 +41,7 @@ type RuleRow = readonly [
   code: ResponseCode,
   on: readonly RequestType[],
   key: number,
-  condition: unknown,
+  condition: Record<string, unknown>,
 ]
 
 /** Reading a line must be a small step. */
@@ -98,7 +98,7 @@ function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
     return name
   }
   return parts.plan.rules.map(({ id, mode, code, on, condition }, number) => {
-    const row: RuleRow = [id, mode, code, on, parts.plan.keys[number]!, condition]
+    const row: RuleRow = [id, mode, code, on, parts.plan.keys[number]!, { ...condition }]
     return JSON.stringify(['rule', row] satisfies Line, plain)
   })
 }
@@ -154,7 +154,8 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const places = slots.takePlaces(header.places, facts)
   const rules: EvaluatedRule[] = []
   for (const [id, mode, code, on, , condition] of rows) {
-    rules.push({ id, mode, code, on, condition: restore(condition, places, lists) as Test })
+    restore(condition, places, lists)
+    rules.push({ id, mode, code, on, condition: condition as unknown as Test })
     yield
   }
   const plan = { rules, keys: rows.map((row) => row[4]), indexed: header.indexed }
@@ -180,19 +181,19 @@ function addValues(lists: Map<string, Set<string>>, name: string, values: readon
   for (const value of values) list.add(value)
 }
 
-/** A condition with its slots and lists again. */
+/** Gives a condition its slots and lists again, in place: what is copied must be collected. */
 function restore(
-  node: unknown,
+  node: Record<string, unknown>,
   places: readonly NumberSlot[],
   lists: ReadonlyMap<string, ReadonlySet<string>>,
-): unknown {
-  if (Array.isArray(node)) return node.map((part) => restore(part, places, lists))
-  if (typeof node !== 'object' || node === null) return node
-  const restored: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(node)) {
-    if (key === 'slot') restored[key] = places[value]
-    else if (key === 'values') restored[key] = lists.get(value as string) ?? new Set(value)
-    else restored[key] = restore(value, places, lists)
+): void {
+  for (const key in node) {
+    const value = node[key]
+    if (key === 'slot') node[key] = places[value as number]
+    else if (key === 'values') {
+      node[key] = lists.get(value as string) ?? new Set(value as string[])
+    } else if (typeof value === 'object' && value !== null) {
+      restore(value as Record<string, unknown>, places, lists)
+    }
   }
-  return restored
 }

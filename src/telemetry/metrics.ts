@@ -19,6 +19,8 @@ export interface Metrics {
   decided(decided: Decided): void
   refused(status: number): void
   rules(version: string, loaded: boolean): void
+  /** A pack was offered: what became of it. */
+  rulesLoaded(result: 'loaded' | 'refused'): void
   text(): Promise<string>
   readonly contentType: string
 }
@@ -63,6 +65,12 @@ export function createMetrics(read: () => Readings): Metrics {
     labelNames: ['version'],
     registers,
   })
+  const loads = new Counter({
+    name: 'arbiter_rules_loads_total',
+    help: 'Packs that were offered, by whether they were loaded or refused',
+    labelNames: ['result'],
+    registers,
+  })
   const readers = gauges.map(([name, help, value]) => ({
     gauge: new Gauge({ name, help, registers }),
     value,
@@ -90,6 +98,7 @@ export function createMetrics(read: () => Readings): Metrics {
       packs.reset()
       packs.set({ version }, loaded ? 1 : 0)
     },
+    rulesLoaded: (result) => loads.inc({ result }),
     text() {
       const readings = read()
       for (const { gauge, value } of readers) {

@@ -1,16 +1,17 @@
 /**
  * Preloaded into the server by NODE_OPTIONS=--import, in its main thread and in its workers. The main
- * thread takes disturbances by the channel to its parent process and hands them on; a worker does them
+ * thread takes disturbances by the channel to its parent process and hands them on; the engine does them
  * to itself. So the code under test has no hook for it.
  */
-import { BroadcastChannel, isMainThread } from 'node:worker_threads'
+import { BroadcastChannel, isMainThread, workerData } from 'node:worker_threads'
 
 const channel = new BroadcastChannel('chaos')
 
 if (isMainThread) {
   process.on('message', (disturbance) => channel.postMessage(disturbance))
   process.channel?.unref()
-} else {
+} else if (workerData?.nonce !== undefined) {
+  // Other threads of the server have none.
   channel.onmessage = ({ data }) => disturb(data)
 }
 // It must not keep a thread alive that would end by itself.
