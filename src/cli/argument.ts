@@ -33,7 +33,7 @@ export function readCount(text: string): number {
   return Number(checked(text, /^\d{1,7}$/, 'a whole number up to 9999999'))
 }
 
-function readReason(text: string): string {
+export function readReason(text: string): string {
   const reason = text.trim()
   if (reason === '') throw new InvalidArgumentError('It must not be empty.')
   if (reason.length > maxReasonChars) {
@@ -50,10 +50,21 @@ export function reasonOption(required: boolean): Option {
 
 const unitsMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
 
+export function readDuration(text: string): number {
+  const ms = durationMs(text)
+  if (ms !== null) return ms
+  throw new InvalidArgumentError('It must be a duration such as 15m, 2h or 1d.')
+}
+
+function durationMs(text: string): number | null {
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  return unit === undefined ? null : Number(count) * unitsMs[unit as keyof typeof unitsMs]
+}
+
 /** A time, given as one or as a duration before now. */
 export function readSince(text: string, nowMs: number): number {
-  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
-  if (unit !== undefined) return nowMs - Number(count) * unitsMs[unit as keyof typeof unitsMs]
+  const agoMs = durationMs(text)
+  if (agoMs !== null) return nowMs - agoMs
   const looksLikeTime =
     /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
   const atMs = looksLikeTime.test(text) ? Date.parse(text) : Number.NaN

@@ -61,6 +61,10 @@ function changeText(change: Change): string {
       return `transferred(${change.amountMinor})`
     case 'cardChanged':
       return `cardChanged(${Object.keys(change.set).join(',')})`
+    case 'blocked':
+      return `blocked(${change.kind} ${change.value} until ${timeText(change.untilMs)})`
+    case 'unblocked':
+      return `unblocked(${change.kind} ${change.value})`
     case 'handled':
       return `handled(${change.list})`
     default:

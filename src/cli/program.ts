@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { addBackup } from './backup.ts'
+import { addBlocks } from './block.ts'
 import { addBooking } from './booking.ts'
 import { addExport } from './card-export.ts'
 import { addImport } from './card-import.ts'
@@ -39,6 +40,7 @@ export function createProgram(): Command {
   addWorklist(program, 'anomalies')
   addCorrections(program)
   addCardSettings(program)
+  addBlocks(program)
   addVerify(program)
   addCopy(program)
   addBackup(program)

@@ -21,6 +21,9 @@ type Appliers = {
 }
 
 const appliers: Appliers = {
+  // The emergency list belongs to no account.
+  blocked: (view) => view,
+  unblocked: (view) => view,
   accountOpened: (view, { account }) => ({ ...view, account }),
   // The log of an earlier release has cards without what was added since.
   cardIssued: (view, { card }) => ({ ...view, card: { ...noCard, ...card } }),

@@ -1,4 +1,5 @@
 import type { Account } from './account.ts'
+import type { BlockKind } from './block.ts'
 import type { Card } from './card.ts'
 import type { Answer, EventRecord } from './event-record.ts'
 import type { HoldAdjustment } from './hold-adjustment.ts'
@@ -98,6 +99,13 @@ export type Change =
   | { readonly type: 'claimed'; readonly slot: string }
   | { readonly type: 'unclaimed'; readonly slot: string }
   | { readonly type: 'answerChanged'; readonly answer: Answer }
+  | {
+      readonly type: 'blocked'
+      readonly kind: BlockKind
+      readonly value: string
+      readonly untilMs: number
+    }
+  | { readonly type: 'unblocked'; readonly kind: BlockKind; readonly value: string }
 
 export interface PlacedHold {
   readonly eventKey: string

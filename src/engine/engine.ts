@@ -19,6 +19,7 @@ import type { DeliveryItem, Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
 import { createRecall, type Told } from './recall.ts'
+import { createRuleCounts, type RuleCount } from './rule-counts.ts'
 import { createStandInDesk } from './stand-in.ts'
 import type { Wanted } from './working-book.ts'
 
@@ -75,6 +76,8 @@ export interface Engine {
   setPack(pack: Pack): void
   newVersion(): string
   stats(): EngineStats
+  /** What the rules have done since the last call. */
+  takeRuleCounts(): readonly RuleCount[]
   /** Resolves when nothing waits or is in flight. */
   idle(): Promise<void>
   /** Nothing is answered or begun any more. */
@@ -124,6 +127,7 @@ export function createEngine(options: EngineOptions): Engine {
     const queue = queues.find(aggregate)
     if (queue !== undefined) queue.crowded = true
   })
+  const ruleCounts = createRuleCounts()
   let unresolved: DeliveryItem[] = []
   const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0, repeated: 0 }
   let pack = options.pack
@@ -259,6 +263,7 @@ export function createEngine(options: EngineOptions): Engine {
     const { step, slot, saidInFlight } = item
     if (step === null) throw new Error('a delivery was finished without its step')
     bySlot.delete(slot)
+    ruleCounts.note(item.event, step)
     recall?.note(toldOf(item, item.said ?? step.answer))
     if (saidInFlight !== null) {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
@@ -493,6 +498,7 @@ export function createEngine(options: EngineOptions): Engine {
       cacheMisses: cache.misses,
       recalled: recall?.size ?? 0,
     }),
+    takeRuleCounts: ruleCounts.take,
     idle() {
       return new Promise((resolve) => {
         idleWaiters.push(resolve)

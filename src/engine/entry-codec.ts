@@ -267,6 +267,8 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   askSeen: plain(),
   merchantSeen: plain('hash'),
   countrySeen: plain('country'),
+  blocked: plain('kind', 'value', 'untilMs'),
+  unblocked: plain('kind', 'value'),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

@@ -18,6 +18,12 @@ export function strayAggregate(eventId: string): string {
   return `u:${bucketOf(eventId, 256)}`
 }
 
+/** The emergency list. */
+export const blocksAggregate = 'blocks'
+
+/** What the instances that share the store tell each other. */
+export const instancesAggregate = 'instances'
+
 /** Which account a card belongs to; small groups, because these cost the least memory. */
 export function directoryKey(cardId: string): Key {
   return { aggregate: `d:${bucketOf(cardId, 16_384)}`, group: 'd', id: cardId }

@@ -3,6 +3,7 @@ import type { Answer } from '../domain/event-record.ts'
 import type { EngineStats } from './engine.ts'
 import type { Timing } from './item.ts'
 import type { OfferedPack } from './pack-swap.ts'
+import type { RuleCount } from './rule-counts.ts'
 
 /**
  * What gate and engine send each other. Deliveries and answers of one turn of the loop travel in one
@@ -29,6 +30,10 @@ export type ToEngine =
 export interface EngineFigures extends EngineStats {
   readonly loopLagMs: number
   readonly heapUsedBytes: number
+  /** Emergency blocks that count now. */
+  readonly blocks: number
+  /** Other instances that decide by another pack. */
+  readonly rulesSkew: number
 }
 
 export interface PackInUse {
@@ -39,7 +44,11 @@ export interface PackInUse {
 export type FromEngine =
   | { readonly type: 'answers'; readonly cells: readonly Cell[] }
   | ({ readonly type: 'ready' } & PackInUse)
-  | { readonly type: 'beat'; readonly figures: EngineFigures }
+  | {
+      readonly type: 'beat'
+      readonly figures: EngineFigures
+      readonly ruleCounts: readonly RuleCount[]
+    }
   | { readonly type: 'store'; readonly available: boolean }
   /** Of the pack that was offered with this number; what the engine uses when there was a problem. */
   | ({ readonly type: 'rules'; readonly problem: string } & PackInUse)

@@ -8,7 +8,13 @@ import {
   StoreRefused,
 } from '../store/port.ts'
 import { decodeEntry } from './entry-codec.ts'
-import { accountAggregate, indexes, splitSortKey, strayAggregate } from './layout.ts'
+import {
+  accountAggregate,
+  blocksAggregate,
+  indexes,
+  splitSortKey,
+  strayAggregate,
+} from './layout.ts'
 import { isMeta, markUnfinished, putMeta, readMeta } from './meta.ts'
 
 export const recordKinds = ['root', 'child', 'index', 'log'] as const
@@ -194,6 +200,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
 
 /** An event whose card nobody knew belongs to no account. */
 function ownerOfEntry(text: string): string {
-  const { accountId, event } = decodeEntry(text)
+  const { accountId, event, changes } = decodeEntry(text)
+  if (changes.some(({ type }) => type === 'blocked' || type === 'unblocked')) return blocksAggregate
   return accountId === '' ? strayAggregate(event?.eventId ?? '') : accountAggregate(accountId)
 }

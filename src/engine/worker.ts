@@ -1,15 +1,18 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../clock.ts'
+import { type Block, withBlocks } from '../domain/block.ts'
 import type { Pack } from '../domain/pack.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Store, StoreRefused } from '../store/port.ts'
+import { watchBlocks } from './block-list.ts'
 import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { importRows } from './import.ts'
 import { indexes } from './layout.ts'
 import {
   createOutbox,
+  type EngineFigures,
   type FromEngine,
   readItems,
   type ToEngine,
@@ -19,6 +22,7 @@ import {
 } from './messages.ts'
 import { claimStore } from './meta.ts'
 import { createPackSwap, type OfferedPack } from './pack-swap.ts'
+import { startPresence } from './presence.ts'
 import { startSweeper } from './sweeper.ts'
 
 /** What the gate gives a new engine. */
@@ -27,6 +31,8 @@ export interface WorkerSettings extends StorePlace {
   readonly logRetentionDays: number
   readonly cacheCards: number
   readonly nonce: string
+  /** The same for every engine of this process. */
+  readonly instance: string
   /** One cell; not 0 when another engine has taken over. */
   readonly retired: Int32Array<SharedArrayBuffer>
   /** The newest that was checked, whatever the folder has now; null when it is still to come. */
@@ -38,6 +44,8 @@ export interface WorkerSettings extends StorePlace {
 const dayMs = 86_400_000
 const beatMs = 250
 const sweepMs = 1000
+/** A block counts everywhere within a second. */
+const blocksMs = 250
 
 /** The content of the engine's thread. */
 async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
@@ -131,9 +139,38 @@ async function serve(
     logRetentionMs: settings.logRetentionDays * dayMs,
     onError: (error) => send({ type: 'trouble', message: `sweeping failed: ${error}` }),
   })
-  const beat = startBeat(engine, send)
+  // Before the first event, so that none is decided without the list.
+  const rules = { pack, blocks: [] as readonly Block[] }
+  const blocks = await watchBlocks({
+    store,
+    intervalMs: blocksMs,
+    onBlocks(list) {
+      rules.blocks = list
+      engine.setPack(withBlocks(rules.pack, list))
+    },
+    onError: (error) => send({ type: 'trouble', message: `blocks: ${error}` }),
+  })
+  // An embedded store has one instance.
+  const presence =
+    settings.redis === null
+      ? null
+      : startPresence({
+          store,
+          clock: systemClock,
+          instance: settings.instance,
+          rulesVersion: () => rules.pack.version,
+          newVersion: engine.newVersion,
+        })
+  const beat = startBeat(engine, send, () => ({
+    blocks: blocks.count(systemClock.nowMs()),
+    rulesSkew: presence?.skew ?? 0,
+  }))
   return {
-    setPack: engine.setPack,
+    setPack(next) {
+      rules.pack = next
+      engine.setPack(withBlocks(next, rules.blocks))
+      presence?.tell()
+    },
     take(cells) {
       readItems(cells, ({ event, slot, receivedAtMs, said, uncertain }) => {
         if (said === null) engine.deliver(event, slot, receivedAtMs, uncertain)
@@ -143,6 +180,8 @@ async function serve(
     async stop() {
       if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
       sweeper.stop()
+      blocks.stop()
+      await presence?.stop()
       clearInterval(beat)
       engine.stop()
       await store.close()
@@ -151,14 +190,19 @@ async function serve(
 }
 
 /** Tells the gate that this loop turns, and what it has done. */
-function startBeat(engine: Engine, send: (message: FromEngine) => void): NodeJS.Timeout {
+function startBeat(
+  engine: Engine,
+  send: (message: FromEngine) => void,
+  others: () => Pick<EngineFigures, 'blocks' | 'rulesSkew'>,
+): NodeJS.Timeout {
   const lag = monitorEventLoopDelay({ resolution: 10 })
   lag.enable()
   return setInterval(() => {
     const loopLagMs = lag.max / 1e6
     lag.reset()
     const heapUsedBytes = process.memoryUsage().heapUsed
-    send({ type: 'beat', figures: { ...engine.stats(), loopLagMs, heapUsedBytes } })
+    const figures = { ...engine.stats(), ...others(), loopLagMs, heapUsedBytes }
+    send({ type: 'beat', figures, ruleCounts: engine.takeRuleCounts() })
   }, beatMs)
 }
 

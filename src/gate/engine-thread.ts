@@ -12,6 +12,7 @@ import {
   writeItem,
 } from '../engine/messages.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
+import type { RuleCount } from '../engine/rule-counts.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
 import type { EngineLink } from './slots.ts'
 
@@ -31,6 +32,7 @@ export interface EngineThreadOptions {
   readonly onRefused: (message: string) => void
   /** What became of the pack that was offered last: '' when it is in use. */
   readonly onRules: (problem: string) => void
+  readonly onRuleCounts: (counts: readonly RuleCount[]) => void
   readonly onTrouble: (message: string) => void
 }
 
@@ -115,6 +117,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         return
       case 'beat':
         figures = message.figures
+        if (message.ruleCounts.length > 0) options.onRuleCounts(message.ruleCounts)
         return
       case 'store':
         storeAvailable = message.available

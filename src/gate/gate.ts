@@ -71,6 +71,7 @@ export function openGate(options: GateOptions): Gate {
       logRetentionDays: config.logRetentionDays,
       cacheCards: config.cacheCards,
       demo: options.demo,
+      instance: newNonce(),
     },
     newNonce,
     heapMb: config.engineHeapMb,
@@ -97,6 +98,7 @@ export function openGate(options: GateOptions): Gate {
       } else refuseRules(problem)
       tellPackWaiters()
     },
+    onRuleCounts: (counts) => metrics.ruleCounts(counts),
     onTrouble: (message) => logger.error(message),
   })
 

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { EngineFigures } from '../engine/messages.ts'
+import type { RuleCount } from '../engine/rule-counts.ts'
 import type { Decided } from './decision-log.ts'
 
 /** Figures that are read when somebody asks for them. */
@@ -21,6 +22,7 @@ export interface Metrics {
   rules(version: string, loaded: boolean): void
   /** A pack was offered: what became of it. */
   rulesLoaded(result: 'loaded' | 'refused'): void
+  ruleCounts(counts: readonly RuleCount[]): void
   text(): Promise<string>
   readonly contentType: string
 }
@@ -71,6 +73,7 @@ export function createMetrics(read: () => Readings): Metrics {
     labelNames: ['result'],
     registers,
   })
+  const rules = createRuleMetrics(registers)
   const readers = gauges.map(([name, help, value]) => ({
     gauge: new Gauge({ name, help, registers }),
     value,
@@ -98,6 +101,7 @@ export function createMetrics(read: () => Readings): Metrics {
       packs.reset()
       packs.set({ version }, loaded ? 1 : 0)
     },
+    ruleCounts: rules,
     rulesLoaded: (result) => loads.inc({ result }),
     text() {
       const readings = read()
@@ -107,6 +111,42 @@ export function createMetrics(read: () => Readings): Metrics {
       }
       return registry.metrics()
     },
+  }
+}
+
+/** Rules with series of their own, for as long as the process runs; all others share one. */
+const maxRules = 200
+const otherRules = 'other'
+
+function createRuleMetrics(registers: Registry[]): (counts: readonly RuleCount[]) => void {
+  const matches = new Counter({
+    name: 'arbiter_rule_matches_total',
+    help: `Asks that a rule matched, by rule and mode; beyond ${maxRules} rules: ${otherRules}`,
+    labelNames: ['rule', 'mode'],
+    registers,
+  })
+  const declines = new Counter({
+    name: 'arbiter_rule_declines_total',
+    help: 'Asks that a rule declined, being the first that matched',
+    labelNames: ['rule'],
+    registers,
+  })
+  const amounts = new Counter({
+    name: 'arbiter_rule_amount_minor_total',
+    help: 'Minor units of the asks that a rule matched, by currency',
+    labelNames: ['rule', 'currency'],
+    registers,
+  })
+  const known = new Set<string>()
+  return (counts) => {
+    for (const { ruleId, currency, matched, declined, shadow, amountMinor } of counts) {
+      if (known.size < maxRules) known.add(ruleId)
+      const rule = known.has(ruleId) ? ruleId : otherRules
+      if (matched > 0) matches.inc({ rule, mode: 'enforce' }, matched)
+      if (shadow > 0) matches.inc({ rule, mode: 'shadow' }, shadow)
+      if (declined > 0) declines.inc({ rule }, declined)
+      amounts.inc({ rule, currency }, amountMinor)
+    }
   }
 }
 
@@ -135,6 +175,8 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_store_conflicts', 'Commits that met another version', ofEngine((e) => e.conflicts)],
   ['arbiter_store_loads', 'Reads of the store since its start', ofEngine((e) => e.loads)],
   ['arbiter_repeated', 'Answers booked again after failovers', ofEngine((e) => e.repeated)],
+  ['arbiter_blocks', 'Emergency blocks that count now', ofEngine((e) => e.blocks)],
+  ['arbiter_rules_skew', 'Other live instances with another pack', ofEngine((e) => e.rulesSkew)],
   ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],
   ['arbiter_cache_hits', 'Accounts found in memory', ofEngine((e) => e.cacheHits)],
   ['arbiter_cache_misses', 'Accounts that had to be read', ofEngine((e) => e.cacheMisses)],

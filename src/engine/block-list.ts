@@ -1,0 +1,167 @@
+import { z } from 'zod'
+import {
+  type Block,
+  type BlockOperation,
+  blockKinds,
+  maxBlocks,
+  operateBlocks,
+} from '../domain/block.ts'
+import type { Entry } from '../domain/entry.ts'
+import type { Store } from '../store/port.ts'
+import { RecordUnreadable } from './codec.ts'
+import { encodeEntry } from './entry-codec.ts'
+import { blocksAggregate } from './layout.ts'
+
+/** The emergency list as the store keeps it: one small record that every engine looks at. */
+const record = z.object({
+  format: z.literal(1),
+  /** Operations so far. */
+  count: z.int(),
+  blocks: z
+    .array(
+      z.object({
+        kind: z.enum(blockKinds),
+        value: z.string(),
+        sinceMs: z.int(),
+        untilMs: z.int(),
+        reason: z.string(),
+      }),
+    )
+    .max(maxBlocks),
+})
+
+interface KeptBlocks {
+  /** null before the first operation. */
+  readonly version: string | null
+  readonly count: number
+  readonly blocks: readonly Block[]
+}
+
+const root = { aggregate: blocksAggregate, group: '', id: '' }
+const nothing: KeptBlocks = { version: null, count: 0, blocks: [] }
+
+async function load(store: Store): Promise<KeptBlocks> {
+  const [found] = await store.load([root])
+  return found === undefined ? nothing : decode(found.value, found.version)
+}
+
+function decode(value: string, version: string): KeptBlocks {
+  const kept = record.safeParse(JSON.parse(value))
+  if (kept.success) return { version, count: kept.data.count, blocks: kept.data.blocks }
+  throw new RecordUnreadable('the emergency list was written by a newer release')
+}
+
+/** Those that count now. */
+export async function readBlocks(store: Store, nowMs: number): Promise<readonly Block[]> {
+  return (await load(store)).blocks.filter(({ untilMs }) => untilMs > nowMs)
+}
+
+const maxTries = 20
+
+export interface BlockOutcome {
+  /** '' when it was done. */
+  readonly refused: string
+}
+
+/** Does it, and logs it with its reason, whoever else does something at the same time. */
+export async function changeBlocks(
+  store: Store,
+  operation: BlockOperation,
+  reason: string,
+  nowMs: number,
+  newVersion: () => string,
+): Promise<BlockOutcome> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const { version, count, blocks } = await load(store)
+    const next = operateBlocks(blocks, operation, reason, nowMs)
+    if ('refused' in next) return { refused: next.refused }
+    const [outcome] = await store.commit([
+      {
+        aggregate: blocksAggregate,
+        expectedVersion: version,
+        newVersion: newVersion(),
+        root: JSON.stringify({ format: 1, count: count + 1, blocks: next }),
+        mustBeAbsent: [],
+        put: [],
+        remove: [],
+        index: [],
+        unindex: [],
+        log: [encodeEntry(entryOf(operation, reason, count, nowMs))],
+      },
+    ])
+    if (outcome === 'committed') return { refused: '' }
+  }
+  return { refused: 'others change the list at the same time: repeat' }
+}
+
+function entryOf(operation: BlockOperation, reason: string, n: number, atMs: number): Entry {
+  const { type, kind, value } = operation
+  const cardId = kind === 'card' ? value : ''
+  return {
+    kind: 'operated',
+    n,
+    atMs,
+    accountId: '',
+    cardId,
+    transaction: [cardId, ''],
+    linked: null,
+    eventKey: '',
+    event: null,
+    slot: '',
+    answer: null,
+    anomalies: [],
+    unmatched: '',
+    matchedRules: [],
+    shadowRules: [],
+    reason,
+    changes: [
+      type === 'block'
+        ? { type: 'blocked', kind, value, untilMs: operation.untilMs }
+        : { type: 'unblocked', kind, value },
+    ],
+  }
+}
+
+export interface BlockWatch {
+  /** As many as count now. */
+  count(nowMs: number): number
+  stop(): void
+}
+
+export interface BlockWatchOptions {
+  readonly store: Store
+  readonly intervalMs: number
+  readonly onBlocks: (blocks: readonly Block[]) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** Looks at the list again and again; resolves after the first look. What cannot be read stays as it was. */
+export async function watchBlocks(options: BlockWatchOptions): Promise<BlockWatch> {
+  const { store } = options
+  let kept = await load(store)
+  let looking = false
+  if (kept.blocks.length > 0) options.onBlocks(kept.blocks)
+
+  async function look(): Promise<void> {
+    if (looking) return
+    looking = true
+    try {
+      const [found] = await store.load([root])
+      if ((found?.version ?? null) !== kept.version) {
+        kept = found === undefined ? nothing : decode(found.value, found.version)
+        options.onBlocks(kept.blocks)
+      }
+    } catch (error) {
+      if (error instanceof RecordUnreadable) options.onError(error)
+    } finally {
+      looking = false
+    }
+  }
+
+  const timer = setInterval(() => void look(), options.intervalMs)
+  timer.unref()
+  return {
+    count: (nowMs) => kept.blocks.filter(({ untilMs }) => untilMs > nowMs).length,
+    stop: () => clearInterval(timer),
+  }
+}
