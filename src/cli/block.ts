@@ -10,12 +10,13 @@ import { inSession, type Session } from './session.ts'
 import { complain, type ExitCode, printJson, printText, refuse } from './terminal.ts'
 
 const codesHelp = blockKinds
-  .map((kind) => `${kind} ${blockCodes[kind]} (${reasonOf(blockCodes[kind])})`)
-  .join(', ')
+  .map((kind) => `  ${kind} ${blockCodes[kind]} (${reasonOf(blockCodes[kind])})`)
+  .join(',\n')
 
 const blockHelp = `
 It counts within a second on every server of the store, without a deployment, ends by itself, and is
-in the log. Asks are declined before the rules of the pack: ${codesHelp}.
+in the log. Asks are declined before the rules of the pack:
+${codesHelp}.
 Advices are never declined. Blocked again, it ends at the new time. At most ${maxBlocks} at a time.
 
 Examples:

@@ -112,8 +112,10 @@ export function openGate(options: GateOptions): Gate {
       engine.setPack(pack)
     },
     onUnchanged() {
+      const { rulesVersion } = engine
+      if (rulesProblem !== '') logger.info({ rulesVersion }, 'the folder has the pack in use again')
       rulesProblem = ''
-      metrics.rules(engine.rulesVersion, true)
+      metrics.rules(rulesVersion, true)
     },
     onRefused(problem) {
       // With no pack at all there is nothing to go on with.
