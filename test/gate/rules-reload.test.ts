@@ -1,0 +1,218 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createConfigMap } from '../support/config-map.ts'
+import {
+  fastFolder,
+  type RunningServer,
+  readMetric,
+  send,
+  startServer,
+  type TemporaryFolder,
+  until,
+} from '../support/server.ts'
+
+let folder: TemporaryFolder
+let rulesDir: string
+let server: RunningServer
+
+beforeEach(() => {
+  folder = fastFolder()
+  rulesDir = join(folder.path, 'rules')
+})
+
+afterEach(async () => {
+  await server?.kill()
+  folder.remove()
+})
+
+const merchant = { mid: 'MID1', mcc: '5999', country: 'US' }
+
+/** Declines MCC 5999 with this code, by a rule of this name; rule and list must be of one pack. */
+function packFiles(name: string, code: string): Record<string, string> {
+  return {
+    'pack.yaml': `name: ${name}\ncurrency: USD\n`,
+    'lists/blocked.txt': `5999\n${name}\n`,
+    'a.rules.yaml': `
+- id: ${name}
+  when: merchant.mcc in lists.blocked && "${name}" in lists.blocked
+  decline: "${code}"
+  why: to tell the packs apart
+`,
+  }
+}
+
+function writePack(files: Readonly<Record<string, string>>): void {
+  mkdirSync(join(rulesDir, 'lists'), { recursive: true })
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(rulesDir, name), text)
+}
+
+function start(): Promise<RunningServer> {
+  const dataDir = join(folder.path, 'data')
+  return startServer({ dataDir, env: { RULES_DIR: rulesDir }, args: ['--demo'] })
+}
+
+async function readyz(): Promise<Record<string, unknown>> {
+  return (await fetch(`${server.adminUrl}/readyz`)).json() as Promise<Record<string, unknown>>
+}
+
+async function reload(): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${server.adminUrl}/admin/rules/reload`, { method: 'POST' })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+let asked = 0
+async function ruleThatDeclines(): Promise<unknown> {
+  return (await send(server.url, { eventId: `ask-${asked++}`, merchant })).body.ruleId
+}
+
+/** Loads since the start, refused ones included. */
+async function loads(): Promise<number> {
+  const names = ['loaded', 'refused'].map(
+    (result) => `arbiter_rules_loads_total{result="${result}"}`,
+  )
+  const counts = await Promise.all(names.map((name) => readMetric(server, name)))
+  return counts.reduce((sum, count) => sum + (count || 0), 0)
+}
+
+describe('a pack that is reloaded under load', () => {
+  it('decides every event by one version, and names it', async () => {
+    const map = createConfigMap(rulesDir)
+    const packs = [packFiles('one', '127'), packFiles('two', '128')] as const
+    map.put(packs[0])
+    server = await start()
+    const first = (await readyz()).rulesVersion as string
+    map.put(packs[1])
+    const second = (await reload()).body.version as string
+    expect(second).not.toBe(first)
+    const expected: Record<string, unknown> = {
+      [first]: ['127', 'one'],
+      [second]: ['128', 'two'],
+    }
+
+    let running = true
+    const counts: Record<string, number> = { [first]: 0, [second]: 0, default: 0 }
+    async function drive(driver: number): Promise<void> {
+      for (let i = 0; running; i++) {
+        const { status, body } = await send(server.url, { eventId: `e-${driver}-${i}`, merchant })
+        expect(status).toBe(200)
+        if (body.decidedBy === 'default') {
+          counts.default!++
+          continue
+        }
+        const version = String(body.rulesVersion)
+        expect([body.responseCode, body.ruleId]).toEqual(expected[version])
+        counts[version]!++
+      }
+    }
+    const drivers = [0, 1, 2, 3].map(drive)
+    for (let i = 0; i < 200; i++) {
+      map.put(packs[i % 2]!)
+      const { status, body } = await reload()
+      expect([status, body.version]).toEqual([200, [first, second][i % 2]])
+    }
+    running = false
+    await Promise.all(drivers)
+    expect(counts[first]).toBeGreaterThan(10)
+    expect(counts[second]).toBeGreaterThan(10)
+    expect(counts.default).toBeLessThan(counts[first]! + counts[second]!)
+    expect(await server.stop()).toBe(0)
+  }, 60_000)
+})
+
+describe('what loads a pack', () => {
+  it('is an exchange of all files, as of a ConfigMap, without anybody asking', async () => {
+    const map = createConfigMap(rulesDir)
+    map.put(packFiles('one', '127'))
+    server = await start()
+    for (const name of ['two', 'three']) {
+      map.put(packFiles(name, '128'))
+      await until(async () => (await ruleThatDeclines()) === name)
+    }
+    expect((await readyz()).status).toBe('ready')
+    expect(await readMetric(server, 'arbiter_rules_loads_total{result="loaded"}')).toBe(3)
+  })
+
+  it('is a change of a list, and not a touch', async () => {
+    writePack(packFiles('one', '127'))
+    server = await start()
+    const list = join(rulesDir, 'lists', 'blocked.txt')
+    const before = await loads()
+    utimesSync(list, new Date(), new Date())
+    writeFileSync(list, readFileSync(list))
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    expect(await loads()).toBe(before)
+    writeFileSync(list, 'one\n')
+    await until(async () => (await ruleThatDeclines()) === undefined)
+    expect(await loads()).toBe(before + 1)
+  })
+
+  it('is another folder under the same name', async () => {
+    writePack(packFiles('one', '127'))
+    server = await start()
+    renameSync(rulesDir, `${rulesDir}-old`)
+    writePack(packFiles('two', '127'))
+    await until(async () => (await ruleThatDeclines()) === 'two')
+    // The new folder is watched as the old one was.
+    rmSync(`${rulesDir}-old`, { recursive: true })
+    writePack(packFiles('three', '127'))
+    await until(async () => (await ruleThatDeclines()) === 'three')
+  })
+
+  it('is SIGHUP, which looks at the folder again', async () => {
+    writePack(packFiles('one', '127'))
+    writeFileSync(join(rulesDir, 'b.rules.yaml'), '- broken')
+    const broken = startServer({ dataDir: folder.path, env: { RULES_DIR: rulesDir } })
+    await expect(broken).rejects.toThrow(/ended with 2:\n.*b\.rules\.yaml:1:/s)
+    rmSync(join(rulesDir, 'b.rules.yaml'))
+    server = await start()
+    writeFileSync(join(rulesDir, 'b.rules.yaml'), '- broken')
+    await until(async () => (await loads()) === 2)
+    // Nothing changed, so only the signal can have it refused once more.
+    server.child.kill('SIGHUP')
+    await until(async () => (await loads()) === 3)
+  })
+})
+
+describe('a broken file', () => {
+  it('leaves the old pack in use, is reported, and is forgotten once it is mended', async () => {
+    writePack(packFiles('one', '127'))
+    server = await start()
+    const { rulesVersion } = await readyz()
+    const good = readFileSync(join(rulesDir, 'a.rules.yaml'), 'utf8')
+    // As somebody who writes slowly: the first half alone is no rule.
+    writeFileSync(join(rulesDir, 'a.rules.yaml'), good.slice(0, good.indexOf('  decline')))
+    await until(async () => (await readyz()).status === 'degraded')
+    expect(await readyz()).toMatchObject({
+      rulesVersion,
+      rulesProblem: expect.stringMatching(/^a\.rules\.yaml:\d+:\d+ .*decline/),
+    })
+    expect(await ruleThatDeclines()).toBe('one')
+    expect(await readMetric(server, `arbiter_rules_loaded{version="${rulesVersion}"}`)).toBe(0)
+    await until(async () => server.output().includes('the pack is refused, the old one goes on'))
+    expect(await reload()).toMatchObject({ status: 422, body: { version: rulesVersion } })
+
+    writeFileSync(join(rulesDir, 'a.rules.yaml'), good)
+    await until(async () => (await readyz()).status === 'ready')
+    expect((await readyz()).rulesVersion).toBe(rulesVersion)
+    expect(await readMetric(server, `arbiter_rules_loaded{version="${rulesVersion}"}`)).toBe(1)
+    writePack(packFiles('two', '127'))
+    await until(async () => (await ruleThatDeclines()) === 'two')
+  })
+
+  it('does not come between an engine that starts again and the last good pack', async () => {
+    writePack(packFiles('one', '127'))
+    server = await startServer({
+      dataDir: join(folder.path, 'data'),
+      env: { RULES_DIR: rulesDir },
+      args: ['--demo'],
+      disturbable: true,
+    })
+    rmSync(rulesDir, { recursive: true })
+    await until(async () => (await readyz()).status === 'degraded')
+    expect((await readyz()).rulesProblem).toContain('set RULES_DIR')
+    server.disturb({ type: 'exit' })
+    await until(async () => (await readMetric(server, 'arbiter_engine_restarts')) === 1)
+    await until(async () => (await ruleThatDeclines()) === 'one')
+  })
+})
