@@ -55,7 +55,7 @@ async function run() {
   const engine = createEngine({
     store,
     clock: systemClock,
-    pack: loadPack(join(import.meta.dirname, '..', 'rules'), 45),
+    pack: loadPack(join(import.meta.dirname, '..', 'test', 'support', 'plain-pack'), 45),
     nonce: randomBytes(9).toString('base64url'),
     cacheCards: 2 * cards,
     onAnswer: (slot, answer) => waiting.get(slot)?.(answer),

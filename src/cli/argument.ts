@@ -74,6 +74,15 @@ export function readSince(text: string, nowMs: number): number {
   return atMs
 }
 
+/** A time that stands on its own. */
+export function readTime(text: string): number {
+  const shape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
+  const atMs = shape.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(atMs))
+    throw new InvalidArgumentError('It must be a time such as 2026-01-15T23:30:00Z.')
+  return atMs
+}
+
 export interface AmountRefused {
   readonly refused: string
 }

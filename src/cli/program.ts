@@ -11,6 +11,7 @@ import { addLog } from './decision-log.ts'
 import { addDemo } from './demo.ts'
 import { addShow } from './record.ts'
 import { addRelay } from './relay.ts'
+import { addRules } from './rules.ts'
 import { addCopy } from './store-copy.ts'
 import { complain } from './terminal.ts'
 import { addVerify } from './verification.ts'
@@ -42,6 +43,7 @@ export function createProgram(): Command {
   addCardSettings(program)
   addBlocks(program)
   addVerify(program)
+  addRules(program)
   addCopy(program)
   addBackup(program)
   addRelay(program)

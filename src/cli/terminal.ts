@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { styleText } from 'node:util'
 import { maskPan } from '../telemetry/mask.ts'
 
 /**
@@ -52,13 +53,28 @@ export function tellBug(error: unknown): ExitCode {
   return refuse(`this is a bug, please report it: ${String(error)}`)
 }
 
+/** Texts for people: without what could steer a terminal, in colours where there is one. */
+export interface Paint {
+  good(text: string): string
+  bad(text: string): string
+  faint(text: string): string
+  strong(text: string): string
+}
+
+export function createPaint(): Paint {
+  const colored = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
+  const style = (format: 'green' | 'red' | 'gray' | 'bold') => (text: string) =>
+    colored ? styleText(format, plain(text)) : plain(text)
+  return { good: style('green'), bad: style('red'), faint: style('gray'), strong: style('bold') }
+}
+
 /** A count on a terminal that is written over; nothing where stderr is a file. */
 export function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
 }
 
 /** One line without card numbers; a control character could steer the terminal that shows it. */
-function plain(text: string): string {
+export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return maskPan(text.trim()).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

@@ -163,6 +163,7 @@ export async function fireScenario(
     if (answer.status >= 500) return `${at} was answered HTTP ${answer.status}`
     const said = answerIn(answer.text)
     if (said.decidedBy === 'default') return `${at} was answered by default: ${said.cause}`
+    if (said.ruleId !== undefined) return `${at} was declined by the pack's rule ${said.ruleId}`
     const differences = [
       ...compare('code', said.responseCode ?? `HTTP ${answer.status}`, expect),
       ...(approved === undefined ? [] : compare('approved', said.approvedAmount, approved)),
@@ -207,15 +208,17 @@ interface Said {
   readonly responseCode?: string
   readonly approvedAmount?: string
   readonly decidedBy?: string
+  readonly ruleId?: string
   readonly cause?: string
 }
 
 function answerIn(text: string): Said {
   try {
-    const { responseCode, approvedAmount, decidedBy, cause } = JSON.parse(text)
+    const { responseCode, approvedAmount, decidedBy, ruleId, cause } = JSON.parse(text)
     return {
       responseCode,
       decidedBy,
+      ruleId,
       cause,
       ...(approvedAmount === undefined ? {} : { approvedAmount: String(approvedAmount) }),
     }

@@ -46,8 +46,15 @@ const merchants: readonly Merchant[] = [
   { mid: 'SHOP-11', mcc: '5999', name: 'Market Stall', city: 'Austin', country: 'US' },
 ]
 
+/** Those that rules are made for; the sample pack knows them. */
+const dubious: readonly Merchant[] = [
+  { mid: 'BETS-04', mcc: '7995', name: 'Lucky Bets', city: 'Malta', country: 'MT' },
+  { mid: 'QUICKCOIN-01', mcc: '6051', name: 'Quickcoin', city: 'Vilnius', country: 'LT' },
+]
+const dubiousShare = 0.03
+
 export function merchantOf(random: Random): Merchant {
-  return random.pick(merchants)
+  return random.pick(random.next() < dubiousShare ? dubious : merchants)
 }
 
 function step(requestType: RequestType, afterMs: number, amountMinor: number | null): Planned {
@@ -72,6 +79,14 @@ const half = (minor: number) => Math.ceil(minor / 2)
 
 function incremented({ amountMinor: a, wait, increment }: Planning): readonly Planned[] {
   return [step('PreAuthorization', 0, a), step('PreAuthorization', wait(), increment(a, half(a)))]
+}
+
+/** Who has a stolen number tries it with small amounts until one is declined, and for a while after. */
+function triedOut({ increment }: Planning): readonly Planned[] {
+  const trial = 100
+  return Array.from({ length: 8 }, (_, i) =>
+    step('Authorization', i === 0 ? 0 : 40, i === 0 ? trial : increment(trial * i, trial)),
+  )
 }
 
 function partlyReversed({ amountMinor: a, wait, release }: Planning): readonly Planned[] {
@@ -157,6 +172,7 @@ const plans: readonly (readonly [weight: number, name: string, plan: Plan])[] = 
     ],
   ],
   [2, 'cash not yet settled', ({ amountMinor: a }) => [step('CashWithdrawal', 0, a * 2)]],
+  [1, 'tried out', triedOut],
   [4, 'force post', ({ amountMinor: a }) => [{ ...step('Settlement', 0, a), ifApproved: false }]],
 ]
 

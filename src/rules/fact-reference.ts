@@ -2,8 +2,6 @@ import { type Fact, factTable, windowParts } from './fact.ts'
 
 /** What conditions can name, as a page; the command line prints the same. */
 export function factReference(): string {
-  const rows = factTable.map((fact) => row(fact.name, fact.type, sayingOf(fact)))
-  const windows = windowParts.map(({ name, type, says }) => row(`windows.NAME.${name}`, type, says))
   return [
     '# What conditions can name',
     '',
@@ -14,9 +12,7 @@ export function factReference(): string {
     '',
     '| Name | Type | What it is |',
     '|---|---|---|',
-    ...rows,
-    ...windows,
-    row('lists.NAME', 'list', 'The values of lists/NAME.txt, for `in`'),
+    ...nameRows().map(({ name, type, says }) => `| \`${name}\` | ${type} | ${says} |`),
     '',
     '## What conditions can do',
     '',
@@ -42,8 +38,32 @@ const operations = [
   ],
 ] as const
 
-function row(name: string, type: string, says: string): string {
-  return `| \`${name}\` | ${type} | ${says} |`
+interface NameRow {
+  readonly name: string
+  readonly type: string
+  readonly says: string
+}
+
+function nameRows(): NameRow[] {
+  return [
+    ...factTable.map((fact) => ({ name: fact.name, type: fact.type, says: sayingOf(fact) })),
+    ...windowParts.map(({ name, type, says }) => ({ name: `windows.NAME.${name}`, type, says })),
+    { name: 'lists.NAME', type: 'list', says: 'The values of lists/NAME.txt, for `in`' },
+  ]
+}
+
+/** The same for a terminal and for machines. */
+export function factRows(): {
+  readonly names: readonly NameRow[]
+  readonly operations: readonly { readonly what: string; readonly says: string }[]
+} {
+  const unmarked = (text: string) => text.replaceAll('`', '').replaceAll('\\|', '|')
+  return {
+    names: nameRows().map((row) => ({ ...row, says: unmarked(row.says) })),
+    operations: operations.map(([what, says]) => {
+      return { what: unmarked(what), says: unmarked(says) }
+    }),
+  }
 }
 
 function sayingOf(fact: Fact): string {

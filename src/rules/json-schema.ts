@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { packFile } from './pack-file.ts'
 import { rulesFile } from './rule-file.ts'
+import { testsFile } from './test-file.ts'
 import { windowsFile } from './window-file.ts'
 
 const described = {
   pack: { schema: packFile, title: 'pack.yaml of a rule pack' },
   windows: { schema: windowsFile, title: 'windows.yaml of a rule pack' },
   rules: { schema: rulesFile, title: 'A NAME.rules.yaml of a rule pack' },
+  test: { schema: testsFile, title: 'A NAME.test.yaml of a rule pack' },
 }
 
 /** JSON Schemas for editors, by file name, from the schemas that the files are checked with. */

@@ -18,9 +18,11 @@ import {
   readPackFiles,
   versionOf,
 } from './pack-folder.ts'
+import { runPackTests } from './pack-test.ts'
 import { checkRule, type Rule } from './rule.ts'
 import { maxRules, ruleList } from './rule-file.ts'
 import { finish } from './step.ts'
+import { readPackTests } from './test-document.ts'
 import {
   compileDailyWindow,
   compileWindow,
@@ -59,6 +61,8 @@ export interface CompileOptions {
   readonly nowMs?: number
   /** false evaluates every rule for every ask: the same verdicts, slower. */
   readonly indexed?: boolean
+  /** false leaves the pack's own tests out: for files that have passed them, or to run them apart. */
+  readonly tested?: boolean
 }
 
 /** Reads a pack whole; throws PackRefused with every fault that it found. */
@@ -69,7 +73,7 @@ export function loadPack(folder: string, retentionDays: number): CompiledPack {
 export function compilePack(
   files: PackFiles,
   retentionDays: number,
-  { nowMs = systemClock.nowMs(), indexed = true }: CompileOptions = {},
+  { nowMs = systemClock.nowMs(), indexed = true, tested = true }: CompileOptions = {},
 ): CompiledPack {
   const faults = checkFiles(files)
   const readable = new Map([...files].filter(([name, text]) => isReadable(name, text)).sort(byName))
@@ -80,10 +84,14 @@ export function compilePack(
   const facts = factsOf(windows)
   const slots = createFactSlots(zone)
   const rules = readRules(readable, { facts, lists, slots, currency }, faults)
-  if (faults.length > 0 || settings.switches === null) throw new PackRefused(faults)
+  if (faults.length > 0 || settings.switches === null) {
+    // Tests cannot run on it, but what is wrong with them can be told.
+    const unread = tested ? readPackTests(readable).faults : []
+    throw new PackRefused([...faults, ...unread])
+  }
   const plan = planEvaluation(rules, facts, slots, indexed)
   const parts = { lists, windows: written, places: slots.places(), plan }
-  return {
+  const pack: CompiledPack = {
     version: versionOf(files),
     name: settings.name,
     currency,
@@ -97,6 +105,9 @@ export function compilePack(
     remembers: remembersFor(slots.uses),
     retentionMs: retentionDays * dayMs,
   }
+  const failed = tested ? runPackTests(readable, pack) : []
+  if (failed.length > 0) throw new PackRefused(failed)
+  return pack
 }
 
 function byName([a]: [string, string], [b]: [string, string]): number {

@@ -121,19 +121,12 @@ function loadFound({ files }: Found, settings: LoaderSettings): Loaded | { probl
   try {
     if (files instanceof PackRefused) throw files
     const pack = compilePack(files, settings.eventRetentionDays)
-    const faults = runPackTests(files, pack)
-    if (faults.length > 0) throw new PackRefused(faults)
     const warnings = pack.warnings.slice(0, maxWarnings).map(lineOfFault)
     return { pack: bytesOfPack(pack), warnings }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
     return { problem: error.message }
   }
-}
-
-/** The pack's own tests; a pack that fails them is refused like any other with a fault. */
-function runPackTests(_files: PackFiles, _pack: CompiledPack): readonly PackFault[] {
-  return []
 }
 
 if (parentPort !== null) run(parentPort, workerData as LoaderSettings)

@@ -30,6 +30,8 @@ export interface Rule {
   readonly expiryDay: number | null
   readonly file: string
   readonly line: number
+  /** As its author wrote it, for explanations. */
+  readonly written: RuleFile
 }
 
 /** Checks the rule at this place of its document; null when it has faults. */
@@ -63,6 +65,7 @@ export function checkRule(
     expiryDay,
     file,
     line: document.placeOf([at]).line,
+    written,
   }
 }
 
@@ -124,7 +127,7 @@ function textOf(name: string, facts: Vocabulary['facts'], slots: Vocabulary['slo
   return { op: 'fact', index: slots.textOf(fact) }
 }
 
-const scopes = {
+export const scopes = {
   cards: 'card.id',
   customers: 'card.customerId',
   organizations: 'account.organizationId',

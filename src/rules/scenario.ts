@@ -10,6 +10,7 @@ import { remembersNothing } from '../domain/familiarity.ts'
 import { createLedger, type Ledger, type MemoryBook } from '../domain/ledger.ts'
 import { formatMinor, parseMinor } from '../domain/money.ts'
 import { noVerdict, type Pack } from '../domain/pack.ts'
+import { reasonOf } from '../domain/response-code.ts'
 import { dailyWindow, windowValue } from '../domain/window.ts'
 import { readCardRow } from './card-row.ts'
 import { listName } from './named-list.ts'
@@ -39,6 +40,12 @@ const eventFields = {
   mid: text.optional(),
   mcc: text.optional(),
   country: text.optional(),
+  name: text.optional(),
+  city: text.optional(),
+  channel: text.optional(),
+  entryMode: text.optional(),
+  merchantAmount: money.optional(),
+  merchantCurrency: text.optional(),
   occurredAt: text.optional(),
   delivery: z.int().optional(),
 }
@@ -71,9 +78,11 @@ const expectations = {
 const sendStep = z.strictObject({
   send: requestType,
   ...eventFields,
+  /** A response code, `approve`, or `decline` for any other than 000. */
   expect: text,
   approved: money.optional(),
   rule: text.optional(),
+  shadow: z.array(text).optional(),
   ...expectations,
 })
 const saidStep = z.strictObject({
@@ -134,11 +143,16 @@ export function compileScenarioPack(scenario: Scenario): Pack {
   }
 }
 
+/** Its cards cannot be opened together. */
+export class ScenarioRefused extends Error {
+  override readonly name = 'ScenarioRefused'
+}
+
 /** A scenario on its way: its clock, its ledger, and what it has sent. */
 export interface ScenarioRun {
   readonly ledger: Ledger
   readonly pack: Pack
-  /** Runs one step and resolves to what differs from its expectations, in words. */
+  /** Runs one step and tells what differs from its expectations; each begins with the field's name. */
   run(step: ScenarioStep, index: number): string[]
   /** The money and windows of every account, for comparing orders. */
   money(): Record<string, unknown>
@@ -147,6 +161,7 @@ export interface ScenarioRun {
 export function startScenario(
   scenario: Scenario,
   pack = compileScenarioPack(scenario),
+  beginsAtMs = startMs,
 ): ScenarioRun {
   const ledger = createLedger()
   const rows = scenario.cards.map((given) => readRow(given))
@@ -156,13 +171,13 @@ export function startScenario(
       account.accountId,
       { type: 'open', account, card, givesBalance },
       pack,
-      startMs,
+      beginsAtMs,
     )
-    if (refused !== null) throw new Error(`${scenario.name}: ${refused.refused}`)
+    if (refused !== null) throw new ScenarioRefused(`${card.cardId}: ${refused.refused}`)
   }
   const firstCard = rows[0]!.card.cardId
   const { eventOf } = createEventNaming(scenario)
-  let nowMs = startMs
+  let nowMs = beginsAtMs
 
   function deliver(event: CardEvent, delivery: number, said: Answer | null): Step {
     const slot = `${event.eventId}/${delivery}`
@@ -191,14 +206,16 @@ export function startScenario(
   }
 
   function runSend(step: Extract<ScenarioStep, { send: RequestType }>, index: number): string[] {
-    const { send, expect, approved, delivery = 1, ...rest } = step
+    const { send, approved, rule, shadow, delivery = 1, ...rest } = step
     const event = eventOf(send, pickEventFields(rest), index, nowMs)
     const result = deliver(event, delivery, null)
-    const { code, approvedAmountMinor } = result.answer
+    const { ruleId, approvedAmountMinor } = result.answer
     const gave =
       approvedAmountMinor === null ? '' : formatMinor(approvedAmountMinor, event.currency)
     return [
-      ...compare('code', code, expect),
+      ...compareAnswer(result.answer, step.expect),
+      ...(rule === undefined ? [] : compare('rule', ruleId, rule)),
+      ...(shadow === undefined ? [] : compare('shadow', result.shadowRules, shadow)),
       ...(approved === undefined ? [] : compare('approved', gave, approved)),
       ...differences(step, result, event.cardId),
     ]
@@ -282,6 +299,7 @@ export function createEventNaming(scenario: Scenario): EventNaming {
     const cardId = fields.card ?? firstCard
     const accountOf = rows.find((row) => row.card.cardId === cardId)?.account
     const currency = fields.currency ?? accountOf?.currency ?? 'USD'
+    const merchantCurrency = fields.merchantCurrency ?? ''
     const event: CardEvent = {
       eventId,
       requestType,
@@ -295,14 +313,14 @@ export function createEventNaming(scenario: Scenario): EventNaming {
       merchant: {
         mid: fields.mid ?? firstMid,
         mcc: fields.mcc ?? firstMcc,
-        name: '',
-        city: '',
+        name: fields.name ?? '',
+        city: fields.city ?? '',
         country: fields.country ?? 'US',
       },
-      channel: '',
-      entryMode: '',
-      merchantAmountMinor: 0,
-      merchantCurrency: '',
+      channel: fields.channel ?? '',
+      entryMode: fields.entryMode ?? '',
+      merchantAmountMinor: minorOf(fields.merchantAmount ?? '0', merchantCurrency || currency),
+      merchantCurrency,
       occurredAtMs: fields.occurredAt === undefined ? nowMs : Date.parse(fields.occurredAt),
     }
     if (!sent.has(eventId)) sent.set(eventId, event)
@@ -383,6 +401,16 @@ export function compare(name: string, actual: unknown, expected: unknown): strin
   return a === e ? [] : [`${name} is ${a}, expected ${e}`]
 }
 
+function compareAnswer({ code, ruleId }: Answer, expected: string): string[] {
+  if (expected === 'decline' ? code !== '000' : code === codeOf(expected)) return []
+  const by = ruleId === '' ? '' : ` by ${ruleId}`
+  return [`expect is ${expected}, and the answer is ${code} (${reasonOf(code)})${by}`]
+}
+
+function codeOf(expected: string): string {
+  return expected === 'approve' ? '000' : expected
+}
+
 /** Lists of names are compared without their order, money by its value. */
 function normal(value: unknown): unknown {
   if (Array.isArray(value)) return [...value].sort()
@@ -390,9 +418,11 @@ function normal(value: unknown): unknown {
 }
 
 function formatted(value: string): string {
-  const match = /^(-?)(\d+)(?:\.(\d{1,2}))?$/.exec(value)
+  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(value)
   if (match === null) return value
-  return `${match[1]}${match[2]}.${(match[3] ?? '').padEnd(2, '0')}`
+  // Some currencies have three decimals, some none.
+  const decimals = (match[3] ?? '').replace(/0+$/, '')
+  return `${match[1]}${match[2]}.${decimals.padEnd(2, '0')}`
 }
 
 function minorOf(text: string, currency: string): number {

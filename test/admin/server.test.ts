@@ -7,6 +7,7 @@ import { type Config, readConfig } from '../../src/config.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import {
   fastFolder,
+  plainPack,
   type RunningServer,
   send,
   startServer,
@@ -40,7 +41,7 @@ describe('the operations port', () => {
   beforeAll(async () => {
     folder = fastFolder()
     const rulesDir = join(folder.path, 'rules')
-    cpSync(join(root, 'rules'), rulesDir, { recursive: true })
+    cpSync(plainPack, rulesDir, { recursive: true })
     packFile = join(rulesDir, 'pack.yaml')
     goodPack = readFileSync(packFile, 'utf8')
     const env = { RULES_DIR: rulesDir, DECISION_BUDGET_MS: '320' }

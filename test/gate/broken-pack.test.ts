@@ -1,7 +1,13 @@
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import { type RunningServer, send, startServer, temporaryFolder } from '../support/server.ts'
+import {
+  plainPack,
+  type RunningServer,
+  send,
+  startServer,
+  temporaryFolder,
+} from '../support/server.ts'
 
 const folder = temporaryFolder()
 let server: RunningServer | null = null
@@ -26,7 +32,7 @@ async function untilRunning(): Promise<Record<string, unknown>> {
 
 it('an engine that starts again beside a broken pack goes on with the last good one', async () => {
   const rulesDir = join(folder.path, 'rules')
-  cpSync(join(import.meta.dirname, '..', '..', 'rules'), rulesDir, { recursive: true })
+  cpSync(plainPack, rulesDir, { recursive: true })
   server = await startServer({
     dataDir: join(folder.path, 'data'),
     env: { RULES_DIR: rulesDir },

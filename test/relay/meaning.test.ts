@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { meanings, usualMeaning } from '../../src/relay/belief.ts'
 import { seedCards } from '../support/ledger-check.ts'
-import { fastFolder, startServer } from '../support/server.ts'
+import { fastFolder, plainPack, startServer } from '../support/server.ts'
 import { auditStore, simulate } from '../support/simulated.ts'
 
-const sample = join(import.meta.dirname, '..', '..', 'rules')
 const endings: (() => Promise<void> | void)[] = []
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
@@ -18,7 +17,7 @@ describe('the audit of traffic', () => {
     endings.push(folder.remove)
     const cards = await seedCards(folder.path, Array(40).fill('1000000.00'))
     const rulesDir = join(folder.path, 'rules')
-    cpSync(sample, rulesDir, { recursive: true })
+    cpSync(plainPack, rulesDir, { recursive: true })
     const pack = readFileSync(join(rulesDir, 'pack.yaml'), 'utf8')
     const server = await startServer({ dataDir: folder.path, env: { RULES_DIR: rulesDir } })
     endings.push(server.kill)

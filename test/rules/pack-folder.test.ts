@@ -41,7 +41,10 @@ describe('the folder of a pack', () => {
       ['lists/mids.txt', 'M1'],
       ['lists/mids.txt', 'M1 # the first'],
       ['windows.yaml', '[]'],
-      ['a.test.yaml', '- not read yet'],
+      [
+        'a.test.yaml',
+        '- { name: a, steps: [{ send: Authorization, amount: 1, expect: decline }] }',
+      ],
     ]
     for (const [name, text] of files) {
       write(name, text)

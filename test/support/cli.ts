@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { openLmdbStore } from '../../src/store/lmdb.ts'
 import type { Store } from '../../src/store/port.ts'
 import { startEngine, type TestEngine } from './engine-world.ts'
+import { plainPack } from './server.ts'
 
 const entry = join(import.meta.dirname, '../../dist/cli/main.js')
 
@@ -36,7 +37,7 @@ export async function createCliWorld(): Promise<CliWorld> {
   const env = {
     PATH: process.env.PATH,
     DATA_DIR: join(folder, 'data'),
-    RULES_DIR: join(import.meta.dirname, '../../rules'),
+    RULES_DIR: plainPack,
   }
   const stores: Store[] = []
   const children: ChildProcess[] = []

@@ -7,6 +7,9 @@ import { pathToFileURL } from 'node:url'
 
 const root = join(import.meta.dirname, '..', '..')
 
+/** A pack without rules, windows and adjustments: tests of money do not depend on the sample. */
+export const plainPack = join(import.meta.dirname, 'plain-pack')
+
 export interface RunningServer {
   readonly child: ChildProcess
   readonly url: string
@@ -124,7 +127,7 @@ export function spawnServer(settings: ServerSettings): ChildProcess {
       PORT: '0',
       ADMIN_PORT: '0',
       DATA_DIR: dataDir,
-      RULES_DIR: join(root, 'rules'),
+      RULES_DIR: plainPack,
       ...(disturbable ? { NODE_OPTIONS: `--import=${chaos}` } : {}),
       ...env,
     },

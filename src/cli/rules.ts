@@ -1,0 +1,90 @@
+import type { Command } from 'commander'
+import { factRows } from '../rules/fact-reference.ts'
+import { PackRefused } from '../rules/load-pack.ts'
+import { compile, lineIn, packFolder, placed, readPack, tellFaults } from './rule-pack.ts'
+import { addExplain } from './rules-explain.ts'
+import { addTest } from './rules-test.ts'
+import { createPaint, type ExitCode, print, printJson } from './terminal.ts'
+
+const help = `
+A rule pack is a folder; DIR is RULES_DIR, by default ./rules, where it is not given. None of these
+commands needs a server or a store, but for explain --card.
+
+Examples:
+  $ arbiter rules check
+  $ arbiter rules test rules --min-coverage 100
+  $ arbiter rules explain --event event.json
+  $ arbiter rules facts`
+
+const checkHelp = `
+Says what a server would say of the pack, its own tests included. Exit codes: 0 it can be loaded,
+1 it has faults, 2 there is no such folder.
+
+Example:
+  $ arbiter rules check rules`
+
+export function addRules(program: Command): void {
+  const rules = program
+    .command('rules')
+    .summary('check, test and explain a rule pack')
+    .description('Check, test and explain a rule pack.')
+    .addHelpText('after', help)
+  rules
+    .command('check')
+    .argument('[dir]', 'folder of the pack')
+    .description('List all faults of a pack as file:line:column, and what is hardly meant.')
+    .option('--json', 'print the report as JSON')
+    .addHelpText('after', checkHelp)
+    .action(async (dir: string | undefined, options: { json?: boolean }) => {
+      process.exitCode = await check(dir ?? packFolder(), options.json === true)
+    })
+  addTest(rules)
+  addExplain(rules)
+  rules
+    .command('facts')
+    .description('List what conditions can name and do.')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', '\nExample:\n  $ arbiter rules facts | grep merchant')
+    .action((options: { json?: boolean }) => facts(options.json === true))
+}
+
+async function check(dir: string, json: boolean): Promise<ExitCode> {
+  const read = await readPack(dir, json)
+  if (typeof read === 'number') return read
+  try {
+    const { name, version, rules, windows, parts, warnings } = compile(read.files, true)
+    const { lists } = parts
+    const tests = [...read.files.keys()].filter((file) => file.endsWith('.test.yaml')).length
+    if (json) {
+      const warned = warnings.map((warning) => placed(dir, warning))
+      await printJson({ name, version, rules: rules.length, faults: [], warnings: warned }, 2)
+      return 0
+    }
+    for (const warning of warnings) await print(`${lineIn(dir, warning)} (warning)`)
+    const counts = `${rules.length} rules, ${windows.length - 1} windows, ${lists.size} lists, ${tests} test files`
+    await print(`${name} ${version} can be loaded: ${counts}`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof PackRefused)) throw error
+    await tellFaults(dir, error.faults, json)
+    return 1
+  }
+}
+
+async function facts(json: boolean): Promise<void> {
+  const { names, operations } = factRows()
+  if (json) return printJson({ facts: names, operations }, 2)
+  const paint = createPaint()
+  const width = Math.max(...names.map(({ name }) => name.length))
+  for (const { name, type, says } of names) {
+    await print(`${paint.strong(name)}${pad(name, width)}  ${type.padEnd(6)}  ${says}`)
+  }
+  await print('')
+  for (const { what, says } of operations) await print(`${paint.strong(what)}\n    ${says}`)
+  await print('')
+  await print('An absent text is "", an absent number or amount is 0, an absent yes/no is false.')
+}
+
+function pad(text: string, width: number): string {
+  return ' '.repeat(Math.max(0, width - text.length))
+}
