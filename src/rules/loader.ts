@@ -1,13 +1,6 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { watchFolder } from './folder-watch.ts'
-import {
-  type CompiledPack,
-  compilePack,
-  type PackFault,
-  type PackFiles,
-  PackRefused,
-  readPackFiles,
-} from './load-pack.ts'
+import { compilePack, type PackFiles, PackRefused, readPackFiles } from './load-pack.ts'
 import { bytesOfPack, type PackBytes } from './pack-bytes.ts'
 import { lineOfFault, versionOf } from './pack-folder.ts'
 
