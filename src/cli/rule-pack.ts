@@ -21,15 +21,19 @@ export interface ReadPack {
 
 const retentionDays = 45
 
-/** Reads and compiles without running the tests; a number is the exit code when that was refused. */
-export async function readPack(dir: string, json: boolean): Promise<ReadPack | ExitCode> {
+/** Says what is wrong with a pack; a number is the exit code when it was refused. */
+export async function readPack(
+  dir: string,
+  { json, tested }: { readonly json: boolean; readonly tested: boolean },
+): Promise<ReadPack | ExitCode> {
   if (!existsSync(dir)) {
     complain(`${dir} is not there: name the folder of a rule pack`)
     return 2
   }
   try {
     const files = readPackFiles(dir)
-    return { files, pack: compile(files, false) }
+    const days = Number(process.env.EVENT_RETENTION_DAYS || retentionDays)
+    return { files, pack: compilePack(files, days, { tested }) }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
     await tellFaults(dir, error.faults, json)
@@ -37,16 +41,7 @@ export async function readPack(dir: string, json: boolean): Promise<ReadPack | E
   }
 }
 
-export function compile(files: PackFiles, tested: boolean): CompiledPack {
-  const days = Number(process.env.EVENT_RETENTION_DAYS || retentionDays)
-  return compilePack(files, days, { tested })
-}
-
-export async function tellFaults(
-  dir: string,
-  faults: readonly PackFault[],
-  json: boolean,
-): Promise<void> {
+async function tellFaults(dir: string, faults: readonly PackFault[], json: boolean): Promise<void> {
   if (json) return printJson({ faults: faults.map((fault) => placed(dir, fault)) }, 2)
   const paint = createPaint()
   for (const fault of faults) await print(paint.bad(lineIn(dir, fault)))

@@ -68,7 +68,10 @@ interface Given {
 async function explain(options: ExplainOptions): Promise<ExitCode | null> {
   const given = readGiven(options.event)
   if (given === null) return 2
-  const read = await readPack(options.rules ?? packFolder(), options.json === true)
+  const read = await readPack(options.rules ?? packFolder(), {
+    json: options.json === true,
+    tested: false,
+  })
   if (typeof read === 'number') return read
   const { pack } = read
   if (!hasRule(options.rule, pack)) return 1

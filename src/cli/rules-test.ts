@@ -37,7 +37,7 @@ function readPercent(text: string): number {
 }
 
 async function test(dir: string, { minCoverage, json }: TestOptions): Promise<ExitCode> {
-  const read = await readPack(dir, json === true)
+  const read = await readPack(dir, { json: json === true, tested: false })
   if (typeof read === 'number') return read
   const report = testPack(read.files, read.pack)
   const percent = coveredPercent(report.coverage)

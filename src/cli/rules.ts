@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { factRows } from '../rules/fact-reference.ts'
-import { PackRefused } from '../rules/load-pack.ts'
-import { compile, lineIn, packFolder, placed, readPack, tellFaults } from './rule-pack.ts'
+import { lineIn, packFolder, placed, readPack } from './rule-pack.ts'
 import { addExplain } from './rules-explain.ts'
 import { addTest } from './rules-test.ts'
 import { createPaint, type ExitCode, print, printJson } from './terminal.ts'
@@ -49,26 +48,21 @@ export function addRules(program: Command): void {
 }
 
 async function check(dir: string, json: boolean): Promise<ExitCode> {
-  const read = await readPack(dir, json)
+  const read = await readPack(dir, { json, tested: true })
   if (typeof read === 'number') return read
-  try {
-    const { name, version, rules, windows, parts, warnings } = compile(read.files, true)
-    const { lists } = parts
-    const tests = [...read.files.keys()].filter((file) => file.endsWith('.test.yaml')).length
-    if (json) {
-      const warned = warnings.map((warning) => placed(dir, warning))
-      await printJson({ name, version, rules: rules.length, faults: [], warnings: warned }, 2)
-      return 0
-    }
-    for (const warning of warnings) await print(`${lineIn(dir, warning)} (warning)`)
-    const counts = `${rules.length} rules, ${windows.length - 1} windows, ${lists.size} lists, ${tests} test files`
-    await print(`${name} ${version} can be loaded: ${counts}`)
+  const { files, pack } = read
+  const { name, version, rules, windows, parts, warnings } = pack
+  const { lists } = parts
+  if (json) {
+    const warned = warnings.map((warning) => placed(dir, warning))
+    await printJson({ name, version, rules: rules.length, faults: [], warnings: warned }, 2)
     return 0
-  } catch (error) {
-    if (!(error instanceof PackRefused)) throw error
-    await tellFaults(dir, error.faults, json)
-    return 1
   }
+  for (const warning of warnings) await print(`${lineIn(dir, warning)} (warning)`)
+  const tests = [...files.keys()].filter((file) => file.endsWith('.test.yaml')).length
+  const counts = `${rules.length} rules, ${windows.length - 1} windows, ${lists.size} lists, ${tests} test files`
+  await print(`${name} ${version} can be loaded: ${counts}`)
+  return 0
 }
 
 async function facts(json: boolean): Promise<void> {
