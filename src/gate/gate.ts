@@ -48,6 +48,7 @@ export interface Gate {
 
 /** The journal must be flushed by then: 50 ms before the contract limit. */
 const lastCallMs = 350
+const contractMs = 400
 const maxOpenSlots = 20_000
 const sweepMs = 5
 const bookingMs = 5_000
@@ -165,6 +166,7 @@ export function openGate(options: GateOptions): Gate {
     incarnation: newNonce(),
     budgetMs: config.budgetMs,
     lastCallMs,
+    contractMs,
     defaultDecision: config.defaultDecision,
     maxOpen: maxOpenSlots,
     trouble() {
@@ -184,6 +186,7 @@ export function openGate(options: GateOptions): Gate {
     return {
       slotsOpen: slots.open,
       unbooked: slots.unbooked,
+      unheard: slots.unheard,
       journalBytes: journal.lengthBytes,
       journalFailures: counts.journalFailures,
       engineRunning: engine.alive,

@@ -143,13 +143,15 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     }
     const readMonoMs = clock.monoMs()
     slots.take(event, receivedAtMs, arrivedMonoMs, (answer, slot) => {
+      const heard = !peer.destroyed
       if (answer === null) {
         refuse(reply, refusalOf(503, 'the advice could not be written down: send it again', event))
-        return
+        return heard
       }
       const rendered = profile.renderReply(event, answer)
       reply.code(rendered.status).headers(headers).send(rendered.body)
       options.onDecided(event, answer, slot, arrivedMonoMs, readMonoMs)
+      return heard
     })
   })
 

@@ -26,8 +26,11 @@ export interface SlotJournal {
   drop(slot: string): void
 }
 
-/** null: an advice that could not be journaled in time, the only answer that is no decision. */
-export type Reply = (answer: Answer | null, slot: string) => void
+/**
+ * null: an advice that could not be journaled in time, the only answer that is no decision. False when
+ * the relay is surely not there any more to hear it.
+ */
+export type Reply = (answer: Answer | null, slot: string) => boolean
 
 export interface SlotsOptions {
   readonly clock: Clock
@@ -38,6 +41,8 @@ export interface SlotsOptions {
   readonly budgetMs: number
   /** When an answer must go out, journaled or not. */
   readonly lastCallMs: number
+  /** From then on the relay has done what the default decision says. */
+  readonly contractMs: number
   readonly defaultDecision: 'approve' | 'decline'
   /** Beyond this many open slots an event is answered by default at once. */
   readonly maxOpen: number
@@ -50,6 +55,8 @@ export interface Slots {
   readonly open: number
   /** Said and not yet booked. */
   readonly unbooked: number
+  /** Answers of the engine that came too late, or that nobody was there to hear. */
+  readonly unheard: number
   take(event: CardEvent, receivedAtMs: number, receivedMonoMs: number, reply: Reply): void
   onAnswer(slot: string, answer: Answer): void
   onBooked(slot: string): void
@@ -104,6 +111,7 @@ export function createSlots(options: SlotsOptions): Slots {
   let head = 0
   const unbooked = new Map<string, SaidLine>()
   let counter = 0
+  let unheard = 0
   let sweptMonoMs = 0
   let drainWaiters: (() => void)[] = []
 
@@ -176,21 +184,44 @@ export function createSlots(options: SlotsOptions): Slots {
     link.deliver(slot.event, slot.id, slot.receivedAtMs, uncertain)
   }
 
-  function close(slot: Slot, answer: Answer | null): void {
+  /** Whether anybody may have heard it. */
+  function close(slot: Slot, answer: Answer | null): boolean {
     byId.delete(slot.id)
     if (byKey.get(slot.key) === slot) byKey.delete(slot.key)
-    for (const reply of slot.replies) reply(answer, slot.id)
-    if (byId.size > 0) return
+    let heard = false
+    for (const reply of slot.replies) heard = reply(answer, slot.id) || heard
+    if (byId.size > 0) return heard
     const waiters = drainWaiters
     drainWaiters = []
     for (const waiter of waiters) waiter()
+    return heard
   }
 
   function onAnswer(id: string, answer: Answer): void {
     const slot = byId.get(id)
     if (slot === undefined || slot.taken) return
+    const contractMonoMs = slot.deadlineMonoMs - options.budgetMs + options.contractMs
+    if (clock.monoMs() >= contractMonoMs) {
+      unheard++
+      speak(slot, options.trouble() || 'deadline')
+      return
+    }
     slot.taken = true
-    close(slot, answer)
+    if (!close(slot, answer)) followUnheard(slot, answer)
+  }
+
+  /** The relay has hung up, so the default decision holds there: the ledger follows that. */
+  function followUnheard(slot: Slot, answer: Answer): void {
+    const byDefault = options.defaultDecision === 'approve' ? '000' : '176'
+    if (!isAsk(slot.event) || (answer.code === '000') === (byDefault === '000')) return
+    unheard++
+    const { id, event, receivedAtMs, handed } = slot
+    const said = defaultAnswer(byDefault, 'deadline')
+    const line: SaidLine = { slot: id, said, event, receivedAtMs, handed }
+    unbooked.set(id, line)
+    // Not waited for: nobody is told. A crash before it is flushed leaves what a crash leaves.
+    journal.append(line).catch(() => {})
+    if (link.alive) tell(line, slot.orphaned)
   }
 
   /** The watchdog takes the slot: nobody else may answer it from here on. */
@@ -252,6 +283,9 @@ export function createSlots(options: SlotsOptions): Slots {
     },
     get unbooked() {
       return unbooked.size
+    },
+    get unheard() {
+      return unheard
     },
     take,
     onAnswer,

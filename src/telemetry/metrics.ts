@@ -7,6 +7,7 @@ import type { Decided } from './decision-log.ts'
 export interface Readings {
   readonly slotsOpen: number
   readonly unbooked: number
+  readonly unheard: number
   readonly journalBytes: number
   readonly journalFailures: number
   readonly engineRunning: boolean
@@ -160,6 +161,7 @@ const ofEngine =
 const gauges: readonly (readonly [name: string, help: string, value: Reading])[] = [
   ['arbiter_slots_open', 'Deliveries waiting for their answer', (r) => r.slotsOpen],
   ['arbiter_unbooked', 'Default answers that the ledger does not follow yet', (r) => r.unbooked],
+  ['arbiter_unheard', 'Answers too late, or that nobody was there to hear', (r) => r.unheard],
   ['arbiter_journal_bytes', 'Length of the journal', (r) => r.journalBytes],
   ['arbiter_journal_failures', 'Journal lines that could not be written', (r) => r.journalFailures],
   ['arbiter_engine_running', '1 while an engine takes events', (r) => Number(r.engineRunning)],

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { CardEvent } from '../../src/domain/event.ts'
+import type { Answer } from '../../src/domain/event-record.ts'
 import { createSlots, type SaidLine, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'
 
@@ -10,6 +12,7 @@ interface Gate {
   readonly handed: string[]
   nowMs: number
   flush(): void
+  take(event: CardEvent, isThere?: boolean): Promise<Answer | null>
 }
 
 /** A gate whose journal waits for `flush`. */
@@ -37,17 +40,34 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10): Gate {
     budgetMs: 250,
     lastCallMs: 260,
     defaultDecision,
+    contractMs: 400,
     maxOpen,
     trouble: () => '',
     rulesVersion: () => 'test',
   })
-  return Object.assign(gate, { slots })
+  const take = (event: CardEvent, isThere = true): Promise<Answer | null> =>
+    new Promise((resolve) => {
+      slots.take(event, gate.nowMs, gate.nowMs, (answer) => {
+        resolve(answer)
+        return isThere
+      })
+    })
+  return Object.assign(gate, { slots, take })
+}
+
+const approval: Answer = {
+  code: '000',
+  decidedBy: 'engine',
+  cause: '',
+  ruleId: '',
+  approvedAmountMinor: null,
+  rulesVersion: 'test',
 }
 
 describe('slots', () => {
   it('tell the engine that came while they were journaled that a dead one may have acted', async () => {
     const gate = openGate('decline')
-    const told = new Promise((reply) => gate.slots.take(testEvent({ eventId: 'e1' }), 0, 0, reply))
+    const told = gate.take(testEvent({ eventId: 'e1' }))
     gate.nowMs = 250
     gate.slots.sweep()
     gate.slots.onEngineStart()
@@ -59,8 +79,7 @@ describe('slots', () => {
 
   it('answer at once what would only wait: many are open and the oldest is near its deadline', async () => {
     const gate = openGate('decline', 10_000)
-    const take = (eventId: string) =>
-      new Promise((reply) => gate.slots.take(testEvent({ eventId }), gate.nowMs, gate.nowMs, reply))
+    const take = (eventId: string) => gate.take(testEvent({ eventId }))
     for (let i = 0; i < 300; i++) void take(`early-${i}`)
     gate.nowMs = 100
     void take('in time')
@@ -73,11 +92,36 @@ describe('slots', () => {
   it('keep no journal line of an advice that could not be acknowledged in time', async () => {
     const gate = openGate('approve')
     const advice = testEvent({ eventId: 'e1', requestType: 'Settlement' })
-    const told = new Promise((reply) => gate.slots.take(advice, 0, 0, reply))
+    const told = gate.take(advice)
     gate.nowMs = 250
     gate.slots.sweep()
     expect(await told).toBeNull()
     expect(gate.dropped).toEqual(['g.0'])
     expect(gate.slots.unbooked).toBe(0)
+  })
+
+  it('have the ledger follow the default when nobody was there to hear the answer', async () => {
+    const gate = openGate('decline')
+    void gate.take(testEvent({ eventId: 'e1' }), false)
+    gate.slots.onAnswer('g.0', approval)
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '176', uncertain: false }])
+    expect(gate.slots.unbooked).toBe(1)
+    void gate.take(testEvent({ eventId: 'e2' }), false)
+    gate.slots.onAnswer('g.1', { ...approval, code: '116' })
+    expect(gate.said).toHaveLength(1)
+    expect(gate.slots.unheard).toBe(1)
+  })
+
+  it('give no answer of the engine after the contract limit: the relay has done what the default says', async () => {
+    const gate = openGate('decline')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 399
+    const other = gate.take(testEvent({ eventId: 'e2' }))
+    gate.nowMs = 400
+    gate.slots.onAnswer('g.0', approval)
+    gate.slots.onAnswer('g.1', approval)
+    gate.flush()
+    expect(await told).toMatchObject({ code: '176', cause: 'deadline' })
+    expect(await other).toEqual(approval)
   })
 })

@@ -349,6 +349,9 @@ function passed(slots: SlotsOf): SlotsOf {
     get unbooked() {
       return slots.unbooked
     },
+    get unheard() {
+      return slots.unheard
+    },
     take: slots.take,
     onAnswer: slots.onAnswer,
     onBooked: slots.onBooked,

@@ -106,6 +106,7 @@ interface AbandonedEngine extends RunningEngine {
 
 const budgetMs = 250
 const lastCallMs = 350
+const contractMs = 400
 
 export function createInstance(name: string, skewMs: number, around: Surroundings): Instance {
   const { loop, story, places, planted, random, note } = around
@@ -153,6 +154,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       incarnation: id,
       budgetMs,
       lastCallMs,
+      contractMs,
       defaultDecision: around.defaultDecision,
       maxOpen: around.maxOpen,
       trouble: () => (born.engineSeen ? '' : 'engineDown'),
@@ -337,16 +339,25 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       const { eventId, cardId, requestType, amountMinor } = event
       note(of.id, 'is given', requestType, eventId, cardId, amountMinor)
       of.slots.take(event, clock.nowMs(), clock.monoMs(), (answer, slot) => {
-        if (of.dead) return
+        if (of.dead) return true
         delivery.replies++
         const told = storyOf(of, slot, event)
-        told.told.push(answer)
+        // Now and then the relay has hung up: it does what the default decision says.
+        told.hungUp ??= answer?.decidedBy === 'engine' && isAsk(event) && random() < 0.08
+        const believed = told.hungUp ? { ...answer!, ...byDefault(around.defaultDecision) } : answer
+        told.told.push(believed)
         if (answer?.decidedBy === 'default') told.said ??= answer
-        note(slot, eventId, 'is told', answer?.code, 'by', answer?.decidedBy)
-        countReply(event, answer, counts)
+        note(slot, eventId, told.hungUp ? 'hung up on' : 'is told', answer?.code, answer?.decidedBy)
+        if (told.hungUp) counts.unheard++
+        else countReply(event, answer, counts)
+        return !told.hungUp
       })
     },
   }
+}
+
+function byDefault(decision: 'approve' | 'decline'): Pick<Answer, 'code' | 'decidedBy' | 'cause'> {
+  return { code: decision === 'approve' ? '000' : '176', decidedBy: 'default', cause: 'deadline' }
 }
 
 function countReply(event: CardEvent, answer: Answer | null, counts: Counts): void {

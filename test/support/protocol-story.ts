@@ -13,6 +13,8 @@ export interface SlotStory {
   /** An engine was told that a dead one may have taken it. */
   saidUncertain: boolean
   booked: boolean
+  /** Nobody was there to hear the engine's answer; null before there was one. */
+  hungUp: boolean | null
   /** Why a hold may stand for it though nobody was told approve: its process died. */
   excuse: '' | 'died before its reply' | 'died after a decline that was not journaled'
 }
@@ -32,6 +34,7 @@ export const counted = [
   'watchdogDeclines',
   'acknowledged',
   'unanswerable',
+  'unheard',
   'refused',
   'repliesLost',
   'lateCommands',
@@ -77,6 +80,7 @@ export function createStory(): Story {
         said: null,
         saidUncertain: false,
         booked: false,
+        hungUp: null,
         excuse: '',
       }
       slots.push(opened)
