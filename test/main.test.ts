@@ -130,7 +130,7 @@ describe('a rule pack that cannot be used', () => {
     expectRefused(await run({ RULES_DIR: join(folder, 'none') }), /none cannot be read \(ENOENT\)/)
     expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml is missing/)
     writeFileSync(join(folder, 'pack.yaml'), 'name: [')
-    expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml: .*line 1/)
+    expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml:1:8 /)
   })
 })
 

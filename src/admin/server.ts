@@ -18,8 +18,8 @@ export interface AdminServerOptions {
 }
 
 const requestTimeoutMs = 10_000
-/** A pack is read in far less; an engine that is down says nothing. */
-const reloadMs = 10_000
+/** A large pack takes seconds on a busy machine; an engine that is down says nothing. */
+const reloadMs = 30_000
 
 /** Health, metrics and reload; on a port of its own, so that the relay never meets it. */
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {

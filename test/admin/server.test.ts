@@ -268,7 +268,7 @@ describe('a reload that nobody answers', () => {
     })
     const calling = server.inject({ method: 'POST', url: '/admin/rules/reload' })
     await new Promise((resolve) => setImmediate(resolve))
-    await vi.advanceTimersByTimeAsync(10_000)
+    await vi.advanceTimersByTimeAsync(30_000)
     const { statusCode, body } = await calling
     expect(statusCode).toBe(503)
     expect(body).toContain('the engine has not answered')

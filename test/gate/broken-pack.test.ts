@@ -4,6 +4,7 @@ import { afterEach, expect, it } from 'vitest'
 import {
   plainPack,
   type RunningServer,
+  readMetric,
   send,
   startServer,
   temporaryFolder,
@@ -24,7 +25,9 @@ async function readiness(): Promise<Record<string, unknown>> {
 async function untilRunning(): Promise<Record<string, unknown>> {
   for (let tries = 0; tries < 200; tries++) {
     const ready = await readiness()
-    if (ready.engine === 'running' && ready.status === 'degraded') return ready
+    // The folder is watched, so it may be degraded before the engine has ended.
+    const restarted = (await readMetric(server!, 'arbiter_engine_restarts')) === 1
+    if (restarted && ready.engine === 'running' && ready.status === 'degraded') return ready
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error('the engine did not come back')
