@@ -15,7 +15,7 @@ import {
 import { type Batch, decideBatch } from './batch.ts'
 import { createCache, settle } from './cache.ts'
 import { createDirectory, type Directory } from './directory.ts'
-import type { DeliveryItem, Timing } from './item.ts'
+import type { DeliveryItem, Origin, Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
 import { createRecall, type Told } from './recall.ts'
@@ -31,7 +31,7 @@ export interface EngineOptions {
   readonly nonce: string
   readonly cacheCards: number
   /** After the commit, and only while the gate has not spoken. */
-  readonly onAnswer: (slot: string, answer: Answer, timing: Timing) => void
+  readonly onAnswer: (slot: string, answer: Answer, origin: Origin) => void
   /** What the gate said for this slot is in the ledger. */
   readonly onBooked: (slot: string) => void
   /**
@@ -269,7 +269,8 @@ export function createEngine(options: EngineOptions): Engine {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
       submit(newItem(item.event, slot, item.receivedAtMs, saidInFlight, false))
     } else if (item.said === null) {
-      onAnswer(slot, step.answer, timing)
+      const { matchedRules, shadowRules } = step
+      onAnswer(slot, step.answer, { ...timing, matchedRules, shadowRules })
     } else {
       onBooked(slot)
     }

@@ -10,6 +10,13 @@ export interface Timing {
   readonly commitMs: number
 }
 
+/** How an answer came about. */
+export interface Origin extends Timing {
+  /** Ids of the rules that matched: enforced, and those that only record. */
+  readonly matchedRules: readonly string[]
+  readonly shadowRules: readonly string[]
+}
+
 /** One delivery on its way through the engine. */
 export interface DeliveryItem {
   readonly kind: 'delivery'

@@ -1,7 +1,7 @@
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { EngineStats } from './engine.ts'
-import type { Timing } from './item.ts'
+import type { Origin } from './item.ts'
 import type { OfferedPack } from './pack-swap.ts'
 import type { RuleCount } from './rule-counts.ts'
 
@@ -154,9 +154,21 @@ function readAnswer(cells: readonly Cell[], at: number): Answer {
   }
 }
 
-export function writeAnswered(cells: Cell[], slot: string, answer: Answer, timing: Timing): void {
-  cells.push(slot, timing.queueMs, timing.decideMs, timing.commitMs)
+export function writeAnswered(cells: Cell[], slot: string, answer: Answer, origin: Origin): void {
+  const { queueMs, decideMs, commitMs, matchedRules, shadowRules } = origin
+  cells.push(slot, queueMs, decideMs, commitMs, joined(matchedRules), joined(shadowRules))
   writeAnswer(cells, answer)
+}
+
+const none: readonly string[] = []
+
+/** Most answers have no rules; no id has a line break. */
+function joined(ids: readonly string[]): string {
+  return ids.length === 0 ? '' : ids.join('\n')
+}
+
+function split(text: string): readonly string[] {
+  return text === '' ? none : text.split('\n')
 }
 
 /** A slot alone is marked by a queue time that no answer has. */
@@ -173,7 +185,7 @@ export function writeStandIn(cells: Cell[], slot: string): void {
 
 export function readAnswers(
   cells: readonly Cell[],
-  onAnswer: (slot: string, answer: Answer, timing: Timing) => void,
+  onAnswer: (slot: string, answer: Answer, origin: Origin) => void,
   onBooked: (slot: string) => void,
   onStandIn: (slot: string) => void,
 ): void {
@@ -187,13 +199,15 @@ export function readAnswers(
       at += 2
       continue
     }
-    const timing = {
+    const origin = {
       queueMs,
       decideMs: cells[at + 2] as number,
       commitMs: cells[at + 3] as number,
+      matchedRules: split(cells[at + 4] as string),
+      shadowRules: split(cells[at + 5] as string),
     }
-    onAnswer(slot, readAnswer(cells, at + 4), timing)
-    at += 4 + answerCells
+    onAnswer(slot, readAnswer(cells, at + 6), origin)
+    at += 6 + answerCells
   }
 }
 

@@ -125,7 +125,7 @@ async function serve(
     nonce: settings.nonce,
     cacheCards: settings.cacheCards,
     isRetired: () => Atomics.load(settings.retired, 0) !== 0,
-    onAnswer: (slot, answer, timing) => put((cells) => writeAnswered(cells, slot, answer, timing)),
+    onAnswer: (slot, answer, origin) => put((cells) => writeAnswered(cells, slot, answer, origin)),
     onBooked: (slot) => put((cells) => writeBooked(cells, slot)),
     onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
     onStore: (available) => send({ type: 'store', available }),

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
-import type { Timing } from '../engine/item.ts'
+import type { Origin } from '../engine/item.ts'
 import {
   createOutbox,
   type EngineFigures,
@@ -23,7 +23,7 @@ export interface EngineThreadOptions {
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
   readonly heartbeatMs: number
-  readonly onAnswer: (slot: string, answer: Answer, timing: Timing) => void
+  readonly onAnswer: (slot: string, answer: Answer, origin: Origin) => void
   readonly onBooked: (slot: string) => void
   readonly onStandIn: (slot: string) => void
   /** A new engine is ready to be told everything. */

@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import type { Timing } from '../engine/item.ts'
+import type { Origin } from '../engine/item.ts'
 import { type Decided, logDecision } from '../telemetry/decision-log.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
@@ -57,7 +57,7 @@ const engineStopMs = 10_000
 /** HTTP, slots, watchdog and the engine's thread, wired together. */
 export function openGate(options: GateOptions): Gate {
   const { config, clock, logger, journal } = options
-  const timings = new Map<string, Timing>()
+  const origins = new Map<string, Origin>()
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
   const packWaiters: { readonly number: number; readonly tell: () => void }[] = []
@@ -77,10 +77,10 @@ export function openGate(options: GateOptions): Gate {
     newNonce,
     heapMb: config.engineHeapMb,
     heartbeatMs: config.heartbeatMs,
-    onAnswer(slot, answer, timing) {
-      timings.set(slot, timing)
+    onAnswer(slot, answer, origin) {
+      origins.set(slot, origin)
       slots.onAnswer(slot, answer)
-      timings.delete(slot)
+      origins.delete(slot)
     },
     onBooked: (slot) => slots.onBooked(slot),
     onStandIn: (slot) => slots.onStandIn(slot),
@@ -209,7 +209,7 @@ export function openGate(options: GateOptions): Gate {
         answer,
         trace: slot,
         arrivalMs: readMonoMs - arrivedMonoMs,
-        timing: timings.get(slot) ?? null,
+        origin: origins.get(slot) ?? null,
         totalMs: clock.monoMs() - arrivedMonoMs,
       }
       metrics.decided(decided)

@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { EngineFigures } from '../engine/messages.ts'
 import type { RuleCount } from '../engine/rule-counts.ts'
 import type { Decided } from './decision-log.ts'
+import { maskPan } from './mask.ts'
 
 /** Figures that are read when somebody asks for them. */
 export interface Readings {
@@ -142,7 +143,8 @@ function createRuleMetrics(registers: Registry[]): (counts: readonly RuleCount[]
   return (counts) => {
     for (const { ruleId, currency, matched, declined, shadow, amountMinor } of counts) {
       if (known.size < maxRules) known.add(ruleId)
-      const rule = known.has(ruleId) ? ruleId : otherRules
+      // Ids of blocks have what was blocked.
+      const rule = known.has(ruleId) ? maskPan(ruleId) : otherRules
       if (matched > 0) matches.inc({ rule, mode: 'enforce' }, matched)
       if (shadow > 0) matches.inc({ rule, mode: 'shadow' }, shadow)
       if (declined > 0) declines.inc({ rule }, declined)
