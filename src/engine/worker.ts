@@ -93,7 +93,13 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     return
   }
   const { pack } = rules as RunningRules
-  serving = await serve(store, pack, settings, send)
+  const ready = await serve(store, pack, settings, send)
+  if (stopped) {
+    await ready.stop()
+    port.close()
+    return
+  }
+  serving = ready
   // Another may have been made while the demo cards were.
   const { pack: newest, packNumber } = rules as RunningRules
   serving.setPack(newest)
@@ -181,7 +187,8 @@ async function serve(
       if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
       sweeper.stop()
       blocks.stop()
-      await presence?.stop()
+      // The engine that took over goes on telling under the same name.
+      if (Atomics.load(settings.retired, 0) === 0) await presence?.stop()
       clearInterval(beat)
       engine.stop()
       await store.close()
