@@ -58,8 +58,9 @@ export function startRulesThread(options: RulesThreadOptions): RulesThread {
     worker = current
     failure = ''
     current.on('message', receive)
-    current.on('error', (error) => {
-      failure = error.message
+    current.on('error', (error: NodeJS.ErrnoException) => {
+      const full = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+      failure = full ? 'it is too large: make it smaller, or raise ENGINE_HEAP_MB' : error.message
     })
     current.on('exit', lost)
     for (const id of waiting.keys()) current.postMessage({ id } satisfies ToLoader)
