@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { configTable } from '../src/config.ts'
 import { temporaryFolder } from './support/server.ts'
@@ -79,6 +79,61 @@ describe('the README', () => {
     }
   }, 180_000)
 })
+
+describe('the page on rules', () => {
+  it('makes its pack step by step, and each command prints what the page shows', () => {
+    const file = join(root, 'rules', 'README.md')
+    const page = readFileSync(file, 'utf8')
+    const folder = temporaryFolder()
+    try {
+      const printed = followPage(page, folder.path)
+      if (process.env.UPDATE_README !== undefined) writeFileSync(file, printed)
+      else expect(page).toBe(printed)
+      expect(printed).toContain('coverage 100 % of 3 rules')
+    } finally {
+      folder.remove()
+    }
+  }, 60_000)
+
+  it('is named in the README, with what the tests of the sample print', () => {
+    const test = blocks('sh').find((command) => command.includes('rules test'))!
+    const output = readme.slice(readme.indexOf(test)).match(/```text\n([\s\S]*?)```/)![1]
+    expect(execFileSync('bash', ['-c', test], { cwd: root, encoding: 'utf8' })).toBe(output)
+    expect(readme).toContain('(rules/README.md)')
+  })
+})
+
+/** Writes the files of the page where it names them, runs its commands, and fills in what they print. */
+function followPage(page: string, folder: string): string {
+  const main = join(root, 'dist', 'cli', 'main.js')
+  const alias = `arbiter() { ${process.execPath} ${main} "$@"; }\n`
+  const env = { PATH: process.env.PATH, HOME: folder }
+  let printed = ''
+  let named = ''
+  const pieces = page.split(/^(```\w+\n[\s\S]*?^```)$/m)
+  return pieces
+    .map((piece) => {
+      const [, language, text] = /^```(\w+)\n([\s\S]*?)```$/.exec(piece) ?? []
+      if (text === undefined || language === undefined) {
+        named = [...piece.matchAll(/`(mypack\/[\w./-]+|event\.json)`/g)].at(-1)?.[1] ?? named
+        return piece
+      }
+      if (language === 'text') return `\`\`\`text\n${printed}\`\`\``
+      if (language !== 'sh') {
+        mkdirSync(dirname(join(folder, named)), { recursive: true })
+        writeFileSync(join(folder, named), text)
+      } else if (!text.startsWith('alias')) {
+        const { stdout } = spawnSync('bash', ['-c', alias + text], {
+          cwd: folder,
+          env,
+          encoding: 'utf8',
+        })
+        printed = stdout
+      }
+      return piece
+    })
+    .join('')
+}
 
 /** The clone's own home has no npm settings; what was fetched before is not fetched again. */
 function npmCache(): Record<string, string> {

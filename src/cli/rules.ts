@@ -60,9 +60,18 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
   }
   for (const warning of warnings) await print(`${lineIn(dir, warning)} (warning)`)
   const tests = [...files.keys()].filter((file) => file.endsWith('.test.yaml')).length
-  const counts = `${rules.length} rules, ${windows.length - 1} windows, ${lists.size} lists, ${tests} test files`
-  await print(`${name} ${version} can be loaded: ${counts}`)
+  const counts = [
+    countOf(rules.length, 'rule'),
+    countOf(windows.length - 1, 'window'),
+    countOf(lists.size, 'list'),
+    countOf(tests, 'test file'),
+  ]
+  await print(`${name} ${version} can be loaded: ${counts.join(', ')}`)
   return 0
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 async function facts(json: boolean): Promise<void> {
