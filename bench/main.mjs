@@ -1,0 +1,106 @@
+/**
+ * The command of all benchmarks: npm run bench -- --help
+ */
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { describeMachine } from './support/machine.mjs'
+import { printResult, updateReadme, writeResult } from './support/results.mjs'
+
+/** In the order in which they run; `apart` runs only when it is named. */
+const benchmarks = {
+  throughput: { file: './throughput.mjs' },
+}
+
+const usage = `Usage: npm run bench -- [name …] [options]
+
+Without a name all are run, but for those marked *.
+
+${Object.keys(benchmarks)
+  .map((name) => `  ${name}${benchmarks[name].apart ? ' *' : ''}`)
+  .join('\n')}
+
+  --rounds N     rounds, of which the medians are shown (5)
+  --seconds N    length of a measured part
+  --smoke        seconds, not minutes: only whether it works; nothing is written
+  --out FOLDER   where results go (bench/results; then bench/README.md is written too)
+  --million      scale: also a million cards, which takes minutes
+  --minutes N    soak: how long (10)
+  --help         show this
+
+Example: npm run bench -- throughput --rounds 3
+`
+
+function readArguments() {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: {
+        rounds: { type: 'string' },
+        seconds: { type: 'string' },
+        minutes: { type: 'string' },
+        smoke: { type: 'boolean' },
+        million: { type: 'boolean' },
+        out: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+    if (values.help) {
+      process.stdout.write(usage)
+      process.exit(0)
+    }
+    const unknown = positionals.find((name) => !Object.hasOwn(benchmarks, name))
+    if (unknown !== undefined) refuse(`there is no benchmark ${unknown}`)
+    for (const name of ['rounds', 'seconds', 'minutes']) values[name] = positive(name, values[name])
+    return { names: positionals, values }
+  } catch (error) {
+    return refuse(error.message)
+  }
+}
+
+function positive(name, text) {
+  if (text === undefined) return undefined
+  const number = Number(text)
+  if (!(number > 0 && number <= 10_000)) refuse(`--${name} must be a number above 0, not ${text}`)
+  if (name === 'rounds' && !Number.isInteger(number)) refuse('--rounds must be a whole number')
+  return number
+}
+
+function refuse(message) {
+  process.stderr.write(`${message}\n\n${usage}`)
+  process.exit(2)
+}
+
+/** A line that stays on a terminal, and one a step elsewhere would only fill logs. */
+function showProgress(name, startedMs) {
+  const terminal = process.stderr.isTTY
+  return (words) => {
+    const line = `${name}: ${words} (${Math.round((performance.now() - startedMs) / 1000)} s)`
+    if (terminal) process.stderr.write(`\r\u001b[K${line.slice(0, process.stderr.columns - 1)}`)
+  }
+}
+
+const { names, values } = readArguments()
+const chosen =
+  names.length > 0 ? names : Object.keys(benchmarks).filter((name) => !benchmarks[name].apart)
+const results = join(import.meta.dirname, 'results')
+const out = values.out ?? (values.smoke ? null : results)
+
+for (const name of chosen) {
+  const machine = describeMachine()
+  const { run } = await import(benchmarks[name].file)
+  const progress = showProgress(name, performance.now())
+  const result = await run({ ...defined(values), progress })
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+  printResult(name, machine, result)
+  if (out === null) continue
+  writeResult(out, name, machine, result)
+  if (out === results) {
+    updateReadme(join(import.meta.dirname, 'README.md'), results, Object.keys(benchmarks))
+  }
+}
+process.exit(0)
+
+/** Without what was not given, so that the benchmarks' own defaults hold. */
+function defined(options) {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+}

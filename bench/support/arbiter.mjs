@@ -1,0 +1,82 @@
+import { closeSync, cpSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { logLine, root, runToEnd, startNode, temporaryFolder } from './processes.mjs'
+import { startRedis } from './redis.mjs'
+import { benchSecret, cardRow } from './traffic.mjs'
+
+export function writePack(folder, files) {
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(folder, name)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, content)
+  }
+}
+
+/** One file of cards, by `arbiter import` into the store that the environment names. */
+export async function importCards(count, env, rowOf = cardRow) {
+  const folder = temporaryFolder()
+  const file = join(folder.path, 'cards.ndjson')
+  const fd = openSync(file, 'w')
+  for (let from = 0; from < count; from += 1_000) {
+    const rows = Array.from({ length: Math.min(1_000, count - from) }, (_, i) =>
+      JSON.stringify(rowOf(from + i)),
+    )
+    writeSync(fd, `${rows.join('\n')}\n`)
+  }
+  closeSync(fd)
+  try {
+    await runToEnd([join(root, 'dist/cli/main.js'), 'import', file], env)
+  } finally {
+    folder.remove()
+  }
+}
+
+/** A store with cards that is made once and copied for each server, so that all begin alike. */
+export async function makeTemplates({ cards, pack, redis = true, embedded = true, rowOf }) {
+  const folder = temporaryFolder()
+  const rulesDir = join(folder.path, 'rules')
+  writePack(rulesDir, pack)
+  const dataDir = join(folder.path, 'data')
+  if (embedded) await importCards(cards, { DATA_DIR: dataDir, RULES_DIR: rulesDir }, rowOf)
+  let redisDir
+  if (redis) {
+    const server = await startRedis()
+    redisDir = server.folder
+    const env = { DATA_DIR: dataDir, RULES_DIR: rulesDir, REDIS_URL: server.url }
+    await importCards(cards, { ...env, DURABILITY: 'everysec' }, rowOf)
+    await server.stop()
+  }
+  return { folder: folder.path, rulesDir, dataDir, redisDir, remove: () => folder.remove() }
+}
+
+/** Resolves when it serves; `redis` is a running one, else it has a copy of the embedded store. */
+export async function startArbiter({ templates, rulesDir, redis, env = {}, preload = [] }) {
+  const folder = temporaryFolder()
+  const dataDir = join(folder.path, 'data')
+  if (redis === undefined) cpSync(templates.dataDir, dataDir, { recursive: true })
+  const startedMs = performance.now()
+  const server = startNode(join(root, 'dist/main.js'), {
+    logFile: join(folder.path, 'decisions.log'),
+    preload,
+    env: {
+      PORT: '0',
+      ADMIN_PORT: '0',
+      DATA_DIR: dataDir,
+      RULES_DIR: rulesDir ?? templates.rulesDir,
+      RELAY_SECRET: benchSecret,
+      ...(redis === undefined
+        ? {}
+        : { REDIS_URL: redis.url, DURABILITY: redis.durability ?? 'everysec' }),
+      ...env,
+    },
+  })
+  const { port, adminPort } = await logLine(server, '"serving POST /authorize"', 180_000)
+  return {
+    ...server,
+    port,
+    adminPort,
+    startMs: performance.now() - startedMs,
+    dataDir,
+    remove: () => folder.remove(),
+  }
+}

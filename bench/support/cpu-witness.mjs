@@ -1,0 +1,66 @@
+/**
+ * Preloaded into a server by NODE_OPTIONS=--import, in its main thread and its workers. Asked by the
+ * parent process, it tells what the process and each of its threads have used so far. So the code
+ * under test has no hook for it.
+ */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads'
+
+const channel = new BroadcastChannel('cpu-witness')
+const ownTask = taskOfThisThread()
+
+if (isMainThread) {
+  const names = new Map([[ownTask, 'main']])
+  channel.onmessage = ({ data }) => names.set(data.task, data.name)
+  process.on('message', ({ type, id }) => {
+    if (type !== 'cpu') return
+    const { user, system } = process.cpuUsage()
+    const memory = process.memoryUsage()
+    process.send({ type: 'cpu', id, processUs: user + system, threads: threadsOf(names), memory })
+  })
+  process.channel?.unref()
+} else {
+  channel.postMessage({ task: ownTask, name: `worker ${threadId}` })
+}
+// It must not keep a thread alive that would end by itself.
+channel.unref()
+
+function taskOfThisThread() {
+  try {
+    return readlinkSync('/proc/thread-self').split('/').pop()
+  } catch {
+    return ''
+  }
+}
+
+function threadsOf(names) {
+  try {
+    return readdirSync('/proc/self/task').map((task) => ({
+      name: names.get(task) ?? 'other',
+      us: usedBy(task),
+    }))
+  } catch {
+    // Only Linux has it; the figure of the process remains.
+    return []
+  }
+}
+
+function usedBy(task) {
+  try {
+    const [ns] = readFileSync(`/proc/self/task/${task}/schedstat`, 'utf8').split(' ')
+    return Number(ns) / 1_000
+  } catch {
+    return ticksOf(task) * 10_000
+  }
+}
+
+/** In hundredths of a second, where the kernel keeps nothing finer. */
+function ticksOf(task) {
+  try {
+    const stat = readFileSync(`/proc/self/task/${task}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,70 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { machineLine } from './machine.mjs'
+import { plotOf } from './svg.mjs'
+import { markdownTable, shown, textTable } from './table.mjs'
+
+const begin = '<!-- results: written by npm run bench -->'
+const end = '<!-- end -->'
+
+export function printResult(name, machine, result) {
+  const lines = [`\n${name}`, machineLine(machine), '', textTable(result.rows), '', ...result.notes]
+  for (const { text, measured, met } of result.aims) {
+    lines.push(`${met ? 'met    ' : 'NOT met'} ${text}: ${shown(measured)}`)
+  }
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+/** One JSON and one plot a benchmark; the samples are in the JSON. */
+export function writeResult(folder, name, machine, result) {
+  mkdirSync(folder, { recursive: true })
+  const { plot, ...rest } = result
+  const plots = plot === undefined ? [] : Array.isArray(plot) ? plot : [plot]
+  const files = plots.map((one, i) => {
+    const file = `${name}${i === 0 ? '' : `-${i + 1}`}.svg`
+    writeFileSync(join(folder, file), plotOf(one))
+    return file
+  })
+  const content = { name, machine, ...rest, plots: files }
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(rounded(content), null, 1)}\n`)
+}
+
+function rounded(value) {
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? value : Number(value.toPrecision(5))
+  if (Array.isArray(value)) return value.map(rounded)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, rounded(part)]))
+}
+
+/** The newest result of each benchmark, between the markers; all else is written by hand. */
+export function updateReadme(readme, folder, order) {
+  const text = readFileSync(readme, 'utf8')
+  const [before, rest] = text.split(begin)
+  const after = rest?.split(end)[1]
+  if (after === undefined) throw new Error(`${readme} lacks the line ${begin} or the line ${end}`)
+  const found = readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
+    .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
+  writeFileSync(readme, `${before}${begin}\n\n${found.map(section).join('\n')}\n${end}${after}`)
+}
+
+function section({ name, machine, rows, notes, aims, plots }) {
+  const aimLines = aims.map(
+    ({ text, measured, met }) => `- ${met ? 'met' : '**not met**'}: ${text}: ${shown(measured)}`,
+  )
+  return [
+    `### ${name}`,
+    '',
+    `${machineLine(machine)}.`,
+    '',
+    markdownTable(
+      rows.map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, v ?? '–']))),
+    ),
+    '',
+    ...notes.flatMap((note) => [note, '']),
+    ...(aimLines.length === 0 ? [] : [...aimLines, '']),
+    ...plots.map((file) => `![${name}](results/${file})\n`),
+  ].join('\n')
+}

@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../support/server.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+function bench(...args: string[]) {
+  const words = [join(root, 'bench', 'main.mjs'), ...args]
+  return spawnSync(process.execPath, words, { cwd: root, encoding: 'utf8' })
+}
+
+interface Result {
+  readonly rows: readonly Record<string, unknown>[]
+  readonly plots: readonly string[]
+}
+
+const names = ['throughput']
+
+describe('the benchmarks', () => {
+  for (const name of names) {
+    it(`measures ${name} with every answer checked, and writes table and plot`, () => {
+      const { status, stdout, stderr } = bench(name, '--smoke', '--out', folder.path)
+      expect(stderr).toBe('')
+      expect(status).toBe(0)
+      expect(stdout).toContain(`Node ${process.version}`)
+      const text = readFileSync(join(folder.path, `${name}.json`), 'utf8')
+      const { rows, plots } = JSON.parse(text) as Result
+      expect(rows.length).toBeGreaterThan(0)
+      for (const file of plots) {
+        const svg = readFileSync(join(folder.path, file), 'utf8')
+        expect(svg).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
+        expect(svg).not.toMatch(/NaN|undefined|Infinity/)
+      }
+    }, 180_000)
+  }
+
+  it('names what there is when a name is wrong', () => {
+    const { status, stderr } = bench('thruput')
+    expect(status).toBe(2)
+    expect(stderr).toContain('there is no benchmark thruput')
+    expect(stderr).toContain('throughput')
+  })
+})
