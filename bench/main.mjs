@@ -9,6 +9,8 @@ import { printResult, updateReadme, writeResult } from './support/results.mjs'
 /** In the order in which they run; `apart` runs only when it is named. */
 const benchmarks = {
   throughput: { file: './throughput.mjs' },
+  latency: { file: './latency.mjs' },
+  stall: { file: './stall.mjs' },
 }
 
 const usage = `Usage: npm run bench -- [name …] [options]

@@ -1,11 +1,10 @@
-import { join } from 'node:path'
 import { makeTemplates, startArbiter } from './support/arbiter.mjs'
 import { driveClosed } from './support/closed-loop.mjs'
 import { pinning } from './support/machine.mjs'
-import { freePort, logLine, root, startNode, temporaryFolder } from './support/processes.mjs'
 import { startRedis } from './support/redis.mjs'
 import { inRounds, median, medianRatio } from './support/rounds.mjs'
 import { packOf, rulesOf } from './support/rulebook.mjs'
+import { startStack } from './support/stack.mjs'
 import { cardIdOf, openingMinor } from './support/traffic.mjs'
 
 export const about =
@@ -77,18 +76,6 @@ async function serverFor(name, templates, redis, rules) {
   if (name === 'today')
     return startStack('today.mjs', [], { REDIS_URL: redis.url, RULES: String(rules) })
   return startArbiter({ templates, redis })
-}
-
-async function startStack(file, args, env) {
-  const folder = temporaryFolder()
-  const port = await freePort()
-  const server = startNode(join(root, 'bench/stacks', file), {
-    args,
-    logFile: join(folder.path, 'decisions.log'),
-    env: { PORT: String(port), ...env },
-  })
-  await logLine(server, '"serving"')
-  return { ...server, port, remove: () => folder.remove() }
 }
 
 /** Every answer of Arbiter has its line in the decision log, which is written in these figures too. */

@@ -18,7 +18,7 @@ interface Result {
   readonly plots: readonly string[]
 }
 
-const names = ['throughput']
+const names = ['throughput', 'latency', 'stall']
 
 describe('the benchmarks', () => {
   for (const name of names) {

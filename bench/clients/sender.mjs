@@ -1,0 +1,117 @@
+/**
+ * A client of our own, in a process of its own. Open loop: each event has an intended time, and its
+ * latency counts from there, whether or not a connection was free: an answer that comes late delays no
+ * event that follows. Closed loop: a number of events at a time. Every answer is compared with what is due.
+ */
+import { rulesOf } from '../support/rulebook.mjs'
+import { makeEvents, requestOf } from '../support/traffic.mjs'
+import { createConnections } from './connections.mjs'
+import { createTally } from './tally.mjs'
+
+const drainMs = 4_000
+
+process.on('disconnect', () => process.exit(0))
+serve()
+
+async function serve() {
+  for (;;) {
+    const job = await nextMessage()
+    const events = prepare(job)
+    process.send({ type: 'ready' })
+    await nextMessage()
+    const result =
+      job.mode === 'open' ? await driveOpen(job, events) : await driveClosed(job, events)
+    process.send({ type: 'driven', result })
+  }
+}
+
+function nextMessage() {
+  return new Promise((resolve) => process.once('message', resolve))
+}
+
+function prepare({ run, count, cards, rules, ports, hotCard, constant }) {
+  const events = makeEvents({ run, count, cards, rules: rulesOf(rules), hotCard, constant })
+  return events.map((expected, i) => ({
+    ...expected,
+    request: requestOf(expected, ports[i % ports.length]),
+    port: ports[i % ports.length],
+  }))
+}
+
+/** Times as of people who know nothing of each other: exponential gaps, always the same ones. */
+function intendedTimes(count, ratePerSecond) {
+  let state = 12_345
+  let atMs = 0
+  return Array.from({ length: count }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    atMs += (-Math.log((state + 1) / 4_294_967_297) * 1_000) / ratePerSecond
+    return atMs
+  })
+}
+
+async function driveOpen({ ratePerSecond, maxConnections }, events) {
+  const times = intendedTimes(events.length, ratePerSecond)
+  const tally = createTally()
+  const connections = createConnections({
+    maxConnections,
+    onAnswer: tally.answered,
+    onLost: tally.lost,
+  })
+  const startedMs = performance.now()
+  let sent = 0
+  await new Promise((resolve) => {
+    const turn = () => {
+      const nowMs = performance.now() - startedMs
+      while (sent < events.length && times[sent] <= nowMs) {
+        const intendedMs = startedMs + times[sent]
+        tally.sent(nowMs - times[sent])
+        connections.send({ expected: events[sent++], intendedMs, startedMs })
+      }
+      if (sent === events.length) resolve()
+      else setTimeout(turn, 1)
+    }
+    turn()
+  })
+  await drained(connections, performance.now() + drainMs)
+  connections.end()
+  return tally.result(times.at(-1) / 1_000)
+}
+
+async function driveClosed({ outstanding, maxSeconds }, events) {
+  const tally = createTally()
+  let sent = 0
+  const startedMs = performance.now()
+  const untilMs = startedMs + maxSeconds * 1_000
+  let finish
+  const finished = new Promise((resolve) => {
+    finish = resolve
+  })
+  const next = () => {
+    const nowMs = performance.now()
+    if (sent < events.length && nowMs < untilMs) {
+      tally.sent(0)
+      connections.send({ expected: events[sent++], intendedMs: nowMs, startedMs })
+    } else if (connections.pending === 0) finish()
+  }
+  const connections = createConnections({
+    maxConnections: outstanding,
+    onAnswer(sending, status, body, nowMs) {
+      tally.answered(sending, status, body, nowMs)
+      next()
+    },
+    onLost(sending, error) {
+      tally.lost(sending, error)
+      next()
+    },
+  })
+  for (let i = 0; i < outstanding; i++) next()
+  await finished
+  connections.end()
+  return tally.result((performance.now() - startedMs) / 1_000)
+}
+
+async function drained(connections, deadlineMs) {
+  while (connections.pending > 0 && performance.now() < deadlineMs) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}

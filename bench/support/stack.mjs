@@ -1,0 +1,15 @@
+import { join } from 'node:path'
+import { freePort, logLine, root, startNode, temporaryFolder } from './processes.mjs'
+
+/** One of the servers in stacks/, that Arbiter is compared with. */
+export async function startStack(file, args = [], env = {}) {
+  const folder = temporaryFolder()
+  const port = await freePort()
+  const server = startNode(join(root, 'bench/stacks', file), {
+    args,
+    logFile: join(folder.path, 'decisions.log'),
+    env: { PORT: String(port), ...env },
+  })
+  await logLine(server, '"serving"')
+  return { ...server, port, remove: () => folder.remove() }
+}
