@@ -11,6 +11,7 @@ const benchmarks = {
   throughput: { file: './throughput.mjs' },
   latency: { file: './latency.mjs' },
   stall: { file: './stall.mjs' },
+  hot: { file: './hot.mjs' },
 }
 
 const usage = `Usage: npm run bench -- [name …] [options]
