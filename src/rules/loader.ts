@@ -3,6 +3,7 @@ import { watchFolder } from './folder-watch.ts'
 import { compilePack, type PackFiles, PackRefused, readPackFiles } from './load-pack.ts'
 import { bytesOfPack, type PackBytes } from './pack-bytes.ts'
 import { lineOfFault, versionOf } from './pack-folder.ts'
+import { readSteadily } from './steady-read.ts'
 
 /** What the gate gives a new loader. */
 export interface LoaderSettings {
@@ -36,7 +37,6 @@ interface Loaded {
 }
 
 const maxWarnings = 20
-const maxReads = 5
 
 /** The content of the loader's thread: a pack is read, checked and tested where nobody waits for it. */
 function run(port: MessagePort, settings: LoaderSettings): void {
@@ -51,7 +51,7 @@ function run(port: MessagePort, settings: LoaderSettings): void {
     scheduled = false
     const ids = asked
     asked = []
-    const found = readSteadily(rulesDir)
+    const found = readSteadily(() => read(rulesDir))
     // A touch, or an event that came late: the content has been looked at.
     if (ids.length === 0 && found.version === seen) return
     seen = found.version
@@ -84,17 +84,6 @@ function run(port: MessagePort, settings: LoaderSettings): void {
 interface Found {
   readonly version: string
   readonly files: PackFiles | PackRefused
-}
-
-/** Files that are exchanged while they are read could be of two packs: what counts was read twice alike. */
-function readSteadily(folder: string): Found {
-  let found = read(folder)
-  for (let reads = 1; reads < maxReads; reads++) {
-    const again = read(folder)
-    if (again.version === found.version) return found
-    found = again
-  }
-  return found
 }
 
 function read(folder: string): Found {
