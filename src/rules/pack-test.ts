@@ -1,4 +1,4 @@
-import { isAsk } from '../domain/event.ts'
+import { requestTypes } from '../domain/event.ts'
 import type { AskFacts, RuleVerdict } from '../domain/pack.ts'
 import type { CompiledPack } from './load-pack.ts'
 import { faultOfFile, type PackFiles } from './pack-folder.ts'
@@ -12,7 +12,7 @@ import {
 } from './scenario.ts'
 import { checkTest, type WrittenCard } from './test-check.ts'
 import { type PackTest, readPackTests } from './test-document.ts'
-import { maxTestEvents, type SendStep, type TestStep } from './test-file.ts'
+import { expectationNames, maxTestEvents, type SendStep, type TestStep } from './test-file.ts'
 import { type FileFault, maxFileFaults } from './yaml-document.ts'
 
 export interface TestResult {
@@ -142,7 +142,7 @@ function runTest(test: PackTest, pack: CompiledPack): FileFault[] {
 /** What a step leaves out: an ask is a transaction of its own, an advice belongs to the last ask. */
 function runSteps(test: PackTest, cards: readonly WrittenCard[], run: ScenarioRun): FileFault[] {
   const faults: FileFault[] = []
-  const sent = new Set<string>()
+  const sent = new Map<string, { readonly country: string; readonly txn: string }>()
   let number = 0
   let txn = 't1'
 
@@ -171,14 +171,17 @@ function runSteps(test: PackTest, cards: readonly WrittenCard[], run: ScenarioRu
   }
 
   function named(step: SendStep): SendStep {
-    // A duplicate is as it was sent.
-    if (step.event !== undefined && sent.has(step.event)) return step
-    if (step.event !== undefined) sent.add(step.event)
+    const { event = '' } = step
+    const before = sent.get(event)
+    // A duplicate is as it was sent, whether or not it says so again.
+    if (before !== undefined) return step.amount === undefined ? step : { ...before, ...step }
     const card = cards.find(({ cardId }) => cardId === (step.card ?? cards[0]!.cardId))
-    const ask = isAsk({ requestType: step.send } as Parameters<typeof isAsk>[0])
+    const ask = requestTypes[step.send] === 'ask'
     const own = step.txn ?? (ask ? `t${number + 1}` : txn)
     if (ask) txn = own
-    return { country: card?.country ?? '', ...step, txn: own }
+    const left = { country: step.country ?? card?.country ?? '', txn: own }
+    if (event !== '') sent.set(event, left)
+    return { ...step, ...left }
   }
 
   for (const [at, step] of test.steps.entries()) {
@@ -188,24 +191,6 @@ function runSteps(test: PackTest, cards: readonly WrittenCard[], run: ScenarioRu
   }
   return faults
 }
-
-const expectationNames = new Set([
-  'account',
-  'posted',
-  'held',
-  'withheld',
-  'available',
-  'spent',
-  'swipes',
-  'status',
-  'unblocked',
-  'pending',
-  'charged',
-  'anomalies',
-  'unmatched',
-  'windows',
-  'approved',
-])
 
 function defined(step: TestStep): ScenarioStep {
   const given = Object.entries(step).filter(([, value]) => value !== undefined)

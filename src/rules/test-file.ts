@@ -133,6 +133,12 @@ const expectations = {
     .optional(),
 }
 
+/** What a step expects of the money; the rest of it says what is sent, and the answer. */
+export const expectationNames: ReadonlySet<string> = new Set([
+  ...Object.keys(expectations),
+  'approved',
+])
+
 const sendStep = strict({
   send: requestType.describe('What the relay sends'),
   ...eventFields,

@@ -151,6 +151,8 @@ describe('the tests of a pack', () => {
     const steps = oneTest(
       '{ send: Authorization, event: a, amount: 10, expect: approve, held: 10 }',
       '{ send: Authorization, event: a, expect: approve, held: 10 }',
+      '{ send: Authorization, event: a, amount: 10, expect: approve, held: 10 }',
+      '{ send: Authorization, event: a, amount: 11, expect: "139", held: 10 }',
       '{ send: Authorization, event: b, amount: 20, expect: approve, held: 30 }',
       '{ send: Reversal, expect: approve, held: 10 }',
     )
