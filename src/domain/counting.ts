@@ -17,13 +17,18 @@ export function countIn(
   amountMinor: number,
   countFor: (window: string) => number,
 ): View {
-  let { card, account } = view
+  let ofCard = view.card.windows
+  let ofAccount = view.account.windows
   for (const { window, scope, bucket, oldest } of at) {
-    const count = (states: WindowStates) =>
-      addTo(dropBefore(states, window, oldest), window, bucket, amountMinor, countFor(window))
-    if (scope === 'card') card = { ...card, windows: count(card.windows) }
-    else account = { ...account, windows: count(account.windows) }
+    const count = countFor(window)
+    const states = dropBefore(scope === 'card' ? ofCard : ofAccount, window, oldest)
+    const counted = addTo(states, window, bucket, amountMinor, count)
+    if (scope === 'card') ofCard = counted
+    else ofAccount = counted
   }
+  const card = ofCard === view.card.windows ? view.card : { ...view.card, windows: ofCard }
+  const account =
+    ofAccount === view.account.windows ? view.account : { ...view.account, windows: ofAccount }
   return { ...view, card, account }
 }
 

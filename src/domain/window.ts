@@ -179,9 +179,22 @@ export function addTo(
   const merged: Bucket = found
     ? { index, sumMinor: old.sumMinor + sumMinor, count: old.count + count }
     : { index, sumMinor, count }
-  const kept = merged.sumMinor === 0 && merged.count === 0 ? [] : [merged]
-  const next = [...buckets.slice(0, place), ...kept, ...buckets.slice(found ? place + 1 : place)]
-  return withBuckets(states, window, next)
+  const isEmpty = merged.sumMinor === 0 && merged.count === 0
+  return withBuckets(states, window, replaced(buckets, place, found, isEmpty ? null : merged))
+}
+
+/** Mostly the newest bucket is the one that changes. */
+function replaced(
+  buckets: readonly Bucket[],
+  place: number,
+  found: boolean,
+  bucket: Bucket | null,
+): readonly Bucket[] {
+  const next = buckets.slice()
+  if (bucket === null) next.splice(place, found ? 1 : 0)
+  else if (found) next[place] = bucket
+  else next.splice(place, 0, bucket)
+  return next
 }
 
 /**

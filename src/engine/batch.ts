@@ -252,9 +252,14 @@ function commandOf(
   const put = []
   const remove = []
   for (const [id, card] of cards) put.push({ group: 'c', id, value: cardCodec.encode(card) })
-  for (const { key, record } of transactions.values()) {
-    if (record === null) remove.push(key)
-    else put.push({ ...key, value: transactionCodec.encode(record) })
+  for (const [name, { key, record }] of transactions) {
+    if (record === null) {
+      remove.push(key)
+      continue
+    }
+    const value = transactionCodec.encode(record)
+    put.push({ group: key.group, id: key.id, value })
+    cached.transactions.set(name, value)
   }
   for (const [eventKey, event] of events) {
     const place = eventPlace(eventKey, event, pack.retentionMs)

@@ -12,7 +12,11 @@ export interface CachedAccount {
   version: string | null
   account: Account | null
   readonly cards: Map<string, Card | null>
-  readonly transactions: Map<string, Transaction | Alias | null>
+  /**
+   * As the store keeps them once they are written: one text costs the garbage collector far less than the
+   * objects of a record that is perhaps never asked for again.
+   */
+  readonly transactions: Map<string, Transaction | Alias | string | null>
   /** Only of the batch that is being decided: a duplicate is rare and reads its record. */
   readonly events: Map<string, EventRecord | null>
 }

@@ -76,6 +76,11 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
     transaction(cardId, id) {
       const name = transactionKey(cardId, id)
       const known = cached.transactions.get(name)
+      if (typeof known === 'string') {
+        const record = transactionCodec.decode(known)
+        cached.transactions.set(name, record)
+        return record
+      }
       if (known !== undefined) return known
       if (guessed.has(name)) return null
       const key = transactionChild(cardId, id)
