@@ -89,6 +89,8 @@ export interface Pack {
   /** Spend windows first by the built-in daily one. */
   readonly windows: readonly WindowDefinition[]
   readonly evaluate: (facts: AskFacts) => RuleVerdict
+  /** The same pack, but these rules only record. */
+  readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack
   /** What cards must keep for the rules. */
   readonly remembers: Remembers
   /** How long events, and transactions after their last event, are kept. */

@@ -5,6 +5,7 @@ import { join, type Test } from './expression.ts'
 import { askTypes, type Fact, type FactTable } from './fact.ts'
 import type { FactSlots } from './fact-slots.ts'
 import { type Gate, splitGate } from './gate.ts'
+import { isRolledOut } from './rollout.ts'
 import type { Rule } from './rule.ts'
 import type { Steps } from './step.ts'
 
@@ -44,7 +45,7 @@ const rulesPerStep = 200
 export const maxRecordedMatches = 100
 
 /** What deciding needs of a rule. */
-export type EvaluatedRule = Pick<Rule, 'id' | 'mode' | 'code' | 'on' | 'condition'>
+export type EvaluatedRule = Pick<Rule, 'id' | 'mode' | 'code' | 'on' | 'condition' | 'rollout'>
 
 /** The rules that can match, in file order, and the text that each is found by; -1 for none. */
 export interface EvaluationPlan {
@@ -54,7 +55,10 @@ export interface EvaluationPlan {
   readonly indexed: boolean
 }
 
-export type Evaluate = (ask: AskFacts) => RuleVerdict
+/** Evaluates an ask; the rules named in `shadowed` only record. */
+export type Evaluate = (ask: AskFacts, shadowed?: ReadonlySet<string>) => RuleVerdict
+
+const noRules: ReadonlySet<string> = new Set()
 
 /** What is costly to find out, and the same for whoever builds from it. */
 export function planEvaluation(
@@ -94,7 +98,7 @@ export function* buildEvaluation(
     }
   }
 
-  return (ask) => {
+  return (ask, shadowed = noRules) => {
     const shelf = shelves.get(ask.event.requestType)
     if (shelf === undefined) return noVerdict
     fill(ask)
@@ -104,7 +108,7 @@ export function* buildEvaluation(
       if (bucket !== undefined) look(bucket)
     }
     look(shelf.others)
-    return hits.length === 0 ? noVerdict : verdictOf(hits, rules)
+    return hits.length === 0 ? noVerdict : verdictOf(hits, rules, ask, shadowed)
   }
 }
 
@@ -113,16 +117,25 @@ export function isNever(condition: Test): boolean {
   return condition.op === 'known' && !condition.value
 }
 
-function verdictOf(hits: number[], rules: readonly EvaluatedRule[]): RuleVerdict {
+function verdictOf(
+  hits: number[],
+  rules: readonly EvaluatedRule[],
+  { card }: AskFacts,
+  shadowed: ReadonlySet<string>,
+): RuleVerdict {
   hits.sort((a, b) => a - b)
   const matched: string[] = []
   const shadow: string[] = []
   let decline: RuleVerdict['decline'] = null
   for (const number of hits) {
-    const { id, mode, code } = rules[number]!
-    const ids = mode === 'shadow' ? shadow : matched
+    const { id, mode, code, rollout } = rules[number]!
+    const enforced =
+      mode === 'enforce' &&
+      (rollout === null || isRolledOut(rollout, card.cardId)) &&
+      !shadowed.has(id)
+    const ids = enforced ? matched : shadow
     if (ids.length < maxRecordedMatches) ids.push(id)
-    if (mode === 'enforce' && decline === null) decline = { ruleId: id, code }
+    if (enforced && decline === null) decline = { ruleId: id, code }
   }
   return { matched, shadow, decline }
 }

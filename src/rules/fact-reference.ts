@@ -20,6 +20,12 @@ export function factReference(): string {
     '|---|---|',
     ...operations.map(([what, how]) => `| ${what} | ${how} |`),
     '',
+    '## How far a rule goes',
+    '',
+    '| | |',
+    '|---|---|',
+    ...reaches.map(([what, how]) => `| ${what} | ${how} |`),
+    '',
   ].join('\n')
 }
 
@@ -35,6 +41,15 @@ const operations = [
     'a number beside money',
     'is an amount in the currency of the pack, and the rule looks at asks in that currency only; ' +
       'or in the one that the same conjunction names: `currency == "EUR" && amount > 50`',
+  ],
+] as const
+
+const reaches = [
+  ['`mode: shadow`', 'only records what it would have declined'],
+  [
+    '`rollout: 10%`',
+    'is enforced for this share of the cards and shadow for the rest, counted apart; by a hash of the ' +
+      'id of the rule and of the card, so a card stays in, also when the share grows',
   ],
 ] as const
 

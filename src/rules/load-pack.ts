@@ -91,6 +91,7 @@ export function compilePack(
   }
   const plan = planEvaluation(rules, facts, slots, indexed)
   const parts = { lists, windows: written, places: slots.places(), plan }
+  const evaluate = finish(buildEvaluation(plan, facts, slots))
   const pack: CompiledPack = {
     version: versionOf(files),
     name: settings.name,
@@ -101,7 +102,8 @@ export function compilePack(
     rules,
     warnings: warningsOf(rules, zone.dayOf(nowMs)),
     parts,
-    evaluate: finish(buildEvaluation(plan, facts, slots)),
+    evaluate: (ask) => evaluate(ask),
+    inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
     remembers: remembersFor(slots.uses),
     retentionMs: retentionDays * dayMs,
   }

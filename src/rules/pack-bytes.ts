@@ -42,6 +42,7 @@ type RuleRow = readonly [
   on: readonly RequestType[],
   key: number,
   condition: Record<string, unknown>,
+  rollout: EvaluatedRule['rollout'],
 ]
 
 /** Reading a line must be a small step. */
@@ -97,8 +98,9 @@ function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
     used.add(name)
     return name
   }
-  return parts.plan.rules.map(({ id, mode, code, on, condition }, number) => {
-    const row: RuleRow = [id, mode, code, on, parts.plan.keys[number]!, { ...condition }]
+  return parts.plan.rules.map(({ id, mode, code, on, condition, rollout }, number) => {
+    const key = parts.plan.keys[number]!
+    const row: RuleRow = [id, mode, code, on, key, { ...condition }, rollout]
     return JSON.stringify(['rule', row] satisfies Line, plain)
   })
 }
@@ -153,14 +155,15 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const slots = createFactSlots(zone)
   const places = slots.takePlaces(header.places, facts)
   const rules: EvaluatedRule[] = []
-  for (const [id, mode, code, on, , condition] of rows) {
+  for (const [id, mode, code, on, , condition, rollout] of rows) {
     restore(condition, places, lists)
-    rules.push({ id, mode, code, on, condition: condition as unknown as Test })
+    rules.push({ id, mode, code, on, condition: condition as unknown as Test, rollout })
     yield
   }
   const plan = { rules, keys: rows.map((row) => row[4]), indexed: header.indexed }
   const { switches } = header
-  return {
+  const evaluate = yield* buildEvaluation(plan, facts, slots)
+  const pack: Pack = {
     version: header.version,
     zone,
     switches: {
@@ -169,10 +172,12 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
       holdAdjustments: adjustments,
     },
     windows,
-    evaluate: yield* buildEvaluation(plan, facts, slots),
+    evaluate: (ask) => evaluate(ask),
+    inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
     remembers: header.remembers,
     retentionMs: header.retentionMs,
   }
+  return pack
 }
 
 function addValues(lists: Map<string, Set<string>>, name: string, values: readonly string[]): void {

@@ -4,6 +4,7 @@ import { requestTypes } from '../domain/event.ts'
 import { declineCodes, isResponseCode, responseCodes } from '../domain/response-code.ts'
 import { suggestion } from '../spelling.ts'
 import { askTypes } from './fact.ts'
+import { shareOfText } from './rollout.ts'
 import { strict } from './schema-words.ts'
 
 export const maxRules = 10_000
@@ -44,7 +45,11 @@ const day = z
   .string()
   .refine((text) => dayIndexOfText(text) !== null, 'must be a day such as 2026-12-31')
 
-/** A rule as its author writes it. How far it is rolled out, and when it breaks off, go here too. */
+const share = z
+  .string({ error: 'must be a share such as 10%' })
+  .refine((text) => shareOfText(text) !== null, 'must be above 0% and at most 100%, such as 10%')
+
+/** A rule as its author writes it. When it breaks off goes here too. */
 export const ruleFile = strict({
   id: z
     .string()
@@ -70,6 +75,7 @@ export const ruleFile = strict({
   cards: listName.optional().describe('Only the card ids on this list'),
   customers: listName.optional().describe('Only the customer ids on this list'),
   organizations: listName.optional().describe('Only the organization ids on this list'),
+  rollout: share.optional().describe('Enforced for this share of the cards, shadow for the rest'),
 })
 
 export type RuleFile = z.output<typeof ruleFile>

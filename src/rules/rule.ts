@@ -6,6 +6,7 @@ import { type CurrencyUse, checkCondition, type Vocabulary } from './condition.t
 import { among, compare, compareText, join, not, type Test, type Text } from './expression.ts'
 import type { Fact } from './fact.ts'
 import { askTypes } from './fact.ts'
+import { type Rollout, rolloutOf, shareOfText } from './rollout.ts'
 import { type RuleFile, ruleFile } from './rule-file.ts'
 import {
   anyCurrency,
@@ -30,6 +31,8 @@ export interface Rule {
   readonly expiryDay: number | null
   readonly file: string
   readonly line: number
+  /** The share of cards that it is enforced for; null for all. */
+  readonly rollout: Rollout | null
   /** As its author wrote it, for explanations. */
   readonly written: RuleFile
 }
@@ -65,6 +68,7 @@ export function checkRule(
     expiryDay,
     file,
     line: document.placeOf([at]).line,
+    rollout: rolloutOf(written.id, shareOfText(written.rollout ?? '100%') ?? 0),
     written,
   }
 }

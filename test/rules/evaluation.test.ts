@@ -190,6 +190,7 @@ it(`the index changes no verdict (SEED=${seed})`, () => {
       mode: pick(['enforce', 'enforce', 'shadow', 'off']),
       ...(random() < 0.3 ? { on: [pick(values.requestType)] } : {}),
       ...(random() < 0.2 ? { expires: pick(['2026-11-15', '2026-11-16']) } : {}),
+      ...(random() < 0.3 ? { rollout: pick(['10%', '50%', '99%', '100%']) } : {}),
     }))
     const files = {
       'a.rules.yaml': rulesText(rules.slice(0, 20).map((rule, i) => ({ ...rule, id: `a${i}` }))),
@@ -208,6 +209,7 @@ it(`the index changes no verdict (SEED=${seed})`, () => {
           country: pick(values['merchant.country']),
         },
         account: { heldMinor: pick([0, 1]) },
+        card: { cardId: `C${i}` },
       })
       const verdict = indexed.evaluate(ask)
       expect(verdict, `seed ${seed}, pack ${n}`).toEqual(plain.evaluate(ask))
