@@ -11,6 +11,7 @@ import { addLog } from './decision-log.ts'
 import { addDemo } from './demo.ts'
 import { addShow } from './record.ts'
 import { addRelay } from './relay.ts'
+import { addRuleTrust } from './rule-commands.ts'
 import { addRules } from './rules.ts'
 import { addCopy } from './store-copy.ts'
 import { complain } from './terminal.ts'
@@ -46,6 +47,7 @@ export function createProgram(): Command {
   addRules(program)
   addCopy(program)
   addBackup(program)
+  addRuleTrust(program)
   addRelay(program)
   addConformance(program)
   addDemo(program)

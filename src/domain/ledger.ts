@@ -32,11 +32,12 @@ export function transactionKey(cardId: string, transactionId: string): string {
   return `${cardId}\n${transactionId}`
 }
 
-export function createMemoryBook(): MemoryBook {
-  let account: Account | null = null
-  const cards = new Map<string, Card>()
-  const transactions = new Map<string, Transaction | Alias>()
-  const events = new Map<string, EventRecord>()
+/** Empty, or with all that another has: records never change, so the two share them. */
+export function createMemoryBook(from?: MemoryBook): MemoryBook {
+  let account: Account | null = from?.account() ?? null
+  const cards = new Map<string, Card>(from?.cards)
+  const transactions = new Map<string, Transaction | Alias>(from?.transactions)
+  const events = new Map<string, EventRecord>(from?.events)
   return {
     cards,
     transactions,

@@ -1,0 +1,95 @@
+import { stamp } from '../domain/apply.ts'
+import { type Book, gather, gatherDue, isAlias, touchedBy } from '../domain/book.ts'
+import type { EntryKind, View } from '../domain/change.ts'
+import { type Delivery, type Step, take } from '../domain/claim.ts'
+import type { Draft } from '../domain/draft.ts'
+import { type Entry, replay } from '../domain/entry.ts'
+import { createMemoryBook, type MemoryBook } from '../domain/ledger.ts'
+import { operate } from '../domain/operation.ts'
+import type { Pack } from '../domain/pack.ts'
+import { tend } from '../domain/tending.ts'
+import type { Transaction } from '../domain/transaction.ts'
+
+/** One account as one pack has it: its book, and what is done to it. */
+export interface Lane {
+  readonly book: MemoryBook
+  /** What this pack says to a delivery; nothing is booked yet. */
+  decide(delivery: Delivery, pack: Pack): Decision
+  keep(decision: Decision): void
+  /** The sweeper came by. */
+  tend(cardId: string, transactionId: string, pack: Pack, nowMs: number): void
+  /** What the log says happened, as it happened. */
+  follow(entry: Entry): void
+  /** What people did, where the book is no longer the one that they did it on. */
+  repeat(entry: Entry, pack: Pack): void
+  copy(): Lane
+}
+
+export interface Decision {
+  readonly before: View
+  readonly step: Step
+}
+
+export function createLane(book = createMemoryBook()): Lane {
+  function keepDraft(draft: Draft, kind: EntryKind): void {
+    if (draft.changes.length === 0) return
+    const after = stamp(draft.before, draft.view, draft.atMs, kind)
+    book.put(touchedBy(draft.before, after))
+  }
+
+  function follow(entry: Entry): void {
+    if (isClaimOfNothing(entry, book)) return
+    const { before, after } = replay(entry, book)
+    book.put(touchedBy(before, after))
+  }
+
+  return {
+    book,
+    decide(delivery, pack) {
+      const before = gather(delivery.event, book)
+      return { before, step: take(delivery, before, pack) }
+    },
+    keep({ before, step }) {
+      if (step.changes.length > 0) book.put(touchedBy(before, step.after))
+    },
+    tend(cardId, transactionId, pack, nowMs) {
+      const before = gatherDue(cardId, transactionId, book)
+      if (before === null || before.transaction.dueAtMs > nowMs) return
+      keepDraft(tend(before, pack, nowMs), 'tended')
+    },
+    follow,
+    repeat(entry, pack) {
+      const operation = operationOf(entry)
+      if (operation === null) {
+        follow(entry)
+        return
+      }
+      const draft = operate(operation, book, pack, entry.atMs)
+      if (!('refused' in draft)) keepDraft(draft, entry.kind)
+    },
+    copy: () => createLane(createMemoryBook(book)),
+  }
+}
+
+/** An entry about an event from before the log began. */
+function isClaimOfNothing({ changes, eventKey }: Entry, book: Book): boolean {
+  const claims = changes.some(
+    ({ type }) => type === 'claimed' || type === 'unclaimed' || type === 'answerChanged',
+  )
+  return claims && book.event(eventKey) === null
+}
+
+/** What depends on the book that it is done to; null for what is the same on every book. */
+function operationOf({ kind, event, eventKey, transaction, changes }: Entry) {
+  if (kind === 'booked' && event !== null) {
+    return { type: 'book', event, bookingKey: eventKey, sortKey: '' } as const
+  }
+  if (!changes.some(({ type }) => type === 'expired')) return null
+  const [cardId, transactionId] = transaction
+  return { type: 'releaseHold', cardId, transactionId } as const
+}
+
+export function transactionIn(book: Book, cardId: string, id: string): Transaction | null {
+  const found = book.transaction(cardId, id)
+  return found === null || isAlias(found) ? null : found
+}

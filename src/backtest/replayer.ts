@@ -1,0 +1,115 @@
+import type { Entry } from '../domain/entry.ts'
+import type { Pack } from '../domain/pack.ts'
+import { decodeEntry } from '../engine/entry-codec.ts'
+import { compilePack, type PackFiles } from '../rules/load-pack.ts'
+import { type AccountReplay, type Comparison, createAccountReplay } from './account-replay.ts'
+import { laneOfSnapshot, type Snapshot } from './snapshot.ts'
+import { createCounter, type Tally } from './tally.ts'
+
+export interface ReplayOptions {
+  readonly oldFiles: PackFiles
+  readonly newFiles: PackFiles
+  readonly retentionDays: number
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** An account that is older than the log, and the cards that the log names of it. */
+export interface CutAccount {
+  readonly accountId: string
+  readonly cardIds: readonly string[]
+}
+
+/** Replays the accounts of one thread. */
+export interface Replayer {
+  take(lines: readonly string[]): void
+  /** At the end of the log: whose records are needed to go on. */
+  cut(): CutAccount[]
+  finish(snapshots: ReadonlyMap<string, Snapshot>): Tally
+}
+
+export function createReplayer(options: ReplayOptions): Replayer {
+  const comparison = comparisonOf(options)
+  const counter = createCounter()
+  const accounts = new Map<string, AccountReplay>()
+  const waiting = new Map<string, Entry[]>()
+  let entries = 0
+
+  function takeEntry(entry: Entry): void {
+    entries++
+    const { accountId } = entry
+    // Events of unknown cards hold no money, and no rule looks at them.
+    if (accountId === '') return
+    const found = accounts.get(accountId)
+    if (found !== undefined) found.take(entry)
+    else if (entry.n === 0) {
+      const account = createAccountReplay(comparison, counter.compare)
+      accounts.set(accountId, account)
+      account.take(entry)
+    } else {
+      const kept = waiting.get(accountId)
+      if (kept === undefined) waiting.set(accountId, [entry])
+      else kept.push(entry)
+    }
+  }
+
+  return {
+    take(lines) {
+      for (const line of lines) takeEntry(decodeEntry(line))
+    },
+    cut: () =>
+      Array.from(waiting, ([accountId, kept]) => ({
+        accountId,
+        cardIds: [...new Set(kept.flatMap(cardsIn))],
+      })),
+    finish(snapshots) {
+      for (const [accountId, kept] of waiting) {
+        const snapshot = snapshots.get(accountId)
+        if (snapshot === undefined) continue
+        // What is older than the retention is no longer looked at by anybody.
+        const exactFromMs = kept[0]!.atMs + comparison.oldPack.retentionMs
+        const lane = laneOfSnapshot(snapshot, kept)
+        const account = createAccountReplay(comparison, counter.compare, { lane, exactFromMs })
+        for (const entry of kept) account.take(entry)
+        accounts.set(accountId, account)
+        counter.tally.exactFromMs = Math.max(counter.tally.exactFromMs, exactFromMs)
+      }
+      for (const account of accounts.values())
+        for (const one of account.changed()) counter.change(one)
+      const { tally } = counter
+      tally.entries = entries
+      tally.accounts = accounts.size
+      tally.cutAccounts = waiting.size
+      return tally
+    },
+  }
+}
+
+function cardsIn({ cardId, transaction }: Entry): string[] {
+  return [cardId, transaction[0]].filter((id) => id !== '')
+}
+
+function comparisonOf(options: ReplayOptions): Comparison {
+  const { oldFiles, newFiles, retentionDays, fromMs, toMs } = options
+  const oldPack = compilePack(oldFiles, retentionDays)
+  const newPack = compilePack(newFiles, retentionDays)
+  const sameCounting = countAlike(oldPack, newPack) && sameWindows(oldFiles, newFiles)
+  return { oldPack, newPack, sameCounting, fromMs, toMs }
+}
+
+/** Both packs make the same changes of the same decision. */
+function countAlike(a: Pack, b: Pack): boolean {
+  const text = ({ zone, switches, remembers }: Pack) =>
+    JSON.stringify([zone.name, switches, remembers], (_name, value: unknown) =>
+      value instanceof Map ? [...value] : value,
+    )
+  return text(a) === text(b)
+}
+
+/** Windows hold closures, so their files are compared, and the lists that they name. */
+function sameWindows(a: PackFiles, b: PackFiles): boolean {
+  const text = a.get('windows.yaml') ?? ''
+  if (text !== (b.get('windows.yaml') ?? '')) return false
+  const names = new Set(text.match(/[a-z][a-z0-9_]*/g) ?? [])
+  return [...names].every((name) => a.get(`lists/${name}.txt`) === b.get(`lists/${name}.txt`))
+}

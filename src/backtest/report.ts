@@ -1,0 +1,192 @@
+import { formatMinor } from '../domain/money.ts'
+import {
+  type Amounts,
+  type ChangedRow,
+  causeOf,
+  changeKinds,
+  type Said,
+  type Tally,
+} from './tally.ts'
+
+/** A backtest with what it was about. */
+export interface BacktestReport {
+  readonly oldVersion: string
+  readonly newVersion: string
+  readonly oldFolder: string
+  readonly newFolder: string
+  readonly fromMs: number
+  /** null for no end. */
+  readonly toMs: number | null
+  readonly tookMs: number
+  readonly tally: Tally
+}
+
+export const kindTexts = {
+  newlyDeclined: 'newly declined',
+  newlyApproved: 'newly approved',
+  otherCode: 'other code',
+  otherAmount: 'other amount',
+} as const
+
+const maxDisagreements = 10
+
+/** The report for a terminal, line by line. */
+export function textOfReport(report: BacktestReport, limit: number): string[] {
+  const { tally } = report
+  const changed = changeKinds.reduce((sum, kind) => sum + tally.changes[kind].asks, 0)
+  return [
+    `old pack ${report.oldVersion} (${report.oldFolder}), new pack ${report.newVersion} (${report.newFolder})`,
+    `${tally.entries} entries of ${tally.accounts} accounts, ${tally.asks} asks decided again ${timesOf(report)}`,
+    ...cutLines(tally),
+    ...proofLines(report),
+    ...(changed === 0 ? ['no decision changes'] : changeLines(tally, limit, changed)),
+  ]
+}
+
+export function timesOf({ fromMs, toMs }: BacktestReport): string {
+  const from = fromMs === 0 ? 'from the start of the log' : `from ${timeText(fromMs)}`
+  return toMs === null ? from : `${from} to ${timeText(toMs)}`
+}
+
+function cutLines({ cutAccounts, exactFromMs, inexactAsks }: Tally): string[] {
+  if (cutAccounts === 0) return []
+  return [
+    `${cutAccounts} accounts are older than the log and began with the store's records: ` +
+      `they are exact from ${timeText(exactFromMs)} on, ${inexactAsks} asks are before that`,
+  ]
+}
+
+/** An unchanged pack changes nothing: what proves that the replay is what a server does. */
+export function proofLines({ tally, oldVersion }: BacktestReport): string[] {
+  if (tally.disagreements === 0) {
+    return [`proof: the old pack gives the answer of the log to all ${tally.asks} asks`]
+  }
+  const others = Object.entries(tally.versions).map(([version, { asks, disagreements }]) => {
+    const hint = version === oldVersion ? '' : ', decided by another pack than the old one'
+    return `  rulesVersion ${version}: ${disagreements} of ${asks} asks differ${hint}`
+  })
+  return [
+    `NOT PROVEN: the old pack differs from the log for ${tally.disagreements} of ${tally.asks} asks`,
+    ...others,
+    ...tally.disagreementRows
+      .slice(0, maxDisagreements)
+      .map(
+        ({ atMs, eventId, cardId, logged, replayed }) =>
+          `  ${timeText(atMs)}  ${cardId}  event=${eventId}  the log says ${saidText(logged)}, the old pack ${saidText(replayed)}`,
+      ),
+    'give the pack that decided then as --against, or begin --from after it was loaded',
+  ]
+}
+
+function changeLines(tally: Tally, limit: number, changed: number): string[] {
+  return [
+    ...tableOf([
+      ['', 'asks', 'amount', 'good customers', 'their amount'],
+      ...changeKinds
+        .filter((kind) => tally.changes[kind].asks > 0)
+        .map((kind) => {
+          const { asks, amounts, good, goodAmounts } = tally.changes[kind]
+          const ofGood = kind === 'newlyDeclined' ? [String(good), amountsText(goodAmounts)] : []
+          return [kindTexts[kind], String(asks), amountsText(amounts), ...ofGood]
+        }),
+    ]),
+    `${tally.cards.length} cards and ${tally.merchants.length} merchants are affected`,
+    '',
+    ...tableOf([ruleHeads, ...ruleRows(tally)]),
+    '',
+    `${Math.min(limit, tally.rows.length)} of ${changed} decisions that change, good customers first:`,
+    ...tableOf(tally.rows.slice(0, limit).map(changeCells)),
+  ]
+}
+
+export const ruleHeads = [
+  'rule',
+  'matched old',
+  'matched new',
+  'newly declined',
+  'good',
+  'newly approved',
+  'amount',
+  'cards',
+  'merchants',
+]
+
+/** The rules that change something first; shadow matches stand after a plus. */
+export function ruleRows({ rules }: Tally): string[][] {
+  return Object.entries(rules)
+    .sort(
+      ([a, x], [b, y]) =>
+        y.newlyDeclined + y.newlyApproved - x.newlyDeclined - x.newlyApproved || (a < b ? -1 : 1),
+    )
+    .map(([id, rule]) => [
+      id,
+      matchText(rule.oldMatched, rule.oldShadow),
+      matchText(rule.newMatched, rule.newShadow),
+      String(rule.newlyDeclined),
+      String(rule.good),
+      String(rule.newlyApproved),
+      amountsText(rule.amounts),
+      String(rule.cards.length),
+      String(rule.merchants.length),
+    ])
+}
+
+function matchText(enforced: number, shadow: number): string {
+  return shadow === 0 ? String(enforced) : `${enforced}+${shadow}`
+}
+
+export function changeCells(row: ChangedRow): string[] {
+  return [
+    timeText(row.atMs),
+    row.requestType,
+    row.cardId,
+    row.transactionId,
+    `${formatMinor(row.amountMinor, row.currency)} ${row.currency}`,
+    `${row.mcc} ${row.mid} ${row.country}`.trim(),
+    `${saidText(row.old)} -> ${saidText(row.next)}`,
+    causeOf(row),
+    fateText(row),
+  ]
+}
+
+export function fateText({ good, fate }: ChangedRow): string {
+  if (good) return 'GOOD'
+  const words = [
+    fate.settled ? 'settled' : '',
+    fate.refunded ? 'refunded' : '',
+    fate.reversed ? 'reversed' : '',
+  ].filter((word) => word !== '')
+  return words.join(', ') || '-'
+}
+
+function saidText({ code, ruleId }: Said): string {
+  const what = code === '000' ? 'approve' : `decline ${code}`
+  return ruleId === '' ? what : `${what} by ${ruleId}`
+}
+
+export function amountsText(amounts: Amounts): string {
+  const texts = Object.entries(amounts).map(([currency, minor]) =>
+    currency === '' ? String(minor) : `${formatMinor(minor, currency)} ${currency}`,
+  )
+  return texts.join(', ') || '-'
+}
+
+export function timeText(atMs: number): string {
+  return new Date(atMs).toISOString()
+}
+
+/** Columns as wide as they must be. */
+export function tableOf(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = []
+  for (const row of rows) {
+    row.forEach((cell, i) => {
+      widths[i] = Math.max(widths[i] ?? 0, cell.length)
+    })
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd(),
+  )
+}

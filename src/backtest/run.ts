@@ -1,0 +1,178 @@
+import { Worker } from 'node:worker_threads'
+import { type CutAccount, createReplayer, type ReplayOptions } from './replayer.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { Tally } from './tally.ts'
+import { addTogether } from './tally-sum.ts'
+
+export type ToReplayer =
+  | { readonly type: 'lines'; readonly text: string }
+  | { readonly type: 'end' }
+  | { readonly type: 'snapshots'; readonly snapshots: ReadonlyMap<string, Snapshot> }
+
+export type FromReplayer =
+  | { readonly type: 'taken' }
+  | { readonly type: 'cut'; readonly accounts: CutAccount[] }
+  | { readonly type: 'done'; readonly tally: Tally }
+
+/** Where the log is read from, and the records of accounts that are older than it. */
+export interface LogSource {
+  lines(): AsyncIterable<readonly string[]>
+  snapshots(accounts: readonly CutAccount[]): Promise<ReadonlyMap<string, Snapshot>>
+}
+
+export interface BacktestOptions extends ReplayOptions {
+  readonly source: LogSource
+  /** Accounts are split among so many; 0 replays in this thread. */
+  readonly threads: number
+  readonly onProgress?: (entries: number) => void
+}
+
+/** A log longer than this does not fit into memory. */
+export const maxEntries = 10_000_000
+const linesPerMessage = 1000
+const maxMessagesAhead = 8
+const threadHeapMb = 4096
+/** Decisions make many objects that live shortly: with more room they are dropped for less. */
+const threadYoungMb = 128
+
+export class LogTooLong extends Error {
+  override readonly name = 'LogTooLong'
+
+  constructor() {
+    super(
+      `the log has more than ${maxEntries} entries: backtest a backup that was made earlier, or shorten LOG_RETENTION_DAYS`,
+    )
+  }
+}
+
+export async function runBacktest(options: BacktestOptions): Promise<Tally> {
+  const { source, threads, onProgress = () => {} } = options
+  const { oldFiles, newFiles, retentionDays, fromMs, toMs } = options
+  const replay = { oldFiles, newFiles, retentionDays, fromMs, toMs }
+  const lanes = threads === 0 ? [startHere(replay)] : startThreads(threads, replay)
+  let entries = 0
+  try {
+    for await (const page of source.lines()) {
+      entries += page.length
+      if (entries > maxEntries) throw new LogTooLong()
+      for (const line of page) lanes[placeOf(line, lanes.length)]!.add(line)
+      for (const lane of lanes) await lane.room()
+      onProgress(entries)
+    }
+    const cut = await Promise.all(lanes.map((lane) => lane.end()))
+    const snapshots = await source.snapshots(cut.flat())
+    return addTogether(await Promise.all(lanes.map((lane) => lane.finish(snapshots))))
+  } finally {
+    for (const lane of lanes) await lane.stop()
+  }
+}
+
+/** A thread of a backtest, or this one. */
+interface Part {
+  add(line: string): void
+  /** Resolves when more may be added. */
+  room(): Promise<void>
+  end(): Promise<CutAccount[]>
+  finish(snapshots: ReadonlyMap<string, Snapshot>): Promise<Tally>
+  stop(): Promise<void>
+}
+
+function startHere(options: ReplayOptions): Part {
+  const replayer = createReplayer(options)
+  return {
+    add: (line) => replayer.take([line]),
+    room: async () => {},
+    end: async () => replayer.cut(),
+    finish: async (snapshots) => replayer.finish(snapshots),
+    stop: async () => {},
+  }
+}
+
+function startThreads(count: number, options: ReplayOptions): Part[] {
+  return Array.from({ length: count }, () => startThread(options))
+}
+
+function startThread(options: ReplayOptions): Part {
+  const worker = new Worker(new URL('./worker.js', import.meta.url), {
+    workerData: options,
+    resourceLimits: {
+      maxOldGenerationSizeMb: threadHeapMb,
+      maxYoungGenerationSizeMb: threadYoungMb,
+    },
+  })
+  const inbox: FromReplayer[] = []
+  let lines: string[] = []
+  let ahead = 0
+  let wake = () => {}
+  let failed: Error | null = null
+  worker.on('message', (message: FromReplayer) => {
+    if (message.type === 'taken') ahead--
+    else inbox.push(message)
+    wake()
+  })
+  worker.on('error', (error) => {
+    failed = error as Error
+    wake()
+  })
+
+  async function until(isSo: () => boolean): Promise<void> {
+    for (;;) {
+      if (failed !== null) throw failed
+      if (isSo()) return
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+
+  function flush(): void {
+    if (lines.length === 0) return
+    worker.postMessage({ type: 'lines', text: lines.join('\n') } satisfies ToReplayer)
+    lines = []
+    ahead++
+  }
+
+  async function received<T extends FromReplayer['type']>(
+    type: T,
+  ): Promise<Extract<FromReplayer, { type: T }>> {
+    await until(() => inbox.length > 0)
+    const message = inbox.shift()!
+    if (message.type !== type) throw new Error(`a thread of the backtest sent ${message.type}`)
+    return message as Extract<FromReplayer, { type: T }>
+  }
+
+  return {
+    add(line) {
+      lines.push(line)
+      if (lines.length >= linesPerMessage) flush()
+    },
+    room: () => until(() => ahead < maxMessagesAhead),
+    async end() {
+      flush()
+      worker.postMessage({ type: 'end' } satisfies ToReplayer)
+      return (await received('cut')).accounts
+    },
+    async finish(snapshots) {
+      worker.postMessage({ type: 'snapshots', snapshots } satisfies ToReplayer)
+      return (await received('done')).tally
+    },
+    async stop() {
+      await worker.terminate()
+    },
+  }
+}
+
+/** The same for all entries of an account: the account stands after the fourth comma of a row. */
+function placeOf(line: string, places: number): number {
+  if (places === 1) return 0
+  let at = 0
+  for (let commas = 0; commas < 4 && at < line.length; at++) {
+    if (line.charCodeAt(at) === comma) commas++
+  }
+  let hash = 0
+  const quoteEnds = line.indexOf('",', at + 1)
+  for (let i = at; i < quoteEnds; i++) hash = (Math.imul(hash, 31) + line.charCodeAt(i)) | 0
+  return (hash >>> 0) % places
+}
+
+const comma = 44

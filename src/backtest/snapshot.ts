@@ -1,0 +1,65 @@
+import type { Account } from '../domain/account.ts'
+import type { Card } from '../domain/card.ts'
+import type { Entry } from '../domain/entry.ts'
+import { createMemoryBook } from '../domain/ledger.ts'
+import { accountCodec, cardCodec } from '../engine/codec.ts'
+import { createLane, type Lane } from './lane.ts'
+
+/** The records of an account as the store has them now. */
+export interface Snapshot {
+  readonly account: string
+  readonly cards: readonly string[]
+}
+
+/**
+ * The book that an account had when the log begins, as far as it can be told: its money now, less what
+ * the log has moved since; its cards as they are set now; no transaction and no window from before.
+ */
+export function laneOfSnapshot(snapshot: Snapshot, entries: readonly Entry[]): Lane {
+  const account = accountCodec.decode(snapshot.account)
+  const cards = snapshot.cards.map((text) => cardBefore(cardCodec.decode(text), entries))
+  const blank = { ...account, ...noMoney, windows: {}, lastArrivalMs: 0 }
+  const moved = laneWith(blank, cards)
+  for (const entry of entries) moved.follow(entry)
+  const after = moved.book.account() ?? blank
+  return laneWith(
+    {
+      ...blank,
+      postedMinor: account.postedMinor - after.postedMinor,
+      heldMinor: Math.max(0, account.heldMinor - after.heldMinor),
+      withheldMinor: Math.max(0, account.withheldMinor - after.withheldMinor),
+      entryCount: entries[0]?.n ?? 0,
+    },
+    cards,
+  )
+}
+
+const noMoney = {
+  postedMinor: 0,
+  heldMinor: 0,
+  withheldMinor: 0,
+  chargesTakenMinor: 0,
+  chargesPendingMinor: 0,
+  grantedMinor: 0,
+} as const
+
+function laneWith(account: Account, cards: readonly Card[]): Lane {
+  const book = createMemoryBook()
+  book.put({ account, cards, transactions: [], aliases: [], forgotten: null, event: null })
+  return createLane(book)
+}
+
+/** A status that the log changes was another one before: cards begin their time as Active. */
+function cardBefore(card: Card, entries: readonly Entry[]): Card {
+  const restated = entries.some(
+    ({ cardId, changes }) =>
+      cardId === card.cardId &&
+      changes.some(
+        (change) =>
+          change.type === 'cardTerminated' ||
+          (change.type === 'cardChanged' && change.set.status !== undefined),
+      ),
+  )
+  const status = restated ? ({ status: 'Active', terminatedBy: '' } as const) : {}
+  return { ...card, ...status, windows: {}, recentAsks: [], lastAskAtMs: 0 }
+}

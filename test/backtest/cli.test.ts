@@ -1,0 +1,136 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { compilePack, readPackFiles } from '../../src/rules/load-pack.ts'
+import { type CliWorld, createCliWorld } from '../support/cli.ts'
+import { openCards, startEngine } from '../support/engine-world.ts'
+import { rulesText } from '../support/rule-world.ts'
+
+let world: CliWorld
+let oldDir: string
+let newDir: string
+const nasty = '<script>alert(1)</script>'
+
+function packFolder(name: string, rules: readonly Record<string, unknown>[], lists = {}): string {
+  const folder = join(world.folder, name)
+  mkdirSync(join(folder, 'lists'), { recursive: true })
+  writeFileSync(join(folder, 'pack.yaml'), 'name: tried\n')
+  writeFileSync(join(folder, 'a.rules.yaml'), rulesText(rules))
+  for (const [list, text] of Object.entries(lists)) {
+    writeFileSync(join(folder, 'lists', `${list}.txt`), String(text))
+  }
+  return folder
+}
+
+/** Twelve asks of growing amount at two merchants, all of them settled but the last. */
+beforeAll(async () => {
+  world = await createCliWorld()
+  oldDir = packFolder(
+    'old',
+    [
+      { id: 'large', when: 'amount > 100', decline: '129' },
+      { id: 'quiet', mode: 'shadow', when: 'merchant.mcc in lists.gambling' },
+    ],
+    { gambling: '7995\n' },
+  )
+  newDir = packFolder(
+    'new',
+    [
+      { id: 'large', when: 'amount > 110', decline: '129' },
+      { id: 'gambling', when: 'merchant.mcc in lists.gambling && amount > 45' },
+    ],
+    { gambling: '7995\n7801\n' },
+  )
+  world.env.RULES_DIR = oldDir
+  const { store } = await world.serve()
+  const engine = startEngine(store, { pack: compilePack(readPackFiles(oldDir), 45) })
+  await openCards(engine, 2)
+  for (let i = 1; i <= 12; i++) {
+    const ask = {
+      eventId: `evt-${i}`,
+      transactionId: `txn-${i}`,
+      cardId: `card-${i % 2}`,
+      amountMinor: i * 1000,
+      merchant: {
+        mid: i % 3 === 0 ? 'BETS' : nasty,
+        mcc: i % 3 === 0 ? '7995' : '5411',
+        name: 'Shop',
+        city: '',
+        country: 'US',
+      },
+    }
+    await engine.ask(ask)
+    if (i < 12) await engine.ask({ ...ask, eventId: `settled-${i}`, requestType: 'Settlement' })
+  }
+  await engine.idle()
+  engine.stop()
+})
+
+afterAll(() => world.dispose())
+
+it('a backtest shows what changes, good customers first, and proves itself by the log', async () => {
+  const { code, out, err } = await world.run('rules', 'backtest', newDir)
+  expect(err).toBe('')
+  expect(code).toBe(0)
+  expect(out).toContain('proof: the old pack gives the answer of the log to all 12 asks')
+  // 60, 90 and 120 at BETS; 110 at the other is no longer above the limit.
+  expect(out).toMatch(/newly declined +2 +150\.00 USD +2 +150\.00 USD/)
+  expect(out).toMatch(/newly approved +1 +110\.00 USD/)
+  expect(out).toMatch(/^gambling .* 2 +2 +0 +150\.00 USD +2 +1$/m)
+  const [first] = out.split('good customers first:\n')[1]!.split('\n')
+  expect(first).toMatch(/card-0 +txn-6 +60\.00 USD.*approve -> decline 127 by gambling.*GOOD$/)
+}, 60_000)
+
+it('writes a file for machines and a page for people, with nothing in it that runs', async () => {
+  const [json, html] = [join(world.folder, 'r.json'), join(world.folder, 'r.html')]
+  const { code } = await world.run('rules', 'backtest', newDir, '--json', json, '--html', html)
+  expect(code).toBe(0)
+  const report = JSON.parse(readFileSync(json, 'utf8'))
+  expect(report.tally.changes.newlyDeclined).toMatchObject({ asks: 2, good: 2 })
+  expect(report.tally.rows).toHaveLength(3)
+  const page = readFileSync(html, 'utf8')
+  expect(page).toContain('<svg')
+  expect(page).not.toContain('<script')
+  expect(page).toContain('&#60;script&#62;')
+  expect(page).not.toMatch(/src=|href=|url\(/)
+}, 60_000)
+
+it('an unchanged pack changes nothing, from the store and from a backup', async () => {
+  const here = await world.run('rules', 'backtest', oldDir)
+  expect([here.code, here.out]).toEqual([0, expect.stringContaining('no decision changes')])
+  const file = join(world.folder, 'all.backup')
+  expect((await world.run('backup', file)).code).toBe(0)
+  const there = await world.run('rules', 'backtest', newDir, '--log', file)
+  expect(there.code).toBe(0)
+  expect(there.out).toContain('to all 12 asks')
+}, 60_000)
+
+it('says where another pack than the given one has decided, with exit code 1', async () => {
+  const { code, out } = await world.run('rules', 'backtest', newDir, '--against', newDir)
+  expect(code).toBe(1)
+  expect(out).toContain('NOT PROVEN: the old pack differs from the log for 3 of 12 asks')
+  expect(out).toContain('decided by another pack than the old one')
+}, 60_000)
+
+it('says in a line what is wrong with what it was given', async () => {
+  const wrong = async (...args: string[]) => {
+    const { code, err } = await world.run('rules', 'backtest', ...args)
+    return [code, err.split('\n')[0]]
+  }
+  expect(await wrong(join(world.folder, 'nowhere'))).toEqual([
+    2,
+    expect.stringContaining('cannot be read'),
+  ])
+  expect(await wrong(newDir, '--from', '1d', '--to', '2d')).toEqual([
+    2,
+    'arbiter: --from must be before --to',
+  ])
+  expect(await wrong(newDir, '--log', join(newDir, 'pack.yaml'))).toEqual([
+    2,
+    expect.stringContaining('not a backup'),
+  ])
+  expect(await wrong(newDir, '--json', '/nowhere/x.json')).toEqual([
+    1,
+    expect.stringContaining('cannot be written'),
+  ])
+}, 60_000)

@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest'
+import { runBacktest } from '../../src/backtest/run.ts'
+import { isAsk } from '../../src/domain/event.ts'
+import type { PackFiles } from '../../src/rules/load-pack.ts'
+import {
+  type Arrival,
+  filesOf,
+  type LiveRun,
+  retentionDays,
+  runLive,
+  sourceOf,
+  traffic,
+} from '../support/backtest-world.ts'
+import { rulesText } from '../support/rule-world.ts'
+
+const seed = Number(process.env.SEED ?? 31_337)
+const cards = 9
+const windows = `
+- { name: hourly, scope: card, over: asks, period: { trailing: 1h } }
+- { name: spent, scope: account, over: approved, period: day }
+`
+const oldFiles = filesOf({
+  'windows.yaml': windows,
+  'a.rules.yaml': rulesText([
+    { id: 'gambling', when: 'merchant.mcc == "7995" && amount > 80' },
+    { id: 'busy', when: 'windows.hourly.count > 6', decline: '130' },
+    { id: 'quiet', mode: 'shadow', when: 'foreign' },
+  ]),
+})
+/** Declines more, and so leaves more money and fuller windows of declines for what comes later. */
+const stricter = filesOf({
+  'windows.yaml': windows,
+  'a.rules.yaml': rulesText([
+    { id: 'gambling', when: 'merchant.mcc == "7995"' },
+    { id: 'busy', when: 'windows.hourly.count > 3', decline: '130' },
+    { id: 'spree', when: 'windows.spent.sum > 500', decline: '129', rollout: '50%' },
+  ]),
+})
+/** Has no old rule, and counts what the old pack does not. */
+const otherwise = filesOf({
+  'windows.yaml': `${windows}- { name: declined, scope: card, over: declines, period: { trailing: 24h } }\n`,
+  'a.rules.yaml': rulesText([
+    { id: 'tester', when: 'windows.declined.count > 1', decline: '129' },
+    { id: 'abroad', when: 'foreign && !country_seen && amount > 100', decline: '127' },
+  ]),
+})
+
+function backtest(live: LiveRun, newFiles: PackFiles, fromMs = 0, toMs = Infinity) {
+  const source = sourceOf(live.store)
+  return runBacktest({ oldFiles, newFiles, retentionDays, fromMs, toMs, source, threads: 0 })
+}
+
+/** What the backtest says that each ask would have been answered. */
+function predicted(live: LiveRun, rows: Awaited<ReturnType<typeof backtest>>['rows']) {
+  const answers = new Map(Array.from(live.answers, ([id, { code }]) => [id, code as string]))
+  for (const { eventId, next } of rows) answers.set(eventId, next.code)
+  return answers
+}
+
+function asksOf(arrivals: readonly Arrival[]): string[] {
+  return [
+    ...new Set(arrivals.filter(({ event }) => isAsk(event)).map(({ event }) => event.eventId)),
+  ]
+}
+
+describe(`a backtest (SEED=${seed})`, () => {
+  it.each([
+    ['a stricter pack', stricter],
+    ['a pack that counts otherwise', otherwise],
+    ['an unchanged pack', oldFiles],
+  ])('of %s says what a server with it decides on the same events', async (_name, newFiles) => {
+    const arrivals = traffic(seed, 600, cards)
+    const old = await runLive(oldFiles, arrivals, cards)
+    const live = await runLive(newFiles, arrivals, cards)
+    const { rows, disagreements, asks } = await backtest(old, newFiles)
+    expect(disagreements).toBe(0)
+    expect(asks).toBeGreaterThan(200)
+    const says = predicted(old, rows)
+    for (const id of asksOf(arrivals))
+      expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
+    if (newFiles === oldFiles) expect(rows).toEqual([])
+    else expect(rows.length).toBeGreaterThan(50)
+  })
+
+  it('from some time on says what a server decides that takes the new pack then', async () => {
+    const arrivals = traffic(seed + 1, 900, cards)
+    const fromMs = arrivals[450]!.atMs
+    const old = await runLive(oldFiles, arrivals, cards)
+    const live = await runLive(oldFiles, arrivals, cards, { atMs: fromMs, files: stricter })
+    const { rows, disagreements } = await backtest(old, stricter, fromMs)
+    expect(disagreements).toBe(0)
+    expect(rows.length).toBeGreaterThan(20)
+    expect(rows.every(({ atMs }) => atMs >= fromMs)).toBe(true)
+    const says = predicted(old, rows)
+    for (const id of asksOf(arrivals))
+      expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
+  })
+
+  it('against another pack than the one that decided shows where it disagrees with the log', async () => {
+    const arrivals = traffic(seed, 300, cards)
+    const live = await runLive(stricter, arrivals, cards)
+    const { disagreements, disagreementRows, versions } = await backtest(live, stricter)
+    expect(disagreements).toBeGreaterThan(10)
+    expect(disagreementRows[0]!.logged).not.toEqual(disagreementRows[0]!.replayed)
+    expect(Object.values(versions)).toEqual([{ asks: expect.any(Number), disagreements }])
+  })
+
+  it('puts good customers first, and none that were reversed or refunded', async () => {
+    const arrivals = traffic(seed, 600, cards)
+    const { rows, changes } = await backtest(await runLive(oldFiles, arrivals, cards), stricter)
+    const good = rows.filter((row) => row.good)
+    expect(good.length).toBeGreaterThan(5)
+    expect(rows.slice(0, good.length)).toEqual(good)
+    expect(changes.newlyDeclined.good).toBe(good.length)
+    const settledAmong = (types: readonly string[]) =>
+      new Set(
+        arrivals
+          .filter(({ event }) => types.includes(event.requestType))
+          .map(({ event }) => event.transactionId),
+      )
+    const [settled, taken] = [
+      settledAmong(['Settlement']),
+      settledAmong(['Reversal', 'PartialReversal', 'Refund']),
+    ]
+    for (const { transactionId, old } of good) {
+      expect(old.code).toBe('000')
+      expect(settled.has(transactionId)).toBe(true)
+      expect(taken.has(transactionId)).toBe(false)
+    }
+  })
+})

@@ -1,0 +1,180 @@
+import type { LogSource } from '../../src/backtest/run.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { CardEvent, RequestType } from '../../src/domain/event.ts'
+import type { Answer } from '../../src/domain/event-record.ts'
+import { importRows } from '../../src/engine/import.ts'
+import { indexes, splitSortKey } from '../../src/engine/layout.ts'
+import { startSweeper } from '../../src/engine/sweeper.ts'
+import { compilePack, type PackFiles } from '../../src/rules/load-pack.ts'
+import type { Store } from '../../src/store/port.ts'
+import { startEngine } from './engine-world.ts'
+import { createRandom, eventOf, type Random } from './event-generator.ts'
+import { createMemoryStore } from './memory-store.ts'
+
+export const retentionDays = 45
+const minuteMs = 60_000
+const startMs = Date.UTC(2026, 8, 1, 9)
+
+export function filesOf(files: Record<string, string>): PackFiles {
+  return new Map(Object.entries({ 'pack.yaml': '{}', ...files }))
+}
+
+/** One thing that comes to a server at a time. */
+export interface Arrival {
+  readonly atMs: number
+  readonly event: CardEvent
+  /** What the watchdog says instead of the engine. */
+  readonly said: Answer | null
+}
+
+/** Purchases, cash and what follows them, over some days, on cards that share accounts. */
+export function traffic(seed: number, count: number, cards: number): Arrival[] {
+  const random = createRandom(seed)
+  const arrivals: Arrival[] = []
+  const asked: CardEvent[] = []
+  let atMs = startMs
+  for (let i = 0; i < count; i++) {
+    atMs += random.chance(0.02)
+      ? random.between(1, 30) * 3_600_000
+      : random.between(0, 4 * minuteMs)
+    const again = asked.length > 0 && random.chance(0.05)
+    const follows = asked.length > 0 && random.chance(0.45)
+    const event = again
+      ? random.pick(asked)
+      : follows
+        ? adviceOn(random.pick(asked), `e${i}`, random, atMs)
+        : askOn(`card-${random.between(0, cards - 1)}`, i, random, atMs)
+    const fresh = !again && !follows
+    if (fresh) asked.push(event)
+    if (asked.length > 60) asked.shift()
+    const said = fresh && random.chance(0.02) ? saidOf(random.chance(0.5)) : null
+    arrivals.push({ atMs, event, said })
+  }
+  return arrivals
+}
+
+function askOn(cardId: string, i: number, random: Random, atMs: number): CardEvent {
+  const mid = `M${random.between(1, 12)}`
+  return eventOf({
+    eventId: `e${i}`,
+    requestType: random.pick<RequestType>([
+      'Authorization',
+      'Authorization',
+      'PreAuthorization',
+      'CashWithdrawal',
+    ]),
+    transactionId: `t${i}`,
+    cardId,
+    amountMinor: random.pick([0, 500, 1500, 4000, 9000, 25_000]),
+    merchant: {
+      mid,
+      mcc: random.pick(['5411', '7995', '5541', '4829']),
+      name: `Shop ${mid}`,
+      city: 'Lagos',
+      country: random.pick(['US', 'US', 'NG', 'GB']),
+    },
+    occurredAtMs: atMs,
+  })
+}
+
+function adviceOn(ask: CardEvent, eventId: string, random: Random, atMs: number): CardEvent {
+  const requestType = random.pick<RequestType>([
+    'Settlement',
+    'Settlement',
+    'Settlement',
+    'PartialReversal',
+    'Reversal',
+    'Refund',
+  ])
+  const amountMinor = requestType === 'PartialReversal' ? 100 : ask.amountMinor
+  return { ...ask, eventId, requestType, amountMinor, occurredAtMs: atMs }
+}
+
+function saidOf(approves: boolean): Answer {
+  return {
+    code: approves ? '000' : '176',
+    decidedBy: 'default',
+    cause: 'deadline',
+    ruleId: '',
+    approvedAmountMinor: null,
+    rulesVersion: '',
+  }
+}
+
+export interface LiveRun {
+  readonly store: Store
+  /** By event id, what the first delivery was told. */
+  readonly answers: Map<string, Answer>
+}
+
+/** A server's engine with this pack meets the traffic, its sweeper beside it; `change` swaps the pack. */
+export async function runLive(
+  files: PackFiles,
+  arrivals: readonly Arrival[],
+  cards: number,
+  change: { readonly atMs: number; readonly files: PackFiles } | null = null,
+): Promise<LiveRun> {
+  const store = createMemoryStore()
+  let nowMs = startMs - minuteMs
+  const clock: Clock = { nowMs: () => nowMs, monoMs: () => performance.now() }
+  const engine = startEngine(store, { clock, pack: compilePack(files, retentionDays) })
+  const sweeper = startSweeper({
+    engine,
+    store,
+    clock,
+    intervalMs: 1 << 30,
+    logRetentionMs: 400 * 86_400_000,
+    onError: (error) => {
+      throw error
+    },
+  })
+  await importRows(cardRows(cards), engine)
+  const answers = new Map<string, Answer>()
+  let changed = change === null
+  for (const [i, { atMs, event, said }] of arrivals.entries()) {
+    nowMs = atMs
+    if (!changed && atMs >= change!.atMs) {
+      engine.setPack(compilePack(change!.files, retentionDays))
+      changed = true
+    }
+    const [next] = await store.range(indexes.due, '', 1)
+    if (next !== undefined && splitSortKey(next.sortKey).atMs <= atMs) await sweeper.sweep()
+    const slot = `s${i}`
+    if (said === null) engine.deliver(event, slot, atMs, false)
+    else engine.say(event, slot, atMs, said, false)
+    await engine.idle()
+    const answer = said ?? engine.answers.get(slot)
+    if (answer !== undefined && !answers.has(event.eventId)) answers.set(event.eventId, answer)
+  }
+  sweeper.stop()
+  engine.stop()
+  return { store, answers }
+}
+
+function cardRows(cards: number) {
+  return Array.from({ length: cards }, (_, i) => ({
+    cardId: `card-${i}`,
+    customerId: `customer-${i}`,
+    accountId: `account-${i % 3}`,
+    type: i % 5 === 4 ? 'lite' : 'retail',
+    ...(i % 5 === 4 ? { swipeCount: 40 } : {}),
+    currency: 'USD',
+    country: 'US',
+    ...(i < 3 ? { balance: '4000.00' } : {}),
+    cardLimits: i % 2 === 0 ? { dailyLimit: '600.00' } : {},
+  }))
+}
+
+export function sourceOf(store: Store): LogSource {
+  return {
+    async *lines() {
+      for (let after = ''; ; ) {
+        const page = await store.readLog(after, 500)
+        if (page.length === 0) return
+        after = page.at(-1)!.cursor
+        yield page.map(({ entry }) => entry)
+      }
+    },
+    snapshots: async () => new Map(),
+  }
+}
