@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { decodeEntry } from '../engine/entry-codec.ts'
 import { type CutAccount, createReplayer, type ReplayOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Tally } from './tally.ts'
@@ -162,17 +163,24 @@ function startThread(options: ReplayOptions): Part {
   }
 }
 
-/** The same for all entries of an account: the account stands after the fourth comma of a row. */
+/** The same for all entries of an account: it stands after the fourth comma of a row. */
 function placeOf(line: string, places: number): number {
   if (places === 1) return 0
-  let at = 0
-  for (let commas = 0; commas < 4 && at < line.length; at++) {
-    if (line.charCodeAt(at) === comma) commas++
-  }
+  const [from, to] = line.startsWith('[') ? accountIn(line) : [0, 0]
+  const account =
+    to > 0 ? line.slice(from, to) : JSON.stringify(decodeEntry(line).accountId).slice(0, -1)
   let hash = 0
-  const quoteEnds = line.indexOf('",', at + 1)
-  for (let i = at; i < quoteEnds; i++) hash = (Math.imul(hash, 31) + line.charCodeAt(i)) | 0
+  for (let i = 0; i < account.length; i++) hash = (Math.imul(hash, 31) + account.charCodeAt(i)) | 0
   return (hash >>> 0) % places
 }
 
 const comma = 44
+
+/** From its first quote to before its last. */
+function accountIn(line: string): [from: number, to: number] {
+  let at = 0
+  for (let commas = 0; commas < 4 && at < line.length; at++) {
+    if (line.charCodeAt(at) === comma) commas++
+  }
+  return [at, line.indexOf('",', at + 1)]
+}

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { addBacktest } from './backtest.ts'
+import { addDiff } from './rule-diff.ts'
 
 /** The group may have been made by whoever adds the other commands about rules. */
 export function rulesGroup(program: Command): Command {
@@ -16,4 +17,5 @@ export function rulesGroup(program: Command): Command {
 export function addRuleTrust(program: Command): void {
   const rules = rulesGroup(program)
   addBacktest(rules)
+  addDiff(rules)
 }

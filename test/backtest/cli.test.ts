@@ -134,3 +134,17 @@ it('says in a line what is wrong with what it was given', async () => {
     expect.stringContaining('cannot be written'),
   ])
 }, 60_000)
+
+it('a loosened rule is named by diff, with what it matched in the log and exit code 3', async () => {
+  const { code, out } = await world.run('rules', 'diff', oldDir, newDir)
+  expect(code).toBe(3)
+  expect(out).toContain('rule large changed (a.rules.yaml:2): LOOSER')
+  expect(out).toContain('- when: amount > 100 -> amount > 110: amount > 100 became > 110 (looser)')
+  expect(out).toContain(
+    '- in the log it matched 2 before and 1 after; 0 newly declined, 1 newly approved',
+  )
+  expect(out).toContain('rule gambling added (a.rules.yaml:8): tighter')
+  expect(out).toContain('list gambling changed (lists/gambling.txt)')
+  const same = await world.run('rules', 'diff', oldDir, oldDir)
+  expect([same.code, same.out]).toEqual([0, '0 changes, none loosens\n'])
+}, 60_000)
