@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { addBacktest } from './backtest.ts'
 import { addDiff } from './rule-diff.ts'
+import { addReport } from './rule-report.ts'
+import { addNewTest } from './rule-test-writer.ts'
 
 /** The group may have been made by whoever adds the other commands about rules. */
 export function rulesGroup(program: Command): Command {
@@ -18,4 +20,6 @@ export function addRuleTrust(program: Command): void {
   const rules = rulesGroup(program)
   addBacktest(rules)
   addDiff(rules)
+  addReport(rules)
+  addNewTest(rules)
 }

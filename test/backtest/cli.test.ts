@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { compilePack, readPackFiles } from '../../src/rules/load-pack.ts'
@@ -148,3 +148,47 @@ it('a loosened rule is named by diff, with what it matched in the log and exit c
   const same = await world.run('rules', 'diff', oldDir, oldDir)
   expect([same.code, same.out]).toEqual([0, '0 changes, none loosens\n'])
 }, 60_000)
+
+it('a report says what each rule matched, and which matched nothing', async () => {
+  const { code, out } = await world.run('rules', 'report', '--since', '1h')
+  expect(code).toBe(0)
+  expect(out).toContain('12 asks since')
+  expect(out).toMatch(/^quiet +shadow +0 +0 +4 +33\.33% +300\.00 USD$/m)
+  expect(out).toMatch(/^large +enforce +2 +2 +0 +16\.67% +230\.00 USD$/m)
+  expect(out).toContain('large and quiet both matched 1 asks')
+  expect(out).toMatch(/^quiet: .*card-0 +event=evt-12 +120\.00 USD +BETS +129$/m)
+  const json = await world.runWith({ env: { RULES_DIR: newDir } }, 'rules', 'report', '--json')
+  expect(JSON.parse(json.out)).toMatchObject({ asks: 12, never: ['gambling'] })
+}, 60_000)
+
+it('a decision becomes a test that passes with its pack and fails with another', async () => {
+  const tests = join(world.folder, 'old', 'made.test.yaml')
+  for (const event of ['evt-12', 'evt-9']) {
+    const made = await world.run('rules', 'new-test', '--event', event, '--out', tests)
+    expect([made.code, made.err]).toEqual([0, ''])
+  }
+  const text = readFileSync(tests, 'utf8')
+  expect(text).toContain('rule: large')
+  expect(text).toContain('event: evt-2')
+  const passed = await world.run('rules', 'test', oldDir)
+  expect([passed.code, passed.out]).toEqual([0, expect.stringContaining('2')])
+  writeFileSync(join(newDir, 'made.test.yaml'), text)
+  const failed = await world.run('rules', 'test', newDir)
+  expect(failed.code).toBe(1)
+  rmSync(tests)
+  rmSync(join(newDir, 'made.test.yaml'))
+  const other = await world.runWith(
+    { env: { RULES_DIR: newDir } },
+    'rules',
+    'new-test',
+    '--event',
+    'evt-9',
+  )
+  expect(other.code).toBe(0)
+  expect(other.err).toContain('the pack says otherwise now')
+  const none = await world.run('rules', 'new-test', '--event', 'nothing')
+  expect([none.code, none.err]).toEqual([
+    1,
+    expect.stringContaining('no decision on event nothing'),
+  ])
+}, 90_000)

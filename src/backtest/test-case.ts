@@ -1,0 +1,143 @@
+import { availableMinor } from '../domain/account.ts'
+import type { Card } from '../domain/card.ts'
+import type { Entry } from '../domain/entry.ts'
+import type { CardEvent } from '../domain/event.ts'
+import { transactionKey } from '../domain/ledger.ts'
+import { formatMinor } from '../domain/money.ts'
+import { type CardRow, writeCardRow } from '../rules/card-row.ts'
+import type { Lane } from './lane.ts'
+
+/** A case of a *.test.yaml, as it is written. */
+export interface TestCase {
+  readonly name: string
+  readonly start: string
+  readonly cards: readonly Record<string, unknown>[]
+  readonly steps: readonly Record<string, unknown>[]
+}
+
+/** More would not fit into a case; the last ones are in it. */
+const maxEarlier = 60
+/** The longest window: what is older counts nowhere. */
+const longestMs = 31 * 86_400_000
+
+interface Earlier {
+  readonly entry: Entry
+  readonly movedMinor: number
+  readonly cardBefore: Card | null
+}
+
+/**
+ * Makes a case of one decision: the cards as they were, the events before it that windows still count or
+ * that are of the same transaction, and so much money that as much is available as there was.
+ */
+export function testCaseOf(target: Entry, entries: readonly Entry[], lane: Lane): TestCase | null {
+  const earlier: Earlier[] = []
+  for (const entry of entries) {
+    if (entry.n >= target.n) break
+    const before = lane.book.account()
+    const cardBefore = lane.book.card(entry.cardId)
+    lane.follow(entry)
+    const after = lane.book.account()
+    if (before === null || after === null || !isTellable(entry)) continue
+    const movedMinor = availableMinor(before) - availableMinor(after)
+    earlier.push({ entry, movedMinor, cardBefore })
+  }
+  const account = lane.book.account()
+  if (account === null || target.event === null || target.answer === null) return null
+  const told = chosen(earlier, target)
+  const movedMinor = told.reduce((sum, one) => sum + one.movedMinor, 0)
+  const balanceMinor = availableMinor(account) + movedMinor
+  const cardIds = new Set([target.event.cardId, ...told.map(({ entry }) => entry.event!.cardId)])
+  const cards = [...cardIds].flatMap((cardId, i) => {
+    const card = lane.book.card(cardId)
+    if (card === null) return []
+    const first = told.find(({ entry }) => entry.cardId === cardId)?.cardBefore
+    const swipesLeft = first?.swipesLeft ?? card.swipesLeft
+    const row = writeCardRow(account, { ...card, swipesLeft, replaces: '' }, false)
+    const balance = i === 0 ? { balance: formatMinor(balanceMinor, account.currency) } : {}
+    return [{ ...written(row), ...balance }]
+  })
+  const startMs = told[0]?.entry.atMs ?? target.atMs
+  return {
+    name: `${target.event.requestType} ${target.event.eventId} is answered ${target.answer.code}`,
+    start: new Date(startMs - 1000).toISOString(),
+    cards,
+    steps: [...told.map(({ entry }) => entry), target].flatMap((entry) => stepsOf(entry, target)),
+  }
+}
+
+/** What the watchdog said, and what people did, is no step of a case: their money is in the balance. */
+function isTellable({ kind, event, changes }: Entry): boolean {
+  const first = changes.some(({ type }) => type === 'recorded')
+  return kind === 'event' && event !== null && first
+}
+
+function chosen(earlier: readonly Earlier[], target: Entry): readonly Earlier[] {
+  const key = ({ transaction }: Entry) => transactionKey(...transaction)
+  const recent = earlier.filter(
+    ({ entry }) => entry.atMs > target.atMs - longestMs || key(entry) === key(target),
+  )
+  const kept = recent.slice(-maxEarlier)
+  // An advice to something that is not told would be another thing here.
+  const begun = new Set<string>()
+  const late = new Set(recent.slice(0, -maxEarlier).map(({ entry }) => key(entry)))
+  return kept.filter(({ entry }) => {
+    if (late.has(key(entry)) && !begun.has(key(entry))) return false
+    begun.add(key(entry))
+    return true
+  })
+}
+
+/** Without what has its default. */
+function written(row: CardRow): Record<string, unknown> {
+  const { cardLimits, ...rest } = row
+  return Object.fromEntries(
+    Object.entries({ ...rest, ...cardLimits }).filter(
+      ([, value]) => !(Array.isArray(value) && value.length === 0) && value !== undefined,
+    ),
+  )
+}
+
+function stepsOf(entry: Entry, target: Entry): Record<string, unknown>[] {
+  const { code, ruleId, approvedAmountMinor } = entry.answer!
+  const event = entry.event!
+  const approved =
+    approvedAmountMinor === null
+      ? {}
+      : { approved: formatMinor(approvedAmountMinor, event.currency) }
+  const send = {
+    send: event.requestType,
+    ...fieldsOf(event),
+    expect: code === '000' ? 'approve' : code,
+    ...(ruleId === '' || ruleId.startsWith('block:') ? {} : { rule: ruleId }),
+    ...(entry === target ? approved : {}),
+  }
+  return [{ at: new Date(entry.atMs).toISOString() }, send]
+}
+
+function fieldsOf(event: CardEvent): Record<string, unknown> {
+  const { merchant, amountMinor, currency } = event
+  const fields = {
+    event: event.eventId,
+    txn: event.transactionId,
+    original: event.originalTransactionId,
+    card: event.cardId,
+    amount: amountMinor === null ? '' : formatMinor(amountMinor, currency),
+    currency,
+    mid: merchant.mid,
+    mcc: merchant.mcc,
+    country: merchant.country,
+    name: merchant.name,
+    city: merchant.city,
+    channel: event.channel,
+    entryMode: event.entryMode,
+    merchantAmount:
+      event.merchantAmountMinor === 0 || event.merchantCurrency === ''
+        ? ''
+        : formatMinor(event.merchantAmountMinor, event.merchantCurrency),
+    merchantCurrency: event.merchantCurrency,
+    final: event.final ?? '',
+    partial: event.partialApprovalSupported || '',
+  }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''))
+}
