@@ -143,16 +143,19 @@ async function main(): Promise<void> {
 
 function readinessOf(gate: Gate, stopping: boolean): Readiness {
   const { engine, slots, rulesProblem } = gate
+  const trippedRules = engine.figures?.trippedRules ?? []
   const detail = {
     engine: engine.state,
     store: engine.storeAvailable ? 'available' : 'unavailable',
     rulesVersion: engine.rulesVersion,
     ...(rulesProblem === '' ? {} : { rulesProblem }),
+    ...(trippedRules.length === 0 ? {} : { trippedRules }),
     unbooked: slots.unbooked,
   }
   if (stopping) return { status: 'stopping', detail }
   if (engine.state === 'starting') return { status: 'starting', detail }
-  const well = engine.alive && engine.storeAvailable && rulesProblem === ''
+  const rulesWell = rulesProblem === '' && trippedRules.length === 0
+  const well = engine.alive && engine.storeAvailable && rulesWell
   return { status: well ? 'ready' : 'degraded', detail }
 }
 

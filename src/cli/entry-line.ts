@@ -65,6 +65,9 @@ function changeText(change: Change): string {
       return `blocked(${change.kind} ${change.value} until ${timeText(change.untilMs)})`
     case 'unblocked':
       return `unblocked(${change.kind} ${change.value})`
+    case 'ruleTripped':
+    case 'ruleArmed':
+      return `${change.type}(${change.ruleId})`
     case 'handled':
       return `handled(${change.list})`
     default:

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { addBacktest } from './backtest.ts'
+import { addArm } from './rule-arm.ts'
 import { addDiff } from './rule-diff.ts'
 import { addReport } from './rule-report.ts'
 import { addNewTest } from './rule-test-writer.ts'
@@ -22,4 +23,5 @@ export function addRuleTrust(program: Command): void {
   addDiff(rules)
   addReport(rules)
   addNewTest(rules)
+  addArm(rules)
 }

@@ -24,6 +24,8 @@ const appliers: Appliers = {
   // The emergency list belongs to no account.
   blocked: (view) => view,
   unblocked: (view) => view,
+  ruleTripped: (view) => view,
+  ruleArmed: (view) => view,
   accountOpened: (view, { account }) => ({ ...view, account }),
   // The log of an earlier release has cards without what was added since.
   cardIssued: (view, { card }) => ({ ...view, card: { ...noCard, ...card } }),

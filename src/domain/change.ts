@@ -106,6 +106,8 @@ export type Change =
       readonly untilMs: number
     }
   | { readonly type: 'unblocked'; readonly kind: BlockKind; readonly value: string }
+  | { readonly type: 'ruleTripped'; readonly ruleId: string; readonly rulesVersion: string }
+  | { readonly type: 'ruleArmed'; readonly ruleId: string }
 
 export interface PlacedHold {
   readonly eventKey: string

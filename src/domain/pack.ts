@@ -1,4 +1,5 @@
 import type { Account } from './account.ts'
+import type { Breaker } from './breaker.ts'
 import type { Zone } from './calendar.ts'
 import type { Card } from './card.ts'
 import type { CardEvent } from './event.ts'
@@ -91,6 +92,8 @@ export interface Pack {
   readonly evaluate: (facts: AskFacts) => RuleVerdict
   /** The same pack, but these rules only record. */
   readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack
+  /** Of the enforced rules that have one. */
+  readonly breakers?: readonly Breaker[]
   /** What cards must keep for the rules. */
   readonly remembers: Remembers
   /** How long events, and transactions after their last event, are kept. */

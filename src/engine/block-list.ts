@@ -11,6 +11,7 @@ import type { Store } from '../store/port.ts'
 import { RecordUnreadable } from './codec.ts'
 import { encodeEntry } from './entry-codec.ts'
 import { blocksAggregate } from './layout.ts'
+import type { NoticeBoard } from './notice-board.ts'
 
 /** The emergency list as the store keeps it: one small record that every engine looks at. */
 const record = z.object({
@@ -125,43 +126,17 @@ function entryOf(operation: BlockOperation, reason: string, n: number, atMs: num
 export interface BlockWatch {
   /** As many as count now. */
   count(nowMs: number): number
-  stop(): void
 }
 
-export interface BlockWatchOptions {
-  readonly store: Store
-  readonly intervalMs: number
-  readonly onBlocks: (blocks: readonly Block[]) => void
-  readonly onError: (error: unknown) => void
-}
-
-/** Looks at the list again and again; resolves after the first look. What cannot be read stays as it was. */
-export async function watchBlocks(options: BlockWatchOptions): Promise<BlockWatch> {
-  const { store } = options
-  let kept = await load(store)
-  let looking = false
-  if (kept.blocks.length > 0) options.onBlocks(kept.blocks)
-
-  async function look(): Promise<void> {
-    if (looking) return
-    looking = true
-    try {
-      const [found] = await store.load([root])
-      if ((found?.version ?? null) !== kept.version) {
-        kept = found === undefined ? nothing : decode(found.value, found.version)
-        options.onBlocks(kept.blocks)
-      }
-    } catch (error) {
-      if (error instanceof RecordUnreadable) options.onError(error)
-    } finally {
-      looking = false
-    }
-  }
-
-  const timer = setInterval(() => void look(), options.intervalMs)
-  timer.unref()
-  return {
-    count: (nowMs) => kept.blocks.filter(({ untilMs }) => untilMs > nowMs).length,
-    stop: () => clearInterval(timer),
-  }
+/** Follows the list on the board; resolves after the first look. What cannot be read stays as it was. */
+export async function watchBlocks(
+  board: NoticeBoard,
+  onBlocks: (blocks: readonly Block[]) => void,
+): Promise<BlockWatch> {
+  let kept = nothing
+  await board.follow(blocksAggregate, (found) => {
+    kept = found === null ? nothing : decode(found.value, found.version)
+    onBlocks(kept.blocks)
+  })
+  return { count: (nowMs) => kept.blocks.filter(({ untilMs }) => untilMs > nowMs).length }
 }

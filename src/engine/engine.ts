@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { take } from '../domain/claim.ts'
+import { type Step, take } from '../domain/claim.ts'
 import { type CardEvent, isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { Operation, OperationOutcome } from '../domain/operation.ts'
@@ -43,6 +43,8 @@ export interface EngineOptions {
   readonly onStandIn?: (slot: string) => void
   /** The store stopped, or resumed, taking commits. */
   readonly onStore?: (available: boolean) => void
+  /** An ask was decided for the first time, and committed. */
+  readonly onDecided?: (step: Step) => void
   readonly take?: typeof take
   readonly random?: () => number
 }
@@ -264,6 +266,8 @@ export function createEngine(options: EngineOptions): Engine {
     if (step === null) throw new Error('a delivery was finished without its step')
     bySlot.delete(slot)
     ruleCounts.note(item.event, step)
+    const decided = item.said === null && step.changes.length > 0 && isAsk(item.event)
+    if (decided) options.onDecided?.(step)
     recall?.note(toldOf(item, item.said ?? step.answer))
     if (saidInFlight !== null) {
       // The gate spoke while the command was in flight: the ledger now follows what it said.

@@ -269,6 +269,8 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   countrySeen: plain('country'),
   blocked: plain('kind', 'value', 'untilMs'),
   unblocked: plain('kind', 'value'),
+  ruleTripped: plain('ruleId', 'rulesVersion'),
+  ruleArmed: plain('ruleId'),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

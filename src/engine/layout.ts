@@ -21,6 +21,9 @@ export function strayAggregate(eventId: string): string {
 /** The emergency list. */
 export const blocksAggregate = 'blocks'
 
+/** Rules that their breakers have put into shadow. */
+export const trippedAggregate = 'tripped'
+
 /** What the instances that share the store tell each other. */
 export const instancesAggregate = 'instances'
 

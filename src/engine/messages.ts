@@ -34,6 +34,8 @@ export interface EngineFigures extends EngineStats {
   readonly blocks: number
   /** Other instances that decide by another pack. */
   readonly rulesSkew: number
+  /** Rules that their breakers have put into shadow. */
+  readonly trippedRules: readonly string[]
 }
 
 export interface PackInUse {

@@ -14,6 +14,7 @@ import {
   indexes,
   splitSortKey,
   strayAggregate,
+  trippedAggregate,
 } from './layout.ts'
 import { isMeta, markUnfinished, putMeta, readMeta } from './meta.ts'
 
@@ -202,5 +203,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
 function ownerOfEntry(text: string): string {
   const { accountId, event, changes } = decodeEntry(text)
   if (changes.some(({ type }) => type === 'blocked' || type === 'unblocked')) return blocksAggregate
+  const ofRule = changes.some(({ type }) => type === 'ruleTripped' || type === 'ruleArmed')
+  if (ofRule) return trippedAggregate
   return accountId === '' ? strayAggregate(event?.eventId ?? '') : accountAggregate(accountId)
 }

@@ -6,6 +6,7 @@ import type { Pack } from '../domain/pack.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Store, StoreRefused } from '../store/port.ts'
 import { watchBlocks } from './block-list.ts'
+import { type BreakerDesk, openBreakerDesk } from './breaker-desk.ts'
 import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { importRows } from './import.ts'
@@ -21,6 +22,7 @@ import {
   writeStandIn,
 } from './messages.ts'
 import { claimStore } from './meta.ts'
+import { createNoticeBoard } from './notice-board.ts'
 import { createPackSwap, type OfferedPack } from './pack-swap.ts'
 import { startPresence } from './presence.ts'
 import { startSweeper } from './sweeper.ts'
@@ -44,8 +46,8 @@ export interface WorkerSettings extends StorePlace {
 const dayMs = 86_400_000
 const beatMs = 250
 const sweepMs = 1000
-/** A block counts everywhere within a second. */
-const blocksMs = 250
+/** A block, or a tripped breaker, counts everywhere within a second. */
+const noticesMs = 250
 
 /** The content of the engine's thread. */
 async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
@@ -123,6 +125,7 @@ async function serve(
   settings: WorkerSettings,
   send: (message: FromEngine) => void,
 ): Promise<Serving> {
+  let breakers: BreakerDesk | null = null
   const put = createOutbox((cells) => send({ type: 'answers', cells }))
   const engine = createEngine({
     store,
@@ -135,6 +138,7 @@ async function serve(
     onBooked: (slot) => put((cells) => writeBooked(cells, slot)),
     onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
     onStore: (available) => send({ type: 'store', available }),
+    onDecided: (step) => breakers?.note(step),
   })
   if (settings.demo) await addDemoCards(store, engine, settings)
   const sweeper = startSweeper({
@@ -145,17 +149,29 @@ async function serve(
     logRetentionMs: settings.logRetentionDays * dayMs,
     onError: (error) => send({ type: 'trouble', message: `sweeping failed: ${error}` }),
   })
-  // Before the first event, so that none is decided without the list.
+  // Before the first event, so that none is decided without what people and breakers have said.
   const rules = { pack, blocks: [] as readonly Block[] }
-  const blocks = await watchBlocks({
+  const usePack = () => engine.setPack(withBlocks(breakers?.obeyed() ?? rules.pack, rules.blocks))
+  const board = createNoticeBoard({
     store,
-    intervalMs: blocksMs,
-    onBlocks(list) {
-      rules.blocks = list
-      engine.setPack(withBlocks(rules.pack, list))
-    },
-    onError: (error) => send({ type: 'trouble', message: `blocks: ${error}` }),
+    intervalMs: noticesMs,
+    onError: (error) => send({ type: 'trouble', message: String(error) }),
   })
+  const blocks = await watchBlocks(board, (list) => {
+    rules.blocks = list
+    usePack()
+  })
+  breakers = await openBreakerDesk({
+    store,
+    clock: systemClock,
+    board,
+    pack,
+    newVersion: engine.newVersion,
+    intervalMs: noticesMs,
+    onChange: usePack,
+    onTrouble: (message) => send({ type: 'trouble', message }),
+  })
+  usePack()
   // An embedded store has one instance.
   const presence =
     settings.redis === null
@@ -169,12 +185,14 @@ async function serve(
         })
   const beat = startBeat(engine, send, () => ({
     blocks: blocks.count(systemClock.nowMs()),
+    trippedRules: breakers?.tripped() ?? [],
     rulesSkew: presence?.skew ?? 0,
   }))
   return {
     setPack(next) {
       rules.pack = next
-      engine.setPack(withBlocks(next, rules.blocks))
+      breakers?.setPack(next)
+      usePack()
       presence?.tell()
     },
     take(cells) {
@@ -186,7 +204,8 @@ async function serve(
     async stop() {
       if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
       sweeper.stop()
-      blocks.stop()
+      board.stop()
+      breakers?.stop()
       // The engine that took over goes on telling under the same name.
       if (Atomics.load(settings.retired, 0) === 0) await presence?.stop()
       clearInterval(beat)
@@ -200,7 +219,7 @@ async function serve(
 function startBeat(
   engine: Engine,
   send: (message: FromEngine) => void,
-  others: () => Pick<EngineFigures, 'blocks' | 'rulesSkew'>,
+  others: () => Pick<EngineFigures, 'blocks' | 'rulesSkew' | 'trippedRules'>,
 ): NodeJS.Timeout {
   const lag = monitorEventLoopDelay({ resolution: 10 })
   lag.enable()

@@ -1,3 +1,4 @@
+import type { Breaker } from '../domain/breaker.ts'
 import type { RequestType } from '../domain/event.ts'
 import { type AskFacts, noVerdict, type RuleVerdict } from '../domain/pack.ts'
 import { compileTest, type TestClosure } from './closure.ts'
@@ -45,7 +46,10 @@ const rulesPerStep = 200
 export const maxRecordedMatches = 100
 
 /** What deciding needs of a rule. */
-export type EvaluatedRule = Pick<Rule, 'id' | 'mode' | 'code' | 'on' | 'condition' | 'rollout'>
+export type EvaluatedRule = Pick<
+  Rule,
+  'id' | 'mode' | 'code' | 'on' | 'condition' | 'rollout' | 'breaker'
+>
 
 /** The rules that can match, in file order, and the text that each is found by; -1 for none. */
 export interface EvaluationPlan {
@@ -59,6 +63,13 @@ export interface EvaluationPlan {
 export type Evaluate = (ask: AskFacts, shadowed?: ReadonlySet<string>) => RuleVerdict
 
 const noRules: ReadonlySet<string> = new Set()
+
+/** Of the rules that decline: one in shadow has nothing to break. */
+export function breakersOf(rules: readonly EvaluatedRule[]): Breaker[] {
+  return rules.flatMap(({ mode, breaker }) =>
+    breaker === null || mode !== 'enforce' ? [] : [breaker],
+  )
+}
 
 /** What is costly to find out, and the same for whoever builds from it. */
 export function planEvaluation(

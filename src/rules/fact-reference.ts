@@ -51,6 +51,15 @@ const reaches = [
     'is enforced for this share of the cards and shadow for the rest, counted apart; by a hash of the ' +
       'id of the rule and of the card, so a card stays in, also when the share grows',
   ],
+  [
+    '`breaker: { declines: 50, within: 10m }`',
+    'past so many declines on one instance it only records, on every instance, until the pack is ' +
+      'loaded with another version or `arbiter rules arm ID`',
+  ],
+  [
+    '`breaker: { share: 5%, within: 10m, minAsks: 200 }`',
+    'the same, past this share of the asks of one instance; fewer asks than `minAsks` (100) say nothing',
+  ],
 ] as const
 
 interface NameRow {

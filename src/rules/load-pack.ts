@@ -4,7 +4,13 @@ import { isCurrency } from '../domain/currency.ts'
 import type { Pack } from '../domain/pack.ts'
 import type { WindowDefinition } from '../domain/window.ts'
 import type { Vocabulary } from './condition.ts'
-import { buildEvaluation, type EvaluationPlan, isNever, planEvaluation } from './evaluation.ts'
+import {
+  breakersOf,
+  buildEvaluation,
+  type EvaluationPlan,
+  isNever,
+  planEvaluation,
+} from './evaluation.ts'
 import { factsOf, remembersFor } from './fact.ts'
 import { createFactSlots, type Places } from './fact-slots.ts'
 import { listNameOf, parseList } from './list-file.ts'
@@ -104,6 +110,7 @@ export function compilePack(
     parts,
     evaluate: (ask) => evaluate(ask),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
+    breakers: breakersOf(rules),
     remembers: remembersFor(slots.uses),
     retentionMs: retentionDays * dayMs,
   }

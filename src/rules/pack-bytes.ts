@@ -1,9 +1,10 @@
+import type { Breaker } from '../domain/breaker.ts'
 import { createZone } from '../domain/calendar.ts'
 import type { RequestType } from '../domain/event.ts'
 import type { Remembers } from '../domain/familiarity.ts'
 import type { HoldAdjustmentSwitch, Pack, Switches } from '../domain/pack.ts'
 import type { ResponseCode } from '../domain/response-code.ts'
-import { buildEvaluation, type EvaluatedRule } from './evaluation.ts'
+import { breakersOf, buildEvaluation, type EvaluatedRule } from './evaluation.ts'
 import type { Test } from './expression.ts'
 import { factsOf } from './fact.ts'
 import { createFactSlots, type NumberSlot, type Places } from './fact-slots.ts'
@@ -43,7 +44,30 @@ type RuleRow = readonly [
   key: number,
   condition: Record<string, unknown>,
   rollout: EvaluatedRule['rollout'],
+  breaker: BreakerRow | null,
 ]
+
+/** Without the rule, and with 0 for no bound: JSON has no Infinity. */
+type BreakerRow = readonly [withinMs: number, declines: number, share: number, minAsks: number]
+
+function writeBreaker(breaker: Breaker | null): BreakerRow | null {
+  if (breaker === null) return null
+  const { withinMs, maxDeclines, maxShare, minAsks } = breaker
+  const bound = (most: number) => (Number.isFinite(most) ? most : 0)
+  return [withinMs, bound(maxDeclines), bound(maxShare), minAsks]
+}
+
+function readBreaker(ruleId: string, row: BreakerRow | null): Breaker | null {
+  if (row === null) return null
+  const [withinMs, declines, share, minAsks] = row
+  return {
+    ruleId,
+    withinMs,
+    maxDeclines: declines || Infinity,
+    maxShare: share || Infinity,
+    minAsks,
+  }
+}
 
 /** Reading a line must be a small step. */
 const valuesPerLine = 500
@@ -98,9 +122,9 @@ function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
     used.add(name)
     return name
   }
-  return parts.plan.rules.map(({ id, mode, code, on, condition, rollout }, number) => {
+  return parts.plan.rules.map(({ id, mode, code, on, condition, rollout, breaker }, number) => {
     const key = parts.plan.keys[number]!
-    const row: RuleRow = [id, mode, code, on, key, { ...condition }, rollout]
+    const row: RuleRow = [id, mode, code, on, key, { ...condition }, rollout, writeBreaker(breaker)]
     return JSON.stringify(['rule', row] satisfies Line, plain)
   })
 }
@@ -155,9 +179,17 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const slots = createFactSlots(zone)
   const places = slots.takePlaces(header.places, facts)
   const rules: EvaluatedRule[] = []
-  for (const [id, mode, code, on, , condition, rollout] of rows) {
+  for (const [id, mode, code, on, , condition, rollout, breaker] of rows) {
     restore(condition, places, lists)
-    rules.push({ id, mode, code, on, condition: condition as unknown as Test, rollout })
+    rules.push({
+      id,
+      mode,
+      code,
+      on,
+      condition: condition as unknown as Test,
+      rollout,
+      breaker: readBreaker(id, breaker),
+    })
     yield
   }
   const plan = { rules, keys: rows.map((row) => row[4]), indexed: header.indexed }
@@ -174,6 +206,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
     windows,
     evaluate: (ask) => evaluate(ask),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
+    breakers: breakersOf(rules),
     remembers: header.remembers,
     retentionMs: header.retentionMs,
   }

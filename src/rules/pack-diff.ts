@@ -159,6 +159,10 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
       ? says('looser', 'enforced for fewer cards')
       : says('tighter', 'enforced for more cards')
   },
+  breaker: (_before, after) =>
+    after === ''
+      ? says('tighter', 'nothing breaks it off')
+      : says('looser', 'it may break off sooner'),
 }
 
 const allAsks = ['Authorization', 'PreAuthorization', 'CashWithdrawal']

@@ -6,6 +6,7 @@ import { suggestion } from '../spelling.ts'
 import { askTypes } from './fact.ts'
 import { shareOfText } from './rollout.ts'
 import { strict } from './schema-words.ts'
+import { durationMs, durationText } from './window-file.ts'
 
 export const maxRules = 10_000
 
@@ -49,7 +50,28 @@ const share = z
   .string({ error: 'must be a share such as 10%' })
   .refine((text) => shareOfText(text) !== null, 'must be above 0% and at most 100%, such as 10%')
 
-/** A rule as its author writes it. When it breaks off goes here too. */
+/** A breaker counts in steps of a tenth of its time. */
+const breakerTime = durationText.refine((text) => {
+  const ms = durationMs(text)
+  return ms >= 10_000 && ms <= 86_400_000
+}, 'must be from 10s to 24h')
+
+const breaker = strict({
+  declines: z.int().min(1).max(1_000_000).optional().describe('More declines than this'),
+  share: share.optional().describe('or a larger share of all asks than this'),
+  within: breakerTime.describe('in this time'),
+  minAsks: z.int().min(1).max(1_000_000).optional().describe('of at least so many asks; 100'),
+})
+  .refine(
+    ({ declines, share }) => (declines === undefined) !== (share === undefined),
+    'says when it trips by one of declines and share',
+  )
+  .refine(({ share, minAsks }) => minAsks === undefined || share !== undefined, {
+    path: ['minAsks'],
+    message: 'belongs to share',
+  })
+
+/** A rule as its author writes it. */
 export const ruleFile = strict({
   id: z
     .string()
@@ -76,6 +98,7 @@ export const ruleFile = strict({
   customers: listName.optional().describe('Only the customer ids on this list'),
   organizations: listName.optional().describe('Only the organization ids on this list'),
   rollout: share.optional().describe('Enforced for this share of the cards, shadow for the rest'),
+  breaker: breaker.optional().describe('Past this it only records, on every instance, until armed'),
 })
 
 export type RuleFile = z.output<typeof ruleFile>

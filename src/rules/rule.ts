@@ -1,3 +1,4 @@
+import type { Breaker } from '../domain/breaker.ts'
 import { dayIndexOfText } from '../domain/calendar.ts'
 import type { RequestType } from '../domain/event.ts'
 import type { ResponseCode } from '../domain/response-code.ts'
@@ -15,6 +16,7 @@ import {
   namedCurrencies,
   parseCondition,
 } from './syntax.ts'
+import { durationMs } from './window-file.ts'
 import type { YamlDocument } from './yaml-document.ts'
 
 /** A rule that was checked: what it declines, and when. */
@@ -33,6 +35,7 @@ export interface Rule {
   readonly line: number
   /** The share of cards that it is enforced for; null for all. */
   readonly rollout: Rollout | null
+  readonly breaker: Breaker | null
   /** As its author wrote it, for explanations. */
   readonly written: RuleFile
 }
@@ -69,7 +72,22 @@ export function checkRule(
     file,
     line: document.placeOf([at]).line,
     rollout: rolloutOf(written.id, shareOfText(written.rollout ?? '100%') ?? 0),
+    breaker: breakerOf(written),
     written,
+  }
+}
+
+const defaultMinAsks = 100
+
+function breakerOf({ id, breaker }: RuleFile): Breaker | null {
+  if (breaker === undefined) return null
+  const { declines, share, within, minAsks = defaultMinAsks } = breaker
+  return {
+    ruleId: id,
+    withinMs: durationMs(within),
+    maxDeclines: declines ?? Infinity,
+    maxShare: share === undefined ? Infinity : (shareOfText(share) ?? 0),
+    minAsks,
   }
 }
 

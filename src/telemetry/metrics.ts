@@ -180,6 +180,11 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_store_loads', 'Reads of the store since its start', ofEngine((e) => e.loads)],
   ['arbiter_repeated', 'Answers booked again after failovers', ofEngine((e) => e.repeated)],
   ['arbiter_blocks', 'Emergency blocks that count now', ofEngine((e) => e.blocks)],
+  [
+    'arbiter_rules_tripped',
+    'Rules that their breakers have put into shadow',
+    ofEngine((e) => e.trippedRules.length),
+  ],
   ['arbiter_rules_skew', 'Other live instances with another pack', ofEngine((e) => e.rulesSkew)],
   ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],
   ['arbiter_cache_hits', 'Accounts found in memory', ofEngine((e) => e.cacheHits)],

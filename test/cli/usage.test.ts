@@ -87,6 +87,6 @@ describe('the command line', () => {
       expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
       return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
     }
-    expect(helps(createProgram(), 'arbiter')).toHaveLength(45)
+    expect(helps(createProgram(), 'arbiter')).toHaveLength(51)
   })
 })

@@ -77,6 +77,7 @@ describe('the difference of a rule', () => {
     ['a smaller scope', { cards: 'many' }, { cards: 'few' }, 'looser'],
     ['a smaller rollout', {}, { rollout: '10%' }, 'looser'],
     ['a larger rollout', { rollout: '10%' }, { rollout: '20%' }, 'tighter'],
+    ['a breaker', {}, { breaker: { declines: 9, within: '10m' } }, 'looser'],
     ['another code', { decline: '127' }, { decline: '129' }, 'none'],
     ['other words', { why: 'a' }, { why: 'b' }, 'none'],
     [

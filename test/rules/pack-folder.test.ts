@@ -89,7 +89,7 @@ describe('the folder of a pack', () => {
       'b.rules.yaml:1:7 id a is the id of the rule at a.rules.yaml:1',
       'b.rules.yaml:2:9 when: tru is not known',
       'b.rules.yaml:3:12 decline 000 (Success) is TerminalSuccess: a rule declines with a TerminalFailure',
-      'b.rules.yaml:5:3 brekaer is not known',
+      'b.rules.yaml:5:3 brekaer is not known: did you mean breaker?',
       'lists/mids.txt:2:1 is a value of more than 256 characters',
       'pack.yaml:1:1 zoen is not known: did you mean zone?',
       'windows.yaml:1:26 scope must be one of card, account, card-and-merchant: did you mean card?',

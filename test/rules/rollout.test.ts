@@ -49,3 +49,33 @@ describe('a rule that is rolled out to a share', () => {
     }
   })
 })
+
+describe('a breaker', () => {
+  const faultOf = (breaker: unknown) =>
+    reportOf({ 'a.rules.yaml': rulesText([{ when: 'true', breaker }]) }).join('\n')
+
+  it('says when it trips by declines or by a share', () => {
+    expect(faultOf({ declines: 50, within: '10m' })).toBe('')
+    expect(faultOf({ share: '5%', within: '10m', minAsks: 200 })).toBe('')
+    expect(faultOf({ within: '10m' })).toContain('one of declines and share')
+    expect(faultOf({ declines: 1, share: '5%', within: '10m' })).toContain('one of declines')
+    expect(faultOf({ declines: 1, minAsks: 3, within: '10m' })).toContain('belongs to share')
+    expect(faultOf({ declines: 1, within: '1s' })).toContain('from 10s to 24h')
+  })
+
+  it('leaves a rule in shadow recording, and the others enforced', () => {
+    const pack = packOfFiles({
+      'a.rules.yaml': rulesText([
+        { id: 'a', when: 'true', breaker: { declines: 5, within: '1m' } },
+        { id: 'b', when: 'true', decline: '129' },
+      ]),
+    })
+    expect(pack.breakers).toMatchObject([{ ruleId: 'a', maxDeclines: 5, withinMs: 60_000 }])
+    expect(pack.inShadow?.(new Set(['a'])).evaluate(askOf())).toEqual({
+      matched: ['b'],
+      shadow: ['a'],
+      decline: { ruleId: 'b', code: '129' },
+    })
+    expect(pack.evaluate(askOf()).matched).toEqual(['a', 'b'])
+  })
+})
