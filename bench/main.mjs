@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from './support/machine.mjs'
 import { printResult, updateReadme, writeResult } from './support/results.mjs'
+import { runScript } from './support/script.mjs'
 
 /** In the order in which they run; `apart` runs only when it is named. */
 const benchmarks = {
@@ -12,6 +13,24 @@ const benchmarks = {
   latency: { file: './latency.mjs' },
   stall: { file: './stall.mjs' },
   hot: { file: './hot.mjs' },
+  profiles: { file: './profiles.mjs' },
+  scale: { file: './scale.mjs' },
+  rules: { file: './rules.mjs' },
+  'redis-memory': {
+    script: 'redis-memory.mjs',
+    words: ({ smoke }) => [
+      smoke ? 20 : 4_000,
+      'hash-max-listpack-value=512',
+      'stream-node-max-bytes=32768',
+    ],
+    notes: 'Bytes in Redis, with the settings of deploy/redis/redis.conf.',
+  },
+  'redis-start': {
+    script: 'redis-start.mjs',
+    words: ({ smoke, million }) => [smoke ? 1_000 : million ? 1_000_000 : 100_000],
+    notes: 'From the start of the process until it serves, and the first ask of a card.',
+  },
+  soak: { file: './soak.mjs', apart: true },
 }
 
 const usage = `Usage: npm run bench -- [name …] [options]
@@ -90,9 +109,8 @@ const out = values.out ?? (values.smoke ? null : results)
 
 for (const name of chosen) {
   const machine = describeMachine()
-  const { run } = await import(benchmarks[name].file)
   const progress = showProgress(name, performance.now())
-  const result = await run({ ...defined(values), progress })
+  const result = await runOf(benchmarks[name])({ ...defined(values), progress })
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   printResult(name, machine, result)
   if (out === null) continue
@@ -102,6 +120,14 @@ for (const name of chosen) {
   }
 }
 process.exit(0)
+
+function runOf({ file, script, words, notes }) {
+  if (file !== undefined) return async (options) => (await import(file)).run(options)
+  return (options) => {
+    options.progress(script)
+    return runScript(script, words(options), notes)
+  }
+}
 
 /** Without what was not given, so that the benchmarks' own defaults hold. */
 function defined(options) {

@@ -2,18 +2,17 @@
  * What rules cost: the time of a decision's rules, with the index and without, and of loading them.
  * The baseline is the evaluator of the CEL library on the same conditions, in the same run. Times are
  * processor time of this process, so that a busy machine disturbs them less.
- *
- *     npm run build && node bench/rules.mjs [rules]
  */
-import { execFileSync } from 'node:child_process'
-import { cpus, loadavg } from 'node:os'
 import { Environment } from '@marcbachmann/cel-js'
 import { noAccount } from '../dist/domain/account.js'
 import { noCard } from '../dist/domain/card.js'
 import { newTransaction } from '../dist/domain/transaction.js'
 import { compilePack } from '../dist/rules/load-pack.js'
+import { median } from './support/rounds.mjs'
 
-const count = Number(process.argv[2] ?? 1000)
+export const about =
+  'the rules of a decision, indexed or not, against the evaluator of the CEL library'
+
 const merchantRules = [
   (i) => `merchant.mcc == "${1000 + (i % 9000)}" && amount > ${i}.0`,
   (i) => `merchant.mid == "MID${i}"`,
@@ -29,17 +28,27 @@ const wideRules = [
   (i) => `card.type == "lite" && account.available < ${i}.0`,
 ]
 
-const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
-const load = loadavg()[0].toFixed(1)
-console.log(
-  `${commit}, Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, load ${load}`,
-)
-console.log(`${count} rules; µs a decision (µs a rule)`)
-measure('by merchant', merchantRules)
-measure('by anything', wideRules)
+const kindsOf = { 'by merchant': merchantRules, 'by anything': wideRules }
 
-function measure(name, kinds) {
-  const conditions = Array.from({ length: count }, (_, i) => kinds[i % kinds.length](i))
+export async function run({ smoke, rounds = 5, progress }) {
+  const counts = smoke ? [20] : [100, 1_000, 10_000]
+  const subjects = Object.entries(kindsOf).flatMap(([kind, makers]) =>
+    counts.map((count) => subjectOf(kind, makers, count)),
+  )
+  const samples = subjects.map(() => [])
+  for (let round = 0; round < (smoke ? 1 : rounds); round++) {
+    const order = subjects.map((_, i) => i)
+    for (const i of round % 2 === 0 ? order : order.toReversed()) {
+      const { kind, count } = subjects[i]
+      progress(`round ${round + 1} of ${rounds}: ${count} rules ${kind}`)
+      samples[i].push(measure(subjects[i], smoke ? 200 : 20_000_000 / (count + 1_000)))
+    }
+  }
+  return report(subjects, samples)
+}
+
+function subjectOf(kind, makers, count) {
+  const conditions = Array.from({ length: count }, (_, i) => makers[i % makers.length](i))
   const rules = conditions.map((when, i) => ({ id: `r${i}`, when, decline: '127', why: 'x' }))
   const files = new Map([
     ['pack.yaml', 'name: bench'],
@@ -47,24 +56,67 @@ function measure(name, kinds) {
     ['lists/gambling.txt', '7995\n7801\n'],
     ['a.rules.yaml', rules.map((rule) => `- ${JSON.stringify(rule)}`).join('\n')],
   ])
-  let pack
-  const loadMs =
-    cpuUs(() => {
-      pack = compilePack(files, 45)
-    }) / 1000
-  const plain = compilePack(files, 45, { indexed: false })
   const asks = Array.from({ length: 64 }, (_, i) => askOf(i))
-  const indexedUs = perCall((i) => pack.evaluate(asks[i % 64]))
-  const plainUs = perCall((i) => plain.evaluate(asks[i % 64]))
-  const libraryUs = libraryTime(conditions)
-  const show = (us) => `${us.toFixed(2)} (${(us / count).toFixed(4)})`
-  console.log(
-    `${name}: indexed ${show(indexedUs)}, every rule ${show(plainUs)}, ` +
-      `library ${show(libraryUs)}; loaded in ${loadMs.toFixed(0)} ms`,
-  )
+  const indexed = compilePack(files, 45)
+  const plain = compilePack(files, 45, { indexed: false })
+  for (const ask of asks) {
+    const [found, due] = [indexed.evaluate(ask), plain.evaluate(ask)].map((one) =>
+      JSON.stringify(one),
+    )
+    if (found !== due) throw new Error(`the index changes the answer: ${found}, not ${due}`)
+  }
+  return { kind, count, conditions, files, asks, indexed, plain }
 }
 
-function libraryTime(conditions) {
+function measure({ conditions, files, asks, indexed, plain }, calls) {
+  return {
+    loadMs: cpuUs(() => compilePack(files, 45)) / 1_000,
+    indexedUs: perCall((i) => indexed.evaluate(asks[i % 64]), calls),
+    plainUs: perCall((i) => plain.evaluate(asks[i % 64]), calls / 5),
+    libraryUs: libraryTime(conditions, Math.max(3, calls / 100)),
+  }
+}
+
+function report(subjects, samples) {
+  const rows = subjects.map(({ kind, count }, i) => {
+    const of = (pick) => median(samples[i].map(pick))
+    return {
+      'rules look': kind,
+      rules: count,
+      'indexed µs': of(({ indexedUs }) => indexedUs),
+      'every rule µs': of(({ plainUs }) => plainUs),
+      'library µs': of(({ libraryUs }) => libraryUs),
+      'indexed, of library': of(({ indexedUs, libraryUs }) => indexedUs / libraryUs),
+      'load ms': of(({ loadMs }) => loadMs),
+    }
+  })
+  return {
+    rows,
+    samples,
+    aims: [],
+    notes: [
+      'Microseconds of processor time for all rules of one decision, none of which matches. The index gave the same answers as every rule by itself.',
+    ],
+    plot: {
+      type: 'lines',
+      title: 'Rules of one decision (µs)',
+      xLabel: 'rules',
+      yLabel: 'µs',
+      logX: true,
+      logY: true,
+      curves: Object.keys(kindsOf).flatMap((kind) =>
+        ['indexed', 'every rule', 'library'].map((name) => ({
+          name: `${kind}: ${name}`,
+          points: rows
+            .filter((row) => row['rules look'] === kind)
+            .map((row) => [row.rules, row[`${name} µs`]]),
+        })),
+      ),
+    },
+  }
+}
+
+function libraryTime(conditions, calls) {
   const library = new Environment({ unlistedVariablesAreDyn: true })
   const tests = conditions.map((text) => library.parse(text))
   const facts = {
@@ -79,10 +131,10 @@ function libraryTime(conditions) {
   }
   return perCall(() => {
     for (const test of tests) test(facts)
-  }, 100)
+  }, calls)
 }
 
-function perCall(call, calls = 10_000) {
+function perCall(call, calls) {
   for (let i = 0; i < calls / 2; i++) call(i)
   return (
     cpuUs(() => {

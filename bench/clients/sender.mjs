@@ -29,8 +29,8 @@ function nextMessage() {
   return new Promise((resolve) => process.once('message', resolve))
 }
 
-function prepare({ run, count, cards, rules, ports, hotCard, constant }) {
-  const events = makeEvents({ run, count, cards, rules: rulesOf(rules), hotCard, constant })
+function prepare({ ports, rules, ...given }) {
+  const events = makeEvents({ ...given, rules: rulesOf(rules) })
   return events.map((expected, i) => ({
     ...expected,
     request: requestOf(expected, ports[i % ports.length]),

@@ -9,7 +9,7 @@ export const paceLimit = 1_000
 
 const kinds = [
   (i) => {
-    const [mcc, above] = [String(3_000 + i), 10 + (i % 40)]
+    const [mcc, above] = [String(3_000 + (i % 2_000)), 10 + (i % 40)]
     return {
       decline: '127',
       when: `merchant.mcc == "${mcc}" && amount > ${above}.0`,
@@ -72,20 +72,23 @@ export function rulesOf(count) {
   return Array.from({ length: count }, (_, i) => ({ id: `rule-${i}`, ...kinds[i % 5](i) }))
 }
 
-/** The files of a pack with these rules. */
+const rulesPerFile = 1_000
+
+/** The files of a pack with these rules, in their order. */
 export function packOf(rules, lists = {}) {
-  const lines = rules.map(({ id, when, decline }) =>
-    JSON.stringify({ id, when, decline, why: 'bench' }),
-  )
-  return {
+  const files = {
     'pack.yaml': 'name: bench\nzone: UTC\ncurrency: USD\n',
     'windows.yaml': '- { name: hourly, scope: card, over: asks, period: { trailing: 1h } }\n',
     'lists/gambling.txt': `${gamblingMccs.join('\n')}\n`,
     ...lists,
-    ...(lines.length === 0
-      ? {}
-      : { 'bench.rules.yaml': lines.map((line) => `- ${line}\n`).join('') }),
   }
+  for (let from = 0; from < rules.length; from += rulesPerFile) {
+    const lines = rules
+      .slice(from, from + rulesPerFile)
+      .map(({ id, when, decline }) => `- ${JSON.stringify({ id, when, decline, why: 'bench' })}\n`)
+    files[`bench-${10 + from / rulesPerFile}.rules.yaml`] = lines.join('')
+  }
+  return files
 }
 
 /** For `engine.addRule` of json-rules-engine; earlier rules have the higher priority. */

@@ -73,12 +73,12 @@ export function signatureOf(body, nowMs) {
 }
 
 /** Signed bodies with what must be answered to each; made before the clock runs. */
-export function makeEvents({ run, count, cards, rules, constant = false, hotCard }) {
+export function makeEvents({ run, count, cards, rules, constant = false, hotCard, from = 0 }) {
   const expect = constant ? () => ({ code: '000', ruleId: '' }) : expectationOf(rules)
   const nowMs = Date.now()
   const occurredAt = new Date(nowMs).toISOString()
   return Array.from({ length: count }, (_, k) => {
-    const spread = eventOf(run, k, cards)
+    const spread = eventOf(run, from + k, cards)
     const event = hotCard === undefined ? spread : { ...spread, cardId: hotCard }
     const body = bodyOf(event, occurredAt)
     return { event, body, signature: signatureOf(body, nowMs), constant, ...expect(event) }

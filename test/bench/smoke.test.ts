@@ -18,7 +18,18 @@ interface Result {
   readonly plots: readonly string[]
 }
 
-const names = ['throughput', 'latency', 'stall']
+const names = [
+  'throughput',
+  'latency',
+  'stall',
+  'hot',
+  'profiles',
+  'scale',
+  'rules',
+  'redis-memory',
+  'redis-start',
+  'soak',
+]
 
 describe('the benchmarks', () => {
   for (const name of names) {
