@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from './support/machine.mjs'
-import { printResult, updateReadme, writeResult } from './support/results.mjs'
+import { printResult, redraw, updateReadme, writeResult } from './support/results.mjs'
 import { runScript } from './support/script.mjs'
 
 /** In the order in which they run; `apart` runs only when it is named. */
@@ -47,6 +47,7 @@ ${Object.keys(benchmarks)
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
   --million      scale: also a million cards, which takes minutes
   --minutes N    soak: how long (10)
+  --draw         only draw the plots and write bench/README.md again, from bench/results
   --help         show this
 
 Example: npm run bench -- throughput --rounds 3
@@ -62,6 +63,7 @@ function readArguments() {
         minutes: { type: 'string' },
         smoke: { type: 'boolean' },
         million: { type: 'boolean' },
+        draw: { type: 'boolean' },
         out: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
@@ -105,6 +107,12 @@ const { names, values } = readArguments()
 const chosen =
   names.length > 0 ? names : Object.keys(benchmarks).filter((name) => !benchmarks[name].apart)
 const results = join(import.meta.dirname, 'results')
+const readme = join(import.meta.dirname, 'README.md')
+const order = Object.keys(benchmarks)
+if (values.draw) {
+  redraw(readme, results, order)
+  process.exit(0)
+}
 const out = values.out ?? (values.smoke ? null : results)
 
 for (const name of chosen) {
@@ -116,7 +124,7 @@ for (const name of chosen) {
   if (out === null) continue
   writeResult(out, name, machine, result)
   if (out === results) {
-    updateReadme(join(import.meta.dirname, 'README.md'), results, Object.keys(benchmarks))
+    updateReadme(readme, results, order)
   }
 }
 process.exit(0)

@@ -15,18 +15,32 @@ export function printResult(name, machine, result) {
   process.stdout.write(`${lines.join('\n')}\n`)
 }
 
-/** One JSON and one plot a benchmark; the samples are in the JSON. */
+/** One JSON, with every sample in it, and its plots. */
 export function writeResult(folder, name, machine, result) {
   mkdirSync(folder, { recursive: true })
   const { plot, ...rest } = result
-  const plots = plot === undefined ? [] : Array.isArray(plot) ? plot : [plot]
-  const files = plots.map((one, i) => {
+  const content = { name, machine, ...rest, plots: drawPlots(folder, name, plot), plot }
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(rounded(content), null, 1)}\n`)
+}
+
+function drawPlots(folder, name, plot) {
+  return [plot].flat().map((one, i) => {
     const file = `${name}${i === 0 ? '' : `-${i + 1}`}.svg`
     writeFileSync(join(folder, file), plotOf(one))
     return file
   })
-  const content = { name, machine, ...rest, plots: files }
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(rounded(content), null, 1)}\n`)
+}
+
+/** Plots and README again, from results that are there. */
+export function redraw(readme, folder, order) {
+  for (const { name, plot } of resultsIn(folder)) drawPlots(folder, name, plot)
+  updateReadme(readme, folder, order)
+}
+
+function resultsIn(folder) {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
 }
 
 function rounded(value) {
@@ -43,10 +57,7 @@ export function updateReadme(readme, folder, order) {
   const [before, rest] = text.split(begin)
   const after = rest?.split(end)[1]
   if (after === undefined) throw new Error(`${readme} lacks the line ${begin} or the line ${end}`)
-  const found = readdirSync(folder)
-    .filter((file) => file.endsWith('.json'))
-    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
-    .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
+  const found = resultsIn(folder).sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
   writeFileSync(readme, `${before}${begin}\n\n${found.map(section).join('\n')}\n${end}${after}`)
 }
 

@@ -1,6 +1,19 @@
 import { shown } from './table.mjs'
 
-const colours = ['#2f6f9f', '#d1832b', '#8a8a8a', '#a23b3b', '#4d8a4d', '#6b4d8a']
+const colours = [
+  '#2f6f9f',
+  '#d1832b',
+  '#4d8a4d',
+  '#a23b3b',
+  '#6b4d8a',
+  '#8a8a8a',
+  '#1fa3a3',
+  '#c45f9b',
+  '#8c6d31',
+  '#333333',
+]
+const charWidth = 6.6
+const legendStep = 18
 const font = 'font-family="system-ui, sans-serif" font-size="12"'
 
 export function plotOf(plot) {
@@ -9,7 +22,10 @@ export function plotOf(plot) {
 
 /** Horizontal, one bar a variant, its parts one after the other. */
 function bars({ title, unit, series, bars: given }) {
-  const [left, width, step, top] = [340, 420, 30, 64]
+  const left = 24 + charWidth * Math.max(...given.map(({ label }) => label.length))
+  const [width, step] = [420, 30]
+  const key = legend(series, left + width)
+  const top = 46 + key.height
   const total = ({ values }) => values.reduce((sum, value) => sum + (value || 0), 0)
   const most = Math.max(...given.map(total), 1e-9)
   const height = top + given.length * step + 16
@@ -18,7 +34,7 @@ function bars({ title, unit, series, bars: given }) {
     let x = left
     const rects = bar.values.map((value, i) => {
       const wide = ((value || 0) / most) * width
-      const rect = `<rect x="${at(x)}" y="${y}" width="${at(wide)}" height="18" fill="${colours[i]}"/>`
+      const rect = `<rect x="${at(x)}" y="${y}" width="${at(wide)}" height="18" fill="${colours[i % colours.length]}"/>`
       x += wide
       return rect
     })
@@ -28,12 +44,17 @@ function bars({ title, unit, series, bars: given }) {
       text(x + 6, y + 14, `${shown(total(bar))} ${unit}`)
     )
   })
-  return frame(left + width + 90, height, title, legend(series) + parts.join(''))
+  return frame(left + width + 90, height, title, key.text + parts.join(''))
 }
 
 /** Curves over a logarithmic or plain axis; both axes begin where the data does, y at 0. */
 function lines({ title, xLabel, yLabel, logX = false, logY = false, curves, limit }) {
-  const [left, top, width, height] = [70, 64, 600, 260]
+  const [left, width, height] = [70, 600, 260]
+  const key = legend(
+    curves.map(({ name }) => name),
+    left + width,
+  )
+  const top = 60 + key.height
   const points = curves.flatMap((curve) => curve.points)
   const xs = points.map(([x]) => x)
   const ys = points.map(([, y]) => y).concat(limit === undefined ? [] : [limit.y])
@@ -44,9 +65,9 @@ function lines({ title, xLabel, yLabel, logX = false, logY = false, curves, limi
     const path = own.map(([px, py]) => `${at(x(px))},${at(y(Math.max(py, lowest)))}`).join(' ')
     const dots = own.map(
       ([px, py]) =>
-        `<circle cx="${at(x(px))}" cy="${at(y(Math.max(py, lowest)))}" r="3" fill="${colours[i]}"/>`,
+        `<circle cx="${at(x(px))}" cy="${at(y(Math.max(py, lowest)))}" r="3" fill="${colours[i % colours.length]}"/>`,
     )
-    return `<polyline points="${path}" fill="none" stroke="${colours[i]}" stroke-width="2"/>${dots.join('')}`
+    return `<polyline points="${path}" fill="none" stroke="${colours[i % colours.length]}" stroke-width="2"/>${dots.join('')}`
   })
   const xTicks = ticks(Math.min(...xs), Math.max(...xs), logX).map((value) =>
     text(x(value), top + height + 16, short(value), 'middle'),
@@ -63,12 +84,7 @@ function lines({ title, xLabel, yLabel, logX = false, logY = false, curves, limi
         text(left + width - 4, y(limit.y) - 4, limit.text, 'end')
   const axes = `${text(left + width / 2, top + height + 36, xLabel, 'middle')}${text(left, top - 10, yLabel)}`
   const body = yTicks.join('') + xTicks.join('') + bound + paths.join('') + axes
-  return frame(
-    left + width + 30,
-    top + height + 50,
-    title,
-    legend(curves.map(({ name }) => name)) + body,
-  )
+  return frame(left + width + 30, top + height + 50, title, key.text + body)
 }
 
 function scale(from, to, start, end, logarithmic) {
@@ -101,15 +117,18 @@ function short(value) {
   return shown(Number(value.toPrecision(4)))
 }
 
-function legend(names) {
-  let x = 16
-  return names
-    .map((name, i) => {
-      const part = `<rect x="${x}" y="34" width="12" height="12" fill="${colours[i]}"/>${text(x + 17, 44, name)}`
-      x += 40 + 7 * name.length
-      return part
-    })
-    .join('')
+/** As many lines as it takes. */
+function legend(names, width) {
+  let [x, y] = [16, 34]
+  const parts = names.map((name, i) => {
+    const wide = 30 + charWidth * name.length
+    if (x + wide > width && x > 16) [x, y] = [16, y + legendStep]
+    const part = `<rect x="${at(x)}" y="${y}" width="12" height="12" fill="${colours[i % colours.length]}"/>`
+    const words = text(x + 17, y + 10, name)
+    x += wide
+    return part + words
+  })
+  return { text: parts.join(''), height: y - 34 + legendStep }
 }
 
 function text(x, y, words, anchor = 'start') {
@@ -119,7 +138,7 @@ function text(x, y, words, anchor = 'start') {
 function frame(width, height, title, body) {
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
-    `<rect width="100%" height="100%" fill="#fff"/><text x="16" y="22" fill="#111" font-family="system-ui, sans-serif" ` +
+    `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="#fff"/><text x="16" y="22" fill="#111" font-family="system-ui, sans-serif" ` +
     `font-size="15" font-weight="600">${escaped(title)}</text>${body}</svg>\n`
   )
 }

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -8,9 +9,18 @@ const root = join(import.meta.dirname, '..', '..')
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
-function bench(...args: string[]) {
-  const words = [join(root, 'bench', 'main.mjs'), ...args]
-  return spawnSync(process.execPath, words, { cwd: root, encoding: 'utf8' })
+/** Not in step: a worker of the tests that is blocked for a minute is taken for dead. */
+async function bench(...args: string[]) {
+  const child = spawn(process.execPath, [join(root, 'bench', 'main.mjs'), ...args], { cwd: root })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  const [status] = (await once(child, 'close')) as [number | null]
+  return { status, stdout, stderr }
 }
 
 interface Result {
@@ -33,8 +43,8 @@ const names = [
 
 describe('the benchmarks', () => {
   for (const name of names) {
-    it(`measures ${name} with every answer checked, and writes table and plot`, () => {
-      const { status, stdout, stderr } = bench(name, '--smoke', '--out', folder.path)
+    it(`measures ${name} with every answer checked, and writes table and plot`, async () => {
+      const { status, stdout, stderr } = await bench(name, '--smoke', '--out', folder.path)
       expect(stderr).toBe('')
       expect(status).toBe(0)
       expect(stdout).toContain(`Node ${process.version}`)
@@ -49,8 +59,8 @@ describe('the benchmarks', () => {
     }, 180_000)
   }
 
-  it('names what there is when a name is wrong', () => {
-    const { status, stderr } = bench('thruput')
+  it('names what there is when a name is wrong', async () => {
+    const { status, stderr } = await bench('thruput')
     expect(status).toBe(2)
     expect(stderr).toContain('there is no benchmark thruput')
     expect(stderr).toContain('throughput')
