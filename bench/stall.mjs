@@ -80,7 +80,7 @@ async function measure(name, templates, job, lastsS) {
   }
 }
 
-function report(samples, job, lastsS) {
+export function report(samples, job, lastsS) {
   const rows = Object.entries(samples).map(([name, result]) => ({
     disturbance: name,
     events: result.sent,

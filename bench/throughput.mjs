@@ -91,7 +91,7 @@ const busiestUs = ({ cpu }) =>
   Math.max(cpu.processUs - othersUs(cpu), cpu.redisUs, cpu.threadsUs.engine ?? 0)
 const othersUs = ({ threadsUs }) => (threadsUs.engine ?? 0) + (threadsUs.other ?? 0)
 
-function report(samples, load) {
+export function report(samples, load) {
   const { limit, today } = samples
   const of = (name, pick) => median(samples[name].map(pick))
   const rows = Object.keys(samples).map((name) => ({
@@ -109,7 +109,7 @@ function report(samples, load) {
     'p99 ms': of(name, ({ latencyMs }) => latencyMs.p99),
     'client busy': of(name, ({ clientBusy }) => clientBusy),
   }))
-  const cheaper = (name) => medianRatio(today, samples[name], allUs)
+  const cheaper = (name, pick) => medianRatio(today, samples[name], pick)
   return {
     parameters: { ...load, rounds: limit.length, pinning },
     rows,
@@ -118,7 +118,7 @@ function report(samples, load) {
       `${load.cards} cards, ${load.rules} rules, ${load.connections} connections, every event another, signed; ` +
         'decision log to a file; every answer compared with the one that is due.',
       'µs are processor time a decision. "by CPU" compares server and Redis together, as on one core; "a core per ' +
-        'thread" compares the busiest thread: gate, engine or Redis.',
+        'thread" is calculated and not run: the busiest thread (gate, engine or Redis) against that of (b), as if each had a core of its own.',
       clientNote(rows),
     ],
     aims: ['embedded', 'everysec', 'always']
@@ -133,7 +133,8 @@ function report(samples, load) {
             row['a core per thread, of (b)'],
             0.75,
           ),
-          aim(`${text}: at least 5 times (e), by CPU`, cheaper(name), 5),
+          aim(`${text}: at least 5 times (e), by CPU on one core`, cheaper(name, allUs), 5),
+          aim(`${text}: at least 5 times (e), a core per thread`, cheaper(name, busiestUs), 5),
         ]
       }),
     plot: {

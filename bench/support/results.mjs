@@ -61,14 +61,15 @@ export function updateReadme(readme, folder, order) {
   writeFileSync(readme, `${before}${begin}\n\n${found.map(section).join('\n')}\n${end}${after}`)
 }
 
-function section({ name, machine, rows, notes, aims, plots }) {
+function section({ name, machine, parameters, rows, notes, aims, plots }) {
+  const rounds = parameters?.rounds === undefined ? '' : `, ${parameters.rounds} rounds`
   const aimLines = aims.map(
     ({ text, measured, met }) => `- ${met ? 'met' : '**not met**'}: ${text}: ${shown(measured)}`,
   )
   return [
     `### ${name}`,
     '',
-    `${machineLine(machine)}.`,
+    `${machineLine(machine)}${rounds}.`,
     '',
     markdownTable(
       rows.map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, v ?? '–']))),
