@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { runBacktest } from '../../src/backtest/run.ts'
+import { storeSource } from '../../src/cli/log-source.ts'
 import { isAsk } from '../../src/domain/event.ts'
 import type { PackFiles } from '../../src/rules/load-pack.ts'
 import {
@@ -63,33 +64,41 @@ function asksOf(arrivals: readonly Arrival[]): string[] {
   ]
 }
 
+let ranBefore: Promise<LiveRun> | null = null
+
+/** The server of the old pack, which several tests look at. */
+function oldRun(): Promise<LiveRun> {
+  ranBefore ??= runLive(oldFiles, traffic(seed, 400, cards), cards)
+  return ranBefore
+}
+
 describe(`a backtest (SEED=${seed})`, () => {
   it.each([
     ['a stricter pack', stricter],
     ['a pack that counts otherwise', otherwise],
     ['an unchanged pack', oldFiles],
   ])('of %s says what a server with it decides on the same events', async (_name, newFiles) => {
-    const arrivals = traffic(seed, 600, cards)
-    const old = await runLive(oldFiles, arrivals, cards)
-    const live = await runLive(newFiles, arrivals, cards)
+    const arrivals = traffic(seed, 400, cards)
+    const old = await oldRun()
+    const live = newFiles === oldFiles ? old : await runLive(newFiles, arrivals, cards)
     const { rows, disagreements, asks } = await backtest(old, newFiles)
     expect(disagreements).toBe(0)
-    expect(asks).toBeGreaterThan(200)
+    expect(asks).toBeGreaterThan(150)
     const says = predicted(old, rows)
     for (const id of asksOf(arrivals))
       expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
     if (newFiles === oldFiles) expect(rows).toEqual([])
-    else expect(rows.length).toBeGreaterThan(50)
+    else expect(rows.length).toBeGreaterThan(30)
   })
 
   it('from some time on says what a server decides that takes the new pack then', async () => {
-    const arrivals = traffic(seed + 1, 900, cards)
-    const fromMs = arrivals[450]!.atMs
+    const arrivals = traffic(seed + 1, 400, cards)
+    const fromMs = arrivals[200]!.atMs
     const old = await runLive(oldFiles, arrivals, cards)
     const live = await runLive(oldFiles, arrivals, cards, { atMs: fromMs, files: stricter })
     const { rows, disagreements } = await backtest(old, stricter, fromMs)
     expect(disagreements).toBe(0)
-    expect(rows.length).toBeGreaterThan(20)
+    expect(rows.length).toBeGreaterThan(10)
     expect(rows.every(({ atMs }) => atMs >= fromMs)).toBe(true)
     const says = predicted(old, rows)
     for (const id of asksOf(arrivals))
@@ -105,9 +114,32 @@ describe(`a backtest (SEED=${seed})`, () => {
     expect(Object.values(versions)).toEqual([{ asks: expect.any(Number), disagreements }])
   })
 
+  it('of a log whose beginning is gone begins with the records of the store, and says from when on it is exact', async () => {
+    const arrivals = traffic(seed, 300, cards)
+    const live = await runLive(oldFiles, arrivals, cards)
+    const whole = storeSource(live.store)
+    const lost = 150
+    const source = {
+      ...whole,
+      async *lines() {
+        let number = 0
+        for await (const page of whole.lines()) yield page.filter(() => number++ >= lost)
+      },
+    }
+    const options = { oldFiles, retentionDays, fromMs: 0, toMs: Infinity, source, threads: 0 }
+    const same = await runBacktest({ ...options, newFiles: oldFiles })
+    expect(same).toMatchObject({ cutAccounts: 3, accounts: 3, disagreements: 0, rows: [] })
+    expect(same.asks).toBeGreaterThan(50)
+    expect(same.inexactAsks).toBe(same.asks)
+    const oldestMs = arrivals[0]!.atMs
+    expect(same.exactFromMs).toBeGreaterThan(oldestMs + retentionDays * 86_400_000)
+    const stricterRows = (await runBacktest({ ...options, newFiles: stricter })).rows
+    expect(stricterRows.length).toBeGreaterThan(5)
+  })
+
   it('puts good customers first, and none that were reversed or refunded', async () => {
-    const arrivals = traffic(seed, 600, cards)
-    const { rows, changes } = await backtest(await runLive(oldFiles, arrivals, cards), stricter)
+    const arrivals = traffic(seed, 400, cards)
+    const { rows, changes } = await backtest(await oldRun(), stricter)
     const good = rows.filter((row) => row.good)
     expect(good.length).toBeGreaterThan(5)
     expect(rows.slice(0, good.length)).toEqual(good)
