@@ -6,14 +6,16 @@ import { addTest } from './rules-test.ts'
 import { createPaint, type ExitCode, print, printJson } from './terminal.ts'
 
 const help = `
-A rule pack is a folder; DIR is RULES_DIR, by default ./rules, where it is not given. None of these
-commands needs a server or a store, but for explain --card.
+A rule pack is a folder; DIR is RULES_DIR, by default ./rules, where it is not given. check, test, facts,
+explain without --card and diff --no-log need neither a server nor a store; the others read the store's log.
 
 Examples:
   $ arbiter rules check
   $ arbiter rules test rules --min-coverage 100
   $ arbiter rules explain --event event.json
-  $ arbiter rules facts`
+  $ arbiter rules facts
+  $ arbiter rules diff rules new-rules
+  $ arbiter rules backtest new-rules --from 7d`
 
 const checkHelp = `
 Says what a server would say of the pack, its own tests included. Exit codes: 0 it can be loaded,

@@ -4,7 +4,7 @@ import { maskPan } from '../telemetry/mask.ts'
 
 /**
  * 0: done. 1: refused, or not found. 2: the command or the configuration is wrong. 3: no answer within
- * the contract limit.
+ * the contract limit; of a diff of packs, something loosens.
  */
 export type ExitCode = 0 | 1 | 2 | 3
 
