@@ -9,6 +9,7 @@ import { accountIdOf, cardIdOf } from './support/traffic.mjs'
 
 export const about = 'one account against many, with one, two and four servers on one Redis'
 
+const place = 'anywhere'
 const outstanding = 64
 
 export async function run({ smoke, rounds = 5, progress }) {
@@ -27,12 +28,12 @@ export async function run({ smoke, rounds = 5, progress }) {
 
 async function measure(name, templates, { warmCount, count, run, ...load }) {
   const [kind, instances] = name.split(' ')
-  const redis = await startRedis({ copyOf: templates.redisDir })
+  const redis = await startRedis({ copyOf: templates.redisDir, place })
   const servers = []
   const sender = startSender()
   try {
     for (let i = 0; i < Number(instances); i++)
-      servers.push(await startArbiter({ templates, redis }))
+      servers.push(await startArbiter({ templates, redis, place }))
     const ports = servers.map(({ port }) => port)
     const hotCard = kind === 'hot' ? cardIdOf(0) : undefined
     const job = { ...load, mode: 'closed', ports, hotCard, outstanding, maxSeconds: 15 }

@@ -1,6 +1,7 @@
 import { makeTemplates, startArbiter } from './support/arbiter.mjs'
 import { findKnee } from './support/knee.mjs'
 import { checkMoney } from './support/ledger.mjs'
+import { starvedBetween } from './support/processes.mjs'
 import { startRedis } from './support/redis.mjs'
 import { median } from './support/rounds.mjs'
 import { packOf, rulesOf } from './support/rulebook.mjs'
@@ -12,6 +13,8 @@ export const about =
   'latency at rates below and above the knee, from the intended time of each event'
 
 const percents = [25, 50, 75, 100, 120]
+/** Gate and engine are two threads: on one core they would measure each other. */
+const place = 'anywhere'
 const stores = ['embedded', 'Redis everysec']
 
 export async function run({ smoke, rounds = 5, seconds = 3, progress }) {
@@ -43,9 +46,13 @@ export async function run({ smoke, rounds = 5, seconds = 3, progress }) {
           const ratePerSecond = (knee.ratePerSecond * percent) / 100
           const count = Math.ceil(ratePerSecond * (smoke ? 0.3 : seconds))
           const open = { ...job, mode: 'open', ports: [server.port], ratePerSecond, count }
-          const result = await sender.drive({ ...open, run: `${round}-${percent}-` })
+          let before
+          const result = await sender.drive({ ...open, run: `${round}-${percent}-` }, async () => {
+            before = await server.figures()
+          })
+          const starved = starvedBetween(before, await server.figures())
           promise(result)
-          byPercent[percent].push({ ...result, timeline: undefined })
+          byPercent[percent].push({ ...result, starved, timeline: undefined })
         }
       })
       progress(`${store}, round ${round + 1} of ${rounds}: Fastify alone at 50 %`)
@@ -63,7 +70,7 @@ export async function run({ smoke, rounds = 5, seconds = 3, progress }) {
 
 /** Fastify alone with the same sender at the same rate: what of the latency is the machine's. */
 async function measureBaseline(ratePerSecond, job, count) {
-  const server = await startStack('fastify.mjs', ['limit'])
+  const server = await startStack('fastify.mjs', ['limit'], {}, place)
   const sender = startSender()
   try {
     const load = { ...job, ports: [server.port], constant: true }
@@ -79,8 +86,9 @@ async function measureBaseline(ratePerSecond, job, count) {
 
 /** A fresh server; at its end its ledger must hold exactly what it approved. */
 async function inServer(store, templates, cards, work) {
-  const redis = store === 'embedded' ? undefined : await startRedis({ copyOf: templates.redisDir })
-  const server = await startArbiter({ templates, redis })
+  const redis =
+    store === 'embedded' ? undefined : await startRedis({ copyOf: templates.redisDir, place })
+  const server = await startArbiter({ templates, redis, place })
   const sender = startSender()
   let approvedMinor = 0
   try {
@@ -123,6 +131,7 @@ function rowsOf(store, { ratePerSecond }, byPercent, baseline) {
       'default %': 100 * of(({ defaultShare }) => defaultShare),
       'approved/s': Math.round(of(({ approvedPerSecond }) => approvedPerSecond)),
       'sender late p99 ms': of(({ senderLate99 }) => senderLate99),
+      'gate without a core %': 100 * of(({ starved }) => starved ?? Number.NaN),
     }
   })
 }
@@ -147,7 +156,7 @@ function report(rows, samples) {
     ]
   })
   return {
-    parameters: { percents },
+    parameters: { percents, rounds: Object.values(samples)[0].baseline.length },
     rows,
     samples,
     aims,
@@ -158,7 +167,7 @@ function report(rows, samples) {
       ),
       'Open loop, exponential gaps, latency from the intended time of each event: what waits for a connection or for the sender counts, ' +
         'except in "from sending": answers past 400 ms from when the request was written, as the relay counts. ' +
-        '"sender late" is how late the sender itself was, which is the machine and not the server. Medians of the rounds; max and past 400 ms over all of them. ' +
+        '"sender late" is how late the sender itself was, which is the machine and not the server; "gate without a core" is the part of the time in which the gate could have run and the cores were busy with the server\'s own other threads or with other work. Medians of the rounds; max and past 400 ms over all of them. ' +
         'Six in a hundred events are declined by a rule. After each round the ledger held exactly what was approved.',
     ],
     plot: {

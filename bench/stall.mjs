@@ -1,6 +1,6 @@
 import { makeTemplates, startArbiter } from './support/arbiter.mjs'
 import { checkMoney } from './support/ledger.mjs'
-import { chaos } from './support/processes.mjs'
+import { chaos, starvedBetween } from './support/processes.mjs'
 import { startRedis } from './support/redis.mjs'
 import { packOf, rulesOf } from './support/rulebook.mjs'
 import { startSender } from './support/sending.mjs'
@@ -8,6 +8,8 @@ import { accountIdOf } from './support/traffic.mjs'
 
 export const about = 'what is answered, and when, while the engine hangs or Redis stops'
 
+/** Gate and engine are two threads: on one core they would measure each other. */
+const place = 'anywhere'
 const everyMs = 5_000
 
 /** The engine is blocked as a system call that does not return would; Redis is stopped by a signal. */
@@ -36,8 +38,9 @@ export async function run({ smoke, seconds = 15, progress }) {
 
 async function measure(name, templates, job, lastsS) {
   const { engineMs, redisMs } = cases[name]
-  const redis = redisMs === undefined ? undefined : await startRedis({ copyOf: templates.redisDir })
-  const server = await startArbiter({ templates, redis, preload: [chaos] })
+  const redis =
+    redisMs === undefined ? undefined : await startRedis({ copyOf: templates.redisDir, place })
+  const server = await startArbiter({ templates, redis, preload: [chaos], place })
   const sender = startSender()
   const timers = []
   const disturb = () => {
@@ -52,7 +55,9 @@ async function measure(name, templates, job, lastsS) {
     const warmed = await sender.drive({ ...warm, run: 'w-', count: lastsS > 5 ? 10_000 : 50 })
     const count = Math.ceil(job.ratePerSecond * lastsS)
     const open = { ...job, mode: 'open', ports, count, run: 's-' }
-    const result = await sender.drive(open, () => {
+    let before
+    const result = await sender.drive(open, async () => {
+      before = await server.figures()
       // The first one after a second, so that there is a time before it to compare with.
       timers.push(
         setTimeout(disturb, 1_000),
@@ -63,12 +68,13 @@ async function measure(name, templates, job, lastsS) {
     })
     for (const timer of timers) clearTimeout(timer)
     redis?.resume()
+    const starved = starvedBetween(before, await server.figures())
     await server.stop()
     const env = { DATA_DIR: server.dataDir, RULES_DIR: templates.rulesDir }
     const accountIds = Array.from({ length: job.cards }, (_, i) => accountIdOf(i))
     const where = redis === undefined ? env : { ...env, REDIS_URL: redis.url }
     await checkMoney(where, accountIds, warmed.approvedMinor + result.approvedMinor)
-    return result
+    return { ...result, starved }
   } finally {
     for (const timer of timers) clearTimeout(timer)
     redis?.resume()
@@ -93,6 +99,7 @@ export function report(samples, job, lastsS) {
     'default %': 100 * result.defaultShare,
     causes: Object.keys(result.causes).sort().join(', ') || '–',
     'sender late max ms': result.senderLateMax,
+    'gate without a core %': 100 * (result.starved ?? Number.NaN),
   }))
   return {
     parameters: { ...job, everyMs, seconds: lastsS },
@@ -106,7 +113,7 @@ export function report(samples, job, lastsS) {
     notes: [
       `${job.ratePerSecond} events a second for ${lastsS} s, open loop, disturbed every ${everyMs / 1_000} s from outside (a preloaded helper blocks the engine's thread; SIGSTOP for Redis). ` +
         'Latency is from the intended time of each event, so it has the lateness of the sender in it; "from sending" are those past 400 ms from when the request was written, as the relay counts. ' +
-        'After each, the server was stopped and the ledger held exactly what was approved, to the cent.',
+        '"gate without a core" is the part of the time in which the gate could have run and the cores were busy with the server\'s own other threads or with other work. After each, the server was stopped and the ledger held exactly what was approved, to the cent.',
     ],
     plot: {
       type: 'lines',

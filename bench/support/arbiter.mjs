@@ -50,7 +50,8 @@ export async function makeTemplates({ cards, pack, redis = true, embedded = true
 }
 
 /** Resolves when it serves; `redis` is a running one, else it has a copy of the embedded store. */
-export async function startArbiter({ templates, rulesDir, redis, env = {}, preload = [] }) {
+export async function startArbiter(options) {
+  const { templates, rulesDir, redis, env = {}, preload = [], place } = options
   const folder = temporaryFolder()
   const dataDir = join(folder.path, 'data')
   if (redis === undefined) cpSync(templates.dataDir, dataDir, { recursive: true })
@@ -58,6 +59,7 @@ export async function startArbiter({ templates, rulesDir, redis, env = {}, prelo
   const server = startNode(join(root, 'dist/main.js'), {
     logFile: join(folder.path, 'decisions.log'),
     preload,
+    ...(place === undefined ? {} : { place }),
     env: {
       PORT: '0',
       ADMIN_PORT: '0',

@@ -37,7 +37,7 @@ function threadsOf(names) {
   try {
     return readdirSync('/proc/self/task').map((task) => ({
       name: names.get(task) ?? 'other',
-      us: usedBy(task),
+      ...timesOf(task),
     }))
   } catch {
     // Only Linux has it; the figure of the process remains.
@@ -45,12 +45,13 @@ function threadsOf(names) {
   }
 }
 
-function usedBy(task) {
+/** What it used, and what it waited for a core while it could have run. */
+function timesOf(task) {
   try {
-    const [ns] = readFileSync(`/proc/self/task/${task}/schedstat`, 'utf8').split(' ')
-    return Number(ns) / 1_000
+    const [ran, waited] = readFileSync(`/proc/self/task/${task}/schedstat`, 'utf8').split(' ')
+    return { us: Number(ran) / 1_000, waitedUs: Number(waited) / 1_000 }
   } catch {
-    return ticksOf(task) * 10_000
+    return { us: ticksOf(task) * 10_000, waitedUs: 0 }
   }
 }
 

@@ -44,10 +44,10 @@ export async function freePort() {
   return port
 }
 
-/** A child that ends with us; `place` is `server` or `client`, and says which cores it gets. */
+/** A child that ends with us; `place` says which cores it gets: `server`, `client` or `anywhere`. */
 export function start(place, program, args, options) {
-  const pinned = pinning === null || options.pinned === false
-  const [command, words] = pinned
+  const anywhere = pinning === null || place === 'anywhere'
+  const [command, words] = anywhere
     ? [program, args]
     : ['taskset', ['-c', pinning[place], program, ...args]]
   const child = spawn(command, words, options)
@@ -57,10 +57,10 @@ export function start(place, program, args, options) {
 }
 
 /** A Node server with the witness in it; what it prints goes to a file, as in production. */
-export function startNode(entry, { env, logFile, args = [], preload = [] }) {
+export function startNode(entry, { env, logFile, args = [], preload = [], place = 'server' }) {
   const imports = [witness, ...preload].map((url) => `--import=${url}`).join(' ')
   const fd = openSync(logFile, 'a')
-  const child = start('server', process.execPath, [entry, ...args], {
+  const child = start(place, process.execPath, [entry, ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, NODE_OPTIONS: imports, ...env },
     stdio: ['ignore', fd, fd, 'ipc'],
@@ -80,7 +80,9 @@ function withFigures(child, logFile) {
       child.send({ type: 'cpu', id })
       for (;;) {
         const [message] = await once(child, 'message')
-        if (message.type === 'cpu' && message.id === id) return message
+        if (message.type === 'cpu' && message.id === id) {
+          return { ...message, atMs: performance.now() }
+        }
       }
     },
     async stop() {
@@ -100,6 +102,13 @@ export function usedBetween(before, after) {
   for (const { name, us } of after.threads) byName.set(name, (byName.get(name) ?? 0) + us)
   for (const { name, us } of before.threads) byName.set(name, (byName.get(name) ?? 0) - us)
   return { processUs: after.processUs - before.processUs, threads: Object.fromEntries(byName) }
+}
+
+/** The part of the time between two looks in which the main thread could have run and had no core. */
+export function starvedBetween(before, after) {
+  const waited = ({ threads }) =>
+    threads.find(({ name }) => name === 'main')?.waitedUs ?? Number.NaN
+  return (waited(after) - waited(before)) / 1_000 / (after.atMs - before.atMs)
 }
 
 /** Waits until a line of the log has the words. */

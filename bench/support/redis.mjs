@@ -10,14 +10,14 @@ const startTimeoutMs = 20_000
 const memorySettings = { 'hash-max-listpack-value': '512', 'stream-node-max-bytes': '32768' }
 
 /** A real server on a free port with an append-only file; `copyOf` is a folder to begin with. */
-export async function startRedis({ appendfsync = 'everysec', copyOf } = {}) {
+export async function startRedis({ appendfsync = 'everysec', copyOf, place = 'server' } = {}) {
   const folder = temporaryFolder()
   if (copyOf !== undefined) cpSync(copyOf, folder.path, { recursive: true })
   const port = await freePort()
   const settings = { appendonly: 'yes', appendfsync, ...memorySettings }
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder.path, '--save', '']
   for (const [name, value] of Object.entries(settings)) args.push(`--${name}`, value)
-  const child = start('server', 'redis-server', args, { stdio: 'ignore' })
+  const child = start(place, 'redis-server', args, { stdio: 'ignore' })
   const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null })
   client.on('error', () => {})
   await ready(client)
