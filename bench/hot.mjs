@@ -7,8 +7,6 @@ import { packOf, rulesOf } from './support/rulebook.mjs'
 import { startSender } from './support/sending.mjs'
 import { accountIdOf, cardIdOf } from './support/traffic.mjs'
 
-export const about = 'one account against many, with one, two and four servers on one Redis'
-
 const place = 'anywhere'
 const outstanding = 64
 

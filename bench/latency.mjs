@@ -9,9 +9,6 @@ import { startSender } from './support/sending.mjs'
 import { startStack } from './support/stack.mjs'
 import { accountIdOf } from './support/traffic.mjs'
 
-export const about =
-  'latency at rates below and above the knee, from the intended time of each event'
-
 const percents = [25, 50, 75, 100, 120]
 /** Gate and engine are two threads: on one core they would measure each other. */
 const place = 'anywhere'

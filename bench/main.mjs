@@ -9,15 +9,37 @@ import { runScript } from './support/script.mjs'
 
 /** In the order in which they run; `apart` runs only when it is named. */
 const benchmarks = {
-  throughput: { file: './throughput.mjs' },
-  latency: { file: './latency.mjs' },
-  stall: { file: './stall.mjs' },
-  hot: { file: './hot.mjs' },
-  profiles: { file: './profiles.mjs' },
-  scale: { file: './scale.mjs' },
-  rules: { file: './rules.mjs' },
+  throughput: {
+    file: './throughput.mjs',
+    about: 'decisions per second and what each costs, against Fastify alone and a common stack',
+  },
+  latency: {
+    file: './latency.mjs',
+    about: 'latency at rates below and above the knee, from the intended time of each event',
+  },
+  stall: {
+    file: './stall.mjs',
+    about: 'what is answered, and when, while the engine hangs or Redis stops',
+  },
+  hot: {
+    file: './hot.mjs',
+    about: 'one account against many, with one, two and four servers on one Redis',
+  },
+  profiles: {
+    file: './profiles.mjs',
+    about: 'what reading an event costs under each relay profile',
+  },
+  scale: {
+    file: './scale.mjs',
+    about: 'cards, rules and lists: decisions, memory and start time as they grow',
+  },
+  rules: {
+    file: './rules.mjs',
+    about: 'the rules of a decision, indexed or not, against the evaluator of the CEL library',
+  },
   'redis-memory': {
     script: 'redis-memory.mjs',
+    about: 'bytes of each kind of record in Redis, and the time of a commit',
     words: ({ smoke }) => [
       smoke ? 20 : 4_000,
       'hash-max-listpack-value=512',
@@ -27,10 +49,15 @@ const benchmarks = {
   },
   'redis-start': {
     script: 'redis-start.mjs',
+    about: 'start with many cards in Redis, and the first ask of a card',
     words: ({ smoke, million }) => [smoke ? 1_000 : million ? 1_000_000 : 100_000],
     notes: 'From the start of the process until it serves, and the first ask of a card.',
   },
-  soak: { file: './soak.mjs', apart: true },
+  soak: {
+    file: './soak.mjs',
+    about: 'memory, descriptors and latency over minutes of steady traffic',
+    apart: true,
+  },
 }
 
 const usage = `Usage: npm run bench -- [name …] [options]
@@ -38,11 +65,14 @@ const usage = `Usage: npm run bench -- [name …] [options]
 Without a name all are run, but for those marked *.
 
 ${Object.keys(benchmarks)
-  .map((name) => `  ${name}${benchmarks[name].apart ? ' *' : ''}`)
+  .map(
+    (name) =>
+      `  ${`${name}${benchmarks[name].apart ? ' *' : ''}`.padEnd(13)}  ${benchmarks[name].about}`,
+  )
   .join('\n')}
 
   --rounds N     rounds, of which the medians are shown (5)
-  --seconds N    length of a measured part
+  --seconds N    latency, stall: length of a measured part (3, 15)
   --smoke        seconds, not minutes: only whether it works; nothing is written
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
   --million      scale: also a million cards, which takes minutes

@@ -6,8 +6,6 @@ import { isRefusal } from '../dist/gate/wire.js'
 import { root } from './support/processes.mjs'
 import { median } from './support/rounds.mjs'
 
-export const about = 'what reading an event costs under each relay profile'
-
 const answer = {
   code: '000',
   decidedBy: 'engine',

@@ -10,9 +10,6 @@ import { newTransaction } from '../dist/domain/transaction.js'
 import { compilePack } from '../dist/rules/load-pack.js'
 import { median } from './support/rounds.mjs'
 
-export const about =
-  'the rules of a decision, indexed or not, against the evaluator of the CEL library'
-
 const merchantRules = [
   (i) => `merchant.mcc == "${1000 + (i % 9000)}" && amount > ${i}.0`,
   (i) => `merchant.mid == "MID${i}"`,

@@ -1,12 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeTemplates, startArbiter, writePack } from './support/arbiter.mjs'
-import { temporaryFolder, usedBetween } from './support/processes.mjs'
+import { memoryOf, temporaryFolder, usedBetween } from './support/processes.mjs'
 import { inRounds, median, medianRatio } from './support/rounds.mjs'
 import { packOf, rulesOf } from './support/rulebook.mjs'
 import { startSender } from './support/sending.mjs'
-
-export const about = 'cards, rules and lists: decisions, memory and start time as they grow'
 
 /** `events` are in the load that is measured: another card each time, as far as there are cards. */
 function pointsOf({ smoke, million }) {
@@ -118,15 +115,6 @@ async function measure({ templates, rulesDir, cards, rules }, events, run) {
     await server.stop()
     server.remove()
   }
-}
-
-/** What it needs for itself, and with the pages of the store's file that happen to be in memory. */
-function memoryOf(pid) {
-  const path = `/proc/${pid}/status`
-  if (!existsSync(path)) return { ownMb: Number.NaN, residentMb: Number.NaN }
-  const status = readFileSync(path, 'utf8')
-  const mb = (name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024
-  return { ownMb: mb('RssAnon'), residentMb: mb('VmRSS') }
 }
 
 function report(samples, subjects, points, stores) {

@@ -6,8 +6,6 @@ import { packOf, rulesOf } from './support/rulebook.mjs'
 import { startSender } from './support/sending.mjs'
 import { accountIdOf } from './support/traffic.mjs'
 
-export const about = 'what is answered, and when, while the engine hangs or Redis stops'
-
 /** Gate and engine are two threads: on one core they would measure each other. */
 const place = 'anywhere'
 const everyMs = 5_000

@@ -7,9 +7,6 @@ import { packOf, rulesOf } from './support/rulebook.mjs'
 import { startStack } from './support/stack.mjs'
 import { cardIdOf, openingMinor } from './support/traffic.mjs'
 
-export const about =
-  'decisions per second and what each costs, against Fastify alone and a common stack'
-
 /** In the order of the table; `part` is the part of the events that a slow one gets. */
 const variants = {
   bare: { text: '(a) bare Fastify, schema, constant answer' },

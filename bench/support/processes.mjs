@@ -1,6 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -138,9 +146,13 @@ export function cpuOfProcessUs(pid) {
   }
 }
 
-export function residentBytes(pid) {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)[1])
+/** What it needs for itself, and with the pages of the store's file that happen to be in memory. */
+export function memoryOf(pid) {
+  const path = `/proc/${pid}/status`
+  if (!existsSync(path)) return { ownMb: Number.NaN, residentMb: Number.NaN }
+  const status = readFileSync(path, 'utf8')
+  const mb = (name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024
+  return { ownMb: mb('RssAnon'), residentMb: mb('VmRSS') }
 }
 
 /** Runs a program to its end; what it printed, or an error that shows it. */
