@@ -22,7 +22,7 @@ const cases = {
 const smokeCases = ['engine blocked 500 ms', 'Redis stopped 2,000 ms']
 
 export async function run({ smoke, seconds = 15, progress }) {
-  const job = { cards: smoke ? 50 : 1_000, rules: 100, ratePerSecond: smoke ? 50 : 500 }
+  const job = { cards: smoke ? 50 : 1_000, rules: 100, ratePerSecond: smoke ? 50 : 200 }
   const lastsS = smoke ? 3 : seconds
   const templates = await makeTemplates({ cards: job.cards, pack: packOf(rulesOf(job.rules)) })
   const samples = {}
@@ -84,7 +84,15 @@ async function measure(name, templates, job, lastsS) {
   }
 }
 
-export function report(samples, job, lastsS) {
+/** A machine that is late with nothing wrong says nothing about what is wrong. */
+function doubtOf(baseline) {
+  if (baseline === undefined || baseline.pastSending === 0) return []
+  return [
+    `**No verdict:** with nothing wrong ${baseline.pastSending} answers were past 400 ms already, so the machine was too busy for this.`,
+  ]
+}
+
+function report(samples, job, lastsS) {
   const rows = Object.entries(samples).map(([name, result]) => ({
     disturbance: name,
     events: result.sent,
@@ -109,6 +117,7 @@ export function report(samples, job, lastsS) {
       met: row['past 400 ms'] === 0,
     })),
     notes: [
+      ...doubtOf(samples['nothing wrong']),
       `${job.ratePerSecond} events a second for ${lastsS} s, open loop, disturbed every ${everyMs / 1_000} s from outside (a preloaded helper blocks the engine's thread; SIGSTOP for Redis). ` +
         'Latency is from the intended time of each event, so it has the lateness of the sender in it; "from sending" are those past 400 ms from when the request was written, as the relay counts. ' +
         '"gate without a core" is the part of the time in which the gate could have run and the cores were busy with the server\'s own other threads or with other work. After each, the server was stopped and the ledger held exactly what was approved, to the cent.',
