@@ -165,7 +165,7 @@ function report(rows, samples) {
       'Open loop, exponential gaps, latency from the intended time of each event: what waits for a connection or for the sender counts, ' +
         'except in "from sending": answers past 400 ms from when the request was written, as the relay counts. ' +
         '"sender late" is how late the sender itself was, which is the machine and not the server; "gate without a core" is the part of the time in which the gate could have run and the cores were busy with the server\'s own other threads or with other work. Medians of the rounds; max and past 400 ms over all of them. ' +
-        'Six in a hundred events are declined by a rule. After each round the ledger held exactly what was approved.',
+        'About six in a hundred events are declined by a rule. After each round the ledger held exactly what was approved.',
     ],
     plot: {
       type: 'lines',
