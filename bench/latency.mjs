@@ -133,18 +133,32 @@ function rowsOf(store, { ratePerSecond }, byPercent, baseline) {
   })
 }
 
-function report(rows, samples) {
+/** A knee far below what the server does flat out was set by other work on the machine. */
+function doubtsOf(samples) {
+  return Object.entries(samples)
+    .filter(([, { knee }]) => knee.ratePerSecond < 0.7 * knee.flatOutPerSecond)
+    .map(
+      ([store]) =>
+        `**${store}: doubtful.** The knee was found far below what the server did flat out: the machine had other work, and 120 % of it is no overload.`,
+    )
+}
+
+export function report(rows, samples) {
   const aims = Object.entries(samples).flatMap(([store, { knee, byPercent }]) => {
     const row = (percent) =>
       rows.find((one) => one.store === store && one['% of the knee'] === percent)
     const rightShare = 0.94
     const approved = median(byPercent[120].map(({ approvedPerSecond }) => approvedPerSecond))
     const part = approved / (knee.ratePerSecond * rightShare)
-    const late = row(120)['past 400 ms']
+    const late = percents.reduce((sum, percent) => sum + row(percent)['past 400 ms'], 0)
     const half = row(50)['p99.9 ms']
     return [
       { text: `${store}: p99.9 under 10 ms at 50 %`, measured: half, met: half < 10 },
-      { text: `${store}: no answer past 400 ms at 120 %`, measured: late, met: late === 0 },
+      {
+        text: `${store}: no answer past 400 ms at any rate up to 120 %`,
+        measured: late,
+        met: late === 0,
+      },
       {
         text: `${store}: approvals at 120 % at least 0.8 of those at the knee`,
         measured: part,
@@ -158,6 +172,7 @@ function report(rows, samples) {
     samples,
     aims,
     notes: [
+      ...doubtsOf(samples),
       ...Object.entries(samples).map(
         ([store, { knee }]) =>
           `${store}: knee at ${knee.ratePerSecond}/s (p99 within 50 ms, none by default), flat out ${Math.round(knee.flatOutPerSecond)}/s.`,
