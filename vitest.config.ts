@@ -1,9 +1,14 @@
 import { defineConfig } from 'vitest/config'
 
 /** They assert the time of answers: beside another test on two cores they would measure that one. */
-const timed = ['disturbed-engine', 'flood', 'full-disk', 'redis-outage', 'slow-clients'].map(
-  (name) => `test/gate/${name}.test.ts`,
-)
+const timed = [
+  'disturbed-engine',
+  'flood',
+  'full-disk',
+  'redis-cluster',
+  'redis-outage',
+  'slow-clients',
+].map((name) => `test/gate/${name}.test.ts`)
 
 const common = { testTimeout: 30_000, hookTimeout: 60_000, pool: 'forks' as const }
 
