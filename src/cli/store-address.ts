@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join, relative } from 'node:path'
 import { type StorePlace, storeFolder } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
-import { withoutCredentials } from '../store/redis-client.ts'
+import { withoutCredentials } from '../store/redis-address.ts'
 
 export const addressHelp = `
 A store is named lmdb:PATH (PATH as in DATA_DIR), redis://USER:PASSWORD@HOST:PORT, or, for a cluster,

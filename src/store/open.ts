@@ -1,7 +1,5 @@
 import { join } from 'node:path'
-import { openLmdbStore } from './lmdb.ts'
 import type { Store } from './port.ts'
-import { openRedisStore } from './redis.ts'
 import type { Durability } from './redis-durability.ts'
 
 export interface RedisAddress {
@@ -23,12 +21,17 @@ export function storeFolder(dataDir: string): string {
  * Opens the store that the configuration names. Who serves gives `onWarning`: Redis is then asked whether
  * it keeps what it acknowledges.
  */
-export function openStore(
+export async function openStore(
   { redis, dataDir }: StorePlace,
   nowMs: () => number,
   onWarning?: (message: string) => void,
 ): Promise<Store> {
-  if (redis === null) return openLmdbStore({ folder: storeFolder(dataDir), nowMs })
+  // Loaded when it is the one: a command of the command line waits for neither of the other's parts.
+  if (redis === null) {
+    const { openLmdbStore } = await import('./lmdb.ts')
+    return openLmdbStore({ folder: storeFolder(dataDir), nowMs })
+  }
+  const { openRedisStore } = await import('./redis.ts')
   const { urls, cluster, durability = 'fsync', durabilityStrict = false } = redis
   if (onWarning === undefined) return openRedisStore({ urls, cluster, nowMs })
   const wanted = { durability, durabilityStrict }

@@ -1,5 +1,6 @@
 import { Cluster, type ClusterOptions, Command, Redis, type RedisOptions } from 'ioredis'
 import { StoreError, StoreRefused } from './port.ts'
+import { withoutCredentials } from './redis-address.ts'
 import { adviceOn, messageOf } from './redis-failures.ts'
 
 /** What the store needs of a client: a command goes out now, on a connection that is there, or not at all. */
@@ -269,13 +270,6 @@ function createTrouble(urls: readonly string[]): Trouble {
       return new StoreRefused(`Redis at ${where} says ${last}. ${advice}`)
     },
   }
-}
-
-/** For messages: host and port only. */
-export function withoutCredentials(url: string): string {
-  if (!URL.canParse(url)) return 'an address that is none'
-  const { protocol, host } = new URL(url)
-  return `${protocol}//${host}`
 }
 
 async function becomeReady(
