@@ -37,8 +37,8 @@ const names = [
   'scale',
   'rules',
   'redis-memory',
-  'redis-start',
-  'soak',
+  // The others start the same parts in the same way.
+  ...(process.env.TORTURE ? ['redis-start', 'soak'] : []),
 ]
 
 describe('the benchmarks', () => {
