@@ -22,7 +22,8 @@ export default defineConfig({
           name: 'all',
           include: ['test/**/*.test.ts'],
           exclude: timed,
-          maxWorkers: 2,
+          // Most of them wait for processes most of the time.
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },
