@@ -89,6 +89,8 @@ describe('a disturbed engine', () => {
       console.log(`${decision}: ${unlike.length} events got two unlike answers`)
     })
 
+    // One of them by default: the phases above have both.
+    if (decision === 'approve' && !process.env.TORTURE) continue
     const again = `that hangs and is replaced, ${replacements} times, leaves no difference behind (default ${decision})`
     it(again, { timeout: 30_000 + 5_000 * replacements }, async () => {
       const folder = fastFolder()
