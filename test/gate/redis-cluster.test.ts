@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
+import { accountAggregate } from '../../src/engine/layout.ts'
+import { createRedisKeys } from '../../src/store/redis-keys.ts'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
 import { durable, type RedisServer, startRedisCluster } from '../support/redis-server.ts'
 import { createRelay } from '../support/relay.ts'
@@ -10,7 +12,9 @@ import { countAnswers, slowestMs, startLoad } from '../support/traffic.ts'
 
 const contractLimitMs = 400
 const accounts = 10_000
-const movedAtOnce = 200
+const movedAtOnce = 25
+/** Slowly, so that events meet every stage of it. */
+const movePauseMs = 50
 
 const endings: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -36,6 +40,7 @@ async function moveSlot(slot: string, masters: readonly RedisServer[]): Promise<
     if (keys.length === 0) break
     await from.command('MIGRATE', '127.0.0.1', String(to.port), '', '0', '5000', 'KEYS', ...keys)
     moved += keys.length
+    await sleep(movePauseMs)
   }
   for (const master of [to, from, ...masters]) {
     await master.command('CLUSTER', 'SETSLOT', slot, 'NODE', String(ids[target]))
@@ -49,6 +54,8 @@ describe('two instances on a cluster', () => {
     endings.push(cluster.dispose)
     const place = { redis: { urls: cluster.urls, cluster: true }, dataDir: '' }
     const cards = await seedCards(place, Array(accounts).fill('1000.00'))
+    const { partitionOf } = createRedisKeys('', 16)
+    const moving = cards.filter((_, i) => partitionOf(accountAggregate(`account-${i}`)) === 0)
     const env = { REDIS_URL: cluster.urls.join(','), REDIS_CLUSTER: 'true' }
     const servers = []
     for (let i = 0; i < 2; i++) {
@@ -61,9 +68,12 @@ describe('two instances on a cluster', () => {
     const relays = servers.map(({ url }) => createRelay(url))
     const witness = startWitness()
     endings.push(witness.stop)
-    const loads = relays.map((relay, i) => {
+    const loads = relays.flatMap((relay, i) => {
       endings.push(relay.close)
-      return startLoad({ relay, seed: i + 1, cards, ratePerSecond: 50 })
+      return [
+        startLoad({ relay, seed: i + 1, cards, ratePerSecond: 25 }),
+        startLoad({ relay, seed: i + 3, cards: moving, ratePerSecond: 25 }),
+      ]
     })
     for (const load of loads) endings.push(load.stop)
     // A process that has just started runs its code uncompiled.
@@ -85,6 +95,8 @@ describe('two instances on a cluster', () => {
       `${moved} keys moved: slowest ${Math.round(slowestMs(told))} ms,`,
       countAnswers(told),
     )
+    const met = told.filter(({ event }) => moving.includes(event.cardId))
+    expect(met.length).toBeGreaterThan(50)
     expect(told.filter((each) => ownMs(witness, each) >= contractLimitMs)).toEqual([])
     for (const server of servers) expect(await server.stop()).toBe(0)
     const ledger = await checkLedger(
