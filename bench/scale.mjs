@@ -101,13 +101,12 @@ async function measure({ templates, rulesDir, cards, rules }, events, run) {
     const result = await sender.drive({ ...job, run: `${run}m-`, count: events, from: events })
     const after = await server.figures()
     const { processUs, threads } = usedBetween(before, after)
-    const engine = Object.entries(threads).find(([name]) => name.startsWith('worker'))
     return {
       ...result,
       timeline: undefined,
       startMs: server.startMs,
       cpuUs: processUs / result.answered,
-      engineUs: (engine?.[1] ?? Number.NaN) / result.answered,
+      engineUs: (threads.engine ?? Number.NaN) / result.answered,
       ...memoryOf(server.child.pid),
     }
   } finally {

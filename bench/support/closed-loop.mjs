@@ -39,20 +39,17 @@ async function look(server, redis) {
 /** Microseconds of processor time a decision. */
 function costOf(before, after, decisions) {
   const { processUs, threads } = usedBetween(before.server, after.server)
+  const { main = Number.NaN, engine = 0, ...others } = threads
   const each = (us) => us / decisions
   return {
     processUs: each(processUs),
-    threadsUs: Object.fromEntries(
-      Object.entries(threads).map(([name, us]) => [nameOf(name), each(us)]),
-    ),
+    threadsUs: {
+      gate: each(main),
+      engine: each(engine),
+      other: each(Object.values(others).reduce((sum, us) => sum + us, 0)),
+    },
     redisUs: each(after.redisUs - before.redisUs),
   }
-}
-
-/** The only worker thread of the server is its engine. */
-function nameOf(thread) {
-  if (thread === 'main') return 'gate'
-  return thread.startsWith('worker') ? 'engine' : 'other'
 }
 
 /** Messages in the order they came, by type; an end of the child is an error. */

@@ -4,7 +4,8 @@
  * under test has no hook for it.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads'
+import { basename, dirname } from 'node:path'
+import { BroadcastChannel, isMainThread } from 'node:worker_threads'
 
 const channel = new BroadcastChannel('cpu-witness')
 const ownTask = taskOfThisThread()
@@ -20,7 +21,8 @@ if (isMainThread) {
   })
   process.channel?.unref()
 } else {
-  channel.postMessage({ task: ownTask, name: `worker ${threadId}` })
+  // A worker is named by the folder of what it runs: engine, rules.
+  channel.postMessage({ task: ownTask, name: basename(dirname(process.argv[1] ?? '')) })
 }
 // It must not keep a thread alive that would end by itself.
 channel.unref()

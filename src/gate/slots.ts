@@ -107,7 +107,8 @@ export function createSlots(options: SlotsOptions): Slots {
   const byId = new Map<string, Slot>()
   const byKey = new Map<string, Slot>()
   // All budgets are equal, so the order of arrival is the order of deadlines.
-  let fifo: Slot[] = []
+  // What was answered is let go at once: it would keep its whole request alive.
+  let fifo: (Slot | null)[] = []
   let head = 0
   const unbooked = new Map<string, SaidLine>()
   let counter = 0
@@ -158,25 +159,31 @@ export function createSlots(options: SlotsOptions): Slots {
   function isOverloaded(nowMonoMs: number): boolean {
     if (byId.size > options.maxOpen) return true
     if (byId.size < crowd) return false
-    while (fifo[head]?.taken) head++
-    const oldest = fifo[head]
-    if (oldest === undefined) return false
+    const oldest = oldestOpen()
+    if (oldest === null) return false
     return oldest.deadlineMonoMs - nowMonoMs < options.budgetMs * nearDeadline
   }
 
   function sweep(): void {
     const nowMonoMs = clock.monoMs()
     sweptMonoMs = nowMonoMs
-    while (head < fifo.length) {
-      const slot = fifo[head]!
-      if (!slot.taken && slot.deadlineMonoMs > nowMonoMs) break
-      head++
-      if (!slot.taken) speak(slot, options.trouble() || 'deadline')
+    for (let slot = oldestOpen(); slot !== null; slot = oldestOpen()) {
+      if (slot.deadlineMonoMs > nowMonoMs) break
+      speak(slot, options.trouble() || 'deadline')
     }
     if (head > 1024 && head * 2 > fifo.length) {
       fifo = fifo.slice(head)
       head = 0
     }
+  }
+
+  function oldestOpen(): Slot | null {
+    for (; head < fifo.length; head++) {
+      const slot = fifo[head]!
+      if (!slot.taken) return slot
+      fifo[head] = null
+    }
+    return null
   }
 
   function hand(slot: Slot, uncertain: boolean): void {
