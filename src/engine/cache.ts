@@ -17,7 +17,7 @@ export interface CachedAccount {
    * objects of a record that is perhaps never asked for again.
    */
   readonly transactions: Map<string, Transaction | Alias | string | null>
-  /** Only of the batch that is being decided: a duplicate is rare and reads its record. */
+  /** What was read for the batch that is being decided: a duplicate is rare. */
   readonly events: Map<string, EventRecord | null>
 }
 
@@ -92,7 +92,7 @@ function emptyAccount(aggregate: string): CachedAccount {
 
 /** After a commit: what was only needed for the batch goes, what is likely to be asked again stays. */
 export function settle(cached: CachedAccount): void {
-  cached.events.clear()
+  if (cached.events.size > 0) cached.events.clear()
   for (const [key, found] of cached.transactions) {
     const surplus = cached.transactions.size > maxTransactionsPerAccount
     if (found === null || surplus) cached.transactions.delete(key)

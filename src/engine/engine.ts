@@ -18,9 +18,10 @@ import { createDirectory, type Directory } from './directory.ts'
 import type { DeliveryItem, Origin, Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
-import { createRecall, type Told } from './recall.ts'
+import { createRecall, readTold } from './recall.ts'
 import { createRuleCounts, type RuleCount } from './rule-counts.ts'
 import { createStandInDesk } from './stand-in.ts'
+import { createTable } from './table.ts'
 import type { Wanted } from './working-book.ts'
 
 export interface EngineOptions {
@@ -120,7 +121,7 @@ export function createEngine(options: EngineOptions): Engine {
   const cache = createCache(options.cacheCards)
   const queues = createQueues()
   const directory = createDirectory(store, options.cacheCards)
-  const bySlot = new Map<string, DeliveryItem>()
+  const bySlot = createTable<DeliveryItem>()
   const standIns = createStandInDesk(clock)
   let standInTimer: NodeJS.Timeout | undefined
   const recall = store.onReset === undefined ? null : createRecall()
@@ -268,7 +269,8 @@ export function createEngine(options: EngineOptions): Engine {
     ruleCounts.note(item.event, step)
     const decided = item.said === null && step.changes.length > 0 && isAsk(item.event)
     if (decided) options.onDecided?.(step)
-    recall?.note(toldOf(item, item.said ?? step.answer))
+    const { event, receivedAtMs, said } = item
+    recall?.note({ event, slot, receivedAtMs, answer: said ?? step.answer }, clock.monoMs())
     if (saidInFlight !== null) {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
       submit(newItem(item.event, slot, item.receivedAtMs, saidInFlight, false))
@@ -280,15 +282,12 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  function toldOf({ event, slot, receivedAtMs }: DeliveryItem, answer: Answer): Told {
-    return { event, slot, receivedAtMs, answer, toldMonoMs: clock.monoMs() }
-  }
-
   /** What the relay was told is true, whatever a failover has lost: the ledger follows it, as with a default. */
   async function repeatTold(): Promise<void> {
     const all = recall?.all(clock.monoMs()) ?? []
     for (let at = 0; at < all.length && !isOver(); at += repeatedAtOnce) {
-      for (const { event, slot, receivedAtMs, answer } of all.slice(at, at + repeatedAtOnce)) {
+      for (const text of all.slice(at, at + repeatedAtOnce)) {
+        const { event, slot, receivedAtMs, answer } = readTold(text)
         // Under way again, or said otherwise meanwhile: that is the last word.
         if (bySlot.has(slot)) continue
         counts.repeated++
@@ -346,13 +345,13 @@ export function createEngine(options: EngineOptions): Engine {
     schedule()
   }
 
-  /** Deliveries are in the order of their arrival, and few wait so long. */
+  /** Few wait so long. */
   function lookForStandIns(): void {
     standInTimer = undefined
     if (bySlot.size === 0 || isOver()) return
     const nowMonoMs = clock.monoMs()
     for (const item of bySlot.values()) {
-      if (nowMonoMs - item.enqueuedMonoMs < standInAfterMs) break
+      if (nowMonoMs - item.enqueuedMonoMs < standInAfterMs) continue
       if (item.said !== null || item.saidInFlight !== null || !isAsk(item.event)) continue
       const accountId = directory.accountOf(item.event.cardId)
       const cached = accountId === undefined ? undefined : cache.find(accountAggregate(accountId))

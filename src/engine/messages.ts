@@ -10,7 +10,7 @@ import type { RuleCount } from './rule-counts.ts'
  * message, as flat arrays of plain values: cloning these costs far less than objects.
  */
 
-type Cell = string | number | null
+export type Cell = string | number | null
 
 /** One delivery, or something the gate has said. */
 export interface ToEngineItem {

@@ -1,4 +1,5 @@
 import { type DeliveryItem, type Item, isWithdrawn } from './item.ts'
+import { createTable } from './table.ts'
 
 /** What waits for one aggregate. One command is in flight at a time; the rest waits in order. */
 export interface Queue {
@@ -8,6 +9,8 @@ export interface Queue {
   waiting: Item[]
   /** A command or a read is in flight. */
   busy: boolean
+  /** It can be decided on in the next turn. */
+  ready: boolean
   /** Between two tries. */
   resting: boolean
   /** Tries in a row that did not commit. */
@@ -38,17 +41,19 @@ export interface Queues {
 }
 
 export function createQueues(): Queues {
-  const queues = new Map<string, Queue>()
-  const readySet = new Set<Queue>()
+  const queues = createTable<Queue>()
+  // Not a set that is cleared in every turn: see the table.
+  let readyOnes: Queue[] = []
 
   function look(queue: Queue): void {
     if (queue.busy || queue.resting) return
-    if (queue.waiting.length > 0) {
-      readySet.add(queue)
-      return
+    if (queue.waiting.length === 0) {
+      queue.ready = false
+      queues.delete(queue.aggregate)
+    } else if (!queue.ready) {
+      queue.ready = true
+      readyOnes.push(queue)
     }
-    readySet.delete(queue)
-    queues.delete(queue.aggregate)
   }
 
   return {
@@ -65,6 +70,7 @@ export function createQueues(): Queues {
           stray,
           waiting: [],
           busy: false,
+          ready: false,
           resting: false,
           failures: 0,
           crowded: false,
@@ -75,8 +81,8 @@ export function createQueues(): Queues {
       look(queue)
     },
     takeReady() {
-      const list = [...readySet]
-      readySet.clear()
+      const list = readyOnes.filter(takeOnce)
+      readyOnes = []
       return list
     },
     first(queue, limit) {
@@ -118,4 +124,11 @@ export function createQueues(): Queues {
       return taken
     },
   }
+}
+
+/** One that was emptied meanwhile is no longer ready, and one that was filled again stands there twice. */
+function takeOnce(queue: Queue): boolean {
+  const { ready } = queue
+  queue.ready = false
+  return ready
 }

@@ -1,5 +1,6 @@
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
+import { type Cell, readItems, writeItem } from './messages.ts'
 
 /** Something that the relay was told, in the slot it was told in. */
 export interface Told {
@@ -7,24 +8,29 @@ export interface Told {
   readonly slot: string
   readonly receivedAtMs: number
   readonly answer: Answer
-  readonly toldMonoMs: number
 }
 
 /** What was told in the last minute, to be booked again when a failover has lost it. */
 export interface Recall {
   readonly size: number
-  note(told: Told): void
-  /** All of it that is not too old, oldest first. */
-  all(nowMonoMs: number): Told[]
+  note(told: Told, nowMonoMs: number): void
+  /** All of it that is not too old, oldest first, each for `readTold`. */
+  all(nowMonoMs: number): string[]
 }
 
 /** Longer than replicas lag behind a master that still takes writes. */
 const keptMs = 60_000
-/** About 50 MB. Beyond it the oldest are forgotten before their time. */
+/** About 25 MB. Beyond it the oldest are forgotten before their time. */
 const maxKept = 50_000
 
+/** One text: the objects of an event would all have to grow old in the garbage collector's eyes. */
+interface Kept {
+  readonly text: string
+  readonly toldMonoMs: number
+}
+
 export function createRecall(): Recall {
-  const bySlot = new Map<string, Told>()
+  const bySlot = new Map<string, Kept>()
 
   function dropOld(nowMonoMs: number): void {
     for (const [slot, { toldMonoMs }] of bySlot) {
@@ -37,18 +43,33 @@ export function createRecall(): Recall {
     get size() {
       return bySlot.size
     },
-    note(told) {
+    note(told, nowMonoMs) {
+      const text = textOf(told)
       const known = bySlot.get(told.slot)
       // What is only booked again is no younger for it.
-      if (known?.answer === told.answer) return
+      if (known?.text === text) return
       // The last word counts, and what was told last is the last to go.
       if (known !== undefined) bySlot.delete(told.slot)
-      bySlot.set(told.slot, told)
-      dropOld(told.toldMonoMs)
+      bySlot.set(told.slot, { text, toldMonoMs: nowMonoMs })
+      dropOld(nowMonoMs)
     },
     all(nowMonoMs) {
       dropOld(nowMonoMs)
-      return [...bySlot.values()]
+      return Array.from(bySlot.values(), ({ text }) => text)
     },
   }
+}
+
+function textOf({ event, slot, receivedAtMs, answer }: Told): string {
+  const cells: Cell[] = []
+  writeItem(cells, event, slot, receivedAtMs, answer, false)
+  return JSON.stringify(cells)
+}
+
+export function readTold(text: string): Told {
+  const found: Told[] = []
+  readItems(JSON.parse(text) as Cell[], ({ event, slot, receivedAtMs, said }) => {
+    found.push({ event, slot, receivedAtMs, answer: said! })
+  })
+  return found[0]!
 }

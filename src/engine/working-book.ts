@@ -94,7 +94,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       })
     },
     event(eventKey) {
-      const known = cached.events.get(eventKey)
+      const known = events.get(eventKey) ?? cached.events.get(eventKey)
       if (known !== undefined) return known
       if (guessed.has(eventKey)) return null
       const openedAtMs = cached.account?.openedAtMs ?? arrivalMs
@@ -122,7 +122,6 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
         for (const name of [transactionId, ...names]) setTransaction(cardId, name, null)
       }
       if (touched.event !== null) {
-        cached.events.set(touched.event.key, touched.event.record)
         events.set(touched.event.key, touched.event.record)
       }
     },
