@@ -1,6 +1,7 @@
 /**
- * How long a server takes to be ready with many cards in Redis, and what the first ask of a card costs
- * that memory does not know yet. Starts and ends a Redis and a server of its own.
+ * How long a server takes to be ready with many cards in Redis, what the first ask of a card costs that
+ * memory does not know yet, and how much of that is saved by reading recently active cards in advance.
+ * Starts and ends a Redis and servers of its own.
  *
  *     npm run build && node bench/redis-start.mjs [cards, 1000000]
  */
@@ -23,6 +24,9 @@ import { createRedisKeys, fieldOf, memberOf } from '../dist/store/redis-keys.js'
 const cards = Number(process.argv[2] ?? 1_000_000)
 const cardsPerPage = 500
 const asks = 300
+/** Cards with an event in the log before the last starts. */
+const activeCards = Math.min(10_000, cards / 2)
+const lanes = 32
 const keys = createRedisKeys('', 16)
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'arbiter-bench-'))
@@ -50,9 +54,7 @@ async function run() {
   const machine = `${cpus().length} × ${cpus()[0]?.model}, load average ${loadavg()[0]?.toFixed(1)}`
   console.log(`${commit}, Redis ${version}, Node ${process.version}, ${machine}`)
   const baselineMs = await start()
-  const ended = once(server, 'exit')
-  server.kill('SIGTERM')
-  await ended
+  await stop()
   console.log(`baseline: ready after ${baselineMs} ms with an empty Redis`)
   await fill()
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1])
@@ -64,10 +66,60 @@ async function run() {
   await time('first calls of the process', (i) => cards - 1 - i, 'w')
   await time('first ask of a card', (i) => i, 'a')
   await time('second ask of the same card', (i) => i, 'b')
+
+  await makeActive()
+  for (const warmCards of [0, 50_000]) await startAgain(warmCards)
+}
+
+/** With recently active cards in the log; 0: nothing is read in advance. */
+async function startAgain(warmCards) {
+  await stop()
+  const readyMs = await start(warmCards)
+  const readyAtMs = performance.now()
+  console.log(`WARM_CARDS=${warmCards}: ready again after ${readyMs} ms`)
+  const run = `${warmCards}-`
+  const fresh = (i) => cards - 1_000 - warmCards / 100 - i
+  await time('  first calls of the process, of cards not active lately', fresh, `${run}w`)
+  if (warmCards > 0) {
+    while ((await metric('arbiter_warmed_cards')) < activeCards) {
+      if (performance.now() - readyAtMs > 90_000) throw new Error('memory does not get warm')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    const seconds = (performance.now() - readyAtMs) / 1_000
+    console.log(`  ${activeCards} cards read in advance ${seconds.toFixed(1)} s after it was ready`)
+  }
+  const lastActive = (i) => 1_000 + activeCards - 1 - i
+  const name = warmCards > 0 ? 'after warming' : 'without warming'
+  await time(`  first ask of a recently active card, ${name}`, lastActive, `${run}a`)
+  await time('  second ask of the same card', lastActive, `${run}b`)
+}
+
+async function stop() {
+  const ended = once(server, 'exit')
+  server.kill('SIGTERM')
+  await ended
+}
+
+/** One event each for many cards, several at a time. */
+async function makeActive() {
+  let next = 0
+  const lane = async () => {
+    while (next < activeCards) {
+      const i = next++
+      await ask(`n-${i}`, 1_000 + i)
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  console.log(`${activeCards} cards had an event`)
+}
+
+async function metric(name) {
+  const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1] ?? 0)
 }
 
 /** Resolves to the milliseconds from the start of the process to `ready`. */
-async function start() {
+async function start(warmCards = 0) {
   const startedMs = performance.now()
   server = spawn(process.execPath, [join(root, 'dist/main.js')], {
     cwd: root,
@@ -78,6 +130,7 @@ async function start() {
       PORT: String(port),
       ADMIN_PORT: String(adminPort),
       LOG_LEVEL: 'silent',
+      WARM_CARDS: String(warmCards),
     },
     stdio: 'ignore',
   })
@@ -93,30 +146,32 @@ async function isReady() {
 async function time(name, cardAt, run) {
   const times = []
   for (let i = 0; i < asks; i++) {
-    const body = JSON.stringify({
-      eventId: `${run}-${i}`,
-      requestType: 'Authorization',
-      transactionId: `${run}-${i}`,
-      cardId: `card-${idOf(cardAt(i))}`,
-      amount: '1.00',
-      currency: 'USD',
-      merchant: { mid: 'MID1', mcc: '5411', country: 'US' },
-      occurredAt: new Date().toISOString(),
-    })
-    const headers = { 'content-type': 'application/json' }
     const sentMs = performance.now()
-    const response = await fetch(`http://127.0.0.1:${port}/authorize`, {
-      method: 'POST',
-      headers,
-      body,
-    })
-    const { decision } = await response.json()
-    if (decision !== 'approve') throw new Error(`not approved: ${decision}`)
+    await ask(`${run}-${i}`, cardAt(i))
     times.push(performance.now() - sentMs)
   }
   times.sort((a, b) => a - b)
   const at = (part) => times[Math.floor(part * times.length)].toFixed(2)
   console.log(`${name}: median ${at(0.5)} ms, 95 of 100 within ${at(0.95)} ms`)
+}
+
+async function ask(id, card) {
+  const response = await fetch(`http://127.0.0.1:${port}/authorize`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      eventId: id,
+      requestType: 'Authorization',
+      transactionId: id,
+      cardId: `card-${idOf(card)}`,
+      amount: '1.00',
+      currency: 'USD',
+      merchant: { mid: 'MID1', mcc: '5411', country: 'US' },
+      occurredAt: new Date().toISOString(),
+    }),
+  })
+  const { decision } = await response.json()
+  if (decision !== 'approve') throw new Error(`not approved: ${decision}`)
 }
 
 /** As `arbiter import` would leave them, without its log; written to Redis without waiting for replies. */

@@ -41,6 +41,7 @@ export interface Config {
   readonly eventRetentionDays: number
   readonly logRetentionDays: number
   readonly cacheCards: number
+  readonly warmCards: number
   readonly engineHeapMb: number
   readonly logLevel: (typeof logLevels)[number]
   /** What looks like a mistake but does not stop us, for the log. */
@@ -163,6 +164,11 @@ const schema = z.object({
   CACHE_CARDS: wholeNumber(1_000, 20_000_000)
     .default(200_000)
     .describe('Cards kept in memory; others are read on demand'),
+  WARM_CARDS: wholeNumber(0, 10_000_000)
+    .default(50_000)
+    .describe(
+      'Cards that are read in advance after a start, those last active first, up to half of `CACHE_CARDS`; 0: none',
+    ),
   ENGINE_HEAP_MB: wholeNumber(128, 65_536)
     .default(1_024)
     .describe("Limit of the engine's heap, in megabytes"),
@@ -240,6 +246,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
     eventRetentionDays: v.EVENT_RETENTION_DAYS,
     logRetentionDays: v.LOG_RETENTION_DAYS,
     cacheCards: v.CACHE_CARDS,
+    warmCards: v.WARM_CARDS,
     engineHeapMb: v.ENGINE_HEAP_MB,
     logLevel: v.LOG_LEVEL,
     warnings: [...findNearMisses(env), ...findOddities(v)],

@@ -81,13 +81,14 @@ describe('a configuration that is wrong', () => {
       EVENT_RETENTION_DAYS: '0',
       LOG_RETENTION_DAYS: '1.5',
       CACHE_CARDS: 'many',
+      WARM_CARDS: 'all',
       ENGINE_HEAP_MB: '1e3',
       LOG_LEVEL: 'loud',
     }
     const ended = await run(names)
     expectRefused(ended, ...Object.keys(names).filter((name) => name !== 'ADMIN_HOST'))
     expect(ended.err).toMatch(/ADMIN_TOKEN is required when ADMIN_HOST is not loopback/)
-    expect(ended.err.trimEnd().split('\n')).toHaveLength(18)
+    expect(ended.err.trimEnd().split('\n')).toHaveLength(19)
     expect(ended.out).toBe('')
   })
 

@@ -29,6 +29,8 @@ export interface Cache {
   open(aggregate: string): CachedAccount
   /** What memory has, without making or renewing it. */
   find(aggregate: string): CachedAccount | undefined
+  /** Takes in what was read beside the events of the moment; the account must not be there yet. */
+  add(account: CachedAccount): void
   /** Forgets the root and all children: another version is in the store. */
   drop(aggregate: string): void
   /** Makes room down to the bound; an account that is being decided on stays. */
@@ -65,6 +67,9 @@ export function createCache(maxAccounts: number): Cache {
       return found
     },
     find: (aggregate) => accounts.get(aggregate),
+    add(account) {
+      accounts.set(account.aggregate, account)
+    },
     drop(aggregate) {
       accounts.delete(aggregate)
     },
@@ -78,7 +83,7 @@ export function createCache(maxAccounts: number): Cache {
   }
 }
 
-function emptyAccount(aggregate: string): CachedAccount {
+export function emptyAccount(aggregate: string): CachedAccount {
   return {
     aggregate,
     loaded: false,

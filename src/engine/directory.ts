@@ -3,6 +3,8 @@ import { directoryKey } from './layout.ts'
 
 /** Which account a card belongs to. It never changes, so memory is never stale. */
 export interface Directory {
+  /** Cards that memory knows. */
+  readonly size: number
   /** undefined when memory does not know the card. */
   accountOf(cardId: string): string | undefined
   /**
@@ -92,7 +94,14 @@ export function createDirectory(store: Store, maxCards: number): Directory {
     await store.commit(commands)
   }
 
-  return { accountOf: (cardId) => known.get(cardId), resolve, enter }
+  return {
+    get size() {
+      return known.size
+    },
+    accountOf: (cardId) => known.get(cardId),
+    resolve,
+    enter,
+  }
 }
 
 function groupBy<T>(values: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {

@@ -18,6 +18,7 @@ import { createDirectory, type Directory } from './directory.ts'
 import type { DeliveryItem, Origin, Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
+import { createReadAhead } from './read-ahead.ts'
 import { createRecall, readTold } from './recall.ts'
 import { createRuleCounts, type RuleCount } from './rule-counts.ts'
 import { createStandInDesk } from './stand-in.ts'
@@ -64,6 +65,8 @@ export interface EngineStats {
   readonly recalled: number
   /** Booked again after failovers. */
   readonly repeated: number
+  /** Cards that were read before they were asked for. */
+  readonly warmedCards: number
 }
 
 export interface Engine {
@@ -76,6 +79,11 @@ export interface Engine {
   /** The same where events are kept whose card nobody knew. */
   operateStray(eventId: string, operation: Operation, reason: string): Promise<OperationOutcome>
   tend(accountId: string, cardId: string, transactionId: string, sortKey: string): Promise<void>
+  /**
+   * Reads cards into memory beside the events of the moment; resolves to whether there is room for more.
+   * Rejects with a StoreError when the store cannot be read.
+   */
+  warm(cardIds: readonly string[]): Promise<boolean>
   setPack(pack: Pack): void
   newVersion(): string
   stats(): EngineStats
@@ -121,6 +129,7 @@ export function createEngine(options: EngineOptions): Engine {
   const cache = createCache(options.cacheCards)
   const queues = createQueues()
   const directory = createDirectory(store, options.cacheCards)
+  const readAhead = createReadAhead({ ...options, cache, queues, directory })
   const bySlot = createTable<DeliveryItem>()
   const standIns = createStandInDesk(clock)
   let standInTimer: NodeJS.Timeout | undefined
@@ -491,6 +500,7 @@ export function createEngine(options: EngineOptions): Engine {
         schedule()
       })
     },
+    warm: async (cardIds) => !isOver() && (await readAhead.read(cardIds)),
     setPack(next) {
       pack = next
     },
@@ -501,6 +511,7 @@ export function createEngine(options: EngineOptions): Engine {
       cacheHits: cache.hits,
       cacheMisses: cache.misses,
       recalled: recall?.size ?? 0,
+      warmedCards: readAhead.cards,
     }),
     takeRuleCounts: ruleCounts.take,
     idle() {

@@ -52,6 +52,8 @@ export type FromEngine =
       readonly ruleCounts: readonly RuleCount[]
     }
   | { readonly type: 'store'; readonly available: boolean }
+  /** Memory has what was read in advance after the start. */
+  | { readonly type: 'warm'; readonly cards: number; readonly ms: number }
   /** Of the pack that was offered with this number; what the engine uses when there was a problem. */
   | ({ readonly type: 'rules'; readonly problem: string } & PackInUse)
   /** It cannot start, and starting again would not help. */

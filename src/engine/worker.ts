@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../clock.ts'
 import { type Block, withBlocks } from '../domain/block.ts'
@@ -26,12 +27,15 @@ import { createNoticeBoard } from './notice-board.ts'
 import { createPackSwap, type OfferedPack } from './pack-swap.ts'
 import { startPresence } from './presence.ts'
 import { startSweeper } from './sweeper.ts'
+import { startWarming, type Warming } from './warming.ts'
 
 /** What the gate gives a new engine. */
 export interface WorkerSettings extends StorePlace {
   readonly eventRetentionDays: number
   readonly logRetentionDays: number
   readonly cacheCards: number
+  /** Cards read in advance after the start, at most; 0: none. */
+  readonly warmCards: number
   readonly nonce: string
   /** The same for every engine of this process. */
   readonly instance: string
@@ -106,6 +110,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   const { pack: newest, packNumber } = rules as RunningRules
   serving.setPack(newest)
   send({ type: 'ready', packNumber, rulesVersion: newest.version })
+  serving.warm()
 }
 
 interface RunningRules {
@@ -116,6 +121,8 @@ interface RunningRules {
 interface Serving {
   setPack(pack: Pack): void
   take(cells: Extract<ToEngine, { type: 'items' }>['cells']): void
+  /** Reads in advance what will likely be asked, beside the events. */
+  warm(): void
   stop(): Promise<void>
 }
 
@@ -126,6 +133,7 @@ async function serve(
   send: (message: FromEngine) => void,
 ): Promise<Serving> {
   let breakers: BreakerDesk | null = null
+  let warming: Warming | null = null
   const put = createOutbox((cells) => send({ type: 'answers', cells }))
   const engine = createEngine({
     store,
@@ -201,7 +209,11 @@ async function serve(
         else engine.say(event, slot, receivedAtMs, said, uncertain)
       })
     },
+    warm() {
+      if (settings.warmCards > 0) warming = warmMemory(engine, store, settings.warmCards, send)
+    },
     async stop() {
+      warming?.stop()
       if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
       sweeper.stop()
       board.stop()
@@ -213,6 +225,29 @@ async function serve(
       await store.close()
     },
   }
+}
+
+/** What is asked later needs the rest of the heap. */
+const shareOfHeap = 0.5
+
+function warmMemory(
+  engine: Engine,
+  store: Store,
+  maxCards: number,
+  send: (message: FromEngine) => void,
+): Warming {
+  return startWarming({
+    engine,
+    store,
+    clock: systemClock,
+    maxCards,
+    hasRoom() {
+      const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics()
+      return usedBytes < shareOfHeap * limitBytes
+    },
+    onDone: (cards, ms) => send({ type: 'warm', cards, ms }),
+    onTrouble: (message) => send({ type: 'trouble', message }),
+  })
 }
 
 /** Tells the gate that this loop turns, and what it has done. */

@@ -33,6 +33,8 @@ export interface EngineThreadOptions {
   /** What became of the pack that was offered last: '' when it is in use. */
   readonly onRules: (problem: string) => void
   readonly onRuleCounts: (counts: readonly RuleCount[]) => void
+  /** It has read in advance what it was to. */
+  readonly onWarm: (cards: number, ms: number) => void
   readonly onTrouble: (message: string) => void
 }
 
@@ -136,6 +138,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         worker = null
         state = 'stopped'
         options.onRefused(message.message)
+        return
+      case 'warm':
+        options.onWarm(message.cards, message.ms)
         return
       case 'trouble':
         options.onTrouble(message.message)

@@ -71,6 +71,7 @@ export function openGate(options: GateOptions): Gate {
       eventRetentionDays: config.eventRetentionDays,
       logRetentionDays: config.logRetentionDays,
       cacheCards: config.cacheCards,
+      warmCards: config.warmCards,
       demo: options.demo,
       instance: newNonce(),
     },
@@ -100,6 +101,7 @@ export function openGate(options: GateOptions): Gate {
       tellPackWaiters()
     },
     onRuleCounts: (counts) => metrics.ruleCounts(counts),
+    onWarm: (cards, ms) => logger.info({ cards, ms }, 'memory is warm'),
     onTrouble: (message) => logger.error(message),
   })
 

@@ -28,6 +28,24 @@ describe('the protocol of gates, engines and store', () => {
   )
 })
 
+describe('the same protocol while engines read cards in advance', () => {
+  const warmSeeds = torture ? 20_000 : 600
+
+  it(
+    `keeps its promises over ${warmSeeds} random runs`,
+    async () => {
+      let warmedCards = 0
+      for (let seed = 1; seed <= warmSeeds; seed++) {
+        const run = await simulate(seed, {}, null, { warming: true })
+        if (run.violation !== '') expect.fail(await account(seed, true))
+        warmedCards += run.warmedCards
+      }
+      expect(warmedCards).toBeGreaterThan(warmSeeds / 2)
+    },
+    torture ? 3_600_000 : 240_000,
+  )
+})
+
 describe('without one of its rules', () => {
   for (const { when, planted } of plantedFaults) {
     it(`the simulation notices when ${when}`, { timeout: 240_000 }, async () => {
@@ -41,8 +59,8 @@ describe('without one of its rules', () => {
 })
 
 /** What happened in a run, to be read by people. */
-async function account(seed: number): Promise<string> {
+async function account(seed: number, warming = false): Promise<string> {
   const trace: string[] = []
-  const { violation } = await simulate(seed, {}, trace)
+  const { violation } = await simulate(seed, {}, trace, { warming })
   return [`seed ${seed}: ${violation}`, ...trace].join('\n')
 }

@@ -14,6 +14,13 @@ export interface SimulationResult {
   /** '' when every promise was kept. */
   readonly violation: string
   readonly counts: Counts
+  /** Cards that engines have read in advance. */
+  readonly warmedCards: number
+}
+
+export interface Habits {
+  /** Engines also read cards in advance, at any moment. */
+  readonly warming: boolean
 }
 
 /**
@@ -26,15 +33,17 @@ export async function simulate(
   seed: number,
   planted: Planted = {},
   trace: string[] | null = null,
+  habits: Habits = { warming: false },
 ): Promise<SimulationResult> {
   const loop = installVirtualLoop()
   try {
-    const world = createWorld(seed, planted, loop, trace)
+    const world = createWorld(seed, planted, loop, trace, habits)
     await world.live()
     await world.comeToRest()
     const { state, story } = world
     if (story.violation === '') story.blame(brokenPromise(state, story, accountOfCard))
-    return { violation: story.violation, counts: story.counts }
+    const { violation, counts } = story
+    return { violation, counts, warmedCards: world.warmedCards() }
   } finally {
     loop.uninstall()
   }
@@ -135,6 +144,7 @@ const runKinds = { broad, narrow, pointed }
 interface World {
   readonly state: MemoryState
   readonly story: Story
+  warmedCards(): number
   live(): Promise<void>
   comeToRest(): Promise<void>
 }
@@ -144,6 +154,7 @@ function createWorld(
   planted: Planted,
   loop: VirtualLoop,
   trace: string[] | null,
+  { warming }: Habits,
 ): World {
   const random = seeded(seed)
   const chance = (probability: number) => random() < probability
@@ -248,6 +259,22 @@ function createWorld(
     else instance.crashProcess()
   }
 
+  let warmedCards = 0
+
+  function warmSomething(): void {
+    const engine = pick(instances).process?.engine?.engine
+    if (engine === undefined) return
+    const before = engine.stats().warmedCards
+    note('some engine reads in advance')
+    engine.warm(cards).then(
+      () => {
+        warmedCards += engine.stats().warmedCards - before
+      },
+      // Nobody is worse off for it.
+      () => note('in vain'),
+    )
+  }
+
   const actions: readonly (readonly [weight: number, act: () => void | Promise<void>])[] = [
     [6, deliverSome],
     [4, letTimePass],
@@ -255,6 +282,7 @@ function createWorld(
     [crashes, crashSomething],
     [crashes, startSomething],
     [6, () => {}],
+    [warming ? 6 : 0, warmSomething],
   ]
   const weights = actions.reduce((sum, [weight]) => sum + weight, 0)
 
@@ -337,7 +365,7 @@ function createWorld(
     }
   }
 
-  return { state, story, live, comeToRest }
+  return { state, story, warmedCards: () => warmedCards, live, comeToRest }
 }
 
 function isAtRest({ slots, journal, engine, toEngine, toGate }: Process): boolean {
