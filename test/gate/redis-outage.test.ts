@@ -241,6 +241,71 @@ describe('two instances on one Redis in trouble', () => {
   }
 })
 
+const recoveryMs = 1_000
+const awayMs = 3_000
+
+/** How Redis goes, and how it comes back. */
+const outages: readonly (readonly [
+  name: string,
+  go: (redis: RedisServer) => Promise<void> | void,
+  comeBack: (redis: RedisServer) => Promise<void> | void,
+])[] = [
+  ['was killed', (redis) => redis.kill(), (redis) => redis.restart()],
+  ['hung', (redis) => redis.pause(), (redis) => redis.resume()],
+]
+
+describe('the engine decides again within a second', () => {
+  for (const [name, go, comeBack] of outages) {
+    it(`of the first PONG of a Redis that ${name} for 3 s`, { timeout: 60_000 }, async () => {
+      const server = await redis()
+      const cards = await seedCards(place(server.url), balances)
+      const instance = await serve(server.url)
+      const relay = createRelay(instance.url)
+      const load = loadOn(relay, cards, 50)
+      const witness = startWitness()
+      endings.push(witness.stop)
+      // A process that has just started runs its code uncompiled.
+      await sleep(2_000)
+      await go(server)
+      await sleep(awayMs)
+      await comeBack(server)
+      await until(async () => (await server.command('PING').catch(() => '')) === 'PONG')
+      const backMonoMs = performance.now()
+      const answeredMonoMs = ({ sentMonoMs, ms }: Delivery) => sentMonoMs + ms
+      const first = () =>
+        relay.deliveries.find(
+          (each) => each.decidedBy === 'engine' && answeredMonoMs(each) > backMonoMs,
+        )
+      await until(async () => first() !== undefined)
+      const firstMonoMs = answeredMonoMs(first()!)
+      // The machine's own delays are not the server's.
+      const stalledMs = witness.stalledMs(backMonoMs, firstMonoMs)
+      const tookMs = firstMonoMs - backMonoMs - stalledMs
+      console.log(
+        `Redis ${name}: decides again ${Math.round(tookMs)} ms after it is back, machine stalled ${Math.round(stalledMs)} ms`,
+      )
+      expect(tookMs).toBeLessThan(recoveryMs)
+      await sleep(2 * recoveryMs)
+      await load.stop()
+      const later = relay.deliveries.filter((each) => each.sentMonoMs > backMonoMs + recoveryMs)
+      const byDefault = later.filter(({ decidedBy }) => decidedBy !== 'engine')
+      expect(later.length).toBeGreaterThan(10)
+      expect(byDefault.filter((each) => !isExcused(witness, each))).toEqual([])
+      // It was away: until shortly before, nothing but the default was said.
+      const during = relay.deliveries.filter(
+        (each) =>
+          answeredMonoMs(each) > backMonoMs - awayMs / 2 && each.sentMonoMs < backMonoMs - 500,
+      )
+      expect(during.length).toBeGreaterThan(10)
+      expect(during.filter(({ decidedBy }) => decidedBy === 'engine')).toEqual([])
+      await bookedAll([instance])
+      const ledger = await checkLedger(place(server.url), relay.deliveries)
+      expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+      expect(await instance.stop()).toBe(0)
+    })
+  }
+})
+
 describe('a stand-in policy', () => {
   it('approves small purchases of cards in memory while Redis is away, and no more', {
     timeout: 60_000,
