@@ -3,7 +3,7 @@
  * memory does not know yet, and how much of that is saved by reading recently active cards in advance.
  * Starts and ends a Redis and servers of its own.
  *
- *     npm run build && node bench/redis-start.mjs [cards, 1000000]
+ *     npm run build && node bench/redis-start.mjs [cards, 1000000; at least 2000]
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -24,8 +24,12 @@ import { createRedisKeys, fieldOf, memberOf } from '../dist/store/redis-keys.js'
 const cards = Number(process.argv[2] ?? 1_000_000)
 const cardsPerPage = 500
 const asks = 300
-/** Cards with an event in the log before the last starts. */
-const activeCards = Math.min(10_000, cards / 2)
+if (!(cards >= 2_000)) {
+  console.error('usage: node bench/redis-start.mjs [cards, 1000000; at least 2000]')
+  process.exit(2)
+}
+/** Cards of the newest entries of the log before the last starts; others are left for each row below. */
+const activeCards = Math.min(10_000, cards - 4 * asks)
 const lanes = 32
 const keys = createRedisKeys('', 16)
 const root = join(import.meta.dirname, '..')
@@ -68,30 +72,33 @@ async function run() {
   await time('second ask of the same card', (i) => i, 'b')
 
   await makeActive()
-  for (const warmCards of [0, 50_000]) await startAgain(warmCards)
+  await startAgain(0, 0)
+  await startAgain(50_000, 1)
 }
 
 /** With recently active cards in the log; 0: nothing is read in advance. */
-async function startAgain(warmCards) {
+async function startAgain(warmCards, at) {
   await stop()
   const readyMs = await start(warmCards)
   const readyAtMs = performance.now()
-  console.log(`WARM_CARDS=${warmCards}: ready again after ${readyMs} ms`)
-  const run = `${warmCards}-`
-  const fresh = (i) => cards - 1_000 - warmCards / 100 - i
-  await time('  first calls of the process, of cards not active lately', fresh, `${run}w`)
+  console.log(`WARM_CARDS=${warmCards}:\n  ready again after ${readyMs} ms`)
+  const neverAsked = (i) => cards - 1 - (at + 1) * asks - i
+  await time('  first calls of the process', neverAsked, `${at}-w`)
   if (warmCards > 0) {
-    while ((await metric('arbiter_warmed_cards')) < activeCards) {
-      if (performance.now() - readyAtMs > 90_000) throw new Error('memory does not get warm')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    const seconds = (performance.now() - readyAtMs) / 1_000
-    console.log(`  ${activeCards} cards read in advance ${seconds.toFixed(1)} s after it was ready`)
+    await becomeWarm(readyAtMs)
+    const ms = (performance.now() - readyAtMs).toFixed(0)
+    console.log(`  ${activeCards} cards were read in advance after ${ms} ms`)
   }
-  const lastActive = (i) => 1_000 + activeCards - 1 - i
-  const name = warmCards > 0 ? 'after warming' : 'without warming'
-  await time(`  first ask of a recently active card, ${name}`, lastActive, `${run}a`)
-  await time('  second ask of the same card', lastActive, `${run}b`)
+  const lastActive = (i) => asks + activeCards - 1 - i
+  await time('  first ask of a recently active card', lastActive, `${at}-a`)
+  await time('  second ask of the same card', lastActive, `${at}-b`)
+}
+
+async function becomeWarm(readyAtMs) {
+  while ((await metric('arbiter_warmed_cards')) < activeCards) {
+    if (performance.now() - readyAtMs > 90_000) throw new Error('memory does not get warm')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
 }
 
 async function stop() {
@@ -106,7 +113,7 @@ async function makeActive() {
   const lane = async () => {
     while (next < activeCards) {
       const i = next++
-      await ask(`n-${i}`, 1_000 + i)
+      await ask(`n-${i}`, asks + i)
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))

@@ -35,6 +35,7 @@ const maxQueued = 50
 const standBackMs = 20
 const minBackOffMs = 100
 const maxBackOffMs = 5_000
+const unreadable = 'warning: records that cannot be read were not read in advance'
 
 /**
  * After a start memory is empty, and the first ask of a card reads it. The cards of the newest log entries
@@ -69,11 +70,10 @@ export function startWarming(options: WarmingOptions): Warming {
     return lines.length > 0
   }
 
-  /** What this release cannot read is for the event that needs it to tell; the next page may be fine. */
+  /** What this release cannot read is for the event that needs it to tell; the next lines may be fine. */
   function leaveOut(error: unknown): boolean {
     if (error instanceof StoreError) throw error
-    if (!troubled)
-      options.onTrouble('warning: records that cannot be read were not read in advance')
+    if (!troubled) options.onTrouble(unreadable)
     troubled = true
     return true
   }
@@ -94,8 +94,9 @@ export function startWarming(options: WarmingOptions): Warming {
         backOffMs = minBackOffMs
         if (more) await pause(Math.max(minPauseMs, restPerWork * (elapsedMs() - begunMs)))
       } catch (error) {
-        // Cold memory is slower and no worse: nothing here may end the engine.
         more = error instanceof StoreError
+        // A bug. Cold memory is slower and no worse: nothing here may end the engine.
+        if (!more) options.onTrouble(`warning: memory stays cold: ${(error as Error).name}`)
         await pause(backOffMs)
         backOffMs = Math.min(2 * backOffMs, maxBackOffMs)
       }
