@@ -30,7 +30,7 @@ if (!(cards >= 2_000)) {
 }
 /** Cards of the newest entries of the log before the last starts; others are left for each row below. */
 const activeCards = Math.min(10_000, cards - 4 * asks)
-const lanes = 32
+const lanes = 16
 const keys = createRedisKeys('', 16)
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'arbiter-bench-'))
@@ -113,7 +113,10 @@ async function makeActive() {
   const lane = async () => {
     while (next < activeCards) {
       const i = next++
-      await ask(`n-${i}`, asks + i)
+      // On a busy machine the watchdog answers some: these cards have no entry in the log yet.
+      for (let again = 0; !(await isApproved(`n-${i}-${again}`, asks + i)); again++) {
+        if (again === 20) throw new Error('too busy: asks are declined by default')
+      }
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
@@ -154,7 +157,7 @@ async function time(name, cardAt, run) {
   const times = []
   for (let i = 0; i < asks; i++) {
     const sentMs = performance.now()
-    await ask(`${run}-${i}`, cardAt(i))
+    if (!(await isApproved(`${run}-${i}`, cardAt(i)))) throw new Error('an ask was not approved')
     times.push(performance.now() - sentMs)
   }
   times.sort((a, b) => a - b)
@@ -162,7 +165,7 @@ async function time(name, cardAt, run) {
   console.log(`${name}: median ${at(0.5)} ms, 95 of 100 within ${at(0.95)} ms`)
 }
 
-async function ask(id, card) {
+async function isApproved(id, card) {
   const response = await fetch(`http://127.0.0.1:${port}/authorize`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -177,8 +180,7 @@ async function ask(id, card) {
       occurredAt: new Date().toISOString(),
     }),
   })
-  const { decision } = await response.json()
-  if (decision !== 'approve') throw new Error(`not approved: ${decision}`)
+  return (await response.json()).decision === 'approve'
 }
 
 /** As `arbiter import` would leave them, without its log; written to Redis without waiting for replies. */

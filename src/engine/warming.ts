@@ -22,8 +22,8 @@ export interface Warming {
 }
 
 const linesPerPage = 200
-/** So few that an event which comes meanwhile waits a few milliseconds at most. */
-const linesAtOnce = 50
+/** So few that an event which comes meanwhile waits a millisecond or two. */
+const linesAtOnce = 20
 /** A few busy cards may be all that the log tells of. */
 const maxLines = 200_000
 const maxMs = 60_000
