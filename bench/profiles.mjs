@@ -1,5 +1,7 @@
+import { deepEqual } from 'node:assert'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { decimalsOf } from '../dist/domain/currency.js'
 import { parseJson } from '../dist/gate/json.js'
 import { findProfile } from '../dist/gate/profile.js'
 import { isRefusal } from '../dist/gate/wire.js'
@@ -14,7 +16,7 @@ const answer = {
   approvedAmountMinor: null,
   rulesVersion: '000000000000',
 }
-const aboveJsonUs = 2
+const mostUs = 2
 const bodiesEach = 64
 
 /** In one process, all in turn in each round: a pair of figures met the same machine. */
@@ -35,13 +37,14 @@ export async function run({ smoke, rounds = 9, progress }) {
   return report(samples, subjects, calls)
 }
 
-/** One for each example of a body that the tests have; the built-in reader is the default's. */
+/** One for each example of a body that the tests have, and beside it the same event in our own shape. */
 function subjectsOf() {
   const folder = join(root, 'test', 'profiles')
   const files = readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .sort()
   files.sort((a, b) => Number(b.startsWith('default.')) - Number(a.startsWith('default.')))
+  const builtIn = findProfile('default', join(root, 'rules'))
   return Object.fromEntries(
     files.map((file) => {
       const profile = findProfile(file.slice(0, file.indexOf('.')), join(root, 'rules'))
@@ -52,24 +55,54 @@ function subjectsOf() {
           text.replace(/example0001|0000001/gi, (found) => found.slice(0, -2) + (10 + (i % 90))),
         ),
       )
-      for (const body of bodies) {
+      const own = bodies.map((body) => {
         const event = profile.readEvent(body)
         if (isRefusal(event)) throw new Error(`${file} is refused: ${event.message}`)
-      }
-      return [file.replace('.json', ''), { profile, bodies }]
+        const ours = inOurShape(event)
+        // Without the symbol by which an answer repeats parts of its body.
+        deepEqual({ ...builtIn.readEvent(ours) }, JSON.parse(JSON.stringify(event)))
+        return ours
+      })
+      return [file.replace('.json', ''), { profile, bodies, builtIn, own }]
     }),
   )
 }
 
-function measure({ profile, bodies }, calls) {
+function inOurShape({ merchant, ...event }) {
+  const { currency, amountMinor, merchantCurrency, merchantAmountMinor, occurredAtMs } = event
+  const major = (minor, code) => (minor / 10 ** decimalsOf(code)).toFixed(decimalsOf(code))
+  const body = {
+    eventId: event.eventId,
+    requestType: event.requestType,
+    transactionId: event.transactionId,
+    originalTransactionId: event.originalTransactionId,
+    cardId: event.cardId,
+    amount: amountMinor === null ? '' : Number(major(amountMinor, currency)),
+    currency,
+    merchant,
+    occurredAt: new Date(occurredAtMs).toISOString(),
+    final: event.final ?? '',
+    partialApprovalSupported: event.partialApprovalSupported || '',
+    channel: event.channel,
+    entryMode: event.entryMode,
+    merchantAmount:
+      merchantCurrency === '' ? '' : Number(major(merchantAmountMinor, merchantCurrency)),
+    merchantCurrency,
+  }
+  const text = JSON.stringify(body, (_name, value) => (value === '' ? undefined : value))
+  return Buffer.from(text)
+}
+
+/** All of one subject one after the other: what slows the machine down slows both sides of a difference. */
+function measure({ profile, bodies, builtIn, own }, calls) {
+  const at = (list, i) => list[i % bodiesEach]
+  const readAndAnswer = (reader, body) => reader.renderReply(reader.readEvent(body), answer)
   return {
-    nativeUs: perCall(calls, (i) => JSON.parse(bodies[i % bodiesEach].toString('utf8'))),
-    exactUs: perCall(calls, (i) => parseJson(bodies[i % bodiesEach])),
-    readUs: perCall(calls, (i) => profile.readEvent(bodies[i % bodiesEach])),
-    bothUs: perCall(calls, (i) => {
-      const event = profile.readEvent(bodies[i % bodiesEach])
-      return profile.renderReply(event, answer)
-    }),
+    nativeUs: perCall(calls, (i) => JSON.parse(at(bodies, i).toString('utf8'))),
+    exactUs: perCall(calls, (i) => parseJson(at(bodies, i))),
+    bothUs: perCall(calls, (i) => readAndAnswer(profile, at(bodies, i))),
+    ownExactUs: perCall(calls, (i) => parseJson(at(own, i))),
+    ownBothUs: perCall(calls, (i) => readAndAnswer(builtIn, at(own, i))),
   }
 }
 
@@ -84,55 +117,51 @@ function perCall(calls, call) {
 }
 
 function report(samples, subjects, calls) {
-  const [builtIn] = Object.keys(samples)
   const of = (name, pick) => median(samples[name].map(pick))
   const rows = Object.keys(samples).map((name) => ({
     'profile and body': name,
     bytes: subjects[name].bodies[0].length,
     'JSON.parse µs': of(name, ({ nativeUs }) => nativeUs),
     'exact JSON µs': of(name, ({ exactUs }) => exactUs),
-    'read µs': of(name, ({ readUs }) => readUs),
-    'above JSON.parse': of(name, ({ readUs, nativeUs }) => readUs - nativeUs),
-    'above exact JSON': of(name, ({ readUs, exactUs }) => readUs - exactUs),
-    'above the built-in reader': median(
-      samples[name].map(({ readUs }, round) => readUs - samples[builtIn][round].readUs),
-    ),
-    'mapping above the built-in': median(
-      samples[name].map(({ readUs, exactUs }, round) => {
-        const own = samples[builtIn][round]
-        return readUs - exactUs - (own.readUs - own.exactUs)
-      }),
-    ),
     'read and answer µs': of(name, ({ bothUs }) => bothUs),
+    'in our shape, bytes': subjects[name].own[0].length,
+    'exact JSON of it µs': of(name, ({ ownExactUs }) => ownExactUs),
+    'read and answer it µs': of(name, ({ ownBothUs }) => ownBothUs),
+    'the profile costs': of(name, costOf),
   }))
+  const most = Math.max(...rows.map((row) => row['the profile costs']))
   return {
-    parameters: { calls, rounds: samples[builtIn].length },
+    parameters: { calls, rounds: Object.values(samples)[0].length },
     rows,
     samples,
     aims: [
-      ['above JSON.parse', 'above JSON.parse alone'],
-      ['mapping above the built-in', 'above the built-in reader, each less the JSON of its body'],
-    ].map(([column, words]) => {
-      const most = Math.max(...rows.map((row) => row[column]))
-      const text = `every profile at most ${aboveJsonUs} µs ${words}; the most`
-      return { text, measured: most, met: most <= aboveJsonUs }
-    }),
+      {
+        text: `every profile costs at most ${mostUs} µs an event; the most`,
+        measured: most,
+        met: most <= mostUs,
+      },
+    ],
     notes: [
       'Microseconds of processor time an event, one process, all in turn in each round, medians. "exact JSON" is our own parser, which keeps ' +
-        'the decimals of numbers and refuses duplicate keys; a profile reads by pointers and need not build all of it. The built-in reader is the row of default, whose body is smaller; "mapping above the built-in" leaves the exact JSON of each body out on both sides.',
+        'the decimals of numbers and refuses duplicate keys. A profile costs what reading and answering take above the JSON of the body, less ' +
+        'what the built-in reader takes for the same event in our own shape, above the JSON of that.',
     ],
     plot: {
       type: 'bars',
-      title: 'Reading one event (µs of processor time)',
+      title: 'Reading and answering one event (µs of processor time)',
       unit: 'µs',
-      series: ['JSON.parse alone', 'above it'],
+      series: ['exact JSON', 'reading and answering'],
       bars: rows.map((row) => ({
         label: `${row['profile and body']} (${row.bytes} bytes)`,
         values: [
-          Math.min(row['JSON.parse µs'], row['read µs']),
-          Math.max(0, row['above JSON.parse']),
+          row['exact JSON µs'],
+          Math.max(0, row['read and answer µs'] - row['exact JSON µs']),
         ],
       })),
     },
   }
+}
+
+function costOf({ bothUs, exactUs, ownBothUs, ownExactUs }) {
+  return bothUs - exactUs - (ownBothUs - ownExactUs)
 }
