@@ -18,7 +18,6 @@ import type { Bucket, Counted, SpendEntry, WindowStates } from '../domain/window
  */
 interface Column<T> {
   readonly name: keyof T
-  readonly write?: (value: never) => unknown
   readonly read?: (json: never) => unknown
 }
 
@@ -31,33 +30,30 @@ export class RecordUnreadable extends Error {
   override readonly name = 'RecordUnreadable'
 }
 
+/**
+ * `write` is a row as one literal, in the order of the columns: a loop over their names takes twice as
+ * long, and every decision writes four records.
+ */
 function createCodec<T extends object>(
-  format: number,
   blank: T,
   columns: readonly Column<T>[],
+  write: (record: T) => [format: number, ...cells: unknown[]],
 ): Codec<T> {
-  const writers = columns.map(({ name, write }) => {
-    const value = blank[name]
-    const plain = typeof value === 'boolean' ? (flag: unknown) => (flag ? 1 : 0) : undefined
-    return { name, write: (write as ((value: unknown) => unknown) | undefined) ?? plain }
-  })
-  const defaults = writers.map(({ name, write }) => (write ? write(blank[name]) : blank[name]))
+  const defaults = write(blank)
+  const [format] = defaults
+  if (defaults.length !== columns.length + 1) throw new Error('a row has a cell for each column')
   const booleans = columns.map(({ name }) => typeof blank[name] === 'boolean')
 
   /** A default is a plain value or an empty list. */
-  function isDefault(value: unknown, column: number): boolean {
-    return value === defaults[column] || (Array.isArray(value) && value.length === 0)
+  function isDefault(value: unknown, cell: number): boolean {
+    return value === defaults[cell] || (Array.isArray(value) && value.length === 0)
   }
 
   return {
     encode(record) {
-      const row: unknown[] = [format]
-      for (const { name, write } of writers) {
-        const value = record[name]
-        row.push(write ? write(value) : value)
-      }
-      let length = row.length
-      while (length > 1 && isDefault(row[length - 1], length - 2)) length--
+      const row = write(record)
+      let { length } = row
+      while (length > 1 && isDefault(row[length - 1], length - 1)) length--
       row.length = length
       return JSON.stringify(row)
     },
@@ -81,11 +77,17 @@ function createCodec<T extends object>(
   }
 }
 
-const writeWindows = (states: WindowStates) =>
-  Object.entries(states).map(([name, buckets]) => [
-    name,
-    ...buckets.flatMap(({ index, sumMinor, count }) => [index, sumMinor, count]),
-  ])
+const flag = (given: boolean) => (given ? 1 : 0)
+
+function writeWindows(states: WindowStates): unknown[] {
+  const rows: unknown[] = []
+  for (const name in states) {
+    const row: (string | number)[] = [name]
+    for (const { index, sumMinor, count } of states[name]!) row.push(index, sumMinor, count)
+    rows.push(row)
+  }
+  return rows
+}
 
 const readWindows = (json: (string | number)[][]): WindowStates =>
   Object.fromEntries(json.map(([name, ...numbers]) => [name, readBuckets(numbers as number[])]))
@@ -98,54 +100,105 @@ function readBuckets(numbers: readonly number[]): Bucket[] {
   return buckets
 }
 
-export const accountCodec: Codec<Account> = createCodec(1, noAccount, [
-  { name: 'accountId' },
-  { name: 'currency' },
-  { name: 'postedMinor' },
-  { name: 'heldMinor' },
-  { name: 'openingMinor' },
-  { name: 'openedAtMs' },
-  { name: 'lastArrivalMs' },
-  { name: 'entryCount' },
-  { name: 'country' },
-  { name: 'organizationId' },
-  { name: 'withheldMinor' },
-  { name: 'transfersMinor' },
-  { name: 'windows', write: writeWindows, read: readWindows },
-  { name: 'chargesTakenMinor' },
-  { name: 'chargesPendingMinor' },
-  { name: 'grantDay' },
-  { name: 'grantedMinor' },
-])
+export const accountCodec: Codec<Account> = createCodec(
+  noAccount,
+  [
+    { name: 'accountId' },
+    { name: 'currency' },
+    { name: 'postedMinor' },
+    { name: 'heldMinor' },
+    { name: 'openingMinor' },
+    { name: 'openedAtMs' },
+    { name: 'lastArrivalMs' },
+    { name: 'entryCount' },
+    { name: 'country' },
+    { name: 'organizationId' },
+    { name: 'withheldMinor' },
+    { name: 'transfersMinor' },
+    { name: 'windows', read: readWindows },
+    { name: 'chargesTakenMinor' },
+    { name: 'chargesPendingMinor' },
+    { name: 'grantDay' },
+    { name: 'grantedMinor' },
+  ],
+  (a) => [
+    1,
+    a.accountId,
+    a.currency,
+    a.postedMinor,
+    a.heldMinor,
+    a.openingMinor,
+    a.openedAtMs,
+    a.lastArrivalMs,
+    a.entryCount,
+    a.country,
+    a.organizationId,
+    a.withheldMinor,
+    a.transfersMinor,
+    writeWindows(a.windows),
+    a.chargesTakenMinor,
+    a.chargesPendingMinor,
+    a.grantDay,
+    a.grantedMinor,
+  ],
+)
 
-export const cardCodec: Codec<Card> = createCodec(1, noCard, [
-  { name: 'cardId' },
-  { name: 'customerId' },
-  { name: 'accountId' },
-  { name: 'type' },
-  { name: 'status' },
-  { name: 'expiry' },
-  { name: 'lastAskAtMs' },
-  { name: 'windows', write: writeWindows, read: readWindows },
-  {
-    name: 'recentAsks',
-    write: (asks: readonly RecentAsk[]) => asks.map((a) => [a.atMs, a.mid, a.amountMinor]),
-    read: (json: [number, string, number][]) =>
-      json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor })),
-  },
-  { name: 'dailyLimitMinor' },
-  { name: 'transactionLimitMinor' },
-  { name: 'allowedMccs' },
-  { name: 'blockedMccs' },
-  { name: 'allowedMids' },
-  { name: 'blockedMids' },
-  { name: 'unblockedMids' },
-  { name: 'swipesLeft' },
-  { name: 'terminatedBy' },
-  { name: 'replaces' },
-  { name: 'seenMerchants' },
-  { name: 'seenCountries' },
-])
+const writeRecentAsk = (a: RecentAsk) => [a.atMs, a.mid, a.amountMinor]
+
+export const cardCodec: Codec<Card> = createCodec(
+  noCard,
+  [
+    { name: 'cardId' },
+    { name: 'customerId' },
+    { name: 'accountId' },
+    { name: 'type' },
+    { name: 'status' },
+    { name: 'expiry' },
+    { name: 'lastAskAtMs' },
+    { name: 'windows', read: readWindows },
+    {
+      name: 'recentAsks',
+      read: (json: [number, string, number][]) =>
+        json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor })),
+    },
+    { name: 'dailyLimitMinor' },
+    { name: 'transactionLimitMinor' },
+    { name: 'allowedMccs' },
+    { name: 'blockedMccs' },
+    { name: 'allowedMids' },
+    { name: 'blockedMids' },
+    { name: 'unblockedMids' },
+    { name: 'swipesLeft' },
+    { name: 'terminatedBy' },
+    { name: 'replaces' },
+    { name: 'seenMerchants' },
+    { name: 'seenCountries' },
+  ],
+  (c) => [
+    1,
+    c.cardId,
+    c.customerId,
+    c.accountId,
+    c.type,
+    c.status,
+    c.expiry,
+    c.lastAskAtMs,
+    writeWindows(c.windows),
+    c.recentAsks.map(writeRecentAsk),
+    c.dailyLimitMinor,
+    c.transactionLimitMinor,
+    c.allowedMccs,
+    c.blockedMccs,
+    c.allowedMids,
+    c.blockedMids,
+    c.unblockedMids,
+    c.swipesLeft,
+    c.terminatedBy,
+    c.replaces,
+    c.seenMerchants,
+    c.seenCountries,
+  ],
+)
 
 const writeAdjustment = (a: HoldAdjustment | null) =>
   a === null ? [] : [a.fixedMinor, a.plusMillionths, a.plusMinor]
@@ -156,14 +209,10 @@ function readAdjustment(json: readonly number[]): HoldAdjustment | null {
   return { fixedMinor, plusMillionths: plusMillionths!, plusMinor: plusMinor! }
 }
 
-const writeAsk = (a: AskShare) => [
-  a.eventKey,
-  a.addedMinor,
-  a.preauthorized ? 1 : 0,
-  a.unblockedMid,
-  a.reopened ? 1 : 0,
-  ...writeAdjustment(a.adjustment),
-]
+function writeAsk(a: AskShare): unknown[] {
+  const row = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flag(a.reopened)]
+  return a.adjustment === null ? row : [...row, ...writeAdjustment(a.adjustment)]
+}
 const readAsk = ([eventKey, addedMinor, preauthorized, unblockedMid, reopened, ...adjustment]: [
   string,
   number,
@@ -180,11 +229,11 @@ const readAsk = ([eventKey, addedMinor, preauthorized, unblockedMid, reopened, .
   adjustment: readAdjustment(adjustment),
 })
 
-const writeSpend = (s: SpendEntry) => [
-  s.amountMinor,
-  s.cardId,
-  ...s.at.flatMap(({ window, scope, bucket }) => [window, scope === 'card' ? 0 : 1, bucket]),
-]
+function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
+  const row: unknown[] = [amountMinor, cardId]
+  for (const { window, scope, bucket } of at) row.push(window, scope === 'card' ? 0 : 1, bucket)
+  return row
+}
 
 function readSpend([amountMinor, cardId, ...places]: [number, string, ...unknown[]]): SpendEntry {
   const at: Counted[] = []
@@ -195,46 +244,80 @@ function readSpend([amountMinor, cardId, ...places]: [number, string, ...unknown
   return { amountMinor, cardId, at }
 }
 
-const plainTransaction: Codec<Transaction> = createCodec(1, newTransaction('', ''), [
-  { name: 'cardId' },
-  { name: 'transactionId' },
-  { name: 'authorizedMinor' },
-  { name: 'settledMinor' },
-  {
-    name: 'asks',
-    write: (asks: readonly AskShare[]) => asks.map(writeAsk),
-    read: (json: Parameters<typeof readAsk>[0][]) => json.map(readAsk),
-  },
-  { name: 'expiresAtMs' },
-  { name: 'lastEventAtMs' },
-  { name: 'dueAtMs' },
-  {
-    name: 'spend',
-    write: (entries: readonly SpendEntry[]) => entries.map(writeSpend),
-    read: (json: Parameters<typeof readSpend>[0][]) => json.map(readSpend),
-  },
-  { name: 'closed' },
-  { name: 'voided' },
-  { name: 'expired' },
-  { name: 'preauthorizedMinor' },
-  { name: 'reversedMinor' },
-  { name: 'lastDecline' },
-  { name: 'cash' },
-  { name: 'cashPosted' },
-  { name: 'refundedMinor' },
-  { name: 'linkedCreditMinor' },
-  { name: 'grantedMinor' },
-  { name: 'ceilingMinor' },
-  { name: 'names' },
-  { name: 'linkedTo' },
-  { name: 'swiped' },
-  { name: 'unblocked' },
-  { name: 'foreignSettledMinor' },
-  { name: 'foreignCash' },
-  { name: 'chargeTakenMinor' },
-  { name: 'chargePendingMinor' },
-  { name: 'adjustment', write: writeAdjustment, read: readAdjustment },
-])
+const plainTransaction: Codec<Transaction> = createCodec(
+  newTransaction('', ''),
+  [
+    { name: 'cardId' },
+    { name: 'transactionId' },
+    { name: 'authorizedMinor' },
+    { name: 'settledMinor' },
+    {
+      name: 'asks',
+      read: (json: Parameters<typeof readAsk>[0][]) => json.map(readAsk),
+    },
+    { name: 'expiresAtMs' },
+    { name: 'lastEventAtMs' },
+    { name: 'dueAtMs' },
+    {
+      name: 'spend',
+      read: (json: Parameters<typeof readSpend>[0][]) => json.map(readSpend),
+    },
+    { name: 'closed' },
+    { name: 'voided' },
+    { name: 'expired' },
+    { name: 'preauthorizedMinor' },
+    { name: 'reversedMinor' },
+    { name: 'lastDecline' },
+    { name: 'cash' },
+    { name: 'cashPosted' },
+    { name: 'refundedMinor' },
+    { name: 'linkedCreditMinor' },
+    { name: 'grantedMinor' },
+    { name: 'ceilingMinor' },
+    { name: 'names' },
+    { name: 'linkedTo' },
+    { name: 'swiped' },
+    { name: 'unblocked' },
+    { name: 'foreignSettledMinor' },
+    { name: 'foreignCash' },
+    { name: 'chargeTakenMinor' },
+    { name: 'chargePendingMinor' },
+    { name: 'adjustment', read: readAdjustment },
+  ],
+  (t) => [
+    1,
+    t.cardId,
+    t.transactionId,
+    t.authorizedMinor,
+    t.settledMinor,
+    t.asks.map(writeAsk),
+    t.expiresAtMs,
+    t.lastEventAtMs,
+    t.dueAtMs,
+    t.spend.map(writeSpend),
+    flag(t.closed),
+    flag(t.voided),
+    flag(t.expired),
+    t.preauthorizedMinor,
+    t.reversedMinor,
+    t.lastDecline,
+    flag(t.cash),
+    flag(t.cashPosted),
+    t.refundedMinor,
+    t.linkedCreditMinor,
+    t.grantedMinor,
+    t.ceilingMinor,
+    t.names,
+    t.linkedTo,
+    flag(t.swiped),
+    flag(t.unblocked),
+    t.foreignSettledMinor,
+    flag(t.foreignCash),
+    t.chargeTakenMinor,
+    t.chargePendingMinor,
+    writeAdjustment(t.adjustment),
+  ],
+)
 
 /** A second name is kept where a transaction would be, marked by its first element. */
 export const transactionCodec: Codec<Transaction | Alias> = {
@@ -272,19 +355,36 @@ const blankEvent: FlatEvent = {
   atMs: 0,
 }
 
-const flatEvent: Codec<FlatEvent> = createCodec(1, blankEvent, [
-  { name: 'contentHash' },
-  { name: 'atMs' },
-  { name: 'code' },
-  { name: 'rulesVersion' },
-  { name: 'claims' },
-  { name: 'ruleId' },
-  { name: 'decidedBy' },
-  { name: 'cause' },
-  { name: 'approvedAmountMinor' },
-  { name: 'absorbed' },
-  { name: 'unmatched' },
-])
+const flatEvent: Codec<FlatEvent> = createCodec(
+  blankEvent,
+  [
+    { name: 'contentHash' },
+    { name: 'atMs' },
+    { name: 'code' },
+    { name: 'rulesVersion' },
+    { name: 'claims' },
+    { name: 'ruleId' },
+    { name: 'decidedBy' },
+    { name: 'cause' },
+    { name: 'approvedAmountMinor' },
+    { name: 'absorbed' },
+    { name: 'unmatched' },
+  ],
+  (e) => [
+    1,
+    e.contentHash,
+    e.atMs,
+    e.code,
+    e.rulesVersion,
+    e.claims,
+    e.ruleId,
+    e.decidedBy,
+    e.cause,
+    e.approvedAmountMinor,
+    flag(e.absorbed),
+    e.unmatched,
+  ],
+)
 
 export const eventCodec: Codec<EventRecord> = {
   encode({ contentHash, answer, claims, absorbed, unmatched, atMs }) {
