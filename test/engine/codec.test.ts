@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { noAccount } from '../../src/domain/account.ts'
 import { noCard } from '../../src/domain/card.ts'
+import type { EventRecord } from '../../src/domain/event-record.ts'
 import { createLedger } from '../../src/domain/ledger.ts'
 import { newTransaction, openHold } from '../../src/domain/transaction.ts'
-import { accountCodec, cardCodec, transactionCodec } from '../../src/engine/codec.ts'
+import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../../src/engine/codec.ts'
 import { decodeEntry } from '../../src/engine/entry-codec.ts'
 
 /** As release 0.1.0 wrote them. */
@@ -33,6 +35,70 @@ describe('records of an earlier release', () => {
     ledger.replay(decodeEntry(text))
     const replayed = cardCodec.encode(ledger.book('A1').card('C1')!)
     expect(replayed).toBe('[1,"C1","","A1"]')
+  })
+})
+
+describe('a record in which no field is at its default', () => {
+  const lists = {
+    windows: { daily: [{ index: 1, sumMinor: 2, count: 3 }] },
+    recentAsks: [{ atMs: 1, mid: 'M1', amountMinor: 2 }],
+    asks: [
+      {
+        eventKey: 'E1',
+        preauthorized: true,
+        addedMinor: 3,
+        unblockedMid: 'M1',
+        reopened: true,
+        adjustment: { fixedMinor: 1, plusMillionths: 2, plusMinor: 3 },
+      },
+    ],
+    spend: [
+      {
+        amountMinor: 4,
+        cardId: 'C9',
+        at: [
+          { window: 'daily', scope: 'card', bucket: 5 },
+          { window: 'ours', scope: 'account', bucket: 6 },
+        ],
+      },
+    ],
+    adjustment: { fixedMinor: 4, plusMillionths: 5, plusMinor: 6 },
+  } as Record<string, unknown>
+
+  /** Every plain field has a value of its own, so that one in the place of another is seen. */
+  function filled<T extends object>(blank: T): T {
+    const entries = Object.entries(blank).map(([name, value], i) => {
+      if (name in lists) return [name, lists[name]]
+      if (typeof value === 'boolean') return [name, !value]
+      if (typeof value === 'string') return [name, `text ${i}`]
+      return [name, Array.isArray(value) ? [`item ${i}`] : 1000 + i]
+    })
+    return Object.fromEntries(entries) as T
+  }
+
+  it('comes back as it was', () => {
+    const account = filled(noAccount)
+    expect(accountCodec.decode(accountCodec.encode(account))).toEqual(account)
+    const card = filled(noCard)
+    expect(cardCodec.decode(cardCodec.encode(card))).toEqual(card)
+    const transaction = filled(newTransaction('C1', 'T1'))
+    expect(transactionCodec.decode(transactionCodec.encode(transaction))).toEqual(transaction)
+    const record: EventRecord = {
+      contentHash: 'hash',
+      answer: {
+        code: '127',
+        decidedBy: 'default',
+        cause: 'deadline',
+        ruleId: 'rule',
+        approvedAmountMinor: 7,
+        rulesVersion: 'version',
+      },
+      claims: ['slot'],
+      absorbed: true,
+      unmatched: 'other content',
+      atMs: 8,
+    }
+    expect(eventCodec.decode(eventCodec.encode(record))).toEqual(record)
   })
 })
 
