@@ -1,3 +1,4 @@
+import type { Fresh } from './fresh.ts'
 import type { WindowStates } from './window.ts'
 
 /** Posted, held and withheld follow from the transactions; only `apply` moves them. */
@@ -48,4 +49,26 @@ export const noAccount: Account = {
 
 export function availableMinor(account: Account): number {
   return account.postedMinor - account.heldMinor - account.withheldMinor
+}
+
+export function copyAccount(a: Account): Fresh<Account> {
+  return {
+    accountId: a.accountId,
+    organizationId: a.organizationId,
+    currency: a.currency,
+    country: a.country,
+    openingMinor: a.openingMinor,
+    transfersMinor: a.transfersMinor,
+    postedMinor: a.postedMinor,
+    heldMinor: a.heldMinor,
+    withheldMinor: a.withheldMinor,
+    chargesTakenMinor: a.chargesTakenMinor,
+    chargesPendingMinor: a.chargesPendingMinor,
+    openedAtMs: a.openedAtMs,
+    lastArrivalMs: a.lastArrivalMs,
+    grantDay: a.grantDay,
+    grantedMinor: a.grantedMinor,
+    windows: a.windows,
+    entryCount: a.entryCount,
+  }
 }

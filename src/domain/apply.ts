@@ -1,11 +1,13 @@
-import { type Card, maxRecentAsks, noCard, repeatWithinMs } from './card.ts'
-import type { Change, EntryKind, PlacedHold, View } from './change.ts'
+import { copyAccount } from './account.ts'
+import { type Card, copyCard, maxRecentAsks, noCard, repeatWithinMs } from './card.ts'
+import { type Change, copyView, type EntryKind, type PlacedHold, type View } from './change.ts'
 import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
 import { type EventRecord, forGood, maxClaims } from './event-record.ts'
 import { withCountry, withMerchant } from './familiarity.ts'
 import { type HoldAdjustment, raisedBy } from './hold-adjustment.ts'
 import {
   type AskShare,
+  copyTransaction,
   credit,
   heldPart,
   maxAskShares,
@@ -45,14 +47,18 @@ const appliers: Appliers = {
   askAbsorbed: (view, { hold }) => withTransaction(view, absorbAsk(view.transaction, hold)),
   holdUndone: (view, { eventKey, heirKey }) =>
     withTransaction(view, undoHold(view.transaction, eventKey, heirKey)),
-  declined: (view, { code }) => withTransaction(view, { ...view.transaction, lastDecline: code }),
-  captured: (view, { amountMinor, closes, foreign }) =>
-    withTransaction(view, {
-      ...view.transaction,
-      settledMinor: view.transaction.settledMinor + amountMinor,
-      foreignSettledMinor: view.transaction.foreignSettledMinor + (foreign ? amountMinor : 0),
-      closed: view.transaction.closed || closes,
-    }),
+  declined(view, { code }) {
+    const next = copyTransaction(view.transaction)
+    next.lastDecline = code
+    return withTransaction(view, next)
+  },
+  captured(view, { amountMinor, closes, foreign }) {
+    const next = copyTransaction(view.transaction)
+    next.settledMinor += amountMinor
+    next.foreignSettledMinor += foreign ? amountMinor : 0
+    next.closed ||= closes
+    return withTransaction(view, next)
+  },
   reduced: (view, { amountMinor }) =>
     withTransaction(view, {
       ...view.transaction,
@@ -90,31 +96,36 @@ const appliers: Appliers = {
   spendCounted: (view, { amountMinor, at }) => countSpend(view, amountMinor, at),
   spendGivenBack: (view, { amountMinor }) => giveSpendBack(view, amountMinor),
   attemptCounted: (view, { amountMinor, at }) => countIn(view, at, amountMinor, () => 1),
-  askRemembered: (view, { mid, amountMinor }, atMs) => ({
-    ...view,
-    card: {
-      ...view.card,
-      lastAskAtMs: atMs,
-      recentAsks: [
-        ...view.card.recentAsks.filter((ask) => atMs - ask.atMs <= repeatWithinMs),
-        { atMs, mid, amountMinor },
-      ].slice(-maxRecentAsks),
-    },
-  }),
+  askRemembered(view, { mid, amountMinor }, atMs) {
+    const recent = view.card.recentAsks.filter((ask) => atMs - ask.atMs <= repeatWithinMs)
+    recent.push({ atMs, mid, amountMinor })
+    const card = copyCard(view.card)
+    card.lastAskAtMs = atMs
+    card.recentAsks = recent.length > maxRecentAsks ? recent.slice(-maxRecentAsks) : recent
+    return onCard(view, card)
+  },
   askSeen: (view, _change, atMs) => withCard(view, { lastAskAtMs: atMs }),
   merchantSeen: (view, { hash }) =>
     withCard(view, { seenMerchants: withMerchant(view.card.seenMerchants, hash) }),
   countrySeen: (view, { country }) =>
     withCard(view, { seenCountries: withCountry(view.card.seenCountries, country) }),
   windowsDropped: (view, { before }) => before.reduce(dropOld, view),
-  attentionSet: (view, { of, dueAtMs }) =>
-    of === 'transaction'
-      ? { ...view, transaction: { ...view.transaction, dueAtMs } }
-      : { ...view, linked: view.linked && { ...view.linked, dueAtMs } },
+  attentionSet(view, { of, dueAtMs }) {
+    if (of === 'linked') return { ...view, linked: view.linked && { ...view.linked, dueAtMs } }
+    const next = copyView(view)
+    const transaction = copyTransaction(view.transaction)
+    transaction.dueAtMs = dueAtMs
+    next.transaction = transaction
+    return next
+  },
   forgotten: (view) => ({ ...view, forgotten: true }),
   // Only the list that named it changes, and no record is kept of that but the log.
   handled: (view) => view,
-  recorded: (view, { record }) => ({ ...view, event: record }),
+  recorded(view, { record }) {
+    const next = copyView(view)
+    next.event = record
+    return next
+  },
   claimed: (view, { slot }) =>
     withEvent(view, (record) => ({ ...record, claims: addClaim(record.claims, slot) })),
   unclaimed: (view, { slot }) =>
@@ -135,26 +146,33 @@ export function apply(view: View, change: Change, atMs: number): View {
  * events of the relay date the transactions they touched.
  */
 export function stamp(before: View, after: View, atMs: number, kind: EntryKind): View {
-  const account = {
-    ...after.account,
-    openedAtMs: after.account.entryCount === 0 ? atMs : after.account.openedAtMs,
-    lastArrivalMs: kind === 'tended' ? after.account.lastArrivalMs : atMs,
-    entryCount: after.account.entryCount + 1,
-  }
-  if (kind === 'tended' || kind === 'operated') return { ...after, account }
+  const account = copyAccount(after.account)
+  if (account.entryCount === 0) account.openedAtMs = atMs
+  if (kind !== 'tended') account.lastArrivalMs = atMs
+  account.entryCount++
+  const stamped = copyView(after)
+  stamped.account = account
+  if (kind === 'tended' || kind === 'operated') return stamped
   const { transaction, linked } = after
-  return {
-    ...after,
-    account,
-    transaction:
-      transaction === before.transaction ? transaction : { ...transaction, lastEventAtMs: atMs },
-    linked:
-      linked === null || linked === before.linked ? linked : { ...linked, lastEventAtMs: atMs },
-  }
+  if (transaction !== before.transaction) stamped.transaction = dated(transaction, atMs)
+  if (linked !== null && linked !== before.linked) stamped.linked = dated(linked, atMs)
+  return stamped
+}
+
+function dated(transaction: Transaction, atMs: number): Transaction {
+  const next = copyTransaction(transaction)
+  next.lastEventAtMs = atMs
+  return next
 }
 
 function withCard(view: View, set: Partial<Card>): View {
-  return { ...view, card: { ...view.card, ...set } }
+  return onCard(view, { ...view.card, ...set })
+}
+
+function onCard(view: View, card: Card): View {
+  const next = copyView(view)
+  next.card = card
+  return next
 }
 
 function withEvent(view: View, change: (record: EventRecord) => EventRecord): View {
@@ -166,17 +184,14 @@ function withEvent(view: View, change: (record: EventRecord) => EventRecord): Vi
 function withTransaction(view: View, next: Transaction): View {
   const before = view.transaction
   const creditRise = next.linkedTo === '' ? 0 : credit(next) - credit(before)
-  const moved: View = {
-    ...view,
-    transaction: next,
-    account: {
-      ...view.account,
-      // Differences first: the sum of two safe integers need not be one.
-      postedMinor: view.account.postedMinor + (postedPart(next) - postedPart(before)),
-      heldMinor: view.account.heldMinor + (heldPart(next) - heldPart(before)),
-      withheldMinor: view.account.withheldMinor + (withheld(next) - withheld(before)),
-    },
-  }
+  const account = copyAccount(view.account)
+  // Differences first: the sum of two safe integers need not be one.
+  account.postedMinor += postedPart(next) - postedPart(before)
+  account.heldMinor += heldPart(next) - heldPart(before)
+  account.withheldMinor += withheld(next) - withheld(before)
+  const moved = copyView(view)
+  moved.transaction = next
+  moved.account = account
   return creditRise === 0 ? moved : addLinkedCredit(moved, creditRise, 0)
 }
 
@@ -210,21 +225,21 @@ function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     reopened: t.expired,
     adjustment: hold.adjustment ?? null,
   }
-  const first = t.asks.length === 0
-  return {
-    ...t,
-    preauthorizedMinor: t.preauthorizedMinor + (hold.preauthorized ? hold.addedMinor : 0),
-    authorizedMinor: t.authorizedMinor + (hold.preauthorized ? 0 : hold.addedMinor),
-    reversedMinor: t.reversedMinor + hold.reversedMinor,
-    ceilingMinor: null,
-    asks: keptShares([...t.asks, share]),
-    cash: first ? hold.cash !== '' : t.cash,
-    cashPosted: first ? hold.cash === 'posted' : t.cashPosted,
-    foreignCash: t.foreignCash || (hold.cash !== '' && hold.foreign),
-    expired: false,
-    expiresAtMs: Math.max(t.expiresAtMs, hold.expiresAtMs),
-    adjustment: raisedBy(t.adjustment, share.adjustment),
+  const next = copyTransaction(t)
+  if (hold.preauthorized) next.preauthorizedMinor += hold.addedMinor
+  else next.authorizedMinor += hold.addedMinor
+  next.reversedMinor += hold.reversedMinor
+  next.ceilingMinor = null
+  next.asks = keptShares([...t.asks, share])
+  if (t.asks.length === 0) {
+    next.cash = hold.cash !== ''
+    next.cashPosted = hold.cash === 'posted'
   }
+  next.foreignCash ||= hold.cash !== '' && hold.foreign
+  next.expired = false
+  next.expiresAtMs = Math.max(t.expiresAtMs, hold.expiresAtMs)
+  next.adjustment = raisedBy(t.adjustment, share.adjustment)
+  return next
 }
 
 /** The oldest that is kept takes over what those before it adjusted. */

@@ -1,3 +1,4 @@
+import type { Fresh } from './fresh.ts'
 import type { WindowStates } from './window.ts'
 
 export const cardTypes = ['retail', 'corporate', 'lite'] as const
@@ -72,4 +73,30 @@ export const noCard: Card = {
   windows: {},
   seenMerchants: '',
   seenCountries: '',
+}
+
+export function copyCard(c: Card): Fresh<Card> {
+  return {
+    cardId: c.cardId,
+    customerId: c.customerId,
+    accountId: c.accountId,
+    type: c.type,
+    status: c.status,
+    terminatedBy: c.terminatedBy,
+    expiry: c.expiry,
+    replaces: c.replaces,
+    dailyLimitMinor: c.dailyLimitMinor,
+    transactionLimitMinor: c.transactionLimitMinor,
+    allowedMccs: c.allowedMccs,
+    blockedMccs: c.blockedMccs,
+    allowedMids: c.allowedMids,
+    blockedMids: c.blockedMids,
+    unblockedMids: c.unblockedMids,
+    swipesLeft: c.swipesLeft,
+    recentAsks: c.recentAsks,
+    lastAskAtMs: c.lastAskAtMs,
+    windows: c.windows,
+    seenMerchants: c.seenMerchants,
+    seenCountries: c.seenCountries,
+  }
 }

@@ -2,6 +2,7 @@ import type { Account } from './account.ts'
 import type { BlockKind } from './block.ts'
 import type { Card } from './card.ts'
 import type { Answer, EventRecord } from './event-record.ts'
+import type { Fresh } from './fresh.ts'
 import type { HoldAdjustment } from './hold-adjustment.ts'
 import type { ResponseCode } from './response-code.ts'
 import type { Transaction } from './transaction.ts'
@@ -121,4 +122,21 @@ export interface PlacedHold {
   readonly unblockedMid: string
   /** Absent where there is none, as in all entries of earlier releases. */
   readonly adjustment?: HoldAdjustment
+}
+
+export function copyView(v: View): Fresh<View> {
+  return {
+    account: v.account,
+    card: v.card,
+    home: v.home,
+    transaction: v.transaction,
+    linked: v.linked,
+    joining: v.joining,
+    linking: v.linking,
+    forgotten: v.forgotten,
+    eventKey: v.eventKey,
+    otherContent: v.otherContent,
+    contentHash: v.contentHash,
+    event: v.event,
+  }
 }

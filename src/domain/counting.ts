@@ -1,4 +1,7 @@
-import type { View } from './change.ts'
+import { type Account, copyAccount } from './account.ts'
+import { type Card, copyCard } from './card.ts'
+import { copyView, type View } from './change.ts'
+import { copyTransaction } from './transaction.ts'
 import {
   addTo,
   type Counted,
@@ -26,10 +29,22 @@ export function countIn(
     if (scope === 'card') ofCard = counted
     else ofAccount = counted
   }
-  const card = ofCard === view.card.windows ? view.card : { ...view.card, windows: ofCard }
-  const account =
-    ofAccount === view.account.windows ? view.account : { ...view.account, windows: ofAccount }
-  return { ...view, card, account }
+  const next = copyView(view)
+  if (ofCard !== view.card.windows) next.card = cardWith(view.card, ofCard)
+  if (ofAccount !== view.account.windows) next.account = accountWith(view.account, ofAccount)
+  return next
+}
+
+function cardWith(card: Card, windows: WindowStates): Card {
+  const next = copyCard(card)
+  next.windows = windows
+  return next
+}
+
+function accountWith(account: Account, windows: WindowStates): Account {
+  const next = copyAccount(account)
+  next.windows = windows
+  return next
 }
 
 export function countSpend(view: View, amountMinor: number, at: readonly CountedNow[]): View {
@@ -42,7 +57,15 @@ export function countSpend(view: View, amountMinor: number, at: readonly Counted
   const spend = same
     ? [...t.spend.slice(0, -1), { ...newest, amountMinor: newest.amountMinor + amountMinor }]
     : [...t.spend, { amountMinor, cardId, at: places }].slice(-maxSpendEntries)
-  return { ...counted, transaction: { ...t, spend } }
+  return withSpend(counted, spend)
+}
+
+function withSpend(view: View, spend: readonly SpendEntry[]): View {
+  const next = copyView(view)
+  const transaction = copyTransaction(view.transaction)
+  transaction.spend = spend
+  next.transaction = transaction
+  return next
 }
 
 /** From the newest entry back, in the buckets where they stand. */
@@ -60,7 +83,7 @@ export function giveSpendBack(view: View, amountMinor: number): View {
       gone && !mentions(spend, window) ? 1 : 0,
     )
   }
-  return { ...current, transaction: { ...current.transaction, spend } }
+  return withSpend(current, spend)
 }
 
 function takeBack(
@@ -74,9 +97,9 @@ function takeBack(
   for (const { window, scope, bucket } of entry.at) {
     const take = (states: WindowStates) =>
       takeFrom(states, window, bucket, amountMinor, countFor(window))
-    if (scope === 'account') account = { ...account, windows: take(account.windows) }
-    else if (card.cardId === cardId) card = { ...card, windows: take(card.windows) }
-    else if (home?.cardId === cardId) home = { ...home, windows: take(home.windows) }
+    if (scope === 'account') account = accountWith(account, take(account.windows))
+    else if (card.cardId === cardId) card = cardWith(card, take(card.windows))
+    else if (home?.cardId === cardId) home = cardWith(home, take(home.windows))
   }
   return { ...view, card, home, account }
 }

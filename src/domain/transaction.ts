@@ -1,3 +1,4 @@
+import type { Fresh } from './fresh.ts'
 import { adjusted, type HoldAdjustment } from './hold-adjustment.ts'
 import type { ResponseCode } from './response-code.ts'
 import type { SpendEntry } from './window.ts'
@@ -188,4 +189,39 @@ export function foreignBase(t: Transaction): number {
 
 export function overReversed(t: Transaction): boolean {
   return t.reversedMinor > authorizedTotal(t)
+}
+
+export function copyTransaction(t: Transaction): Fresh<Transaction> {
+  return {
+    cardId: t.cardId,
+    transactionId: t.transactionId,
+    preauthorizedMinor: t.preauthorizedMinor,
+    authorizedMinor: t.authorizedMinor,
+    reversedMinor: t.reversedMinor,
+    ceilingMinor: t.ceilingMinor,
+    settledMinor: t.settledMinor,
+    refundedMinor: t.refundedMinor,
+    linkedCreditMinor: t.linkedCreditMinor,
+    grantedMinor: t.grantedMinor,
+    asks: t.asks,
+    cash: t.cash,
+    cashPosted: t.cashPosted,
+    voided: t.voided,
+    closed: t.closed,
+    expired: t.expired,
+    names: t.names,
+    linkedTo: t.linkedTo,
+    lastDecline: t.lastDecline,
+    swiped: t.swiped,
+    unblocked: t.unblocked,
+    foreignSettledMinor: t.foreignSettledMinor,
+    foreignCash: t.foreignCash,
+    chargeTakenMinor: t.chargeTakenMinor,
+    chargePendingMinor: t.chargePendingMinor,
+    expiresAtMs: t.expiresAtMs,
+    lastEventAtMs: t.lastEventAtMs,
+    dueAtMs: t.dueAtMs,
+    spend: t.spend,
+    adjustment: t.adjustment,
+  }
 }
