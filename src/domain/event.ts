@@ -54,25 +54,69 @@ export function isAbsentId(id: string): boolean {
  * retry. Two 32-bit mixes make 64 bits: this tells a retry from a mistake, it guards no secret.
  */
 export function contentHash(event: CardEvent): string {
+  const { requestType, cardId, transactionId, originalTransactionId, amountMinor, currency } = event
+  const amount = amountMinor === null ? '' : String(amountMinor)
   const final = event.final === null ? '' : event.final ? 'y' : 'n'
-  const content = `${event.requestType}\n${event.cardId}\n${event.transactionId}\n${event.originalTransactionId}\n${event.amountMinor ?? ''}\n${event.currency}\n${final}`
-  return hash64(content)
+  return hashOf([
+    requestType,
+    cardId,
+    transactionId,
+    originalTransactionId,
+    amount,
+    currency,
+    final,
+  ])
 }
 
 /** A 64-bit text hash in hexadecimal, the same on every machine. */
 export function hash64(text: string): string {
+  return hashOf([text])
+}
+
+const lineBreak = 10
+
+/** Of the texts with a line break between them, which need not be put together for it. */
+function hashOf(texts: readonly string[]): string {
   let a = 0xdeadbeef
   let b = 0x41c6ce57
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    a = Math.imul(a ^ code, 0x9e3779b1)
-    b = Math.imul(b ^ code, 0x5f356495)
+  for (let n = 0; n < texts.length; n++) {
+    if (n > 0) {
+      a = Math.imul(a ^ lineBreak, 0x9e3779b1)
+      b = Math.imul(b ^ lineBreak, 0x5f356495)
+    }
+    const text = texts[n]!
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      a = Math.imul(a ^ code, 0x9e3779b1)
+      b = Math.imul(b ^ code, 0x5f356495)
+    }
   }
   a = Math.imul(a ^ (a >>> 16), 0x85ebca6b) ^ Math.imul(b ^ (b >>> 13), 0xc2b2ae35)
   b = Math.imul(b ^ (b >>> 16), 0x85ebca6b) ^ Math.imul(a ^ (a >>> 13), 0xc2b2ae35)
-  return hex32(a) + hex32(b)
+  return hexOf(a, b)
 }
 
-function hex32(value: number): string {
-  return (value >>> 0).toString(16).padStart(8, '0')
+const digits = Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0))
+
+/** Every event is hashed: in one call it takes a third of what toString and padStart take. */
+function hexOf(a: number, b: number): string {
+  const at = (value: number, bits: number) => digits[(value >>> bits) & 15]!
+  return String.fromCharCode(
+    at(a, 28),
+    at(a, 24),
+    at(a, 20),
+    at(a, 16),
+    at(a, 12),
+    at(a, 8),
+    at(a, 4),
+    at(a, 0),
+    at(b, 28),
+    at(b, 24),
+    at(b, 20),
+    at(b, 16),
+    at(b, 12),
+    at(b, 8),
+    at(b, 4),
+    at(b, 0),
+  )
 }
