@@ -1,10 +1,10 @@
 import type { Change } from '../domain/change.ts'
 import type { Delivery } from '../domain/claim.ts'
-import type { Entry } from '../domain/entry.ts'
 import { isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import { transactionKey } from '../domain/ledger.ts'
 import { type AskFacts, noVerdict, type Pack, type RuleVerdict } from '../domain/pack.ts'
+import type { OpenEntry } from '../engine/entry-codec.ts'
 import { createLane, type Decision, type Lane, transactionIn } from './lane.ts'
 
 /** The two packs of a backtest, and the time that it is about. */
@@ -19,9 +19,12 @@ export interface Comparison {
   readonly toMs: number
 }
 
+/** What an entry says before its changes. */
+export type Head = OpenEntry['head']
+
 /** What was said to one ask: in the log, and by each pack on its own book. */
 export interface Compared {
-  readonly entry: Entry
+  readonly entry: Head
   readonly logged: Answer
   readonly old: Decision
   readonly next: Decision
@@ -43,7 +46,7 @@ export interface Changed {
 }
 
 export interface AccountReplay {
-  take(entry: Entry): void
+  take(entry: OpenEntry): void
   /** The decisions that differ, without those that the watchdog took over; at the end of the log. */
   changed(): Changed[]
 }
@@ -116,7 +119,7 @@ export function createAccountReplay(
     return { before: old.before, step: { ...old.step, answer, matchedRules, shadowRules } }
   }
 
-  function takeDelivery(entry: Entry, delivery: Delivery): void {
+  function takeDelivery(entry: Head, delivery: Delivery): void {
     const decided = isAsk(delivery.event) && delivery.said === null
     const compared = decided ? entry.answer : null
     const [oldUsed, newUsed] = packsFor(entry, listener, newPack)
@@ -144,7 +147,7 @@ export function createAccountReplay(
     if (!same) changed.set(entry.eventKey, { compared: both, fate: fateOf(entry) })
   }
 
-  function fateOf(entry: Entry): Fate {
+  function fateOf(entry: Head): Fate {
     const [cardId, id] = entry.transaction
     const key = transactionKey(cardId, id)
     const known = fates.get(key)
@@ -159,58 +162,57 @@ export function createAccountReplay(
     return fate
   }
 
-  function tellFates({ transaction, linked, changes }: Entry): void {
+  function tellFates({ head, whole }: OpenEntry): void {
     if (fates.size === 0) return
+    const { transaction, linked } = head
     const fate = fates.get(transactionKey(...transaction))
     const original = linked === null ? undefined : fates.get(transactionKey(...linked))
     if (fate === undefined && original === undefined) return
-    for (const change of changes) {
+    for (const change of whole().changes) {
       if (fate !== undefined) tellFate(fate, change)
       if (original !== undefined && change.type === 'refunded') original.refunded = true
     }
   }
 
   /** Before the time of the backtest the log is followed; new windows count what it tells. */
-  function warmUp(entry: Entry): void {
-    oldLane.follow(entry)
+  function warmUp(entry: OpenEntry, delivery: Delivery | null): void {
+    oldLane.follow(entry.whole())
     if (newLane === oldLane) return
-    const delivery = deliveryOf(entry)
     if (delivery === null) takeOther(entry, newLane)
-    else keepNew(followed(entry, delivery, newLane, newPack))
+    else keepNew(followed(entry.head, delivery, newLane, newPack))
   }
 
-  function takeOther(entry: Entry, lane: Lane): void {
-    const [cardId, id] = entry.transaction
-    if (entry.kind !== 'tended') lane.repeat(entry, newPack)
-    else lane.tend(cardId, id, newPack, entry.atMs)
+  function takeOther({ head, whole }: OpenEntry, lane: Lane): void {
+    const [cardId, id] = head.transaction
+    if (head.kind !== 'tended') lane.repeat(whole(), newPack)
+    else lane.tend(cardId, id, newPack, head.atMs)
     if (id !== '') noteDue(cardId, id)
   }
 
   return {
     take(entry) {
-      if (entry.atMs < toMs) {
-        if (newLane !== oldLane) tendOwn(entry.atMs)
-        const delivery = deliveryOf(entry)
-        if (entry.atMs < fromMs) warmUp(entry)
-        else if (delivery !== null) takeDelivery(entry, delivery)
+      const { kind, atMs, transaction, eventKey } = entry.head
+      if (atMs < toMs) {
+        if (newLane !== oldLane) tendOwn(atMs)
+        const delivery = deliveryOf(entry.head)
+        if (atMs < fromMs) warmUp(entry, delivery)
+        else if (delivery !== null) takeDelivery(entry.head, delivery)
         else {
           const apart = newLane !== oldLane
-          if (entry.kind === 'tended') {
-            const [cardId, id] = entry.transaction
-            oldLane.tend(cardId, id, oldPack, entry.atMs)
-          } else oldLane.follow(entry)
+          if (kind === 'tended') oldLane.tend(...transaction, oldPack, atMs)
+          else oldLane.follow(entry.whole())
           if (apart) takeOther(entry, newLane)
         }
       }
       tellFates(entry)
       // What the watchdog said stays said, whatever a pack would have decided.
-      if (entry.kind === 'said') changed.delete(entry.eventKey)
+      if (kind === 'said') changed.delete(eventKey)
     },
     changed: () => [...changed.values()],
   }
 }
 
-function deliveryOf({ kind, event, slot, atMs, answer }: Entry): Delivery | null {
+function deliveryOf({ kind, event, slot, atMs, answer }: Head): Delivery | null {
   if ((kind !== 'event' && kind !== 'said') || event === null) return null
   return { event, slot, receivedAtMs: atMs, said: kind === 'said' ? answer : null }
 }
@@ -224,7 +226,7 @@ function sameAnswer(a: Answer, b: Answer): boolean {
 }
 
 /** An emergency block is no rule of either pack: it stands on both books. */
-function packsFor({ answer }: Entry, oldPack: Pack, newPack: Pack): readonly [Pack, Pack] {
+function packsFor({ answer }: Head, oldPack: Pack, newPack: Pack): readonly [Pack, Pack] {
   if (answer === null || !answer.ruleId.startsWith('block:')) return [oldPack, newPack]
   const { ruleId, code } = answer
   const evaluate = (): RuleVerdict => ({ matched: [], shadow: [], decline: { ruleId, code } })
@@ -235,14 +237,14 @@ function packsFor({ answer }: Entry, oldPack: Pack, newPack: Pack): readonly [Pa
 }
 
 /** The pack as its breakers had it at that moment, where the log shows that one had tripped. */
-function trippedIn(entry: Entry, { step }: Decision, pack: Pack): Pack | null {
+function trippedIn(entry: Head, { step }: Decision, pack: Pack): Pack | null {
   const { ruleId } = step.answer
   if (ruleId === '' || !entry.shadowRules.includes(ruleId)) return null
   return pack.inShadow?.(new Set(entry.shadowRules)) ?? null
 }
 
 /** The answer of the log on a book that counts otherwise. */
-function followed(entry: Entry, delivery: Delivery, lane: Lane, pack: Pack): Decision {
+function followed(entry: Head, delivery: Delivery, lane: Lane, pack: Pack): Decision {
   const { answer } = entry
   if (answer === null || delivery.said !== null) return lane.decide(delivery, pack)
   const { ruleId, code } = answer

@@ -1,8 +1,12 @@
-import type { Entry } from '../domain/entry.ts'
 import type { Pack } from '../domain/pack.ts'
-import { decodeEntry } from '../engine/entry-codec.ts'
+import { type OpenEntry, openEntry } from '../engine/entry-codec.ts'
 import { compilePack, type PackFiles } from '../rules/load-pack.ts'
-import { type AccountReplay, type Comparison, createAccountReplay } from './account-replay.ts'
+import {
+  type AccountReplay,
+  type Comparison,
+  createAccountReplay,
+  type Head,
+} from './account-replay.ts'
 import { laneOfSnapshot, type Snapshot } from './snapshot.ts'
 import { createCounter, type Tally } from './tally.ts'
 
@@ -32,17 +36,17 @@ export function createReplayer(options: ReplayOptions): Replayer {
   const comparison = comparisonOf(options)
   const counter = createCounter()
   const accounts = new Map<string, AccountReplay>()
-  const waiting = new Map<string, Entry[]>()
+  const waiting = new Map<string, OpenEntry[]>()
   let entries = 0
 
-  function takeEntry(entry: Entry): void {
+  function takeEntry(entry: OpenEntry): void {
     entries++
-    const { accountId } = entry
+    const { accountId, n } = entry.head
     // Events of unknown cards hold no money, and no rule looks at them.
     if (accountId === '') return
     const found = accounts.get(accountId)
     if (found !== undefined) found.take(entry)
-    else if (entry.n === 0) {
+    else if (n === 0) {
       const account = createAccountReplay(comparison, counter.compare)
       accounts.set(accountId, account)
       account.take(entry)
@@ -55,20 +59,23 @@ export function createReplayer(options: ReplayOptions): Replayer {
 
   return {
     take(lines) {
-      for (const line of lines) takeEntry(decodeEntry(line))
+      for (const line of lines) takeEntry(openEntry(line))
     },
     cut: () =>
       Array.from(waiting, ([accountId, kept]) => ({
         accountId,
-        cardIds: [...new Set(kept.flatMap(cardsIn))],
+        cardIds: [...new Set(kept.flatMap(({ head }) => cardsIn(head)))],
       })),
     finish(snapshots) {
       for (const [accountId, kept] of waiting) {
         const snapshot = snapshots.get(accountId)
         if (snapshot === undefined) continue
         // What is older than the retention is no longer looked at by anybody.
-        const exactFromMs = kept[0]!.atMs + comparison.oldPack.retentionMs
-        const lane = laneOfSnapshot(snapshot, kept)
+        const exactFromMs = kept[0]!.head.atMs + comparison.oldPack.retentionMs
+        const lane = laneOfSnapshot(
+          snapshot,
+          kept.map(({ whole }) => whole()),
+        )
         const account = createAccountReplay(comparison, counter.compare, { lane, exactFromMs })
         for (const entry of kept) account.take(entry)
         accounts.set(accountId, account)
@@ -85,7 +92,7 @@ export function createReplayer(options: ReplayOptions): Replayer {
   }
 }
 
-function cardsIn({ cardId, transaction }: Entry): string[] {
+function cardsIn({ cardId, transaction }: Head): string[] {
   return [cardId, transaction[0]].filter((id) => id !== '')
 }
 

@@ -1,7 +1,8 @@
-import { type Change, type EntryKind, entryKinds } from '../domain/change.ts'
+import { type Change, type EntryKind, entryKinds, type PlacedHold } from '../domain/change.ts'
 import type { Entry, Place } from '../domain/entry.ts'
 import { type CardEvent, type RequestType, requestTypes } from '../domain/event.ts'
 import type { Answer, EventRecord } from '../domain/event-record.ts'
+import type { Fresh } from '../domain/fresh.ts'
 import type { CountedNow } from '../domain/window.ts'
 import { accountCodec, cardCodec, RecordUnreadable } from './codec.ts'
 import { readNamedEntry } from './entry-format-1.ts'
@@ -27,6 +28,38 @@ export function decodeEntry(text: string): Entry {
   if (!Array.isArray(row)) return readNamedEntry(row)
   if (row[0] === format) return entryOf(row)
   throw new RecordUnreadable(`a log entry has format ${row[0]}, this release reads ${format}`)
+}
+
+/** An entry of which the changes are still text: they are half of it, and not everybody looks at them. */
+export interface OpenEntry {
+  readonly head: Omit<Entry, 'changes'>
+  readonly whole: () => Entry
+}
+
+export function openEntry(text: string): OpenEntry {
+  const at = startOfChanges(text)
+  const row = at < 0 ? null : JSON.parse(`${text.slice(0, at)}]`)
+  if (row === null || row[0] !== format) {
+    const entry = decodeEntry(text)
+    return { head: entry, whole: () => entry }
+  }
+  const entry = headOf(row)
+  let isWhole = false
+  return {
+    head: entry,
+    whole() {
+      if (!isWhole) entry.changes = readChanges(JSON.parse(text.slice(at + 1, -1)), entry)
+      isWhole = true
+      return entry
+    },
+  }
+}
+
+/** Only the changes are rows in a row. -1 when there are none, or when a text looks like some. */
+function startOfChanges(text: string): number {
+  if (!text.startsWith('[') || !text.endsWith(']]]')) return -1
+  const at = text.indexOf(',[[')
+  return text.indexOf(',[[', at + 1) < 0 ? at : -1
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows are an edge; their columns are named where they are read
@@ -59,21 +92,27 @@ function rowOf(entry: Entry, whole: boolean): Row {
 }
 
 function entryOf(row: Row): Entry {
-  const [, kind, n, atMs, accountId, cardId, eventRow, eventKey, homeId, transactionId] = row
-  const event = eventRow === 0 ? null : readEvent(eventRow, cardId)
+  const entry = headOf(row)
+  entry.changes = readChanges(row[18], entry)
+  return entry
+}
+
+function headOf(row: Row): Fresh<Entry> {
+  const cardId = row[5]
+  const event = row[6] === 0 ? null : readEvent(row[6], cardId)
   const place: Place = [
-    homeId === 0 ? cardId : homeId,
-    transactionId === 0 ? event!.transactionId : transactionId,
+    row[8] === 0 ? cardId : row[8],
+    row[9] === 0 ? event!.transactionId : row[9],
   ]
-  const entry: Entry = {
-    kind: entryKinds[kind] as EntryKind,
-    n,
-    atMs,
-    accountId,
+  return {
+    kind: entryKinds[row[1]] as EntryKind,
+    n: row[2],
+    atMs: row[3],
+    accountId: row[4],
     cardId,
     transaction: place,
     linked: row[10] === 0 ? null : row[10],
-    eventKey: eventKey === 0 ? event!.eventId : eventKey,
+    eventKey: row[7] === 0 ? event!.eventId : row[7],
     event,
     slot: row[11],
     answer: row[12] === 0 ? null : readAnswer(row[12]),
@@ -84,8 +123,10 @@ function entryOf(row: Row): Entry {
     shadowRules: row[17],
     changes: [],
   }
-  const changes = (row[18] as Row[]).map((change) => readChange(change, entry))
-  return { ...entry, changes }
+}
+
+function readChanges(rows: readonly Row[], entry: Entry): Change[] {
+  return rows.map((row) => readChange(row, entry))
 }
 
 const requestTypeNames = Object.keys(requestTypes) as RequestType[]
@@ -166,64 +207,81 @@ type ChangeOf<T extends Change['type']> = Extract<Change, { type: T }>
 /** How the fields of one kind of change stand in its row, after the number of the kind. */
 interface ChangeCodec<T extends Change['type']> {
   readonly write: (change: ChangeOf<T>, entry: Entry) => Row
-  readonly read: (row: Row, entry: Entry) => Omit<ChangeOf<T>, 'type'>
+  /** The row begins with the number. */
+  readonly read: (row: Row, entry: Entry, type: T) => ChangeOf<T>
 }
 
 /** Fields that are plain values, by their names. */
 function plain<T extends Change['type']>(...names: (keyof ChangeOf<T>)[]): ChangeCodec<T> {
   return {
     write: (change) => names.map((name) => change[name]),
-    read: (row) =>
-      Object.fromEntries(names.map((name, i) => [name, row[i]])) as unknown as ChangeOf<T>,
+    read(row, _entry, type) {
+      const change: Record<string, unknown> = { type }
+      for (let i = 0; i < names.length; i++) change[names[i] as string] = row[i + 1]
+      return change as unknown as ChangeOf<T>
+    },
   }
 }
 
-const counted: ChangeCodec<'spendCounted'> & ChangeCodec<'attemptCounted'> = {
-  write: ({ amountMinor, at }) => [amountMinor, ...at.flatMap(writePlace)],
-  read: ([amountMinor, ...places]) => ({ amountMinor, at: readPlaces(places) }),
+function counted<T extends 'spendCounted' | 'attemptCounted'>(): ChangeCodec<T> {
+  return {
+    write: writeCounted,
+    read: (row, _entry, type) =>
+      ({ type, amountMinor: row[1], at: readPlaces(row, 2) }) as ChangeOf<T>,
+  }
 }
 
-const held: ChangeCodec<'holdPlaced'> & ChangeCodec<'askAbsorbed'> = {
-  write({ hold }, { eventKey }) {
-    const key = hold.eventKey === eventKey ? 0 : hold.eventKey
-    const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
-    const flags = Number(hold.preauthorized) + 2 * Number(hold.foreign)
-    const row = [key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid]
-    return hold.adjustment === undefined ? row : [...row, hold.adjustment]
-  },
-  read(row, { eventKey }) {
-    const [key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid] = row
-    const adjustment = row[7]
-    const hold = {
-      eventKey: key === 0 ? eventKey : key,
-      preauthorized: (flags & 1) === 1,
-      addedMinor,
-      reversedMinor,
-      cash,
-      foreign: (flags & 2) === 2,
-      expiresAtMs,
-      unblockedMid,
-    }
-    return { hold: adjustment === undefined ? hold : { ...hold, adjustment } }
-  },
+function writeCounted({ amountMinor, at }: ChangeOf<'spendCounted' | 'attemptCounted'>): Row {
+  return [amountMinor, ...at.flatMap(writePlace)]
+}
+
+function held<T extends 'holdPlaced' | 'askAbsorbed'>(): ChangeCodec<T> {
+  return {
+    write: writeHold,
+    read: (row, { eventKey }, type) => ({ type, hold: readHold(row, eventKey) }) as ChangeOf<T>,
+  }
+}
+
+function writeHold({ hold }: { readonly hold: PlacedHold }, { eventKey }: Entry): Row {
+  const key = hold.eventKey === eventKey ? 0 : hold.eventKey
+  const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
+  const flags = Number(hold.preauthorized) + 2 * Number(hold.foreign)
+  const row = [key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid]
+  return hold.adjustment === undefined ? row : [...row, hold.adjustment]
+}
+
+function readHold(row: Row, eventKey: string): PlacedHold {
+  const flags = row[4]
+  const hold = {
+    eventKey: row[1] === 0 ? eventKey : row[1],
+    preauthorized: (flags & 1) === 1,
+    addedMinor: row[2],
+    reversedMinor: row[5],
+    cash: row[6],
+    foreign: (flags & 2) === 2,
+    expiresAtMs: row[3],
+    unblockedMid: row[7],
+  }
+  const adjustment = row[8]
+  return adjustment === undefined ? hold : { ...hold, adjustment }
 }
 
 /** Their order is the number of the kind: new ones go to the end. */
 const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   accountOpened: {
     write: ({ account }) => [accountCodec.encode(account)],
-    read: ([account]) => ({ account: accountCodec.decode(account) }),
+    read: ([, account], _entry, type) => ({ type, account: accountCodec.decode(account) }),
   },
   cardIssued: {
     write: ({ card }) => [cardCodec.encode(card)],
-    read: ([card]) => ({ card: cardCodec.decode(card) }),
+    read: ([, card], _entry, type) => ({ type, card: cardCodec.decode(card) }),
   },
   cardChanged: plain('set'),
   transferred: plain('amountMinor'),
   named: plain('name'),
   linked: plain('to'),
-  holdPlaced: held,
-  askAbsorbed: held,
+  holdPlaced: held(),
+  askAbsorbed: held(),
   holdUndone: plain('eventKey', 'heirKey'),
   declined: plain('code'),
   captured: plain('amountMinor', 'closes', 'foreign'),
@@ -241,26 +299,27 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   unblockReturned: plain('mid'),
   cardTerminated: plain('by'),
   cardRevived: plain(),
-  spendCounted: counted,
+  spendCounted: counted(),
   spendGivenBack: plain('amountMinor'),
-  attemptCounted: counted,
+  attemptCounted: counted(),
   askRemembered: plain('mid', 'amountMinor'),
   windowsDropped: {
     write: ({ before }) => before.flatMap(writePlace),
-    read: (row) => ({ before: readPlaces(row) }),
+    read: (row, _entry, type) => ({ type, before: readPlaces(row, 1) }),
   },
   attentionSet: plain('of', 'dueAtMs'),
   forgotten: plain(),
   handled: plain('list', 'sortKey'),
   recorded: {
     write: ({ record }, entry) => writeRecord(record, entry),
-    read: (row, entry) => ({ record: readRecord(row, entry) }),
+    read: (row, entry, type) => ({ type, record: readRecord(row, entry) }),
   },
   claimed: plain('slot'),
   unclaimed: plain('slot'),
   answerChanged: {
     write: ({ answer }, entry) => (answer === entry.answer ? [] : [writeAnswer(answer)]),
-    read: ([answer], entry) => ({
+    read: ([, answer], entry, type) => ({
+      type,
       answer: answer === undefined ? entry.answer! : readAnswer(answer),
     }),
   },
@@ -285,7 +344,7 @@ function writeChange(change: Change, entry: Entry): Row {
 
 function readChange(row: Row, entry: Entry): Change {
   const type = changeTypes[row[0]]!
-  return { type, ...changeCodecs[type].read(row.slice(1), entry) } as Change
+  return changeCodecs[type].read(row, entry, type as never)
 }
 
 /** A record is mostly what its entry says: what was answered, when, and who claims it. */
@@ -298,15 +357,14 @@ function writeRecord(record: EventRecord, entry: Entry): Row {
 }
 
 function readRecord(row: Row, entry: Entry): EventRecord {
-  const [contentHash, claims, answer, absorbed, unmatched = entry.unmatched, atMs = entry.atMs] =
-    row
+  const [, contentHash, claims, answer, absorbed] = row
   return {
     contentHash,
     answer: answer === undefined ? entry.answer! : readAnswer(answer),
     claims: claims === 0 ? [entry.slot] : claims,
     absorbed: absorbed === 1,
-    unmatched,
-    atMs,
+    unmatched: row[5] ?? entry.unmatched,
+    atMs: row[6] ?? entry.atMs,
   }
 }
 
@@ -316,11 +374,11 @@ function writePlace({ window, scope, bucket, oldest }: CountedNow): Row {
   return [window, scope === 'card' ? 0 : scope, bucket, oldest]
 }
 
-function readPlaces(row: Row): CountedNow[] {
+function readPlaces(row: Row, from: number): CountedNow[] {
   const places: CountedNow[] = []
-  for (let at = 0; at < row.length; at += placeCells) {
-    const [window, scope, bucket, oldest] = row.slice(at, at + placeCells)
-    places.push({ window, scope: scope === 0 ? 'card' : scope, bucket, oldest })
+  for (let at = from; at < row.length; at += placeCells) {
+    const scope = row[at + 1] === 0 ? 'card' : row[at + 1]
+    places.push({ window: row[at], scope, bucket: row[at + 2], oldest: row[at + 3] })
   }
   return places
 }

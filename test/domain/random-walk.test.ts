@@ -20,7 +20,7 @@ import {
   uncovered,
 } from '../../src/domain/transaction.ts'
 import { windowValue } from '../../src/domain/window.ts'
-import { decodeEntry, encodeEntry } from '../../src/engine/entry-codec.ts'
+import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/entry-codec.ts'
 import { windowFile } from '../../src/rules/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { orderSet, type Walk, walk } from '../support/event-generator.ts'
@@ -264,7 +264,8 @@ function compareFamiliarity(
 function compareReplay(ledger: Ledger, world: World, seed: number): void {
   const again = createLedger()
   for (const entry of ledger.entries) {
-    const kept = decodeEntry(encodeEntry(entry))
+    const text = encodeEntry(entry)
+    const kept = entry.n % 2 === 0 ? decodeEntry(text) : openEntry(text).whole()
     expectEqual(kept, entry, () => `entry ${entry.n} of seed ${seed} as the log keeps it`)
     again.replay(kept)
   }

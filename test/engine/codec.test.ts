@@ -3,9 +3,12 @@ import { noAccount } from '../../src/domain/account.ts'
 import { noCard } from '../../src/domain/card.ts'
 import type { EventRecord } from '../../src/domain/event-record.ts'
 import { createLedger } from '../../src/domain/ledger.ts'
+import { defaultSwitches } from '../../src/domain/pack.ts'
 import { newTransaction, openHold } from '../../src/domain/transaction.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../../src/engine/codec.ts'
-import { decodeEntry } from '../../src/engine/entry-codec.ts'
+import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/entry-codec.ts'
+import { eventOf } from '../support/event-generator.ts'
+import { packOf } from '../support/world.ts'
 
 /** As release 0.1.0 wrote them. */
 const rows = {
@@ -118,5 +121,30 @@ describe('a transaction with an adjusted hold', () => {
     const decoded = transactionCodec.decode(transactionCodec.encode(transaction))
     expect(decoded).toEqual(transaction)
     expect(openHold(transaction)).toBe(10_000)
+  })
+})
+
+describe('an entry whose changes are read later', () => {
+  const names = ['Shop', 'a,[[1', '],[["]]]', '\\",[[\\"', '']
+
+  it.each(names)('is the same entry at a merchant with the name %j', (name) => {
+    const ledger = createLedger()
+    const merchant = { mid: 'M1', mcc: '5411', name, city: name, country: 'NG' }
+    const event = eventOf({ eventId: 'E1', merchant })
+    const delivery = { event, slot: 's/1', receivedAtMs: 1_790_000_000_000, said: null }
+    ledger.deliver(delivery, packOf(defaultSwitches))
+    const [decided] = ledger.entries
+    const nothing = { ...decided!, changes: [] }
+    for (const entry of [decided!, nothing]) {
+      const text = encodeEntry(entry)
+      const opened = openEntry(text)
+      expect(opened.head).toMatchObject({ eventKey: 'E1', event: { merchant }, slot: 's/1' })
+      expect(opened.whole()).toEqual(decodeEntry(text))
+      expect(opened.whole()).toEqual(entry)
+    }
+  })
+
+  it('is refused when it is of a later release', () => {
+    expect(() => openEntry('[3,0,1,[["x"]]]')).toThrow('format 3')
   })
 })
