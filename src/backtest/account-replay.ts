@@ -4,6 +4,7 @@ import { isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import { transactionKey } from '../domain/ledger.ts'
 import { type AskFacts, noVerdict, type Pack, type RuleVerdict } from '../domain/pack.ts'
+import type { Transaction } from '../domain/transaction.ts'
 import type { OpenEntry } from '../engine/entry-codec.ts'
 import { createLane, type Decision, type Lane, transactionIn } from './lane.ts'
 
@@ -81,20 +82,21 @@ export function createAccountReplay(
       const theirs = transactionIn(oldLane.book, cardId, id)
       if (mine === null || mine.dueAtMs > nowMs || mine.dueAtMs === theirs?.dueAtMs) continue
       newLane.tend(cardId, id, newPack, mine.dueAtMs)
-      noteDue(cardId, id)
+      noteDue(transactionIn(newLane.book, cardId, id))
     }
   }
 
-  function noteDue(cardId: string, id: string): void {
-    const mine = transactionIn(newLane.book, cardId, id)
-    if (mine !== null && mine.dueAtMs > 0) due.add(mine.dueAtMs, transactionKey(cardId, id))
+  function noteDue(transaction: Transaction | null): void {
+    if (transaction === null || transaction.dueAtMs === 0) return
+    const { dueAtMs, cardId, transactionId } = transaction
+    due.add(dueAtMs, transactionKey(cardId, transactionId))
   }
 
   function keepNew(decision: Decision): void {
     newLane.keep(decision)
     const { transaction, linked } = decision.step.after
-    noteDue(transaction.cardId, transaction.transactionId)
-    if (linked !== null) noteDue(linked.cardId, linked.transactionId)
+    noteDue(transaction)
+    noteDue(linked)
   }
 
   /** What the old pack's rules were asked about, and said; null when a check came before them. */
@@ -186,7 +188,7 @@ export function createAccountReplay(
     const [cardId, id] = head.transaction
     if (head.kind !== 'tended') lane.repeat(whole(), newPack)
     else lane.tend(cardId, id, newPack, head.atMs)
-    if (id !== '') noteDue(cardId, id)
+    if (id !== '') noteDue(transactionIn(newLane.book, cardId, id))
   }
 
   return {
