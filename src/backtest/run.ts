@@ -26,6 +26,8 @@ export interface BacktestOptions extends ReplayOptions {
   /** Accounts are split among so many; 0 replays in this thread. */
   readonly threads: number
   readonly onProgress?: (entries: number) => void
+  /** Ends it early: it rejects with the reason, and no thread is left. */
+  readonly signal?: AbortSignal
 }
 
 /** A log longer than this does not fit into memory. */
@@ -47,25 +49,38 @@ export class LogTooLong extends Error {
 }
 
 export async function runBacktest(options: BacktestOptions): Promise<Tally> {
-  const { source, threads, onProgress = () => {} } = options
+  const { threads, signal } = options
   const { oldFiles, newFiles, retentionDays, fromMs, toMs } = options
+  signal?.throwIfAborted()
   const replay = { oldFiles, newFiles, retentionDays, fromMs, toMs }
   const lanes = threads === 0 ? [startHere(replay)] : startThreads(threads, replay)
-  let entries = 0
   try {
-    for await (const page of source.lines()) {
-      entries += page.length
-      if (entries > maxEntries) throw new LogTooLong()
-      for (const line of page) lanes[placeOf(line, lanes.length)]!.add(line)
-      for (const lane of lanes) await lane.room()
-      onProgress(entries)
-    }
-    const cut = await Promise.all(lanes.map((lane) => lane.end()))
-    const snapshots = await source.snapshots(cut.flat())
-    return addTogether(await Promise.all(lanes.map((lane) => lane.finish(snapshots))))
+    const replayed = replayAll(options, lanes)
+    return await (signal === undefined ? replayed : Promise.race([replayed, aborted(signal)]))
   } finally {
-    for (const lane of lanes) await lane.stop()
+    await Promise.all(lanes.map((lane) => lane.stop()))
   }
+}
+
+async function replayAll(options: BacktestOptions, lanes: readonly Part[]): Promise<Tally> {
+  const { source, onProgress = () => {} } = options
+  let entries = 0
+  for await (const page of source.lines()) {
+    entries += page.length
+    if (entries > maxEntries) throw new LogTooLong()
+    for (const line of page) lanes[placeOf(line, lanes.length)]!.add(line)
+    for (const lane of lanes) await lane.room()
+    onProgress(entries)
+  }
+  const cut = await Promise.all(lanes.map((lane) => lane.end()))
+  const snapshots = await source.snapshots(cut.flat())
+  return addTogether(await Promise.all(lanes.map((lane) => lane.finish(snapshots))))
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 /** A thread of a backtest, or this one. */

@@ -10,6 +10,7 @@ import { compilePack, type PackFiles, readPackFiles } from '../rules/load-pack.t
 import { maskPan } from '../telemetry/mask.ts'
 import { readCount, readSince } from './argument.ts'
 import { checkBackup } from './backup-file.ts'
+import { interruptible } from './interrupt.ts'
 import { backupSource, storeSource } from './log-source.ts'
 import { explain, inSession } from './session.ts'
 import { complain, type ExitCode, printText, showProgress } from './terminal.ts'
@@ -67,18 +68,25 @@ export function addBacktest(rules: Command): void {
 async function start(folder: string, options: BacktestOptions): Promise<void> {
   const { log } = options
   if (log === undefined) {
-    await inSession(async ({ store, retentionMs }) => {
-      const [newest] = await store.tailLog(1)
-      const newestMs = newest === undefined ? 0 : decodeEntry(newest.entry).atMs
-      return backtest(folder, options, storeSource(store), retentionMs / dayMs, newestMs)
-    })
+    await inSession(({ store, retentionMs }) =>
+      interruptible(async (signal) => {
+        const [newest] = await store.tailLog(1)
+        const newestMs = newest === undefined ? 0 : decodeEntry(newest.entry).atMs
+        const read = { source: storeSource(store), retentionDays: retentionMs / dayMs, newestMs }
+        return backtest(folder, options, read, signal)
+      }),
+    )
     return
   }
   try {
-    const { eventRetentionDays } = await checkBackup(log, (records) =>
-      showProgress(`${records} records checked`),
-    )
-    process.exitCode = await backtest(folder, options, backupSource(log), eventRetentionDays, 0)
+    process.exitCode = await interruptible(async (signal) => {
+      const { eventRetentionDays } = await checkBackup(log, (records) => {
+        signal.throwIfAborted()
+        showProgress(`${records} records checked`)
+      })
+      const read = { source: backupSource(log), retentionDays: eventRetentionDays, newestMs: 0 }
+      return backtest(folder, options, read, signal)
+    })
   } catch (error) {
     process.exitCode = explain(error)
   }
@@ -87,12 +95,18 @@ async function start(folder: string, options: BacktestOptions): Promise<void> {
 const dayMs = 86_400_000
 const maxThreads = 16
 
+interface ReadLog {
+  readonly source: LogSource
+  readonly retentionDays: number
+  /** 0 where it is not known. */
+  readonly newestMs: number
+}
+
 async function backtest(
   folder: string,
   options: BacktestOptions,
-  source: LogSource,
-  retentionDays: number,
-  newestMs: number,
+  { source, retentionDays, newestMs }: ReadLog,
+  signal: AbortSignal,
 ): Promise<ExitCode> {
   const { from = 0, to = Number.POSITIVE_INFINITY, json, html, limit } = options
   if (from >= to) {
@@ -115,6 +129,7 @@ async function backtest(
       toMs: to,
       source: { ...source, lines: () => watched(source.lines(), progress) },
       threads: Math.max(1, Math.min(maxThreads, options.threads)),
+      signal,
     })
     showProgress('')
     const report: BacktestReport = masked({

@@ -7,6 +7,7 @@ import { writeReport } from '../relay/report.ts'
 import type { Traffic } from '../relay/simulation.ts'
 import type { Figures } from '../relay/tally.ts'
 import { lineOf } from '../relay/view.ts'
+import { onInterrupt } from './interrupt.ts'
 import { createLiveView, refreshMs } from './live-view.ts'
 import { complain, type ExitCode, printJson, printText } from './terminal.ts'
 
@@ -108,22 +109,6 @@ export async function drive(traffic: Traffic, title: string): Promise<Driven> {
     clearInterval(timer)
     stop()
     view.end()
-  }
-}
-
-/** The first Ctrl-C ends in order, the second at once. Resolves to what undoes this. */
-function onInterrupt(stop: () => void): () => void {
-  let asked = false
-  const interrupted = () => {
-    if (asked) process.exit(130)
-    asked = true
-    stop()
-  }
-  process.on('SIGINT', interrupted)
-  process.on('SIGTERM', interrupted)
-  return () => {
-    process.off('SIGINT', interrupted)
-    process.off('SIGTERM', interrupted)
   }
 }
 

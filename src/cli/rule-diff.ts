@@ -7,6 +7,7 @@ import { type CompiledPack, compilePack, readPackFiles } from '../rules/load-pac
 import { diffPacks, loosens, type PackSide, type PartChange } from '../rules/pack-diff.ts'
 import { storeFolder } from '../store/open.ts'
 import { checkBackup } from './backup-file.ts'
+import { interruptible } from './interrupt.ts'
 import { backupSource, storeSource } from './log-source.ts'
 import { explain, inSession } from './session.ts'
 import { type ExitCode, printJson, printText, showProgress } from './terminal.ts'
@@ -86,16 +87,19 @@ async function replay(
   retentionDays: number,
   source: Parameters<typeof runBacktest>[0]['source'],
 ): Promise<Tally> {
-  const tally = await runBacktest({
-    oldFiles: before.files,
-    newFiles: after.files,
-    retentionDays,
-    fromMs: 0,
-    toMs: Number.POSITIVE_INFINITY,
-    source,
-    threads: 2,
-    onProgress: (entries) => showProgress(`${entries} entries replayed`),
-  })
+  const tally = await interruptible((signal) =>
+    runBacktest({
+      oldFiles: before.files,
+      newFiles: after.files,
+      retentionDays,
+      fromMs: 0,
+      toMs: Number.POSITIVE_INFINITY,
+      source,
+      threads: 2,
+      onProgress: (entries) => showProgress(`${entries} entries replayed`),
+      signal,
+    }),
+  )
   showProgress('')
   return tally
 }

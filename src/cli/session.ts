@@ -8,8 +8,9 @@ import { claimStore } from '../engine/meta.ts'
 import { loadPack, PackRefused } from '../rules/load-pack.ts'
 import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
+import { Interrupted } from './interrupt.ts'
 import { ServerFailed } from './server-process.ts'
-import { complain, type ExitCode, tellBug } from './terminal.ts'
+import { complain, type ExitCode, showProgress, tellBug } from './terminal.ts'
 
 /** What a command works with: the store that the configuration names, beside a running server. */
 export interface Session {
@@ -151,6 +152,11 @@ function watchStore(): StoreWatch {
 
 /** Says in a line what stood against a command, and which exit code that has. */
 export function explain(error: unknown): ExitCode {
+  if (error instanceof Interrupted) {
+    showProgress('')
+    complain(error.message)
+    return 130
+  }
   const known = [StoreRefused, PackRefused, StoreError, RecordUnreadable, ServerFailed]
   if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
     return tellBug(error)

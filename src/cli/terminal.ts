@@ -4,9 +4,9 @@ import { maskPan } from '../telemetry/mask.ts'
 
 /**
  * 0: done. 1: refused, or not found. 2: the command or the configuration is wrong. 3: no answer within
- * the contract limit; of a diff of packs, something loosens.
+ * the contract limit; of a diff of packs, something loosens. 130: stopped by Ctrl-C.
  */
-export type ExitCode = 0 | 1 | 2 | 3
+export type ExitCode = 0 | 1 | 2 | 3 | 130
 
 /** What no command caught, such as in a timer of the engine. */
 export function endOnBug(): void {
