@@ -1,57 +1,121 @@
 /**
- * How fast a backtest replays a log: entries a second, read as lines, decided by two packs of so many
- * rules with windows, in two threads. The log is made here by the same functions that a server decides
- * with. Its baseline, from the same run, is one thread.
- *
- *     npm run build && node bench/backtest.mjs [entries] [rules]
+ * How fast a backtest replays a log of asks and their settlements by two packs of a hundred rules with a
+ * window. The log is made here by the same functions that a server decides with; the baseline, from the
+ * same run, is one thread.
  */
-import { execFileSync } from 'node:child_process'
-import { cpus, loadavg } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { runBacktest } from '../dist/backtest/run.js'
+import { storeSource } from '../dist/cli/log-source.js'
 import { createLedger } from '../dist/domain/ledger.js'
 import { encodeEntry } from '../dist/engine/entry-codec.js'
 import { readCardRow } from '../dist/rules/card-row.js'
 import { compilePack } from '../dist/rules/load-pack.js'
+import { openLmdbStore } from '../dist/store/lmdb.js'
+import { inRounds, median } from './support/rounds.mjs'
 
-const entries = Number(process.argv[2] ?? 300_000)
-const rules = Number(process.argv[3] ?? 100)
-const accounts = Math.max(100, Math.ceil(entries / 100))
+const aimPerSecond = 100_000
+const rules = 100
 const startMs = Date.UTC(2026, 9, 1)
+const linesPerPage = 1_000
 
-const oldFiles = filesOf(200)
-const newFiles = filesOf(150)
-const lines = makeLog(compilePack(oldFiles, 45))
+export async function run({ smoke, rounds = 5, progress }) {
+  const entries = smoke ? 500 : 150_000
+  progress(`a log of ${entries} entries is made`)
+  const accounts = Math.max(10, Math.ceil(entries / 100))
+  const [oldPack, newPack] = [200, 150].map((limit) => compilePack(filesOf(limit), 45))
+  const lines = makeLog(oldPack, entries, accounts)
+  const folder = mkdtempSync(join(tmpdir(), 'arbiter-bench-'))
+  const store = await openLmdbStore({ folder, nowMs: Date.now })
+  try {
+    await fill(store, lines)
+    const variants = {
+      '1 thread': { threads: 1, source: memorySource(lines) },
+      '2 threads': { threads: 2, source: memorySource(lines) },
+      '2 threads, embedded store': { threads: 2, source: storeSource(store) },
+    }
+    const samples = await inRounds(smoke ? 1 : rounds, Object.keys(variants), progress, (name) =>
+      measure({ oldPack, newPack, fromMs: 0, toMs: Infinity, ...variants[name] }, lines.length),
+    )
+    return report(samples, { entries: lines.length, accounts, rules, rounds: smoke ? 1 : rounds })
+  } finally {
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
 
-const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
-console.log(
-  `${commit}, Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, load ${loadavg()[0].toFixed(1)}`,
-)
-console.log(`${lines.length} entries of ${accounts} accounts, ${rules} rules in each pack`)
-for (const threads of [1, 2]) await measure(threads)
+async function measure(options, entries) {
+  const startedMs = performance.now()
+  const started = process.cpuUsage()
+  const tally = await runBacktest(options)
+  const seconds = (performance.now() - startedMs) / 1000
+  const { user, system } = process.cpuUsage(started)
+  if (tally.entries !== entries || tally.disagreements > 0 || tally.rows.length === 0)
+    throw new Error('the old pack does not say what the log says, or the new one says the same')
+  return {
+    perSecond: entries / seconds,
+    perCpuSecond: (entries * 1e6) / (user + system),
+    changed: tally.rows.length,
+  }
+}
 
-async function measure(threads) {
-  const source = {
+function report(samples, parameters) {
+  const of = (name, figure) => median(samples[name].map((sample) => sample[figure]))
+  const names = Object.keys(samples)
+  const rows = names.map((name) => ({
+    replayed: name,
+    'entries/s': Math.round(of(name, 'perSecond')),
+    'entries a second of processor time': Math.round(of(name, 'perCpuSecond')),
+  }))
+  const { entries, accounts } = parameters
+  const measured = Math.round(of('2 threads', 'perSecond'))
+  return {
+    parameters,
+    rows,
+    samples,
+    aims: [
+      {
+        text: `${aimPerSecond.toLocaleString('en-US')} entries/s with two threads`,
+        measured,
+        met: measured >= aimPerSecond,
+      },
+    ],
+    notes: [
+      `${entries.toLocaleString('en-US')} entries of ${accounts.toLocaleString('en-US')} accounts, ${rules} rules in each pack, ${samples[names[0]][0].changed.toLocaleString('en-US')} decisions change; the old pack gave the answer of the log to every ask. From memory but for the last line. The start of the threads is in the time.`,
+    ],
+    plot: {
+      type: 'bars',
+      title: 'Entries of the log replayed in a second',
+      unit: 'entries/s',
+      series: ['entries/s'],
+      bars: rows.map((row) => ({ label: row.replayed, values: [row['entries/s']] })),
+    },
+  }
+}
+
+function memorySource(lines) {
+  return {
     async *lines() {
-      for (let at = 0; at < lines.length; at += 1000) yield lines.slice(at, at + 1000)
+      for (let at = 0; at < lines.length; at += linesPerPage)
+        yield lines.slice(at, at + linesPerPage)
     },
     snapshots: async () => new Map(),
   }
-  const options = { oldFiles, newFiles, retentionDays: 45, fromMs: 0, toMs: Infinity, source }
-  const startedMs = performance.now()
-  const started = process.cpuUsage()
-  const tally = await runBacktest({ ...options, threads })
-  const seconds = (performance.now() - startedMs) / 1000
-  const { user, system } = process.cpuUsage(started)
-  const cpuSeconds = (user + system) / 1e6
-  if (tally.disagreements > 0) throw new Error('the old pack does not say what the log says')
-  console.log(
-    `${threads} thread${threads === 1 ? '' : 's'}: ${perSecond(lines.length, seconds)} entries/s in ${seconds.toFixed(1)} s, ` +
-      `${perSecond(lines.length, cpuSeconds)} a second of processor time; ${tally.asks} asks, ${tally.rows.length} decisions change`,
-  )
 }
 
-function perSecond(count, seconds) {
-  return Math.round(count / seconds).toLocaleString('en-US')
+async function fill(store, lines) {
+  for (let at = 0; at < lines.length; at += linesPerPage) {
+    const page = lines.slice(at, at + linesPerPage)
+    await store.fill(
+      page.map((entry, i) => ({
+        kind: 'log',
+        aggregate: 'bench',
+        writtenMicros: startMs * 1000 + at + i,
+        entry,
+      })),
+    )
+  }
 }
 
 function filesOf(limit) {
@@ -78,7 +142,7 @@ function filesOf(limit) {
 }
 
 /** Asks and their settlements, one after the other on each card. */
-function makeLog(pack) {
+function makeLog(pack, entries, accounts) {
   const ledger = createLedger()
   for (let i = 0; i < accounts; i++) {
     const row = readCardRow({
@@ -94,7 +158,7 @@ function makeLog(pack) {
   }
   for (let i = 0; ledger.entries.length < entries; i++) {
     const atMs = startMs + i * 60
-    const ask = eventOf(i, 'Authorization', atMs)
+    const ask = eventOf(i, 'Authorization', atMs, accounts)
     ledger.deliver({ event: ask, slot: `s/${i}`, receivedAtMs: atMs, said: null }, pack)
     const settled = { ...ask, eventId: `s${i}`, requestType: 'Settlement', final: true }
     ledger.deliver({ event: settled, slot: `t/${i}`, receivedAtMs: atMs + 30, said: null }, pack)
@@ -102,7 +166,7 @@ function makeLog(pack) {
   return ledger.entries.map(encodeEntry)
 }
 
-function eventOf(i, requestType, atMs) {
+function eventOf(i, requestType, atMs, accounts) {
   return {
     eventId: `e${i}`,
     requestType,

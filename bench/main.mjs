@@ -37,6 +37,14 @@ const benchmarks = {
     file: './rules.mjs',
     about: 'the rules of a decision, indexed or not, against the evaluator of the CEL library',
   },
+  'rules-peers': {
+    file: './rules-peers.mjs',
+    about: 'the rules of a decision beside four other rule engines',
+  },
+  backtest: {
+    file: './backtest.mjs',
+    about: 'how fast a log is decided again by two packs',
+  },
   'redis-memory': {
     script: 'redis-memory.mjs',
     about: 'bytes of each kind of record in Redis, and the time of a commit',

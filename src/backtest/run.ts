@@ -1,5 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { decodeEntry } from '../engine/entry-codec.ts'
+import type { CompiledPack } from '../rules/load-pack.ts'
+import { bytesOfPack } from '../rules/pack-bytes.ts'
+import { countAlike } from './counting.ts'
 import { type CutAccount, createReplayer, type ReplayOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Tally } from './tally.ts'
@@ -21,7 +24,12 @@ export interface LogSource {
   snapshots(accounts: readonly CutAccount[]): Promise<ReadonlyMap<string, Snapshot>>
 }
 
-export interface BacktestOptions extends ReplayOptions {
+export interface BacktestOptions {
+  readonly oldPack: CompiledPack
+  readonly newPack: CompiledPack
+  /** Asks from here on are decided anew, and those from `toMs` on are not. */
+  readonly fromMs: number
+  readonly toMs: number
   readonly source: LogSource
   /** Accounts are split among so many; 0 replays in this thread. */
   readonly threads: number
@@ -49,10 +57,15 @@ export class LogTooLong extends Error {
 }
 
 export async function runBacktest(options: BacktestOptions): Promise<Tally> {
-  const { threads, signal } = options
-  const { oldFiles, newFiles, retentionDays, fromMs, toMs } = options
+  const { oldPack, newPack, fromMs, toMs, threads, signal } = options
   signal?.throwIfAborted()
-  const replay = { oldFiles, newFiles, retentionDays, fromMs, toMs }
+  const replay = {
+    oldPack: bytesOfPack(oldPack),
+    newPack: bytesOfPack(newPack),
+    sameCounting: countAlike(oldPack, newPack),
+    fromMs,
+    toMs,
+  }
   const lanes = threads === 0 ? [startHere(replay)] : startThreads(threads, replay)
   try {
     const replayed = replayAll(options, lanes)

@@ -6,7 +6,7 @@ import { type LogSource, LogTooLong, runBacktest } from '../backtest/run.ts'
 import { systemClock } from '../clock.ts'
 import { isConfig, readConfig } from '../config.ts'
 import { decodeEntry } from '../engine/entry-codec.ts'
-import { compilePack, type PackFiles, readPackFiles } from '../rules/load-pack.ts'
+import { type CompiledPack, compilePack, readPackFiles } from '../rules/load-pack.ts'
 import { maskPan } from '../telemetry/mask.ts'
 import { readCount, readSince } from './argument.ts'
 import { checkBackup } from './backup-file.ts'
@@ -116,15 +116,13 @@ async function backtest(
   const against = options.against ?? rulesDir()
   if (against === null) return 2
   // Checked here, so that a fault is told before a long log is read.
-  const [oldFiles, newFiles] = [readPackFiles(against), readPackFiles(folder)]
-  const versions = [oldFiles, newFiles].map((files) => versionOf(files, retentionDays))
+  const [oldPack, newPack] = [packIn(against, retentionDays), packIn(folder, retentionDays)]
   const progress = createProgress(newestMs)
   const startedMs = systemClock.monoMs()
   try {
     const tally = await runBacktest({
-      oldFiles,
-      newFiles,
-      retentionDays,
+      oldPack,
+      newPack,
       fromMs: from,
       toMs: to,
       source: { ...source, lines: () => watched(source.lines(), progress) },
@@ -133,8 +131,8 @@ async function backtest(
     })
     showProgress('')
     const report: BacktestReport = masked({
-      oldVersion: versions[0]!,
-      newVersion: versions[1]!,
+      oldVersion: oldPack.version,
+      newVersion: newPack.version,
       oldFolder: against,
       newFolder: folder,
       fromMs: from,
@@ -182,8 +180,8 @@ export function rulesDir(): string | null {
   return null
 }
 
-function versionOf(files: PackFiles, retentionDays: number): string {
-  return compilePack(files, retentionDays, { tested: false }).version
+function packIn(folder: string, retentionDays: number): CompiledPack {
+  return compilePack(readPackFiles(folder), retentionDays, { tested: false })
 }
 
 /** How far the log was read, by the time of its entries where the newest is known. */

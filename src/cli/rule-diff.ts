@@ -59,11 +59,15 @@ async function diff(oldFolder: string, newFolder: string, options: DiffOptions):
     const changes = diffPacks(before, after)
     if (typeof options.log === 'string') {
       const { eventRetentionDays } = await checkBackup(options.log, () => {})
-      const tally = await replay(before, after, eventRetentionDays, backupSource(options.log))
+      const tally = await replay(
+        sideOf(oldFolder, eventRetentionDays),
+        sideOf(newFolder, eventRetentionDays),
+        backupSource(options.log),
+      )
       process.exitCode = await tell(changes, tally, before.pack, after.pack, options)
     } else if (options.log !== false && isConfig(config) && hasStore(config)) {
       await inSession(async ({ store }) => {
-        const tally = await replay(before, after, days, storeSource(store))
+        const tally = await replay(before, after, storeSource(store))
         return tell(changes, tally, before.pack, after.pack, options)
       })
     } else process.exitCode = await tell(changes, null, before.pack, after.pack, options)
@@ -84,14 +88,12 @@ function sideOf(folder: string, retentionDays: number): PackSide {
 async function replay(
   before: PackSide,
   after: PackSide,
-  retentionDays: number,
   source: Parameters<typeof runBacktest>[0]['source'],
 ): Promise<Tally> {
   const tally = await interruptible((signal) =>
     runBacktest({
-      oldFiles: before.files,
-      newFiles: after.files,
-      retentionDays,
+      oldPack: before.pack,
+      newPack: after.pack,
       fromMs: 0,
       toMs: Number.POSITIVE_INFINITY,
       source,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { runBacktest } from '../../src/backtest/run.ts'
 import { storeSource } from '../../src/cli/log-source.ts'
 import { isAsk } from '../../src/domain/event.ts'
-import type { PackFiles } from '../../src/rules/load-pack.ts'
+import { type CompiledPack, compilePack, type PackFiles } from '../../src/rules/load-pack.ts'
 import {
   type Arrival,
   filesOf,
@@ -46,9 +46,14 @@ const otherwise = filesOf({
   ]),
 })
 
+function packOf(files: PackFiles): CompiledPack {
+  return compilePack(files, retentionDays, { tested: false })
+}
+
 function backtest(live: LiveRun, newFiles: PackFiles, fromMs = 0, toMs = Infinity) {
   const source = sourceOf(live.store)
-  return runBacktest({ oldFiles, newFiles, retentionDays, fromMs, toMs, source, threads: 0 })
+  const [oldPack, newPack] = [packOf(oldFiles), packOf(newFiles)]
+  return runBacktest({ oldPack, newPack, fromMs, toMs, source, threads: 0 })
 }
 
 /** What the backtest says that each ask would have been answered. */
@@ -126,14 +131,15 @@ describe(`a backtest (SEED=${seed})`, () => {
         for await (const page of whole.lines()) yield page.filter(() => number++ >= lost)
       },
     }
-    const options = { oldFiles, retentionDays, fromMs: 0, toMs: Infinity, source, threads: 0 }
-    const same = await runBacktest({ ...options, newFiles: oldFiles })
+    const times = { fromMs: 0, toMs: Infinity }
+    const options = { oldPack: packOf(oldFiles), ...times, source, threads: 0 }
+    const same = await runBacktest({ ...options, newPack: packOf(oldFiles) })
     expect(same).toMatchObject({ cutAccounts: 3, accounts: 3, disagreements: 0, rows: [] })
     expect(same.asks).toBeGreaterThan(50)
     expect(same.inexactAsks).toBe(same.asks)
     const oldestMs = arrivals[0]!.atMs
     expect(same.exactFromMs).toBeGreaterThan(oldestMs + retentionDays * 86_400_000)
-    const stricterRows = (await runBacktest({ ...options, newFiles: stricter })).rows
+    const stricterRows = (await runBacktest({ ...options, newPack: packOf(stricter) })).rows
     expect(stricterRows.length).toBeGreaterThan(5)
   })
 

@@ -34,6 +34,8 @@ const names = [
   'stall',
   'profiles',
   'rules',
+  'rules-peers',
+  'backtest',
   // These start the same parts in the same way.
   ...(process.env.TORTURE ? ['hot', 'scale', 'redis-memory', 'redis-start', 'soak'] : []),
 ]

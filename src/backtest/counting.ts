@@ -1,0 +1,19 @@
+import type { CompiledPack } from '../rules/load-pack.ts'
+
+/** Both packs make the same changes of the same decision. */
+export function countAlike(a: CompiledPack, b: CompiledPack): boolean {
+  return changesText(a) === changesText(b)
+}
+
+function changesText({ zone, switches, remembers, parts }: CompiledPack): string {
+  // A window may name a list, whose values are what it counts by.
+  const windows = parts.windows.map((window) => [
+    window,
+    [window.mccs, window.mids, window.countries].map((given) =>
+      typeof given === 'string' ? parts.lists.get(given) : [],
+    ),
+  ])
+  return JSON.stringify([zone.name, switches, remembers, windows], (_name, value: unknown) =>
+    value instanceof Map || value instanceof Set ? [...value] : value,
+  )
+}
