@@ -58,21 +58,25 @@ function refusalOf(event: CardEvent, draft: Draft, pack: Pack): UnmatchedCause |
 
 /** Every figure must stay exact. */
 export function isSafe({ account, transaction, linked }: View): boolean {
-  return [account.postedMinor, account.heldMinor, account.withheldMinor]
-    .concat(sumsOf(transaction), linked === null ? [] : sumsOf(linked))
-    .every(Number.isSafeInteger)
+  return (
+    Number.isSafeInteger(account.postedMinor) &&
+    Number.isSafeInteger(account.heldMinor) &&
+    Number.isSafeInteger(account.withheldMinor) &&
+    hasSafeSums(transaction) &&
+    (linked === null || hasSafeSums(linked))
+  )
 }
 
-function sumsOf(t: Transaction): number[] {
-  return [
-    t.preauthorizedMinor,
-    t.authorizedMinor,
-    t.reversedMinor,
-    t.settledMinor,
-    t.refundedMinor,
-    t.linkedCreditMinor,
-    t.grantedMinor,
-  ]
+function hasSafeSums(t: Transaction): boolean {
+  return (
+    Number.isSafeInteger(t.preauthorizedMinor) &&
+    Number.isSafeInteger(t.authorizedMinor) &&
+    Number.isSafeInteger(t.reversedMinor) &&
+    Number.isSafeInteger(t.settledMinor) &&
+    Number.isSafeInteger(t.refundedMinor) &&
+    Number.isSafeInteger(t.linkedCreditMinor) &&
+    Number.isSafeInteger(t.grantedMinor)
+  )
 }
 
 function book(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {

@@ -169,27 +169,34 @@ export interface Touched {
   readonly event: { readonly key: string; readonly record: EventRecord } | null
 }
 
+const none: readonly never[] = []
+
+/** Without lists where there is nothing: this is done for every entry of every log. */
 export function touchedBy(before: View, after: View): Touched {
-  const cards = [after.card, after.home].filter(
-    (card): card is Card => card !== null && card !== before.card && card !== before.home,
-  )
-  const transactions = after.forgotten
-    ? []
-    : [after.transaction, after.linked].filter(
-        (t): t is Transaction => t !== null && t !== before.transaction && t !== before.linked,
-      )
-  const { cardId, transactionId, names } = after.transaction
+  const { names } = after.transaction
+  const named = before.transaction.names.length
   return {
     account: after.account,
-    cards,
-    transactions,
-    aliases: names
-      .slice(before.transaction.names.length)
-      .map((name) => ({ name, cardId, aliasOf: transactionId })),
+    cards: changed(after.card, after.home, before.card, before.home),
+    transactions: after.forgotten
+      ? none
+      : changed(after.transaction, after.linked, before.transaction, before.linked),
+    aliases: names.length === named ? none : aliasesOf(after.transaction, named),
     forgotten: after.forgotten ? after.transaction : null,
     event:
       after.event === null || after.event === before.event
         ? null
         : { key: after.eventKey, record: after.event },
   }
+}
+
+/** Of two records, those that are neither of the two that were there before. */
+function changed<T>(first: T, second: T | null, was: T, other: T | null): readonly T[] {
+  const isFirst = first !== was && first !== other
+  if (second === null || second === was || second === other) return isFirst ? [first] : none
+  return isFirst ? [first, second] : [second]
+}
+
+function aliasesOf({ cardId, transactionId, names }: Transaction, from: number) {
+  return names.slice(from).map((name) => ({ name, cardId, aliasOf: transactionId }))
 }
