@@ -10,7 +10,7 @@ import { createLane, type Decision, type Lane, transactionIn } from './lane.ts'
 
 /** The two packs of a backtest, and the time that it is about. */
 export interface Comparison {
-  readonly oldPack: Pack
+  readonly old: Listener
   readonly newPack: Pack
   /** Both count the same in the same windows: until a decision differs, one book serves for both. */
   readonly sameCounting: boolean
@@ -18,6 +18,30 @@ export interface Comparison {
   readonly fromMs: number
   /** Asks from here on are not decided; they tell what became of the others. */
   readonly toMs: number
+}
+
+/** A pack that remembers what its rules were asked about last, and what they said. */
+export interface Listener {
+  readonly pack: Pack
+  readonly listening: Pack
+  /** null when a check came before the rules. */
+  heard: { readonly ask: AskFacts; readonly verdict: RuleVerdict } | null
+}
+
+export function listenTo(pack: Pack): Listener {
+  const listener: Listener = {
+    pack,
+    listening: {
+      ...pack,
+      evaluate(ask) {
+        const verdict = pack.evaluate(ask)
+        listener.heard = { ask, verdict }
+        return verdict
+      },
+    },
+    heard: null,
+  }
+  return listener
 }
 
 /** What an entry says before its changes. */
@@ -62,7 +86,8 @@ export function createAccountReplay(
   onCompared: (compared: Compared) => void,
   start: AccountStart = { lane: createLane(), exactFromMs: 0 },
 ): AccountReplay {
-  const { oldPack, newPack, sameCounting, fromMs, toMs } = comparison
+  const { old: listener, newPack, sameCounting, fromMs, toMs } = comparison
+  const oldPack = listener.pack
   const oldLane = start.lane
   /** The same lane as the old one for as long as nothing tells them apart. */
   let newLane = sameCounting ? oldLane : oldLane.copy()
@@ -99,19 +124,9 @@ export function createAccountReplay(
     noteDue(linked)
   }
 
-  /** What the old pack's rules were asked about, and said; null when a check came before them. */
-  let heard: { ask: AskFacts; verdict: RuleVerdict } | null = null
-  const listener: Pack = {
-    ...oldPack,
-    evaluate(ask) {
-      const verdict = oldPack.evaluate(ask)
-      heard = { ask, verdict }
-      return verdict
-    },
-  }
-
   /** On one book only the rules can tell the packs apart: mostly it is enough to ask them. */
   function decideNew(delivery: Delivery, pack: Pack, old: Decision): Decision {
+    const { heard } = listener
     if (newLane !== oldLane || !isFirst(old)) return newLane.decide(delivery, pack)
     if (heard === null) return old
     const verdict = pack.evaluate(heard.ask)
@@ -124,8 +139,12 @@ export function createAccountReplay(
   function takeDelivery(entry: Head, delivery: Delivery): void {
     const decided = isAsk(delivery.event) && delivery.said === null
     const compared = decided ? entry.answer : null
-    const [oldUsed, newUsed] = packsFor(entry, listener, newPack)
-    heard = null
+    const blocked = blockIn(entry)
+    const [oldUsed, newUsed] =
+      blocked === null
+        ? [listener.listening, newPack]
+        : [withBlock(oldPack, blocked), withBlock(newPack, blocked)]
+    listener.heard = null
     let old = oldLane.decide(delivery, oldUsed)
     const tripped = trippedIn(entry, old, oldPack)
     if (tripped !== null) old = oldLane.decide(delivery, tripped)
@@ -228,14 +247,14 @@ function sameAnswer(a: Answer, b: Answer): boolean {
 }
 
 /** An emergency block is no rule of either pack: it stands on both books. */
-function packsFor({ answer }: Head, oldPack: Pack, newPack: Pack): readonly [Pack, Pack] {
-  if (answer === null || !answer.ruleId.startsWith('block:')) return [oldPack, newPack]
+function blockIn({ answer }: Head): RuleVerdict['decline'] {
+  if (answer === null || !answer.ruleId.startsWith('block:')) return null
   const { ruleId, code } = answer
-  const evaluate = (): RuleVerdict => ({ matched: [], shadow: [], decline: { ruleId, code } })
-  return [
-    { ...oldPack, evaluate },
-    { ...newPack, evaluate },
-  ]
+  return { ruleId, code }
+}
+
+function withBlock(pack: Pack, decline: RuleVerdict['decline']): Pack {
+  return { ...pack, evaluate: () => ({ matched: [], shadow: [], decline }) }
 }
 
 /** The pack as its breakers had it at that moment, where the log shows that one had tripped. */

@@ -6,12 +6,13 @@ import {
   type Comparison,
   createAccountReplay,
   type Head,
+  listenTo,
 } from './account-replay.ts'
 import { laneOfSnapshot, type Snapshot } from './snapshot.ts'
 import { createCounter, type Tally } from './tally.ts'
 
 /** For another thread: checked packs are made again from their bytes in a tenth of the time. */
-export interface ReplayOptions extends Omit<Comparison, 'oldPack' | 'newPack'> {
+export interface ReplayOptions extends Omit<Comparison, 'old' | 'newPack'> {
   readonly oldPack: PackBytes
   readonly newPack: PackBytes
 }
@@ -69,7 +70,7 @@ export function createReplayer(options: ReplayOptions): Replayer {
         const snapshot = snapshots.get(accountId)
         if (snapshot === undefined) continue
         // What is older than the retention is no longer looked at by anybody.
-        const exactFromMs = kept[0]!.head.atMs + comparison.oldPack.retentionMs
+        const exactFromMs = kept[0]!.head.atMs + comparison.old.pack.retentionMs
         const lane = laneOfSnapshot(
           snapshot,
           kept.map(({ whole }) => whole()),
@@ -95,9 +96,6 @@ function cardsIn({ cardId, transaction }: Head): string[] {
 }
 
 function comparisonOf({ oldPack, newPack, ...rest }: ReplayOptions): Comparison {
-  return {
-    oldPack: finish(readPackBytes(oldPack)),
-    newPack: finish(readPackBytes(newPack)),
-    ...rest,
-  }
+  const old = listenTo(finish(readPackBytes(oldPack)))
+  return { old, newPack: finish(readPackBytes(newPack)), ...rest }
 }
