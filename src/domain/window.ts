@@ -172,8 +172,9 @@ export function addTo(
   count: number,
 ): WindowStates {
   const buckets = states[window] ?? []
-  const at = buckets.findIndex((bucket) => bucket.index >= index)
-  const place = at < 0 ? buckets.length : at
+  // Mostly the newest bucket is the one that changes.
+  let place = buckets.length
+  while (place > 0 && buckets[place - 1]!.index >= index) place--
   const old = buckets[place]
   const found = old !== undefined && old.index === index
   const merged: Bucket = found
@@ -183,7 +184,6 @@ export function addTo(
   return withBuckets(states, window, replaced(buckets, place, found, isEmpty ? null : merged))
 }
 
-/** Mostly the newest bucket is the one that changes. */
 function replaced(
   buckets: readonly Bucket[],
   place: number,
@@ -193,6 +193,7 @@ function replaced(
   const next = buckets.slice()
   if (bucket === null) next.splice(place, found ? 1 : 0)
   else if (found) next[place] = bucket
+  else if (place === next.length) next.push(bucket)
   else next.splice(place, 0, bucket)
   return next
 }
