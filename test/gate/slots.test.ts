@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import type { CardEvent } from '../../src/domain/event.ts'
 import type { Answer } from '../../src/domain/event-record.ts'
@@ -64,7 +66,29 @@ const approval: Answer = {
   rulesVersion: 'test',
 }
 
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** In a function of its own, so that nothing here refers to the request any more. */
+function takeAndAnswer({ slots, nowMs }: Gate, i: number): WeakRef<object> {
+  const request = { body: Buffer.alloc(1_000) }
+  slots.take(testEvent({ eventId: `e${i}` }), nowMs, nowMs, () => request.body.length > 0)
+  slots.onAnswer(`g.${i.toString(36)}`, approval)
+  return new WeakRef(request)
+}
+
 describe('slots', () => {
+  it('let go of a request once it was answered, long before its deadline', async () => {
+    const gate = openGate('decline')
+    const requests = Array.from({ length: 100 }, (_, i) => takeAndAnswer(gate, i))
+    gate.slots.sweep()
+    // A WeakRef holds on to the end of the turn in which it was made.
+    await new Promise((resolve) => setImmediate(resolve))
+    collectGarbage()
+    expect(gate.slots.open).toBe(0)
+    expect(requests.filter((request) => request.deref() !== undefined)).toHaveLength(0)
+  })
+
   it('tell the engine that came while they were journaled that a dead one may have acted', async () => {
     const gate = openGate('decline')
     const told = gate.take(testEvent({ eventId: 'e1' }))
