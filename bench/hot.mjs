@@ -12,7 +12,7 @@ const outstanding = 64
 
 export async function run({ smoke, rounds = 5, progress }) {
   const cards = smoke ? 50 : 1_000
-  const load = { cards, rules: 100, warmCount: smoke ? 60 : 8_000, count: smoke ? 120 : 8_000 }
+  const load = { cards, rules: 100, warmCount: smoke ? 60 : 3_000, count: smoke ? 120 : 3_000 }
   const instances = smoke ? [1, 2] : [1, 2, 4]
   const pack = packOf(rulesOf(load.rules))
   const templates = await makeTemplates({ cards, pack, embedded: false })
@@ -30,8 +30,10 @@ async function measure(name, templates, { warmCount, count, run, ...load }) {
   const servers = []
   const sender = startSender()
   try {
-    for (let i = 0; i < Number(instances); i++)
-      servers.push(await startArbiter({ templates, redis, place }))
+    const starting = Array.from({ length: Number(instances) }, () =>
+      startArbiter({ templates, redis, place }),
+    )
+    servers.push(...(await Promise.all(starting)))
     const ports = servers.map(({ port }) => port)
     const hotCard = kind === 'hot' ? cardIdOf(0) : undefined
     const job = { ...load, mode: 'closed', ports, hotCard, outstanding, maxSeconds: 15 }

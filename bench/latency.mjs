@@ -1,5 +1,5 @@
 import { makeTemplates, startArbiter } from './support/arbiter.mjs'
-import { findKnee } from './support/knee.mjs'
+import { findKnee, warm } from './support/knee.mjs'
 import { checkMoney } from './support/ledger.mjs'
 import { starvedBetween } from './support/processes.mjs'
 import { startRedis } from './support/redis.mjs'
@@ -14,7 +14,7 @@ const percents = [25, 50, 75, 100, 120]
 const place = 'anywhere'
 const stores = ['embedded', 'Redis everysec']
 
-export async function run({ smoke, rounds = 5, seconds = 3, progress }) {
+export async function run({ smoke, rounds = 5, seconds = 2, progress }) {
   const cards = smoke ? 50 : 10_000
   const rules = 100
   const job = { cards, rules }
@@ -27,15 +27,11 @@ export async function run({ smoke, rounds = 5, seconds = 3, progress }) {
     const byPercent = Object.fromEntries(percents.map((percent) => [percent, []]))
     for (let round = 0; round < (smoke ? 1 : rounds); round++) {
       await inServer(store, templates, cards, async (server, sender, promise) => {
-        const times = { seconds: smoke ? 0.2 : 2, warmCount: smoke ? 100 : 15_000 }
+        const times = { seconds: smoke ? 0.2 : 2, warmCount: smoke ? 100 : 8_000 }
+        const toWarm = { ...job, ...times, run: `${round}-` }
         progress(`${store}, round ${round + 1}: warming and looking for the knee`)
-        const found = await findKnee(
-          sender,
-          server,
-          { ...job, ...times, run: `${round}-` },
-          promise,
-        )
-        knee ??= found
+        if (knee !== undefined) await warm(sender, server, toWarm, promise)
+        else knee = await findKnee(sender, server, toWarm, promise)
         for (const percent of round % 2 === 0 ? percents : percents.toReversed()) {
           progress(
             `${store}, round ${round + 1} of ${rounds}: ${percent} % of ${knee.ratePerSecond}/s`,
@@ -71,8 +67,8 @@ async function measureBaseline(ratePerSecond, job, count) {
   const sender = startSender()
   try {
     const load = { ...job, ports: [server.port], constant: true }
-    const warm = { ...load, mode: 'closed', outstanding: 64, maxSeconds: 15 }
-    await sender.drive({ ...warm, run: 'w-', count: Math.min(15_000, 5 * count) })
+    const first = { ...load, mode: 'closed', outstanding: 64, maxSeconds: 15 }
+    await sender.drive({ ...first, run: 'w-', count: Math.min(8_000, 5 * count) })
     return await sender.drive({ ...load, mode: 'open', ratePerSecond, count, run: 'b-' })
   } finally {
     sender.end()

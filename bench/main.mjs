@@ -81,7 +81,7 @@ ${Object.keys(benchmarks)
   .join('\n')}
 
   --rounds N     rounds, of which the medians are shown (5)
-  --seconds N    latency, stall: length of a measured part (3, 15)
+  --seconds N    latency, stall: length of a measured part (2, 11)
   --smoke        seconds, not minutes: only whether it works; nothing is written
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
   --million      scale: also a million cards, which takes minutes

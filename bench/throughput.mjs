@@ -22,7 +22,7 @@ const smokeVariants = ['limit', 'embedded', 'everysec', 'today']
 
 export async function run({ smoke, rounds = 5, progress }) {
   const [cards, rules] = smoke ? [100, 100] : [10_000, 100]
-  const counts = smoke ? { warmCount: 50, count: 200 } : { warmCount: 20_000, count: 20_000 }
+  const counts = smoke ? { warmCount: 50, count: 200 } : { warmCount: 8_000, count: 5_000 }
   progress(`making stores of ${cards} cards`)
   const templates = await makeTemplates({ cards, pack: packOf(rulesOf(rules)) })
   const names = smoke ? smokeVariants : Object.keys(variants)

@@ -8,11 +8,10 @@ const triesEach = 2
  * answers come within 50 ms of their intended time and none by default.
  */
 export async function findKnee(sender, server, { run, seconds, warmCount, ...job }, promise) {
-  const ports = [server.port]
-  const closed = { ...job, mode: 'closed', ports, outstanding: 64, maxSeconds: 15 }
-  promise(await sender.drive({ ...closed, run: `${run}warm-`, count: warmCount }))
-  const full = await sender.drive({ ...closed, run: `${run}full-`, count: warmCount })
+  await warm(sender, server, { run, warmCount, ...job }, promise)
+  const full = await flatOut(sender, server, { ...job, run: `${run}full-`, count: warmCount })
   promise(full)
+  const ports = [server.port]
   for (const part of parts) {
     const ratePerSecond = Math.max(20, Math.round(full.perSecond * part))
     const open = { ...job, mode: 'open', ports, ratePerSecond }
@@ -24,4 +23,12 @@ export async function findKnee(sender, server, { run, seconds, warmCount, ...job
       if (kept || part === parts.at(-1)) return { ratePerSecond, flatOutPerSecond: full.perSecond }
     }
   }
+}
+
+export async function warm(sender, server, { run, seconds: _, warmCount, ...job }, promise) {
+  promise(await flatOut(sender, server, { ...job, run: `${run}warm-`, count: warmCount }))
+}
+
+function flatOut(sender, { port }, job) {
+  return sender.drive({ ...job, mode: 'closed', ports: [port], outstanding: 64, maxSeconds: 15 })
 }
