@@ -4,15 +4,15 @@ import type { EntryKind, View } from '../domain/change.ts'
 import { type Delivery, type Step, take } from '../domain/claim.ts'
 import type { Draft } from '../domain/draft.ts'
 import { type Entry, replay } from '../domain/entry.ts'
-import { createMemoryBook, type MemoryBook } from '../domain/ledger.ts'
 import { operate } from '../domain/operation.ts'
 import type { Pack } from '../domain/pack.ts'
 import { tend } from '../domain/tending.ts'
 import type { Transaction } from '../domain/transaction.ts'
+import { createReplayBook, type ReplayBook } from './replay-book.ts'
 
 /** One account as one pack has it: its book, and what is done to it. */
 export interface Lane {
-  readonly book: MemoryBook
+  readonly book: ReplayBook
   /** What this pack says to a delivery; nothing is booked yet. */
   decide(delivery: Delivery, pack: Pack): Decision
   keep(decision: Decision): void
@@ -30,7 +30,7 @@ export interface Decision {
   readonly step: Step
 }
 
-export function createLane(book = createMemoryBook()): Lane {
+export function createLane(book = createReplayBook()): Lane {
   function keepDraft(draft: Draft, kind: EntryKind): void {
     if (draft.changes.length === 0) return
     const after = stamp(draft.before, draft.view, draft.atMs, kind)
@@ -67,7 +67,7 @@ export function createLane(book = createMemoryBook()): Lane {
       const draft = operate(operation, book, pack, entry.atMs)
       if (!('refused' in draft)) keepDraft(draft, entry.kind)
     },
-    copy: () => createLane(createMemoryBook(book)),
+    copy: () => createLane(book.copy()),
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Account } from '../domain/account.ts'
 import type { Card } from '../domain/card.ts'
 import type { Entry } from '../domain/entry.ts'
-import { createMemoryBook } from '../domain/ledger.ts'
 import { accountCodec, cardCodec } from '../engine/codec.ts'
 import { createLane, type Lane } from './lane.ts'
+import { createReplayBook } from './replay-book.ts'
 
 /** The records of an account as the store has them now. */
 export interface Snapshot {
@@ -44,7 +44,7 @@ const noMoney = {
 } as const
 
 function laneWith(account: Account, cards: readonly Card[]): Lane {
-  const book = createMemoryBook()
+  const book = createReplayBook()
   book.put({ account, cards, transactions: [], aliases: [], forgotten: null, event: null })
   return createLane(book)
 }

@@ -22,8 +22,7 @@ import type { Alias, Transaction } from './transaction.ts'
 /** A book held whole in memory. */
 export interface MemoryBook extends Book {
   readonly cards: ReadonlyMap<string, Card>
-  /** By card, and then by name. */
-  readonly transactions: ReadonlyMap<string, ReadonlyMap<string, Transaction | Alias>>
+  readonly transactions: ReadonlyMap<string, Transaction | Alias>
   readonly events: ReadonlyMap<string, EventRecord>
   put(touched: Touched): void
 }
@@ -37,32 +36,30 @@ export function transactionKey(cardId: string, transactionId: string): string {
 export function createMemoryBook(from?: MemoryBook): MemoryBook {
   let account: Account | null = from?.account() ?? null
   const cards = new Map<string, Card>(from?.cards)
-  const transactions = new Map<string, Map<string, Transaction | Alias>>()
-  for (const [cardId, some] of from?.transactions ?? []) transactions.set(cardId, new Map(some))
+  const transactions = new Map<string, Transaction | Alias>(from?.transactions)
   const events = new Map<string, EventRecord>(from?.events)
-
-  function putTransaction(cardId: string, name: string, record: Transaction | Alias): void {
-    const ofCard = transactions.get(cardId)
-    if (ofCard === undefined) transactions.set(cardId, new Map([[name, record]]))
-    else ofCard.set(name, record)
-  }
-
   return {
     cards,
     transactions,
     events,
     account: () => account,
     card: (cardId) => cards.get(cardId) ?? null,
-    transaction: (cardId, id) => transactions.get(cardId)?.get(id) ?? null,
+    transaction: (cardId, id) => transactions.get(transactionKey(cardId, id)) ?? null,
     event: (eventKey) => events.get(eventKey) ?? null,
     put(touched) {
       account = touched.account
       for (const card of touched.cards) cards.set(card.cardId, card)
-      for (const t of touched.transactions) putTransaction(t.cardId, t.transactionId, t)
-      for (const { name, ...alias } of touched.aliases) putTransaction(alias.cardId, name, alias)
+      for (const t of touched.transactions) {
+        transactions.set(transactionKey(t.cardId, t.transactionId), t)
+      }
+      for (const { name, ...alias } of touched.aliases) {
+        transactions.set(transactionKey(alias.cardId, name), alias)
+      }
       if (touched.forgotten !== null) {
         const { cardId, transactionId, names } = touched.forgotten
-        for (const name of [transactionId, ...names]) transactions.get(cardId)?.delete(name)
+        for (const name of [transactionId, ...names]) {
+          transactions.delete(transactionKey(cardId, name))
+        }
       }
       if (touched.event !== null) events.set(touched.event.key, touched.event.record)
     },
@@ -138,7 +135,7 @@ export function createLedger(): Ledger {
     },
     tend(pack, nowMs) {
       for (const into of books.values()) {
-        for (const t of [...into.transactions.values()].flatMap((some) => [...some.values()])) {
+        for (const t of [...into.transactions.values()]) {
           if (isAlias(t) || t.dueAtMs > nowMs) continue
           const before = gatherDue(t.cardId, t.transactionId, into)
           if (before === null) continue

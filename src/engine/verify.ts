@@ -2,7 +2,7 @@ import { createLedger, type Ledger, type MemoryBook } from '../domain/ledger.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
 import { decodeEntry } from './entry-codec.ts'
-import { accountAggregate, cardKey, eventKeyAt, transactionChild } from './layout.ts'
+import { accountAggregate, cardKey, eventKeyAt } from './layout.ts'
 
 /** A record that the log does not lead to. */
 export interface Difference {
@@ -110,12 +110,10 @@ function recordsOf(
       key: cardKey(cardId),
       value: cardCodec.encode(card),
     })),
-    ...Array.from(book.transactions, ([cardId, some]) =>
-      Array.from(some, ([name, record]) => ({
-        key: transactionChild(cardId, name),
-        value: transactionCodec.encode(record),
-      })),
-    ).flat(),
+    ...Array.from(book.transactions, ([id, record]) => ({
+      key: { group: 't', id },
+      value: transactionCodec.encode(record),
+    })),
     ...Array.from(book.events, ([eventKey, record]) => ({
       key: eventKeyAt(eventKey, record.atMs, retentionMs),
       value: eventCodec.encode(record),

@@ -7,8 +7,7 @@ export function encodeBook(book: MemoryBook): Record<string, string> {
   const account = book.account()
   if (account !== null) rows.account = accountCodec.encode(account)
   for (const [id, card] of book.cards) rows[`card ${id}`] = cardCodec.encode(card)
-  for (const [cardId, some] of book.transactions)
-    for (const [id, t] of some) rows[`transaction ${cardId}\n${id}`] = transactionCodec.encode(t)
+  for (const [id, t] of book.transactions) rows[`transaction ${id}`] = transactionCodec.encode(t)
   for (const [id, record] of book.events) rows[`event ${id}`] = eventCodec.encode(record)
   return rows
 }

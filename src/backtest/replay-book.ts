@@ -1,0 +1,63 @@
+import type { Account } from '../domain/account.ts'
+import type { Book, Touched } from '../domain/book.ts'
+import type { Card } from '../domain/card.ts'
+import type { EventRecord } from '../domain/event-record.ts'
+import type { Alias, Transaction } from '../domain/transaction.ts'
+
+/**
+ * A book held whole in memory, for many accounts with many entries: transactions are found by card and
+ * then by name, because a key put together of both takes longer to make than to find.
+ */
+export interface ReplayBook extends Book {
+  put(touched: Touched): void
+  /** With all that this one has: records never change, so the two share them. */
+  copy(): ReplayBook
+}
+
+interface Records {
+  readonly account: Account | null
+  readonly cards: ReadonlyMap<string, Card>
+  readonly transactions: ReadonlyMap<string, ReadonlyMap<string, Transaction | Alias>>
+  readonly events: ReadonlyMap<string, EventRecord>
+}
+
+const nothing: Records = {
+  account: null,
+  cards: new Map(),
+  transactions: new Map(),
+  events: new Map(),
+}
+
+export function createReplayBook(from = nothing): ReplayBook {
+  let { account } = from
+  const cards = new Map(from.cards)
+  const transactions = new Map<string, Map<string, Transaction | Alias>>()
+  for (const [cardId, some] of from.transactions) transactions.set(cardId, new Map(some))
+  const events = new Map(from.events)
+
+  function putTransaction(cardId: string, name: string, record: Transaction | Alias): void {
+    const ofCard = transactions.get(cardId)
+    if (ofCard === undefined) transactions.set(cardId, new Map([[name, record]]))
+    else ofCard.set(name, record)
+  }
+
+  return {
+    account: () => account,
+    card: (cardId) => cards.get(cardId) ?? null,
+    transaction: (cardId, id) => transactions.get(cardId)?.get(id) ?? null,
+    event: (eventKey) => events.get(eventKey) ?? null,
+    put(touched) {
+      account = touched.account
+      for (const card of touched.cards) cards.set(card.cardId, card)
+      for (const t of touched.transactions) putTransaction(t.cardId, t.transactionId, t)
+      for (const { name, cardId, aliasOf } of touched.aliases)
+        putTransaction(cardId, name, { cardId, aliasOf })
+      if (touched.forgotten !== null) {
+        const { cardId, transactionId, names } = touched.forgotten
+        for (const name of [transactionId, ...names]) transactions.get(cardId)?.delete(name)
+      }
+      if (touched.event !== null) events.set(touched.event.key, touched.event.record)
+    },
+    copy: () => createReplayBook({ account, cards, transactions, events }),
+  }
+}
