@@ -11,13 +11,13 @@ interface Import {
 }
 
 const importPattern =
-  /^(?:import|export)\s+(type\s+)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'/gms
+  /^(?:import|export)\s+(type\s+)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gms
 
 function importsOf(file: string): Import[] {
   const text = readFileSync(join(source, file), 'utf8')
-  return [...text.matchAll(importPattern)].map(([, type, from, bare]) => ({
+  return [...text.matchAll(importPattern)].map(([, type, from, bare, late]) => ({
     file,
-    from: from ?? bare ?? '',
+    from: from ?? bare ?? late ?? '',
     typeOnly: type !== undefined,
   }))
 }

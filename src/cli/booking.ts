@@ -89,7 +89,7 @@ async function bookOnce(
   reason: string,
   session: Session,
 ): Promise<string> {
-  const engine = session.engine()
+  const engine = await session.engine()
   const key = bookingKey(work.entry.accountId, work.entry.eventKey)
   const here = work.entry.accountId === accountId
   if (!here) {

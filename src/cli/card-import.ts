@@ -32,8 +32,9 @@ export function addImport(program: Command): void {
 }
 
 async function importFile(file: string, session: Session): Promise<ExitCode> {
+  // First: a file that fails to open while nobody reads it yet would be a bug to Node.
+  const importing = createImport(await session.engine())
   const input = file === '-' ? process.stdin : createReadStream(file)
-  const importing = createImport(session.engine())
   try {
     for await (const line of readLines(input)) await importing.take(line)
   } catch (error) {

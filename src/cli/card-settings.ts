@@ -61,7 +61,8 @@ async function change(
 ): Promise<ExitCode> {
   const accountId = await accountIdOf(session.store, cardId)
   if (accountId === null) return refuse(`there is no card ${cardId}`)
-  const { refused, changed } = await session.engine().operate(accountId, operation, reason)
+  const engine = await session.engine()
+  const { refused, changed } = await engine.operate(accountId, operation, reason)
   if (refused !== '') return refuse(refused)
   await printText(changed ? done : `${done} already`)
   return 0

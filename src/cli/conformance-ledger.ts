@@ -40,7 +40,7 @@ export function createConformanceLedger({ store, clock, engine }: Session, pack:
     async set(cardId, accountId, given, set) {
       const settings = settingsOf({ ...given }, { ...set })
       const operation = { type: 'changeCard', cardId, set: settings } as const
-      await engine().operate(accountId, operation, 'conformance')
+      await (await engine()).operate(accountId, operation, 'conformance')
     },
   }
 }

@@ -95,7 +95,8 @@ async function conform(
       cardsOf(named.scenario, prefixOf(runId, number)),
     )
     for (let i = 0; i < rows.length; i += rowsPerImport) {
-      const { problems } = await importRows(rows.slice(i, i + rowsPerImport), session.engine())
+      const part = rows.slice(i, i + rowsPerImport)
+      const { problems } = await importRows(part, await session.engine())
       for (const { field, message } of problems) complain(`cards: ${field} ${message}`)
       if (problems.length > 0) return 1
     }

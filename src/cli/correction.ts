@@ -65,7 +65,7 @@ async function releaseHold(
   if (shown === null) return refuse(`card ${cardId} has no transaction ${transactionId}`)
   // It may be kept under another name, on the card that this one replaced.
   const kept = { cardId: String(shown.cardId), transactionId: String(shown.transactionId) }
-  const engine = session.engine()
+  const engine = await session.engine()
   const operation = { type: 'releaseHold', ...kept } as const
   const { refused } = await engine.operate(account.accountId, operation, reason)
   if (refused !== '') return refuse(refused)
@@ -87,7 +87,8 @@ async function adjust(
   if (typeof amountMinor !== 'number') return refuse(amountMinor.refused)
   if (amountMinor === 0) return refuse('the amount is zero: there is nothing to do')
   const operation = { type: 'adjust', amountMinor, reference } as const
-  const outcome = await session.engine().operate(accountId, operation, reason)
+  const engine = await session.engine()
+  const outcome = await engine.operate(accountId, operation, reason)
   if (outcome.refused !== '') return refuse(outcome.refused)
   if (!outcome.changed) await printText(`${reference} was done already`)
   await printText(accountLine((await readAccount(session.store, accountId)) ?? account))

@@ -82,7 +82,7 @@ async function show(
   options: DemoOptions,
 ): Promise<ExitCode> {
   const rows = demoRows()
-  await importRows(rows, session.engine())
+  await importRows(rows, await session.engine())
   const server = await startServerProcess({ ...env, LOG_LEVEL: 'info' })
   const client = openClient(server.url)
   const simulation = createSimulation({

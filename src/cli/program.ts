@@ -1,22 +1,5 @@
 import { Command } from 'commander'
-import { addBackup } from './backup.ts'
-import { addBlocks } from './block.ts'
-import { addBooking } from './booking.ts'
-import { addExport } from './card-export.ts'
-import { addImport } from './card-import.ts'
-import { addCardSettings } from './card-settings.ts'
-import { addConformance } from './conformance.ts'
-import { addCorrections } from './correction.ts'
-import { addLog } from './decision-log.ts'
-import { addDemo } from './demo.ts'
-import { addShow } from './record.ts'
-import { addRelay } from './relay.ts'
-import { addRuleTrust } from './rule-commands.ts'
-import { addRules } from './rules.ts'
-import { addCopy } from './store-copy.ts'
 import { complain } from './terminal.ts'
-import { addVerify } from './verification.ts'
-import { addWorklist } from './worklist.ts'
 
 const help = `
 It works on the store of the server, which may be running, by the same environment variables:
@@ -28,31 +11,138 @@ Examples:
   $ arbiter log --card card-1 --since 2h
   $ arbiter freeze card-1 --reason "reported lost"`
 
-export function createProgram(): Command {
+/** Commands that are loaded together, when a line names one of them. */
+interface Part {
+  /** What the list of all commands shows of each, by how it is called. */
+  readonly commands: Readonly<Record<string, string>>
+  add(program: Command): Promise<void>
+}
+
+const parts: readonly Part[] = [
+  {
+    commands: { 'import <file>': 'import cards and balances' },
+    add: async (program) => (await import('./card-import.ts')).addImport(program),
+  },
+  {
+    commands: { export: 'write all cards as rows for import' },
+    add: async (program) => (await import('./card-export.ts')).addExport(program),
+  },
+  {
+    commands: { show: 'show a card, account, transaction or event' },
+    add: async (program) => (await import('./record.ts')).addShow(program),
+  },
+  {
+    commands: { 'log [options]': 'what was decided, and why' },
+    add: async (program) => (await import('./decision-log.ts')).addLog(program),
+  },
+  {
+    commands: { unmatched: 'Advices that could not be booked and wait for a person.' },
+    async add(program) {
+      const { addWorklist } = await import('./worklist.ts')
+      const { addBooking } = await import('./booking.ts')
+      addBooking(addWorklist(program, 'unmatched'))
+    },
+  },
+  {
+    commands: { anomalies: 'Events that were booked, and that somebody should look at.' },
+    async add(program) {
+      const { addWorklist } = await import('./worklist.ts')
+      addWorklist(program, 'anomalies')
+    },
+  },
+  {
+    commands: {
+      hold: 'Release a hold.',
+      'adjust [options] <account> <amount>': 'add to or take from what an account has',
+    },
+    add: async (program) => (await import('./correction.ts')).addCorrections(program),
+  },
+  {
+    commands: {
+      'freeze [options] <card>': 'Decline what a card asks, until it is unfrozen.',
+      'unfreeze [options] <card>': 'Make a Frozen card Active again.',
+      'terminate [options] <card>': 'End a card for good.',
+      'unblock-once [options] <card> <mid>': 'let one ask at a blocked merchant pass',
+      'limits [options] <card>': 'set the limits of a card',
+      'lists [options] <card> [action]': 'show or change the MCC and MID lists of a card',
+    },
+    add: async (program) => (await import('./card-settings.ts')).addCardSettings(program),
+  },
+  {
+    commands: {
+      'block [options] <kind> <value>':
+        'decline asks of an MCC, a merchant, a country or a card at once',
+      'unblock [options] <kind> <value>': 'end such a block',
+      'blocks [options]': 'Show what is blocked, until when, and why.',
+    },
+    add: async (program) => (await import('./block.ts')).addBlocks(program),
+  },
+  {
+    commands: {
+      verify: 'Recompute every account from the decision log and compare it with the store.',
+    },
+    add: async (program) => (await import('./verification.ts')).addVerify(program),
+  },
+  {
+    commands: { rules: 'check, test and explain a rule pack' },
+    async add(program) {
+      const { addRules } = await import('./rules.ts')
+      const { addRuleTrust } = await import('./rule-commands.ts')
+      addRules(program)
+      addRuleTrust(program)
+    },
+  },
+  {
+    commands: { 'copy [options]': 'copy a whole store to another place' },
+    add: async (program) => (await import('./store-copy.ts')).addCopy(program),
+  },
+  {
+    commands: {
+      'backup <file>': 'write the whole store to a file',
+      'restore <file>': 'fill an empty store from a backup',
+    },
+    add: async (program) => (await import('./backup.ts')).addBackup(program),
+  },
+  {
+    commands: { relay: 'Act as the relay towards a running server.' },
+    add: async (program) => (await import('./relay.ts')).addRelay(program),
+  },
+  {
+    commands: {
+      'conformance [options] [url]':
+        'Fire the scenarios that define what each event does at a running server.',
+    },
+    add: async (program) => (await import('./conformance.ts')).addConformance(program),
+  },
+  {
+    commands: { 'demo [options]': 'See a server of its own work under traffic.' },
+    add: async (program) => (await import('./demo.ts')).addDemo(program),
+  },
+]
+
+/**
+ * The program that can run a line: what the line does not name is in the list of commands only, and
+ * costs nothing. Without a line it is whole.
+ */
+export async function createProgram(line?: readonly string[]): Promise<Command> {
   const program = new Command('arbiter')
     .description('Look into and work on an Arbiter card authorization server.')
     // Else commander ends the process itself, also before what was written has left.
     .exitOverride()
     .addHelpText('after', help)
-  addImport(program)
-  addExport(program)
-  addShow(program)
-  addLog(program)
-  addBooking(addWorklist(program, 'unmatched'))
-  addWorklist(program, 'anomalies')
-  addCorrections(program)
-  addCardSettings(program)
-  addBlocks(program)
-  addVerify(program)
-  addRules(program)
-  addCopy(program)
-  addBackup(program)
-  addRuleTrust(program)
-  addRelay(program)
-  addConformance(program)
-  addDemo(program)
+  for (const { commands, add } of parts) {
+    if (line === undefined || namesOf(commands).some((name) => line.includes(name))) {
+      await add(program)
+    } else {
+      for (const [call, says] of Object.entries(commands)) program.command(call).description(says)
+    }
+  }
   tellErrors(program, 'arbiter')
   return program
+}
+
+function namesOf(commands: Part['commands']): string[] {
+  return Object.keys(commands).map((call) => call.split(' ', 1)[0]!)
 }
 
 /** Errors of usage are one line that names the help to read. */

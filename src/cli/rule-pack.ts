@@ -7,7 +7,7 @@ import {
   PackRefused,
   readPackFiles,
 } from '../rules/load-pack.ts'
-import { lineOfFault } from '../rules/pack-folder.ts'
+import { lineOfFault } from '../rules/pack-refused.ts'
 import { complain, createPaint, type ExitCode, print, printJson } from './terminal.ts'
 
 export function packFolder(): string {

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type Clock, systemClock } from '../clock.ts'
-import { type Config, isConfig, readConfig } from '../config.ts'
+import type { Config } from '../config.ts'
 import { RecordUnreadable } from '../engine/codec.ts'
-import { createEngine, type Engine } from '../engine/engine.ts'
-import { claimStore } from '../engine/meta.ts'
-import { loadPack, PackRefused } from '../rules/load-pack.ts'
+import type { Engine } from '../engine/engine.ts'
+import { PackRefused } from '../rules/pack-refused.ts'
 import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { Interrupted } from './interrupt.ts'
@@ -18,7 +17,7 @@ export interface Session {
   readonly clock: Clock
   readonly retentionMs: number
   /** For commands that write; it loads the rule pack, which reading does without. */
-  engine(): Engine
+  engine(): Promise<Engine>
 }
 
 export interface SessionOptions {
@@ -45,6 +44,7 @@ async function runConfigured(
   command: (session: Session) => Promise<ExitCode>,
   options: SessionOptions,
 ): Promise<ExitCode> {
+  const { isConfig, readConfig } = await import('../config.ts')
   const config = readConfig(options.env ?? process.env)
   if (!isConfig(config)) {
     for (const { variable, message } of config) complain(`${variable} ${message}`)
@@ -68,6 +68,7 @@ async function runOpen(
   config: Config,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
+  const { claimStore } = await import('../engine/meta.ts')
   const store = await openStore(config, systemClock.nowMs)
   try {
     await claimStore(store, config.eventRetentionDays)
@@ -102,11 +103,16 @@ function createSession(
     store,
     clock: systemClock,
     retentionMs: config.eventRetentionDays * dayMs,
-    engine() {
+    async engine() {
+      // Half of what there is to load: a command that only reads does not wait for it.
+      const { createEngine } = await import('../engine/engine.ts')
+      const { compilePack, readPackFiles } = await import('../rules/load-pack.ts')
+      // Its own tests are the server's to run: nobody waits for them, or is stopped, to freeze a card.
+      const untested = { tested: false }
       engine ??= createEngine({
         store,
         clock: systemClock,
-        pack: loadPack(config.rulesDir, config.eventRetentionDays),
+        pack: compilePack(readPackFiles(config.rulesDir), config.eventRetentionDays, untested),
         nonce: randomUUID().slice(0, 8),
         cacheCards: cachedCards,
         onAnswer: unexpected,

@@ -148,7 +148,7 @@ async function markDone(
     const refused =
       work === null
         ? notListed(list, key)
-        : (await markHandled(work, reason, session.engine())).refused
+        : (await markHandled(work, reason, await session.engine())).refused
     if (refused === '') await printText(`${key} is done`)
     else code = refuse(refused)
   }

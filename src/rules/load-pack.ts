@@ -16,14 +16,8 @@ import { createFactSlots, type Places } from './fact-slots.ts'
 import { listNameOf, parseList } from './list-file.ts'
 import type { Lists, PackProblem } from './named-list.ts'
 import { compileSwitches, type PackFile, packFile } from './pack-file.ts'
-import {
-  checkFiles,
-  isReadable,
-  type PackFiles,
-  PackRefused,
-  readPackFiles,
-  versionOf,
-} from './pack-folder.ts'
+import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from './pack-folder.ts'
+import { PackRefused } from './pack-refused.ts'
 import { runPackTests } from './pack-test.ts'
 import { checkRule, type Rule } from './rule.ts'
 import { maxRules, ruleList } from './rule-file.ts'

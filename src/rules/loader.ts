@@ -2,7 +2,8 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { watchFolder } from './folder-watch.ts'
 import { compilePack, type PackFiles, PackRefused, readPackFiles } from './load-pack.ts'
 import { bytesOfPack, type PackBytes } from './pack-bytes.ts'
-import { lineOfFault, versionOf } from './pack-folder.ts'
+import { versionOf } from './pack-folder.ts'
+import { lineOfFault } from './pack-refused.ts'
 import { readSteadily } from './steady-read.ts'
 
 /** What the gate gives a new loader. */

@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from
 import { join } from 'node:path'
 import { suggestion } from '../spelling.ts'
 import { listNameOf } from './list-file.ts'
+import { PackRefused } from './pack-refused.ts'
 import { type FileFault, maxFileFaults } from './yaml-document.ts'
 
 /** The files of a pack as they were read, by name. */
@@ -13,32 +14,6 @@ const maxListBytes = 32 << 20
 /** All files together: the engine and the gate each keep them. */
 const maxPackChars = 64 << 20
 const maxFiles = 500
-/** A report longer than this is not read to its end. */
-const maxReported = 200
-
-export class PackRefused extends Error {
-  override readonly name = 'PackRefused'
-  /** By file and place. */
-  readonly faults: readonly FileFault[]
-
-  constructor(faults: readonly FileFault[]) {
-    const sorted = [...faults].sort(byPlace)
-    const lines = sorted.slice(0, maxReported).map(lineOfFault)
-    if (sorted.length > maxReported) lines.push(`and ${sorted.length - maxReported} more`)
-    super(lines.join('\n'))
-    this.faults = sorted
-  }
-}
-
-function byPlace(a: FileFault, b: FileFault): number {
-  if (a.file !== b.file) return a.file < b.file ? -1 : 1
-  return a.line - b.line || a.column - b.column
-}
-
-/** `file:line:column message`; line 0 is a fault of the whole file. */
-export function lineOfFault({ file, line, column, message }: FileFault): string {
-  return line === 0 ? `${file} ${message}` : `${file}:${line}:${column} ${message}`
-}
 
 export function faultOfFile(file: string, message: string): FileFault {
   return { file, line: 0, column: 0, message }

@@ -11,7 +11,9 @@ async function misuse(line: string): Promise<{ code: unknown; err: string }> {
   })
   const exitCode = process.exitCode
   try {
-    await createProgram().parseAsync(line.split(' '), { from: 'user' })
+    const words = line.split(' ')
+    const program = await createProgram(words)
+    await program.parseAsync(words, { from: 'user' })
     return { code: process.exitCode, err }
   } catch (error) {
     return { code: (error as { code: string }).code, err }
@@ -75,7 +77,12 @@ describe('the command line', () => {
     }
   })
 
-  it('has help with an example at every level', () => {
+  it('lists all commands as they describe themselves, without loading them', async () => {
+    const whole = await createProgram()
+    expect((await createProgram([])).helpInformation()).toBe(whole.helpInformation())
+  })
+
+  it('has help with an example at every level', async () => {
     const helps = (command: Command, path: string): string[] => {
       let text = ''
       command.configureOutput({
@@ -87,6 +94,6 @@ describe('the command line', () => {
       expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
       return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
     }
-    expect(helps(createProgram(), 'arbiter')).toHaveLength(51)
+    expect(helps(await createProgram(), 'arbiter')).toHaveLength(51)
   })
 })
