@@ -16,6 +16,7 @@ import { inRounds, median, medianRatio } from './support/rounds.mjs'
 
 const gambling = ['7995', '7801']
 const aimUs = 10
+const aimTimes = 50
 
 /** A rule is a conjunction of comparisons. */
 const kinds = [
@@ -115,10 +116,8 @@ function report(table, rounds) {
       ]),
     ),
   }))
-  // Who has ten rules needs no index, and pays for finding it here.
-  const many = table.filter(({ size }) => size >= 100 || table.length === 1)
-  const nearest = Math.min(...many.flatMap((line) => peers.map((name) => timesOf(line, name))))
   const most = table.find(({ size }) => size === 1_000) ?? table[0]
+  const nearest = Math.min(...peers.map((name) => timesOf(most, name)))
   return {
     parameters: { rounds, rules: table.map(({ size }) => size) },
     rows,
@@ -130,9 +129,9 @@ function report(table, rounds) {
         met: usOf(most, own) <= aimUs,
       },
       {
-        text: 'from 100 rules on every other engine takes longer; the nearest, times ours',
+        text: `and each other engine at least ${aimTimes} times as long; the nearest`,
         measured: nearest,
-        met: nearest > 1,
+        met: nearest >= aimTimes,
       },
     ],
     notes: [
