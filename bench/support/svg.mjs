@@ -12,7 +12,7 @@ const colours = [
   '#8c6d31',
   '#333333',
 ]
-const charWidth = 6.6
+const charWidth = 7.2
 const legendStep = 18
 const font = 'font-family="system-ui, sans-serif" font-size="12"'
 
