@@ -12,7 +12,6 @@ import {
   createProfileAuthentication,
 } from './gate/profile-authentication.ts'
 import { ProfileRefused } from './gate/profile-document.ts'
-import { loadPack } from './rules/load-pack.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 
 const usage = `Usage: node dist/main.js [--demo]
@@ -68,7 +67,7 @@ function readProfile(config: Config): { profile: Profile; authenticate: Authenti
 }
 
 /** What the pack and the profile disagree about. A pack that cannot be loaded is the engine's to tell. */
-function findDisagreements(profile: Profile, config: Config): string[] {
+async function findDisagreements(profile: Profile, config: Config): Promise<string[]> {
   const warnings: string[] = []
   const { scheme } = profile.authentication
   if (scheme !== 'none' && config.relayAuthentication.mode === 'none') {
@@ -77,6 +76,8 @@ function findDisagreements(profile: Profile, config: Config): string[] {
     )
   }
   if (Object.keys(profile.requires).length === 0) return warnings
+  // The rules thread loads the pack; most profiles ask nothing of it, and do not wait for it here.
+  const { loadPack } = await import('./rules/load-pack.ts')
   try {
     const { switches } = loadPack(config.rulesDir, config.eventRetentionDays)
     return [...warnings, ...unmetRequirements(profile, switches)]
@@ -92,7 +93,7 @@ async function main(): Promise<void> {
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
   for (const warning of config.warnings) logger.warn(warning)
-  for (const warning of findDisagreements(profile, config)) logger.warn(warning)
+  for (const warning of await findDisagreements(profile, config)) logger.warn(warning)
   const journal = await openJournal({ folder: config.dataDir })
   if (isJournalProblem(journal)) return fail(explainJournal(journal, config.dataDir))
   const gate = openGate({

@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ScenarioOutcome } from '../../src/relay/conformance.ts'
 import { type CliWorld, createCliWorld } from '../support/cli.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
@@ -8,17 +8,15 @@ import { type RunningServer, startServer } from '../support/server.ts'
 let world: CliWorld
 let server: RunningServer
 
-async function serve(env: Record<string, string> = {}): Promise<void> {
-  server = await startServer({ dataDir: String(world.env.DATA_DIR), env })
-}
-
-beforeEach(async () => {
+/** One server for all tests: each run has cards of its own. */
+beforeAll(async () => {
   world = await createCliWorld()
+  server = await startServer({ dataDir: String(world.env.DATA_DIR) })
 })
 
-afterEach(async () => {
-  await server.kill()
-  await world.dispose()
+afterAll(async () => {
+  await server?.kill()
+  await world?.dispose()
 })
 
 function outcomesIn(json: string): ScenarioOutcome[] {
@@ -30,7 +28,6 @@ const countOf = (outcomes: readonly ScenarioOutcome[], outcome: string) =>
 
 describe('arbiter conformance', () => {
   it('finds that this server does what the scenarios say, and names what it could not ask', async () => {
-    await serve()
     const { code, out } = await world.run('conformance', server.url, '--store', '--json')
     const outcomes = outcomesIn(out)
     expect(outcomes.filter(({ outcome }) => outcome === 'differed')).toEqual([])
@@ -49,8 +46,12 @@ describe('arbiter conformance', () => {
     const pack = join(rulesDir, 'pack.yaml')
     const text = readFileSync(pack, 'utf8')
     writeFileSync(pack, text.replace('incrementalAmount: delta', 'incrementalAmount: cumulative'))
-    await serve({ RULES_DIR: rulesDir })
-    const { code, out } = await world.run('conformance', server.url, '--store')
+    const dataDir = join(world.folder, 'cumulative')
+    const other = await startServer({ dataDir, env: { RULES_DIR: rulesDir } })
+    onTestFinished(() => other.kill())
+    const conform = (...more: string[]) =>
+      world.runWith({ env: { DATA_DIR: dataDir } }, 'conformance', other.url, '--store', ...more)
+    const { code, out } = await conform()
     expect(code).toBe(1)
     expect(out).toMatch(
       /differed: \S+\.yaml: .*\n {2}step \d+ \w+ \w+: held is "[\d.]+", expected "/,
@@ -58,13 +59,12 @@ describe('arbiter conformance', () => {
     expect(out).toMatch(/skipped \d+: its clock moves\n {2}\S+\.yaml: \w/)
     expect(out).toMatch(/\n\d+ passed, [1-9]\d* differed, \d+ skipped \(answers and balances\)\n$/)
     // With the server's own pack at hand, those of the other kind are asked instead.
-    const own = await world.run('conformance', server.url, '--store', '--json', '--rules', rulesDir)
+    const own = await conform('--json', '--rules', rulesDir)
     expect(countOf(outcomesIn(own.out), 'differed')).toBe(0)
     expect(own.code).toBe(0)
   }, 60_000)
 
   it('needs no store when the cards were imported elsewhere', async () => {
-    await serve()
     const cards = join(world.folder, 'cards.ndjson')
     const written = await world.run('conformance', '--cards-out', cards, '--run-id', 'run1')
     expect(written.out).toContain('--run-id run1')
@@ -80,7 +80,6 @@ describe('arbiter conformance', () => {
   }, 60_000)
 
   it('needs a pack that can be read', async () => {
-    await serve()
     const args = ['conformance', server.url, '--store', '--rules', world.folder]
     const { code, err } = await world.run(...args)
     expect({ code, err }).toEqual({ code: 2, err: 'arbiter: pack.yaml is missing\n' })

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
 import { type RunningServer, startServer, wireEvent } from '../support/server.ts'
 
@@ -10,12 +10,12 @@ const secret = 'a secret of the relay'
 
 let world: CliWorld
 let server: RunningServer
-let slow: Server | null
 
-beforeEach(async () => {
+/** One server for all tests: each has cards of its own. */
+beforeAll(async () => {
   world = await createCliWorld()
-  slow = null
-  const file = await world.write('cards.ndjson', `${rowOf(1)}\n${rowOf(2)}\n`)
+  const rows = [1, 2, 3, 4, 5, 6, 7].map((card) => rowOf(card))
+  const file = await world.write('cards.ndjson', rows.join('\n'))
   expect(await world.run('import', file)).toMatchObject({ code: 0 })
   server = await startServer({
     dataDir: String(world.env.DATA_DIR),
@@ -23,11 +23,9 @@ beforeEach(async () => {
   })
 })
 
-afterEach(async () => {
-  slow?.closeAllConnections()
-  slow?.close()
-  await server.kill()
-  await world.dispose()
+afterAll(async () => {
+  await server?.kill()
+  await world?.dispose()
 })
 
 const signed = { env: { RELAY_SECRET: secret, DATA_DIR: '/nowhere' } }
@@ -69,9 +67,13 @@ describe('arbiter relay fire', () => {
   })
 
   it('has an exit code of its own for no answer within 400 ms', async () => {
-    slow = createServer((_, response) => {
+    const slow = createServer((_, response) => {
       setTimeout(() => response.end('{"decision":"approve","responseCode":"000"}'), 700)
     }).listen(0, '127.0.0.1')
+    onTestFinished(() => {
+      slow.closeAllConnections()
+      slow.close()
+    })
     await once(slow, 'listening')
     const { port } = slow.address() as AddressInfo
     const late = await world.run('relay', 'fire', '--url', `http://127.0.0.1:${port}/`)
@@ -85,24 +87,22 @@ describe('arbiter relay fire', () => {
 })
 
 describe('arbiter relay replay', () => {
-  const lines = [
-    { eventId: 'e1', transactionId: 't1', amount: '60.00' },
-    {
-      eventId: 'e2',
-      transactionId: 't1',
-      amount: '45.00',
-      requestType: 'Settlement',
-      final: false,
-    },
-    {
-      eventId: 'e2',
-      transactionId: 't1',
-      amount: '45.00',
-      requestType: 'Settlement',
-      final: false,
-    },
-    { eventId: 'e3', transactionId: 't3', amount: '5000.00' },
-  ].map((given) => JSON.stringify(wireEvent({ cardId: 'card-1', ...given })))
+  const settled = {
+    eventId: 'e2',
+    transactionId: 't1',
+    amount: '45.00',
+    requestType: 'Settlement',
+    final: false,
+  }
+
+  function linesOf(cardId: string): string[] {
+    return [
+      { eventId: 'e1', transactionId: 't1', amount: '60.00' },
+      settled,
+      settled,
+      { eventId: 'e3', transactionId: 't3', amount: '5000.00' },
+    ].map((given) => JSON.stringify(wireEvent({ cardId, ...given })))
+  }
 
   async function replay(input: string, ...args: string[]) {
     const command = ['relay', 'replay', '-', '--url', server.url, ...args]
@@ -118,24 +118,25 @@ describe('arbiter relay replay', () => {
 
   it('sends a file in its order, and the audit agrees', async () => {
     const report = join(world.folder, 'report.json')
-    const sent = await replay(lines.join('\n'), '--speed', 'max', '--json', '--report', report)
+    const input = linesOf('card-3').join('\n')
+    const sent = await replay(input, '--speed', 'max', '--json', '--report', report)
     const audited = await world.run('relay', 'audit', report)
     expect(audited.out).toContain(' 0 differences, ')
     if (isStalled(sent.out)) return
     expect(JSON.parse(sent.out)).toMatchObject({ deliveries: 4, approved: 3, declined: 1 })
     expect(audited.out).toContain('2 transactions, 3 events: ')
-    const { out } = await world.run('show', 'account', 'account-1')
+    const { out } = await world.run('show', 'account', 'account-3')
     expect(JSON.parse(out)).toMatchObject({ postedMinor: 95_500, heldMinor: 1500 })
   })
 
   it('sends what the log of decisions tells, once more and under new names', async () => {
-    const sent = await replay(lines.join('\n'), '--speed', 'max', '--json')
-    const log = await world.run('log', '--json')
+    const sent = await replay(linesOf('card-4').join('\n'), '--speed', 'max', '--json')
+    const log = await world.run('log', '--json', '--account', 'account-4')
     const again = await replay(log.out, '--speed', 'max', '--json')
     const renamed = await replay(log.out, '--speed', 'max', '--rename', 'again-', '--json')
     if ([sent, again, renamed].some(({ out }) => isStalled(out))) return
     expect(JSON.parse(again.out)).toMatchObject({ deliveries: 3, approved: 2, declined: 1 })
-    const twice = await world.run('show', 'account', 'account-1')
+    const twice = await world.run('show', 'account', 'account-4')
     expect(JSON.parse(twice.out)).toMatchObject({ postedMinor: 91_000, heldMinor: 3000 })
   })
 
@@ -154,7 +155,7 @@ describe('arbiter relay replay', () => {
       },
     ].map((given, i) =>
       JSON.stringify(
-        wireEvent({ cardId: 'card-1', occurredAt: new Date(Date.now() + 800 * i), ...given }),
+        wireEvent({ cardId: 'card-5', occurredAt: new Date(Date.now() + 800 * i), ...given }),
       ),
     )
     const sent = await replay(input.join('\n'), '--json', '--report', report)
@@ -162,21 +163,21 @@ describe('arbiter relay replay', () => {
     expect(audited.out).toContain(' 0 differences, ')
     if (isStalled(sent.out)) return
     expect(audited.out).toContain('1 transactions, 3 events: ')
-    const { out } = await world.run('show', 'account', 'account-1')
+    const { out } = await world.run('show', 'account', 'account-5')
     expect(JSON.parse(out)).toMatchObject({ postedMinor: 97_000, heldMinor: 6000 })
   })
 
   it('keeps the recorded pace, or a multiple of it', async () => {
     const at = (ms: number) => new Date(Date.now() + ms).toISOString()
     const paced = [0, 4000].map((ms, i) =>
-      JSON.stringify(wireEvent({ eventId: `p${i}`, cardId: 'card-1', occurredAt: at(ms) })),
+      JSON.stringify(wireEvent({ eventId: `p${i}`, cardId: 'card-6', occurredAt: at(ms) })),
     )
     const { out } = await replay(paced.join('\n'), '--speed', '4x', '--json')
     expect(JSON.parse(out).seconds).toBeGreaterThan(0.99)
   })
 
   it('names the lines that it cannot read, and sends the others', async () => {
-    const input = [lines[0], 'nonsense', rowOf(7), '{"eventId":"e"}'].join('\n')
+    const input = [linesOf('card-7')[0], 'nonsense', rowOf(8), '{"eventId":"e"}'].join('\n')
     const { code, out, err } = await replay(input)
     expect(out).toMatch(/^1 sent/)
     expect(err).toContain('line 2: the line is not JSON')

@@ -1,16 +1,16 @@
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accountCodec } from '../../src/engine/codec.ts'
 import type { CliWorld } from '../support/cli.ts'
 import { createCliWorld } from '../support/cli.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 
 let world: CliWorld
-let server: RunningServer | null
+let server: RunningServer
 
-beforeEach(async () => {
+/** One store for all tests: a run's audit looks at what that run sent. */
+beforeAll(async () => {
   world = await createCliWorld()
-  server = null
   const rows = Array.from({ length: 60 }, (_, i) =>
     JSON.stringify({
       cardId: `card-${i}`,
@@ -24,17 +24,13 @@ beforeEach(async () => {
   )
   const file = await world.write('cards.ndjson', `${rows.join('\n')}\n`)
   expect(await world.run('import', file)).toMatchObject({ code: 0 })
+  server = await startServer({ dataDir: String(world.env.DATA_DIR) })
 })
 
-afterEach(async () => {
+afterAll(async () => {
   await server?.kill()
-  await world.dispose()
+  await world?.dispose()
 })
-
-async function serve(env: Record<string, string> = {}): Promise<RunningServer> {
-  server = await startServer({ dataDir: String(world.env.DATA_DIR), env })
-  return server
-}
 
 /** A run of a few seconds; resolves to the file that it reported to. */
 async function drive(kind: 'run' | 'disorder', url: string, ...more: string[]): Promise<string> {
@@ -48,28 +44,26 @@ async function drive(kind: 'run' | 'disorder', url: string, ...more: string[]): 
 }
 
 describe("the relay's side", () => {
-  it('finds no difference after orderly and disorderly traffic, and the log leads to the store', async () => {
-    const { url } = await serve()
-    for (const kind of ['run', 'disorder'] as const) {
-      const audited = await world.run('relay', 'audit', await drive(kind, url))
-      expect(audited.out).toContain(' 0 differences, ')
-      expect(audited.code).toBe(0)
-    }
-    expect(await server!.stop()).toBe(0)
-    expect(await world.run('verify')).toMatchObject({
-      code: 0,
-      out: expect.stringContaining('60 accounts'),
-    })
-  }, 60_000)
-
   it('finds a server whose switch is not what the network means, by the command line', async () => {
-    const { url } = await serve()
-    const report = await drive('run', url, '--settlement-remainder', 'keep')
+    const report = await drive('run', server.url, '--settlement-remainder', 'keep')
     const audited = await world.run('relay', 'audit', report)
     expect(audited.code).toBe(1)
     expect(audited.out).toMatch(/^card card-\d+\n- missing hold: transaction \S+ held: the network/)
     const { out } = await world.run('relay', 'audit', '--json', report)
     expect(JSON.parse(out).differences[0]).toMatchObject({ kind: 'missing hold', foundMinor: 0 })
+  }, 60_000)
+
+  it('finds no difference after orderly and disorderly traffic, and the log leads to the store', async () => {
+    for (const kind of ['run', 'disorder'] as const) {
+      const audited = await world.run('relay', 'audit', await drive(kind, server.url))
+      expect(audited.out).toContain(' 0 differences, ')
+      expect(audited.code).toBe(0)
+    }
+    expect(await server.stop()).toBe(0)
+    expect(await world.run('verify')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('60 accounts'),
+    })
   }, 60_000)
 
   it('finds an error of one minor unit that somebody planted', async () => {
