@@ -1,4 +1,6 @@
+import { relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** They assert the time of answers: beside another test on two cores they would measure that one. */
 const timed = [
@@ -10,11 +12,41 @@ const timed = [
   'slow-clients',
 ].map((name) => `test/gate/${name}.test.ts`)
 
+/** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
+const longest = [
+  'readme',
+  'cli/copy',
+  'domain/random-walk',
+  'bench/smoke',
+  'cli/relay-events',
+  'cli/operations',
+  'cli/relay',
+  'cli/cards',
+  'cli/conformance',
+  'gate/rules-reload',
+  'backtest/cli',
+  'cli/worklists',
+  'relay/disorder',
+  'main',
+].map((name) => `test/${name}.test.ts`)
+
+/** Vitest knows how long files take only where they ran before; a fresh clone goes by their size. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const at = longest.indexOf(relative(this.ctx.config.root, moduleId).replaceAll('\\', '/'))
+      return at === -1 ? longest.length : at
+    }
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b))
+  }
+}
+
 const common = { testTimeout: 30_000, hookTimeout: 60_000, pool: 'forks' as const }
 
 export default defineConfig({
   test: {
     globalSetup: ['test/support/build.ts'],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
