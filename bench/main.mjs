@@ -40,10 +40,12 @@ const benchmarks = {
   'rules-peers': {
     file: './rules-peers.mjs',
     about: 'the rules of a decision beside four other rule engines',
+    apart: true,
   },
   backtest: {
     file: './backtest.mjs',
     about: 'how fast a log is decided again by two packs',
+    apart: true,
   },
   'redis-memory': {
     script: 'redis-memory.mjs',
@@ -61,6 +63,7 @@ const benchmarks = {
     words: ({ smoke, million }) => [smoke ? 2_000 : million ? 1_000_000 : 100_000],
     notes:
       'From the start of the process until it serves, and the first ask of a card; then again with recently active cards in the log, without and with reading them in advance.',
+    apart: true,
   },
   soak: {
     file: './soak.mjs',
@@ -81,7 +84,7 @@ ${Object.keys(benchmarks)
   .join('\n')}
 
   --rounds N     rounds, of which the medians are shown (5)
-  --seconds N    latency, stall: length of a measured part (2, 11)
+  --seconds N    latency, stall: length of a measured part (2, 9)
   --smoke        seconds, not minutes: only whether it works; nothing is written
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
   --million      scale: also a million cards, which takes minutes

@@ -14,8 +14,8 @@ function pointsOf({ smoke, million }) {
     cards: [1_000, 10_000, 100_000, ...(million ? [1_000_000] : [])],
     // A hundred rules are those of the rows above.
     rules: [0, 1_000, 10_000],
-    entries: [1_000, 100_000, 1_000_000],
-    events: 2_500,
+    entries: [100_000, 1_000_000],
+    events: 2_000,
     fewCards: 10_000,
   }
 }

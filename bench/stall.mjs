@@ -21,7 +21,7 @@ const cases = {
 }
 const smokeCases = ['engine blocked 500 ms', 'Redis stopped 2,000 ms']
 
-export async function run({ smoke, seconds = 11, progress }) {
+export async function run({ smoke, seconds = 9, progress }) {
   const job = { cards: smoke ? 50 : 1_000, rules: 100, ratePerSecond: smoke ? 50 : 200 }
   const lastsS = smoke ? 3 : seconds
   const templates = await makeTemplates({ cards: job.cards, pack: packOf(rulesOf(job.rules)) })
@@ -50,7 +50,7 @@ async function measure(name, templates, job, lastsS) {
   try {
     const ports = [server.port]
     const warm = { ...job, mode: 'closed', ports, outstanding: 16, maxSeconds: 10 }
-    const warmed = await sender.drive({ ...warm, run: 'w-', count: lastsS > 5 ? 5_000 : 50 })
+    const warmed = await sender.drive({ ...warm, run: 'w-', count: lastsS > 5 ? 3_000 : 50 })
     const count = Math.ceil(job.ratePerSecond * lastsS)
     const open = { ...job, mode: 'open', ports, count, run: 's-' }
     let before

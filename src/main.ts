@@ -14,6 +14,12 @@ import {
 import { ProfileRefused } from './gate/profile-document.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 
+/**
+ * Connections that wait to be accepted. A relay that opens many at once has those beyond it tried again
+ * by its kernel only after a second; the kernel's own limit (somaxconn) still holds.
+ */
+const backlog = 4_096
+
 const usage = `Usage: node dist/main.js [--demo]
 
 Serves POST /authorize. Configuration is by environment variables; the README lists them.
@@ -119,7 +125,7 @@ async function main(): Promise<void> {
   try {
     await admin.listen({ host: config.adminHost, port: config.adminPort })
     await gate.started()
-    await gate.server.listen({ host: config.host, port: config.port })
+    await gate.server.listen({ host: config.host, port: config.port, backlog })
   } catch (error) {
     sink.flush()
     return fail(explainListening(error as NodeJS.ErrnoException))

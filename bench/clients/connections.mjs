@@ -1,4 +1,8 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
+
+/** A server closes a connection without a request after 3 s. */
+const unusedMs = 2_000
 
 /**
  * Keep-alive connections with one request at a time each; as many as are needed, up to a bound, and then
@@ -7,18 +11,29 @@ import { connect } from 'node:net'
 export function createConnections({ maxConnections, onAnswer, onLost }) {
   const idle = new Map()
   const waiting = []
-  const open = new Set()
+  const all = new Set()
   let pending = 0
 
   function send(sending) {
     pending++
-    const free = idle.get(sending.expected.port)?.pop()
+    const free = takeIdle(sending.expected.port)
     if (free !== undefined) write(free, sending)
-    else if (open.size < maxConnections) write(dial(sending.expected.port), sending)
+    else if (all.size < maxConnections) write(dial(sending.expected.port), sending)
     else waiting.push(sending)
   }
 
+  /** Not one that the server is about to close because it was never used. */
+  function takeIdle(port) {
+    for (;;) {
+      const free = idle.get(port)?.pop()
+      if (free === undefined || free.used || performance.now() - free.openedMs < unusedMs)
+        return free
+      lose(free, 'not used')
+    }
+  }
+
   function write(connection, sending) {
+    connection.used = true
     connection.sending = sending
     sending.writtenMs = performance.now()
     connection.socket.write(sending.expected.request)
@@ -26,8 +41,9 @@ export function createConnections({ maxConnections, onAnswer, onLost }) {
 
   function dial(port) {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    const connection = { socket, port, sending: null, text: '' }
-    open.add(connection)
+    const openedMs = performance.now()
+    const connection = { socket, port, openedMs, used: false, sending: null, text: '' }
+    all.add(connection)
     socket.setEncoding('latin1')
     socket.on('data', (chunk) => {
       connection.text = connection.text === '' ? chunk : connection.text + chunk
@@ -38,8 +54,20 @@ export function createConnections({ maxConnections, onAnswer, onLost }) {
     return connection
   }
 
+  /** As the pool of a relay: made before they are needed. */
+  async function open(count, port) {
+    const dialled = Array.from({ length: count }, () => dial(port))
+    await Promise.all(dialled.map(({ socket }) => once(socket, 'connect')))
+    for (const connection of dialled) release(connection)
+  }
+
   function read(connection) {
     const { text } = connection
+    // One that was never used is told so (408), and closed.
+    if (connection.sending === null) {
+      lose(connection, 'not used')
+      return
+    }
     const headEnd = text.indexOf('\r\n\r\n')
     if (headEnd === -1) return
     const length = Number(/content-length: (\d+)/i.exec(text.slice(0, headEnd))?.[1] ?? 0)
@@ -66,7 +94,7 @@ export function createConnections({ maxConnections, onAnswer, onLost }) {
   }
 
   function lose(connection, message) {
-    if (!open.delete(connection)) return
+    if (!all.delete(connection)) return
     const list = idle.get(connection.port) ?? []
     if (list.includes(connection)) list.splice(list.indexOf(connection), 1)
     connection.socket.destroy()
@@ -76,12 +104,13 @@ export function createConnections({ maxConnections, onAnswer, onLost }) {
   }
 
   return {
+    open,
     send,
     get pending() {
       return pending
     },
     end() {
-      for (const { socket } of open) socket.removeAllListeners('close').destroy()
+      for (const { socket } of all) socket.removeAllListeners('close').destroy()
     },
   }
 }

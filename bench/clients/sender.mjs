@@ -3,12 +3,15 @@
  * latency counts from there, whether or not a connection was free: an answer that comes late delays no
  * event that follows. Closed loop: a number of events at a time. Every answer is compared with what is due.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { rulesOf } from '../support/rulebook.mjs'
 import { makeEvents, requestOf } from '../support/traffic.mjs'
 import { createConnections } from './connections.mjs'
 import { createTally } from './tally.mjs'
 
 const drainMs = 4_000
+const relayWaitsS = 0.4
+const settleMs = 500
 
 process.on('disconnect', () => process.exit(0))
 serve()
@@ -49,7 +52,7 @@ function intendedTimes(count, ratePerSecond) {
   })
 }
 
-async function driveOpen({ ratePerSecond, maxConnections }, events) {
+async function driveOpen({ ratePerSecond, maxConnections, ports }, events) {
   const times = intendedTimes(events.length, ratePerSecond)
   const tally = createTally()
   const connections = createConnections({
@@ -57,6 +60,10 @@ async function driveOpen({ ratePerSecond, maxConnections }, events) {
     onAnswer: tally.answered,
     onLost: tally.lost,
   })
+  // As many as a relay needs that waits 400 ms for each answer. Node accepts one in a turn of its loop.
+  const each = Math.ceil(Math.min(maxConnections, ratePerSecond * relayWaitsS) / ports.length)
+  for (const port of ports) await connections.open(each, port)
+  await sleep(settleMs)
   const startedMs = performance.now()
   let sent = 0
   await new Promise((resolve) => {

@@ -57,6 +57,7 @@ export async function startArbiter(options) {
   if (redis === undefined) cpSync(templates.dataDir, dataDir, { recursive: true })
   const startedMs = performance.now()
   const server = startNode(join(root, 'dist/main.js'), {
+    flags: ['--v8-pool-size=1'],
     logFile: join(folder.path, 'decisions.log'),
     preload,
     ...(place === undefined ? {} : { place }),

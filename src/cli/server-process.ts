@@ -19,7 +19,7 @@ const maxKeptChars = 4000
 
 /** Starts this release's server on free ports; resolves when it serves. */
 export async function startServerProcess(env: NodeJS.ProcessEnv): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [entry], {
+  const child = spawn(process.execPath, ['--v8-pool-size=1', entry], {
     env: { ...env, PORT: '0', ADMIN_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
     // In a group of its own: Ctrl-C is for us, and we stop it when what is open is finished.

@@ -77,7 +77,7 @@ const sweepEveryMs = 5
 /** With fewer open than this, waiting for the engine is always worth it. */
 const crowd = 256
 /** The part of the budget that is left when a deadline is near. */
-const nearDeadline = 0.3
+const nearDeadline = 0.5
 
 /** Further deliveries of the same event get a slot of their own. */
 const maxJoined = 64
@@ -122,8 +122,9 @@ export function createSlots(options: SlotsOptions): Slots {
     receivedMonoMs: number,
     reply: Reply,
   ): void {
+    const nowMonoMs = clock.monoMs()
     // A loop that is full of new requests still looks after the old ones.
-    if (receivedMonoMs - sweptMonoMs > sweepEveryMs) sweep()
+    if (nowMonoMs - sweptMonoMs > sweepEveryMs) sweep()
     const key = `${event.cardId}\n${event.eventId}\n${contentHash(event)}`
     const live = byKey.get(key)
     if (live !== undefined && !live.taken && live.replies.length < maxJoined) {
@@ -144,7 +145,7 @@ export function createSlots(options: SlotsOptions): Slots {
     }
     byId.set(slot.id, slot)
     byKey.set(key, slot)
-    if (isOverloaded(receivedMonoMs)) {
+    if (isOverloaded(slot, nowMonoMs)) {
       speak(slot, options.trouble() || 'overload')
       return
     }
@@ -156,12 +157,11 @@ export function createSlots(options: SlotsOptions): Slots {
    * Answered, not queued: with many waiting, and the oldest near its deadline, a new one would only wait
    * for the default decision, and keep the engine from those that can still be answered.
    */
-  function isOverloaded(nowMonoMs: number): boolean {
+  function isOverloaded(slot: Slot, nowMonoMs: number): boolean {
     if (byId.size > options.maxOpen) return true
     if (byId.size < crowd) return false
-    const oldest = oldestOpen()
-    if (oldest === null) return false
-    return oldest.deadlineMonoMs - nowMonoMs < options.budgetMs * nearDeadline
+    const { deadlineMonoMs } = oldestOpen() ?? slot
+    return deadlineMonoMs - nowMonoMs < options.budgetMs * nearDeadline
   }
 
   function sweep(): void {
