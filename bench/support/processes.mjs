@@ -65,7 +65,10 @@ export function start(place, program, args, options) {
 }
 
 /** A Node server with the witness in it; what it prints goes to a file, as in production. */
-export function startNode(entry, { env, logFile, flags = [], args = [], preload = [], place = 'server' }) {
+export function startNode(
+  entry,
+  { env, logFile, flags = [], args = [], preload = [], place = 'server' },
+) {
   const imports = [witness, ...preload].map((url) => `--import=${url}`).join(' ')
   const fd = openSync(logFile, 'a')
   const child = start(place, process.execPath, [...flags, entry, ...args], {
