@@ -1,6 +1,7 @@
 /**
  * The command of all benchmarks: npm run bench -- --help
  */
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from './support/machine.mjs'
@@ -157,19 +158,28 @@ if (values.draw) {
 }
 const out = values.out ?? (values.smoke ? null : results)
 
-for (const name of chosen) {
+if (chosen.length === 1) await runHere(chosen[0])
+else for (const name of chosen) runApart(name)
+process.exit(0)
+
+async function runHere(name) {
   const machine = describeMachine()
   const progress = showProgress(name, performance.now())
   const result = await runOf(benchmarks[name])({ ...defined(values), progress })
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   printResult(name, machine, result)
-  if (out === null) continue
+  if (out === null) return
   writeResult(out, name, machine, result)
-  if (out === results) {
-    updateReadme(readme, results, order)
-  }
+  if (out === results) updateReadme(readme, results, order)
 }
-process.exit(0)
+
+/** In a fresh process: what one has compiled, and the heap it leaves, are no business of the next. */
+function runApart(name) {
+  const options = process.argv.slice(2).filter((word) => !names.includes(word))
+  const words = [import.meta.filename, name, ...options]
+  const { status, signal } = spawnSync(process.execPath, words, { stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? (signal === 'SIGINT' ? 130 : 1))
+}
 
 function runOf({ file, script, words, notes }) {
   if (file !== undefined) return async (options) => (await import(file)).run(options)
