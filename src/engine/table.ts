@@ -1,8 +1,7 @@
 /**
  * A map for what comes and goes with every event. V8 keeps a link from each table of a Map or a Set to
  * the one that replaces it, when it grows, shrinks or is cleared. So one table that has grown old keeps
- * all later ones, and whatever was in them, from dying young: measured, a tenth of what a decision
- * costs. Here the table stays, and a name that goes leaves nothing behind. There is no order.
+ * all later ones, and whatever was in them, from dying young. Here the table stays, and a name that goes leaves nothing behind. There is no order.
  */
 export interface Table<T> {
   readonly size: number
