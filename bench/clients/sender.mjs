@@ -60,7 +60,7 @@ async function driveOpen({ ratePerSecond, maxConnections, ports }, events) {
     onAnswer: tally.answered,
     onLost: tally.lost,
   })
-  // As many as a relay needs that waits 400 ms for each answer. Node accepts one in a turn of its loop.
+  // As many as a relay needs that waits 400 ms for each answer: a busy server is slow to accept new ones.
   const each = Math.ceil(Math.min(maxConnections, ratePerSecond * relayWaitsS) / ports.length)
   for (const port of ports) await connections.open(each, port)
   await sleep(settleMs)
