@@ -8,10 +8,8 @@ import zen from '@gorules/zen-engine'
 import { Environment } from '@marcbachmann/cel-js'
 import { LogicEngine } from 'json-logic-engine'
 import { Engine } from 'json-rules-engine'
-import { noAccount } from '../dist/domain/account.js'
-import { noCard } from '../dist/domain/card.js'
-import { newTransaction } from '../dist/domain/transaction.js'
 import { compilePack } from '../dist/rules/load-pack.js'
+import { askOf } from './support/ask.mjs'
 import { inRounds, median, medianRatio } from './support/rounds.mjs'
 
 const gambling = ['7995', '7801']
@@ -185,25 +183,8 @@ function linesOf(rules) {
 }
 
 function factsOf({ amount, mid, mcc, country }) {
-  const event = {
-    eventId: 'e',
-    requestType: 'Authorization',
-    transactionId: 't',
-    originalTransactionId: '',
-    cardId: 'C1',
-    amountMinor: amount * 100,
-    currency: 'USD',
-    final: null,
-    partialApprovalSupported: false,
-    merchant: { mid, mcc, name: 'Shop', city: 'Lagos', country },
-    channel: '',
-    entryMode: '',
-    merchantAmountMinor: 0,
-    merchantCurrency: '',
-    occurredAtMs: 0,
-  }
-  const account = { ...noAccount, country: 'US', currency: 'USD', postedMinor: 1_000_000 }
-  return { event, account, card: noCard, transaction: newTransaction('C1', 't'), atMs: Date.now() }
+  const merchant = { mid, mcc, name: 'Shop', city: 'Lagos', country }
+  return askOf({ amountMinor: amount * 100, merchant })
 }
 
 function jsonLogic(rules) {

@@ -4,10 +4,8 @@
  * processor time of this process, so that a busy machine disturbs them less.
  */
 import { Environment } from '@marcbachmann/cel-js'
-import { noAccount } from '../dist/domain/account.js'
-import { noCard } from '../dist/domain/card.js'
-import { newTransaction } from '../dist/domain/transaction.js'
 import { compilePack } from '../dist/rules/load-pack.js'
+import { askOf } from './support/ask.mjs'
 import { median } from './support/rounds.mjs'
 
 const merchantRules = [
@@ -53,7 +51,7 @@ function subjectOf(kind, makers, count) {
     ['lists/gambling.txt', '7995\n7801\n'],
     ['a.rules.yaml', rules.map((rule) => `- ${JSON.stringify(rule)}`).join('\n')],
   ])
-  const asks = Array.from({ length: 64 }, (_, i) => askOf(i))
+  const asks = Array.from({ length: 64 }, (_, i) => nthAsk(i))
   const indexed = compilePack(files, 45)
   const plain = compilePack(files, 45, { indexed: false })
   for (const ask of asks) {
@@ -147,27 +145,9 @@ function cpuUs(work) {
   return user + system
 }
 
-function askOf(i) {
+function nthAsk(i) {
   const merchant = { mid: `SHOP${i}`, mcc: '5411', name: 'Shop', city: 'Lagos', country: 'US' }
-  const event = {
-    eventId: `e${i}`,
-    requestType: 'Authorization',
-    transactionId: `t${i}`,
-    originalTransactionId: '',
-    cardId: 'C1',
-    amountMinor: 100 + i,
-    currency: 'USD',
-    final: null,
-    partialApprovalSupported: false,
-    merchant,
-    channel: '',
-    entryMode: '',
-    merchantAmountMinor: 0,
-    merchantCurrency: '',
-    occurredAtMs: 0,
-  }
-  const account = { ...noAccount, country: 'US', currency: 'USD', postedMinor: 1_000_000 }
-  return { event, account, card: noCard, transaction: newTransaction('C1', 't1'), atMs: Date.now() }
+  return askOf({ eventId: `e${i}`, transactionId: `t${i}`, amountMinor: 100 + i, merchant })
 }
 
 function letter(i) {
