@@ -22,5 +22,5 @@ USER node
 EXPOSE 8080 8081
 HEALTHCHECK --interval=5s --timeout=2s --start-period=10s CMD ["node", "-e", \
   "fetch(`http://127.0.0.1:${process.env.ADMIN_PORT || 8081}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# One helper thread for garbage collection and compiling: four would crowd out gate and engine on few cores.
+# One helper thread for garbage collection and compiling: its usual four compete with gate and engine for few cores.
 CMD ["node", "--v8-pool-size=1", "dist/main.js"]
