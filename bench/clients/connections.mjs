@@ -1,9 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** A server closes a connection without a request after 3 s. */
-const unusedMs = 2_000
-
 /**
  * Keep-alive connections with one request at a time each; as many as are needed, up to a bound, and then
  * events wait for one. An answer is read as HTTP/1.1 with a content-length, which is all these servers say.
@@ -16,24 +13,13 @@ export function createConnections({ maxConnections, onAnswer, onLost }) {
 
   function send(sending) {
     pending++
-    const free = takeIdle(sending.expected.port)
+    const free = idle.get(sending.expected.port)?.pop()
     if (free !== undefined) write(free, sending)
     else if (all.size < maxConnections) write(dial(sending.expected.port), sending)
     else waiting.push(sending)
   }
 
-  /** Not one that the server is about to close because it was never used. */
-  function takeIdle(port) {
-    for (;;) {
-      const free = idle.get(port)?.pop()
-      if (free === undefined || free.used || performance.now() - free.openedMs < unusedMs)
-        return free
-      lose(free, 'not used')
-    }
-  }
-
   function write(connection, sending) {
-    connection.used = true
     connection.sending = sending
     sending.writtenMs = performance.now()
     connection.socket.write(sending.expected.request)
@@ -41,8 +27,7 @@ export function createConnections({ maxConnections, onAnswer, onLost }) {
 
   function dial(port) {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    const openedMs = performance.now()
-    const connection = { socket, port, openedMs, used: false, sending: null, text: '' }
+    const connection = { socket, port, sending: null, text: '' }
     all.add(connection)
     socket.setEncoding('latin1')
     socket.on('data', (chunk) => {

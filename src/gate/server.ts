@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { Authenticate, Peer } from './authentication.ts'
+import { createPace, type PacedRequest } from './pace.ts'
 import type { Profile } from './profile.ts'
 import type { Slots } from './slots.ts'
 import { isRefusal, type Refusal, refusalOf } from './wire.ts'
@@ -53,7 +54,6 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   const { config, clock, slots, profile, authenticate } = options
   const wrongPath = refusalOf(404, `send events to POST ${profile.path}`)
   const headers = { 'content-type': json, ...profile.headers }
-  const turnStart = createTurnStart(clock)
   const server = Fastify({
     // Our own line per decision says more and costs less.
     logger: false,
@@ -72,7 +72,9 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     ...tlsOptions(config),
   } as object) as unknown as FastifyInstance
   // Without a listener Node answers 417 itself; an expectation may as well be ignored.
-  server.server.on('checkExpectation', server.routing)
+  const pace = createPace(clock, server.routing)
+  server.server.removeAllListeners('request').on('request', pace.take)
+  server.server.on('checkExpectation', pace.take)
   server.addHook('preClose', (done) => {
     // Closing, Node gives up its own time limits: a request that never ends would keep us here.
     setTimeout(() => server.server.closeAllConnections(), lingerMs).unref()
@@ -90,10 +92,15 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   /** What never became a request still gets the shape of a decline. */
   function refuseConnection(error: Error & { code?: string }, socket: Socket): void {
     if (refused.has(socket)) return
+    const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    if (late && socket.bytesRead === 0) {
+      // One of a pool that the relay has not needed yet is as welcome as one that it no longer needs.
+      socket.setTimeout(keepAliveMs)
+      return
+    }
     refused.add(socket)
     const cut = setTimeout(() => socket.destroy(), lingerMs)
     socket.once('close', () => clearTimeout(cut))
-    const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     sayLast(
       socket,
       late
@@ -124,7 +131,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   server.post(profile.path, (request: FastifyRequest, reply: FastifyReply) => {
-    const arrivedMonoMs = turnStart()
+    const arrivedMonoMs = (request.raw as PacedRequest).arrivedMonoMs
     const receivedAtMs = clock.nowMs()
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
@@ -143,7 +150,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return
     }
     const readMonoMs = clock.monoMs()
-    slots.take(event, receivedAtMs, arrivedMonoMs, (answer, slot) => {
+    const answerWith = (answer: Answer | null, slot: string) => {
       const heard = !peer.destroyed
       if (answer === null) {
         refuse(reply, refusalOf(503, 'the advice could not be written down: send it again', event))
@@ -153,7 +160,8 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       reply.code(rendered.status).headers(headers).send(rendered.body)
       options.onDecided(event, answer, slot, arrivedMonoMs, readMonoMs)
       return heard
-    })
+    }
+    slots.take(event, receivedAtMs, arrivedMonoMs, answerWith, pace)
   })
 
   server.setNotFoundHandler((_request, reply) => {
@@ -171,24 +179,6 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   return server
-}
-
-/**
- * When the loop began with what it has at hand. Of a thousand requests that are ready at once the last one
- * has waited in its socket until all others were read: its time runs like theirs.
- */
-function createTurnStart({ monoMs }: Clock): () => number {
-  let startMonoMs = 0
-  const end = () => {
-    startMonoMs = 0
-  }
-  return () => {
-    if (startMonoMs === 0) {
-      startMonoMs = monoMs()
-      setImmediate(end)
-    }
-    return startMonoMs
-  }
 }
 
 function renderResponse(status: number, body: string): string {

@@ -32,6 +32,15 @@ export interface SlotJournal {
  */
 export type Reply = (answer: Answer | null, slot: string) => boolean
 
+/** What has been read and not been looked at. */
+export interface Backlog {
+  readonly waiting: number
+  /** When the oldest of them was read; with none, never. */
+  readonly sinceMonoMs: number
+}
+
+export const noBacklog: Backlog = { waiting: 0, sinceMonoMs: Number.POSITIVE_INFINITY }
+
 export interface SlotsOptions {
   readonly clock: Clock
   readonly link: EngineLink
@@ -57,7 +66,13 @@ export interface Slots {
   readonly unbooked: number
   /** Answers of the engine that came too late, or that nobody was there to hear. */
   readonly unheard: number
-  take(event: CardEvent, receivedAtMs: number, receivedMonoMs: number, reply: Reply): void
+  take(
+    event: CardEvent,
+    receivedAtMs: number,
+    receivedMonoMs: number,
+    reply: Reply,
+    backlog?: Backlog,
+  ): void
   onAnswer(slot: string, answer: Answer): void
   onBooked(slot: string): void
   /** The engine's memory would approve it, within the pack's stand-in policy. */
@@ -74,10 +89,13 @@ export interface Slots {
 
 const sweepEveryMs = 5
 
-/** With fewer open than this, waiting for the engine is always worth it. */
+/** With fewer waiting than this, waiting for the engine is always worth it. */
 const crowd = 256
-/** The part of the budget that is left when a deadline is near. */
-const nearDeadline = 0.5
+/** The parts of the budget that the oldest has left when the first are turned away, and when all are. */
+const firstTurnedAway = 0.8
+const allTurnedAway = 0.5
+/** With less of its own budget left, an event does not go to the engine any more. */
+const tooLate = 0.2
 
 /** Further deliveries of the same event get a slot of their own. */
 const maxJoined = 64
@@ -113,6 +131,8 @@ export function createSlots(options: SlotsOptions): Slots {
   const unbooked = new Map<string, SaidLine>()
   let counter = 0
   let unheard = 0
+  // Grows by the part of the events to turn away; each whole is one of them.
+  let turnedAway = 0
   let sweptMonoMs = 0
   let drainWaiters: (() => void)[] = []
 
@@ -121,6 +141,7 @@ export function createSlots(options: SlotsOptions): Slots {
     receivedAtMs: number,
     receivedMonoMs: number,
     reply: Reply,
+    backlog = noBacklog,
   ): void {
     const nowMonoMs = clock.monoMs()
     // A loop that is full of new requests still looks after the old ones.
@@ -145,7 +166,7 @@ export function createSlots(options: SlotsOptions): Slots {
     }
     byId.set(slot.id, slot)
     byKey.set(key, slot)
-    if (isOverloaded(slot, nowMonoMs)) {
+    if (isOverloaded(slot, nowMonoMs, backlog)) {
       speak(slot, options.trouble() || 'overload')
       return
     }
@@ -154,14 +175,23 @@ export function createSlots(options: SlotsOptions): Slots {
   }
 
   /**
-   * Answered, not queued: with many waiting, and the oldest near its deadline, a new one would only wait
-   * for the default decision, and keep the engine from those that can still be answered.
+   * Answered, not queued: what comes too late for the engine is answered by default at once. In a crowd
+   * some are turned away before, the more the longer the oldest waits: else all would get to the engine
+   * just before it is too late, and few be answered by it. An advice is booked in any case.
    */
-  function isOverloaded(slot: Slot, nowMonoMs: number): boolean {
+  function isOverloaded(slot: Slot, nowMonoMs: number, backlog: Backlog): boolean {
     if (byId.size > options.maxOpen) return true
-    if (byId.size < crowd) return false
-    const { deadlineMonoMs } = oldestOpen() ?? slot
-    return deadlineMonoMs - nowMonoMs < options.budgetMs * nearDeadline
+    const leftMs = slot.deadlineMonoMs - nowMonoMs
+    if (leftMs < options.budgetMs * tooLate) return true
+    if (byId.size + backlog.waiting < crowd || !isAsk(slot.event)) return false
+    const oldestLeftMs = (oldestOpen() ?? slot).deadlineMonoMs - nowMonoMs
+    const backlogLeftMs = backlog.sinceMonoMs + options.budgetMs - nowMonoMs
+    const left = Math.min(leftMs, oldestLeftMs, backlogLeftMs) / options.budgetMs
+    const part = (firstTurnedAway - left) / (firstTurnedAway - allTurnedAway)
+    turnedAway += Math.min(1, Math.max(0, part))
+    if (turnedAway < 1) return false
+    turnedAway--
+    return true
   }
 
   function sweep(): void {

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import type { CardEvent } from '../../src/domain/event.ts'
 import type { Answer } from '../../src/domain/event-record.ts'
-import { createSlots, type SaidLine, type Slots } from '../../src/gate/slots.ts'
+import { type Backlog, createSlots, type SaidLine, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'
 
 interface Gate {
@@ -101,16 +101,51 @@ describe('slots', () => {
     expect(gate.said).toEqual([{ slot: 'g.0', code: '176', uncertain: true }])
   })
 
-  it('answer at once what would only wait: many are open and the oldest is near its deadline', async () => {
+  it('turn away the more of a crowd the longer its oldest waits, and no advice', () => {
     const gate = openGate('decline', 10_000)
-    const take = (eventId: string) => gate.take(testEvent({ eventId }))
-    for (let i = 0; i < 300; i++) void take(`early-${i}`)
-    gate.nowMs = 100
-    void take('in time')
-    expect(gate.handed).toHaveLength(301)
+    const take = (event: Parameters<typeof testEvent>[0]) => void gate.take(testEvent(event))
+    for (let i = 0; i < 300; i++) take({ eventId: `early-${i}` })
+    const handedOf100 = (nowMs: number) => {
+      gate.nowMs = nowMs
+      const before = gate.handed.length
+      for (let i = 0; i < 100; i++) take({ eventId: `at-${nowMs}-${i}` })
+      return gate.handed.length - before
+    }
+    expect(handedOf100(25)).toBe(100)
+    expect(Math.abs(handedOf100(50) - 75)).toBeLessThan(2)
+    expect(Math.abs(handedOf100(100) - 25)).toBeLessThan(2)
+    expect(handedOf100(150)).toBe(0)
+    const before = gate.handed.length
+    take({ eventId: 'advice', requestType: 'Settlement' })
+    expect(gate.handed.length - before).toBe(1)
+  })
+
+  it('count those that have been read and not looked at to the crowd', async () => {
+    const gate = openGate('decline')
+    const take = (eventId: string, backlog: Backlog) =>
+      new Promise((resolve) => {
+        const event = testEvent({ eventId })
+        gate.slots.take(event, 200, 200, (answer) => resolve(answer) === undefined, backlog)
+      })
     gate.nowMs = 200
-    expect(await take('too many')).toMatchObject({ code: '176', cause: 'overload' })
-    expect(gate.handed).toHaveLength(301)
+    void take('few wait', { waiting: 200, sinceMonoMs: 0 })
+    void take('they came just now', { waiting: 300, sinceMonoMs: 200 })
+    expect(gate.handed).toHaveLength(2)
+    const answer = await take('many wait', { waiting: 300, sinceMonoMs: 0 })
+    expect(answer).toMatchObject({ code: '176', cause: 'overload' })
+    expect(gate.handed).toHaveLength(2)
+  })
+
+  it('answer at once what comes too late for the engine', async () => {
+    const gate = openGate('decline')
+    const answers: (Answer | null)[] = []
+    const reply = (answer: Answer | null) => answers.push(answer) > 0
+    gate.nowMs = 199
+    gate.slots.take(testEvent({ eventId: 'late' }), 0, 0, reply)
+    gate.nowMs = 201
+    gate.slots.take(testEvent({ eventId: 'too late' }), 0, 0, reply)
+    expect(gate.handed).toEqual(['g.0'])
+    expect(answers).toMatchObject([{ code: '176', cause: 'overload' }])
   })
 
   it('keep no journal line of an advice that could not be acknowledged in time', async () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -54,13 +55,19 @@ describe('clients that are slow, or stop in the middle', () => {
       for (const { socket } of slow) socket.destroy()
     })
     for (let i = 0; i < slowClients; i++) {
-      // A quarter each: slow in the head, slow in the body, silent half-way, and silent from the start.
+      // A third each: slow in the head, slow in the body, and silent half-way.
       const text = `${head}\r\n\r\n${body}`
-      const sentAtOnce = [0, head.length + 4, head.length + 40, 0][i % 4]!
-      slow.push(slowClient(port, text, sentAtOnce, i % 4 < 2))
+      const sentAtOnce = [0, head.length + 4, head.length + 40][i % 3]!
+      slow.push(slowClient(port, text, sentAtOnce, i % 3 < 2))
     }
+    const unused = slowClient(port, '', 0, false)
     await Promise.all(slow.map(({ ended }) => ended))
     await load.stop()
+    // A connection of a pool that was not needed so far is not a slow client.
+    unused.socket.write(`${head}\r\n\r\n${body}`)
+    await once(unused.socket, 'data')
+    unused.socket.destroy()
+    expect(unused.received()[0]).toBe('HTTP/1.1 200 OK')
 
     for (const { received, lastedMs } of slow) {
       const [status, shape] = received()

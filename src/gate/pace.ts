@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
+import { type Backlog, noBacklog } from './slots.ts'
+
+/** A request, and when the loop began the turn in which it was read. */
+export interface PacedRequest extends IncomingMessage {
+  arrivedMonoMs: number
+}
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => void
+
+export interface Pace extends Backlog {
+  readonly take: Handle
+}
+
+interface Waiting {
+  readonly request: PacedRequest
+  readonly response: ServerResponse
+}
+
+/** New requests may keep a turn of the loop busy for this long. */
+const sliceMs = 3
+const maxStepsPerTurn = 64
+/** What has waited this long will not be answered before the relay gives it up. */
+const staleMs = 300
+
+/**
+ * Handles requests as they come, but only for a few milliseconds in a turn of the loop; the rest waits for
+ * the turns that follow. A thousand requests that are ready at once would otherwise be one turn, in which
+ * no answer of the engine is passed on, no deadline is seen, no flush of the journal is noticed, and a
+ * single new connection is accepted: libuv takes one a turn. The time of all of them runs from the start of
+ * the turn in which they were read.
+ */
+export function createPace(clock: Clock, handle: Handle): Pace {
+  let turnMonoMs = 0
+  let planned = false
+  let sliceMonoMs = 0
+  let waiting: Waiting[] = []
+  let head = 0
+  const stale: Waiting[] = []
+
+  function take(incoming: IncomingMessage, response: ServerResponse): void {
+    const request = incoming as PacedRequest
+    request.arrivedMonoMs = startOfTurn()
+    const free = head === waiting.length && clock.monoMs() - turnMonoMs < sliceMs
+    if (free) handle(request, response)
+    else waiting.push({ request, response })
+  }
+
+  function startOfTurn(): number {
+    if (turnMonoMs === 0) {
+      turnMonoMs = clock.monoMs()
+      setImmediate(endTurn)
+    }
+    return turnMonoMs
+  }
+
+  function endTurn(): void {
+    turnMonoMs = 0
+    if (!planned) planSlice()
+  }
+
+  /** One step a request, and not one loop over all: what a request leaves for later runs between them. */
+  function planSlice(): void {
+    const steps = Math.min(waiting.length - head + stale.length, maxStepsPerTurn)
+    planned = steps > 0
+    sliceMonoMs = 0
+    if (!planned) return
+    for (let i = 0; i < steps; i++) setImmediate(step)
+    setImmediate(planSlice)
+  }
+
+  function step(): void {
+    const nowMonoMs = clock.monoMs()
+    if (sliceMonoMs === 0) sliceMonoMs = nowMonoMs
+    if (nowMonoMs - sliceMonoMs >= sliceMs) return
+    const { request, response } = next(nowMonoMs)
+    handle(request, response)
+  }
+
+  /**
+   * In order; but what is too late anyway comes last. When more arrive than can be answered, all would
+   * otherwise be late, and not only those that are too many.
+   */
+  function next(nowMonoMs: number): Waiting {
+    for (; head < waiting.length; head++) {
+      const first = waiting[head]!
+      if (nowMonoMs - first.request.arrivedMonoMs <= staleMs) break
+      stale.push(first)
+    }
+    const found = waiting[head++] ?? stale.pop()!
+    if (head >= waiting.length) {
+      waiting = []
+      head = 0
+    }
+    return found
+  }
+
+  return {
+    take,
+    get waiting() {
+      return waiting.length - head
+    },
+    get sinceMonoMs() {
+      return waiting[head]?.request.arrivedMonoMs ?? noBacklog.sinceMonoMs
+    },
+  }
+}

@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { createPace, type PacedRequest } from '../../src/gate/pace.ts'
+
+/** A loop whose clock runs only while requests are handled, each for a millisecond, or as told. */
+function openPace() {
+  const handled: { name: string; atMs: number; arrivedMonoMs: number }[] = []
+  const loop = { nowMs: 1_000, costMs: 1 }
+  const clock = { nowMs: () => loop.nowMs, monoMs: () => loop.nowMs }
+  const pace = createPace(clock, (request) => {
+    const { url, arrivedMonoMs } = request as PacedRequest
+    handled.push({ name: url!, atMs: loop.nowMs, arrivedMonoMs })
+    loop.nowMs += loop.costMs
+  })
+  const read = (...names: string[]) => {
+    for (const url of names) pace.take({ url } as IncomingMessage, {} as ServerResponse)
+  }
+  const names = () => handled.map(({ name }) => name).join(' ')
+  return { pace, loop, handled, read, names }
+}
+
+const turn = () => new Promise(setImmediate)
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await turn()
+}
+
+describe('the pace of the gate', () => {
+  it('handles requests at once while a turn of the loop is young', async () => {
+    const { read, names, pace } = openPace()
+    read('a', 'b', 'c')
+    expect(names()).toBe('a b c')
+    await turns(2)
+    read('d')
+    expect(names()).toBe('a b c d')
+    expect(pace.waiting).toBe(0)
+  })
+
+  it('leaves the rest to the next turns, in order, with the time of all from the first', async () => {
+    const { read, names, handled, pace } = openPace()
+    read('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
+    expect(names()).toBe('a b c')
+    expect(pace).toMatchObject({ waiting: 5, sinceMonoMs: 1_000 })
+    const seen: string[] = []
+    while (handled.length < 8) {
+      await turn()
+      if (seen.at(-1) !== names()) seen.push(names())
+    }
+    expect(seen).toContain('a b c d e f')
+    expect(names()).toBe('a b c d e f g h')
+    expect(handled.every(({ arrivedMonoMs }) => arrivedMonoMs === 1_000)).toBe(true)
+    expect(pace).toMatchObject({ waiting: 0, sinceMonoMs: Number.POSITIVE_INFINITY })
+  })
+
+  it('puts what comes meanwhile behind those that wait', async () => {
+    const { read, names } = openPace()
+    read('a', 'b', 'c', 'd', 'e')
+    await turn()
+    read('f')
+    await turns(6)
+    expect(names()).toBe('a b c d e f')
+  })
+
+  it('lets timers and sockets have their turns between', async () => {
+    const { read, handled, loop } = openPace()
+    loop.costMs = 3
+    read(...Array.from({ length: 50 }, (_, i) => String(i)))
+    const handledThen = await new Promise((resolve) => {
+      setTimeout(() => resolve(handled.length), 1)
+      // A timer is due after a millisecond of the real clock.
+      const until = performance.now() + 2
+      while (performance.now() < until);
+    })
+    expect(handledThen).toBeLessThan(10)
+    while (handled.length < 50) await turn()
+  })
+
+  it('comes last to what nobody waits for any more', async () => {
+    const { read, names, loop } = openPace()
+    read('a', 'b', 'c', 'stale-1', 'stale-2')
+    loop.nowMs += 200
+    await turn()
+    read('x', 'y')
+    loop.nowMs += 101
+    await turns(6)
+    expect(names()).toBe('a b c x y stale-2 stale-1')
+  })
+
+  it('goes on when one that waits is handled in no time', async () => {
+    const { read, handled, loop } = openPace()
+    read('a', 'b', 'c')
+    loop.costMs = 0
+    read(...Array.from({ length: 1_000 }, (_, i) => String(i)))
+    for (let i = 0; i < 40; i++) await turn()
+    expect(handled).toHaveLength(1_003)
+  })
+})
