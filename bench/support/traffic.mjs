@@ -36,13 +36,20 @@ function merchantOf(i) {
   return shop
 }
 
+function startOf(run) {
+  let sum = 0
+  for (const letter of run) sum = (sum * 31 + letter.charCodeAt(0)) % 4_999
+  return sum
+}
+
 /**
  * The i-th event of a run: another event, transaction and, until all had their turn, card each time.
  * A prime step walks through all cards in no order that a store could guess.
  */
 export function eventOf(run, i, cards) {
   const { mid, mcc, country } = merchantOf(i)
-  const amountMinor = 100 + ((i * 37) % 5_000)
+  // A prime, and another start in each run: the same card, amount and merchant soon again is an anomaly.
+  const amountMinor = 100 + ((i * 37 + startOf(run)) % 4_999)
   return {
     eventId: `evt-${run}-${i.toString(36)}`,
     cardId: cardIdOf((i * 7_919) % cards),

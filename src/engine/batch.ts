@@ -262,14 +262,14 @@ function commandOf(
     cached.transactions.set(name, value)
   }
   for (const [eventKey, event] of events) {
-    const place = eventPlace(eventKey, event, pack.retentionMs)
-    put.push({ ...place, value: eventCodec.encode(event) })
+    const { group, id } = eventPlace(eventKey, event, pack.retentionMs)
+    put.push({ group, id, value: eventCodec.encode(event) })
   }
   const index: IndexEntryPut[] = []
   const unindex: IndexKey[] = []
   for (const { key, value } of writes.index.values()) {
     if (value === null) unindex.push(key)
-    else index.push({ ...key, value })
+    else index.push({ index: key.index, sortKey: key.sortKey, value })
   }
   return {
     aggregate: cached.aggregate,

@@ -284,8 +284,9 @@ export function createEngine(options: EngineOptions): Engine {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
       submit(newItem(item.event, slot, item.receivedAtMs, saidInFlight, false))
     } else if (item.said === null) {
-      const { matchedRules, shadowRules } = step
-      onAnswer(slot, step.answer, { ...timing, matchedRules, shadowRules })
+      const { queueMs, decideMs, commitMs } = timing
+      const { answer, matchedRules, shadowRules } = step
+      onAnswer(slot, answer, { queueMs, decideMs, commitMs, matchedRules, shadowRules })
     } else {
       onBooked(slot)
     }

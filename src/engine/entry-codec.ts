@@ -232,7 +232,7 @@ function counted<T extends 'spendCounted' | 'attemptCounted'>(): ChangeCodec<T> 
 }
 
 function writeCounted({ amountMinor, at }: ChangeOf<'spendCounted' | 'attemptCounted'>): Row {
-  return [amountMinor, ...at.flatMap(writePlace)]
+  return writePlaces([amountMinor], at)
 }
 
 function held<T extends 'holdPlaced' | 'askAbsorbed'>(): ChangeCodec<T> {
@@ -304,7 +304,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   attemptCounted: counted(),
   askRemembered: plain('mid', 'amountMinor'),
   windowsDropped: {
-    write: ({ before }) => before.flatMap(writePlace),
+    write: ({ before }) => writePlaces([], before),
     read: (row, _entry, type) => ({ type, before: readPlaces(row, 1) }),
   },
   attentionSet: plain('of', 'dueAtMs'),
@@ -370,8 +370,11 @@ function readRecord(row: Row, entry: Entry): EventRecord {
 
 const placeCells = 4
 
-function writePlace({ window, scope, bucket, oldest }: CountedNow): Row {
-  return [window, scope === 'card' ? 0 : scope, bucket, oldest]
+function writePlaces(row: Row, places: readonly CountedNow[]): Row {
+  for (const { window, scope, bucket, oldest } of places) {
+    row.push(window, scope === 'card' ? 0 : scope, bucket, oldest)
+  }
+  return row
 }
 
 function readPlaces(row: Row, from: number): CountedNow[] {

@@ -112,6 +112,13 @@ function credentialsOf(url: string): Credentials {
   }
 }
 
+/** The arguments are one flat list: ioredis's own `call` would look for lists in each of thousands. */
+function run(client: Redis | Cluster, name: string, args: readonly string[]): Promise<unknown> {
+  const command = new Command(name, [], { replyEncoding: 'utf8' })
+  command.args = args as string[]
+  return client.sendCommand(command) as Promise<unknown>
+}
+
 export function standaloneConnection(client: Redis, urls: readonly string[]): RedisConnection {
   const trouble = createTrouble(urls)
   // Without a listener ioredis writes to the console; commands fail anyway and tell why.
@@ -119,7 +126,7 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
 
   async function send(_key: string, name: string, args: readonly string[]): Promise<unknown> {
     if (client.status !== 'ready') throw trouble.notSent()
-    return client.call(name, args as string[])
+    return run(client, name, args)
   }
 
   return {
@@ -174,14 +181,12 @@ export function clusterConnection(client: Cluster, urls: readonly string[]): Red
       lookForMasters()
       throw trouble.notSent()
     }
-    return client.call(name, args as string[])
+    return run(client, name, args)
   }
 
   function askMasters(name: string, args: readonly string[]): Promise<MasterReply[]> {
     const ready = client.nodes('master').filter(({ status }) => status === 'ready')
-    return Promise.all(
-      ready.map((node) => answerOf(addressOf(node), node.call(name, args as string[]))),
-    )
+    return Promise.all(ready.map((node) => answerOf(addressOf(node), run(node, name, args))))
   }
 
   function mastersAreReady(): boolean {
@@ -211,7 +216,7 @@ export function clusterConnection(client: Cluster, urls: readonly string[]): Red
     askMasters,
     async *scanKeys(pattern) {
       for (const node of client.nodes('master')) {
-        yield* scanOne((args) => node.call('SCAN', args as string[]), pattern)
+        yield* scanOne((args) => run(node, 'SCAN', args), pattern)
       }
     },
     close: () => end(client),
