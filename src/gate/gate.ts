@@ -57,7 +57,8 @@ const engineStopMs = 10_000
 /** HTTP, slots, watchdog and the engine's thread, wired together. */
 export function openGate(options: GateOptions): Gate {
   const { config, clock, logger, journal } = options
-  const origins = new Map<string, Origin>()
+  /** Of the answer that is being given. */
+  let origin: Origin | null = null
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
   const packWaiters: { readonly number: number; readonly tell: () => void }[] = []
@@ -78,10 +79,10 @@ export function openGate(options: GateOptions): Gate {
     newNonce,
     heapMb: config.engineHeapMb,
     heartbeatMs: config.heartbeatMs,
-    onAnswer(slot, answer, origin) {
-      origins.set(slot, origin)
+    onAnswer(slot, answer, answerOrigin) {
+      origin = answerOrigin
       slots.onAnswer(slot, answer)
-      origins.delete(slot)
+      origin = null
     },
     onBooked: (slot) => slots.onBooked(slot),
     onStandIn: (slot) => slots.onStandIn(slot),
@@ -211,7 +212,7 @@ export function openGate(options: GateOptions): Gate {
         answer,
         trace: slot,
         arrivalMs: readMonoMs - arrivedMonoMs,
-        origin: origins.get(slot) ?? null,
+        origin,
         totalMs: clock.monoMs() - arrivedMonoMs,
       }
       metrics.decided(decided)

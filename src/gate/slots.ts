@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type CardEvent, contentHash, isAsk } from '../domain/event.ts'
 import type { Answer, Cause } from '../domain/event-record.ts'
+import { createTable } from '../engine/table.ts'
 
 /** What the engine is asked, or told, about one slot. */
 export interface EngineLink {
@@ -122,8 +123,8 @@ interface Slot {
  */
 export function createSlots(options: SlotsOptions): Slots {
   const { clock, link, journal } = options
-  const byId = new Map<string, Slot>()
-  const byKey = new Map<string, Slot>()
+  const byId = createTable<Slot>()
+  const byKey = createTable<Slot>()
   // All budgets are equal, so the order of arrival is the order of deadlines.
   // What was answered is let go at once: it would keep its whole request alive.
   let fifo: (Slot | null)[] = []
@@ -336,11 +337,12 @@ export function createSlots(options: SlotsOptions): Slots {
     sweep,
     onEngineStart() {
       for (const line of unbooked.values()) tell(line, line.handed)
-      for (const slot of byId.values()) {
+      for (let i = head; i < fifo.length; i++) {
+        const slot = fifo[i]!
         if (!slot.taken) hand(slot, slot.handed)
-        // What it is about to say is told once it is journaled.
-        else if (slot.handed) slot.orphaned = true
       }
+      // What is about to be said is told once it is journaled.
+      for (const slot of byId.values()) if (slot.taken && slot.handed) slot.orphaned = true
     },
     restore(lines) {
       for (const line of lines) {
