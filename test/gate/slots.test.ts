@@ -111,10 +111,10 @@ describe('slots', () => {
       for (let i = 0; i < 100; i++) take({ eventId: `at-${nowMs}-${i}` })
       return gate.handed.length - before
     }
-    expect(handedOf100(25)).toBe(100)
-    expect(Math.abs(handedOf100(50) - 75)).toBeLessThan(2)
-    expect(Math.abs(handedOf100(100) - 25)).toBeLessThan(2)
-    expect(handedOf100(150)).toBe(0)
+    expect(handedOf100(50)).toBe(100)
+    expect(Math.abs(handedOf100(80) - 60)).toBeLessThan(2)
+    expect(Math.abs(handedOf100(110) - 20)).toBeLessThan(2)
+    expect(handedOf100(125)).toBe(0)
     const before = gate.handed.length
     take({ eventId: 'advice', requestType: 'Settlement' })
     expect(gate.handed.length - before).toBe(1)
