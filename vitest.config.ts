@@ -55,7 +55,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: timed,
           // Most of them wait for processes most of the time.
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 0 },
         },
       },

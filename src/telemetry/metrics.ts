@@ -82,6 +82,16 @@ export function createMetrics(read: () => Readings): Metrics {
   }))
   // All sets of labels are few and known: one look-up instead of hashing labels each time.
   const counted = new Map<string, Counter.Internal>()
+  const causes = new Map<string, Counter.Internal>()
+
+  function byCause(cause: string): Counter.Internal {
+    let counter = causes.get(cause)
+    if (counter === undefined) {
+      counter = defaults.labels(cause)
+      causes.set(cause, counter)
+    }
+    return counter
+  }
 
   return {
     contentType: registry.contentType,
@@ -96,7 +106,7 @@ export function createMetrics(read: () => Readings): Metrics {
       }
       counter.inc()
       seconds.observe(totalMs / 1000)
-      if (answer.cause !== '') defaults.inc({ cause: answer.cause })
+      if (answer.cause !== '') byCause(answer.cause).inc()
     },
     refused: (status) => refusals.inc({ status: String(status) }),
     rules(version, loaded) {

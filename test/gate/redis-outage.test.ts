@@ -3,102 +3,28 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
-import { durable, type RedisServer, startRedis } from '../support/redis-server.ts'
-import { createRelay, type Delivery, type Relay } from '../support/relay.ts'
+import type { RedisServer } from '../support/redis-server.ts'
 import {
-  fastFolder,
-  type RunningServer,
-  readiness,
-  readMetric,
-  startServer,
-  until,
-} from '../support/server.ts'
+  bookedAll,
+  openRedisWorld,
+  placeOf,
+  reportAnswers,
+  someBalances,
+} from '../support/redis-world.ts'
+import { createRelay, type Delivery } from '../support/relay.ts'
+import { fastFolder, readMetric, startServer, until } from '../support/server.ts'
 import { isExcused, ownMs, startWitness } from '../support/stall-witness.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
-import { countAnswers, createRandom, slowestMs, startLoad } from '../support/traffic.ts'
 
 const contractLimitMs = 400
 const defaults = process.env.TORTURE ? (['decline', 'approve'] as const) : (['decline'] as const)
-const balances = [...Array(16).fill('100000.00'), ...Array(4).fill('100.00')]
 
-const endings: (() => Promise<void> | void)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
-})
-
-async function redis(settings = durable): Promise<RedisServer> {
-  const server = await startRedis(settings)
-  endings.push(server.dispose)
-  return server
-}
-
-async function serve(url: string, env: Record<string, string> = {}): Promise<RunningServer> {
-  const folder = fastFolder()
-  endings.push(folder.remove)
-  const server = await startServer({ dataDir: folder.path, env: { REDIS_URL: url, ...env } })
-  endings.push(server.kill)
-  return server
-}
-
-function loadOn(relay: Relay, cards: readonly string[], ratePerSecond: number, seed = 1) {
-  endings.push(relay.close)
-  const load = startLoad({ relay, seed, cards, ratePerSecond })
-  endings.push(load.stop)
-  return load
-}
-
-const place = (url: string) => ({ redis: { urls: [url], cluster: false }, dataDir: '' })
-
-async function bookedAll(servers: readonly RunningServer[]): Promise<void> {
-  for (const server of servers) {
-    await until(async () => {
-      const { status, unbooked } = await readiness(server)
-      return status === 'ready' && unbooked === 0
-    })
-  }
-}
-
-function report(name: string, deliveries: readonly Delivery[]): void {
-  console.log(`${name}: slowest ${Math.round(slowestMs(deliveries))} ms,`, countAnswers(deliveries))
-}
-
-describe('a failover that lost what was acknowledged', () => {
-  it('loses nothing while the instance lives that was told so', { timeout: 60_000 }, async () => {
-    const master = await redis()
-    const replica = await redis({ ...durable, replicaof: `127.0.0.1 ${master.port}` })
-    const proxy = await startTcpProxy(master.port, createRandom(1))
-    endings.push(proxy.dispose)
-    const cards = await seedCards(place(master.url), balances)
-    await until(async () =>
-      String(await replica.command('INFO', 'replication')).includes('master_link_status:up'),
-    )
-    const server = await serve(proxy.url)
-    const relay = createRelay(server.url)
-    const load = loadOn(relay, cards, 100)
-    await sleep(1_500)
-    await replica.command('REPLICAOF', 'NO', 'ONE')
-    const before = relay.deliveries.length
-    await sleep(1_500)
-    const lost = relay.deliveries.length - before
-    proxy.moveTo(replica.port)
-    await master.kill()
-    await sleep(1_000)
-    await load.stop()
-    await until(async () => (await readMetric(server, 'arbiter_repeated')) > 0)
-    await bookedAll([server])
-    await until(async () => (await readMetric(server, 'arbiter_engine_queued')) === 0)
-    report(`failover, ${lost} answers on the lost branch`, relay.deliveries)
-    expect(lost).toBeGreaterThan(50)
-    expect(await server.stop()).toBe(0)
-    const ledger = await checkLedger(place(replica.url), relay.deliveries)
-    expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
-  })
-})
+const { endings, redis, serve, loadOn, close } = openRedisWorld()
+afterEach(close)
 
 describe('several instances on the same cards', () => {
   it('are fair: on one account no event reaches its deadline', { timeout: 60_000 }, async () => {
     const { url } = await redis()
-    const [card = '', ...others] = await seedCards(place(url), Array(20).fill('1000000.00'))
+    const [card = '', ...others] = await seedCards(placeOf(url), Array(20).fill('1000000.00'))
     const servers = await Promise.all(Array.from({ length: 4 }, () => serve(url)))
     const relays = servers.map((server) => createRelay(server.url))
     const witness = startWitness()
@@ -118,37 +44,12 @@ describe('several instances on the same cards', () => {
     const conflicts = await Promise.all(
       servers.map((server) => readMetric(server, 'arbiter_store_conflicts')),
     )
-    report(`four on one account, ${conflicts.join(', ')} conflicts`, hot)
+    reportAnswers(`four on one account, ${conflicts.join(', ')} conflicts`, hot)
     const byDefault = hot.filter(({ decidedBy }) => decidedBy !== 'engine')
     expect(byDefault.filter((each) => !isExcused(witness, each))).toEqual([])
     expect(Math.min(...conflicts)).toBeGreaterThan(0)
-    const ledger = await checkLedger(place(url), deliveries)
+    const ledger = await checkLedger(placeOf(url), deliveries)
     expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
-  })
-
-  it('pass no limit together, and repeat an answer byte for byte', {
-    timeout: 60_000,
-  }, async () => {
-    const { url } = await redis()
-    const [card = ''] = await seedCards(place(url), ['100.00'])
-    const servers = await Promise.all([serve(url), serve(url)])
-    const relays = servers.map((server) => createRelay(server.url))
-    for (const relay of relays) endings.push(relay.close)
-    const asks = Array.from({ length: 60 }, (_, i) => ({
-      eventId: `e${i}`,
-      requestType: 'Authorization' as const,
-      transactionId: `t${i}`,
-      cardId: card,
-      amountMinor: 300,
-      final: null,
-    }))
-    const told = await Promise.all(asks.map((ask, i) => relays[i % 2]!.deliver(ask)))
-    // 100.00 has room for 33 times 3.00.
-    expect(told.filter(({ decision }) => decision === 'approve')).toHaveLength(33)
-    const again = await Promise.all(asks.map((ask, i) => relays[(i + 1) % 2]!.deliver(ask)))
-    expect(again.map(({ text }) => text)).toEqual(told.map(({ text }) => text))
-    const ledger = await checkLedger(place(url), [...told, ...again])
-    expect(ledger).toMatchObject({ differences: [], overHeld: [], unlike: [] })
   })
 })
 
@@ -187,7 +88,7 @@ describe('two instances on one Redis in trouble', () => {
     const name = `answer every event in time, and the ledger agrees (default ${decision})`
     it(name, { timeout: 120_000 }, async () => {
       const server = await redis()
-      const cards = await seedCards(place(server.url), balances)
+      const cards = await seedCards(placeOf(server.url), someBalances)
       const env = { REDIS_URL: server.url, DEFAULT_DECISION: decision }
       const folders = [fastFolder(), fastFolder()]
       for (const folder of folders) endings.push(folder.remove)
@@ -217,7 +118,7 @@ describe('two instances on one Redis in trouble', () => {
         await sleep(800)
         await bookedAll(instances)
         const told = relays.flatMap(({ deliveries }, i) => deliveries.slice(before[i]))
-        report(`${decision}, ${trouble}`, told)
+        reportAnswers(`${decision}, ${trouble}`, told)
         const late = told.filter((each) => ownMs(witness, each) >= contractLimitMs)
         expect(late, trouble).toEqual([])
         // An instance that is dead answers nothing: the relay's own default holds then.
@@ -231,7 +132,7 @@ describe('two instances on one Redis in trouble', () => {
       for (const load of loads) await load.stop()
       await bookedAll(instances)
       const deliveries = relays.flatMap((relay) => relay.deliveries)
-      const ledger = await checkLedger(place(server.url), deliveries)
+      const ledger = await checkLedger(placeOf(server.url), deliveries)
       expect(ledger).toMatchObject({ differences: [], declinedYetHeld: [] })
       console.log(
         `${decision}: ${ledger.overHeld.length} over-held by the instance that was killed`,
@@ -258,7 +159,7 @@ describe('the engine decides again within a second', () => {
   for (const [name, go, comeBack] of outages) {
     it(`of the first PONG of a Redis that ${name} for 3 s`, { timeout: 60_000 }, async () => {
       const server = await redis()
-      const cards = await seedCards(place(server.url), balances)
+      const cards = await seedCards(placeOf(server.url), someBalances)
       const instance = await serve(server.url)
       const relay = createRelay(instance.url)
       const load = loadOn(relay, cards, 50)
@@ -299,7 +200,7 @@ describe('the engine decides again within a second', () => {
       expect(during.length).toBeGreaterThan(10)
       expect(during.filter(({ decidedBy }) => decidedBy === 'engine')).toEqual([])
       await bookedAll([instance])
-      const ledger = await checkLedger(place(server.url), relay.deliveries)
+      const ledger = await checkLedger(placeOf(server.url), relay.deliveries)
       expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
       expect(await instance.stop()).toBe(0)
     })
@@ -311,7 +212,7 @@ describe('a stand-in policy', () => {
     timeout: 60_000,
   }, async () => {
     const server = await redis()
-    const [warm = '', poor = '', cold = ''] = await seedCards(place(server.url), [
+    const [warm = '', poor = '', cold = ''] = await seedCards(placeOf(server.url), [
       '1000.00',
       '5.00',
       '1000.00',
@@ -362,7 +263,7 @@ describe('a stand-in policy', () => {
     expect(await ask(poor, 200, 'Authorization')).toBe(`decline ${away}`)
     await server.restart()
     await bookedAll([instance])
-    const ledger = await checkLedger(place(server.url), relay.deliveries)
+    const ledger = await checkLedger(placeOf(server.url), relay.deliveries)
     expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
     expect(await instance.stop()).toBe(0)
   })

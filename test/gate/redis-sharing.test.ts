@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { checkLedger, seedCards } from '../support/ledger-check.ts'
+import { durable } from '../support/redis-server.ts'
+import {
+  bookedAll,
+  openRedisWorld,
+  placeOf,
+  reportAnswers,
+  someBalances,
+} from '../support/redis-world.ts'
+import { createRelay } from '../support/relay.ts'
+import { readMetric, until } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { createRandom } from '../support/traffic.ts'
+
+const { endings, redis, serve, loadOn, close } = openRedisWorld()
+afterEach(close)
+
+describe('a failover that lost what was acknowledged', () => {
+  it('loses nothing while the instance lives that was told so', { timeout: 60_000 }, async () => {
+    const master = await redis()
+    const replica = await redis({ ...durable, replicaof: `127.0.0.1 ${master.port}` })
+    const proxy = await startTcpProxy(master.port, createRandom(1))
+    endings.push(proxy.dispose)
+    const cards = await seedCards(placeOf(master.url), someBalances)
+    await until(async () =>
+      String(await replica.command('INFO', 'replication')).includes('master_link_status:up'),
+    )
+    const server = await serve(proxy.url)
+    const relay = createRelay(server.url)
+    const load = loadOn(relay, cards, 100)
+    await sleep(1_500)
+    await replica.command('REPLICAOF', 'NO', 'ONE')
+    const before = relay.deliveries.length
+    await sleep(1_500)
+    const lost = relay.deliveries.length - before
+    proxy.moveTo(replica.port)
+    await master.kill()
+    await sleep(1_000)
+    await load.stop()
+    await until(async () => (await readMetric(server, 'arbiter_repeated')) > 0)
+    await bookedAll([server])
+    await until(async () => (await readMetric(server, 'arbiter_engine_queued')) === 0)
+    reportAnswers(`failover, ${lost} answers on the lost branch`, relay.deliveries)
+    expect(lost).toBeGreaterThan(50)
+    expect(await server.stop()).toBe(0)
+    const ledger = await checkLedger(placeOf(replica.url), relay.deliveries)
+    expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+  })
+})
+
+describe('two instances on the same card', () => {
+  it('pass no limit together, and repeat an answer byte for byte', {
+    timeout: 60_000,
+  }, async () => {
+    const { url } = await redis()
+    const [card = ''] = await seedCards(placeOf(url), ['100.00'])
+    const servers = await Promise.all([serve(url), serve(url)])
+    const relays = servers.map((server) => createRelay(server.url))
+    for (const relay of relays) endings.push(relay.close)
+    const asks = Array.from({ length: 60 }, (_, i) => ({
+      eventId: `e${i}`,
+      requestType: 'Authorization' as const,
+      transactionId: `t${i}`,
+      cardId: card,
+      amountMinor: 300,
+      final: null,
+    }))
+    const told = await Promise.all(asks.map((ask, i) => relays[i % 2]!.deliver(ask)))
+    // 100.00 has room for 33 times 3.00.
+    expect(told.filter(({ decision }) => decision === 'approve')).toHaveLength(33)
+    const again = await Promise.all(asks.map((ask, i) => relays[(i + 1) % 2]!.deliver(ask)))
+    expect(again.map(({ text }) => text)).toEqual(told.map(({ text }) => text))
+    const ledger = await checkLedger(placeOf(url), [...told, ...again])
+    expect(ledger).toMatchObject({ differences: [], overHeld: [], unlike: [] })
+  })
+})
