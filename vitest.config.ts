@@ -12,6 +12,16 @@ const timed = [
   'slow-clients',
 ].map((name) => `test/gate/${name}.test.ts`)
 
+/** They start no process and leave nothing behind, so that they can share one. */
+const pure = [
+  'bench/judge',
+  'domain/*',
+  'engine/{breaker-counts,codec,directory,engine,older-state,protocol,table,transfer}',
+  'gate/{authentication,country,json,pace,slots,wire}',
+  'relay/{audit,view}',
+  'rules/*',
+].map((name) => `test/${name}.test.ts`)
+
 /** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
 const longest = [
   'readme',
@@ -41,6 +51,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Most of them wait for processes some of the time. */
+const maxWorkers = 3
+
 const common = { testTimeout: 30_000, hookTimeout: 60_000, pool: 'forks' as const }
 
 export default defineConfig({
@@ -53,9 +66,18 @@ export default defineConfig({
           ...common,
           name: 'all',
           include: ['test/**/*.test.ts'],
-          exclude: timed,
-          // Most of them wait for processes most of the time.
-          maxWorkers: 4,
+          exclude: [...timed, ...pure],
+          maxWorkers,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'pure',
+          include: pure,
+          isolate: false,
+          maxWorkers,
           sequence: { groupOrder: 0 },
         },
       },

@@ -16,8 +16,8 @@ const variants = {
   today: { text: '(e) Fastify, json-rules-engine, rate-limiter-flexible, Lua', part: 0.2 },
 }
 
-/** One of each kind of server and store. */
-const smokeVariants = ['limit', 'embedded', 'redis', 'today']
+/** One of each kind of server. */
+const smokeVariants = ['limit', 'embedded', 'today']
 
 export async function run({ smoke, rounds = 5, progress }) {
   const [cards, rules] = smoke ? [100, 100] : [10_000, 100]

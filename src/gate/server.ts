@@ -131,7 +131,8 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   server.post(profile.path, (request: FastifyRequest, reply: FastifyReply) => {
-    const arrivedMonoMs = (request.raw as PacedRequest).arrivedMonoMs
+    // With HOST=localhost Fastify listens at a second address, by a server of its own.
+    const { arrivedMonoMs = clock.monoMs() } = request.raw as Partial<PacedRequest>
     const receivedAtMs = clock.nowMs()
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {

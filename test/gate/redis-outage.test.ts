@@ -156,19 +156,22 @@ const outages: readonly (readonly [
 ]
 
 describe('the engine decides again within a second', () => {
-  for (const [name, go, comeBack] of outages) {
-    it(`of the first PONG of a Redis that ${name} for 3 s`, { timeout: 60_000 }, async () => {
-      const server = await redis()
-      const cards = await seedCards(placeOf(server.url), someBalances)
-      const instance = await serve(server.url)
-      const relay = createRelay(instance.url)
-      const load = loadOn(relay, cards, 50)
-      const witness = startWitness()
-      endings.push(witness.stop)
-      // A process that has just started runs its code uncompiled.
-      await sleep(2_000)
+  it('of the first PONG of a Redis that was killed, and that hung, for 3 s', {
+    timeout: 60_000,
+  }, async () => {
+    const server = await redis()
+    const cards = await seedCards(placeOf(server.url), someBalances)
+    const instance = await serve(server.url)
+    const relay = createRelay(instance.url)
+    const load = loadOn(relay, cards, 50)
+    const witness = startWitness()
+    endings.push(witness.stop)
+    // A process that has just started runs its code uncompiled.
+    await sleep(2_000)
+    for (const [name, go, comeBack] of outages) {
       await go(server)
       await sleep(awayMs)
+      const awayUntilMonoMs = performance.now()
       await comeBack(server)
       await until(async () => (await server.command('PING').catch(() => '')) === 'PONG')
       const backMonoMs = performance.now()
@@ -185,26 +188,33 @@ describe('the engine decides again within a second', () => {
       console.log(
         `Redis ${name}: decides again ${Math.round(tookMs)} ms after it is back, machine stalled ${Math.round(stalledMs)} ms`,
       )
-      expect(tookMs).toBeLessThan(recoveryMs)
+      expect(tookMs, name).toBeLessThan(recoveryMs)
       await sleep(2 * recoveryMs)
-      await load.stop()
       const later = relay.deliveries.filter((each) => each.sentMonoMs > backMonoMs + recoveryMs)
       const byDefault = later.filter(({ decidedBy }) => decidedBy !== 'engine')
-      expect(later.length).toBeGreaterThan(10)
-      expect(byDefault.filter((each) => !isExcused(witness, each))).toEqual([])
-      // It was away: until shortly before, nothing but the default was said.
+      expect(later.length, name).toBeGreaterThan(10)
+      expect(
+        byDefault.filter((each) => !isExcused(witness, each)),
+        name,
+      ).toEqual([])
+      // It was away: nothing but the default was said.
       const during = relay.deliveries.filter(
         (each) =>
-          answeredMonoMs(each) > backMonoMs - awayMs / 2 && each.sentMonoMs < backMonoMs - 500,
+          answeredMonoMs(each) > awayUntilMonoMs - awayMs / 2 &&
+          answeredMonoMs(each) < awayUntilMonoMs,
       )
-      expect(during.length).toBeGreaterThan(10)
-      expect(during.filter(({ decidedBy }) => decidedBy === 'engine')).toEqual([])
-      await bookedAll([instance])
-      const ledger = await checkLedger(placeOf(server.url), relay.deliveries)
-      expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
-      expect(await instance.stop()).toBe(0)
-    })
-  }
+      expect(during.length, name).toBeGreaterThan(10)
+      expect(
+        during.filter(({ decidedBy }) => decidedBy === 'engine'),
+        name,
+      ).toEqual([])
+    }
+    await load.stop()
+    await bookedAll([instance])
+    const ledger = await checkLedger(placeOf(server.url), relay.deliveries)
+    expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+    expect(await instance.stop()).toBe(0)
+  })
 })
 
 describe('a stand-in policy', () => {
