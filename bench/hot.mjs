@@ -12,7 +12,7 @@ const outstanding = 64
 
 export async function run({ smoke, rounds = 5, progress }) {
   const cards = smoke ? 50 : 1_000
-  const load = { cards, rules: 100, warmCount: smoke ? 60 : 2_500, count: smoke ? 120 : 2_500 }
+  const load = { cards, rules: 100, warmCount: smoke ? 60 : 1_200, count: smoke ? 120 : 1_500 }
   const instances = smoke ? [1, 2] : [1, 2, 4]
   const pack = packOf(rulesOf(load.rules))
   const templates = await makeTemplates({ cards, pack, embedded: false })

@@ -57,6 +57,7 @@ const benchmarks = {
       'stream-node-max-bytes=32768',
     ],
     notes: 'Bytes in Redis, with the settings of deploy/redis/redis.conf.',
+    apart: true,
   },
   'redis-start': {
     script: 'redis-start.mjs',
@@ -85,10 +86,10 @@ ${Object.keys(benchmarks)
   .join('\n')}
 
   --rounds N     rounds, of which the medians are shown (5)
-  --seconds N    latency, stall: length of a measured part (2, above the knee 6; 9)
+  --seconds N    latency, stall: length of a measured part (1.5, 8); 3 times that above the knee
   --smoke        seconds, not minutes: only whether it works; nothing is written
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
-  --million      scale: also a million cards and entries, which takes minutes
+  --million      scale: also a million cards, which takes minutes
   --minutes N    soak: how long (10)
   --draw         only draw the plots and write bench/README.md again, from bench/results
   --help         show this

@@ -21,7 +21,7 @@ const cases = {
 }
 const smokeCases = ['engine blocked 500 ms', 'Redis stopped 2,000 ms']
 
-export async function run({ smoke, seconds = 9, progress }) {
+export async function run({ smoke, seconds = 8, progress }) {
   const job = { cards: smoke ? 50 : 1_000, rules: 100, ratePerSecond: smoke ? 50 : 200 }
   const lastsS = smoke ? 3 : seconds
   const templates = await makeTemplates({ cards: job.cards, pack: packOf(rulesOf(job.rules)) })

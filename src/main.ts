@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
-import { createAdminServer, type Readiness } from './admin/server.ts'
+import type { Readiness } from './admin/server.ts'
 import { systemClock } from './clock.ts'
 import { type Config, isConfig, readConfig } from './config.ts'
 import type { Authenticate } from './gate/authentication.ts'
@@ -102,7 +102,7 @@ async function main(): Promise<void> {
   for (const warning of await findDisagreements(profile, config)) logger.warn(warning)
   const journal = await openJournal({ folder: config.dataDir })
   if (isJournalProblem(journal)) return fail(explainJournal(journal, config.dataDir))
-  const gate = openGate({
+  const gate = await openGate({
     config,
     clock: systemClock,
     logger,
@@ -116,6 +116,7 @@ async function main(): Promise<void> {
     },
   })
   let stopping = false
+  const { createAdminServer } = await import('./admin/server.ts')
   const admin = createAdminServer({
     config,
     metrics: gate.metrics,

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
+import { noSchemas } from '../no-schemas.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 export interface Readiness {
@@ -26,6 +27,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   const { metrics, readiness } = options
   const server = Fastify({
     logger: false,
+    schemaController: noSchemas,
     bodyLimit: 1024,
     forceCloseConnections: true,
     // Fastify has none by itself, and whoever may connect need not have the token.

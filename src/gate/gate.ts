@@ -12,7 +12,6 @@ import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal.ts'
 import type { Profile } from './profile.ts'
 import { startRulesThread } from './rules-thread.ts'
-import { createGateServer } from './server.ts'
 import { createSlots, type Slots } from './slots.ts'
 
 export interface GateOptions {
@@ -55,7 +54,7 @@ const bookingMs = 5_000
 const engineStopMs = 10_000
 
 /** HTTP, slots, watchdog and the engine's thread, wired together. */
-export function openGate(options: GateOptions): Gate {
+export async function openGate(options: GateOptions): Promise<Gate> {
   const { config, clock, logger, journal } = options
   /** Of the answer that is being given. */
   let origin: Origin | null = null
@@ -200,6 +199,8 @@ export function openGate(options: GateOptions): Gate {
     }
   })
 
+  // Loaded while the threads start, which takes as long.
+  const { createGateServer } = await import('./server.ts')
   const server = createGateServer({
     config,
     clock,

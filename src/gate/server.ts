@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
+import { noSchemas } from '../no-schemas.ts'
 import type { Authenticate, Peer } from './authentication.ts'
 import { createPace, type PacedRequest } from './pace.ts'
 import type { Profile } from './profile.ts'
@@ -57,6 +58,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   const server = Fastify({
     // Our own line per decision says more and costs less.
     logger: false,
+    schemaController: noSchemas,
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
