@@ -29,7 +29,7 @@ export async function run({ smoke, rounds = 5, seconds = 1.5, progress }) {
     const byPercent = Object.fromEntries(percents.map((percent) => [percent, []]))
     for (let round = 0; round < (smoke ? 1 : rounds); round++) {
       await inServer(store, templates, cards, async (server, sender, promise) => {
-        const times = { seconds: smoke ? 0.2 : 2, warmCount: smoke ? 100 : 6_000 }
+        const times = { seconds: smoke ? 0.2 : 2, warmCount: smoke ? 100 : 8_000 }
         const toWarm = { ...job, ...times, run: `${round}-` }
         progress(`${store}, round ${round + 1}: warming and looking for the knee`)
         if (knee !== undefined) await warm(sender, server, toWarm, promise)

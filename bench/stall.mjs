@@ -19,7 +19,7 @@ const cases = {
   'engine blocked 2,000 ms': { engineMs: 2_000 },
   'Redis stopped 2,000 ms': { redisMs: 2_000 },
 }
-const smokeCases = ['engine blocked 500 ms', 'Redis stopped 2,000 ms']
+const smokeCases = ['Redis stopped 2,000 ms']
 
 export async function run({ smoke, seconds = 8, progress }) {
   const job = { cards: smoke ? 50 : 1_000, rules: 100, ratePerSecond: smoke ? 50 : 200 }

@@ -1,16 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { checkLedger, type LedgerReport, seedCards } from '../support/ledger-check.ts'
+import { ledgerAfter, seedCards } from '../support/ledger-check.ts'
 import { createRelay, type Delivery } from '../support/relay.ts'
-import {
-  type Disturbance,
-  fastFolder,
-  type RunningServer,
-  readiness,
-  readMetric,
-  startServer,
-  until,
-} from '../support/server.ts'
+import { type Disturbance, fastFolder, startServer, untilRestarted } from '../support/server.ts'
 import { ownMs, type StallWitness, startWitness } from '../support/stall-witness.ts'
 import { countAnswers, slowestMs, startLoad } from '../support/traffic.ts'
 
@@ -20,7 +12,6 @@ const graceMs = 50
 const ratePerSecond = 80
 const balances = [...Array(16).fill('100000.00'), ...Array(4).fill('100.00')]
 const rounds = process.env.TORTURE ? 5 : 1
-const replacements = process.env.TORTURE ? 40 : 4
 
 interface Phase {
   readonly name: string
@@ -88,60 +79,8 @@ describe('a disturbed engine', () => {
       }
       console.log(`${decision}: ${unlike.length} events got two unlike answers`)
     })
-
-    // One of them by default: the phases above have both.
-    if (decision === 'approve' && !process.env.TORTURE) continue
-    const again = `that hangs and is replaced, ${replacements} times, leaves no difference behind (default ${decision})`
-    it(again, { timeout: 30_000 + 5_000 * replacements }, async () => {
-      const folder = fastFolder()
-      endings.push(folder.remove)
-      const cards = await seedCards(folder.path, balances)
-      const server = await startServer({
-        dataDir: folder.path,
-        disturbable: true,
-        env: { DEFAULT_DECISION: decision, HEARTBEAT_MS: '1000' },
-      })
-      endings.push(server.kill)
-      const relay = createRelay(server.url)
-      endings.push(relay.close)
-      const load = startLoad({ relay, seed: 2, cards, ratePerSecond: 150 })
-      endings.push(load.stop)
-      let restarts = 0
-      for (let i = 1; i <= replacements; i++) {
-        // Some wake up soon after they were replaced, some when the next is gone too.
-        server.disturb({ type: 'hang', ms: i % 3 === 0 ? 3_500 : 1_150 + ((50 * i) % 500) })
-        restarts = await untilRestarted(server, restarts + 1)
-        await sleep(150)
-      }
-      await load.stop()
-      await ledgerAfter(server, folder.path, relay.deliveries)
-      console.log(`${decision}, ${replacements} replaced:`, countAnswers(relay.deliveries))
-    })
   }
 })
-
-/** At least so often: on a machine that stalls an engine may miss its heartbeat by itself. */
-async function untilRestarted(server: RunningServer, restarts: number): Promise<number> {
-  let seen = 0
-  await until(async () => {
-    seen = await readMetric(server, 'arbiter_engine_restarts')
-    return seen >= restarts && (await readiness(server)).engine === 'running'
-  })
-  return seen
-}
-
-/** All that was said is booked, then the server stops; its ledger must agree with every answer. */
-async function ledgerAfter(
-  server: RunningServer,
-  folder: string,
-  deliveries: readonly Delivery[],
-): Promise<LedgerReport> {
-  await until(async () => (await readiness(server)).unbooked === 0)
-  expect(await server.stop()).toBe(0)
-  const ledger = await checkLedger(folder, deliveries)
-  expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
-  return ledger
-}
 
 /** Late, or no decision: an advice gets 503 when the journal was not flushed in time. */
 function problemsOf(deliveries: readonly Delivery[], witness: StallWitness): string[] {

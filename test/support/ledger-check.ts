@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Account } from '../../src/domain/account.ts'
 import { requestTypes } from '../../src/domain/event.ts'
@@ -17,6 +18,7 @@ import { openStore, type StorePlace } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 import { testPack } from './engine-world.ts'
 import type { Delivery, RelayEvent } from './relay.ts'
+import { type RunningServer, readiness, until } from './server.ts'
 
 /** What the ledger says about what was told. */
 export interface LedgerReport {
@@ -88,6 +90,19 @@ export async function checkLedger(
   } finally {
     await store.close()
   }
+}
+
+/** All that was said is booked, then the server stops; its ledger must agree with every answer. */
+export async function ledgerAfter(
+  server: RunningServer,
+  folder: string,
+  deliveries: readonly Delivery[],
+): Promise<LedgerReport> {
+  await until(async () => (await readiness(server)).unbooked === 0)
+  expect(await server.stop()).toBe(0)
+  const ledger = await checkLedger(folder, deliveries)
+  expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+  return ledger
 }
 
 export async function compare(

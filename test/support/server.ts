@@ -118,6 +118,16 @@ export async function until(holds: () => Promise<boolean>): Promise<void> {
 
 const chaos = pathToFileURL(join(import.meta.dirname, 'chaos.mjs'))
 
+/** At least so often: on a machine that stalls an engine may miss its heartbeat by itself. */
+export async function untilRestarted(server: RunningServer, restarts: number): Promise<number> {
+  let seen = 0
+  await until(async () => {
+    seen = await readMetric(server, 'arbiter_engine_restarts')
+    return seen >= restarts && (await readiness(server)).engine === 'running'
+  })
+  return seen
+}
+
 export function spawnServer(settings: ServerSettings): ChildProcess {
   const { dataDir, env = {}, args = [], disturbable = false } = settings
   return spawn(process.execPath, [join(root, 'dist', 'main.js'), ...args], {
