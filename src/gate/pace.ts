@@ -35,7 +35,8 @@ export function createPace(clock: Clock, handle: Handle): Pace {
   let turnMonoMs = 0
   let planned = false
   let sliceMonoMs = 0
-  let waiting: Waiting[] = []
+  // What has left is let go at once, also while there is always somebody waiting.
+  let waiting: (Waiting | null)[] = []
   let head = 0
   const stale: Waiting[] = []
 
@@ -83,17 +84,24 @@ export function createPace(clock: Clock, handle: Handle): Pace {
    * otherwise be late, and not only those that are too many.
    */
   function next(nowMonoMs: number): Waiting {
-    for (; head < waiting.length; head++) {
-      const first = waiting[head]!
-      if (nowMonoMs - first.request.arrivedMonoMs <= staleMs) break
+    for (;;) {
+      const first = leave()
+      if (first === null) return stale.pop()!
+      if (nowMonoMs - first.request.arrivedMonoMs <= staleMs) return first
       stale.push(first)
     }
-    const found = waiting[head++] ?? stale.pop()!
-    if (head >= waiting.length) {
-      waiting = []
+  }
+
+  /** The first of those that wait, or null. */
+  function leave(): Waiting | null {
+    const first = waiting[head] ?? null
+    if (first === null) return null
+    waiting[head++] = null
+    if (head > 1024 || head === waiting.length) {
+      waiting = waiting.slice(head)
       head = 0
     }
-    return found
+    return first
   }
 
   return {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { createPace, type PacedRequest } from '../../src/gate/pace.ts'
+import { collectGarbage } from '../support/garbage.ts'
 
 /** A loop whose clock runs only while requests are handled, each for a millisecond, or as told. */
 function openPace() {
@@ -84,6 +85,31 @@ describe('the pace of the gate', () => {
     loop.nowMs += 101
     await turns(6)
     expect(names()).toBe('a b c x y stale-2 stale-1')
+  })
+
+  it('lets go of what it has handled, also while there is always somebody waiting', async () => {
+    const { pace, loop, handled } = openPace()
+    const requests: WeakRef<object>[] = []
+    const readOne = (i: number) => {
+      const request = { url: String(i) } as IncomingMessage
+      requests.push(new WeakRef(request))
+      pace.take(request, {} as ServerResponse)
+    }
+    loop.costMs = 0.01
+    for (let i = 0; i < 10; i++) readOne(i)
+    loop.nowMs += 4
+    for (let i = 10; i < 400; i++) readOne(i)
+    for (let i = 400; pace.waiting > 0 && i < 20_000; i++) {
+      await turn()
+      if (i < 500) for (let k = 0; k < 64; k++) readOne(i)
+      if (i === 499) {
+        collectGarbage()
+        const kept = requests.filter((request) => request.deref() !== undefined)
+        expect(pace.waiting).toBeGreaterThan(0)
+        expect(kept.length).toBeLessThan(pace.waiting + 100)
+      }
+    }
+    expect(handled.length).toBe(requests.length)
   })
 
   it('goes on when one that waits is handled in no time', async () => {

@@ -1,10 +1,9 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import type { CardEvent } from '../../src/domain/event.ts'
 import type { Answer } from '../../src/domain/event-record.ts'
 import { type Backlog, createSlots, type SaidLine, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'
+import { collectGarbage } from '../support/garbage.ts'
 
 interface Gate {
   readonly slots: Slots
@@ -65,9 +64,6 @@ const approval: Answer = {
   approvedAmountMinor: null,
   rulesVersion: 'test',
 }
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
 
 /** In a function of its own, so that nothing here refers to the request any more. */
 function takeAndAnswer({ slots, nowMs }: Gate, i: number): WeakRef<object> {
