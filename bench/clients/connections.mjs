@@ -48,9 +48,9 @@ export function createConnections({ maxConnections, onAnswer, onLost }) {
 
   function read(connection) {
     const { text } = connection
-    // One that was never used is told so (408), and closed.
+    // Nothing was asked: a server says so much only before it closes.
     if (connection.sending === null) {
-      lose(connection, 'not used')
+      lose(connection, 'not asked')
       return
     }
     const headEnd = text.indexOf('\r\n\r\n')
