@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ledgerAfter, seedCards } from '../support/ledger-check.ts'
-import { createRelay, type Delivery } from '../support/relay.ts'
-import { type Disturbance, fastFolder, startServer, untilRestarted } from '../support/server.ts'
+import { openDisturbedWorld } from '../support/disturbed-world.ts'
+import { ledgerAfter } from '../support/ledger-check.ts'
+import type { Delivery } from '../support/relay.ts'
+import { type Disturbance, untilRestarted } from '../support/server.ts'
 import { ownMs, type StallWitness, startWitness } from '../support/stall-witness.ts'
-import { countAnswers, slowestMs, startLoad } from '../support/traffic.ts'
+import { countAnswers, slowestMs } from '../support/traffic.ts'
 
 const budgetMs = 250
 /** The journal is written, and the answer sent, within this much after the budget. */
 const graceMs = 50
 const ratePerSecond = 80
-const balances = [...Array(16).fill('100000.00'), ...Array(4).fill('100.00')]
 const rounds = process.env.TORTURE ? 5 : 1
 
 interface Phase {
@@ -43,21 +43,11 @@ describe('a disturbed engine', () => {
   for (const decision of ['approve', 'decline'] as const) {
     const name = `delays no answer, and the ledger agrees with all of them (default ${decision})`
     it(name, { timeout: 90_000 * rounds }, async () => {
-      const folder = fastFolder()
-      endings.push(folder.remove)
-      const cards = await seedCards(folder.path, balances)
-      const server = await startServer({
-        dataDir: folder.path,
-        disturbable: true,
-        env: { DEFAULT_DECISION: decision, ENGINE_HEAP_MB: '128' },
-      })
-      endings.push(server.kill)
-      const relay = createRelay(server.url)
-      endings.push(relay.close)
       const witness = startWitness()
       endings.push(witness.stop)
-      const load = startLoad({ relay, seed: 1, cards, ratePerSecond })
-      endings.push(load.stop)
+      const env = { DEFAULT_DECISION: decision, ENGINE_HEAP_MB: '128' }
+      const world = await openDisturbedWorld(endings, env, { seed: 1, ratePerSecond })
+      const { dataDir, server, relay, load } = world
       await sleep(500)
       let restarts = 0
       for (let round = 0; round < rounds; round++) {
@@ -72,7 +62,7 @@ describe('a disturbed engine', () => {
         }
       }
       await load.stop()
-      const { unlike } = await ledgerAfter(server, folder.path, relay.deliveries)
+      const { unlike } = await ledgerAfter(server, dataDir, relay.deliveries)
       // Only where the watchdog spoke may an event be answered in two ways.
       for (const pair of unlike) {
         expect(pair.map(({ decidedBy }) => decidedBy)).toContain('default')
