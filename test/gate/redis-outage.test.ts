@@ -155,6 +155,17 @@ const outages: readonly (readonly [
   ['hung', (redis) => redis.pause(), (redis) => redis.resume()],
 ]
 
+/** A repetition gets the answer of the first, in an outage and for ever after it. */
+function firstDeliveries(deliveries: readonly Delivery[]): Delivery[] {
+  const first = new Map<string, Delivery>()
+  for (const delivery of deliveries) {
+    const { eventId } = delivery.event
+    const other = first.get(eventId)
+    if (other === undefined || delivery.sentMonoMs < other.sentMonoMs) first.set(eventId, delivery)
+  }
+  return [...first.values()]
+}
+
 describe('the engine decides again within a second', () => {
   it('of the first PONG of a Redis that was killed, and that hung, for 3 s', {
     timeout: 60_000,
@@ -190,7 +201,8 @@ describe('the engine decides again within a second', () => {
       )
       expect(tookMs, name).toBeLessThan(recoveryMs)
       await sleep(2 * recoveryMs)
-      const later = relay.deliveries.filter((each) => each.sentMonoMs > backMonoMs + recoveryMs)
+      const told = firstDeliveries(relay.deliveries)
+      const later = told.filter((each) => each.sentMonoMs > backMonoMs + recoveryMs)
       const byDefault = later.filter(({ decidedBy }) => decidedBy !== 'engine')
       expect(later.length, name).toBeGreaterThan(10)
       expect(
@@ -198,7 +210,7 @@ describe('the engine decides again within a second', () => {
         name,
       ).toEqual([])
       // It was away: nothing but the default was said.
-      const during = relay.deliveries.filter(
+      const during = told.filter(
         (each) =>
           answeredMonoMs(each) > awayUntilMonoMs - awayMs / 2 &&
           answeredMonoMs(each) < awayUntilMonoMs,
