@@ -94,3 +94,14 @@ export function bodyOf(event: RelayEvent): Buffer {
     }),
   )
 }
+
+/** A repetition gets the answer of the first, in an outage and for ever after it. */
+export function firstDeliveries(deliveries: readonly Delivery[]): Delivery[] {
+  const first = new Map<string, Delivery>()
+  for (const delivery of deliveries) {
+    const { eventId } = delivery.event
+    const other = first.get(eventId)
+    if (other === undefined || delivery.sentMonoMs < other.sentMonoMs) first.set(eventId, delivery)
+  }
+  return [...first.values()]
+}
