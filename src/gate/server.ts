@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
@@ -40,7 +41,9 @@ const lingerMs = 1_000
 const json = 'application/json; charset=utf-8'
 
 const httpOptions = {
+  requestTimeout: requestTimeoutMs,
   headersTimeout: headersTimeoutMs,
+  keepAliveTimeout: keepAliveMs,
   connectionsCheckingInterval: 500,
   // Node's own answer has no body; ours has.
   requireHostHeader: false,
@@ -55,14 +58,14 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   const { config, clock, slots, profile, authenticate } = options
   const wrongPath = refusalOf(404, `send events to POST ${profile.path}`)
   const headers = { 'content-type': json, ...profile.headers }
+  const http = createHttpServer(config)
   const server = Fastify({
+    // One server at one address. Fastify's own would get a second one with HOST=localhost, without the pace.
+    serverFactory: () => http,
     // Our own line per decision says more and costs less.
     logger: false,
     schemaController: noSchemas,
     bodyLimit: maxBodyBytes,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: keepAliveMs,
-    http: httpOptions,
     // Requests that arrive while we stop are still answered.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -71,15 +74,14 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.
     frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) =>
       refuse(reply, wrongPath),
-    ...tlsOptions(config),
-  } as object) as unknown as FastifyInstance
-  // Without a listener Node answers 417 itself; an expectation may as well be ignored.
+  })
   const pace = createPace(clock, server.routing)
-  server.server.removeAllListeners('request').on('request', pace.take)
-  server.server.on('checkExpectation', pace.take)
+  http.on('request', pace.take)
+  // Without a listener Node answers 417 itself; an expectation may as well be ignored.
+  http.on('checkExpectation', pace.take)
   server.addHook('preClose', (done) => {
     // Closing, Node gives up its own time limits: a request that never ends would keep us here.
-    setTimeout(() => server.server.closeAllConnections(), lingerMs).unref()
+    setTimeout(() => http.closeAllConnections(), lingerMs).unref()
     done()
   })
 
@@ -133,8 +135,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   server.post(profile.path, (request: FastifyRequest, reply: FastifyReply) => {
-    // With HOST=localhost Fastify listens at a second address, by a server of its own.
-    const { arrivedMonoMs = clock.monoMs() } = request.raw as Partial<PacedRequest>
+    const { arrivedMonoMs } = request.raw as PacedRequest
     const receivedAtMs = clock.nowMs()
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
@@ -194,20 +195,18 @@ function renderResponse(status: number, body: string): string {
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }
 
-function tlsOptions({ tls, relayAuthentication }: Config): object {
-  if (tls === null) return {}
+function createHttpServer({ tls, relayAuthentication }: Config): Server {
+  if (tls === null) return createServer(httpOptions)
   const mutual = relayAuthentication.mode === 'mtls'
-  return {
-    https: {
-      cert: readFileSync(tls.certFile),
-      key: readFileSync(tls.keyFile),
-      ...(tls.clientCaFile === null ? {} : { ca: readFileSync(tls.clientCaFile) }),
-      minVersion: 'TLSv1.2',
-      // A stranger is told so in the shape of a decline, not by a broken connection.
-      requestCert: mutual,
-      rejectUnauthorized: false,
-      handshakeTimeout: headersTimeoutMs,
-      ...httpOptions,
-    },
-  }
+  return createTlsServer({
+    ...httpOptions,
+    cert: readFileSync(tls.certFile),
+    key: readFileSync(tls.keyFile),
+    ...(tls.clientCaFile === null ? {} : { ca: readFileSync(tls.clientCaFile) }),
+    minVersion: 'TLSv1.2',
+    // A stranger is told so in the shape of a decline, not by a broken connection.
+    requestCert: mutual,
+    rejectUnauthorized: false,
+    handshakeTimeout: headersTimeoutMs,
+  })
 }
