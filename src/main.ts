@@ -5,7 +5,8 @@ import { systemClock } from './clock.ts'
 import { type Config, isConfig, readConfig } from './config.ts'
 import type { Authenticate } from './gate/authentication.ts'
 import { type Gate, openGate } from './gate/gate.ts'
-import { isJournalProblem, type JournalProblem, openJournal } from './gate/journal.ts'
+import { isJournalProblem, openJournal } from './gate/journal.ts'
+import type { JournalProblem } from './gate/journal-error.ts'
 import { findProfile, type Profile, unmetRequirements } from './gate/profile.ts'
 import {
   AuthenticationMismatch,

@@ -14,13 +14,12 @@ import type { Answer } from '../../src/domain/event-record.ts'
 import {
   isJournalProblem,
   type Journal,
-  JournalError,
-  type JournalFile,
-  type JournalFs,
-  type JournalLine,
   type JournalOptions,
   openJournal,
 } from '../../src/gate/journal.ts'
+import { JournalError } from '../../src/gate/journal-error.ts'
+import type { JournalFile, JournalFs } from '../../src/gate/journal-file.ts'
+import type { JournalLine } from '../../src/gate/journal-record.ts'
 
 const event: CardEvent = {
   eventId: 'evt-1',
