@@ -5,9 +5,9 @@ import { formatMinor } from '../domain/money.ts'
 import { isResponseCode, type ResponseCode, reasonOf } from '../domain/response-code.ts'
 import type { Fault, Path } from '../rules/yaml-document.ts'
 import { suggestion } from '../spelling.ts'
+import { echoes, type MappedEvent } from './profile-echo.ts'
 import type { AnswerFile } from './profile-file.ts'
 import { isPointer } from './profile-pointer.ts'
-import { echoes, type MappedEvent } from './profile-reader.ts'
 import { quote, type Refusal } from './wire.ts'
 
 export interface Rendered {

@@ -7,6 +7,7 @@ import type { Switches } from '../domain/pack.ts'
 import type { Path } from '../rules/yaml-document.ts'
 import { suggestion } from '../spelling.ts'
 import { createAnswerStyle, type Rendered } from './profile-answer.ts'
+import type { Choice } from './profile-choice.ts'
 import {
   maxProfileBytes,
   openProfileDocument,
@@ -23,7 +24,7 @@ import {
   type RequiresFile,
 } from './profile-file.ts'
 import { createPointerPlan } from './profile-pointer.ts'
-import { type Choice, createProfileReader } from './profile-reader.ts'
+import { createProfileReader } from './profile-reader.ts'
 import { type Refusal, readEvent, renderRefusal, renderReply } from './wire.ts'
 
 /** How one peer's bodies become events, and our answers its bodies. */

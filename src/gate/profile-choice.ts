@@ -1,0 +1,62 @@
+import type { RequestType } from '../domain/event.ts'
+import type { ReadFields } from './profile-event.ts'
+import { type Found, type PointerPlan, positionOf } from './profile-pointer.ts'
+import { compileParts } from './profile-source.ts'
+
+/** A requestType of ours, `ignore`, or a further choice by what is at the first pointer present. */
+export type Choice =
+  | { readonly requestType: RequestType | 'ignore' }
+  | {
+      readonly pointers: readonly string[]
+      readonly map: ReadonlyMap<string, Choice>
+      readonly otherwise: Choice | null
+    }
+
+interface NoReader {
+  readonly ignored: boolean
+  readonly code: '136' | '131'
+  readonly message: string
+}
+
+export function compileChoice(
+  plan: PointerPlan,
+  choice: Choice,
+  readerOf: (requestType: RequestType) => ReadFields,
+): (found: Found) => ReadFields | NoReader {
+  if ('requestType' in choice) {
+    if (choice.requestType !== 'ignore') {
+      const reader = readerOf(choice.requestType)
+      return () => reader
+    }
+    const ignored: NoReader = { ignored: true, code: '131', message: 'not for this server' }
+    return () => ignored
+  }
+  const name = `requestType (${choice.pointers.join(' or ')})`
+  const read = compileParts(
+    plan,
+    choice.pointers.map((pointer) => ({ pointer })),
+  )
+  const values = [...choice.map.keys()]
+  const targets = [...choice.map.values()].map((next) => compileChoice(plan, next, readerOf))
+  let hint = 0
+  const otherwise =
+    choice.otherwise === null ? null : compileChoice(plan, choice.otherwise, readerOf)
+  const known = values.join(', ')
+  const absent: NoReader = { ignored: false, code: '136', message: `${name} is required` }
+  const wrong: NoReader = { ignored: false, code: '136', message: `${name} must be a text` }
+  const unknown: NoReader = {
+    ignored: false,
+    code: '131',
+    message: `${name} must be one of ${known}`,
+  }
+  return (found) => {
+    const value = read(found)
+    if (value === undefined) return wrong
+    // For the few values of a peer a walk is faster than the hash of a text that was just read.
+    const at = positionOf(values, value, hint)
+    if (at >= 0) hint = at
+    const target = at < 0 ? otherwise : (targets[at] ?? null)
+    if (target !== null) return target(found)
+    return value === '' ? absent : unknown
+  }
+}

@@ -1,0 +1,70 @@
+import { isJsonNumber } from './json.ts'
+import type { PartFile } from './profile-file.ts'
+import type { Found, PointerPlan } from './profile-pointer.ts'
+
+/** '' when nothing is there, undefined when what is there is no text. */
+export type ReadText = (found: Found) => string | undefined
+
+export const nothing: ReadText = () => ''
+
+function readAt(plan: PointerPlan, pointer: string): ReadText {
+  const at = plan.place(pointer)
+  return (found) => {
+    const value = found.at(at)
+    if (typeof value === 'string') return value
+    if (value === undefined || value === null) return ''
+    if (typeof value === 'boolean') return String(value)
+    return isJsonNumber(value) ? value.decimal : undefined
+  }
+}
+
+/** The parts one after the other; '' when one of them is missing. */
+function compileConcat(plan: PointerPlan, concat: readonly string[]): ReadText {
+  const reads = concat.map((part): ReadText => {
+    return part.startsWith('/') ? readAt(plan, part) : () => part
+  })
+  return (found) => {
+    let joined = ''
+    for (const read of reads) {
+      const part = read(found)
+      if (part === undefined || part === '') return part
+      joined += part
+    }
+    return joined
+  }
+}
+
+/** The first that is there. */
+export function compileParts(plan: PointerPlan, parts: readonly PartFile[]): ReadText {
+  const reads = parts.map(({ pointer, concat }): ReadText => {
+    return pointer === undefined ? compileConcat(plan, concat ?? []) : readAt(plan, pointer)
+  })
+  const [only] = reads
+  if (reads.length === 1 && only !== undefined) return only
+  return (found) => {
+    for (const read of reads) {
+      const value = read(found)
+      if (value !== '') return value
+    }
+    return ''
+  }
+}
+
+interface SourceFile {
+  readonly pointer?: readonly PartFile[] | undefined
+  readonly coalesce?: readonly PartFile[] | undefined
+  readonly concat?: readonly string[] | undefined
+}
+
+export function compileSource(plan: PointerPlan, file: SourceFile): ReadText {
+  if (file.concat !== undefined) return compileConcat(plan, file.concat)
+  const parts = file.pointer ?? file.coalesce
+  return parts === undefined ? nothing : compileParts(plan, parts)
+}
+
+export function whereOf(file: SourceFile): string {
+  const parts: readonly PartFile[] = file.pointer ?? file.coalesce ?? [{ concat: [] }]
+  return parts
+    .map(({ pointer, concat = file.concat ?? [] }) => pointer ?? concat.join(''))
+    .join(' or ')
+}
