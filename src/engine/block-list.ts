@@ -8,10 +8,10 @@ import {
 } from '../domain/block.ts'
 import type { Entry } from '../domain/entry.ts'
 import type { Store } from '../store/port.ts'
-import { RecordUnreadable } from './codec.ts'
 import { encodeEntry } from './entry-codec.ts'
 import { blocksAggregate } from './layout.ts'
 import type { NoticeBoard } from './notice-board.ts'
+import { RecordUnreadable } from './row-codec.ts'
 
 /** The emergency list as the store keeps it: one small record that every engine looks at. */
 const record = z.object({

@@ -10,74 +10,7 @@ import {
   type Transaction,
 } from '../domain/transaction.ts'
 import type { Bucket, Counted, SpendEntry, WindowStates } from '../domain/window.ts'
-
-/**
- * Records are kept as JSON arrays, column by column, because names would be most of their bytes. A
- * column that is at its default at the end of the row is left out, so a newer release that adds
- * columns reads older rows. The first element is the format of the row.
- */
-interface Column<T> {
-  readonly name: keyof T
-  readonly read?: (json: never) => unknown
-}
-
-export interface Codec<T> {
-  encode(record: T): string
-  decode(text: string): T
-}
-
-export class RecordUnreadable extends Error {
-  override readonly name = 'RecordUnreadable'
-}
-
-/**
- * `write` is a row as one literal, in the order of the columns: a loop over their names takes twice as
- * long, and every decision writes four records.
- */
-function createCodec<T extends object>(
-  blank: T,
-  columns: readonly Column<T>[],
-  write: (record: T) => [format: number, ...cells: unknown[]],
-): Codec<T> {
-  const defaults = write(blank)
-  const [format] = defaults
-  if (defaults.length !== columns.length + 1) throw new Error('a row has a cell for each column')
-  const booleans = columns.map(({ name }) => typeof blank[name] === 'boolean')
-
-  /** A default is a plain value or an empty list. */
-  function isDefault(value: unknown, cell: number): boolean {
-    return value === defaults[cell] || (Array.isArray(value) && value.length === 0)
-  }
-
-  return {
-    encode(record) {
-      const row = write(record)
-      let { length } = row
-      while (length > 1 && isDefault(row[length - 1], length - 1)) length--
-      row.length = length
-      return JSON.stringify(row)
-    },
-    decode(text) {
-      const row = JSON.parse(text) as unknown[]
-      if (!Array.isArray(row) || row[0] !== format) {
-        throw new RecordUnreadable(
-          `a record has format ${String(row?.[0])}, this release reads ${format}`,
-        )
-      }
-      const record = { ...blank } as Record<keyof T, unknown>
-      const known = Math.min(columns.length, row.length - 1)
-      for (let i = 0; i < known; i++) {
-        const { name, read } = columns[i]!
-        const json = row[i + 1]
-        if (booleans[i]) record[name] = json === 1
-        else record[name] = read ? (read as (json: unknown) => unknown)(json) : json
-      }
-      return record as T
-    },
-  }
-}
-
-const flag = (given: boolean) => (given ? 1 : 0)
+import { type Codec, createCodec, flag } from './row-codec.ts'
 
 function writeWindows(states: WindowStates): unknown[] {
   const rows: unknown[] = []
@@ -102,25 +35,6 @@ function readBuckets(numbers: readonly number[]): Bucket[] {
 
 export const accountCodec: Codec<Account> = createCodec(
   noAccount,
-  [
-    { name: 'accountId' },
-    { name: 'currency' },
-    { name: 'postedMinor' },
-    { name: 'heldMinor' },
-    { name: 'openingMinor' },
-    { name: 'openedAtMs' },
-    { name: 'lastArrivalMs' },
-    { name: 'entryCount' },
-    { name: 'country' },
-    { name: 'organizationId' },
-    { name: 'withheldMinor' },
-    { name: 'transfersMinor' },
-    { name: 'windows', read: readWindows },
-    { name: 'chargesTakenMinor' },
-    { name: 'chargesPendingMinor' },
-    { name: 'grantDay' },
-    { name: 'grantedMinor' },
-  ],
   (a) => [
     1,
     a.accountId,
@@ -141,39 +55,16 @@ export const accountCodec: Codec<Account> = createCodec(
     a.grantDay,
     a.grantedMinor,
   ],
+  { windows: readWindows },
 )
 
 const writeRecentAsk = (a: RecentAsk) => [a.atMs, a.mid, a.amountMinor]
 
+const readRecentAsks = (json: [number, string, number][]): RecentAsk[] =>
+  json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor }))
+
 export const cardCodec: Codec<Card> = createCodec(
   noCard,
-  [
-    { name: 'cardId' },
-    { name: 'customerId' },
-    { name: 'accountId' },
-    { name: 'type' },
-    { name: 'status' },
-    { name: 'expiry' },
-    { name: 'lastAskAtMs' },
-    { name: 'windows', read: readWindows },
-    {
-      name: 'recentAsks',
-      read: (json: [number, string, number][]) =>
-        json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor })),
-    },
-    { name: 'dailyLimitMinor' },
-    { name: 'transactionLimitMinor' },
-    { name: 'allowedMccs' },
-    { name: 'blockedMccs' },
-    { name: 'allowedMids' },
-    { name: 'blockedMids' },
-    { name: 'unblockedMids' },
-    { name: 'swipesLeft' },
-    { name: 'terminatedBy' },
-    { name: 'replaces' },
-    { name: 'seenMerchants' },
-    { name: 'seenCountries' },
-  ],
   (c) => [
     1,
     c.cardId,
@@ -198,6 +89,7 @@ export const cardCodec: Codec<Card> = createCodec(
     c.seenMerchants,
     c.seenCountries,
   ],
+  { windows: readWindows, recentAsks: readRecentAsks },
 )
 
 const writeAdjustment = (a: HoldAdjustment | null) =>
@@ -213,21 +105,20 @@ function writeAsk(a: AskShare): unknown[] {
   const row = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flag(a.reopened)]
   return a.adjustment === null ? row : [...row, ...writeAdjustment(a.adjustment)]
 }
-const readAsk = ([eventKey, addedMinor, preauthorized, unblockedMid, reopened, ...adjustment]: [
-  string,
-  number,
-  number,
-  string,
-  number,
-  ...number[],
-]): AskShare => ({
-  eventKey,
-  preauthorized: preauthorized === 1,
-  addedMinor,
-  unblockedMid,
-  reopened: reopened === 1,
-  adjustment: readAdjustment(adjustment),
-})
+
+type AskRow = [string, number, number, string, number, ...number[]]
+
+function readAsk(row: AskRow): AskShare {
+  const [eventKey, addedMinor, preauthorized, unblockedMid, reopened, ...adjustment] = row
+  return {
+    eventKey,
+    preauthorized: preauthorized === 1,
+    addedMinor,
+    unblockedMid,
+    reopened: reopened === 1,
+    adjustment: readAdjustment(adjustment),
+  }
+}
 
 function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
   const row: unknown[] = [amountMinor, cardId]
@@ -235,7 +126,9 @@ function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
   return row
 }
 
-function readSpend([amountMinor, cardId, ...places]: [number, string, ...unknown[]]): SpendEntry {
+type SpendRow = [number, string, ...unknown[]]
+
+function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
   const at: Counted[] = []
   for (let i = 0; i < places.length; i += 3) {
     const scope = places[i + 1] === 0 ? 'card' : 'account'
@@ -246,44 +139,6 @@ function readSpend([amountMinor, cardId, ...places]: [number, string, ...unknown
 
 const plainTransaction: Codec<Transaction> = createCodec(
   newTransaction('', ''),
-  [
-    { name: 'cardId' },
-    { name: 'transactionId' },
-    { name: 'authorizedMinor' },
-    { name: 'settledMinor' },
-    {
-      name: 'asks',
-      read: (json: Parameters<typeof readAsk>[0][]) => json.map(readAsk),
-    },
-    { name: 'expiresAtMs' },
-    { name: 'lastEventAtMs' },
-    { name: 'dueAtMs' },
-    {
-      name: 'spend',
-      read: (json: Parameters<typeof readSpend>[0][]) => json.map(readSpend),
-    },
-    { name: 'closed' },
-    { name: 'voided' },
-    { name: 'expired' },
-    { name: 'preauthorizedMinor' },
-    { name: 'reversedMinor' },
-    { name: 'lastDecline' },
-    { name: 'cash' },
-    { name: 'cashPosted' },
-    { name: 'refundedMinor' },
-    { name: 'linkedCreditMinor' },
-    { name: 'grantedMinor' },
-    { name: 'ceilingMinor' },
-    { name: 'names' },
-    { name: 'linkedTo' },
-    { name: 'swiped' },
-    { name: 'unblocked' },
-    { name: 'foreignSettledMinor' },
-    { name: 'foreignCash' },
-    { name: 'chargeTakenMinor' },
-    { name: 'chargePendingMinor' },
-    { name: 'adjustment', read: readAdjustment },
-  ],
   (t) => [
     1,
     t.cardId,
@@ -317,6 +172,11 @@ const plainTransaction: Codec<Transaction> = createCodec(
     t.chargePendingMinor,
     writeAdjustment(t.adjustment),
   ],
+  {
+    asks: (json: AskRow[]) => json.map(readAsk),
+    spend: (json: SpendRow[]) => json.map(readSpend),
+    adjustment: readAdjustment,
+  },
 )
 
 /** A second name is kept where a transaction would be, marked by its first element. */
@@ -355,36 +215,20 @@ const blankEvent: FlatEvent = {
   atMs: 0,
 }
 
-const flatEvent: Codec<FlatEvent> = createCodec(
-  blankEvent,
-  [
-    { name: 'contentHash' },
-    { name: 'atMs' },
-    { name: 'code' },
-    { name: 'rulesVersion' },
-    { name: 'claims' },
-    { name: 'ruleId' },
-    { name: 'decidedBy' },
-    { name: 'cause' },
-    { name: 'approvedAmountMinor' },
-    { name: 'absorbed' },
-    { name: 'unmatched' },
-  ],
-  (e) => [
-    1,
-    e.contentHash,
-    e.atMs,
-    e.code,
-    e.rulesVersion,
-    e.claims,
-    e.ruleId,
-    e.decidedBy,
-    e.cause,
-    e.approvedAmountMinor,
-    flag(e.absorbed),
-    e.unmatched,
-  ],
-)
+const flatEvent: Codec<FlatEvent> = createCodec(blankEvent, (e) => [
+  1,
+  e.contentHash,
+  e.atMs,
+  e.code,
+  e.rulesVersion,
+  e.claims,
+  e.ruleId,
+  e.decidedBy,
+  e.cause,
+  e.approvedAmountMinor,
+  flag(e.absorbed),
+  e.unmatched,
+])
 
 export const eventCodec: Codec<EventRecord> = {
   encode({ contentHash, answer, claims, absorbed, unmatched, atMs }) {

@@ -4,8 +4,9 @@ import { type CardEvent, type RequestType, requestTypes } from '../domain/event.
 import type { Answer, EventRecord } from '../domain/event-record.ts'
 import type { Fresh } from '../domain/fresh.ts'
 import type { CountedNow } from '../domain/window.ts'
-import { accountCodec, cardCodec, RecordUnreadable } from './codec.ts'
+import { accountCodec, cardCodec } from './codec.ts'
 import { readNamedEntry } from './entry-format-1.ts'
+import { RecordUnreadable } from './row-codec.ts'
 
 /**
  * Log entries are most of what is kept, and writing them was most of what a decision cost. So they are

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Change } from '../domain/change.ts'
 import type { Entry } from '../domain/entry.ts'
 import type { Loaded, Store } from '../store/port.ts'
-import { RecordUnreadable } from './codec.ts'
 import { encodeEntry } from './entry-codec.ts'
 import { trippedAggregate } from './layout.ts'
+import { RecordUnreadable } from './row-codec.ts'
 
 /** A rule that only records because its breaker tripped, for as long as the pack has this version. */
 export interface TrippedRule {

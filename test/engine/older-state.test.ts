@@ -2,14 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkBackup, readBackup } from '../../src/cli/backup-file.ts'
-import {
-  accountCodec,
-  cardCodec,
-  eventCodec,
-  RecordUnreadable,
-  transactionCodec,
-} from '../../src/engine/codec.ts'
+import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../../src/engine/codec.ts'
 import { decodeEntry } from '../../src/engine/entry-codec.ts'
+import { RecordUnreadable } from '../../src/engine/row-codec.ts'
 import { showAccount, showEvent } from '../../src/engine/show.ts'
 import { fillStore } from '../../src/engine/transfer.ts'
 import { verifyStore } from '../../src/engine/verify.ts'
