@@ -16,8 +16,8 @@ const timed = [
 const pure = [
   'bench/judge',
   'domain/*',
-  'engine/{breaker-counts,codec,directory,engine,older-state,protocol,table,transfer}',
-  'gate/{authentication,country,json,pace,slots,wire}',
+  'engine/{breaker-counts,codec,directory,engine,older-state,protocol,row-codec,table,transfer}',
+  'gate/{authentication,country,json,pace,reply,slots,timestamp,wire}',
   'relay/{audit,view}',
   'rules/*',
 ].map((name) => `test/${name}.test.ts`)

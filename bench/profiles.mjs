@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { decimalsOf } from '../dist/domain/currency.js'
 import { parseJson } from '../dist/gate/json.js'
 import { findProfile } from '../dist/gate/profile.js'
-import { isRefusal } from '../dist/gate/wire.js'
+import { isRefusal } from '../dist/gate/refusal.js'
 import { root } from './support/processes.mjs'
 import { median } from './support/rounds.mjs'
 

@@ -8,7 +8,8 @@ import { suggestion } from '../spelling.ts'
 import { echoes, type MappedEvent } from './profile-echo.ts'
 import type { AnswerFile } from './profile-file.ts'
 import { isPointer } from './profile-pointer.ts'
-import { quote, type Refusal } from './wire.ts'
+import type { Refusal } from './refusal.ts'
+import { quote } from './reply.ts'
 
 export interface Rendered {
   readonly status: number

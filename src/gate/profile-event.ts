@@ -1,4 +1,5 @@
 import { type CardEvent, type Merchant, type RequestType, requestTypes } from '../domain/event.ts'
+import { fieldShapes, isId, printable } from './field-shape.ts'
 import { type EchoingEvent, echoes, repeat } from './profile-echo.ts'
 import {
   compileAmount,
@@ -13,7 +14,7 @@ import {
 } from './profile-field.ts'
 import type { FieldsFile, OverridesFile } from './profile-file.ts'
 import type { Found, PointerPlan } from './profile-pointer.ts'
-import { fieldShapes, isId, printable, type Refusal } from './wire.ts'
+import type { Refusal } from './refusal.ts'
 
 export type ReadFields = (found: Found) => CardEvent | Refusal
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { currencyDecimals, decimalsOf } from '../domain/currency.ts'
 import { parseMinor } from '../domain/money.ts'
 import { countries } from './country.ts'
+import { fieldShapes, isId, moneyMessages, notMoney } from './field-shape.ts'
 import { alpha2ByAlpha3, currencyByNumber } from './iso-codes.ts'
 import type {
   AmountFile,
@@ -13,7 +14,7 @@ import type {
 } from './profile-file.ts'
 import type { Found, PointerPlan } from './profile-pointer.ts'
 import { compileSource, nothing, type ReadText, whereOf } from './profile-source.ts'
-import { fieldShapes, isId, moneyMessages, notMoney, parseTimestamp } from './wire.ts'
+import { parseTimestamp } from './timestamp.ts'
 
 type ReadFlag = (found: Found) => boolean | null | undefined
 /** Minor units; null when nothing is there; or what is wrong. */

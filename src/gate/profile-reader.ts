@@ -1,11 +1,12 @@
 import type { CardEvent, RequestType } from '../domain/event.ts'
+import { isId } from './field-shape.ts'
 import { isJsonObject, isJsonProblem, parseJson } from './json.ts'
 import { type Choice, compileChoice } from './profile-choice.ts'
 import { compileFields, override, type ReadFields } from './profile-event.ts'
 import { compileId, type TextField } from './profile-field.ts'
 import type { FieldsFile, OverridesFile } from './profile-file.ts'
 import type { Found, PointerPlan } from './profile-pointer.ts'
-import { isId, type Refusal } from './wire.ts'
+import type { Refusal } from './refusal.ts'
 
 export interface ReaderOptions {
   readonly plan: PointerPlan

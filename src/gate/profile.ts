@@ -25,7 +25,9 @@ import {
 } from './profile-file.ts'
 import { createPointerPlan } from './profile-pointer.ts'
 import { createProfileReader } from './profile-reader.ts'
-import { type Refusal, readEvent, renderRefusal, renderReply } from './wire.ts'
+import type { Refusal } from './refusal.ts'
+import { renderRefusal, renderReply } from './reply.ts'
+import { readEvent } from './wire.ts'
 
 /** How one peer's bodies become events, and our answers its bodies. */
 export interface Profile {

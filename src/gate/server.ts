@@ -11,8 +11,8 @@ import { noSchemas } from '../no-schemas.ts'
 import type { Authenticate, Peer } from './authentication.ts'
 import { createPace, type PacedRequest } from './pace.ts'
 import type { Profile } from './profile.ts'
+import { isRefusal, type Refusal, refusalOf } from './refusal.ts'
 import type { Slots } from './slots.ts'
-import { isRefusal, type Refusal, refusalOf } from './wire.ts'
 
 export interface GateServerOptions {
   readonly config: Config

@@ -1,5 +1,6 @@
 import { type CardEvent, type RequestType, requestTypes } from '../domain/event.ts'
-import { isRefusal, readEvent } from '../gate/wire.ts'
+import { isRefusal } from '../gate/refusal.ts'
+import { readEvent } from '../gate/wire.ts'
 
 /** An event of a recording, with when it was first sent. */
 export interface Recorded {

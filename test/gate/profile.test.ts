@@ -22,7 +22,8 @@ import {
   unmetRequirements,
 } from '../../src/gate/profile.ts'
 import { createProfileAuthentication } from '../../src/gate/profile-authentication.ts'
-import { isRefusal, type Refusal, readEvent } from '../../src/gate/wire.ts'
+import { isRefusal, type Refusal } from '../../src/gate/refusal.ts'
+import { readEvent } from '../../src/gate/wire.ts'
 import { loadPack } from '../../src/rules/load-pack.ts'
 import { startServer, temporaryFolder } from '../support/server.ts'
 
