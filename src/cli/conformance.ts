@@ -14,7 +14,7 @@ import {
   type ScenarioOutcome,
 } from '../relay/conformance.ts'
 import { loadPack, PackRefused } from '../rules/load-pack.ts'
-import { scenarioFile } from '../rules/scenario.ts'
+import { scenarioFile } from '../rules/scenario-file.ts'
 import { readId } from './argument.ts'
 import { createConformanceLedger } from './conformance-ledger.ts'
 import { newRunId } from './relay.ts'

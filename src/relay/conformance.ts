@@ -1,19 +1,16 @@
 import type { Clock } from '../clock.ts'
 import { monthIndexOfText } from '../domain/calendar.ts'
 import type { Pack, Switches } from '../domain/pack.ts'
+import { compileScenarioPack, startMs } from '../rules/scenario.ts'
+import { rowOf } from '../rules/scenario-card.ts'
+import { createEventNaming, firstMcc } from '../rules/scenario-event.ts'
+import { compare, unmet } from '../rules/scenario-expectation.ts'
 import {
-  compare,
-  compileScenarioPack,
-  createEventNaming,
   type Expectations,
-  firstMcc,
   pickEventFields,
-  rowOf,
   type Scenario,
   type ScenarioStep,
-  startMs,
-  unmet,
-} from '../rules/scenario.ts'
+} from '../rules/scenario-file.ts'
 import type { RelayClient } from './client.ts'
 
 export interface NamedScenario {

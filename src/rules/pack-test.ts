@@ -2,14 +2,8 @@ import { requestTypes } from '../domain/event.ts'
 import type { AskFacts, RuleVerdict } from '../domain/pack.ts'
 import type { CompiledPack } from './load-pack.ts'
 import { faultOfFile, type PackFiles } from './pack-folder.ts'
-import {
-  type Scenario,
-  ScenarioRefused,
-  type ScenarioRun,
-  type ScenarioStep,
-  startMs,
-  startScenario,
-} from './scenario.ts'
+import { ScenarioRefused, type ScenarioRun, startMs, startScenario } from './scenario.ts'
+import type { Scenario, ScenarioStep } from './scenario-file.ts'
 import { checkTest, type WrittenCard } from './test-check.ts'
 import { type PackTest, readPackTests } from './test-document.ts'
 import { expectationNames, maxTestEvents, type SendStep, type TestStep } from './test-file.ts'
