@@ -38,7 +38,7 @@ function targetRoom({ file, from }: Import): string {
 
 const own = imports.filter(({ from }) => from.startsWith('.'))
 
-/** What each room may look at, besides itself, `config.ts` and `clock.ts`. */
+/** What each room may look at, besides itself and the files at the top. */
 const mayLookAt: Record<string, readonly string[]> = {
   domain: [],
   store: [],

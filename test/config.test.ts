@@ -3,14 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import {
-  type Config,
-  type ConfigProblem,
-  configTable,
-  isConfig,
-  isLoopback,
-  readConfig,
-} from '../src/config.ts'
+import { type Config, isConfig, readConfig } from '../src/config.ts'
+import { type ConfigProblem, isLoopback } from '../src/config-check.ts'
+import { configTable } from '../src/config-schema.ts'
 import { makeCertificate } from './support/certificate.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'arbiter-config-'))

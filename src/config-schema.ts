@@ -1,0 +1,153 @@
+import { z } from 'zod'
+
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const minSecretChars = 16
+
+function text(must: string, pattern: RegExp) {
+  return z.string().regex(pattern, must)
+}
+
+function wholeNumber(min: number, max: number) {
+  const must = `must be a whole number from ${min} to ${max}`
+  return z
+    .string()
+    .regex(/^[0-9]{1,9}$/, must)
+    .transform(Number)
+    .refine((number) => number >= min && number <= max, must)
+}
+
+function oneOf<const T extends readonly string[]>(values: T) {
+  return z.enum(values, `must be one of ${values.join(', ')}`)
+}
+
+const host = text('must be a host name or an IP address', /^[A-Za-z0-9.:_%-]{1,253}$/)
+const path = text('must be a path', /^[^\0]{1,4096}$/)
+const secret = z.string().min(minSecretChars, `must be at least ${minSecretChars} characters`)
+
+/**
+ * Everything that can be set, in the order of the README's table. What one variable demands of another
+ * is checked elsewhere; a default is what the table shows.
+ */
+export const schema = z.object({
+  HOST: host
+    .default('127.0.0.1')
+    .describe(
+      'Address the relay port listens on. `RELAY_AUTH=none` is refused unless it is loopback',
+    ),
+  PORT: wholeNumber(0, 65_535).default(8080).describe('Port of `POST /authorize`'),
+  RELAY_AUTH: oneOf(['hmac', 'basic', 'mtls', 'none'])
+    .optional()
+    .describe(
+      'How the relay proves itself. Without it: `hmac` when `RELAY_SECRET` is set, else `none`',
+    ),
+  RELAY_SECRET: secret
+    .optional()
+    .describe('Secret of the `Relay-Signature` header, at least 16 characters'),
+  RELAY_SECRET_NEXT: secret
+    .optional()
+    .describe('A second secret that is valid too, while the relay changes from one to the other'),
+  RELAY_USER: text('must be 1 to 255 characters without a colon', /^[^:]{1,255}$/)
+    .optional()
+    .describe('User name for `RELAY_AUTH=basic`'),
+  RELAY_PASSWORD: secret
+    .optional()
+    .describe('Password for `RELAY_AUTH=basic`, at least 16 characters'),
+  RELAY_PROFILE: path
+    .default('default')
+    .describe(
+      'Shape of the calls and answers: `default`, `stripe-issuing`, `lithic-asa`, `marqeta-jit`, `adyen-relayed`, or a YAML file',
+    ),
+  TLS_CERT_FILE: path.optional().describe('Certificate chain (PEM) of the relay port'),
+  TLS_KEY_FILE: path.optional().describe('Its private key (PEM)'),
+  TLS_CLIENT_CA_FILE: path
+    .optional()
+    .describe('Authority (PEM) of client certificates, for `RELAY_AUTH=mtls`'),
+  ADMIN_HOST: host
+    .default('127.0.0.1')
+    .describe('Address of the operations port. Beyond loopback it needs `ADMIN_TOKEN`'),
+  ADMIN_PORT: wholeNumber(0, 65_535).default(8081).describe('Port of health, metrics and reload'),
+  ADMIN_TOKEN: secret
+    .optional()
+    .describe('Bearer token of the operations port, at least 16 characters'),
+  REDIS_URL: text(
+    'must be redis:// or rediss:// addresses, comma-separated',
+    /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
+  )
+    .optional()
+    .describe(
+      'State in Redis instead of the embedded store; several, comma-separated, for a cluster',
+    ),
+  REDIS_CLUSTER: oneOf(['true', 'false'])
+    .default('false')
+    .describe('`true` when `REDIS_URL` names nodes of a Redis Cluster'),
+  DURABILITY: oneOf(['fsync', 'everysec'])
+    .default('fsync')
+    .describe(
+      'What Redis must keep, checked at the start: `fsync`, every decision that was answered; `everysec`, all but about the last second when the machine is lost',
+    ),
+  DURABILITY_STRICT: oneOf(['true', 'false'])
+    .default('false')
+    .describe('`true`: a Redis that is not set for `DURABILITY` is refused, not only warned of'),
+  DATA_DIR: path
+    .default('./data')
+    .describe('Folder of the embedded store and of the journal. One process, one folder'),
+  RULES_DIR: path.default('./rules').describe('Folder of the rule pack'),
+  DEFAULT_DECISION: oneOf(['decline', 'approve'])
+    .default('decline')
+    .describe('Said when no decision was made in time. Must equal the one set at the service'),
+  DECISION_BUDGET_MS: wholeNumber(20, 320)
+    .default(250)
+    .describe('Time from arrival until the default decision is said, in milliseconds'),
+  HEARTBEAT_MS: wholeNumber(1_000, 60_000)
+    .default(5_000)
+    .describe('Silence after which the engine is restarted, in milliseconds'),
+  EVENT_RETENTION_DAYS: wholeNumber(1, 400)
+    .default(45)
+    .describe('How long a repeated event is recognised, in days'),
+  LOG_RETENTION_DAYS: wholeNumber(1, 4_000)
+    .default(30)
+    .describe('How long the log of decisions is kept, in days'),
+  CACHE_CARDS: wholeNumber(1_000, 20_000_000)
+    .default(200_000)
+    .describe('Cards kept in memory; others are read on demand'),
+  WARM_CARDS: wholeNumber(0, 10_000_000)
+    .default(50_000)
+    .describe(
+      'Cards that are read in advance after a start, those last active first, up to half of `CACHE_CARDS`; 0: none',
+    ),
+  ENGINE_HEAP_MB: wholeNumber(128, 65_536)
+    .default(1_024)
+    .describe("Limit of the engine's heap, in megabytes"),
+  LOG_LEVEL: oneOf(logLevels).default('info').describe('Least level that is logged'),
+})
+
+export type Name = keyof typeof schema.shape
+/** While they are read, any of them may be missing. */
+export type Values = { -readonly [N in Name]?: z.output<(typeof schema.shape)[N]> }
+
+/** All of them, when nothing is wrong. */
+export type Settings = z.output<typeof schema>
+
+/** Each may come from a file instead, named by the same variable with _FILE added. */
+export const fromFiles: readonly Name[] = [
+  'RELAY_SECRET',
+  'RELAY_SECRET_NEXT',
+  'RELAY_PASSWORD',
+  'ADMIN_TOKEN',
+  'REDIS_URL',
+]
+
+export const variables = Object.keys(schema.shape) as Name[]
+export const fileVariables = fromFiles.map((name) => `${name}_FILE`)
+
+/** The README's table of variables. */
+export function configTable(): string {
+  const rows = variables.map((name) => {
+    const field = schema.shape[name]
+    const fallback = field.safeParse(undefined)
+    const shown = fallback.success && fallback.data !== undefined ? `\`${fallback.data}\`` : ''
+    const file = fromFiles.includes(name) ? `. Or \`${name}_FILE\`, a file that holds it` : ''
+    return `| \`${name}\` | ${shown} | ${field.description ?? ''}${file} |`
+  })
+  return ['| Variable | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n')
+}
