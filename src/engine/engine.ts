@@ -13,15 +13,16 @@ import {
   StoreError,
 } from '../store/port.ts'
 import { type Batch, decideBatch } from './batch.ts'
-import { createCache, settle } from './cache.ts'
+import { type CachedAccount, createCache, settle } from './cache.ts'
 import { createDirectory, type Directory } from './directory.ts'
-import type { DeliveryItem, Origin, Timing } from './item.ts'
+import { type DeliveryItem, newDelivery, type Origin, type Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
 import { createReadAhead } from './read-ahead.ts'
-import { createRecall, readTold } from './recall.ts'
+import { createRecall, type Told } from './recall.ts'
 import { createRuleCounts, type RuleCount } from './rule-counts.ts'
 import { createStandInDesk } from './stand-in.ts'
+import { createStandInWatch } from './stand-in-watch.ts'
 import { createTable } from './table.ts'
 import type { Wanted } from './working-book.ts'
 
@@ -100,12 +101,6 @@ const maxBackOffMs = 200
 /** What another instance needs to read and commit, by our own commits. */
 const minGiveWayMs = 2
 const maxGiveWayMs = 40
-/** What a failover may have lost is booked again little by little, beside the events of the moment. */
-const repeatedAtOnce = 200
-const repeatPauseMs = 10
-/** What waits this long may not be committed in time: memory is asked whether it would approve. */
-const standInAfterMs = 120
-const standInLookMs = 20
 
 /** A batch on its way to the store. */
 interface Flight {
@@ -132,9 +127,17 @@ export function createEngine(options: EngineOptions): Engine {
   const readAhead = createReadAhead({ ...options, cache, queues, directory })
   const bySlot = createTable<DeliveryItem>()
   const standIns = createStandInDesk(clock)
-  let standInTimer: NodeJS.Timeout | undefined
+  const standInWatch = createStandInWatch({
+    clock,
+    desk: standIns,
+    open: bySlot,
+    memoryOf,
+    pack: () => pack,
+    isOver,
+    onStandIn: (slot) => options.onStandIn?.(slot),
+  })
   const recall = store.onReset === undefined ? null : createRecall()
-  store.onReset?.(() => void repeatTold())
+  store.onReset?.(() => void recall?.repeat(clock.monoMs(), bookAgain, isOver))
   store.onCrowded?.((aggregate) => {
     const queue = queues.find(aggregate)
     if (queue !== undefined) queue.crowded = true
@@ -148,6 +151,11 @@ export function createEngine(options: EngineOptions): Engine {
   let stopped = false
   let storeAvailable = true
   let idleWaiters: (() => void)[] = []
+
+  function memoryOf(cardId: string): CachedAccount | undefined {
+    const accountId = directory.accountOf(cardId)
+    return accountId === undefined ? undefined : cache.find(accountAggregate(accountId))
+  }
 
   function isOver(): boolean {
     stopped ||= options.isRetired?.() === true
@@ -282,7 +290,7 @@ export function createEngine(options: EngineOptions): Engine {
     recall?.note({ event, slot, receivedAtMs, answer: said ?? step.answer }, clock.monoMs())
     if (saidInFlight !== null) {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
-      submit(newItem(item.event, slot, item.receivedAtMs, saidInFlight, false))
+      submit(newDelivery(event, slot, receivedAtMs, saidInFlight, false, clock.monoMs()))
     } else if (item.said === null) {
       const { queueMs, decideMs, commitMs } = timing
       const { answer, matchedRules, shadowRules } = step
@@ -293,18 +301,11 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /** What the relay was told is true, whatever a failover has lost: the ledger follows it, as with a default. */
-  async function repeatTold(): Promise<void> {
-    const all = recall?.all(clock.monoMs()) ?? []
-    for (let at = 0; at < all.length && !isOver(); at += repeatedAtOnce) {
-      for (const text of all.slice(at, at + repeatedAtOnce)) {
-        const { event, slot, receivedAtMs, answer } = readTold(text)
-        // Under way again, or said otherwise meanwhile: that is the last word.
-        if (bySlot.has(slot)) continue
-        counts.repeated++
-        submit(newItem(event, slot, receivedAtMs, answer, false))
-      }
-      await new Promise((resolve) => setTimeout(resolve, repeatPauseMs))
-    }
+  function bookAgain({ event, slot, receivedAtMs, answer }: Told): void {
+    // Under way again, or said otherwise meanwhile: that is the last word.
+    if (bySlot.has(slot)) return
+    counts.repeated++
+    submit(newDelivery(event, slot, receivedAtMs, answer, false, clock.monoMs()))
   }
 
   /** Another version is there, or may be: forget what memory held, read again, decide again. */
@@ -355,25 +356,6 @@ export function createEngine(options: EngineOptions): Engine {
     schedule()
   }
 
-  /** Few wait so long. */
-  function lookForStandIns(): void {
-    standInTimer = undefined
-    if (bySlot.size === 0 || isOver()) return
-    const nowMonoMs = clock.monoMs()
-    for (const item of bySlot.values()) {
-      if (nowMonoMs - item.enqueuedMonoMs < standInAfterMs) continue
-      if (item.said !== null || item.saidInFlight !== null || !isAsk(item.event)) continue
-      const accountId = directory.accountOf(item.event.cardId)
-      const cached = accountId === undefined ? undefined : cache.find(accountAggregate(accountId))
-      if (standIns.approves(item, cached, pack)) options.onStandIn?.(item.slot)
-    }
-    watchStandIns()
-  }
-
-  function watchStandIns(): void {
-    if (pack.switches.standIn !== null) standInTimer ??= setTimeout(lookForStandIns, standInLookMs)
-  }
-
   /** Finds the accounts of all cards of this turn in one read. */
   function resolveCards(): void {
     if (unresolved.length === 0) return
@@ -414,28 +396,6 @@ export function createEngine(options: EngineOptions): Engine {
     schedule()
   }
 
-  function newItem(
-    event: CardEvent,
-    slot: string,
-    receivedAtMs: number,
-    said: Answer | null,
-    uncertain: boolean,
-  ): DeliveryItem {
-    return {
-      kind: 'delivery',
-      event,
-      slot,
-      receivedAtMs,
-      said,
-      uncertain,
-      doubted: false,
-      enqueuedMonoMs: clock.monoMs(),
-      step: null,
-      state: 'waiting',
-      saidInFlight: null,
-    }
-  }
-
   function say(
     event: CardEvent,
     slot: string,
@@ -445,7 +405,7 @@ export function createEngine(options: EngineOptions): Engine {
   ): void {
     const item = bySlot.get(slot)
     if (item === undefined) {
-      submit(newItem(event, slot, receivedAtMs, said, uncertain))
+      submit(newDelivery(event, slot, receivedAtMs, said, uncertain, clock.monoMs()))
     } else if (item.state === 'flying') {
       item.saidInFlight = said
     } else if (said.code !== '000' && !item.uncertain && !uncertain) {
@@ -486,8 +446,8 @@ export function createEngine(options: EngineOptions): Engine {
     newVersion,
     deliver(event, slot, receivedAtMs, uncertain) {
       if (bySlot.has(slot)) return
-      submit(newItem(event, slot, receivedAtMs, null, uncertain))
-      watchStandIns()
+      submit(newDelivery(event, slot, receivedAtMs, null, uncertain, clock.monoMs()))
+      if (pack.switches.standIn !== null) standInWatch.begin()
     },
     say,
     operate: (accountId, operation, reason) =>
@@ -522,7 +482,7 @@ export function createEngine(options: EngineOptions): Engine {
       })
     },
     stop() {
-      clearTimeout(standInTimer)
+      standInWatch.stop()
       stopped = true
     },
   }

@@ -36,6 +36,29 @@ export interface DeliveryItem {
   saidInFlight: Answer | null
 }
 
+export function newDelivery(
+  event: CardEvent,
+  slot: string,
+  receivedAtMs: number,
+  said: Answer | null,
+  uncertain: boolean,
+  enqueuedMonoMs: number,
+): DeliveryItem {
+  return {
+    kind: 'delivery',
+    event,
+    slot,
+    receivedAtMs,
+    said,
+    uncertain,
+    doubted: false,
+    enqueuedMonoMs,
+    step: null,
+    state: 'waiting',
+    saidInFlight: null,
+  }
+}
+
 /** The sweeper's look at one transaction. */
 export interface TendItem {
   readonly kind: 'tend'

@@ -14,14 +14,17 @@ export interface Told {
 export interface Recall {
   readonly size: number
   note(told: Told, nowMonoMs: number): void
-  /** All of it that is not too old, oldest first, each for `readTold`. */
-  all(nowMonoMs: number): string[]
+  /** Books all of it again that is not too old, oldest first. */
+  repeat(nowMonoMs: number, book: (told: Told) => void, isOver: () => boolean): Promise<void>
 }
 
 /** Longer than replicas lag behind a master that still takes writes. */
 const keptMs = 60_000
 /** About 25 MB. Beyond it the oldest are forgotten before their time. */
 const maxKept = 50_000
+/** What a failover may have lost is booked again little by little, beside the events of the moment. */
+const repeatedAtOnce = 200
+const repeatPauseMs = 10
 
 /** One text: the objects of an event would all have to grow old in the garbage collector's eyes. */
 interface Kept {
@@ -53,9 +56,13 @@ export function createRecall(): Recall {
       bySlot.set(told.slot, { text, toldMonoMs: nowMonoMs })
       dropOld(nowMonoMs)
     },
-    all(nowMonoMs) {
+    async repeat(nowMonoMs, book, isOver) {
       dropOld(nowMonoMs)
-      return Array.from(bySlot.values(), ({ text }) => text)
+      const texts = Array.from(bySlot.values(), ({ text }) => text)
+      for (let at = 0; at < texts.length && !isOver(); at += repeatedAtOnce) {
+        for (const text of texts.slice(at, at + repeatedAtOnce)) book(readTold(text))
+        await new Promise((resolve) => setTimeout(resolve, repeatPauseMs))
+      }
     },
   }
 }
@@ -66,7 +73,7 @@ function textOf({ event, slot, receivedAtMs, answer }: Told): string {
   return JSON.stringify(cells)
 }
 
-export function readTold(text: string): Told {
+function readTold(text: string): Told {
   const found: Told[] = []
   readItems(JSON.parse(text) as Cell[], ({ event, slot, receivedAtMs, said }) => {
     found.push({ event, slot, receivedAtMs, answer: said! })

@@ -1,0 +1,53 @@
+import type { Clock } from '../clock.ts'
+import { isAsk } from '../domain/event.ts'
+import type { Pack } from '../domain/pack.ts'
+import type { CachedAccount } from './cache.ts'
+import type { DeliveryItem } from './item.ts'
+import type { StandInDesk } from './stand-in.ts'
+import type { Table } from './table.ts'
+
+export interface StandInWatchOptions {
+  readonly clock: Clock
+  readonly desk: StandInDesk
+  /** Not yet answered or booked. */
+  readonly open: Table<DeliveryItem>
+  readonly memoryOf: (cardId: string) => CachedAccount | undefined
+  readonly pack: () => Pack
+  readonly isOver: () => boolean
+  readonly onStandIn: (slot: string) => void
+}
+
+export interface StandInWatch {
+  /** Looks from now on, until nothing is open or the pack has no stand-in policy. */
+  begin(): void
+  stop(): void
+}
+
+/** What waits this long may not be committed in time: memory is asked whether it would approve. */
+const standInAfterMs = 120
+const lookMs = 20
+
+export function createStandInWatch(options: StandInWatchOptions): StandInWatch {
+  const { clock, desk, open, memoryOf, isOver, onStandIn } = options
+  let timer: NodeJS.Timeout | undefined
+
+  /** Few wait so long. */
+  function look(): void {
+    timer = undefined
+    if (open.size === 0 || isOver()) return
+    const pack = options.pack()
+    const nowMonoMs = clock.monoMs()
+    for (const item of open.values()) {
+      if (nowMonoMs - item.enqueuedMonoMs < standInAfterMs) continue
+      if (item.said !== null || item.saidInFlight !== null || !isAsk(item.event)) continue
+      if (desk.approves(item, memoryOf(item.event.cardId), pack)) onStandIn(item.slot)
+    }
+    if (pack.switches.standIn !== null) begin()
+  }
+
+  function begin(): void {
+    timer ??= setTimeout(look, lookMs)
+  }
+
+  return { begin, stop: () => clearTimeout(timer) }
+}
