@@ -19,6 +19,7 @@ const pure = [
   'engine/{breaker-counts,codec,directory,engine,older-state,protocol,row-codec,table,transfer}',
   'gate/{authentication,country,json,pace,reply,slots,timestamp,wire}',
   'relay/{audit,view}',
+  'telemetry/*',
   'rules/*',
 ].map((name) => `test/${name}.test.ts`)
 

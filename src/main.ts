@@ -106,7 +106,7 @@ async function main(): Promise<void> {
   const gate = await openGate({
     config,
     clock: systemClock,
-    logger,
+    log: sink,
     journal,
     profile,
     authenticate,

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Origin } from '../engine/item.ts'
 import { type Decided, logDecision } from '../telemetry/decision-log.ts'
-import type { Logger } from '../telemetry/logger.ts'
+import type { LogSink } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import type { Authenticate } from './authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
@@ -17,7 +17,7 @@ import { createSlots, type Slots } from './slots.ts'
 export interface GateOptions {
   readonly config: Config
   readonly clock: Clock
-  readonly logger: Logger
+  readonly log: LogSink
   readonly journal: Journal
   readonly profile: Profile
   readonly authenticate: Authenticate
@@ -55,7 +55,8 @@ const engineStopMs = 10_000
 
 /** HTTP, slots, watchdog and the engine's thread, wired together. */
 export async function openGate(options: GateOptions): Promise<Gate> {
-  const { config, clock, logger, journal } = options
+  const { config, clock, log, journal } = options
+  const { logger } = log
   /** Of the answer that is being given. */
   let origin: Origin | null = null
   const counts = { journalFailures: 0 }
@@ -217,7 +218,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
         totalMs: clock.monoMs() - arrivedMonoMs,
       }
       metrics.decided(decided)
-      logDecision(logger, decided)
+      logDecision(log, decided)
     },
     onRefused: (status) => metrics.refused(status),
   })

@@ -74,9 +74,12 @@ export function checkKey(key: string): void {
  * took ten times as long for a command with fifty keys.)
  */
 export function foresee(db: Database, write: Write): Outcome | undefined {
-  const root = db.get(write.root)
-  const version = root === undefined ? null : decodeRoot(root).version
-  if (version !== write.expectedVersion) return 'conflict'
+  const { root, expectedVersion } = write
+  const expected =
+    expectedVersion === null
+      ? !db.doesExist(root)
+      : db.doesExist(root, versionHash(expectedVersion))
+  if (!expected) return 'conflict'
   return write.absent.some((key) => db.doesExist(key)) ? 'exists' : undefined
 }
 
