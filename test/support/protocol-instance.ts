@@ -207,10 +207,17 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     return {
       append(line) {
         if (of.dead) return new Promise(() => {})
-        storyOf(of, line.slot, line.event).said = line.said
+        const told = storyOf(of, line.slot, line.event)
+        told.said = line.said
+        told.unwritten = true
         note(line.slot, line.event.eventId, 'journals', line.said.code)
         const appended = of.journal.append(line)
-        appended.catch(() => counts.journalFailures++)
+        appended.then(
+          () => {
+            told.unwritten = false
+          },
+          () => counts.journalFailures++,
+        )
         return appended
       },
       drop: of.journal.drop,
@@ -288,9 +295,12 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
 
   /** The parts of what was said that a process took with it, as the design admits. */
   function excuse(slot: SlotStory, { lines }: Disk): void {
-    const { told, said, handed, booked } = slot
+    const { told, said, handed, booked, unwritten } = slot
     if (told.length === 0) {
       slot.excuse = 'died before its reply'
+    } else if (slot.hungUp && said?.code === '000') {
+      const forgotten = unwritten && !booked && !lines.has(slot.slot)
+      if (forgotten) slot.excuse = 'died before it had journaled that nobody heard it'
     } else if (said !== null && said.code !== '000') {
       const kept = lines.get(slot.slot)?.said.code
       // The approval that it first meant to give may have got to the disk after all.

@@ -13,10 +13,16 @@ export interface SlotStory {
   /** An engine was told that a dead one may have taken it. */
   saidUncertain: boolean
   booked: boolean
+  /** Its line was given to the journal, which has not written it, or could not. */
+  unwritten: boolean
   /** Nobody was there to hear the engine's answer; null before there was one. */
   hungUp: boolean | null
-  /** Why a hold may stand for it though nobody was told approve: its process died. */
-  excuse: '' | 'died before its reply' | 'died after a decline that was not journaled'
+  /** Why the ledger may not agree with what was told: its process died. */
+  excuse:
+    | ''
+    | 'died before its reply'
+    | 'died after a decline that was not journaled'
+    | 'died before it had journaled that nobody heard it'
 }
 
 export interface DeliveryStory {
@@ -80,6 +86,7 @@ export function createStory(): Story {
         said: null,
         saidUncertain: false,
         booked: false,
+        unwritten: false,
         hungUp: null,
         excuse: '',
       }
@@ -93,6 +100,8 @@ export function createStory(): Story {
   return story
 }
 
-export function wasToldApprove({ told }: SlotStory): boolean {
+/** What a relay did by itself counts once the gate has it on its disk, as it counts for none that is dead. */
+export function wasToldApprove({ told, excuse }: SlotStory): boolean {
+  if (excuse === 'died before it had journaled that nobody heard it') return false
   return told.some((answer) => answer?.code === '000')
 }
