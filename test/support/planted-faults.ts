@@ -255,14 +255,22 @@ function gateFaults(): PlantedFault[] {
     {
       when: 'an answer that comes after the watchdog has spoken is given too (4)',
       planted: {
-        slots: (slots, { replyAgain }) => ({
-          ...passed(slots),
-          onAnswer(slot, answer) {
-            replyAgain(slot, answer)
-            slots.onAnswer(slot, answer)
-          },
-        }),
+        slots: (slots, { replyAgain }) =>
+          passed(slots, {
+            onAnswer(slot, answer) {
+              replyAgain(slot, answer)
+              slots.onAnswer(slot, answer)
+            },
+          }),
       },
+    },
+    {
+      when: 'an answer that nobody heard counts as given',
+      planted: { slots: (slots) => listening(slots, () => true) },
+    },
+    {
+      when: 'what nobody heard is not journaled',
+      planted: withoutUnheardLines(),
     },
     {
       when: 'the watchdog speaks before its journal is flushed (5)',
@@ -321,7 +329,7 @@ function gateFaults(): PlantedFault[] {
     },
     {
       when: 'the journal is not replayed (7)',
-      planted: { slots: (slots) => ({ ...passed(slots), restore() {} }) },
+      planted: { slots: (slots) => passed(slots, { restore() {} }) },
     },
     {
       when: 'the next engine is not told that a dead one may have acted (6)',
@@ -341,8 +349,8 @@ function gateFaults(): PlantedFault[] {
 type SlotsOf = ReturnType<NonNullable<Planted['slots']>>
 
 /** A spread would freeze what the getters say. */
-function passed(slots: SlotsOf): SlotsOf {
-  return {
+function passed(slots: SlotsOf, changed: Partial<SlotsOf>): SlotsOf {
+  const same: SlotsOf = {
     get open() {
       return slots.open
     },
@@ -360,6 +368,32 @@ function passed(slots: SlotsOf): SlotsOf {
     onEngineStart: slots.onEngineStart,
     restore: slots.restore,
     drained: slots.drained,
+  }
+  return Object.assign(same, changed)
+}
+
+/** The gate is told otherwise whether the relay was there. */
+function listening(slots: SlotsOf, hears: (heard: boolean, slot: string) => boolean): SlotsOf {
+  return passed(slots, {
+    take(event, atMs, monoMs, reply, backlog) {
+      const listened: typeof reply = (answer, slot) => hears(reply(answer, slot), slot)
+      slots.take(event, atMs, monoMs, listened, backlog)
+    },
+  })
+}
+
+function withoutUnheardLines(): Planted {
+  const unheard = new Set<string>()
+  return {
+    slots: (slots) =>
+      listening(slots, (heard, slot) => {
+        if (!heard) unheard.add(slot)
+        return heard
+      }),
+    journal: (journal) => ({
+      append: async (line) => (unheard.has(line.slot) ? undefined : journal.append(line)),
+      drop: journal.drop,
+    }),
   }
 }
 
