@@ -131,7 +131,7 @@ function textComparison(by: Comparison, left: Text, right: Text, codeOf: Coder):
     const { index } = left
     if (by === '==' || by === '!=') {
       const coded = codeOf(index, right.value)
-      return slotComparison(by, coded.index, coded.code)
+      return slotComparison(by, coded.slot.index, coded.code)
     }
   }
   const [a, b] = [compileText(left, codeOf), compileText(right, codeOf)]
@@ -160,7 +160,7 @@ function among(text: Text, values: ReadonlySet<string>, codeOf: Coder): TestClos
     if (values.size <= maxCodedValues) {
       const coded = [...values].map((value) => codeOf(index, value))
       const members = new Set(coded.map(({ code }) => code))
-      const at = coded[0]!.index
+      const at = coded[0]!.slot.index
       return ({ numbers }) => numbers[at]! >= 0 && members.has(numbers[at]!)
     }
     return ({ texts }) => values.has(texts[index]!)

@@ -4,20 +4,22 @@ import { type AskFacts, noVerdict, type RuleVerdict } from '../domain/pack.ts'
 import { compileTest, type TestClosure } from './closure.ts'
 import { join, type Test } from './expression.ts'
 import { askTypes, type Fact, type FactTable } from './fact.ts'
-import type { FactSlots } from './fact-slots.ts'
-import { type Gate, splitGate } from './gate.ts'
+import type { FactSlots, NumberSlot } from './fact-slots.ts'
+import { conjunctsOf, createCensus, type Gate, waysOf } from './gate.ts'
 import { isRolledOut } from './rollout.ts'
 import type { Rule } from './rule.ts'
 import type { Steps } from './step.ts'
 
-/** Rules that one ask has to look at: their gates in columns, and what is left to ask of each. */
+/** Ways of rules to hold that one ask has to look at: gates in columns, and what is left to ask of each. */
 interface Bucket {
-  /** In file order. */
+  /** Of the rules, in file order; one that has several ways is there several times. */
   readonly numbers: Int32Array
   readonly indexes: Int32Array
   readonly least: Float64Array
   readonly most: Float64Array
   readonly rest: readonly (TestClosure | null)[]
+  /** Costly facts that the gates ask for. */
+  readonly reads: readonly NumberSlot[]
 }
 
 interface Compiled {
@@ -63,6 +65,7 @@ export interface EvaluationPlan {
 export type Evaluate = (ask: AskFacts, shadowed?: ReadonlySet<string>) => RuleVerdict
 
 const noRules: ReadonlySet<string> = new Set()
+const none: ReadonlySet<NumberSlot> = new Set()
 
 /** Of the rules that decline: one in shadow has nothing to break. */
 export function breakersOf(rules: readonly EvaluatedRule[]): Breaker[] {
@@ -99,11 +102,14 @@ export function* buildEvaluation(
   // Reused for every ask; evaluating is synchronous and never inside itself.
   const hits: number[] = []
 
-  function look({ numbers, indexes, least, most, rest }: Bucket): void {
+  function look({ numbers, indexes, least, most, rest, reads }: Bucket): void {
     const values = facts.numbers
+    for (const { index, compute } of reads) {
+      if (Number.isNaN(values[index])) values[index] = compute!(facts.ask)
+    }
     for (let i = 0; i < numbers.length; i++) {
       const value = values[indexes[i]!]!
-      if (value < least[i]! || value > most[i]!) continue
+      if (!(value >= least[i]! && value <= most[i]!)) continue
       const test = rest[i]!
       if (test === null || test(facts)) hits.push(numbers[i]!)
     }
@@ -138,7 +144,10 @@ function verdictOf(
   const matched: string[] = []
   const shadow: string[] = []
   let decline: RuleVerdict['decline'] = null
+  let last = -1
   for (const number of hits) {
+    if (number === last) continue
+    last = number
     const { id, mode, code, rollout } = rules[number]!
     const enforced =
       mode === 'enforce' &&
@@ -159,12 +168,28 @@ function* buildShelves(
   const { rules, keys, indexed } = plan
   const typePlace = indexed ? textIndexOf('requestType', facts, slots) : -1
   const dull = textIndexOf('currency', facts, slots)
-  const compiled: Compiled[] = []
+  /** Nearly every ask has to look at the rules that are found so. */
+  const isBroad = (key: number) => key === -1 || key === dull
+  const asked: Test[] = []
+  const census = createCensus(slots)
   for (const [number, { condition }] of rules.entries()) {
     // What the places tell need not be asked again.
-    const told = [keys[number]!, typePlace]
-    const { gate, rest } = splitGate(told.reduce(without, condition), slots, dull)
-    compiled.push({ gate, rest: rest === null ? null : compileTest(rest, slots.codeOf) })
+    const left = [keys[number]!, typePlace].reduce(without, condition)
+    asked.push(left)
+    if (isBroad(keys[number]!)) census.add(left)
+    yield
+  }
+  const common = { slots, dull, read: census.common() }
+  const found = { slots, dull, read: none }
+  const compiled: Compiled[][] = []
+  for (const [number, condition] of asked.entries()) {
+    const ways = waysOf(condition, isBroad(keys[number]!) ? common : found)
+    compiled.push(
+      ways.map(({ gate, rest }) => ({
+        gate,
+        rest: rest === null ? null : compileTest(rest, slots.codeOf),
+      })),
+    )
     yield
   }
   const shelves = new Map<RequestType, Shelf>()
@@ -178,7 +203,7 @@ function* buildShelf(
   type: RequestType,
   typePlace: number,
   { rules, keys, indexed }: EvaluationPlan,
-  compiled: readonly Compiled[],
+  compiled: readonly (readonly Compiled[])[],
 ): Steps<Shelf> {
   const others: number[] = []
   const byPlace = new Map<number, Map<string, number[]>>()
@@ -216,21 +241,29 @@ function shelve(number: number, values: ReadonlySet<string>, byValue: Map<string
   }
 }
 
-function* buildBucket(rules: readonly number[], compiled: readonly Compiled[]): Steps<Bucket> {
-  const numbers = Int32Array.from(rules)
-  const indexes = new Int32Array(rules.length)
-  const least = new Float64Array(rules.length)
-  const most = new Float64Array(rules.length)
+function* buildBucket(
+  rules: readonly number[],
+  compiled: readonly (readonly Compiled[])[],
+): Steps<Bucket> {
+  const numbers: number[] = []
+  const gates: Gate[] = []
   const rest: (TestClosure | null)[] = []
-  for (let i = 0; i < numbers.length; i++) {
-    const { gate, rest: asked } = compiled[numbers[i]!]!
-    indexes[i] = gate.index
-    least[i] = gate.least
-    most[i] = gate.most
-    rest.push(asked)
+  for (const [i, number] of rules.entries()) {
+    for (const way of compiled[number]!) {
+      numbers.push(number)
+      gates.push(way.gate)
+      rest.push(way.rest)
+    }
     if (i % rulesPerStep === 0) yield
   }
-  return { numbers, indexes, least, most, rest }
+  return {
+    numbers: Int32Array.from(numbers),
+    indexes: Int32Array.from(gates, ({ slot }) => slot.index),
+    least: Float64Array.from(gates, ({ least }) => least),
+    most: Float64Array.from(gates, ({ most }) => most),
+    rest,
+    reads: [...new Set(gates.map(({ slot }) => slot))].filter(({ compute }) => compute !== null),
+  }
 }
 
 /** Each rule goes where the fewest others could be; -1 is to look at it always. */
@@ -274,10 +307,6 @@ function without(condition: Test, index: number): Test {
         'and',
         parts.filter((part) => part !== told),
       )
-}
-
-function conjunctsOf(condition: Test): readonly Test[] {
-  return condition.op === 'and' ? condition.parts : [condition]
 }
 
 function limits(test: Test, index: number): boolean {

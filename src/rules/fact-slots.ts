@@ -48,7 +48,7 @@ export interface FactSlots {
    * A constant that the text at this place is compared with, as a number: texts that came over the
    * wire are slow to compare, so each is looked up once per ask. No constant is -1.
    */
-  codeOf(textIndex: number, constant: string): { readonly index: number; readonly code: number }
+  codeOf(textIndex: number, constant: string): { readonly slot: NumberSlot; readonly code: number }
   /** A place that is always 0. */
   zero(): NumberSlot
   /** To be called once all rules have their places. */
@@ -108,7 +108,7 @@ export function createFactSlots(zone: Zone): FactSlots {
       coded.set(textIndex, slot)
       const code = codes.get(constant) ?? codes.size
       codes.set(constant, code)
-      return { index: slot.index, code }
+      return { slot, code }
     },
     createFacts() {
       const codedTexts = [...coded].map(([text, { index }]) => ({ text, index }))

@@ -151,6 +151,56 @@ describe('a verdict', () => {
 
 const seed = Number(process.env.SEED ?? 4711)
 
+/** A condition of window limits and alternatives, and whether it holds for a count, a sum and an amount. */
+type Limit = readonly [
+  when: string,
+  holds: (count: number, sumMinor: number, amountMinor: number) => boolean,
+]
+
+it(`limits of windows and alternatives match as each says, and once (SEED=${seed})`, () => {
+  const random = seeded(seed)
+  const below = (limit: number) => Math.floor(random() * limit)
+  const forms: readonly ((k: number, a: number, b: number) => Limit)[] = [
+    (k, a, b) => [
+      `windows.daily.count >= ${k} && amount > ${a} || amount > ${b}`,
+      (count, _, amount) => (count >= k && amount > a * 100) || amount > b * 100,
+    ],
+    (k) => [`windows.daily.count > ${k}`, (count) => count > k],
+    (k, a) => [
+      `windows.daily.sum <= ${k} || windows.daily.count == ${k} || amount < ${a}`,
+      (count, sum, amount) => sum <= k * 100 || count === k || amount < a * 100,
+    ],
+    (k, a) => [
+      `merchant.mcc == "5411" && (windows.daily.sum >= ${k} || amount >= ${a})`,
+      (_, sum, amount) => sum >= k * 100 || amount >= a * 100,
+    ],
+    (k, a) => [
+      `amount > ${a} && windows.daily.count < ${k}`,
+      (count, _, amount) => amount > a * 100 && count < k,
+    ],
+  ]
+  let matches = 0
+  for (let n = 0; n < 20; n++) {
+    // Few, where no limit is common, and many, of all forms or of one.
+    const some = n % 3 === 0 ? forms : [forms[n % forms.length]!]
+    const limits = Array.from({ length: n % 2 === 0 ? 10 : 60 }, () =>
+      some[below(some.length)]!(below(6), below(6), below(6)),
+    )
+    const pack = packOfFiles({ 'a.rules.yaml': rulesText(limits.map(([when]) => ({ when }))) })
+    for (let i = 0; i < 50; i++) {
+      const [count, sumMinor, amountMinor] = [below(7), 50 * below(13), 1 + 50 * below(13)]
+      const bucket = { index: Math.floor(noonMs / dayMs), count, sumMinor }
+      const ask = askOf({ event: { amountMinor }, card: { windows: { daily: [bucket] } } })
+      const due = limits.flatMap(([, holds], r) =>
+        holds(count, sumMinor, amountMinor) ? [`r${r}`] : [],
+      )
+      expect(pack.evaluate(ask).matched, `seed ${seed}, pack ${n}`).toEqual(due)
+      matches += due.length
+    }
+  }
+  expect(matches).toBeGreaterThan(1000)
+})
+
 it(`the index changes no verdict (SEED=${seed})`, () => {
   const random = seeded(seed)
   const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!
