@@ -10,19 +10,29 @@ import { isRolledOut } from './rollout.ts'
 import type { Rule } from './rule.ts'
 import type { Steps } from './step.ts'
 
-/** Ways of rules to hold that one ask has to look at: gates in columns, and what is left to ask of each. */
+/** Ways of rules to hold that one ask has to look at. */
 interface Bucket {
-  /** Of the rules, in file order; one that has several ways is there several times. */
-  readonly numbers: Int32Array
-  readonly indexes: Int32Array
-  readonly least: Float64Array
-  readonly most: Float64Array
-  readonly rest: readonly (TestClosure | null)[]
+  readonly runs: readonly Run[]
   /** Costly facts that the gates ask for. */
   readonly reads: readonly NumberSlot[]
 }
 
+/** Those whose gates ask for the same fact, in columns, and in an order that most asks soon are through with. */
+interface Run {
+  readonly index: number
+  /** Whether the gates have no lower bound: from the highest upper bound, else from the lowest lower one. */
+  readonly falling: boolean
+  readonly least: Float64Array
+  readonly most: Float64Array
+  /** What is left to ask of each. */
+  readonly rest: readonly (TestClosure | null)[]
+  /** Of the rules; one that has several ways to hold is there several times. */
+  readonly numbers: Int32Array
+}
+
 interface Compiled {
+  /** Of the rule. */
+  readonly number: number
   readonly gate: Gate
   readonly rest: TestClosure | null
 }
@@ -102,14 +112,18 @@ export function* buildEvaluation(
   // Reused for every ask; evaluating is synchronous and never inside itself.
   const hits: number[] = []
 
-  function look({ numbers, indexes, least, most, rest, reads }: Bucket): void {
+  function look({ runs, reads }: Bucket): void {
     const values = facts.numbers
     for (const { index, compute } of reads) {
       if (Number.isNaN(values[index])) values[index] = compute!(facts.ask)
     }
+    for (let i = 0; i < runs.length; i++) walk(runs[i]!, values[runs[i]!.index]!)
+  }
+
+  function walk({ falling, least, most, rest, numbers }: Run, value: number): void {
     for (let i = 0; i < numbers.length; i++) {
-      const value = values[indexes[i]!]!
-      if (!(value >= least[i]! && value <= most[i]!)) continue
+      if (falling ? !(most[i]! >= value) : !(least[i]! <= value)) return
+      if (value > most[i]!) continue
       const test = rest[i]!
       if (test === null || test(facts)) hits.push(numbers[i]!)
     }
@@ -186,6 +200,7 @@ function* buildShelves(
     const ways = waysOf(condition, isBroad(keys[number]!) ? common : found)
     compiled.push(
       ways.map(({ gate, rest }) => ({
+        number,
         gate,
         rest: rest === null ? null : compileTest(rest, slots.codeOf),
       })),
@@ -245,24 +260,39 @@ function* buildBucket(
   rules: readonly number[],
   compiled: readonly (readonly Compiled[])[],
 ): Steps<Bucket> {
-  const numbers: number[] = []
-  const gates: Gate[] = []
-  const rest: (TestClosure | null)[] = []
+  const together = new Map<string, Compiled[]>()
   for (const [i, number] of rules.entries()) {
     for (const way of compiled[number]!) {
-      numbers.push(number)
-      gates.push(way.gate)
-      rest.push(way.rest)
+      const name = `${way.gate.slot.index} ${isFalling(way)}`
+      const list = together.get(name)
+      if (list === undefined) together.set(name, [way])
+      else list.push(way)
     }
     if (i % rulesPerStep === 0) yield
   }
+  const runs: Run[] = []
+  for (const ways of together.values()) {
+    runs.push(runOf(ways))
+    yield
+  }
+  const slots = [...together.values()].map(([way]) => way!.gate.slot)
+  return { runs, reads: [...new Set(slots)].filter(({ compute }) => compute !== null) }
+}
+
+function isFalling({ gate }: Compiled): boolean {
+  return gate.least === -Infinity
+}
+
+function runOf(ways: Compiled[]): Run {
+  const falling = isFalling(ways[0]!)
+  ways.sort(({ gate: a }, { gate: b }) => (falling ? b.most - a.most : a.least - b.least))
   return {
-    numbers: Int32Array.from(numbers),
-    indexes: Int32Array.from(gates, ({ slot }) => slot.index),
-    least: Float64Array.from(gates, ({ least }) => least),
-    most: Float64Array.from(gates, ({ most }) => most),
-    rest,
-    reads: [...new Set(gates.map(({ slot }) => slot))].filter(({ compute }) => compute !== null),
+    index: ways[0]!.gate.slot.index,
+    falling,
+    least: Float64Array.from(ways, ({ gate }) => gate.least),
+    most: Float64Array.from(ways, ({ gate }) => gate.most),
+    rest: ways.map(({ rest }) => rest),
+    numbers: Int32Array.from(ways, ({ number }) => number),
   }
 }
 
