@@ -18,7 +18,7 @@ import { scenarioFile } from '../rules/scenario-file.ts'
 import { readId } from './argument.ts'
 import { createConformanceLedger } from './conformance-ledger.ts'
 import { newRunId } from './relay.ts'
-import { openClient, readUrls } from './relay-drive.ts'
+import { isReached, openClient, readUrls } from './relay-drive.ts'
 import { inSession } from './session.ts'
 import { complain, type ExitCode, print, printJson, printText, showProgress } from './terminal.ts'
 
@@ -41,7 +41,8 @@ Each scenario is a short story of events with the answers, and what the account 
 come of them. Its cards and ids are made for this run. The cards must be at the server first:
 
   --store       imports them into the store of this command's environment, which must be the server's;
-                then what accounts and cards show is compared too, not only the answers
+                then what accounts and cards show is compared too, not only the answers; they stay
+                there, some 380 a run, so use a store that may keep them
   --cards-out   writes them to a file, to be imported elsewhere; then run with the --run-id it prints
 
 A scenario that this server cannot be asked, because a clock moves in it, the watchdog speaks, or the
@@ -89,6 +90,8 @@ async function conform(
   if (pack === null) return 2
   const chosen = all.filter(({ named }) => `${named.file} ${named.scenario.name}`.includes(only))
   if (chosen.length === 0) return misuse(`no scenario has "${only}" in its name`)
+  // Before its cards are imported: they stay in the store.
+  if (!(await isReached(url))) return 2
   if (!options.store) return fireAll(url, chosen, { runId, pack, ledger: null, json: options.json })
   await inSession(async (session) => {
     const rows = chosen.flatMap(({ named, number }) =>

@@ -4,7 +4,7 @@ import { transactionCodec } from '../engine/codec.ts'
 import { accountAggregate, transactionChild } from '../engine/layout.ts'
 import { accountIdOf } from '../engine/show.ts'
 import { type Audit, type AuditDifference, audit, type FindTransaction } from '../relay/audit.ts'
-import { readReport } from '../relay/report.ts'
+import { type Report, readReport } from '../relay/report.ts'
 import type { Store } from '../store/port.ts'
 import { inSession, type Session } from './session.ts'
 import { complain, type ExitCode, printJson, printText } from './terminal.ts'
@@ -33,15 +33,24 @@ export function addAudit(relay: Command): void {
 }
 
 async function auditReport({ store }: Session, file: string, json: boolean): Promise<ExitCode> {
-  const report = readReport(file)
-  if (report === null) {
-    complain(`${file} is no report of this release: make one with relay run --report`)
-    return 2
-  }
+  const report = openReport(file)
+  if (report === null) return 2
   const result = await audit(report.transactions, report.meaning, finderIn(store))
   if (json) await printJson(result)
   else await printAudit(result)
   return result.differences.length > 0 ? 1 : 0
+}
+
+function openReport(file: string): Report | null {
+  const advice = 'make one with relay run --report'
+  try {
+    const report = readReport(file)
+    if (report === null) complain(`${file} is no report of this release: ${advice}`)
+    return report
+  } catch (error) {
+    complain(`${file} cannot be read (${(error as NodeJS.ErrnoException).code}): ${advice}`)
+    return null
+  }
 }
 
 /** Card by card. */

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { type BelievedTransaction, type Meaning, meanings } from '../relay/belief.ts'
@@ -88,6 +89,35 @@ export function relaySecret(): string {
 export function openClient(url: string): RelayClient {
   const secret = relaySecret()
   return createRelayClient({ urls: url.split(','), clock: systemClock, secret, connections })
+}
+
+const reachMs = 3000
+
+/** Whether one of the servers takes connections. Traffic that nobody hears tells nothing of a server. */
+export async function isReached(url: string): Promise<boolean> {
+  const problems: string[] = []
+  for (const one of url.split(',')) {
+    const problem = await findObstacle(new URL(one))
+    if (problem === '') return true
+    problems.push(`${one} (${problem})`)
+  }
+  complain(`nothing answers at ${problems.join(', ')}: start the server, or name another URL`)
+  return false
+}
+
+function findObstacle({ hostname, protocol, port }: URL): Promise<string> {
+  const usualPort = protocol === 'https:' ? 443 : 80
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port || usualPort), timeout: reachMs })
+    const end = (problem: string) => {
+      socket.destroy()
+      resolve(problem)
+    }
+    socket.on('connect', () => end(''))
+    socket.on('timeout', () => end(`silent for ${reachMs} ms`))
+    socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => end(code))
+  })
 }
 
 export interface Driven {

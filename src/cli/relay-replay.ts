@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { accessSync, createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../clock.ts'
 import { isRecordingProblem, type Recorded, readRecorded } from '../relay/recording.ts'
@@ -11,6 +11,7 @@ import {
   type DriveOptions,
   drive,
   exitCodesHelp,
+  isReached,
   meaningOf,
   openClient,
 } from './relay-drive.ts'
@@ -75,6 +76,9 @@ async function replay(file: string, options: ReplayOptions): Promise<ExitCode> {
     meaning: meaningOf(options),
   })
   try {
+    // Before the server is asked for, because a wrong name is the likelier mistake.
+    if (file !== '-') accessSync(file)
+    if (!(await isReached(options.url))) return 2
     const driven = await drive(traffic, `relay replay ${file} → ${options.url}`)
     if (counts.problems > maxProblemsShown) {
       complain(`and ${counts.problems - maxProblemsShown} more lines that cannot be read`)
@@ -83,7 +87,7 @@ async function replay(file: string, options: ReplayOptions): Promise<ExitCode> {
     return counts.problems > 0 ? 2 : code
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
-    if (syscall !== 'open' && syscall !== 'read') throw error
+    if (!['access', 'open', 'read'].includes(syscall ?? '')) throw error
     complain(`${file} cannot be read (${code}): name a file of events, or - for standard input`)
     return 2
   } finally {

@@ -11,13 +11,14 @@ import {
   type DriveOptions,
   drive,
   exitCodesHelp,
+  isReached,
   meaningOf,
   openClient,
 } from './relay-drive.ts'
 import { addFire } from './relay-fire.ts'
 import { addReplay } from './relay-replay.ts'
 import { inSession, type Session } from './session.ts'
-import { type ExitCode, refuse } from './terminal.ts'
+import { complain, type ExitCode, refuse } from './terminal.ts'
 
 interface RunOptions extends DriveOptions {
   readonly rate: number
@@ -72,9 +73,13 @@ async function run(
   options: RunOptions,
   disorder: Disorder,
 ): Promise<ExitCode> {
-  if (options.rate === 0) return refuse('--rate 0 sends nothing: give at least 1')
+  if (options.rate === 0) {
+    complain('--rate 0 sends nothing: give at least 1')
+    return 2
+  }
   const cards = await session.store.range(indexes.cards, '', options.cards)
   if (cards.length === 0) return refuse('the store has no cards: import some first')
+  if (!(await isReached(options.url))) return 2
   const client = openClient(options.url)
   const runId = newRunId()
   const simulation = createSimulation({

@@ -51,10 +51,11 @@ export function writeReport(file: string, report: Report): void {
   writeFileSync(file, `${JSON.stringify(report)}\n`)
 }
 
-/** null when the file cannot be read or is no report of this release. */
+/** null when it is no report of this release; throws when the file cannot be read. */
 export function readReport(file: string): Report | null {
+  const text = readFileSync(file, 'utf8')
   try {
-    const parsed = reportFile.safeParse(JSON.parse(readFileSync(file, 'utf8')))
+    const parsed = reportFile.safeParse(JSON.parse(text))
     return parsed.success ? (parsed.data as unknown as Report) : null
   } catch {
     return null

@@ -79,6 +79,16 @@ describe('arbiter conformance', () => {
     expect(new Set(outcomes.map(({ file }) => file))).toEqual(new Set(['asks.yaml']))
   }, 60_000)
 
+  it('imports nothing when nobody listens there', async () => {
+    const before = (await world.run('export')).out
+    const { code, out, err } = await world.run('conformance', 'http://127.0.0.1:1/', '--store')
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(
+      /^arbiter: nothing answers at \S+ \(ECONNREFUSED\): start the server, .*\n$/,
+    )
+    expect((await world.run('export')).out).toBe(before)
+  })
+
   it('needs a pack that can be read', async () => {
     const args = ['conformance', server.url, '--store', '--rules', world.folder]
     const { code, err } = await world.run(...args)

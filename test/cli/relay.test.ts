@@ -53,6 +53,24 @@ describe("the relay's side", () => {
     expect(JSON.parse(out).differences[0]).toMatchObject({ kind: 'missing hold', foundMinor: 0 })
   }, 60_000)
 
+  it('sends nothing when nobody listens at any of the addresses', async () => {
+    const urls = ['http://127.0.0.1:1/', 'http://127.0.0.1:2/']
+    const { code, out, err } = await world.run('relay', 'run', '--url', urls.join())
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    for (const url of urls) expect(err).toContain(`${url} (ECONNREFUSED)`)
+    await drive('run', `${urls[0]},${server.url}`, '--seconds', '1')
+  }, 60_000)
+
+  it('tells a report that is not there from one that is none', async () => {
+    const report = await world.write('none.json', '{}')
+    const { err } = await world.run('relay', 'audit', report)
+    expect(err).toContain(`${report} is no report of this release`)
+    expect(await world.run('relay', 'audit', 'nofile.json')).toMatchObject({
+      code: 2,
+      err: 'arbiter: nofile.json cannot be read (ENOENT): make one with relay run --report\n',
+    })
+  })
+
   it('finds no difference after orderly and disorderly traffic, and the log leads to the store', async () => {
     for (const kind of ['run', 'disorder'] as const) {
       const audited = await world.run('relay', 'audit', await drive(kind, server.url))
