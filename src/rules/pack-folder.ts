@@ -51,7 +51,8 @@ function namesIn(folder: string, shown: string): string[] {
   try {
     return readdirSync(folder).filter((name) => !name.startsWith('.'))
   } catch (error) {
-    const message = `cannot be read (${(error as NodeJS.ErrnoException).code}): set RULES_DIR`
+    const { code } = error as NodeJS.ErrnoException
+    const message = `cannot be read (${code}): name the folder of a rule pack, or set RULES_DIR`
     throw new PackRefused([faultOfFile(shown, message)])
   }
 }
