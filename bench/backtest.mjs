@@ -3,9 +3,6 @@
  * window. The log is made here by the same functions that a server decides with; the baseline, from the
  * same run, is one thread.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { runBacktest } from '../dist/backtest/run.js'
 import { storeSource } from '../dist/cli/log-source.js'
 import { createLedger } from '../dist/domain/ledger.js'
@@ -13,6 +10,7 @@ import { encodeEntry } from '../dist/engine/entry-codec.js'
 import { readCardRow } from '../dist/rules/card-row.js'
 import { compilePack } from '../dist/rules/load-pack.js'
 import { openLmdbStore } from '../dist/store/lmdb.js'
+import { temporaryFolder } from './support/processes.mjs'
 import { inRounds, median } from './support/rounds.mjs'
 
 const aimPerSecond = 100_000
@@ -26,8 +24,8 @@ export async function run({ smoke, rounds = 5, progress }) {
   const accounts = Math.max(10, Math.ceil(entries / 100))
   const [oldPack, newPack] = [200, 150].map((limit) => compilePack(filesOf(limit), 45))
   const lines = makeLog(oldPack, entries, accounts)
-  const folder = mkdtempSync(join(tmpdir(), 'arbiter-bench-'))
-  const store = await openLmdbStore({ folder, nowMs: Date.now })
+  const folder = temporaryFolder()
+  const store = await openLmdbStore({ folder: folder.path, nowMs: Date.now })
   try {
     await fill(store, lines)
     const variants = {
@@ -41,7 +39,7 @@ export async function run({ smoke, rounds = 5, progress }) {
     return report(samples, { entries: lines.length, accounts, rules, rounds: smoke ? 1 : rounds })
   } finally {
     await store.close()
-    rmSync(folder, { recursive: true, force: true })
+    folder.remove()
   }
 }
 

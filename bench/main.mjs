@@ -2,6 +2,7 @@
  * The command of all benchmarks: npm run bench -- --help
  */
 import { spawnSync } from 'node:child_process'
+import { accessSync, constants, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from './support/machine.mjs'
@@ -74,6 +75,8 @@ const benchmarks = {
   },
 }
 
+const nameWidth = 2 + Math.max(...Object.keys(benchmarks).map((name) => name.length))
+
 const usage = `Usage: npm run bench -- [name …] [options]
 
 Without a name all are run, but for those marked *.
@@ -81,7 +84,7 @@ Without a name all are run, but for those marked *.
 ${Object.keys(benchmarks)
   .map(
     (name) =>
-      `  ${`${name}${benchmarks[name].apart ? ' *' : ''}`.padEnd(13)}  ${benchmarks[name].about}`,
+      `  ${`${name}${benchmarks[name].apart ? ' *' : ''}`.padEnd(nameWidth)}  ${benchmarks[name].about}`,
   )
   .join('\n')}
 
@@ -89,7 +92,7 @@ ${Object.keys(benchmarks)
   --seconds N    latency, stall: length of a measured part (1.5, 8); 3 times that above the knee
   --smoke        seconds, not minutes: only whether it works; nothing is written
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
-  --million      scale: also a million cards, which takes minutes
+  --million      scale: also a million cards; redis-start: a million. It takes minutes
   --minutes N    soak: how long (10)
   --draw         only draw the plots and write bench/README.md again, from bench/results
   --help         show this
@@ -117,11 +120,14 @@ function readArguments() {
       process.exit(0)
     }
     const unknown = positionals.find((name) => !Object.hasOwn(benchmarks, name))
-    if (unknown !== undefined) refuse(`there is no benchmark ${unknown}`)
+    if (unknown !== undefined) {
+      refuse(`there is no benchmark ${unknown}, only ${Object.keys(benchmarks).join(', ')}`)
+    }
     for (const name of ['rounds', 'seconds', 'minutes']) values[name] = positive(name, values[name])
     return { names: positionals, values }
   } catch (error) {
-    return refuse(error.message)
+    // Its further sentences are about words that begin with a dash, of which there are none.
+    return refuse(error.message.split('. ')[0])
   }
 }
 
@@ -134,7 +140,7 @@ function positive(name, text) {
 }
 
 function refuse(message) {
-  process.stderr.write(`${message}\n\n${usage}`)
+  process.stderr.write(`${message}: see npm run bench -- --help\n`)
   process.exit(2)
 }
 
@@ -158,10 +164,21 @@ if (values.draw) {
   process.exit(0)
 }
 const out = values.out ?? (values.smoke ? null : results)
+if (out !== null) makeWritable(out)
 
 if (chosen.length === 1) await runHere(chosen[0])
 else for (const name of chosen) runApart(name)
 process.exit(0)
+
+/** Now, and not after a quarter of an hour. */
+function makeWritable(folder) {
+  try {
+    mkdirSync(folder, { recursive: true })
+    accessSync(folder, constants.W_OK)
+  } catch ({ code }) {
+    refuse(`${folder} cannot be written (${code}), name another with --out`)
+  }
+}
 
 async function runHere(name) {
   const machine = describeMachine()

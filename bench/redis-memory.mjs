@@ -6,12 +6,9 @@
  *
  * A setting is one of redis.conf, such as hash-max-listpack-value=512.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { cpus, loadavg, tmpdir } from 'node:os'
+import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { systemClock } from '../dist/clock.js'
@@ -19,15 +16,20 @@ import { createEngine } from '../dist/engine/engine.js'
 import { importRows } from '../dist/engine/import.js'
 import { loadPack } from '../dist/rules/load-pack.js'
 import { openRedisStore } from '../dist/store/redis.js'
+import { freePort, start, temporaryFolder } from './support/processes.mjs'
 
 const words = process.argv.slice(2)
 const settings = words.filter((word) => word.includes('=')).map((word) => word.split('='))
 const cards = Number(words.find((word) => !word.includes('=')) ?? 20_000)
-const folder = mkdtempSync(join(tmpdir(), 'arbiter-bench-'))
+const folder = temporaryFolder()
 const port = await freePort()
-const server = spawn(
+/** As in deploy/redis/redis.conf: a commit is on the disk when it is answered. */
+const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
+const server = start(
+  'anywhere',
   'redis-server',
-  ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''].concat(
+  ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder.path, '--save', ''].concat(
+    durable,
     settings.flatMap(([name, value]) => [`--${name}`, value]),
   ),
   { stdio: 'ignore' },
@@ -40,7 +42,7 @@ try {
 } finally {
   redis.disconnect()
   server.kill('SIGKILL')
-  rmSync(folder, { recursive: true, force: true })
+  folder.remove()
 }
 
 async function run() {
@@ -301,13 +303,4 @@ function commandOf(size, i, round, version) {
     unindex: [],
     log: ['x'.repeat(500)],
   }
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port: free } = probe.address()
-  probe.close()
-  await once(probe, 'close')
-  return free
 }

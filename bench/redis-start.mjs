@@ -5,12 +5,11 @@
  *
  *     npm run build && node bench/redis-start.mjs [cards, 1000000; at least 2000]
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
-import { cpus, loadavg, tmpdir } from 'node:os'
+import { connect } from 'node:net'
+import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { noAccount } from '../dist/domain/account.js'
@@ -20,6 +19,7 @@ import { accountAggregate, cardKey, directoryKey, indexes } from '../dist/engine
 import { claimStore } from '../dist/engine/meta.js'
 import { openRedisStore } from '../dist/store/redis.js'
 import { createRedisKeys, fieldOf, memberOf } from '../dist/store/redis-keys.js'
+import { freePort, start, temporaryFolder } from './support/processes.mjs'
 
 const cards = Number(process.argv[2] ?? 1_000_000)
 const cardsPerPage = 500
@@ -33,12 +33,24 @@ const activeCards = Math.min(10_000, cards - 4 * asks)
 const lanes = 16
 const keys = createRedisKeys('', 16)
 const root = join(import.meta.dirname, '..')
-const folder = mkdtempSync(join(tmpdir(), 'arbiter-bench-'))
+const folder = temporaryFolder()
 const [redisPort, port, adminPort] = [await freePort(), await freePort(), await freePort()]
 const url = `redis://127.0.0.1:${redisPort}`
 const settings = ['--hash-max-listpack-value', '512', '--stream-node-max-bytes', '32768']
-const place = ['--port', String(redisPort), '--bind', '127.0.0.1', '--dir', folder, '--save', '']
-const redisServer = spawn('redis-server', [...place, ...settings], { stdio: 'ignore' })
+const place = [
+  '--port',
+  String(redisPort),
+  '--bind',
+  '127.0.0.1',
+  '--dir',
+  folder.path,
+  '--save',
+  '',
+]
+/** As in deploy/redis/redis.conf: a commit is on the disk when it is answered. */
+const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
+const redisArgs = [...place, ...durable, ...settings]
+const redisServer = start('anywhere', 'redis-server', redisArgs, { stdio: 'ignore' })
 const redis = new Redis(redisPort, '127.0.0.1')
 redis.on('error', () => {})
 let server
@@ -49,7 +61,7 @@ try {
   redis.disconnect()
   server?.kill('SIGKILL')
   redisServer.kill('SIGKILL')
-  rmSync(folder, { recursive: true, force: true })
+  folder.remove()
 }
 
 async function run() {
@@ -57,14 +69,14 @@ async function run() {
   const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1]
   const machine = `${cpus().length} × ${cpus()[0]?.model}, load average ${loadavg()[0]?.toFixed(1)}`
   console.log(`${commit}, Redis ${version}, Node ${process.version}, ${machine}`)
-  const baselineMs = await start()
+  const baselineMs = await startServer()
   await stop()
   console.log(`baseline: ready after ${baselineMs} ms with an empty Redis`)
   await fill()
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1])
   console.log(`${cards} cards in Redis: ${(used / cards).toFixed(0)} bytes of used_memory a card`)
 
-  console.log(`ready after ${await start()} ms`)
+  console.log(`ready after ${await startServer()} ms`)
 
   // The first calls of a process are slow by themselves: these are of cards that are not asked below.
   await time('first calls of the process', (i) => cards - 1 - i, 'w')
@@ -79,7 +91,7 @@ async function run() {
 /** With recently active cards in the log; 0: nothing is read in advance. */
 async function startAgain(warmCards, at) {
   await stop()
-  const readyMs = await start(warmCards)
+  const readyMs = await startServer(warmCards)
   const readyAtMs = performance.now()
   console.log(`WARM_CARDS=${warmCards}:\n  ready again after ${readyMs} ms`)
   const neverAsked = (i) => cards - 1 - (at + 1) * asks - i
@@ -129,14 +141,14 @@ async function metric(name) {
 }
 
 /** Resolves to the milliseconds from the start of the process to `ready`. */
-async function start(warmCards = 0) {
+async function startServer(warmCards = 0) {
   const startedMs = performance.now()
-  server = spawn(process.execPath, [join(root, 'dist/main.js')], {
+  server = start('anywhere', process.execPath, [join(root, 'dist/main.js')], {
     cwd: root,
     env: {
       PATH: process.env.PATH,
       REDIS_URL: url,
-      DATA_DIR: join(folder, 'data'),
+      DATA_DIR: join(folder.path, 'data'),
       PORT: String(port),
       ADMIN_PORT: String(adminPort),
       LOG_LEVEL: 'silent',
@@ -248,13 +260,4 @@ function commandsOf(i, nonce) {
 /** As long as the ids of a large issuer. */
 function idOf(i) {
   return String(4_000_000_000 + i)
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port: free } = probe.address()
-  probe.close()
-  await once(probe, 'close')
-  return free
 }

@@ -22,10 +22,10 @@ export function describeMachine() {
 }
 
 export function machineLine(machine) {
-  const { atUtc, commit, node, cpus: cores, memoryGiB, redis, disk, loadAverage } = machine
+  const { atUtc, commit, node, cpus: cores, memoryGiB, redis, disk, pinned, loadAverage } = machine
   return (
     `${atUtc} UTC, commit ${commit}, Node ${node}, ${cores}, ${memoryGiB} GiB, Redis ${redis}, ` +
-    `${disk}, load average ${loadAverage} at the start`
+    `${disk}, ${pinned ? '' : 'cores not pinned, '}load average ${loadAverage} at the start`
   )
 }
 

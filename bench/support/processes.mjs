@@ -21,10 +21,12 @@ const witness = pathToFileURL(join(import.meta.dirname, 'cpu-witness.mjs'))
 export const chaos = pathToFileURL(join(root, 'test', 'support', 'chaos.mjs'))
 
 const children = new Set()
+const scripts = new WeakSet()
 const folders = new Set()
 
 process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL')
+  // A script of ours has processes and folders of its own, which it ends and removes when it is told to.
+  for (const child of children) child.kill(scripts.has(child) ? 'SIGTERM' : 'SIGKILL')
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 process.on('SIGINT', () => process.exit(130))
@@ -162,9 +164,10 @@ export function memoryOf(pid) {
 export async function runToEnd(args, env = {}) {
   const child = start('server', process.execPath, args, {
     cwd: root,
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, TMPDIR: tmpdir(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  scripts.add(child)
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk

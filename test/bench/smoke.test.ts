@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { temporaryFolder } from '../support/server.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -60,6 +60,23 @@ describe('the benchmarks', () => {
       }
     }, 180_000)
   }
+
+  it('leaves no folder behind when it is stopped in the middle of a script', async () => {
+    const own = temporaryFolder()
+    onTestFinished(() => own.remove())
+    const child = spawn(process.execPath, [join(root, 'bench', 'main.mjs'), 'redis-start'], {
+      cwd: root,
+      env: { ...process.env, TMPDIR: own.path },
+      stdio: 'ignore',
+    })
+    onTestFinished(() => void child.kill('SIGTERM'))
+    const ended = once(child, 'close')
+    const isMade = () => readdirSync(own.path, { recursive: true }).length > 1
+    await vi.waitUntil(isMade, { timeout: 30_000, interval: 50 })
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([143, null])
+    await vi.waitUntil(() => readdirSync(own.path).length === 0, { timeout: 10_000 })
+  }, 60_000)
 
   it('names what there is when a name is wrong', async () => {
     const { status, stderr } = await bench('thruput')
