@@ -196,6 +196,8 @@ function announce(
   const { host, relayAuthentication, tls } = config
   const [port, adminPort] = [portOf(gate.server), portOf(admin)]
   logger.info({ host, port, adminPort, auth: relayAuthentication.mode }, 'serving POST /authorize')
+  if (!gate.engine.alive)
+    logger.warn('no engine yet: the default decision answers till there is one')
   if (!demo) return
   const url = `${tls === null ? 'http' : 'https'}://localhost:${port}/authorize`
   process.stderr.write(`\nTry it:\n\n${demoCommand(url)}\n\n`)

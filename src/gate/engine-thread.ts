@@ -28,6 +28,8 @@ export interface EngineThreadOptions {
   readonly onStandIn: (slot: string) => void
   /** A new engine is ready to be told everything. */
   readonly onStart: () => void
+  /** It has ended; another will be started. */
+  readonly onEnd: () => void
   /** It cannot start, and starting again would not help. */
   readonly onRefused: (message: string) => void
   /** What became of the pack that was offered last: '' when it is in use. */
@@ -64,7 +66,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let worker: Worker | null = null
   let retired = newFlag()
   let state: EngineThread['state'] = 'starting'
-  let storeAvailable = true
+  let storeAvailable = false
   let restarts = 0
   let figures: EngineFigures | null = null
   let rulesVersion = ''
@@ -150,11 +152,12 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   function lost(): void {
     worker = null
     if (state === 'stopped') return
-    state = 'down'
+    state = started ? 'down' : 'starting'
     restarts++
     setTimeout(() => {
-      if (state === 'down') start()
+      if (state !== 'stopped') start()
     }, restartDelayMs)
+    options.onEnd()
   }
 
   /**

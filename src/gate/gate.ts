@@ -39,7 +39,7 @@ export interface Gate {
   /** What was wrong with the pack that was offered last; '' when it is in use. */
   readonly rulesProblem: string
   reloadRules(): Promise<RulesResult>
-  /** Resolves when the first engine takes events. */
+  /** Resolves when the first engine takes events, or has failed: then it is tried again, and again. */
   started(): Promise<void>
   /** Answers what is pending, books what was said, and closes. */
   stop(): Promise<void>
@@ -92,6 +92,10 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       logger.info({ rulesVersion: engine.rulesVersion }, 'the engine takes events')
       for (const tell of startWaiters.splice(0)) tell()
       tellPackWaiters()
+    },
+    onEnd() {
+      // The store may be away for long: till then the default decision answers, and is booked later.
+      if (rules.pack !== null) for (const tell of startWaiters.splice(0)) tell()
     },
     onRefused: options.onRefused,
     onRules(problem) {

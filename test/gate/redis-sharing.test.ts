@@ -10,7 +10,7 @@ import {
   someBalances,
 } from '../support/redis-world.ts'
 import { createRelay } from '../support/relay.ts'
-import { readMetric, until } from '../support/server.ts'
+import { readiness, readMetric, until } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { createRandom } from '../support/traffic.ts'
 
@@ -47,6 +47,39 @@ describe('a failover that lost what was acknowledged', () => {
     expect(await server.stop()).toBe(0)
     const ledger = await checkLedger(placeOf(replica.url), relay.deliveries)
     expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+  })
+})
+
+describe('a server that starts while Redis is away', () => {
+  it('answers by default, and books what it said when Redis is there', {
+    timeout: 60_000,
+  }, async () => {
+    const server = await redis()
+    const [card = ''] = await seedCards(placeOf(server.url), ['100.00'])
+    await server.kill()
+    const instance = await serve(server.url, { DEFAULT_DECISION: 'approve' })
+    expect(instance.output()).toContain('no engine yet: the default decision answers')
+    expect(await readiness(instance)).toMatchObject({ status: 'starting', store: 'unavailable' })
+    const relay = createRelay(instance.url)
+    endings.push(relay.close)
+    const ids = { transactionId: 't1', cardId: card, amountMinor: 1_000, final: null }
+    const starting = { status: 200, decision: 'approve', decidedBy: 'default', cause: 'starting' }
+    const ask = { ...ids, eventId: 'e1', requestType: 'Authorization' as const }
+    expect(await relay.deliver(ask)).toMatchObject(starting)
+    const advice = { ...ids, eventId: 'e2', requestType: 'Settlement' as const }
+    expect(await relay.deliver(advice)).toMatchObject(starting)
+    await server.restart()
+    await bookedAll([instance])
+    const later = {
+      ...ids,
+      eventId: 'e3',
+      transactionId: 't3',
+      requestType: 'Authorization' as const,
+    }
+    expect(await relay.deliver(later)).toMatchObject({ decidedBy: 'engine', decision: 'approve' })
+    const ledger = await checkLedger(placeOf(server.url), relay.deliveries)
+    expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
+    expect(await instance.stop()).toBe(0)
   })
 })
 

@@ -104,6 +104,7 @@ export async function readMetric(server: RunningServer, name: string): Promise<n
 export interface ReadinessShown {
   readonly status: string
   readonly engine: string
+  readonly store: string
   readonly unbooked: number
 }
 
