@@ -229,6 +229,8 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     if (of === null || of.engine !== null) return
     const number = engines++
     note(of.id, 'starts engine', number)
+    // Nobody listens any more to the one before.
+    of.toGate.length = 0
     const flying = new Set<readonly Command[]>()
     let alive = true
     const isRetired = planted.isRetired ?? (() => !alive)
