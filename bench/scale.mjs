@@ -148,7 +148,7 @@ function report(samples, subjects, points, stores) {
     'start ms': of(name, ({ startMs }) => startMs),
   }))
   return {
-    parameters: points,
+    parameters: { ...points, rounds: Object.values(samples)[0].length },
     rows,
     samples,
     aims: aimsOf(samples, rows),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { complain } from './terminal.ts'
 
@@ -129,6 +130,7 @@ export async function createProgram(line?: readonly string[]): Promise<Command> 
     .description('Look into and work on an Arbiter card authorization server.')
     // Else commander ends the process itself, also before what was written has left.
     .exitOverride()
+    .version(readVersion(), '--version', 'show the version')
     .addHelpText('after', help)
   for (const { commands, add } of parts) {
     if (line === undefined || namesOf(commands).some((name) => line.includes(name))) {
@@ -139,6 +141,11 @@ export async function createProgram(line?: readonly string[]): Promise<Command> 
   }
   tellErrors(program, 'arbiter')
   return program
+}
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 function namesOf(commands: Part['commands']): string[] {

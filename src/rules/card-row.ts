@@ -64,7 +64,10 @@ export interface ReadRow {
 export function readCardRow(json: unknown): ReadRow | RowProblem[] {
   const parsed = cardRow.safeParse(json)
   if (!parsed.success) {
-    return parsed.error.issues.map(({ path, message }) => ({ field: path.join('.'), message }))
+    return parsed.error.issues.map((issue) => ({
+      field: issue.path.join('.'),
+      message: isMissing(issue, json) ? 'is required' : issue.message,
+    }))
   }
   const row = parsed.data
   const problems: RowProblem[] = []
@@ -113,6 +116,11 @@ export function readCardRow(json: unknown): ReadRow | RowProblem[] {
     problems.push({ field: 'swipeCount', message: 'a lite card needs its number of swipes' })
   }
   return problems.length > 0 ? problems : { account, card, givesBalance: row.balance !== undefined }
+}
+
+function isMissing({ path }: z.core.$ZodIssue, json: unknown): boolean {
+  const [name] = path
+  return path.length === 1 && typeof json === 'object' && json !== null && !(name! in json)
 }
 
 /** The row that would import this card as it is now. */

@@ -27,6 +27,17 @@ describe('the command line', () => {
     vi.restoreAllMocks()
   })
 
+  it('says its version', async () => {
+    let out = ''
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      out += text
+      return true
+    })
+    const program = await createProgram(['--version'])
+    await program.parseAsync(['--version'], { from: 'user' }).catch(() => {})
+    expect(out).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+
   it('answers a wrong command with one line that names its help', async () => {
     const wrong: readonly (readonly [string, string])[] = [
       ['imprt x', 'Did you mean import'],
