@@ -155,7 +155,8 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     }
     const readMonoMs = clock.monoMs()
     const answerWith = (answer: Answer | null, slot: string) => {
-      const heard = !peer.destroyed
+      // Neither destroyed nor, after the relay's last word, about to be.
+      const heard = peer.writable
       if (answer === null) {
         refuse(reply, refusalOf(503, 'the advice could not be written down: send it again', event))
         return heard
