@@ -130,7 +130,7 @@ async function weather(
 describe('three engines behind a network that drops, delays, cuts and repeats', () => {
   it('keep the money exact, and answer an event alike everywhere', async () => {
     await weather('own-', () => ({ commitTimeoutMs: 120 }))
-  }, 90_000)
+  }, weatherMs + 60_000)
 
   it('keep it exact with ioredis at its own defaults, which send writes again', async () => {
     await weather('defaults-', (proxy) => ({
@@ -140,5 +140,5 @@ describe('three engines behind a network that drops, delays, cuts and repeats', 
         return standaloneConnection(client, [proxy.url])
       },
     }))
-  }, 90_000)
+  }, weatherMs + 60_000)
 })
