@@ -19,7 +19,7 @@ const variants = {
   today: {
     text: '(e) Fastify, json-rules-engine, rate-limiter-flexible, Lua',
     part: 0.1,
-    warmPart: 0.5,
+    warmPart: 1 / 3,
   },
 }
 
