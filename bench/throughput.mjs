@@ -23,7 +23,9 @@ const variants = {
   },
 }
 
-const { today: slow } = variants
+function countsOf({ part = 1, warmPart = 1 }, { warmCount, count }) {
+  return { warmCount: Math.round(warmCount * warmPart), count: Math.round(count * part) }
+}
 
 /** One of each kind of server. */
 const smokeVariants = ['limit', 'embedded', 'today']
@@ -46,8 +48,7 @@ async function measure(name, templates, load) {
   const redis = await redisFor(name, templates, load.cards)
   const server = await serverFor(name, templates, redis, load.rules)
   try {
-    const { part = 1, warmPart = 1 } = variants[name]
-    const counts = { warmCount: load.warmCount * warmPart, count: load.count * part }
+    const counts = countsOf(variants[name], load)
     const constant = name === 'bare' || name === 'limit'
     const sample = await driveClosed({ server, redis, ...load, ...counts, constant })
     await server.stop()
@@ -97,6 +98,7 @@ const busiestUs = ({ cpu }) =>
 const othersUs = ({ threadsUs }) => (threadsUs.engine ?? 0) + (threadsUs.other ?? 0)
 
 export function report(samples, load) {
+  const slow = countsOf(variants.today, load)
   const { limit, today } = samples
   const of = (name, pick) => median(samples[name].map(pick))
   const rows = Object.keys(samples).map((name) => ({
@@ -122,7 +124,7 @@ export function report(samples, load) {
     notes: [
       `${load.cards} cards, ${load.rules} rules, ${load.connections} connections, every event another, signed; ` +
         'decision log to a file; every answer compared with the one that is due. ' +
-        `${load.count} events, after ${load.warmCount} to warm it; (e) ${load.count * slow.part} after ${load.warmCount * slow.warmPart}, because it is slow.`,
+        `${load.count} events, after ${load.warmCount} to warm it; (e) ${slow.count} after ${slow.warmCount}, because it is slow.`,
       'µs are processor time a decision. "by CPU" compares server and Redis together, as on one core; "a core per ' +
         'thread" is calculated and not run: the busiest thread (gate, engine or Redis) against that of (b), as if each had a core of its own.',
       clientNote(rows),
