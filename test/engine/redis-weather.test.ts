@@ -128,17 +128,25 @@ async function weather(
 }
 
 describe('three engines behind a network that drops, delays, cuts and repeats', () => {
-  it('keep the money exact, and answer an event alike everywhere', async () => {
-    await weather('own-', () => ({ commitTimeoutMs: 120 }))
-  }, weatherMs + 60_000)
+  it(
+    'keep the money exact, and answer an event alike everywhere',
+    async () => {
+      await weather('own-', () => ({ commitTimeoutMs: 120 }))
+    },
+    weatherMs + 60_000,
+  )
 
-  it('keep it exact with ioredis at its own defaults, which send writes again', async () => {
-    await weather('defaults-', (proxy) => ({
-      connect() {
-        // The only setting: with a command that is never answered the test would not end.
-        const client = new Redis(proxy.url, { commandTimeout: 400 })
-        return standaloneConnection(client, [proxy.url])
-      },
-    }))
-  }, weatherMs + 60_000)
+  it(
+    'keep it exact with ioredis at its own defaults, which send writes again',
+    async () => {
+      await weather('defaults-', (proxy) => ({
+        connect() {
+          // The only setting: with a command that is never answered the test would not end.
+          const client = new Redis(proxy.url, { commandTimeout: 400 })
+          return standaloneConnection(client, [proxy.url])
+        },
+      }))
+    },
+    weatherMs + 60_000,
+  )
 })
