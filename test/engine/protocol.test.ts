@@ -4,7 +4,7 @@ import { simulate } from '../support/protocol-simulation.ts'
 import { type Counts, createStory } from '../support/protocol-story.ts'
 
 const torture = process.env.TORTURE === '1'
-const seeds = torture ? 50_000 : 1_200
+const seeds = torture ? 50_000 : 800
 /** A fault that so many runs do not notice is not noticed. */
 const maxSeedsPerFault = 3_000
 
@@ -29,7 +29,7 @@ describe('the protocol of gates, engines and store', () => {
 })
 
 describe('the same protocol while engines read cards in advance', () => {
-  const warmSeeds = torture ? 20_000 : 400
+  const warmSeeds = torture ? 20_000 : 300
 
   it(
     `keeps its promises over ${warmSeeds} random runs`,

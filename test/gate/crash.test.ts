@@ -7,7 +7,7 @@ import { isExcused, startWitness } from '../support/stall-witness.ts'
 import { createRandom, startLoad } from '../support/traffic.ts'
 
 const balances = [...Array(16).fill('100000.00'), ...Array(4).fill('100.00')]
-const rounds = process.env.TORTURE ? 60 : 4
+const rounds = process.env.TORTURE ? 60 : 3
 
 /** Shortly before the crash, so that it comes between a commit, a journal line, a booking and an answer. */
 const disturbances: readonly (Disturbance | null)[] = [

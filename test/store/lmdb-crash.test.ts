@@ -12,7 +12,7 @@ import { openDatabase } from '../../src/store/lmdb-database.ts'
 import { StoreRefused } from '../../src/store/port.ts'
 import { commandsOf, verifyBatches } from './lmdb-batches.mjs'
 
-const rounds = process.env.TORTURE === '1' ? 200 : 15
+const rounds = process.env.TORTURE === '1' ? 200 : 10
 const timeoutMs = rounds * 4_000
 const run = promisify(execFile)
 const scriptPath = (name: string) => fileURLToPath(new URL(`./${name}.mjs`, import.meta.url))
