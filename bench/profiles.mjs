@@ -20,7 +20,7 @@ const mostUs = 2
 const bodiesEach = 64
 
 /** In one process, all in turn in each round: a pair of figures met the same machine. */
-export async function run({ smoke, rounds = 9, progress }) {
+export async function run({ smoke, rounds = 5, progress }) {
   const calls = smoke ? 200 : 2_000
   const subjects = subjectsOf()
   const names = Object.keys(subjects)
