@@ -42,7 +42,7 @@ come of them. Its cards and ids are made for this run. The cards must be at the 
 
   --store       imports them into the store of this command's environment, which must be the server's;
                 then what accounts and cards show is compared too, not only the answers; they stay
-                there, some 380 a run, so use a store that may keep them
+                there, about 400 a run, so use a store that may keep them
   --cards-out   writes them to a file, to be imported elsewhere; then run with the --run-id it prints
 
 A scenario that this server cannot be asked, because a clock moves in it, the watchdog speaks, or the

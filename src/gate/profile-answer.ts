@@ -3,13 +3,13 @@ import { isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import { formatMinor } from '../domain/money.ts'
 import { isResponseCode, type ResponseCode, reasonOf } from '../domain/response-code.ts'
+import { quote } from '../quote.ts'
 import type { Fault, Path } from '../rules/yaml-document.ts'
 import { suggestion } from '../spelling.ts'
 import { echoes, type MappedEvent } from './profile-echo.ts'
 import type { AnswerFile } from './profile-file.ts'
 import { isPointer } from './profile-pointer.ts'
 import type { Refusal } from './refusal.ts'
-import { quote } from './reply.ts'
 
 export interface Rendered {
   readonly status: number

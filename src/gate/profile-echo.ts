@@ -1,7 +1,7 @@
 import type { CardEvent } from '../domain/event.ts'
+import { quote } from '../quote.ts'
 import { isJsonNumber, type JsonValue } from './json.ts'
 import type { Found } from './profile-pointer.ts'
-import { quote } from './reply.ts'
 
 /** What the answer repeats of the body, as JSON. A symbol keeps it out of journal and log. */
 export const echoes: unique symbol = Symbol('echoes')

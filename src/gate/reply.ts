@@ -1,5 +1,6 @@
 import { formatMinor } from '../domain/money.ts'
 import { type ResponseCode, reasonOf } from '../domain/response-code.ts'
+import { quote } from '../quote.ts'
 import type { Refusal } from './refusal.ts'
 
 /** What was decided. An absent text is ''. */
@@ -31,9 +32,4 @@ export function renderReply(reply: Reply): string {
 export function renderRefusal(refusal: Refusal): string {
   const field = refusal.field === '' ? '' : `,"field":${quote(refusal.field)}`
   return `{"eventId":${quote(refusal.eventId)},"transactionId":${quote(refusal.transactionId)},"decision":"decline","responseCode":"${refusal.responseCode}","reason":${quote(reasonOf(refusal.responseCode))},"decidedBy":"gate"${field},"message":${quote(refusal.message)}}`
-}
-
-/** JSON.stringify costs a call into the runtime; nearly every text of ours needs no escape. */
-export function quote(plain: string): string {
-  return /[^\x20\x21\x23-\x5b\x5d-\x7e]/.test(plain) ? JSON.stringify(plain) : `"${plain}"`
 }

@@ -1,6 +1,7 @@
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { Origin } from '../engine/item.ts'
+import { quote } from '../quote.ts'
 import type { LogSink } from './logger.ts'
 import { maskPan } from './mask.ts'
 
@@ -22,13 +23,13 @@ export interface Decided {
  */
 export function logDecision({ write }: Pick<LogSink, 'write'>, decided: Decided): void {
   const { event, answer, trace, arrivalMs, origin, totalMs } = decided
-  let fields = `"trace":${quoted(trace)},"eventId":${masked(event.eventId)},"requestType":"${event.requestType}","transactionId":${masked(event.transactionId)},"cardId":${masked(event.cardId)},"amountMinor":${event.amountMinor},"currency":${quoted(event.currency)},"mcc":${quoted(event.merchant.mcc)},"code":"${answer.code}","decidedBy":"${answer.decidedBy}"`
+  let fields = `"trace":${quote(trace)},"eventId":${masked(event.eventId)},"requestType":"${event.requestType}","transactionId":${masked(event.transactionId)},"cardId":${masked(event.cardId)},"amountMinor":${event.amountMinor},"currency":${quote(event.currency)},"mcc":${quote(event.merchant.mcc)},"code":"${answer.code}","decidedBy":"${answer.decidedBy}"`
   if (answer.cause !== '') fields += `,"cause":"${answer.cause}"`
   if (answer.ruleId !== '') fields += `,"ruleId":${masked(answer.ruleId)}`
   if (origin !== null) {
     fields += listed('matched', origin.matchedRules) + listed('shadow', origin.shadowRules)
   }
-  fields += `,"rulesVersion":${quoted(answer.rulesVersion)},"ms":{"arrival":${rounded(arrivalMs)}`
+  fields += `,"rulesVersion":${quote(answer.rulesVersion)},"ms":{"arrival":${rounded(arrivalMs)}`
   if (origin !== null) {
     const { queueMs, decideMs, commitMs } = origin
     fields += `,"queue":${rounded(queueMs)},"decide":${rounded(decideMs)},"commit":${rounded(commitMs)}`
@@ -45,11 +46,7 @@ function listed(name: string, ids: readonly string[]): string {
 }
 
 function masked(id: string): string {
-  return quoted(maskPan(id))
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text)
+  return quote(maskPan(id))
 }
 
 function rounded(ms: number): number {

@@ -68,7 +68,7 @@ export function createLogSink(level: string): LogSink {
   }
 }
 
-/** Answers come in groups, and a text of the time costs as much as a third of their line. */
+/** Answers come in groups, and a text of the time costs about a tenth of their line. */
 function createIsoTime(): () => string {
   let textMs = -1
   let text = ''
