@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, fork, spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { startEngine, type TestEngine } from './engine-world.ts'
 import { plainPack } from './server.ts'
 
 const entry = join(import.meta.dirname, '../../dist/cli/main.js')
+const hostEntry = join(import.meta.dirname, 'cli-host.mjs')
 
 export interface CliResult {
   readonly code: number
@@ -15,12 +16,13 @@ export interface CliResult {
   readonly err: string
 }
 
-/** A folder with a store and a pack; commands run on it as processes of their own. */
+/** A folder with a store and a pack; commands run on it in another process than the test's. */
 export interface CliWorld {
   readonly folder: string
   readonly env: NodeJS.ProcessEnv
+  /** In a process that other commands ran in before, or in one of its own while that is busy. */
   run(...args: string[]): Promise<CliResult>
-  /** Runs with other variables, or with something on standard input. */
+  /** In a process of its own, with other variables, or with something on standard input. */
   runWith(
     given: { readonly env?: NodeJS.ProcessEnv; readonly input?: string | Buffer },
     ...args: string[]
@@ -41,6 +43,7 @@ export async function createCliWorld(): Promise<CliWorld> {
   }
   const stores: Store[] = []
   const children: ChildProcess[] = []
+  const host = createHost(env)
 
   function runWith(
     given: { readonly env?: NodeJS.ProcessEnv; readonly input?: string | Buffer },
@@ -60,7 +63,7 @@ export async function createCliWorld(): Promise<CliWorld> {
     folder,
     env,
     runWith,
-    run: (...args) => runWith({}, ...args),
+    run: (...args) => host.run(args) ?? runWith({}, ...args),
     start(...args) {
       const child = spawn(process.execPath, [entry, ...args], { env })
       children.push(child)
@@ -77,10 +80,41 @@ export async function createCliWorld(): Promise<CliWorld> {
       return { store, engine: startEngine(store) }
     },
     async dispose() {
+      host.end()
       for (const child of children) child.kill('SIGKILL')
       await Promise.all(stores.map((store) => store.close()))
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** One process that runs one command after another. */
+function createHost(env: NodeJS.ProcessEnv): {
+  /** Null while another command runs there. */
+  run(args: readonly string[]): Promise<CliResult> | null
+  end(): void
+} {
+  let child: ChildProcess | null = null
+  let busy = false
+  return {
+    run(args) {
+      if (busy) return null
+      busy = true
+      child ??= fork(hostEntry, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+      const current = child
+      return new Promise<CliResult>((resolve, reject) => {
+        const ended = () => reject(new Error('the process that runs the commands has ended'))
+        current.once('exit', ended)
+        current.once('message', (result: CliResult) => {
+          current.off('exit', ended)
+          resolve(result)
+        })
+        current.send({ args, env })
+      }).finally(() => {
+        busy = false
+      })
+    },
+    end: () => child?.kill('SIGKILL'),
   }
 }
 
