@@ -1,10 +1,13 @@
-import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
 import type { Engine } from '../engine/engine.ts'
-import { importRows } from '../engine/import.ts'
-import { type Line, readLines } from './line-reader.ts'
+import { findObstacles, writeRows } from '../engine/import.ts'
+import { createImportPlan, type ImportPlan } from '../engine/import-plan.ts'
+import { type ReadRow, readCardRow } from '../rules/card-row.ts'
+import { Interrupted, onInterrupt } from './interrupt.ts'
+import { readLines } from './line-reader.ts'
 import { inSession, type Session } from './session.ts'
 import { complain, type ExitCode, printText, showProgress } from './terminal.ts'
+import { openTwice, type TwiceRead } from './twice-read.ts'
 
 const rowsPerCommit = 500
 const maxProblemsShown = 100
@@ -12,9 +15,9 @@ const maxProblemsShown = 100
 const help = `
 Each line is a card as JSON: cardId, customerId, type (retail, corporate, lite) and currency, and
 optionally accountId, balance, status, expiry, cardLimits, the lists, swipeCount and more: "arbiter
-export" shows them all. Cards that share an accountId share its balance, which the first of them gives.
-A row is imported whole or not at all. Cards that are there already stay as they are, so an import
-that was cut off, or had refused rows, can simply be repeated.
+export" shows them all. Cards that share an accountId share its balance, which any of them gives.
+The whole file is checked first: when a row is refused, nothing is imported, and the corrected file
+can be. Cards that are there already stay as they are, so an import that was cut off can be repeated.
 
 Examples:
   $ arbiter import cards.ndjson
@@ -32,80 +35,150 @@ export function addImport(program: Command): void {
 }
 
 async function importFile(file: string, session: Session): Promise<ExitCode> {
-  // First: a file that fails to open while nobody reads it yet would be a bug to Node.
-  const importing = createImport(await session.engine())
-  const input = file === '-' ? process.stdin : createReadStream(file)
+  const stopping = new AbortController()
+  const undo = onInterrupt(() => stopping.abort())
+  let input: TwiceRead | null = null
   try {
-    for await (const line of readLines(input)) await importing.take(line)
+    input = await openTwice(file, stopping.signal)
+    return await importTwiceRead(input, session, stopping.signal)
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
+    const { code, name, syscall } = error as NodeJS.ErrnoException
+    if (name === 'AbortError') throw new Interrupted()
+    if (syscall === 'write') {
+      complain(`the rows cannot be kept in the meantime (${code}): name a file instead of a pipe`)
+      return 2
+    }
     if (syscall !== 'open' && syscall !== 'read') throw error
     complain(`${file} cannot be read (${code}): name a file of cards, or - for standard input`)
     return 2
+  } finally {
+    undo()
+    await input?.close()
   }
-  return importing.finish()
 }
 
-interface Import {
-  take(line: Line): Promise<void>
-  finish(): Promise<ExitCode>
+/** Every row is checked before one is written; in between only what is said of accounts is kept. */
+async function importTwiceRead(
+  input: TwiceRead,
+  session: Session,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const engine = await session.engine()
+  const plan = createImportPlan()
+  const problems = createProblemList()
+  for await (const rows of batchesOf(input.first(), plan.add, problems)) {
+    if (signal.aborted) throw new Interrupted()
+    const read = rows.map(({ row }) => row)
+    const obstacles = await findObstacles(read, session.store)
+    obstacles.forEach((obstacle, i) => {
+      if (obstacle !== '') problems.add(rows[i]!.line, [obstacle])
+    })
+    showProgress(`checked ${rows.at(-1)?.line ?? 0} lines`)
+  }
+  showProgress('')
+  if (problems.rows === 0) return writeAll(input.second(), plan, engine, signal)
+  problems.end()
+  complain('nothing was imported: correct these rows, then import the whole file again')
+  await printText(summaryOf(0, 0, problems.rows))
+  return 1
 }
 
-function createImport(engine: Engine): Import {
-  let rows: { readonly line: number; readonly json: unknown }[] = []
-  const counts = { imported: 0, present: 0, refused: 0, problems: 0 }
+function summaryOf(imported: number, present: number, refused: number): string {
+  return `imported ${imported}, already there ${present}, refused ${refused}`
+}
 
-  function note(line: number, message: string): void {
-    counts.problems++
-    if (counts.problems <= maxProblemsShown) {
+async function writeAll(
+  bytes: AsyncIterable<Buffer>,
+  plan: ImportPlan,
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const problems = createProblemList()
+  let imported = 0
+  let present = 0
+  for await (const rows of batchesOf(bytes, readCardRow, problems)) {
+    if (signal.aborted) {
       showProgress('')
-      complain(`line ${line}: ${message}`)
+      complain('stopped: import the file again for the rest')
+      await printText(summaryOf(imported, present, problems.rows))
+      return 130
     }
+    const complete = rows.map(({ row }) => plan.complete(row))
+    const result = await writeRows(complete, engine)
+    imported += result.imported
+    present += result.present
+    // Another command may have made a card since the rows were checked.
+    for (const { row, message } of result.problems) problems.add(rows[row]!.line, [message])
+    showProgress(summaryOf(imported, present, problems.rows))
   }
+  showProgress('')
+  problems.end()
+  await printText(summaryOf(imported, present, problems.rows))
+  return problems.rows > 0 ? 1 : 0
+}
 
-  async function commit(): Promise<void> {
-    const taken = rows
+interface NumberedRow {
+  readonly line: number
+  readonly row: ReadRow
+}
+
+/** The rows of a file, some hundreds at a time; what is no row is a problem. */
+async function* batchesOf(
+  bytes: AsyncIterable<Buffer>,
+  read: ImportPlan['add'],
+  problems: ProblemList,
+): AsyncGenerator<NumberedRow[]> {
+  let rows: NumberedRow[] = []
+  for await (const { number: line, text, problem } of readLines(bytes)) {
+    if (problem !== '') problems.add(line, [problem])
+    if (text === '') continue
+    const row = readText(text, read)
+    if (Array.isArray(row)) problems.add(line, row)
+    else rows.push({ line, row })
+    if (rows.length < rowsPerCommit) continue
+    yield rows
     rows = []
-    const result = await importRows(
-      taken.map(({ json }) => json),
-      engine,
-    )
-    counts.imported += result.imported
-    counts.present += result.present
-    counts.refused += new Set(result.problems.map(({ row }) => row)).size
-    for (const { row, field, message } of result.problems) {
-      note(taken[row]!.line, field === '' ? message : `${field}: ${message}`)
-    }
-    showProgress(summaryOf())
   }
+  yield rows
+}
 
-  function summaryOf(): string {
-    const { imported, present, refused } = counts
-    return `imported ${imported}, already there ${present}, refused ${refused}`
+function readText(text: string, read: ImportPlan['add']): ReadRow | string[] {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    return ['the line is not JSON']
   }
+  const row = read(json)
+  if (!Array.isArray(row)) return row
+  return row.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`))
+}
 
+interface ProblemList {
+  /** How many rows have one. */
+  readonly rows: number
+  add(line: number, messages: readonly string[]): void
+  end(): void
+}
+
+/** Said as they are found, but not without end. */
+function createProblemList(): ProblemList {
+  let rows = 0
+  let said = 0
   return {
-    async take({ number, text, problem }) {
-      if (problem !== '') {
-        counts.refused++
-        note(number, problem)
-      } else if (text !== '') {
-        try {
-          rows.push({ line: number, json: JSON.parse(text) })
-        } catch {
-          counts.refused++
-          note(number, 'the line is not JSON')
-        }
-      }
-      if (rows.length >= rowsPerCommit) await commit()
+    get rows() {
+      return rows
     },
-    async finish() {
-      if (rows.length > 0) await commit()
-      showProgress('')
-      const more = counts.problems - maxProblemsShown
-      if (more > 0) complain(`and ${more} more`)
-      await printText(summaryOf())
-      return counts.refused > 0 ? 1 : 0
+    add(line, messages) {
+      rows++
+      for (const message of messages) {
+        if (said++ >= maxProblemsShown) continue
+        showProgress('')
+        complain(`line ${line}: ${message}`)
+      }
+    },
+    end() {
+      if (said > maxProblemsShown) complain(`and ${said - maxProblemsShown} more`)
     },
   }
 }

@@ -8,6 +8,7 @@ import { type Draft, openDraft } from './draft.ts'
 import { type CardEvent, hash64 } from './event.ts'
 import { doneRecord } from './event-record.ts'
 import { type Handling, handle } from './handling.ts'
+import { formatMinor } from './money.ts'
 import type { Pack } from './pack.ts'
 import { openHold } from './transaction.ts'
 
@@ -129,13 +130,21 @@ function open(
   const there = view.account
   if (there.accountId === '') {
     draft.make({ type: 'accountOpened', account })
-  } else if (there.currency !== account.currency) {
-    return { refused: `account ${there.accountId} is in ${there.currency}` }
-  } else if (givesBalance && there.openingMinor !== account.openingMinor) {
-    return { refused: `account ${there.accountId} has its balance from an earlier card` }
+  } else {
+    const refused = whyNotOpened(there, account, givesBalance)
+    if (refused !== '') return { refused }
   }
   draft.make({ type: 'cardIssued', card })
   return draft
+}
+
+/** Why a card cannot be added to the account that is there; '' when it can. */
+export function whyNotOpened(there: Account, account: Account, givesBalance: boolean): string {
+  const { accountId, currency, openingMinor } = there
+  if (currency !== account.currency) return `account ${accountId} is in ${currency}`
+  if (!givesBalance || openingMinor === account.openingMinor) return ''
+  const [was, is] = [openingMinor, account.openingMinor].map((m) => formatMinor(m, currency))
+  return `account ${accountId} was opened with ${was}, not ${is}: leave the balance out, or give it as it was, and use arbiter adjust for the difference`
 }
 
 function changeCard(

@@ -1,5 +1,10 @@
-import { type ReadRow, type RowProblem, readCardRow } from '../rules/card-row.ts'
+import { whyNotOpened } from '../domain/operation.ts'
+import type { ReadRow, RowProblem } from '../rules/card-row.ts'
+import type { Store } from '../store/port.ts'
+import { accountCodec } from './codec.ts'
 import type { Engine } from './engine.ts'
+import { createImportPlan } from './import-plan.ts'
+import { accountAggregate, cardKey, directoryKey } from './layout.ts'
 
 export interface ImportProblem extends RowProblem {
   /** The row's place among those given, from 0. */
@@ -13,27 +18,57 @@ export interface ImportResult {
   readonly problems: readonly ImportProblem[]
 }
 
-interface Candidate extends ReadRow {
-  readonly row: number
+/** Imports all rows, or none when one of them is wrong. For some hundreds: they share their commits. */
+export async function importRows(rows: readonly unknown[], engine: Engine): Promise<ImportResult> {
+  const plan = createImportPlan()
+  const problems: ImportProblem[] = []
+  const read = rows.flatMap((json, row) => {
+    const added = plan.add(json)
+    if (!Array.isArray(added)) return [added]
+    problems.push(...added.map((problem) => ({ row, ...problem })))
+    return []
+  })
+  if (problems.length > 0) return { imported: 0, present: 0, problems }
+  return writeRows(read.map(plan.complete), engine)
+}
+
+/** What the store has that stands against a row, before anything is written; '' for nothing. */
+export async function findObstacles(
+  rows: readonly ReadRow[],
+  store: Store,
+): Promise<readonly string[]> {
+  const loaded = await store.load(
+    rows.flatMap(({ account, card }) => {
+      const aggregate = accountAggregate(account.accountId)
+      const cardPlace = { aggregate, ...cardKey(card.cardId) }
+      return [directoryKey(card.cardId), { aggregate, group: '', id: '' }, cardPlace]
+    }),
+  )
+  return rows.map(({ account, givesBalance }, i) => {
+    const [place, root, card] = loaded.slice(i * 3, i * 3 + 3)
+    if (place !== undefined && place.value !== account.accountId) return elsewhere(place.value)
+    // A card that is there stays as it is, and an account that is not there is opened.
+    if (card !== undefined || root === undefined) return ''
+    const there = accountCodec.decode(root.value)
+    return whyNotOpened(there, account, givesBalance)
+  })
 }
 
 /**
- * Imports rows whole or not at all, each for itself; safe to repeat. Call it with some hundreds of
- * rows at a time: they share their commits.
+ * Writes rows whose accounts are complete, each for itself; safe to repeat. Call it with some hundreds
+ * at a time: they share their commits.
  */
-export async function importRows(rows: readonly unknown[], engine: Engine): Promise<ImportResult> {
+export async function writeRows(rows: readonly ReadRow[], engine: Engine): Promise<ImportResult> {
+  const places = rows.map(({ card }) => card)
+  const strangers = new Set(await engine.directory.enter(places, engine.newVersion))
   const problems: ImportProblem[] = []
-  const candidates = shareBalances(readRows(rows, problems))
-  const places = candidates.map(({ card }) => card)
-  const elsewhere = new Set(await engine.directory.enter(places, engine.newVersion))
   let imported = 0
   let present = 0
   await Promise.all(
-    candidates.map(async ({ row, account, card, givesBalance }) => {
-      if (elsewhere.has(card)) {
-        const accountId = engine.directory.accountOf(card.cardId)
-        const message = `the card belongs to account ${accountId}, which never changes`
-        problems.push({ row, field: 'accountId', message })
+    rows.map(async ({ account, card, givesBalance }, row) => {
+      if (strangers.has(card)) {
+        const message = elsewhere(engine.directory.accountOf(card.cardId) ?? '')
+        problems.push({ row, field: '', message })
         return
       }
       const operation = { type: 'open', account, card, givesBalance } as const
@@ -46,36 +81,6 @@ export async function importRows(rows: readonly unknown[], engine: Engine): Prom
   return { imported, present, problems: problems.sort((a, b) => a.row - b.row) }
 }
 
-function readRows(rows: readonly unknown[], problems: ImportProblem[]): Candidate[] {
-  const cards = new Map<string, number>()
-  return rows.flatMap((json, row) => {
-    const read = readCardRow(json)
-    if (Array.isArray(read)) {
-      problems.push(...read.map((problem) => ({ row, ...problem })))
-      return []
-    }
-    const earlier = cards.get(read.card.cardId)
-    if (earlier !== undefined) {
-      problems.push({ row, field: 'cardId', message: 'the card was already given in this file' })
-      return []
-    }
-    cards.set(read.card.cardId, row)
-    return [{ row, ...read }]
-  })
-}
-
-/** Whichever card of an account comes first opens it with the balance that one of them gives. */
-function shareBalances(candidates: readonly Candidate[]): Candidate[] {
-  const given = new Map<string, Candidate>()
-  for (const candidate of candidates) {
-    if (candidate.givesBalance) given.set(candidate.account.accountId, candidate)
-  }
-  return candidates.map((candidate) => {
-    const { openingMinor = 0 } = given.get(candidate.account.accountId)?.account ?? {}
-    if (candidate.givesBalance) return candidate
-    return {
-      ...candidate,
-      account: { ...candidate.account, openingMinor, postedMinor: openingMinor },
-    }
-  })
+function elsewhere(accountId: string): string {
+  return `the card belongs to account ${accountId}, which never changes`
 }

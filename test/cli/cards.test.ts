@@ -24,8 +24,8 @@ describe('arbiter import and export', () => {
     for (const one of worlds.splice(0)) await one.dispose()
   })
 
-  it('imports rows whole or not at all, and names every bad one', async () => {
-    const { run, write } = await fresh()
+  it('imports a file whole or not at all, and names every bad row', async () => {
+    const { run, write, serve } = await fresh()
     const file = await write(
       'cards.ndjson',
       Buffer.concat([
@@ -43,7 +43,7 @@ describe('arbiter import and export', () => {
       ]),
     )
     const first = await run('import', file)
-    expect(first.out).toBe('imported 3, already there 0, refused 7\n')
+    expect(first.out).toBe('imported 0, already there 0, refused 7\n')
     expect(first.code).toBe(1)
     expect(first.err.split('\n').filter((line) => !line.includes(' line 4: '))).toEqual([
       'arbiter: line 5: the line is not JSON',
@@ -51,21 +51,111 @@ describe('arbiter import and export', () => {
       'arbiter: line 7: the line is not UTF-8',
       expect.stringMatching(/^arbiter: line 8: .*expected object/),
       'arbiter: line 9: swipeCount: a lite card needs its number of swipes',
-      'arbiter: line 11: account account-0 is in USD',
+      'arbiter: line 11: currency: account account-0 has USD by an earlier row',
+      'arbiter: nothing was imported: correct these rows, then import the whole file again',
       '',
     ])
     expect(first.err).toMatch(/line 4: type: /)
+    const { store } = await serve()
+    expect(await store.range(indexes.cards, '', 10)).toEqual([])
+  })
+
+  it('opens an account with the balance that one of its rows gives, however far apart', async () => {
+    const { run, write, serve } = await fresh()
+    const far = { accountId: 'far', balance: undefined, country: undefined }
+    const between = manyRows(1500)
+    const rows = [rowOf(2000, far), between, rowOf(2001, { ...far, balance: '77', country: 'NG' })]
+    const file = await write('cards.ndjson', rows.join('\n'))
+    expect(await run('import', file)).toEqual({
+      code: 0,
+      out: 'imported 1502, already there 0, refused 0\n',
+      err: '',
+    })
+    const { store } = await serve()
+    expect(await showAccount(store, 'far')).toMatchObject({ postedMinor: 7700, country: 'NG' })
+  })
+
+  it('writes nothing of rows that contradict each other or the store, and takes them corrected', async () => {
+    const { runWith, serve } = await fresh()
+    const rows = (...balances: (string | undefined)[]) =>
+      balances.map((balance, i) => rowOf(i, { accountId: 'shared', balance })).join('\n')
+    const wrong = await runWith({ input: rows(undefined, '77', '78') }, 'import', '-')
+    expect(wrong).toMatchObject({ code: 1, out: 'imported 0, already there 0, refused 1\n' })
+    expect(wrong.err).toMatch(/^arbiter: line 3: balance: account shared has 77.00 by an earlier/)
+    const { store } = await serve()
+    expect(await showAccount(store, 'shared')).toBeNull()
+    const right = await runWith({ input: rows(undefined, '78', '78') }, 'import', '-')
+    expect(right).toMatchObject({ code: 0, out: 'imported 3, already there 0, refused 0\n' })
+    expect(await showAccount(store, 'shared')).toMatchObject({ postedMinor: 7800 })
+
+    const later = [
+      rowOf(5, { accountId: 'shared', balance: '79' }),
+      rowOf(6, { accountId: 'shared', balance: '79', currency: 'EUR' }),
+      rowOf(0, { accountId: 'other' }),
+      rowOf(7),
+    ]
+    const against = await runWith({ input: later.join('\n') }, 'import', '-')
+    expect(against).toMatchObject({ code: 1, out: 'imported 0, already there 0, refused 3\n' })
+    expect(against.err.split('\n')).toMatchObject([
+      expect.stringMatching(/line 2: currency: account shared has USD by an earlier row/),
+      expect.stringMatching(/line 1: account shared was opened with 78.00, not 79.00: /),
+      expect.stringMatching(/line 3: the card belongs to account shared, which never changes/),
+      expect.stringMatching(/nothing was imported/),
+      '',
+    ])
+    expect(await showAccount(store, 'account-7')).toBeNull()
+  })
+
+  it('ends by Ctrl-C while it waits for rows, and has written nothing', async () => {
+    const { start, serve } = await fresh()
+    const child = start('import', '-')
+    let errors = ''
+    child.stderr?.on('data', (chunk) => {
+      errors += chunk
+    })
+    // More than a pipe holds: it is written when the command reads.
+    await new Promise((written) => child.stdin?.write(manyRows(2000), written))
+    child.kill('SIGINT')
+    const [code] = await once(child, 'close')
+    expect({ code, errors }).toEqual({
+      code: 130,
+      errors: 'arbiter: stopped: nothing was written\n',
+    })
+    const { store } = await serve()
+    expect(await store.range(indexes.cards, '', 10)).toEqual([])
+  })
+
+  it('ends by Ctrl-C between two commits, and goes on when it is repeated', async () => {
+    const { run, write, start, serve } = await fresh()
+    const total = 8000
+    const file = await write('cards.ndjson', manyRows(total))
+    const { store } = await serve()
+    const child = start('import', file)
+    let [out, err] = ['', '']
+    child.stdout?.on('data', (chunk) => {
+      out += chunk
+    })
+    child.stderr?.on('data', (chunk) => {
+      err += chunk
+    })
+    const closed = once(child, 'close')
+    while ((await store.range(indexes.cards, '', 1000)).length < 1000) await sleep(2)
+    child.kill('SIGINT')
+    expect((await closed)[0]).toBe(130)
+    const left = (await store.range(indexes.cards, '', total)).length
+    expect(out).toBe(`imported ${left}, already there 0, refused 0\n`)
+    expect(err).toBe('arbiter: stopped: import the file again for the rest\n')
     const again = await run('import', file)
-    expect(again).toEqual({ ...first, out: 'imported 0, already there 3, refused 7\n' })
+    expect(again.out).toBe(`imported ${total - left}, already there ${left}, refused 0\n`)
   })
 
   it('reads standard input, and says no more than a hundred problems', async () => {
     const { run, runWith } = await fresh()
     const input = `${rowOf(0)}\n${'nonsense\n'.repeat(130)}`
     const result = await runWith({ input }, 'import', '-')
-    expect(result).toMatchObject({ code: 1, out: 'imported 1, already there 0, refused 130\n' })
+    expect(result).toMatchObject({ code: 1, out: 'imported 0, already there 0, refused 130\n' })
     const lines = result.err.trimEnd().split('\n')
-    expect(lines).toHaveLength(101)
+    expect(lines).toHaveLength(102)
     expect(lines[100]).toBe('arbiter: and 30 more')
     const [missing, folder] = await Promise.all([
       run('import', 'no-such-file'),
