@@ -7,6 +7,7 @@ const timed = [
   'disturbed-engine',
   'flood',
   'full-disk',
+  'lost-folder',
   'redis-cluster',
   'redis-outage',
   'slow-clients',

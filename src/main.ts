@@ -101,7 +101,13 @@ async function main(): Promise<void> {
   const { logger } = sink
   for (const warning of config.warnings) logger.warn(warning)
   for (const warning of await findDisagreements(profile, config)) logger.warn(warning)
-  const journal = await openJournal({ folder: config.dataDir })
+  const journal = await openJournal({
+    folder: config.dataDir,
+    onWhereabouts(problem) {
+      if (problem === '') logger.info('the journal is in its place again')
+      else logger.error({ problem }, 'the journal is not in its place: nothing can be kept in it')
+    },
+  })
   if (isJournalProblem(journal)) return fail(explainJournal(journal, config.dataDir))
   const gate = await openGate({
     config,
@@ -151,12 +157,13 @@ async function main(): Promise<void> {
 }
 
 function readinessOf(gate: Gate, stopping: boolean): Readiness {
-  const { engine, slots, rulesProblem } = gate
+  const { engine, slots, rulesProblem, journalProblem } = gate
   const trippedRules = engine.figures?.trippedRules ?? []
   const detail = {
     engine: engine.state,
     store: engine.storeAvailable ? 'available' : 'unavailable',
     rulesVersion: engine.rulesVersion,
+    ...(journalProblem === '' ? {} : { journalProblem }),
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
     unbooked: slots.unbooked,
@@ -164,7 +171,7 @@ function readinessOf(gate: Gate, stopping: boolean): Readiness {
   if (stopping) return { status: 'stopping', detail }
   if (engine.state === 'starting') return { status: 'starting', detail }
   const rulesWell = rulesProblem === '' && trippedRules.length === 0
-  const well = engine.alive && engine.storeAvailable && rulesWell
+  const well = engine.alive && engine.storeAvailable && rulesWell && journalProblem === ''
   return { status: well ? 'ready' : 'degraded', detail }
 }
 

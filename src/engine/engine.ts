@@ -142,6 +142,7 @@ export function createEngine(options: EngineOptions): Engine {
     const queue = queues.find(aggregate)
     if (queue !== undefined) queue.crowded = true
   })
+  store.onAvailable?.(setStoreAvailable)
   const ruleCounts = createRuleCounts()
   let unresolved: DeliveryItem[] = []
   const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0, repeated: 0 }

@@ -45,7 +45,8 @@ export interface PackInUse {
 
 export type FromEngine =
   | { readonly type: 'answers'; readonly cells: readonly Cell[] }
-  | ({ readonly type: 'ready' } & PackInUse)
+  /** With the file of an embedded store ('' for another): later engines must find the same. */
+  | ({ readonly type: 'ready'; readonly storeFile: string } & PackInUse)
   | {
       readonly type: 'beat'
       readonly figures: EngineFigures

@@ -109,7 +109,8 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   // Another may have been made while the demo cards were.
   const { pack: newest, packNumber } = rules as RunningRules
   serving.setPack(newest)
-  send({ type: 'ready', packNumber, rulesVersion: newest.version })
+  const storeFile = store.file ?? ''
+  send({ type: 'ready', packNumber, rulesVersion: newest.version, storeFile })
   serving.warm()
 }
 

@@ -18,7 +18,7 @@ import type { EngineLink } from './slots.ts'
 
 export interface EngineThreadOptions {
   readonly clock: Clock
-  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'pack'>
+  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'pack' | 'storeFile'>
   readonly newNonce: () => string
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
@@ -74,6 +74,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let started = false
   let pack: OfferedPack | null = null
   let packNumber = 0
+  let storeFile = ''
   const abandoned = new Set<Worker>()
 
   const post = (message: ToEngine) => worker?.postMessage(message)
@@ -92,6 +93,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         nonce: options.newNonce(),
         retired,
         pack,
+        storeFile,
       } satisfies WorkerSettings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })
@@ -114,6 +116,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
       case 'ready':
         rulesVersion = message.rulesVersion
         packNumber = message.packNumber
+        storeFile = message.storeFile
         state = 'running'
         storeAvailable = true
         started = true

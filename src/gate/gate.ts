@@ -38,6 +38,8 @@ export interface Gate {
   readonly metrics: Metrics
   /** What was wrong with the pack that was offered last; '' when it is in use. */
   readonly rulesProblem: string
+  /** Why what the watchdog says cannot be kept; '' while the journal is in its place. */
+  readonly journalProblem: string
   reloadRules(): Promise<RulesResult>
   /** Resolves when the first engine takes events, or has failed: then it is tried again, and again. */
   started(): Promise<void>
@@ -196,6 +198,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       unheard: slots.unheard,
       journalBytes: journal.lengthBytes,
       journalFailures: counts.journalFailures,
+      journalInPlace: journal.whereabouts === '',
       engineRunning: engine.alive,
       engineRestarts: engine.restarts,
       storeAvailable: engine.storeAvailable,
@@ -250,6 +253,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     metrics,
     get rulesProblem() {
       return rulesProblem
+    },
+    get journalProblem() {
+      return journal.whereabouts
     },
     reloadRules,
     started() {

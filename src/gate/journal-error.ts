@@ -6,8 +6,11 @@ export interface JournalProblem {
 
 export class JournalError extends Error {
   override readonly name = 'JournalError'
-  /** full: too much is pending. timeout: the disk is slow. disk: it failed, `code` says how. */
-  readonly kind: 'full' | 'timeout' | 'disk' | 'closed'
+  /**
+   * full: too much is pending. timeout: the disk is slow. disk: it failed, `code` says how. gone: the file
+   * is no longer where its name says.
+   */
+  readonly kind: 'full' | 'timeout' | 'disk' | 'gone' | 'closed'
   readonly code: string
 
   constructor(kind: JournalError['kind'], code: string, message: string) {

@@ -9,6 +9,13 @@ export interface JournalFs {
   readFile(path: string): Promise<Buffer>
   rename(from: string, to: string): Promise<void>
   link(from: string, to: string): Promise<void>
+  stat(path: string): Promise<FileIdentity>
+}
+
+/** No two files have both the same at one time. */
+export interface FileIdentity {
+  readonly dev: number
+  readonly ino: number
 }
 
 export interface JournalFile {
@@ -21,6 +28,7 @@ export interface JournalFile {
   datasync(): Promise<void>
   sync(): Promise<void>
   truncate(lengthBytes: number): Promise<void>
+  stat(): Promise<FileIdentity>
   close(): Promise<void>
 }
 
@@ -138,6 +146,21 @@ export async function writeAll(
     // A disk that takes nothing and does not say why would keep us here for ever.
     if (bytesWritten === 0) throw new JournalError('disk', 'EIO', 'the disk takes no bytes')
     doneBytes += bytesWritten
+  }
+}
+
+/**
+ * Rejects unless the path leads to the open file: a file that was deleted, moved away or hidden by a mount
+ * takes lines and flushes them as if nothing had happened, and nobody will find them there.
+ */
+export async function checkInPlace(fs: JournalFs, file: JournalFile, path: string): Promise<void> {
+  const [opened, there] = await Promise.all([
+    file.stat(),
+    fs.stat(path).catch((error: unknown) => codeOf(error)),
+  ])
+  if (typeof there === 'string') throw new JournalError('gone', there, `${path} is gone (${there})`)
+  if (there.ino !== opened.ino || there.dev !== opened.dev) {
+    throw new JournalError('gone', 'ESTALE', `${path} was replaced while it was in use`)
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { lockFolder } from './folder-lock.ts'
 import { diskError, JournalError, type JournalProblem, unusable } from './journal-error.ts'
 import {
+  checkInPlace,
   type Found,
   type JournalFs,
   openFile,
@@ -31,6 +32,8 @@ export interface Journal {
   /** What must be replayed: on the disk and not dropped, oldest first. */
   pending(): readonly JournalLine[]
   readonly lengthBytes: number
+  /** What became of the file that was opened, as it was looked for last; '' while it is in its place. */
+  readonly whereabouts: string
   /** What opening found, for the log. */
   readonly opening: Opening
   close(): Promise<void>
@@ -48,6 +51,10 @@ export interface JournalOptions {
   /** Of the file. Pending lines may take half: the rest is for dropped ones, see `isDue`. */
   readonly maxBytes?: number
   readonly fs?: JournalFs
+  /** Also when nothing is written, a file that is gone is noticed within this time. */
+  readonly lookMs?: number
+  /** The file is no longer in its place, or is again (''). */
+  readonly onWhereabouts?: (problem: string) => void
 }
 
 /** A line until its flush. */
@@ -66,7 +73,7 @@ const resetAboveBytes = 64 * 1024
 const compactAboveBytes = 1024 * 1024
 
 export async function openJournal(options: JournalOptions): Promise<Journal | JournalProblem> {
-  const { folder, flushTimeoutMs = 100, maxBytes = 64 * 1024 * 1024 } = options
+  const { folder, flushTimeoutMs = 100, maxBytes = 64 * 1024 * 1024, lookMs = 500 } = options
   const fs = options.fs ?? nodeFs
   const path = join(folder, fileName)
 
@@ -108,6 +115,19 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
   let unsyncedDrops: string[] = []
   let dropTimer: NodeJS.Timeout | undefined
   let running: Promise<void> | null = null
+  let whereabouts = ''
+  const looking = setInterval(() => {
+    if (running !== null) return
+    const note = (problem: string) => {
+      // A flush that began meanwhile looks by itself, and may have put a new file in the place.
+      if (running === null) setWhereabouts(problem)
+    }
+    checkInPlace(fs, file, path).then(
+      () => note(''),
+      (error: Error) => note(error.message),
+    )
+  }, lookMs)
+  looking.unref()
   let closing: Promise<void> | null = null
 
   function append(line: JournalLine): Promise<void> {
@@ -207,6 +227,8 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
     let batchBytes = 0
     for (const entry of batch) batchBytes += entry.record.length
     try {
+      // Before anything is renamed over it, and after the flush: lines that nobody will find are not kept.
+      if (whereabouts !== '') await look()
       await repair()
       if (await reclaim(batchBytes)) dropping = []
       const records = dropping.map(encodeDrop)
@@ -218,6 +240,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
         unsyncedDrops.push(...dropping)
       } else {
         await file.datasync()
+        await look()
         syncedBytes = lengthBytes
         unsyncedDrops = []
       }
@@ -248,6 +271,22 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
       answer(entry, null)
     }
     return true
+  }
+
+  async function look(): Promise<void> {
+    try {
+      await checkInPlace(fs, file, path)
+      setWhereabouts('')
+    } catch (error) {
+      setWhereabouts((error as Error).message)
+      throw error
+    }
+  }
+
+  function setWhereabouts(problem: string): void {
+    if (problem === whereabouts) return
+    whereabouts = problem
+    options.onWhereabouts?.(problem)
   }
 
   /** What an earlier failure left behind comes before anything new. */
@@ -300,6 +339,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
   }
 
   async function compact(): Promise<void> {
+    await look()
     const next = await writeFresh(fs, path, [...kept.values()])
     await file.close().catch(() => {})
     file = next.file
@@ -314,6 +354,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
 
   async function shutDown(): Promise<void> {
     clearTimeout(dropTimer)
+    clearInterval(looking)
     if (drops.length > 0) wake()
     await running
     if (kept.size === 0) await reset().catch(() => {})
@@ -328,6 +369,9 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
     pending: () => Array.from(kept.values(), (entry) => entry.line),
     get lengthBytes() {
       return lengthBytes
+    },
+    get whereabouts() {
+      return whereabouts
     },
     opening: { ...opened.found, lockProblem: lock.problem },
     close: () => {

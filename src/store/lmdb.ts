@@ -16,6 +16,7 @@ import {
   sortKeyOf,
   versionHash,
 } from './lmdb-keys.ts'
+import { fileOf, watchWhereabouts } from './lmdb-whereabouts.ts'
 import {
   type Command,
   type IndexEntry,
@@ -26,6 +27,7 @@ import {
   type OwnedRecord,
   type Store,
   StoreError,
+  StoreRefused,
 } from './port.ts'
 
 export interface LmdbStoreOptions {
@@ -35,14 +37,25 @@ export interface LmdbStoreOptions {
   readonly nowMs: () => number
   /** A commit that takes longer rejects as unknown: a disk that hangs must not hang the caller. */
   readonly commitTimeoutMs?: number
+  /** The file that an earlier opening had (`Store.file`): no other is taken, and none is made. */
+  readonly expectedFile?: string
+  /** The files are no longer in place, or are again (''). */
+  readonly onWarning?: (message: string) => void
 }
 
 const dayMs = 86_400_000
 const defaultCommitTimeoutMs = 5_000
+const whereaboutsMs = 500
 
 /** Rejects with StoreRefused when the folder must not be opened. */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
-  const { folder, nowMs, commitTimeoutMs = defaultCommitTimeoutMs } = options
+  const { folder, nowMs, commitTimeoutMs = defaultCommitTimeoutMs, expectedFile = '' } = options
+  if (expectedFile !== '' && fileOf(folder) !== expectedFile) {
+    throw new StoreRefused(
+      `${folder} was removed or replaced while it was in use. Put it back, or stop the server, restore ` +
+        'the whole folder from a backup, and start again.',
+    )
+  }
   const { filled } = await prepareFolder(folder)
   const db = openDatabase(folder)
   if (!filled) {
@@ -53,6 +66,15 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   let isClosed = false
+  let onAvailable: (available: boolean) => void = ignore
+  const whereabouts = watchWhereabouts({
+    folder,
+    intervalMs: whereaboutsMs,
+    onChange(problem) {
+      onAvailable(problem === '')
+      options.onWarning?.(problem === '' ? `${folder} is in place again` : problem)
+    },
+  })
   // After the newest entry at the start, and after whatever `load` finds: the clock may have been set
   // back, or another process's clock may be ahead.
   let lastLogMicros = microsOfCursor(readTail(1, '')[0]?.cursor ?? '0')
@@ -67,7 +89,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
-    refuseWhenClosed()
+    refuseUnlessUsable()
     const writes = toWrites(commands, clock)
     const foreseen = read(() => writes.map((write) => foresee(db, write)))
     // Nothing below may refuse: what is queued will be executed, so a throw would leave half a call.
@@ -118,7 +140,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function fill(records: readonly OwnedRecord[]): Promise<void> {
-    refuseWhenClosed()
+    refuseUnlessUsable()
     const puts = records.map((record) => toPut(record, clock.nonce, logMicrosAt))
     await written(
       puts.map(({ key, value, version }) =>
@@ -135,16 +157,18 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
+    whereabouts.stop()
     await db.close()
   }
 
-  function refuseWhenClosed(): void {
+  function refuseUnlessUsable(): void {
     if (isClosed) throw new StoreError('the store is closed', 'no')
+    if (whereabouts.problem !== '') throw new StoreError(whereabouts.problem, 'no')
   }
 
   /** Everything read in one turn is of one snapshot: the newest, also of what others committed. */
   function read<T>(reads: () => T): T {
-    refuseWhenClosed()
+    refuseUnlessUsable()
     try {
       // lmdb-js keeps a snapshot until its timer fires, so a busy turn would read an old one.
       db.resetReadTxn()
@@ -180,7 +204,10 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     // transaction failed, its rejection would end the process.
     setImmediate(() => db.committed.then(ignore, ignore))
     try {
-      return await Promise.race([Promise.all(answers).catch(throwCause), tooLate])
+      const answered = await Promise.race([Promise.all(answers).catch(throwCause), tooLate])
+      // After it was written and before anybody is told: what went to a file that is gone is not kept.
+      if (!whereabouts.isInPlace()) throw new Error(whereabouts.problem)
+      return answered
     } catch (cause) {
       // Unknown also when LMDB reports a failure: the last step of a commit can fail after it took effect.
       throw new StoreError(`the store cannot be written: ${messageOf(cause)}`, 'unknown', { cause })
@@ -192,7 +219,21 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   const scan = () =>
     scanTree(Math.floor(nowMs() / dayMs), (keys, limit) => read(() => entriesIn(keys, limit)))
 
-  return { commit, load, range, readLog, tailLog, sweep, scan, fill, close }
+  return {
+    file: whereabouts.file,
+    commit,
+    load,
+    range,
+    readLog,
+    tailLog,
+    sweep,
+    scan,
+    fill,
+    onAvailable(listener) {
+      onAvailable = listener
+    },
+    close,
+  }
 }
 
 function toLogLine({ key, value }: { key: string; value: string }): LogLine {

@@ -10,6 +10,8 @@ export interface RedisAddress {
 export interface StorePlace {
   readonly redis: (RedisAddress & Partial<Durability>) | null
   readonly dataDir: string
+  /** The file that the embedded store must have (`Store.file`); '' or absent when any will do. */
+  readonly storeFile?: string
 }
 
 /** Where the embedded store lies. */
@@ -22,14 +24,20 @@ export function storeFolder(dataDir: string): string {
  * it keeps what it acknowledges.
  */
 export async function openStore(
-  { redis, dataDir }: StorePlace,
+  { redis, dataDir, storeFile = '' }: StorePlace,
   nowMs: () => number,
   onWarning?: (message: string) => void,
 ): Promise<Store> {
   // Loaded when it is the one: a command of the command line waits for neither of the other's parts.
   if (redis === null) {
     const { openLmdbStore } = await import('./lmdb.ts')
-    return openLmdbStore({ folder: storeFolder(dataDir), nowMs })
+    const folder = storeFolder(dataDir)
+    return openLmdbStore({
+      folder,
+      nowMs,
+      expectedFile: storeFile,
+      ...(onWarning && { onWarning }),
+    })
   }
   const { openRedisStore } = await import('./redis.ts')
   const { urls, cluster, durability = 'fsync', durabilityStrict = false } = redis

@@ -28,6 +28,13 @@ export interface Store {
    */
   sweep(nowMs: number, logBeforeMs: number, limit: number): Promise<number>
   /**
+   * Calls when the store notices by itself, also while nobody uses it, that it cannot keep what it is given,
+   * and when it can again. Meanwhile it refuses reads and commits.
+   */
+  onAvailable?(listener: (available: boolean) => void): void
+  /** Of a store in a file: names that very file, so that who opens it again can insist on it. */
+  readonly file?: string
+  /**
    * Calls when another server has taken over, or the same has started again: what was acknowledged last
    * may be lost. A store that cannot lose what it acknowledged has none.
    */

@@ -11,6 +11,7 @@ export interface Readings {
   readonly unheard: number
   readonly journalBytes: number
   readonly journalFailures: number
+  readonly journalInPlace: boolean
   readonly engineRunning: boolean
   readonly engineRestarts: number
   readonly storeAvailable: boolean
@@ -176,6 +177,7 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_unheard', 'Answers too late, or that nobody was there to hear', (r) => r.unheard],
   ['arbiter_journal_bytes', 'Length of the journal', (r) => r.journalBytes],
   ['arbiter_journal_failures', 'Journal lines that could not be written', (r) => r.journalFailures],
+  ['arbiter_journal_in_place', '0 once its file is gone', (r) => Number(r.journalInPlace)],
   ['arbiter_engine_running', '1 while an engine takes events', (r) => Number(r.engineRunning)],
   ['arbiter_engine_restarts', 'Engines started again since the start', (r) => r.engineRestarts],
   ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],

@@ -589,6 +589,48 @@ describe('when the disk fails', () => {
   })
 })
 
+describe('when its file is no longer in its place', () => {
+  const seen: string[] = []
+  const openWatched = () => {
+    seen.length = 0
+    return open({ lookMs: 20, onWhereabouts: (problem) => seen.push(problem) })
+  }
+
+  it('rejects lines, and does not replay them when it comes back', async () => {
+    const path = join(folder, 'gate.journal')
+    const journal = await openWatched()
+    await journal.append(line('a', ack))
+    await nodeFs.rename(path, `${path}.aside`)
+    await expect(journal.append(line('b', ack))).rejects.toMatchObject({ kind: 'gone' })
+    expect(journal.whereabouts).toBe(`${path} is gone (ENOENT)`)
+    await expect(journal.append(line('c', ack))).rejects.toMatchObject({ kind: 'gone' })
+    await nodeFs.rename(`${path}.aside`, path)
+    await journal.append(line('d', ack))
+    expect(seen).toEqual([`${path} is gone (ENOENT)`, ''])
+    await journal.close()
+    expect((await open()).pending()).toEqual([line('a', ack), line('d', ack)])
+  })
+
+  it('notices without being written to, and puts nothing over what is there instead', async () => {
+    const path = join(folder, 'gate.journal')
+    const journal = await openWatched()
+    // As much as makes a compaction due.
+    const wide = { ...event, merchant: { ...event.merchant, name: 'x'.repeat(40_000) } }
+    for (let i = 0; i < 40; i++) {
+      await journal.append({ ...line(`wide-${i}`, ack), event: wide })
+      if (i > 0) journal.drop(`wide-${i}`)
+    }
+    await nodeFs.rm(path)
+    await nodeFs.writeFile(path, 'of somebody else')
+    while (journal.whereabouts === '') await sleep(5)
+    expect(journal.whereabouts).toBe(`${path} was replaced while it was in use`)
+    await expect(journal.append(line('b', ack))).rejects.toMatchObject({ kind: 'gone' })
+    await journal.close()
+    expect(readFileSync(path, 'utf8')).toBe('of somebody else')
+    await nodeFs.rm(path)
+  })
+})
+
 describe('bounds', () => {
   it('rejects a line when too much is pending, and takes it when something was dropped', async () => {
     const journal = await open({ maxBytes: 10_000 })
@@ -794,11 +836,13 @@ function createDisk(): Disk {
       await check('truncate')
       await file.truncate(lengthBytes)
     },
+    stat: () => file.stat(),
     close: () => file.close(),
   })
   return {
     fs: {
       mkdir: nodeFs.mkdir,
+      stat: nodeFs.stat,
       readFile: nodeFs.readFile,
       link: nodeFs.link,
       open: async (path, flags) => {

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openLmdbStore } from '../../src/store/lmdb.ts'
 import { versionHash } from '../../src/store/lmdb-keys.ts'
-import { type Store, StoreError } from '../../src/store/port.ts'
+import { type Store, StoreError, StoreRefused } from '../../src/store/port.ts'
 import { commandOf, conformanceNowMs, describeStore } from './conformance.ts'
 
 describeStore('the LMDB store', async () => {
@@ -129,6 +129,46 @@ describe('an LMDB folder', () => {
     expect(await rootOf(store, 'late')).toBeUndefined()
     for (let i = 0; i < 200 && (await rootOf(store, 'late')) === undefined; i++) await sleep(20)
     expect(await rootOf(store, 'late')).toEqual({ value: '', version: 'next' })
+    await store.close()
+  })
+
+  it('acknowledges nothing once its file is not in its place, reads nothing, and goes on when it is', async () => {
+    const path = join(folder, 'store')
+    const changes: boolean[] = []
+    const warnings: string[] = []
+    const store = await openLmdbStore({
+      folder: path,
+      nowMs: Date.now,
+      onWarning: (warning) => warnings.push(warning),
+    })
+    store.onAvailable?.((available) => changes.push(available))
+    await store.commit([commandOf({ aggregate: 'a' })])
+    const executedAfter = async (aggregate: string) =>
+      (await store.commit([commandOf({ aggregate })]).catch((error) => error)).executed
+    await rename(path, `${path}-aside`)
+    expect(await executedAfter('b')).toBe('unknown')
+    expect(await executedAfter('c')).toBe('no')
+    await expect(rootOf(store, 'a')).rejects.toBeInstanceOf(StoreError)
+    // Nor is another folder under its name taken for it, or filled.
+    const again = { folder: path, nowMs: Date.now, expectedFile: store.file ?? '' }
+    await expect(openLmdbStore(again)).rejects.toBeInstanceOf(StoreRefused)
+    await mkdir(path)
+    await expect(openLmdbStore(again)).rejects.toBeInstanceOf(StoreRefused)
+    expect(await readdir(path)).toEqual([])
+    await rm(path, { recursive: true })
+
+    await rename(`${path}-aside`, path)
+    while (changes.at(-1) !== true) await sleep(20)
+    expect(changes).toEqual([false, true])
+    expect(warnings).toEqual([
+      `${path}/data.mdb was removed while it was in use`,
+      `${path} is in place again`,
+    ])
+    expect(await store.commit([commandOf({ aggregate: 'd' })])).toEqual(['committed'])
+    await (await openLmdbStore(again)).close()
+    await rm(join(path, 'lock.mdb'))
+    while (changes.at(-1) !== false) await sleep(20)
+    expect(await executedAfter('e')).toBe('no')
     await store.close()
   })
 

@@ -105,6 +105,7 @@ export interface ReadinessShown {
   readonly status: string
   readonly engine: string
   readonly store: string
+  readonly journalProblem?: string
   readonly unbooked: number
 }
 

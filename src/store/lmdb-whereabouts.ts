@@ -1,0 +1,79 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * LMDB goes on writing to a file that was deleted, moved away or hidden by a mount, and calls it durable.
+ * Only the path tells: it must lead to the file that was opened.
+ */
+export interface Whereabouts {
+  /** Names the data file as it was opened; no other file that exists meanwhile has the same. */
+  readonly file: string
+  /** What is wrong with the files as they were found last; '' when they are in place. */
+  readonly problem: string
+  /** Looks at the data file now; 3 µs, and no descriptor is needed. */
+  isInPlace(): boolean
+  stop(): void
+}
+
+export interface WhereaboutsOptions {
+  readonly folder: string
+  /** Also without commits a loss is noticed within this time, and that all is in place again. */
+  readonly intervalMs: number
+  readonly onChange: (problem: string) => void
+}
+
+const dataName = 'data.mdb'
+const lockName = 'lock.mdb'
+
+export function fileOf(folder: string, name: string = dataName): string {
+  const found = statSync(join(folder, name), { bigint: true, throwIfNoEntry: false })
+  return found === undefined ? '' : `${found.dev}:${found.ino}`
+}
+
+/** For a database that has just been opened. */
+export function watchWhereabouts({
+  folder,
+  intervalMs,
+  onChange,
+}: WhereaboutsOptions): Whereabouts {
+  const file = fileOf(folder)
+  const lockFile = fileOf(folder, lockName)
+  let problem = ''
+
+  function look(name: string, opened: string): string {
+    const path = join(folder, name)
+    try {
+      const now = fileOf(folder, name)
+      if (now === opened) return ''
+      return `${path} was ${now === '' ? 'removed' : 'replaced'} while it was in use`
+    } catch (error) {
+      return `${path} cannot be reached (${(error as NodeJS.ErrnoException).code})`
+    }
+  }
+
+  function note(found: string): boolean {
+    if (found !== problem) {
+      problem = found
+      onChange(found)
+    }
+    return found === ''
+  }
+
+  // Without lock.mdb another process would write beside this one: nothing holds them apart then.
+  const timer = setInterval(
+    () => note(look(dataName, file) || look(lockName, lockFile)),
+    intervalMs,
+  )
+  timer.unref()
+  return {
+    file,
+    get problem() {
+      return problem
+    },
+    isInPlace() {
+      const found = look(dataName, file)
+      return found === '' ? problem === '' : note(found)
+    },
+    stop: () => clearInterval(timer),
+  }
+}
