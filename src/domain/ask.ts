@@ -40,6 +40,8 @@ export interface AskSums {
   readonly netRise: number
   readonly openRise: number
   readonly spendRise: number
+  /** What it would have to add besides to be held after the reversals before it; 0 when covered. */
+  readonly uncoveredMinor: number
   /** The hold is another than what was asked for. */
   readonly adjusted: boolean
 }
@@ -94,10 +96,10 @@ function sumsAfter(
   const total = Math.max(t.preauthorizedMinor, t.authorizedMinor)
   const own = preauthorized ? t.preauthorizedMinor : t.authorizedMinor
   const other = preauthorized ? t.authorizedMinor : t.preauthorizedMinor
-  const ownAfter =
-    switches.incrementalAmount === 'delta'
-      ? own + amountMinor
-      : Math.max(own, amountMinor + Math.min(t.reversedMinor, total))
+  const delta = switches.incrementalAmount === 'delta'
+  const ownAfter = delta
+    ? own + amountMinor
+    : Math.max(own, amountMinor + Math.min(t.reversedMinor, total))
   const totalAfter = Math.max(ownAfter, other)
   const uncappedMinor = t.voided ? 0 : Math.max(0, totalAfter - t.reversedMinor)
   const reversedMinor = t.ceilingMinor === null ? 0 : Math.max(0, uncappedMinor - t.ceilingMinor)
@@ -105,14 +107,20 @@ function sumsAfter(
   const spendAfter = t.closed ? 0 : Math.max(0, netMinor - t.settledMinor)
   const heldMinor = heldFor(netMinor, t.cash, raisedBy(t.adjustment, adjustment))
   const openAfter = t.closed ? 0 : Math.max(0, heldMinor - t.settledMinor)
+  const addedMinor = ownAfter - own
+  const totalRise = totalAfter - total
+  // A new total stands above what was reversed, so it is always held whole.
+  const held = !delta || totalRise === addedMinor || ownAfter <= netMinor
+  const covered = held || t.voided
   return {
-    addedMinor: ownAfter - own,
+    addedMinor,
     reversedMinor,
     netMinor,
-    totalRise: totalAfter - total,
+    totalRise,
     netRise: netMinor - netAuthorized(t),
     openRise: openAfter - openHold(t),
     spendRise: spendAfter - openAuthorized(t),
+    uncoveredMinor: covered ? 0 : other - own,
     adjusted: heldMinor !== netMinor,
   }
 }

@@ -23,6 +23,18 @@ export const absorbedCheck: Check = {
   fails: ({ sums }) => sums.totalRise > 0 && sums.netMinor === 0,
 }
 
+/**
+ * An approved ask is always held. PreAuthorization and Authorization confirm each other, so one may
+ * find that the other was reversed: unless it raises the total by all that it adds, or the hold
+ * covers all that was approved of its kind, it is declined and changes no sum.
+ */
+const coveredCheck: Check = {
+  name: 'covered',
+  code: '175',
+  ofZero: false,
+  fails: ({ sums }) => sums.uncoveredMinor > 0,
+}
+
 const blockedMidCheck: Check = {
   name: 'MID not blocked',
   code: '186',
@@ -59,6 +71,7 @@ export const checks: readonly Check[] = [
   blockedMidCheck,
   { name: 'MCC allowed', code: '127', ofZero: true, fails: isRefusedMcc },
   absorbedCheck,
+  coveredCheck,
   { name: 'transaction limit', code: '129', ofZero: false, fails: isAboveTransactionLimit },
   { name: 'daily limit', code: '130', ofZero: false, fails: isAboveDailyLimit },
 ]

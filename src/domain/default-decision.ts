@@ -40,7 +40,9 @@ export function standIn(
   // An absorbed ask's sums are kept already.
   if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
     const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
-    draft.make({ type: 'holdPlaced', hold: holdOf(ask, ask.sums.addedMinor - shortMinor, '') })
+    // What was approved is held, also where the checks would have found no cover for it.
+    const addedMinor = ask.sums.addedMinor + ask.sums.uncoveredMinor - shortMinor
+    draft.make({ type: 'holdPlaced', hold: holdOf(ask, addedMinor, '') })
     if (ask.swipes) draft.make({ type: 'swipeUsed' })
     const { mid } = event.merchant
     draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })

@@ -453,17 +453,20 @@ function orderedEvent(random: Random, eventId: string, firstKind: 'purchase' | '
   return { ...plain, transactionId: secondName, originalTransactionId: id }
 }
 
-/** Case 3: such an amount speaks of the moment when it was said. */
+/**
+ * Case 3: such an amount speaks of the moment when it was said. Case 1: after a PartialReversal a
+ * PreAuthorization and an Authorization may not cover each other.
+ */
 function isOrderCase(switches: Switches, events: CardEvent[]): boolean {
   const { incrementalAmount, partialReversalAmount } = switches
-  if (incrementalAmount === 'delta' && partialReversalAmount === 'released') return false
+  const plain = incrementalAmount === 'delta' && partialReversalAmount === 'released'
   return ['T1', 'T2'].some((id) => {
     const own = events.filter((event) => {
       const { transactionId, originalTransactionId } = event
       return transactionId === id || originalTransactionId === id
     })
-    return (
-      own.filter(isAsk).length > 1 && own.some((event) => event.requestType === 'PartialReversal')
-    )
+    const asks = own.filter(isAsk)
+    const several = plain ? new Set(asks.map(({ requestType }) => requestType)) : new Set(asks)
+    return several.size > 1 && own.some((event) => event.requestType === 'PartialReversal')
   })
 }

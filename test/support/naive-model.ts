@@ -513,6 +513,11 @@ export function createNaiveModel(options: NaiveOptions) {
       effects.push({ ...booking, absorbed: true })
       return answer('175')
     }
+    // Another kind's hold was reversed: it neither adds all of itself to the hold, nor does the hold
+    // bear all that its kind was approved for.
+    const lifted = Math.max(next.P, next.A) - Math.max(t.P, t.A)
+    const isTotal = switches.incrementalAmount === 'cumulative'
+    if (!isTotal && lifted < amountMinor && N(next) < next[k]) return answer('175')
     if (card.transactionLimitMinor !== null && N(next) > card.transactionLimitMinor) {
       return answer('129')
     }
