@@ -142,7 +142,7 @@ describe('the explanation of a decision', () => {
       'passed',
       'passed',
       'failed',
-      ...Array(12).fill('not asked'),
+      ...Array(13).fill('not asked'),
     ])
   })
 
@@ -168,6 +168,7 @@ describe('the explanation of a decision', () => {
     expect(explained.code).toBe('000')
     expect(unasked.map(({ name }) => name)).toEqual([
       'not absorbed',
+      'covered',
       'transaction limit',
       'daily limit',
       'funds',
