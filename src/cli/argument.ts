@@ -33,7 +33,7 @@ export function readCount(text: string): number {
   return Number(checked(text, /^\d{1,7}$/, 'a whole number up to 9999999'))
 }
 
-export function readReason(text: string): string {
+function readReason(text: string): string {
   const reason = text.trim()
   if (reason === '') throw new InvalidArgumentError('It must not be empty.')
   if (reason.length > maxReasonChars) {
@@ -42,10 +42,11 @@ export function readReason(text: string): string {
   return reason
 }
 
-export function reasonOption(required: boolean): Option {
+/** Everything that a person changes has one. */
+export function reasonOption(): Option {
   return new Option('--reason <text>', 'why, for the log')
     .argParser(readReason)
-    .makeOptionMandatory(required)
+    .makeOptionMandatory()
 }
 
 const unitsMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const

@@ -4,7 +4,7 @@ import { type BlockKind, blockCodes, blockKinds, maxBlockDays, maxBlocks } from 
 import { reasonOf } from '../domain/response-code.ts'
 import { changeBlocks, readBlocks } from '../engine/block-list.ts'
 import { accountIdOf } from '../engine/show.ts'
-import { readDuration, readId, readMcc, readReason } from './argument.ts'
+import { readDuration, readId, readMcc, reasonOption } from './argument.ts'
 import { timeText } from './entry-line.ts'
 import { inSession, type Session } from './session.ts'
 import { complain, type ExitCode, printJson, printText, refuse } from './terminal.ts'
@@ -20,14 +20,14 @@ ${codesHelp}.
 Advices are never declined. Blocked again, it ends at the new time. At most ${maxBlocks} at a time.
 
 Examples:
-  $ arbiter block mcc 7995 --for 2h --why "attack on betting, case 4711"
-  $ arbiter block mid MID-1 --for 30m --why "card testing"
-  $ arbiter block country NG --for 1d --why "asked by the scheme"
-  $ arbiter block card card-1 --for 2h --why "holder cannot be reached"`
+  $ arbiter block mcc 7995 --for 2h --reason "attack on betting, case 4711"
+  $ arbiter block mid MID-1 --for 30m --reason "card testing"
+  $ arbiter block country NG --for 1d --reason "asked by the scheme"
+  $ arbiter block card card-1 --for 2h --reason "holder cannot be reached"`
 
 const unblockHelp = `
 Example:
-  $ arbiter unblock mcc 7995 --why "the attack is over"`
+  $ arbiter unblock mcc 7995 --reason "the attack is over"`
 
 const blocksHelp = `
 Examples:
@@ -36,7 +36,7 @@ Examples:
 
 interface BlockOptions {
   readonly for: number
-  readonly why: string
+  readonly reason: string
 }
 
 export function addBlocks(program: Command): void {
@@ -48,7 +48,7 @@ export function addBlocks(program: Command): void {
     .addArgument(kind())
     .argument('<value>', 'an MCC, a MID, an ISO 3166 alpha-2 country or a card')
     .requiredOption('--for <duration>', `such as 30m, 2h or 1d, at most ${maxBlockDays}d`, readFor)
-    .requiredOption('--why <text>', 'why, for the log', readReason)
+    .addOption(reasonOption())
     .addHelpText('after', blockHelp)
     .action((of: BlockKind, value: string, options: BlockOptions) =>
       inSession((session) => block(of, value, options, session)),
@@ -59,10 +59,10 @@ export function addBlocks(program: Command): void {
     .description('End a block before its time.')
     .addArgument(kind())
     .argument('<value>', 'as it was blocked')
-    .requiredOption('--why <text>', 'why, for the log', readReason)
+    .addOption(reasonOption())
     .addHelpText('after', unblockHelp)
-    .action((of: BlockKind, value: string, { why }: BlockOptions) =>
-      inSession((session) => unblock(of, value, why, session)),
+    .action((of: BlockKind, value: string, { reason }: BlockOptions) =>
+      inSession((session) => unblock(of, value, reason, session)),
     )
   program
     .command('blocks')
@@ -108,7 +108,7 @@ function readValue(kind: BlockKind, text: string): string | null {
 async function block(
   kind: BlockKind,
   text: string,
-  { for: forMs, why }: BlockOptions,
+  { for: forMs, reason }: BlockOptions,
   { store, clock }: Session,
 ): Promise<ExitCode> {
   const value = readValue(kind, text)
@@ -119,7 +119,7 @@ async function block(
   }
   const nowMs = clock.nowMs()
   const operation = { type: 'block', kind, value, untilMs: nowMs + forMs } as const
-  const { refused } = await changeBlocks(store, operation, why, nowMs, randomUUID)
+  const { refused } = await changeBlocks(store, operation, reason, nowMs, randomUUID)
   if (refused !== '') return refuse(refused)
   const until = timeText(operation.untilMs)
   await printText(`${kind} ${value} is blocked until ${until}: asks are declined ${codeOf(kind)}`)
@@ -133,13 +133,13 @@ function codeOf(kind: BlockKind): string {
 async function unblock(
   kind: BlockKind,
   text: string,
-  why: string,
+  reason: string,
   { store, clock }: Session,
 ): Promise<ExitCode> {
   const value = readValue(kind, text)
   if (value === null) return 2
   const operation = { type: 'unblock', kind, value } as const
-  const { refused } = await changeBlocks(store, operation, why, clock.nowMs(), randomUUID)
+  const { refused } = await changeBlocks(store, operation, reason, clock.nowMs(), randomUUID)
   if (refused !== '') return refuse(`${refused}: see arbiter blocks`)
   await printText(`${kind} ${value} is no longer blocked`)
   return 0

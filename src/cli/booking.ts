@@ -30,7 +30,7 @@ export function addBooking(unmatched: Command): void {
     .command('book')
     .description('Book an unmatched advice now, and mark it as handled.')
     .argument('<key>', 'the key in the list')
-    .addOption(reasonOption(true))
+    .addOption(reasonOption())
     .option('--card <id>', 'book it on this card', readId)
     .option('--transaction <id>', 'book it on this transaction')
     .option('--amount <amount>', "book this amount, in the account's currency", readAmount)

@@ -14,7 +14,7 @@ import { inSession, type Session } from './session.ts'
 import { complain, type ExitCode, printJson, printText, refuse } from './terminal.ts'
 
 interface Reasoned {
-  readonly reason?: string
+  readonly reason: string
 }
 
 const statusCommands = [
@@ -29,9 +29,9 @@ export function addCardSettings(program: Command): void {
       .command(name)
       .description(what)
       .argument('<card>', 'the card')
-      .addOption(reasonOption(false))
+      .addOption(reasonOption())
       .addHelpText('after', `\nExample:\n  $ arbiter ${name} card-1 --reason "customer called"`)
-      .action((card: string, { reason = '' }: Reasoned) =>
+      .action((card: string, { reason }: Reasoned) =>
         inSession((session) =>
           change(card, statusOperation(card, status), reason, session, `card ${card} is ${status}`),
         ),
@@ -75,9 +75,12 @@ function addUnblock(program: Command): void {
     .description('Let the next ask of a card at a merchant on its blocked list pass, once.')
     .argument('<card>', 'the card')
     .argument('<mid>', 'the merchant', readId)
-    .addOption(reasonOption(false))
-    .addHelpText('after', '\nExample:\n  $ arbiter unblock-once card-2 MID-BLOCKED')
-    .action((cardId: string, mid: string, { reason = '' }: Reasoned) => {
+    .addOption(reasonOption())
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ arbiter unblock-once card-2 MID-BLOCKED --reason "customer called"',
+    )
+    .action((cardId: string, mid: string, { reason }: Reasoned) => {
       const edit = { list: 'unblockedMids', clears: false, remove: [], add: [mid] } as const
       const operation = { type: 'editLists', cardId, edits: [edit] } as const
       const done = `${mid} is unblocked once on card ${cardId}`
@@ -90,6 +93,10 @@ interface LimitOptions extends Reasoned {
   readonly transaction?: string
 }
 
+const limitsHelp = `
+Example:
+  $ arbiter limits card-1 --daily 400.00 --transaction none --reason "asked by the holder"`
+
 function addLimits(program: Command): void {
   program
     .command('limits')
@@ -98,8 +105,8 @@ function addLimits(program: Command): void {
     .argument('<card>', 'the card')
     .option('--daily <amount>', 'for all transactions of a day, or none', readLimit)
     .option('--transaction <amount>', 'for each transaction, or none', readLimit)
-    .addOption(reasonOption(false))
-    .addHelpText('after', '\nExample:\n  $ arbiter limits card-1 --daily 400.00 --transaction none')
+    .addOption(reasonOption())
+    .addHelpText('after', limitsHelp)
     .action(async (card: string, options: LimitOptions) => {
       if (options.daily === undefined && options.transaction === undefined) {
         complain('give --daily or --transaction: see arbiter limits --help')
@@ -112,7 +119,7 @@ function addLimits(program: Command): void {
 
 async function setLimits(
   cardId: string,
-  { daily, transaction, reason = '' }: LimitOptions,
+  { daily, transaction, reason }: LimitOptions,
   session: Session,
 ): Promise<ExitCode> {
   const accountId = await accountIdOf(session.store, cardId)
@@ -141,7 +148,7 @@ type Action = (typeof actions)[number]
 
 type ListOption = 'allowMcc' | 'blockMcc' | 'allowMid' | 'blockMid'
 /** True when the option stands without a value, as `clear` has it. */
-type ListOptions = Reasoned & { readonly [L in ListOption]?: readonly string[] | true }
+type ListOptions = Partial<Reasoned> & { readonly [L in ListOption]?: readonly string[] | true }
 
 const listOf: Readonly<Record<ListOption, ListEdit['list']>> = {
   allowMcc: 'allowedMccs',
@@ -151,14 +158,14 @@ const listOf: Readonly<Record<ListOption, ListEdit['list']>> = {
 }
 
 const listsHelp = `
-Without an action the lists are shown. An empty list is no list: it restricts nothing. Each option may
+Without an action the lists are shown; a change needs a --reason. An empty list is no list: it restricts nothing. Each option may
 stand several times; MCCs may be given with commas between them.
 
 Examples:
   $ arbiter lists card-1
-  $ arbiter lists card-1 add --block-mcc 7995,7800 --block-mid MID-7
-  $ arbiter lists card-1 remove --block-mcc 7800
-  $ arbiter lists card-1 clear --allow-mid`
+  $ arbiter lists card-1 add --block-mcc 7995,7800 --block-mid MID-7 --reason "case 4711"
+  $ arbiter lists card-1 remove --block-mcc 7800 --reason "case 4711"
+  $ arbiter lists card-1 clear --allow-mid --reason "case 4711"`
 
 function addLists(program: Command): void {
   const mccs = (text: string, before: unknown) => [
@@ -176,7 +183,7 @@ function addLists(program: Command): void {
     .option('--block-mcc [mccs]', 'the blocked MCCs', mccs)
     .option('--allow-mid [mid]', 'the allowed MIDs', mids)
     .option('--block-mid [mid]', 'the blocked MIDs', mids)
-    .addOption(reasonOption(false))
+    .addOption(reasonOption().makeOptionMandatory(false))
     .addHelpText('after', listsHelp)
     .action(async (card: string, action: Action | undefined, options: ListOptions) => {
       const edits = editsOf(action, options)
@@ -218,6 +225,7 @@ function editsOf(action: Action | undefined, options: ListOptions): ListEdit[] |
       remove: action === 'remove' ? values : [],
     })
   }
+  if (options.reason === undefined) return "required option '--reason <text>' not specified"
   return edits
 }
 

@@ -32,7 +32,7 @@ export function addCorrections(program: Command): void {
     .description('Release what a transaction still holds.')
     .argument('<card>', 'the card')
     .argument('<transaction>', 'the transaction')
-    .addOption(reasonOption(true))
+    .addOption(reasonOption())
     .addHelpText('after', holdHelp)
     .action((card: string, transaction: string, { reason }: { reason: string }) =>
       inSession((session) => releaseHold(card, transaction, reason, session)),
@@ -43,7 +43,7 @@ export function addCorrections(program: Command): void {
     .description("Add an amount to an account, or take it away, in its currency's major units.")
     .argument('<account>', 'the account')
     .argument('<amount>', 'such as 12.50 or -12.50', readSignedAmount)
-    .addOption(reasonOption(true))
+    .addOption(reasonOption())
     .option('--reference <id>', 'what it is known by, so that it is done once', readId)
     .addHelpText('after', adjustHelp)
     .action((account: string, amount: string, options: AdjustOptions) =>

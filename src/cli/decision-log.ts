@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { entryKinds } from '../domain/change.ts'
+import type { Entry } from '../domain/entry.ts'
 import { readCount, readId, readSince } from './argument.ts'
 import { lineOfEntry } from './entry-line.ts'
 import {
@@ -13,7 +14,7 @@ import {
   searchBack,
 } from './log-search.ts'
 import { inSession, type Session } from './session.ts'
-import { complain, type ExitCode, printJson, printText } from './terminal.ts'
+import { complain, type ExitCode, print, printMarkedJson, printText } from './terminal.ts'
 
 const pollMs = 250
 
@@ -21,13 +22,15 @@ interface LogOptions extends Filters {
   readonly limit: number
   readonly follow?: boolean
   readonly json?: boolean
+  readonly exact?: boolean
 }
 
 const help = `
 One line for each entry: time, kind, requestType, card, transaction, amount, decision and code, then
-what else there is to say: rule, default cause, anomalies, unmatched, reason. Kinds: event (from the
+what else there is to say: duplicate, rule, default cause, anomalies, unmatched, reason. Kinds: event (from the
 relay), said (what the watchdog answered), tended (expiry), operated and booked (by people). The
 newest entries are shown, oldest of them first. Filters look at the newest ${maxSearched} entries.
+What looks like a card number is masked; a JSON entry in which something is has "masked": true.
 
 Examples:
   $ arbiter log --card card-1 --since 2h
@@ -51,14 +54,19 @@ export function addLog(program: Command): void {
     .option('--limit <n>', 'at most so many', readCount, 50)
     .option('--follow', 'go on with what is written from now on, until Ctrl-C')
     .option('--json', 'whole entries, one JSON a line')
+    .option('--exact', 'with --json: ids as they are kept, also those that look like card numbers')
     .addHelpText('after', help)
     .action((options: LogOptions) => inSession((session) => showLog(options, session)))
+}
+
+function printEntry(entry: Entry, exact: boolean): Promise<void> {
+  return exact ? print(JSON.stringify(entry)) : printMarkedJson(entry)
 }
 
 async function showLog(options: LogOptions, { store, clock }: Session): Promise<ExitCode> {
   const filter = createFilter(options)
   const show = ({ entry }: FoundEntry) =>
-    options.json ? printJson(entry) : printText(lineOfEntry(entry))
+    options.json ? printEntry(entry, options.exact ?? false) : printText(lineOfEntry(entry))
   // Before the search, so that what is written between the two is told.
   const follower = options.follow ? await followLog(store, clock.monoMs) : null
   const { found, complete } = await searchBack(store, filter, options.limit, options.since)

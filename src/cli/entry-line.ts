@@ -41,6 +41,9 @@ function notesOf(entry: Entry): string[] {
   const note = (name: string, text: string) => {
     if (text !== '') notes.push(`${name}=${text.includes(' ') ? JSON.stringify(text) : text}`)
   }
+  const recorded = entry.changes.some(({ type }) => type === 'recorded')
+  // Of its further deliveries only those that were told approve again change anything, and are here.
+  if (entry.kind === 'event' && !recorded) notes.push('duplicate')
   note('rule', answer?.ruleId ?? '')
   note('matched', entry.matchedRules.join(','))
   note('shadow', entry.shadowRules.join(','))

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Figures } from '../relay/tally.ts'
 import { lineOf, renderView } from '../relay/view.ts'
-import { showProgress } from './terminal.ts'
+import { plain, showProgress } from './terminal.ts'
 
 /** Shows figures while something runs; gone when it ends. */
 export interface LiveView {
@@ -20,8 +20,10 @@ const showCursor = '\u001b[?25h'
 export function createLiveView(title: string, clock: Clock): LiveView {
   const { isTTY } = process.stderr
   if (!isTTY || process.env.TERM === 'dumb') return createLineView(clock)
-  const plain = (process.env.NO_COLOR ?? '') !== ''
-  return plain ? { show: (f) => showProgress(lineOf(f)), end: () => showProgress('') } : draw(title)
+  const uncolored = (process.env.NO_COLOR ?? '') !== ''
+  return uncolored
+    ? { show: (f) => showProgress(lineOf(f)), end: () => showProgress('') }
+    : draw(plain(title))
 }
 
 /** Draws over what it drew before, in one write, so that nothing flickers. */

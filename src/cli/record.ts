@@ -1,12 +1,23 @@
 import type { Command } from 'commander'
 import type { Entry } from '../domain/entry.ts'
-import { type Shown, showAccount, showCard, showEvent, showTransaction } from '../engine/show.ts'
+import {
+  accountIdOf,
+  type Shown,
+  showAccount,
+  showCard,
+  showEvent,
+  showTransaction,
+} from '../engine/show.ts'
+import type { Store } from '../store/port.ts'
+import { readAccount } from './account-line.ts'
 import { createFilter, type Filters, maxSearched, searchBack } from './log-search.ts'
+import { readable } from './readable.ts'
 import { inSession, type Session } from './session.ts'
 import { type ExitCode, printJson, refuse } from './terminal.ts'
 
 const help = `
-Amounts are in minor units (cents), as they are kept.
+Amounts are in minor units (cents) and times in milliseconds, as they are kept; beside each is what it
+means: "heldMinor": 1250 is "held": "12.50 USD". A card's importRow has the words of its import row.
 
 Examples:
   $ arbiter show account account-1
@@ -28,7 +39,10 @@ export function addShow(program: Command): void {
     .argument('<id>', 'the card')
     .addHelpText('after', '\nExample:\n  $ arbiter show card card-1')
     .action((id: string) =>
-      inSession(async ({ store }) => printFound(await showCard(store, id), `card ${id}`)),
+      inSession(async ({ store }) => {
+        const shown = await showCard(store, id)
+        return printFound(shown, `card ${id}`, await currencyOf(store, id))
+      }),
     )
   show
     .command('account')
@@ -36,7 +50,10 @@ export function addShow(program: Command): void {
     .argument('<id>', 'the account')
     .addHelpText('after', '\nExample:\n  $ arbiter show account account-1')
     .action((id: string) =>
-      inSession(async ({ store }) => printFound(await showAccount(store, id), `account ${id}`)),
+      inSession(async ({ store }) => {
+        const shown = await showAccount(store, id)
+        return printFound(shown, `account ${id}`, String(shown?.currency ?? ''))
+      }),
     )
   show
     .command('transaction')
@@ -61,10 +78,17 @@ export function addShow(program: Command): void {
     )
 }
 
-async function printFound(shown: Shown, name: string): Promise<ExitCode> {
+async function printFound(shown: Shown, name: string, currency: string): Promise<ExitCode> {
   if (shown === null) return refuse(`there is no ${name}`)
-  await printJson(shown, 2)
+  await printJson(readable(shown, currency), 2)
   return 0
+}
+
+/** Of the card's account; '' for a card that nobody knows. */
+async function currencyOf(store: Store, cardId: string): Promise<string> {
+  const accountId = await accountIdOf(store, cardId)
+  if (accountId === null) return ''
+  return (await readAccount(store, accountId))?.currency ?? ''
 }
 
 async function printTransaction(
@@ -75,14 +99,16 @@ async function printTransaction(
   const { store } = session
   if (card !== undefined) {
     const shown = await showTransaction(store, card, id)
-    return printFound(shown, `transaction ${id} on card ${card}`)
+    const currency = await currencyOf(store, card)
+    return printFound(shown, `transaction ${id} on card ${card}`, currency)
   }
   const entry = await findNewest({ transaction: id }, session)
   if (entry === null) return refuse(notInLog('transaction', id))
   const shown =
     (await showTransaction(store, entry.transaction[0], id)) ??
     (await showTransaction(store, entry.cardId, id))
-  return printFound(shown, `transaction ${id} any more`)
+  const currency = await currencyOf(store, entry.cardId)
+  return printFound(shown, `transaction ${id} any more`, currency)
 }
 
 async function printEvent(
@@ -91,11 +117,14 @@ async function printEvent(
   session: Session,
 ): Promise<ExitCode> {
   const { store, clock, retentionMs } = session
-  const read = (cardId: string) => showEvent(store, cardId, id, clock.nowMs(), retentionMs)
-  if (card !== undefined) return printFound(await read(card), `event ${id} for card ${card}`)
+  const print = async (cardId: string, name: string) => {
+    const shown = await showEvent(store, cardId, id, clock.nowMs(), retentionMs)
+    return printFound(shown, name, await currencyOf(store, cardId))
+  }
+  if (card !== undefined) return print(card, `event ${id} for card ${card}`)
   const entry = await findNewest({ event: id }, session)
   if (entry === null) return refuse(notInLog('event', id))
-  return printFound(await read(entry.event?.cardId ?? entry.cardId), `event ${id} any more`)
+  return print(entry.event?.cardId ?? entry.cardId, `event ${id} any more`)
 }
 
 function notInLog(what: string, id: string): string {

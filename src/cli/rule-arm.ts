@@ -24,7 +24,7 @@ export function addArm(rules: Command): void {
     .summary('enforce a rule again whose breaker has tripped')
     .description('Enforce a rule again whose breaker has tripped.')
     .argument('<id>', 'the rule')
-    .addOption(reasonOption(true))
+    .addOption(reasonOption())
     .addHelpText('after', armHelp)
     .action((id: string, { reason }: { reason: string }) =>
       inSession((session) => arm(id, reason, session)),

@@ -22,8 +22,8 @@ export function endWithReader(): void {
 }
 
 /** Waits for a reader that is slower than we are. */
-export async function print(line: string): Promise<void> {
-  if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+export async function print(text: string): Promise<void> {
+  if (!process.stdout.write(`${escapeUnseen(text)}\n`)) await once(process.stdout, 'drain')
 }
 
 export function printText(text: string): Promise<void> {
@@ -33,6 +33,13 @@ export function printText(text: string): Promise<void> {
 /** Numbers stay as they are: only text can hold a card number. */
 export function printJson(value: unknown, indent = 0): Promise<void> {
   return print(JSON.stringify(value, maskText, indent))
+}
+
+/** For programs: a value in which something is masked says so, because its ids are not those kept. */
+export function printMarkedJson(value: object): Promise<void> {
+  const masked = JSON.stringify(value, maskText)
+  const marked = masked === JSON.stringify(value) ? value : { ...value, masked: true }
+  return printJson(marked)
 }
 
 function maskText(_name: string, value: unknown): unknown {
@@ -73,8 +80,28 @@ export function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
 }
 
-/** One line without card numbers; a control character could steer the terminal that shows it. */
+/** One line without card numbers and without what could steer the terminal that shows it. */
 export function plain(text: string): string {
+  return escapeUnseen(
+    maskPan(text.trim())
+      .replace(/[\t\n\r]+/g, ' ')
+      .replaceAll('\u001b', '\\u001b'),
+  )
+}
+
+/** Our own colours and ends of lines, then what has no shape, or turns the text around it. */
+const unseen =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return maskPan(text.trim()).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+  /\u001b\[[0-9;]*m|\n|[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]/g
+
+/**
+ * What a terminal would obey or not show is written as JSON writes it, so that a name that reads
+ * otherwise than it is kept is seen, and JSON stays the same JSON.
+ */
+function escapeUnseen(text: string): string {
+  return text.replace(unseen, (found) => {
+    if (found === '\n' || found.length > 2) return found
+    const units = Array.from({ length: found.length }, (_, i) => found.charCodeAt(i))
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
+  })
 }

@@ -51,7 +51,7 @@ export function addWorklist(program: Command, list: Worklist): Command {
     .command('done')
     .description('Mark as handled: it leaves the list, and the log says why.')
     .argument('<key...>', 'the key in the list')
-    .addOption(reasonOption(true))
+    .addOption(reasonOption())
     .addHelpText(
       'after',
       `\nExample:\n  $ arbiter ${list} done mhz3k9q1-4f2a17 --reason "called them"`,

@@ -294,8 +294,11 @@ export function createEngine(options: EngineOptions): Engine {
       submit(newDelivery(event, slot, receivedAtMs, saidInFlight, false, clock.monoMs()))
     } else if (item.said === null) {
       const { queueMs, decideMs, commitMs } = timing
-      const { answer, matchedRules, shadowRules } = step
-      onAnswer(slot, answer, { queueMs, decideMs, commitMs, matchedRules, shadowRules })
+      const { answer, changes, matchedRules, shadowRules } = step
+      // An event that is new ends by its record being made.
+      const duplicate = changes.at(-1)?.type !== 'recorded'
+      const origin = { queueMs, decideMs, commitMs, duplicate, matchedRules, shadowRules }
+      onAnswer(slot, answer, origin)
     } else {
       onBooked(slot)
     }

@@ -12,6 +12,8 @@ export interface Timing {
 
 /** How an answer came about. */
 export interface Origin extends Timing {
+  /** The event was answered before, and this answer is that one. */
+  readonly duplicate: boolean
   /** Ids of the rules that matched: enforced, and those that only record. */
   readonly matchedRules: readonly string[]
   readonly shadowRules: readonly string[]

@@ -160,8 +160,9 @@ function readAnswer(cells: readonly Cell[], at: number): Answer {
 }
 
 export function writeAnswered(cells: Cell[], slot: string, answer: Answer, origin: Origin): void {
-  const { queueMs, decideMs, commitMs, matchedRules, shadowRules } = origin
-  cells.push(slot, queueMs, decideMs, commitMs, joined(matchedRules), joined(shadowRules))
+  const { queueMs, decideMs, commitMs, duplicate, matchedRules, shadowRules } = origin
+  cells.push(slot, queueMs, decideMs, commitMs, Number(duplicate))
+  cells.push(joined(matchedRules), joined(shadowRules))
   writeAnswer(cells, answer)
 }
 
@@ -208,11 +209,12 @@ export function readAnswers(
       queueMs,
       decideMs: cells[at + 2] as number,
       commitMs: cells[at + 3] as number,
-      matchedRules: split(cells[at + 4] as string),
-      shadowRules: split(cells[at + 5] as string),
+      duplicate: cells[at + 4] === 1,
+      matchedRules: split(cells[at + 5] as string),
+      shadowRules: split(cells[at + 6] as string),
     }
-    onAnswer(slot, readAnswer(cells, at + 6), origin)
-    at += 6 + answerCells
+    onAnswer(slot, readAnswer(cells, at + 7), origin)
+    at += 7 + answerCells
   }
 }
 

@@ -8,6 +8,7 @@ import {
   uncovered,
   withheld,
 } from '../domain/transaction.ts'
+import { writeCardRow } from '../rules/card-row.ts'
 import type { ChildKey, Loaded, Store } from '../store/port.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
 import {
@@ -48,8 +49,12 @@ export async function showAccount(store: Store, accountId: string): Promise<Show
 export async function showCard(store: Store, cardId: string): Promise<Shown> {
   const accountId = await accountIdOf(store, cardId)
   if (accountId === null) return null
-  const found = await loadOne(store, accountAggregate(accountId), cardKey(cardId))
-  return found === undefined ? null : { ...cardCodec.decode(found.value) }
+  const aggregate = accountAggregate(accountId)
+  const keys = [root, cardKey(cardId)].map((key) => ({ aggregate, ...key }))
+  const [account, found] = await store.load(keys)
+  if (account === undefined || found === undefined) return null
+  const card = cardCodec.decode(found.value)
+  return { ...card, importRow: writeCardRow(accountCodec.decode(account.value), card, false) }
 }
 
 export async function showTransaction(

@@ -226,6 +226,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       }
       metrics.decided(decided)
       logDecision(log, decided)
+      // Further deliveries that waited for this answer get it next.
+      if (origin !== null) origin = { ...origin, duplicate: true }
     },
     onRefused: (status) => metrics.refused(status),
   })

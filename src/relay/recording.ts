@@ -35,6 +35,9 @@ export function readRecorded(line: string): Recorded | RecordingProblem | null {
 
 function readEntry(entry: Record<string, unknown>): Recorded | RecordingProblem | null {
   if (entry.kind !== 'event') return null
+  if (entry.masked === true) {
+    return { problem: 'its ids are masked: write the log with arbiter log --json --exact' }
+  }
   const { atMs } = entry
   const event = entry.event as CardEvent | null
   const known =

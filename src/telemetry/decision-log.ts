@@ -27,6 +27,7 @@ export function logDecision({ write }: Pick<LogSink, 'write'>, decided: Decided)
   if (answer.cause !== '') fields += `,"cause":"${answer.cause}"`
   if (answer.ruleId !== '') fields += `,"ruleId":${masked(answer.ruleId)}`
   if (origin !== null) {
+    if (origin.duplicate) fields += ',"duplicate":true'
     fields += listed('matched', origin.matchedRules) + listed('shadow', origin.shadowRules)
   }
   fields += `,"rulesVersion":${quote(answer.rulesVersion)},"ms":{"arrival":${rounded(arrivalMs)}`

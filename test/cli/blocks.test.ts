@@ -13,9 +13,12 @@ afterAll(() => world.dispose())
 
 describe('the emergency list', () => {
   it.each([
-    [['block', 'mcc', '799', '--for', '2h', '--why', 'x'], /799 is no mcc: It must be four digits/],
-    [['block', 'country', 'NGA', '--for', '2h', '--why', 'x'], /NGA is no country/],
-    [['block', 'mcc', '7995', '--for', '40d', '--why', 'x'], /from 1s to 31d/],
+    [
+      ['block', 'mcc', '799', '--for', '2h', '--reason', 'x'],
+      /799 is no mcc: It must be four digits/,
+    ],
+    [['block', 'country', 'NGA', '--for', '2h', '--reason', 'x'], /NGA is no country/],
+    [['block', 'mcc', '7995', '--for', '40d', '--reason', 'x'], /from 1s to 31d/],
   ])('refuses %j with what it should be', async (args, said) => {
     const { code, err } = await world.run(...args)
     expect(code).toBe(2)
@@ -24,17 +27,25 @@ describe('the emergency list', () => {
   })
 
   it('is shown with its ends and reasons, and is in a copy of the store with its log', async () => {
-    const { code, out } = await world.run('block', 'country', 'ng', '--for', '2h', '--why', 'why 1')
+    const { code, out } = await world.run(
+      'block',
+      'country',
+      'ng',
+      '--for',
+      '2h',
+      '--reason',
+      'why 1',
+    )
     expect(code).toBe(0)
     expect(out).toMatch(/^country NG is blocked until .*Z: asks are declined 126 /)
-    const early = await world.run('block', 'card', 'card-7', '--for', '1d', '--why', 'why 2')
+    const early = await world.run('block', 'card', 'card-7', '--for', '1d', '--reason', 'why 2')
     expect([early.code, early.err]).toEqual([0, 'arbiter: warning: there is no card card-7 yet\n'])
     const shown = (await world.run('blocks')).out
     expect(shown).toMatch(/^country {2}NG {2}until .* {2}126 \(country not supported\) {2}why 1$/m)
     expect(shown).toMatch(/^card {5}card-7 {2}until .* {2}why 2$/m)
 
-    expect((await world.run('unblock', 'country', 'NG', '--why', 'over')).code).toBe(0)
-    const again = await world.run('unblock', 'country', 'NG', '--why', 'over')
+    expect((await world.run('unblock', 'country', 'NG', '--reason', 'over')).code).toBe(0)
+    const again = await world.run('unblock', 'country', 'NG', '--reason', 'over')
     expect([again.code, again.err]).toEqual([
       1,
       'arbiter: country NG is not blocked: see arbiter blocks\n',

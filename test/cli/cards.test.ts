@@ -127,7 +127,7 @@ describe('arbiter import and export', () => {
 
   it('ends by Ctrl-C between two commits, and goes on when it is repeated', async () => {
     const { run, write, start, serve } = await fresh()
-    const total = 8000
+    const total = 4000
     const file = await write('cards.ndjson', manyRows(total))
     const { store } = await serve()
     const child = start('import', file)
@@ -139,7 +139,7 @@ describe('arbiter import and export', () => {
       err += chunk
     })
     const closed = once(child, 'close')
-    while ((await store.range(indexes.cards, '', 1000)).length < 1000) await sleep(2)
+    while ((await store.range(indexes.cards, '', 1)).length < 1) await sleep(2)
     child.kill('SIGINT')
     expect((await closed)[0]).toBe(130)
     const left = (await store.range(indexes.cards, '', total)).length
@@ -252,7 +252,7 @@ describe('arbiter, used wrongly', () => {
     const [config, retention, rules, nowhere, misspelt] = await Promise.all([
       runWith({ env: { PORT: 'x', RELAY_AUTH: 'y', LOG_LEVEL: 'z' } }, 'log'),
       runWith({ env: { EVENT_RETENTION_DAYS: '60' } }, 'log'),
-      runWith({ env: { RULES_DIR: '/nowhere' } }, 'freeze', 'card-0'),
+      runWith({ env: { RULES_DIR: '/nowhere' } }, 'freeze', 'card-0', '--reason', 'r'),
       runWith({ env: { DATA_DIR: '/nowhere' } }, 'log'),
       runWith({ env: { DATA_DRI: '/nowhere', RULES_DIR: '/nowhere' } }, 'show', 'card', 'card-0'),
     ])

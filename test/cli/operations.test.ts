@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { showAccount, showTransaction } from '../../src/engine/show.ts'
+import { readRecorded } from '../../src/relay/recording.ts'
 import type { Store } from '../../src/store/port.ts'
 import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
 import type { TestEngine } from '../support/engine-world.ts'
@@ -52,7 +53,16 @@ describe('arbiter beside a server', () => {
       { eventId: 's1', answer: { code: '000' } },
       { eventId: 's2', unmatched: 'unknown card' },
     ])
-    expect(results[0]!.out).toContain('\n  "postedMinor": 100000,\n')
+    expect(results[0]!.out).toContain('\n  "postedMinor": 100000,\n  "posted": "1000.00 USD",\n')
+    expect(json).toMatchObject([
+      { available: '987.66 USD', lastArrival: expect.stringMatching(/^20\S+Z$/) },
+      { importRow: { cardId: 'card-0', cardLimits: {}, whiteListedMccs: [], country: 'US' } },
+      { openHold: '12.34 USD', spendText: '12.34 USD', expiresAt: expect.stringMatching(/Z$/) },
+      {},
+      { at: expect.stringMatching(/^20\S+Z$/) },
+      {},
+      {},
+    ])
     for (const { code, out, err } of results.slice(7)) {
       expect({ code, out }).toEqual({ code: 1, out: '' })
       expect(err.trimEnd().split('\n')).toHaveLength(1)
@@ -94,6 +104,53 @@ describe('arbiter beside a server', () => {
     expect(recent.out.split('\n')).toHaveLength(5)
   })
 
+  it('says which ids of a JSON entry are masked, and writes them as they are when asked to', async () => {
+    const card = ['--card', '4111111111111111', '--limit', '1', '--json']
+    const [masked, exact, other] = await Promise.all([
+      run('log', ...card),
+      run('log', ...card, '--exact'),
+      run('log', '--card', 'card-0', '--limit', '1', '--json'),
+    ])
+    expect(JSON.parse(masked.out)).toMatchObject({ masked: true, cardId: '411111…1111' })
+    expect(JSON.parse(exact.out).cardId).toBe('4111111111111111')
+    for (const { out } of [exact, other]) expect(JSON.parse(out)).not.toHaveProperty('masked')
+    const { code, err } = await world.runWith(
+      { input: masked.out },
+      ...['relay', 'replay', '-', '--url', 'http://127.0.0.1:1/'],
+    )
+    expect(code).toBe(2)
+    expect(err).toContain('ECONNREFUSED')
+    expect(readRecorded(masked.out)).toEqual({
+      problem: expect.stringContaining('its ids are masked'),
+    })
+    expect(readRecorded(exact.out)).toMatchObject({ event: { cardId: '4111111111111111' } })
+  })
+
+  it('marks a duplicate that was approved again', async () => {
+    const ask = { eventId: 'd1', transactionId: 'dt1', cardId: 'card-7', amountMinor: 100 }
+    await engine.ask(ask)
+    await engine.ask(ask)
+    const { out } = await run('log', '--event', 'd1')
+    expect(out.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/approve 000$/),
+      expect.stringMatching(/approve 000 {2}duplicate$/),
+    ])
+  })
+
+  it('writes what a terminal would obey or hide as escapes, and JSON stays the same', async () => {
+    const reason = 'pay \u202e0001 a\u001b[31mb\u200b\u0007\u{e0041}c'
+    await run('adjust', 'account-7', '1', '--reason', reason)
+    const [text, json] = await Promise.all([
+      run('log', '--account', 'account-7', '--limit', '1'),
+      run('log', '--account', 'account-7', '--limit', '1', '--json'),
+    ])
+    const escaped = 'pay \\u202e0001 a\\u001b[31mb\\u200b\\u0007\\udb40\\udc41c'
+    expect(text.out).toContain(escaped)
+    expect(json.out).toContain(escaped)
+    expect(JSON.parse(json.out).reason).toBe(reason)
+    expect((await run('show', 'card', '\u202e')).err).toBe('arbiter: there is no card \\u202e\n')
+  })
+
   it('follows the log, once each, until it is stopped', async () => {
     const child = world.start('log', '--follow', '--card', 'card-1', '--kind', 'event')
     const closed = once(child, 'close')
@@ -117,22 +174,26 @@ describe('arbiter beside a server', () => {
     const ask = async (eventId: string) =>
       (await engine.ask({ eventId, cardId: 'card-2', amountMinor: 1 })).code
     expect(await ask('k0')).toBe('000')
-    expect(await run('freeze', 'card-2')).toEqual({
+    expect(await run('freeze', 'card-2', '--reason', 'r')).toEqual({
       code: 0,
       out: 'card card-2 is Frozen\n',
       err: '',
     })
     expect(await ask('k1')).toBe('117')
-    expect((await run('freeze', 'card-2')).out).toBe('card card-2 is Frozen already\n')
+    expect((await run('freeze', 'card-2', '--reason', 'r')).out).toBe(
+      'card card-2 is Frozen already\n',
+    )
     expect((await run('unfreeze', 'card-2', '--reason', 'found it')).code).toBe(0)
     expect(await ask('k2')).toBe('000')
-    expect((await run('unfreeze', 'card-2')).out).toBe('card card-2 is Active already\n')
-    expect((await run('terminate', 'card-2')).code).toBe(0)
+    expect((await run('unfreeze', 'card-2', '--reason', 'r')).out).toBe(
+      'card card-2 is Active already\n',
+    )
+    expect((await run('terminate', 'card-2', '--reason', 'r')).code).toBe(0)
     expect(await ask('k3')).toBe('143')
     const [unfrozen, frozen, nobody] = await Promise.all([
-      run('unfreeze', 'card-2'),
-      run('freeze', 'card-2'),
-      run('freeze', 'nobody'),
+      run('unfreeze', 'card-2', '--reason', 'r'),
+      run('freeze', 'card-2', '--reason', 'r'),
+      run('freeze', 'nobody', '--reason', 'r'),
     ])
     for (const { code, err } of [unfrozen, frozen]) {
       expect({ code, err }).toEqual({
@@ -197,20 +258,27 @@ describe('arbiter beside a server', () => {
     const merchant = { mid: 'MID-9', mcc: '7995', name: '', city: '', country: 'US' }
     const ask = async (eventId: string, amountMinor: number) =>
       (await engine.ask({ eventId, cardId: 'card-5', amountMinor, merchant })).code
-    expect((await run('limits', 'card-5', '--daily', '40.00', '--transaction', '30')).out).toBe(
-      'card card-5 has limits daily 40.00, transaction 30\n',
-    )
+    expect(
+      (await run('limits', 'card-5', '--daily', '40.00', '--transaction', '30', '--reason', 'r'))
+        .out,
+    ).toBe('card card-5 has limits daily 40.00, transaction 30\n')
     expect(await ask('m1', 3001)).toBe('129')
-    expect((await run('limits', 'card-5', '--transaction', 'none')).code).toBe(0)
+    expect((await run('limits', 'card-5', '--transaction', 'none', '--reason', 'r')).code).toBe(0)
     expect(await ask('m2', 4001)).toBe('130')
-    expect((await run('lists', 'card-5', 'add', '--block-mcc', '7995,7800')).code).toBe(0)
+    expect(
+      (await run('lists', 'card-5', 'add', '--block-mcc', '7995,7800', '--reason', 'r')).code,
+    ).toBe(0)
     expect(await ask('m3', 1)).toBe('127')
-    expect((await run('lists', 'card-5', 'remove', '--block-mcc', '7995')).code).toBe(0)
-    expect((await run('lists', 'card-5', 'add', '--block-mid', 'MID-9')).code).toBe(0)
+    expect(
+      (await run('lists', 'card-5', 'remove', '--block-mcc', '7995', '--reason', 'r')).code,
+    ).toBe(0)
+    expect(
+      (await run('lists', 'card-5', 'add', '--block-mid', 'MID-9', '--reason', 'r')).code,
+    ).toBe(0)
     expect(await ask('m4', 1)).toBe('186')
-    expect((await run('unblock-once', 'card-5', 'MID-9')).code).toBe(0)
+    expect((await run('unblock-once', 'card-5', 'MID-9', '--reason', 'r')).code).toBe(0)
     expect([await ask('m5', 1), await ask('m6', 1)]).toEqual(['000', '186'])
-    const cleared = await run('lists', 'card-5', 'clear', '--block-mid')
+    const cleared = await run('lists', 'card-5', 'clear', '--block-mid', '--reason', 'r')
     const [said, ...lists] = cleared.out.split('\n')
     expect(said).toBe('card card-5 has these lists')
     expect(JSON.parse(lists.join(''))).toEqual({
@@ -239,9 +307,9 @@ describe('arbiter beside a server', () => {
       return JSON.parse(line) as { count: number; approved: number; code: string }
     }
     expect(await look()).toMatchObject({ code: '000' })
-    expect((await run('freeze', 'card-30')).code).toBe(0)
+    expect((await run('freeze', 'card-30', '--reason', 'r')).code).toBe(0)
     expect(await look()).toMatchObject({ code: '117' })
-    expect((await run('unfreeze', 'card-30')).code).toBe(0)
+    expect((await run('unfreeze', 'card-30', '--reason', 'r')).code).toBe(0)
     expect(await look()).toMatchObject({ code: '000' })
     expect((await run('adjust', 'account-30', '-100000.00', '--reason', 'all')).code).toBe(0)
     expect(await look()).toMatchObject({ code: '116' })

@@ -87,7 +87,7 @@ const approved = ['000', undefined]
 describe('two servers on one Redis', () => {
   it('both block at once, say so, and end it by themselves', async () => {
     await until(async () => (await answersOf()).every(([code]) => code === '000'))
-    await arbiter('block', 'mcc', '5411', '--for', '8s', '--why', 'a test')
+    await arbiter('block', 'mcc', '5411', '--for', '8s', '--reason', 'a test')
     await new Promise((resolve) => setTimeout(resolve, 2_000))
     const blocked = ['127', 'block:mcc:5411']
     expect(await answersOf()).toEqual([blocked, blocked])
@@ -106,9 +106,9 @@ describe('two servers on one Redis', () => {
   })
 
   it('both unblock as fast, and the log tells who did what', async () => {
-    await arbiter('block', 'card', 'card-2', '--for', '1h', '--why', 'holder called')
+    await arbiter('block', 'card', 'card-2', '--for', '1h', '--reason', 'holder called')
     await until(async () => (await answersOf()).every(([code]) => code === '117'))
-    await arbiter('unblock', 'card', 'card-2', '--why', 'found again')
+    await arbiter('unblock', 'card', 'card-2', '--reason', 'found again')
     await until(async () => (await answersOf()).every(([code]) => code === '000'))
     const log = await arbiter('log', '--kind', 'operated', '--card', 'card-2')
     expect(log).toMatch(/blocked\(card card-2 until .*reason="holder called"/)

@@ -41,6 +41,7 @@ describe('the line of a decision', () => {
       queueMs: 1.00049,
       decideMs: 0.2,
       commitMs: 3,
+      duplicate: false,
       matchedRules: [],
       shadowRules: [],
     }
@@ -67,7 +68,14 @@ describe('the line of a decision', () => {
     expect(byDefault).toMatchObject({ decidedBy: 'default', cause: 'deadline' })
     expect(byDefault.ms).toEqual({ arrival: 0.012, total: 2 })
     const shadowRules = Array.from({ length: 30 }, (_, i) => `r${i}`)
-    const origin = { queueMs: 0, decideMs: 0, commitMs: 0, matchedRules: ['a', 'b'], shadowRules }
+    const origin = {
+      queueMs: 0,
+      decideMs: 0,
+      commitMs: 0,
+      duplicate: true,
+      matchedRules: ['a', 'b'],
+      shadowRules,
+    }
     const line = logged({ origin, answer: { ...approved, code: '175', ruleId: 'b' } })
     expect(line).toMatchObject({
       ruleId: 'b',
