@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
+import type { LoopWatch } from './loop-watch.ts'
 import { type Backlog, noBacklog } from './slots.ts'
 
-/** A request, and when the loop began the turn in which it was read. */
+/** A request, and the earliest moment at which it can have arrived. */
 export interface PacedRequest extends IncomingMessage {
   arrivedMonoMs: number
 }
@@ -11,6 +13,8 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 export interface Pace extends Backlog {
   readonly take: Handle
+  /** A connection was accepted. */
+  accept(socket: Socket): void
 }
 
 interface Waiting {
@@ -23,16 +27,27 @@ const sliceMs = 3
 const maxStepsPerTurn = 64
 /** What has waited this long will not be answered before the relay gives it up. */
 const staleMs = 300
+/** A first request that is read this soon after its connection was accepted may have come with it. */
+const firstRequestMs = 100
+
+/** Since when a connection may have waited to be accepted, and when it was. */
+interface Late {
+  readonly sinceMonoMs: number
+  readonly acceptedMonoMs: number
+}
 
 /**
  * Handles requests as they come, but only for a few milliseconds in a turn of the loop; the rest waits for
  * the turns that follow. A thousand requests that are ready at once would otherwise be one turn, in which
  * no answer of the engine is passed on, no deadline is seen, no flush of the journal is noticed, and a
  * single new connection is accepted: libuv takes one a turn. The time of all of them runs from the start of
- * the turn in which they were read.
+ * the turn in which they were read, or from the start of the gap before it in which the process stood.
  */
-export function createPace(clock: Clock, handle: Handle): Pace {
+export function createPace(clock: Clock, watch: LoopWatch, handle: Handle): Pace {
   let turnMonoMs = 0
+  /** What is read in this turn has waited since then at most. */
+  let sinceMonoMs = 0
+  const late = new WeakMap<Socket, Late>()
   let planned = false
   let sliceMonoMs = 0
   // What has left is let go at once, also while there is always somebody waiting.
@@ -42,18 +57,32 @@ export function createPace(clock: Clock, handle: Handle): Pace {
 
   function take(incoming: IncomingMessage, response: ServerResponse): void {
     const request = incoming as PacedRequest
-    request.arrivedMonoMs = startOfTurn()
+    startTurn()
+    request.arrivedMonoMs = Math.min(sinceMonoMs, connectedMonoMs(request.socket))
     const free = head === waiting.length && clock.monoMs() - turnMonoMs < sliceMs
     if (free) handle(request, response)
     else waiting.push({ request, response })
   }
 
-  function startOfTurn(): number {
-    if (turnMonoMs === 0) {
-      turnMonoMs = clock.monoMs()
-      setImmediate(endTurn)
-    }
-    return turnMonoMs
+  function startTurn(): void {
+    if (turnMonoMs !== 0) return
+    turnMonoMs = clock.monoMs()
+    sinceMonoMs = watch.readSinceMonoMs()
+    setImmediate(endTurn)
+  }
+
+  function accept(socket: Socket): void {
+    const sinceMonoMs = watch.acceptedSinceMonoMs()
+    if (sinceMonoMs !== null) late.set(socket, { sinceMonoMs, acceptedMonoMs: clock.monoMs() })
+  }
+
+  /** Of the first request of a connection that waited to be accepted; of all others, never. */
+  function connectedMonoMs(socket: Socket): number {
+    const waited = late.get(socket)
+    if (waited === undefined) return Number.POSITIVE_INFINITY
+    late.delete(socket)
+    const together = turnMonoMs - waited.acceptedMonoMs < firstRequestMs
+    return together ? waited.sinceMonoMs : Number.POSITIVE_INFINITY
   }
 
   function endTurn(): void {
@@ -106,6 +135,7 @@ export function createPace(clock: Clock, handle: Handle): Pace {
 
   return {
     take,
+    accept,
     get waiting() {
       return waiting.length - head
     },

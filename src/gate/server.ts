@@ -3,12 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import type { CardEvent } from '../domain/event.ts'
+import { type CardEvent, isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import { noSchemas } from '../no-schemas.ts'
 import type { Authenticate, Peer } from './authentication.ts'
+import { createLoopWatch } from './loop-watch.ts'
 import { createPace, type PacedRequest } from './pace.ts'
 import type { Profile } from './profile.ts'
 import { isRefusal, type Refusal, refusalOf } from './refusal.ts'
@@ -75,10 +76,13 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) =>
       refuse(reply, wrongPath),
   })
-  const pace = createPace(clock, server.routing)
+  const watch = createLoopWatch(systemClock)
+  const pace = createPace(clock, watch, server.routing)
+  http.on('connection', pace.accept)
   http.on('request', pace.take)
   // Without a listener Node answers 417 itself; an expectation may as well be ignored.
   http.on('checkExpectation', pace.take)
+  server.addHook('onClose', async () => watch.stop())
   server.addHook('preClose', (done) => {
     // Closing, Node gives up its own time limits: a request that never ends would keep us here.
     setTimeout(() => http.closeAllConnections(), lingerMs).unref()
@@ -157,6 +161,11 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     const answerWith = (answer: Answer | null, slot: string) => {
       // Neither destroyed nor, after the relay's last word, about to be.
       const heard = peer.writable
+      if (answer === null && isAsk(event)) {
+        // No answer at all: whatever the relay makes of a 5xx, it then does what the default says.
+        peer.destroy()
+        return false
+      }
       if (answer === null) {
         refuse(reply, refusalOf(503, 'the advice could not be written down: send it again', event))
         return heard

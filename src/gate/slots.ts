@@ -28,8 +28,9 @@ export interface SlotJournal {
 }
 
 /**
- * null: an advice that could not be journaled in time, the only answer that is no decision. False when
- * the relay is surely not there any more to hear it.
+ * null is no decision: an advice that could not be journaled in time, or an ask that the relay has approved
+ * by itself since and that could not be journaled either. False when the relay is surely not there any more
+ * to hear it.
  */
 export type Reply = (answer: Answer | null, slot: string) => boolean
 
@@ -238,28 +239,37 @@ export function createSlots(options: SlotsOptions): Slots {
   function onAnswer(id: string, answer: Answer): void {
     const slot = byId.get(id)
     if (slot === undefined || slot.taken) return
-    const contractMonoMs = slot.deadlineMonoMs - options.budgetMs + options.contractMs
-    if (clock.monoMs() >= contractMonoMs) {
+    if (isTooLate(slot)) {
       unheard++
       speak(slot, options.trouble() || 'deadline')
       return
     }
     slot.taken = true
-    if (!close(slot, answer)) followUnheard(slot, answer)
+    if (close(slot, answer)) return
+    const line = lineOf(slot, answer)
+    const followed = followDefault(line)
+    if (followed !== line) keepAndTell(slot, followed)
   }
 
-  /** The relay has hung up, so the default decision holds there: the ledger follows that. */
-  function followUnheard(slot: Slot, answer: Answer): void {
+  /** Nothing that is said from here on is heard in time: the relay has done what the default says. */
+  function isTooLate(slot: Slot): boolean {
+    return clock.monoMs() >= slot.deadlineMonoMs - options.budgetMs + options.contractMs
+  }
+
+  function lineOf({ id, event, receivedAtMs, handed }: Slot, said: Answer): SaidLine {
+    return { slot: id, said, event, receivedAtMs, handed }
+  }
+
+  /** What nobody heard is not what holds at the relay: there the default does, and the ledger follows it. */
+  function followDefault(line: SaidLine): SaidLine {
     const byDefault = options.defaultDecision === 'approve' ? '000' : '176'
-    if (!isAsk(slot.event) || (answer.code === '000') === (byDefault === '000')) return
+    const { said, event } = line
+    if (!isAsk(event) || (said.code === '000') === (byDefault === '000')) return line
     unheard++
-    const { id, event, receivedAtMs, handed } = slot
-    const said = defaultAnswer(byDefault, 'deadline')
-    const line: SaidLine = { slot: id, said, event, receivedAtMs, handed }
-    unbooked.set(id, line)
+    const followed = { ...line, said: defaultAnswer(byDefault, said.cause || 'deadline') }
     // Not waited for: nobody is told. A crash before it is flushed leaves what a crash leaves.
-    journal.append(line).catch(() => {})
-    if (link.alive) tell(line, slot.orphaned)
+    journal.append(followed).catch(() => {})
+    return followed
   }
 
   /** The watchdog takes the slot: nobody else may answer it from here on. */
@@ -276,27 +286,43 @@ export function createSlots(options: SlotsOptions): Slots {
   }
 
   async function journalThenClose(slot: Slot, said: Answer): Promise<void> {
-    const { id, event, receivedAtMs, handed } = slot
-    const line: SaidLine = { slot: id, said, event, receivedAtMs, handed }
+    const line = lineOf(slot, said)
     const lastCallMonoMs = slot.deadlineMonoMs - options.budgetMs + options.lastCallMs
-    const flushed = await within(journal.append(line), lastCallMonoMs - clock.monoMs())
-    if (flushed) return tellAndClose(slot, line)
-    if (!isAsk(event)) {
+    const leftMs = lastCallMonoMs - clock.monoMs()
+    // After a pause there is no hurry any more, and its line deserves the time of any other.
+    const patienceMs = leftMs > 0 ? leftMs : options.lastCallMs - options.budgetMs
+    const flushed = await within(journal.append(line), patienceMs)
+    if (!flushed && !isAsk(slot.event)) {
       // Nobody is told anything, so a line that is flushed after all has nothing to follow.
-      journal.drop(id)
+      journal.drop(slot.id)
       close(slot, null)
       return
     }
-    // An approval that a crash could forget is not given. The engine may hold what is now declined: a
-    // line that comes late, and the journal may have given up the first, still has it undone.
-    const declined = { ...line, said: defaultAnswer('176', said.cause as Cause) }
-    journal.append(declined).catch(() => {})
-    tellAndClose(slot, declined)
+    if (isTooLate(slot)) {
+      const followed = followDefault(line)
+      // The journal may have given up the first.
+      if (!flushed && followed === line) journal.append(line).catch(() => {})
+      // After a pause some relay may hear it in time after all: an approval that is not kept is not said.
+      close(slot, flushed || followed.said.code !== '000' ? followed.said : null)
+      keepAndTell(slot, followed)
+      return
+    }
+    const spoken = flushed ? line : declineUnjournaled(line)
+    keepAndTell(slot, close(slot, spoken.said) ? spoken : followDefault(spoken))
   }
 
-  function tellAndClose(slot: Slot, line: SaidLine): void {
+  /**
+   * An approval that a crash could forget is not given. The engine may hold what is now declined: a line
+   * that comes late, and the journal may have given up the first, still has it undone.
+   */
+  function declineUnjournaled(line: SaidLine): SaidLine {
+    const declined = { ...line, said: defaultAnswer('176', line.said.cause as Cause) }
+    journal.append(declined).catch(() => {})
+    return declined
+  }
+
+  function keepAndTell(slot: Slot, line: SaidLine): void {
     unbooked.set(line.slot, line)
-    close(slot, line.said)
     if (link.alive) tell(line, slot.orphaned)
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import type { LoopWatch } from '../../src/gate/loop-watch.ts'
 import { createPace, type PacedRequest } from '../../src/gate/pace.ts'
 import { collectGarbage } from '../support/garbage.ts'
 
@@ -8,7 +9,12 @@ function openPace() {
   const handled: { name: string; atMs: number; arrivedMonoMs: number }[] = []
   const loop = { nowMs: 1_000, costMs: 1 }
   const clock = { nowMs: () => loop.nowMs, monoMs: () => loop.nowMs }
-  const pace = createPace(clock, (request) => {
+  const watch: LoopWatch = {
+    readSinceMonoMs: () => loop.nowMs,
+    acceptedSinceMonoMs: () => null,
+    stop: () => {},
+  }
+  const pace = createPace(clock, watch, (request) => {
     const { url, arrivedMonoMs } = request as PacedRequest
     handled.push({ name: url!, atMs: loop.nowMs, arrivedMonoMs })
     loop.nowMs += loop.costMs

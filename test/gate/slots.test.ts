@@ -167,6 +167,39 @@ describe('slots', () => {
     expect(gate.slots.unheard).toBe(1)
   })
 
+  it('say the default, and no decline of their own, when the relay has approved by default', async () => {
+    const gate = openGate('approve')
+    gate.nowMs = 3_000
+    const told = new Promise((resolve) => {
+      const reply = (answer: Answer | null) => resolve(answer) === undefined
+      gate.slots.take(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
+    })
+    gate.flush()
+    expect(await told).toMatchObject({ code: '000', decidedBy: 'default' })
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', uncertain: false }])
+  })
+
+  it('say nothing when that cannot be journaled, and have the ledger follow it all the same', async () => {
+    const gate = openGate('approve')
+    gate.nowMs = 3_000
+    const told = new Promise((resolve) => {
+      const reply = (answer: Answer | null) => resolve(answer) === undefined
+      gate.slots.take(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
+    })
+    expect(await told).toBeNull()
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', uncertain: false }])
+    expect(gate.slots.unbooked).toBe(1)
+  })
+
+  it('follow the default when nobody heard a decline that was said for want of the journal', async () => {
+    const gate = openGate('approve')
+    const told = gate.take(testEvent({ eventId: 'e1' }), false)
+    gate.nowMs = 250
+    gate.slots.sweep()
+    expect(await told).toMatchObject({ code: '176' })
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', uncertain: false }])
+  })
+
   it('give no answer of the engine after the contract limit: the relay has done what the default says', async () => {
     const gate = openGate('decline')
     const told = gate.take(testEvent({ eventId: 'e1' }))

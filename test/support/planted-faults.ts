@@ -269,6 +269,14 @@ function gateFaults(): PlantedFault[] {
       planted: { slots: (slots) => listening(slots, () => true) },
     },
     {
+      when: 'what waited while the process stood counts as just arrived',
+      planted: { arrivedMonoMs: (_sinceMonoMs, readMonoMs) => readMonoMs },
+    },
+    {
+      when: 'what is said past the contract limit counts as heard',
+      planted: { contractMs: Number.POSITIVE_INFINITY },
+    },
+    {
       when: 'what nobody heard is not journaled',
       planted: withoutUnheardLines(),
     },

@@ -16,7 +16,7 @@ import {
 import type { MemoryState } from './memory-store.ts'
 import { answerProblem, bookedProblem, type Places } from './protocol-invariants.ts'
 import { isFlying, type SharedStore } from './protocol-store.ts'
-import type { Counts, SlotStory, Story } from './protocol-story.ts'
+import type { Counts, DeliveryStory, SlotStory, Story } from './protocol-story.ts'
 import type { VirtualLoop } from './virtual-loop.ts'
 
 /** One rule broken from the outside; each part wraps what the simulation would use. */
@@ -30,6 +30,9 @@ export interface Planted {
   readonly incarnation?: (instance: string) => string
   readonly isRetired?: () => boolean
   readonly nonce?: () => string
+  readonly contractMs?: number
+  /** When a delivery that waited while its process stood is taken to have arrived. */
+  readonly arrivedMonoMs?: (sinceMonoMs: number, readMonoMs: number) => number
 }
 
 /** What the engine is sent, at the moment it arrives. */
@@ -74,6 +77,9 @@ export interface Instance {
   startEngine(): void
   crashEngine(): void
   deliver(event: CardEvent): void
+  /** It stands, or its gate alone: what is delivered waits in the kernel. */
+  pause(): void
+  resume(): void
 }
 
 /** One life of a gate, with one engine at a time. */
@@ -91,6 +97,13 @@ export interface Process {
   /** Whether the gate believes that its engine is there. */
   engineSeen: boolean
   dead: boolean
+  /** While it stands. */
+  pause: Pause | null
+}
+
+interface Pause {
+  readonly sinceMonoMs: number
+  readonly waiting: DeliveryStory[]
 }
 
 interface RunningEngine {
@@ -144,6 +157,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       abandoned: [],
       engineSeen: false,
       dead: false,
+      pause: null,
     }
     const link = linkOf(born)
     const watched = watchedJournal(born)
@@ -154,7 +168,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       incarnation: id,
       budgetMs,
       lastCallMs,
-      contractMs,
+      contractMs: planted.contractMs ?? contractMs,
       defaultDecision: around.defaultDecision,
       maxOpen: around.maxOpen,
       trouble: () => (born.engineSeen ? '' : 'engineDown'),
@@ -300,7 +314,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     const { told, said, handed, booked, unwritten } = slot
     if (told.length === 0) {
       slot.excuse = 'died before its reply'
-    } else if (slot.hungUp && said?.code === '000') {
+    } else if ((slot.hungUp || slot.late) && said?.code === '000') {
       const forgotten = unwritten && !booked && !lines.has(slot.slot)
       if (forgotten) slot.excuse = 'died before it had journaled that nobody heard it'
     } else if (said !== null && said.code !== '000') {
@@ -342,30 +356,71 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       for (const slot of process.stories.values()) excuse(slot, disk)
       process = null
     },
+    pause() {
+      if (process === null || process.pause !== null) return
+      note(process.id, 'stands')
+      counts.pauses++
+      process.pause = { sinceMonoMs: loop.nowMs, waiting: [] }
+    },
+    resume() {
+      const of = process
+      if (of === null || of.pause === null) return
+      note(of.id, 'goes on')
+      const { sinceMonoMs, waiting } = of.pause
+      of.pause = null
+      const arrivedMonoMs = planted.arrivedMonoMs?.(sinceMonoMs, loop.nowMs) ?? sinceMonoMs
+      for (const delivery of waiting) {
+        counts.readAfterPause++
+        take(of, delivery, arrivedMonoMs)
+      }
+    },
     deliver(event) {
       const of = process
       if (of === null) return
-      const delivery = { event, process: of, replies: 0, lost: false }
+      const sentMonoMs = loop.nowMs
+      const delivery = { event, process: of, sentMonoMs, replies: 0, lost: false }
       story.deliveries.push(delivery)
       counts.deliveries++
       const { eventId, cardId, requestType, amountMinor } = event
       note(of.id, 'is given', requestType, eventId, cardId, amountMinor)
-      of.slots.take(event, clock.nowMs(), clock.monoMs(), (answer, slot) => {
-        if (of.dead) return true
-        delivery.replies++
-        const told = storyOf(of, slot, event)
-        // Now and then the relay has hung up: it does what the default decision says.
-        told.hungUp ??= answer?.decidedBy === 'engine' && isAsk(event) && random() < 0.08
-        const believed = told.hungUp ? { ...answer!, ...byDefault(around.defaultDecision) } : answer
-        told.told.push(believed)
-        if (answer?.decidedBy === 'default') told.said ??= answer
-        note(slot, eventId, told.hungUp ? 'hung up on' : 'is told', answer?.code, answer?.decidedBy)
-        if (told.hungUp) counts.unheard++
-        else countReply(event, answer, counts)
-        return !told.hungUp
-      })
+      if (of.pause === null) take(of, delivery, sentMonoMs)
+      else of.pause.waiting.push(delivery)
     },
   }
+
+  function take(of: Process, delivery: DeliveryStory, arrivedMonoMs: number): void {
+    const { event } = delivery
+    of.slots.take(event, clock.nowMs(), arrivedMonoMs, (answer, slot) => {
+      if (of.dead) return true
+      delivery.replies++
+      const told = storyOf(of, slot, event)
+      // Now and then the relay has hung up: it does what the default decision says.
+      told.hungUp ??= answer?.decidedBy === 'engine' && isAsk(event) && random() < 0.08
+      // So it does when the answer comes too late, or never.
+      const tooLate = loop.nowMs - delivery.sentMonoMs >= contractMs
+      const late = isAsk(event) && (tooLate || answer === null)
+      told.late ||= late
+      const believed =
+        told.hungUp || late ? { ...anyAnswer, ...byDefault(around.defaultDecision) } : answer
+      told.told.push(believed)
+      if (answer?.decidedBy === 'default') told.said ??= answer
+      const how = told.hungUp ? 'hung up on' : late ? 'is told too late' : 'is told'
+      note(slot, event.eventId, how, answer?.code, answer?.decidedBy)
+      if (told.hungUp) counts.unheard++
+      else if (late) counts.tooLate++
+      else countReply(event, answer, counts)
+      return !told.hungUp
+    })
+  }
+}
+
+const anyAnswer: Answer = {
+  code: '000',
+  decidedBy: 'engine',
+  cause: '',
+  ruleId: '',
+  approvedAmountMinor: null,
+  rulesVersion: 'test',
 }
 
 function byDefault(decision: 'approve' | 'decline'): Pick<Answer, 'code' | 'decidedBy' | 'cause'> {

@@ -101,6 +101,8 @@ interface RunKind {
   readonly replaced: number
   /** How readily what the store keeps back goes on. */
   readonly released: number
+  /** How often a gate, a process or the whole machine stands for a while. */
+  readonly pauses: number
 }
 
 const broad: RunKind = {
@@ -114,6 +116,7 @@ const broad: RunKind = {
   elsewhere: 0.3,
   replaced: 1 / 16,
   released: 3,
+  pauses: 1,
 }
 
 /** Few events, told often, so that deliveries of one event meet. */
@@ -137,6 +140,7 @@ const pointed: RunKind = {
   advices: 0,
   replaced: 1 / 3,
   released: 0.7,
+  pauses: 0.3,
 }
 
 const runKinds = { broad, narrow, pointed }
@@ -229,13 +233,32 @@ function createWorld(
     for (let left = ms; left > 0; left -= 50) {
       await loop.advance(Math.min(left, 50))
       await turns(below(4))
-      for (const { slots } of processes()) if (chance(0.85)) slots.sweep()
+      for (const { slots, pause } of processes()) {
+        if (pause === null && chance(0.85)) slots.sweep()
+      }
       for (const instance of instances) {
         // Also between what the watchdog takes and what its disk has written.
         const writing = instance.process !== null && !instance.process.journal.isEmpty
         if (writing && chance(crashes * kind.replaced)) replaceEngine(instance)
       }
     }
+  }
+
+  /** All that is in between happens to nobody but the relay, and to what the store had been sent. */
+  function pauseMachine(): void {
+    for (const instance of instances) instance.pause()
+    for (let parts = 1 + below(3); parts > 0; parts--) {
+      loop.pause(pick([40, 150, 300, 500, 2000]))
+      if (chance(0.7)) deliverSome()
+    }
+    for (const instance of instances) instance.resume()
+  }
+
+  /** The gate of one stands, with its engine or without, while the others go on. */
+  function pauseOne(): void {
+    const instance = pick(instances)
+    if (instance.process?.pause) instance.resume()
+    else instance.pause()
   }
 
   function replaceEngine(instance: Instance): void {
@@ -281,6 +304,8 @@ function createWorld(
     [kind.released, () => store.held.length > 0 && store.release([pick(store.held)])],
     [crashes, crashSomething],
     [crashes, startSomething],
+    [kind.pauses, pauseMachine],
+    [2 * kind.pauses, pauseOne],
     [6, () => {}],
     [warming ? 6 : 0, warmSomething],
   ]
@@ -297,7 +322,7 @@ function createWorld(
   }
 
   /** Messages arrive, all of those that wait or the first of them. */
-  function exchange({ engine, toEngine, toGate, abandoned }: Process): void {
+  function exchange({ engine, toEngine, toGate, abandoned, pause }: Process): void {
     const some = (waiting: readonly unknown[]) =>
       chance(0.5) ? waiting.length : below(waiting.length + 1)
     if (engine !== null && chance(readiness)) {
@@ -306,7 +331,8 @@ function createWorld(
     for (const { inbox, toEngine: left } of abandoned) {
       if (chance(readiness)) for (const message of left.splice(0, some(left))) message(inbox)
     }
-    if (chance(readiness)) for (const message of toGate.splice(0, some(toGate))) message()
+    const hears = pause === null && chance(readiness)
+    if (hears) for (const message of toGate.splice(0, some(toGate))) message()
   }
 
   async function turns(count: number): Promise<void> {
@@ -342,6 +368,7 @@ function createWorld(
     for (const instance of instances) {
       if (instance.process === null) instance.startProcess(chance(0.5))
       instance.startEngine()
+      instance.resume()
     }
     for (let i = 0; i < 200 && story.violation === ''; i++) {
       await turns(2)

@@ -17,6 +17,8 @@ export interface SlotStory {
   unwritten: boolean
   /** Nobody was there to hear the engine's answer; null before there was one. */
   hungUp: boolean | null
+  /** Some delivery was answered after the relay had done what the default decision says. */
+  late: boolean
   /** Why the ledger may not agree with what was told: its process died. */
   excuse:
     | ''
@@ -28,6 +30,7 @@ export interface SlotStory {
 export interface DeliveryStory {
   readonly event: CardEvent
   readonly process: object
+  readonly sentMonoMs: number
   replies: number
   lost: boolean
 }
@@ -41,6 +44,9 @@ export const counted = [
   'acknowledged',
   'unanswerable',
   'unheard',
+  'tooLate',
+  'pauses',
+  'readAfterPause',
   'refused',
   'repliesLost',
   'lateCommands',
@@ -88,6 +94,7 @@ export function createStory(): Story {
         booked: false,
         unwritten: false,
         hungUp: null,
+        late: false,
         excuse: '',
       }
       slots.push(opened)

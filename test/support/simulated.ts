@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import { finderIn } from '../../src/cli/relay-audit.ts'
 import { systemClock } from '../../src/clock.ts'
+import { isAsk } from '../../src/domain/event.ts'
 import { type Audit, audit } from '../../src/relay/audit.ts'
 import { type BelievedTransaction, type Meaning, usualMeaning } from '../../src/relay/belief.ts'
 import { createRelayClient } from '../../src/relay/client.ts'
+import { type ReadAnswer, readAnswer } from '../../src/relay/sender.ts'
 import {
   createSimulation,
   noDisorder,
@@ -18,8 +20,17 @@ export interface TimedDelivery {
   readonly ms: number
 }
 
+export interface LateAsk {
+  readonly transactionId: string
+  readonly sentMonoMs: number
+  /** What came all the same; null: nothing. */
+  readonly answer: Promise<ReadAnswer | null>
+}
+
 export interface Simulated extends Traffic {
   readonly timed: readonly TimedDelivery[]
+  /** The asks that the relay has given up. */
+  readonly late: readonly LateAsk[]
   close(): void
 }
 
@@ -29,6 +40,7 @@ export function simulate(
   url: string,
 ): Simulated {
   const timed: TimedDelivery[] = []
+  const late: LateAsk[] = []
   const client = createRelayClient({
     urls: [url],
     clock: systemClock,
@@ -42,6 +54,13 @@ export function simulate(
         const sentMonoMs = performance.now()
         const delivered = await client.deliver(event)
         timed.push({ eventId: event.eventId, sentMonoMs, ms: performance.now() - sentMonoMs })
+        if (isAsk(event) && delivered.answer === null) {
+          late.push({
+            transactionId: event.transactionId,
+            sentMonoMs,
+            answer: delivered.late.then((answer) => readAnswer(event, answer)),
+          })
+        }
         return delivered
       },
     },
@@ -54,7 +73,7 @@ export function simulate(
     disorder: noDisorder,
     ...given,
   })
-  return { ...simulation, timed, close: client.close }
+  return { ...simulation, timed, late, close: client.close }
 }
 
 /** What the store of a server, running or not, has of what the network believes. */

@@ -11,6 +11,8 @@ export interface VirtualLoop {
   advance(ms: number): Promise<void>
   /** Runs the immediates of this turn, and every promise that they settle. */
   turn(): Promise<void>
+  /** Nothing runs meanwhile: what comes due is late. */
+  pause(ms: number): void
   /** Gives the real timers back. */
   uninstall(): void
 }
@@ -92,6 +94,9 @@ export function installVirtualLoop(): VirtualLoop {
       for (const immediate of batch) run(immediate)
       await settle()
       await advance(0)
+    },
+    pause(ms) {
+      nowMs += ms
     },
     uninstall() {
       Object.assign(globalThis, real)
