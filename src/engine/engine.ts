@@ -19,7 +19,7 @@ import { type DeliveryItem, newDelivery, type Origin, type Timing } from './item
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
 import { createReadAhead } from './read-ahead.ts'
-import { createRecall, type Told } from './recall.ts'
+import { createRepetition, textOf } from './repetition.ts'
 import { createRuleCounts, type RuleCount } from './rule-counts.ts'
 import { createStandInDesk } from './stand-in.ts'
 import { createStandInWatch } from './stand-in-watch.ts'
@@ -33,10 +33,19 @@ export interface EngineOptions {
   /** Makes this engine's version tokens unlike those of any other writer. */
   readonly nonce: string
   readonly cacheCards: number
-  /** After the commit, and only while the gate has not spoken. */
-  readonly onAnswer: (slot: string, answer: Answer, origin: Origin) => void
+  /**
+   * After the commit, and only while the gate has not spoken. `told` is given where the store could lose
+   * it: the process keeps it, and gives it back with `recall` when `onLoss` asks.
+   */
+  readonly onAnswer: (slot: string, answer: Answer, origin: Origin, told: string | null) => void
   /** What the gate said for this slot is in the ledger. */
-  readonly onBooked: (slot: string) => void
+  readonly onBooked: (slot: string, told: string | null) => void
+  /** The store lacks what it acknowledged; nothing is committed there until all that was told is recalled. */
+  readonly onLoss?: () => void
+  /** All that was recalled is booked again. */
+  readonly onRepeated?: () => void
+  readonly onCheckpoint?: (number: number) => void
+  readonly onKept?: (number: number) => void
   /**
    * Another engine has taken over. What it closes by a commit fails the commands that we sent before; to
    * send one that was decided on what it wrote would be to speak for slots that are no longer ours.
@@ -62,7 +71,7 @@ export interface EngineStats {
   readonly cachedAccounts: number
   readonly cacheHits: number
   readonly cacheMisses: number
-  /** Told in the last minute, and kept in case a failover loses it. */
+  /** Told before a loss, and not booked again yet. */
   readonly recalled: number
   /** Booked again after failovers. */
   readonly repeated: number
@@ -76,6 +85,8 @@ export interface Engine {
   deliver(event: CardEvent, slot: string, receivedAtMs: number, uncertain: boolean): void
   /** The gate has answered by default; the ledger follows, and `onBooked` tells when it has. */
   say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean): void
+  /** A part of what the relay was told; with the last of them it begins to be booked again. */
+  recall(told: readonly string[], last: boolean): void
   operate(accountId: string, operation: Operation, reason: string): Promise<OperationOutcome>
   /** The same where events are kept whose card nobody knew. */
   operateStray(eventId: string, operation: Operation, reason: string): Promise<OperationOutcome>
@@ -136,8 +147,26 @@ export function createEngine(options: EngineOptions): Engine {
     isOver,
     onStandIn: (slot) => options.onStandIn?.(slot),
   })
-  const recall = store.onReset === undefined ? null : createRecall()
-  store.onReset?.(() => void recall?.repeat(clock.monoMs(), bookAgain, isOver))
+  const { losses } = store
+  const repetition =
+    losses === undefined
+      ? null
+      : createRepetition({
+          losses,
+          directory,
+          onLoss: () => options.onLoss?.(),
+          onRepeated() {
+            options.onRepeated?.()
+            schedule()
+          },
+          onCheckpoint: (number) => options.onCheckpoint?.(number),
+          onKept: (number) => options.onKept?.(number),
+          book(aggregate, stray) {
+            for (const item of toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
+            schedule()
+          },
+          isOver,
+        })
   store.onCrowded?.((aggregate) => {
     const queue = queues.find(aggregate)
     if (queue !== undefined) queue.crowded = true
@@ -202,6 +231,9 @@ export function createEngine(options: EngineOptions): Engine {
   function decideNext(queue: Queue): Flight | null {
     const startedMonoMs = clock.monoMs()
     const cached = cache.open(queue.aggregate)
+    if (repetition !== null && repetition.size > 0) {
+      queues.giveBack(queue, toldAt(queue.aggregate))
+    }
     // The directory names an account that was never opened: its cards are as good as unknown.
     const unopened = cached.loaded && cached.account === null && !queue.stray
     if (unopened) for (const item of queues.takeDeliveries(queue)) enqueueStray(item)
@@ -288,28 +320,36 @@ export function createEngine(options: EngineOptions): Engine {
     const decided = item.said === null && step.changes.length > 0 && isAsk(item.event)
     if (decided) options.onDecided?.(step)
     const { event, receivedAtMs, said } = item
-    recall?.note({ event, slot, receivedAtMs, answer: said ?? step.answer }, clock.monoMs())
+    const answer = said ?? step.answer
+    const told = repetition === null ? null : textOf({ event, slot, receivedAtMs, answer })
+    if (told !== null) repetition?.onTold(slot, told)
     if (saidInFlight !== null) {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
       submit(newDelivery(event, slot, receivedAtMs, saidInFlight, false, clock.monoMs()))
     } else if (item.said === null) {
       const { queueMs, decideMs, commitMs } = timing
-      const { answer, changes, matchedRules, shadowRules } = step
+      const { changes, matchedRules, shadowRules } = step
       // An event that is new ends by its record being made.
       const duplicate = changes.at(-1)?.type !== 'recorded'
       const origin = { queueMs, decideMs, commitMs, duplicate, matchedRules, shadowRules }
-      onAnswer(slot, answer, origin)
+      onAnswer(slot, answer, origin, told)
     } else {
-      onBooked(slot)
+      onBooked(slot, told)
     }
   }
 
-  /** What the relay was told is true, whatever a failover has lost: the ledger follows it, as with a default. */
-  function bookAgain({ event, slot, receivedAtMs, answer }: Told): void {
-    // Under way again, or said otherwise meanwhile: that is the last word.
-    if (bySlot.has(slot)) return
-    counts.repeated++
-    submit(newDelivery(event, slot, receivedAtMs, answer, false, clock.monoMs()))
+  /** What the relay was told of an aggregate before the store lost it. */
+  function toldAt(aggregate: string): DeliveryItem[] {
+    const items: DeliveryItem[] = []
+    for (const { event, slot, receivedAtMs, answer } of repetition?.take(aggregate) ?? []) {
+      // Under way again, or said otherwise meanwhile: that is the last word.
+      if (bySlot.has(slot)) continue
+      counts.repeated++
+      const item = newDelivery(event, slot, receivedAtMs, answer, false, clock.monoMs())
+      bySlot.set(slot, item)
+      items.push(item)
+    }
+    return items
   }
 
   /** Another version is there, or may be: forget what memory held, read again, decide again. */
@@ -408,6 +448,7 @@ export function createEngine(options: EngineOptions): Engine {
     uncertain: boolean,
   ): void {
     const item = bySlot.get(slot)
+    repetition?.forget(slot)
     if (item === undefined) {
       submit(newDelivery(event, slot, receivedAtMs, said, uncertain, clock.monoMs()))
     } else if (item.state === 'flying') {
@@ -416,7 +457,7 @@ export function createEngine(options: EngineOptions): Engine {
       // It is in no command that can still be executed, so there is nothing to follow.
       item.state = 'withdrawn'
       bySlot.delete(slot)
-      onBooked(slot)
+      onBooked(slot, null)
       schedule()
     } else {
       item.said = said
@@ -439,7 +480,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   function tellIdle(): void {
-    if (bySlot.size > 0 || queues.size > 0) return
+    if (bySlot.size > 0 || queues.size > 0 || repetition?.isBusy) return
     const waiters = idleWaiters
     idleWaiters = []
     for (const waiter of waiters) waiter()
@@ -454,6 +495,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (pack.switches.standIn !== null) standInWatch.begin()
     },
     say,
+    recall: (told, last) => repetition?.recall(told, last),
     operate: (accountId, operation, reason) =>
       operateOn(accountAggregate(accountId), false, operation, reason),
     operateStray: (eventId, operation, reason) =>
@@ -475,7 +517,7 @@ export function createEngine(options: EngineOptions): Engine {
       cachedAccounts: cache.size,
       cacheHits: cache.hits,
       cacheMisses: cache.misses,
-      recalled: recall?.size ?? 0,
+      recalled: repetition?.size ?? 0,
       warmedCards: readAhead.cards,
     }),
     takeRuleCounts: ruleCounts.take,

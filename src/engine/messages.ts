@@ -25,6 +25,8 @@ export type ToEngine =
   | { readonly type: 'items'; readonly cells: readonly Cell[] }
   /** To be used from as soon as it is made. */
   | ({ readonly type: 'pack' } & OfferedPack)
+  /** A part of what the relay was told, to be booked again; more of it may follow. */
+  | { readonly type: 'recall'; readonly told: readonly string[]; readonly last: boolean }
   | { readonly type: 'stop' }
 
 export interface EngineFigures extends EngineStats {
@@ -53,6 +55,12 @@ export type FromEngine =
       readonly ruleCounts: readonly RuleCount[]
     }
   | { readonly type: 'store'; readonly available: boolean }
+  /** What the relay was told is to be booked again. */
+  | { readonly type: 'lost' }
+  /** All that was recalled is booked again. */
+  | { readonly type: 'repeated' }
+  /** See `LossListener`. */
+  | { readonly type: 'checkpoint' | 'kept'; readonly number: number }
   /** Memory has what was read in advance after the start. */
   | { readonly type: 'warm'; readonly cards: number; readonly ms: number }
   /** Of the pack that was offered with this number; what the engine uses when there was a problem. */
@@ -159,9 +167,16 @@ function readAnswer(cells: readonly Cell[], at: number): Answer {
   }
 }
 
-export function writeAnswered(cells: Cell[], slot: string, answer: Answer, origin: Origin): void {
+/** `told` is for the process to keep where the store could lose it; else null. */
+export function writeAnswered(
+  cells: Cell[],
+  slot: string,
+  answer: Answer,
+  origin: Origin,
+  told: string | null,
+): void {
   const { queueMs, decideMs, commitMs, duplicate, matchedRules, shadowRules } = origin
-  cells.push(slot, queueMs, decideMs, commitMs, Number(duplicate))
+  cells.push(slot, queueMs, told, decideMs, commitMs, Number(duplicate))
   cells.push(joined(matchedRules), joined(shadowRules))
   writeAnswer(cells, answer)
 }
@@ -181,12 +196,12 @@ function split(text: string): readonly string[] {
 const bookedMark = -1
 const standInMark = -2
 
-export function writeBooked(cells: Cell[], slot: string): void {
-  cells.push(slot, bookedMark)
+export function writeBooked(cells: Cell[], slot: string, told: string | null): void {
+  cells.push(slot, bookedMark, told)
 }
 
 export function writeStandIn(cells: Cell[], slot: string): void {
-  cells.push(slot, standInMark)
+  cells.push(slot, standInMark, null)
 }
 
 export function readAnswers(
@@ -194,27 +209,30 @@ export function readAnswers(
   onAnswer: (slot: string, answer: Answer, origin: Origin) => void,
   onBooked: (slot: string) => void,
   onStandIn: (slot: string) => void,
+  onTold: (slot: string, told: string) => void,
 ): void {
   let at = 0
   while (at < cells.length) {
     const slot = cells[at] as string
     const queueMs = cells[at + 1] as number
+    const told = cells[at + 2] as string | null
+    if (told !== null) onTold(slot, told)
     if (queueMs < 0) {
       if (queueMs === bookedMark) onBooked(slot)
       else onStandIn(slot)
-      at += 2
+      at += 3
       continue
     }
     const origin = {
       queueMs,
-      decideMs: cells[at + 2] as number,
-      commitMs: cells[at + 3] as number,
-      duplicate: cells[at + 4] === 1,
-      matchedRules: split(cells[at + 5] as string),
-      shadowRules: split(cells[at + 6] as string),
+      decideMs: cells[at + 3] as number,
+      commitMs: cells[at + 4] as number,
+      duplicate: cells[at + 5] === 1,
+      matchedRules: split(cells[at + 6] as string),
+      shadowRules: split(cells[at + 7] as string),
     }
-    onAnswer(slot, readAnswer(cells, at + 7), origin)
-    at += 7 + answerCells
+    onAnswer(slot, readAnswer(cells, at + 8), origin)
+    at += 8 + answerCells
   }
 }
 

@@ -1,43 +1,83 @@
-import type { CardEvent } from '../domain/event.ts'
-import type { Answer } from '../domain/event-record.ts'
-import { type Cell, readItems, writeItem } from './messages.ts'
+import { type Marks, maxPartitions } from '../store/port.ts'
 
-/** Something that the relay was told, in the slot it was told in. */
-export interface Told {
-  readonly event: CardEvent
-  readonly slot: string
-  readonly receivedAtMs: number
-  readonly answer: Answer
-}
-
-/** What was told in the last minute, to be booked again when a failover has lost it. */
+/**
+ * What the relay was told, kept by the process over all its engines until it is known to be kept by the
+ * store: should the store have lost it, an engine is given it to be booked again.
+ */
 export interface Recall {
   readonly size: number
-  note(told: Told, nowMonoMs: number): void
-  /** Books all of it again that is not too old, oldest first. */
-  repeat(nowMonoMs: number, book: (told: Told) => void, isOver: () => boolean): Promise<void>
+  /** Let go before it was known to be kept, because there was too much of it. */
+  readonly forgotten: number
+  /** How often the store has lost what it acknowledged. */
+  readonly losses: number
+  /** What was told last in a slot. */
+  note(slot: string, told: string, nowMonoMs: number): void
+  /** The engine begins to look whether what was noted until now is kept. */
+  onCheckpoint(number: number): void
+  /** What was noted before that checkpoint is kept by the store. */
+  onKept(number: number, nowMonoMs: number): void
+  /** The store lacks what it acknowledged: the engine is given all of it. */
+  onLost(): void
+  /** All of it is booked again. */
+  onRepeated(): void
+  /** Another engine goes on where one has ended that was not done. */
+  onEngineStart(): void
 }
 
-/** Longer than replicas lag behind a master that still takes writes. */
-const keptMs = 60_000
-/** About 25 MB. Beyond it the oldest are forgotten before their time. */
-const maxKept = 50_000
-/** What a failover may have lost is booked again little by little, beside the events of the moment. */
-const repeatedAtOnce = 200
-const repeatPauseMs = 10
+export interface RecallOptions {
+  /** To the engine of the moment, in parts: it may be much, and nobody else may be held up by it. */
+  readonly send: (told: readonly string[], last: boolean) => void
+  readonly keptMs?: number
+  readonly maxKept?: number
+}
 
-/** One text: the objects of an event would all have to grow old in the garbage collector's eyes. */
+/** Also what is known to be kept stays this long: a master may be given up for a replica it did not know. */
+const defaultKeptMs = 60_000
+/** About 25 MB. Beyond it the oldest are let go before their time. */
+const defaultMaxKept = 50_000
+/** Those that are not answered for long are as good as none. */
+const maxCheckpoints = 120
+const sentAtOnce = 2_000
+
 interface Kept {
-  readonly text: string
+  readonly told: string
   readonly toldMonoMs: number
+  readonly order: number
 }
 
-export function createRecall(): Recall {
+export function createRecall(options: RecallOptions): Recall {
+  const { send, keptMs = defaultKeptMs, maxKept = defaultMaxKept } = options
   const bySlot = new Map<string, Kept>()
+  const checkpoints = new Map<number, number>()
+  let noted = 0
+  /** Everything noted up to this is known to be kept. */
+  let safe = 0
+  let forgotten = 0
+  let losses = 0
+  /** An engine was given what was told, and has not said that all of it is booked again. */
+  let owed = false
+  let sendings = 0
 
-  function dropOld(nowMonoMs: number): void {
-    for (const [slot, { toldMonoMs }] of bySlot) {
-      if (bySlot.size <= maxKept && nowMonoMs - toldMonoMs <= keptMs) return
+  function sendAll(): void {
+    owed = true
+    const sending = ++sendings
+    const all = Array.from(bySlot.values(), ({ told }) => told)
+    const sendFrom = (at: number) => {
+      // Another engine, or another loss: all of it is sent anew.
+      if (sending !== sendings) return
+      const last = at + sentAtOnce >= all.length
+      send(all.slice(at, at + sentAtOnce), last)
+      if (!last) setImmediate(sendFrom, at + sentAtOnce)
+    }
+    sendFrom(0)
+  }
+
+  function letGo(nowMonoMs: number): void {
+    for (const [slot, { toldMonoMs, order }] of bySlot) {
+      const isSafe = order <= safe
+      const isOld = isSafe && nowMonoMs - toldMonoMs > keptMs
+      if (!isOld && bySlot.size <= maxKept) return
+      if (!isSafe) forgotten++
       bySlot.delete(slot)
     }
   }
@@ -46,37 +86,45 @@ export function createRecall(): Recall {
     get size() {
       return bySlot.size
     },
-    note(told, nowMonoMs) {
-      const text = textOf(told)
-      const known = bySlot.get(told.slot)
-      // What is only booked again is no younger for it.
-      if (known?.text === text) return
-      // The last word counts, and what was told last is the last to go.
-      if (known !== undefined) bySlot.delete(told.slot)
-      bySlot.set(told.slot, { text, toldMonoMs: nowMonoMs })
-      dropOld(nowMonoMs)
+    get forgotten() {
+      return forgotten
     },
-    async repeat(nowMonoMs, book, isOver) {
-      dropOld(nowMonoMs)
-      const texts = Array.from(bySlot.values(), ({ text }) => text)
-      for (let at = 0; at < texts.length && !isOver(); at += repeatedAtOnce) {
-        for (const text of texts.slice(at, at + repeatedAtOnce)) book(readTold(text))
-        await new Promise((resolve) => setTimeout(resolve, repeatPauseMs))
-      }
+    get losses() {
+      return losses
+    },
+    note(slot, told, nowMonoMs) {
+      const known = bySlot.get(slot)
+      // What is only booked again is no younger for it.
+      if (known?.told === told) return
+      // The last word counts, and what was told last is the last to go.
+      if (known !== undefined) bySlot.delete(slot)
+      bySlot.set(slot, { told, toldMonoMs: nowMonoMs, order: ++noted })
+      letGo(nowMonoMs)
+    },
+    onCheckpoint(number) {
+      checkpoints.set(number, noted)
+      if (checkpoints.size > maxCheckpoints) checkpoints.delete(checkpoints.keys().next().value!)
+    },
+    onKept(number, nowMonoMs) {
+      safe = Math.max(safe, checkpoints.get(number) ?? 0)
+      for (const each of checkpoints.keys()) if (each <= number) checkpoints.delete(each)
+      letGo(nowMonoMs)
+    },
+    onLost() {
+      losses++
+      sendAll()
+    },
+    onRepeated() {
+      owed = false
+    },
+    onEngineStart() {
+      sendings++
+      if (owed) sendAll()
     },
   }
 }
 
-function textOf({ event, slot, receivedAtMs, answer }: Told): string {
-  const cells: Cell[] = []
-  writeItem(cells, event, slot, receivedAtMs, answer, false)
-  return JSON.stringify(cells)
-}
-
-function readTold(text: string): Told {
-  const found: Told[] = []
-  readItems(JSON.parse(text) as Cell[], ({ event, slot, receivedAtMs, said }) => {
-    found.push({ event, slot, receivedAtMs, answer: said! })
-  })
-  return found[0]!
+/** Nothing was acknowledged yet. */
+export function newMarks(writer: string): Marks {
+  return { writer, acknowledged: new Float64Array(new SharedArrayBuffer(8 * maxPartitions)) }
 }

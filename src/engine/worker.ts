@@ -5,7 +5,7 @@ import { systemClock } from '../clock.ts'
 import { type Block, withBlocks } from '../domain/block.ts'
 import type { Pack } from '../domain/pack.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
-import { type Store, StoreRefused } from '../store/port.ts'
+import { type Marks, type Store, StoreRefused } from '../store/port.ts'
 import { watchBlocks } from './block-list.ts'
 import { type BreakerDesk, openBreakerDesk } from './breaker-desk.ts'
 import { demoCards } from './demo-cards.ts'
@@ -39,6 +39,8 @@ export interface WorkerSettings extends StorePlace {
   readonly nonce: string
   /** The same for every engine of this process. */
   readonly instance: string
+  /** What the store has acknowledged to this process. */
+  readonly marks: Marks
   /** One cell; not 0 when another engine has taken over. */
   readonly retired: Int32Array<SharedArrayBuffer>
   /** The newest that was checked, whatever the folder has now; null when it is still to come. */
@@ -81,6 +83,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   port.on('message', (message: ToEngine) => {
     if (message.type === 'pack') swap(message)
     else if (message.type === 'items') serving?.take(message.cells)
+    else if (message.type === 'recall') serving?.recall(message.told, message.last)
     else {
       stopped = true
       if (serving === null) tellFirst()
@@ -88,9 +91,10 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     }
   })
   if (settings.pack !== null) swap(settings.pack)
-  const store = await openStore(settings, systemClock.nowMs, (warning) =>
-    send({ type: 'trouble', message: `warning: ${warning}` }),
-  )
+  const store = await openStore(settings, systemClock.nowMs, {
+    marks: settings.marks,
+    onWarning: (warning) => send({ type: 'trouble', message: `warning: ${warning}` }),
+  })
   await claimStore(store, settings.eventRetentionDays)
   await first
   if (rules === null || stopped) {
@@ -122,6 +126,7 @@ interface RunningRules {
 interface Serving {
   setPack(pack: Pack): void
   take(cells: Extract<ToEngine, { type: 'items' }>['cells']): void
+  recall(told: readonly string[], last: boolean): void
   /** Reads in advance what will likely be asked, beside the events. */
   warm(): void
   stop(): Promise<void>
@@ -143,8 +148,14 @@ async function serve(
     nonce: settings.nonce,
     cacheCards: settings.cacheCards,
     isRetired: () => Atomics.load(settings.retired, 0) !== 0,
-    onAnswer: (slot, answer, origin) => put((cells) => writeAnswered(cells, slot, answer, origin)),
-    onBooked: (slot) => put((cells) => writeBooked(cells, slot)),
+    onAnswer: (slot, answer, origin, told) =>
+      put((cells) => writeAnswered(cells, slot, answer, origin, told)),
+    onBooked: (slot, told) => put((cells) => writeBooked(cells, slot, told)),
+    // After the answers of this turn, which are among what was told.
+    onLoss: () => void setImmediate(send, { type: 'lost' } satisfies FromEngine),
+    onRepeated: () => send({ type: 'repeated' }),
+    onCheckpoint: (number) => send({ type: 'checkpoint', number }),
+    onKept: (number) => send({ type: 'kept', number }),
     onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
     onStore: (available) => send({ type: 'store', available }),
     onDecided: (step) => breakers?.note(step),
@@ -210,12 +221,17 @@ async function serve(
         else engine.say(event, slot, receivedAtMs, said, uncertain)
       })
     },
+    recall: engine.recall,
     warm() {
       if (settings.warmCards > 0) warming = warmMemory(engine, store, settings.warmCards, send)
     },
     async stop() {
       warming?.stop()
-      if (Atomics.load(settings.retired, 0) === 0) await engine.idle()
+      if (Atomics.load(settings.retired, 0) === 0) {
+        // What was lost unnoticed would be lost for good with this process.
+        await store.losses?.look()
+        await engine.idle()
+      }
       sweeper.stop()
       board.stop()
       breakers?.stop()

@@ -12,13 +12,14 @@ import {
   writeItem,
 } from '../engine/messages.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
+import { createRecall, newMarks, type Recall } from '../engine/recall.ts'
 import type { RuleCount } from '../engine/rule-counts.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
 import type { EngineLink } from './slots.ts'
 
 export interface EngineThreadOptions {
   readonly clock: Clock
-  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'pack' | 'storeFile'>
+  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'pack' | 'storeFile' | 'marks'>
   readonly newNonce: () => string
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
@@ -45,6 +46,8 @@ export interface EngineThread extends EngineLink {
   readonly storeAvailable: boolean
   readonly restarts: number
   readonly figures: EngineFigures | null
+  /** What is kept in case the store loses it. */
+  readonly recall: Pick<Recall, 'size' | 'forgotten' | 'losses'>
   readonly rulesVersion: string
   /** Of the last pack that it took, or could not. */
   readonly packNumber: number
@@ -76,6 +79,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let packNumber = 0
   let storeFile = ''
   const abandoned = new Set<Worker>()
+  const marks = newMarks(options.settings.instance)
+  const recall = createRecall({ send: (told, last) => post({ type: 'recall', told, last }) })
 
   const post = (message: ToEngine) => worker?.postMessage(message)
   const put = createOutbox((cells) => {
@@ -94,6 +99,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         retired,
         pack,
         storeFile,
+        marks,
       } satisfies WorkerSettings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })
@@ -111,7 +117,13 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     heardMonoMs = clock.monoMs()
     switch (message.type) {
       case 'answers':
-        readAnswers(message.cells, options.onAnswer, options.onBooked, options.onStandIn)
+        readAnswers(
+          message.cells,
+          options.onAnswer,
+          options.onBooked,
+          options.onStandIn,
+          (slot, told) => recall.note(slot, told, heardMonoMs),
+        )
         return
       case 'ready':
         rulesVersion = message.rulesVersion
@@ -120,11 +132,25 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         state = 'running'
         storeAvailable = true
         started = true
+        recall.onEngineStart()
         options.onStart()
         return
       case 'beat':
         figures = message.figures
         if (message.ruleCounts.length > 0) options.onRuleCounts(message.ruleCounts)
+        return
+      case 'lost':
+        options.onTrouble('the store lacks what it acknowledged: it is booked again')
+        recall.onLost()
+        return
+      case 'repeated':
+        recall.onRepeated()
+        return
+      case 'checkpoint':
+        recall.onCheckpoint(message.number)
+        return
+      case 'kept':
+        recall.onKept(message.number, heardMonoMs)
         return
       case 'store':
         storeAvailable = message.available
@@ -214,6 +240,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     get figures() {
       return figures
     },
+    recall,
     get rulesVersion() {
       return rulesVersion
     },

@@ -203,6 +203,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       engineRestarts: engine.restarts,
       storeAvailable: engine.storeAvailable,
       gateLoopLagMs,
+      recall: engine.recall,
       engine: engine.figures,
     }
   })

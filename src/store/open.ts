@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Store } from './port.ts'
+import type { Marks, Store } from './port.ts'
 import type { Durability } from './redis-durability.ts'
 
 export interface RedisAddress {
@@ -20,13 +20,13 @@ export function storeFolder(dataDir: string): string {
 }
 
 /**
- * Opens the store that the configuration names. Who serves gives `onWarning`: Redis is then asked whether
- * it keeps what it acknowledges.
+ * Opens the store that the configuration names. Who serves gives `serving`: Redis is then asked whether
+ * it keeps what it acknowledges, and watched for losing it.
  */
 export async function openStore(
   { redis, dataDir, storeFile = '' }: StorePlace,
   nowMs: () => number,
-  onWarning?: (message: string) => void,
+  serving?: { readonly marks: Marks; readonly onWarning: (message: string) => void },
 ): Promise<Store> {
   // Loaded when it is the one: a command of the command line waits for neither of the other's parts.
   if (redis === null) {
@@ -36,12 +36,12 @@ export async function openStore(
       folder,
       nowMs,
       expectedFile: storeFile,
-      ...(onWarning && { onWarning }),
+      ...(serving && { onWarning: serving.onWarning }),
     })
   }
   const { openRedisStore } = await import('./redis.ts')
   const { urls, cluster, durability = 'fsync', durabilityStrict = false } = redis
-  if (onWarning === undefined) return openRedisStore({ urls, cluster, nowMs })
+  if (serving === undefined) return openRedisStore({ urls, cluster, nowMs })
   const wanted = { durability, durabilityStrict }
-  return openRedisStore({ urls, cluster, nowMs, durability: wanted, onWarning })
+  return openRedisStore({ urls, cluster, nowMs, durability: wanted, ...serving })
 }

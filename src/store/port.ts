@@ -34,11 +34,8 @@ export interface Store {
   onAvailable?(listener: (available: boolean) => void): void
   /** Of a store in a file: names that very file, so that who opens it again can insist on it. */
   readonly file?: string
-  /**
-   * Calls when another server has taken over, or the same has started again: what was acknowledged last
-   * may be lost. A store that cannot lose what it acknowledged has none.
-   */
-  onReset?(listener: () => void): void
+  /** Of a store that can lose what it acknowledged; others have none. */
+  readonly losses?: LossWatch
   /**
    * Calls before a commit resolves when another writer was turned away at the aggregate by the commit
    * before: it is about to try again. A store of one writer has none.
@@ -56,6 +53,39 @@ export interface Store {
   fill(records: readonly OwnedRecord[]): Promise<void>
   close(): Promise<void>
 }
+
+/**
+ * Finds by data whether what was acknowledged is still there: a failover, a fail-back and a server that
+ * starts with less than it had look alike.
+ */
+export interface LossWatch {
+  watch(listener: LossListener): void
+  /** Looks now, as far as the store can be reached. */
+  look(): Promise<void>
+  /**
+   * The listener will book again what was acknowledged, before anything else on the same aggregate.
+   * Rejects when the store cannot be reached; `onLoss` is then called again.
+   */
+  resume(): Promise<void>
+}
+
+export interface LossListener {
+  /** Less is there than was acknowledged. What is missing there is not committed to until `resume`. */
+  onLoss(): void
+  /** What was acknowledged before this call is known to be kept when `onKept` names the same number. */
+  onCheckpoint(number: number): void
+  onKept(number: number): void
+}
+
+/** Of one process over all its engines: what the store has acknowledged to it. */
+export interface Marks {
+  /** Unlike that of any other process. */
+  readonly writer: string
+  /** The mark acknowledged last in each partition, in memory that all engines share. */
+  readonly acknowledged: Float64Array<SharedArrayBuffer>
+}
+
+export const maxPartitions = 100
 
 export const maxCommandsPerCall = 500
 

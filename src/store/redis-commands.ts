@@ -12,6 +12,8 @@ import type { LogClock } from './redis-log.ts'
 export interface Call {
   readonly keys: readonly string[]
   readonly args: readonly string[]
+  /** The partition whose mark counts this call; without a cluster that of the first counts all. */
+  readonly target: number
   /** The places of its commands in the caller's list. */
   readonly places: readonly number[]
 }
@@ -22,6 +24,13 @@ export interface CallContext {
   readonly nowMs: number
   /** A node of a cluster takes only its own keys. */
   readonly byPartition: boolean
+  /** The key of this writer's mark and what was acknowledged to it; null when it keeps none. */
+  readonly markAt: (target: number) => WriterMark | null
+}
+
+export interface WriterMark {
+  readonly key: string
+  readonly acknowledged: number
 }
 
 /** A call beyond this is split: Redis serves nobody else while it runs one. */
@@ -46,7 +55,7 @@ export function toCalls(commands: readonly Command[], context: CallContext): Cal
     let draft = open.get(target)
     if (draft === undefined || draft.args.length + lengthOf(command) > maxArgumentsPerCall) {
       if (draft !== undefined) full.push(draft)
-      draft = createDraft()
+      draft = createDraft(target, context.markAt(target))
       open.set(target, draft)
     }
     draft.places.push(place)
@@ -66,6 +75,7 @@ function lengthOf({ mustBeAbsent, put, remove, index, unindex, log }: Command): 
 }
 
 interface CallDraft {
+  readonly target: number
   readonly keys: string[]
   readonly args: string[]
   readonly places: number[]
@@ -73,12 +83,13 @@ interface CallDraft {
   placeOf(key: string): string
 }
 
-function createDraft(): CallDraft {
-  const keys: string[] = []
+function createDraft(target: number, mark: WriterMark | null): CallDraft {
+  const keys: string[] = mark === null ? [] : [mark.key]
   const places = new Map<string, string>()
   return {
+    target,
     keys,
-    args: [],
+    args: mark === null ? ['0', '0'] : ['1', String(mark.acknowledged)],
     places: [],
     placeOf(key) {
       let place = places.get(key)
@@ -176,17 +187,19 @@ export interface CallReply {
   readonly outcomes: readonly PartOutcome[]
   /** Of the commands, those at whose aggregate another writer was turned away before. */
   readonly crowded: readonly number[]
+  /** The mark that now counts this call; 0 when the writer keeps none. */
+  readonly mark: number
   readonly logIds: readonly string[]
 }
 
 export function readReply(reply: unknown, call: Call): CallReply {
-  const [letters, ...logIds] = reply as string[]
+  const [letters, mark, ...logIds] = reply as string[]
   const outcomes = [...(letters ?? '')].map((letter) => outcomeOf[letter] ?? 'unknown')
   if (outcomes.length !== call.places.length) {
     throw new StoreError('Redis answered for another number of commands', 'unknown')
   }
   const crowded = call.places.filter((_, i) => letters![i] === 'd')
-  return { outcomes, crowded, logIds }
+  return { outcomes, crowded, mark: Number(mark), logIds }
 }
 
 export function isOutcome(outcome: PartOutcome): outcome is Outcome {

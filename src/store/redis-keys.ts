@@ -1,4 +1,4 @@
-import { type ChildKey, lastDayOf, StoreError, StoreRefused } from './port.ts'
+import { type ChildKey, lastDayOf, maxPartitions, StoreError, StoreRefused } from './port.ts'
 
 /**
  * All keys of a partition share a tag, so that a cluster keeps them on one node and a function may touch
@@ -9,6 +9,7 @@ import { type ChildKey, lastDayOf, StoreError, StoreRefused } from './port.ts'
  *     <prefix>{p07}i<index>                sorted set: an index, its members <sortKey> 0 <value>
  *     <prefix>{p07}l                       stream: the log
  *     <prefix>{p00}m                       hash: what was fixed when the store was made
+ *     <prefix>{p07}w<writer>               hash: the mark of one writer, see the function library
  *
  * An account, its cards and its transactions are one hash: a key of its own for each costs about 230
  * bytes more an account. With `hash-max-listpack-value 512` in redis.conf (64 is the default) small hashes
@@ -24,9 +25,10 @@ export interface RedisKeys {
   group(aggregate: string, group: string): string
   index(partition: number, name: string): string
   log(partition: number): string
+  mark(partition: number, writer: string): string
   /** For SCAN: every key of the store, and perhaps others. */
   readonly pattern: string
-  /** What a key holds; undefined when it is the log's, or none of the store's. */
+  /** What a key holds; undefined when it is the log's, a mark, or none of the store's. */
   parse(name: string): ParsedKey | undefined
 }
 
@@ -40,7 +42,6 @@ export interface ParsedKey {
   readonly index: string
 }
 
-const maxPartitions = 100
 const dayMs = 86_400_000
 /** Redis refuses times near the end of its numbers, and it must not refuse half-way. */
 const maxLifeMs = 10 ** 14
@@ -65,6 +66,7 @@ export function createRedisKeys(prefix: string, partitions: number): RedisKeys {
     },
     index: (partition, name) => `${tags[partition]}i${checked(name)}`,
     log: (partition) => `${tags[partition]}l`,
+    mark: (partition, writer) => `${tags[partition]}w${checked(writer)}`,
     pattern: `${prefix.replace(/[*?[\]\\]/g, '\\$&')}{p??}*`,
     parse(name) {
       const partition = Number(name.slice(prefix.length + 2, prefix.length + 4))

@@ -44,7 +44,28 @@ local function letThrough(root)
   return 'd'
 end
 
--- For each aggregate:
+-- The mark of a writer: how many calls of it were executed here. It is written by the same call as what
+-- it counts, so a server that lacks the one lacks the other. Lua keeps whole numbers below 2^53 exactly.
+local markField, markLifeMs, marksPerLife = '', '86400000', 256
+
+local function markNumber(text)
+  if text == nil or #text > 16 or not string.find(text, '^%d+$') then refuse('a mark was expected') end
+  return tonumber(text)
+end
+
+local function readMark(name)
+  return markNumber(redis.call('HGET', name, markField) or '0')
+end
+
+-- The mark of a writer that is gone expires. One in use is prolonged now and then: should it expire all
+-- the same, its writer finds it too low and books again what it remembers, for nothing.
+local function writeMark(name, mark)
+  redis.call('HSET', name, markField, string.format('%.0f', mark))
+  if mark % marksPerLife == 1 then redis.call('PEXPIRE', name, markLifeMs) end
+end
+
+-- First the place of the writer's mark among the keys, 0 for a writer that keeps none, and the mark that
+-- was acknowledged to it last: where less is found, nothing is executed. Then for each aggregate:
 --   root key, expected version and line feed (empty: none),
 --   n, n times: key, field that must be absent
 --   n, n times: key of a hash, life in ms (empty: lasting), pairs, as many times: field, value
@@ -53,8 +74,8 @@ end
 --   n, n times: key of an index, sort key to remove
 --   n, n times: key of a log, id, entry
 -- A key is its place among the keys. Answers a letter for each aggregate (c committed, d committed and
--- another writer was turned away before, x conflict, e exists, w wrong type), then the last id of each log
--- that was written.
+-- another writer was turned away before, x conflict, e exists, w wrong type), the new mark, then the last id
+-- of each log that was written.
 local function commit(keys, args)
   local call = redis.call
   local at = 0
@@ -186,6 +207,14 @@ local function commit(keys, args)
     end
   end
 
+  local markPlace, acknowledged = number(), markNumber(text())
+  local markKey, mark
+  if markPlace > 0 then
+    markKey = keys[markPlace] or refuse('a key was not declared')
+    mark = readMark(markKey)
+    if mark < acknowledged then refuse('lost: less is here than was acknowledged') end
+  end
+
   local outcomes, starts, roots = {}, {}, {}
   while at < #args do
     local count = #outcomes + 1
@@ -203,9 +232,24 @@ local function commit(keys, args)
       turnAway(roots[i])
     end
   end
-  local reply = { table.concat(outcomes) }
+  local reply = { table.concat(outcomes), '' }
+  if markKey then
+    writeMark(markKey, mark + 1)
+    reply[2] = string.format('%.0f', mark + 1)
+  end
   for _, id in pairs(ids) do reply[#reply + 1] = id end
   return reply
+end
+
+-- A writer's mark, and what this server says of its replicas.
+local function mark(keys, args)
+  return { string.format('%.0f', readMark(keys[1])), redis.call('INFO', 'replication') }
+end
+
+-- A writer that has seen what is lost begins anew, above all that was ever acknowledged to it.
+local function remark(keys, args)
+  writeMark(keys[1], markNumber(args[1]))
+  return 'OK'
 end
 
 -- key, field; key, field; … in that order: a root listed first is never newer than its children.
@@ -250,7 +294,7 @@ local function denied(keys, args)
     { 'ZRANGEBYLEX', index, '-', '+' }, { 'ZADD', index, '0', '' }, { 'ZREM', index, '' },
     { 'ZREMRANGEBYLEX', index, '-', '+' }, { 'ZRANGE', index, '-', '+', 'BYLEX' },
     { 'XADD', log, '*', 'e', '' }, { 'XINFO', 'STREAM', log }, { 'XRANGE', log, '-', '+' },
-    { 'XREVRANGE', log, '+', '-' }, { 'XTRIM', log, 'MINID', '0' },
+    { 'XREVRANGE', log, '+', '-' }, { 'XTRIM', log, 'MINID', '0' }, { 'INFO', 'replication' },
   }
   local found = {}
   for _, command in ipairs(wanted) do
@@ -263,8 +307,8 @@ end
 /** Named by its content, so that instances of two releases can share a server. */
 export const libraryName = `arbiter_${createHash('sha256').update(body).digest('hex').slice(0, 12)}`
 
-const readers = ['load', 'ids', 'denied'] as const
-const writers = ['commit', 'claim'] as const
+const readers = ['load', 'ids', 'denied', 'mark'] as const
+const writers = ['commit', 'claim', 'remark'] as const
 
 export type FunctionName = (typeof readers)[number] | (typeof writers)[number]
 

@@ -4,6 +4,7 @@ import {
   type Key,
   type Loaded,
   type LogLine,
+  type Marks,
   type Outcome,
   type OwnedRecord,
   PartlyFailed,
@@ -18,7 +19,6 @@ import { type Call, decodeRoot, isOutcome, readReply, toCalls } from './redis-co
 import { createFiller, scanServers } from './redis-copy.ts'
 import { checkDurability, type Durability } from './redis-durability.ts'
 import { adviceOn, meaningOf, messageOf, storeErrorOf } from './redis-failures.ts'
-import { watchIdentity } from './redis-identity.ts'
 import { boundAfter, compareBytes, createRedisKeys, fieldOf, splitMember } from './redis-keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './redis-library.ts'
 import {
@@ -34,6 +34,7 @@ import {
   startAfter,
   toLogLine,
 } from './redis-log.ts'
+import { createMarkKeeper, isLossOf } from './redis-marks.ts'
 import { mergeSources } from './redis-pages.ts'
 import { claimServer } from './redis-server.ts'
 
@@ -51,6 +52,8 @@ export interface RedisStoreOptions {
   readonly prefix?: string
   /** What Redis must keep; without it nobody looks. */
   readonly durability?: Durability
+  /** Of a process that tells others what was committed; without them nobody looks for losses. */
+  readonly marks?: Marks
   readonly onWarning?: (message: string) => void
   /** How to connect; tests connect otherwise. */
   readonly connect?: (place: RedisPlace) => RedisConnection
@@ -78,9 +81,10 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const clock = createLogClock(nowMs)
   const inFlight = new Set<Promise<unknown>>()
   let isClosed = false
-  let onReset: () => void = ignore
   let onCrowded: (aggregate: string) => void = ignore
-  const stopWatching = watchIdentity(connection, () => onReset())
+  const { marks } = options
+  const keeper =
+    marks === undefined ? null : createMarkKeeper({ marks, connection, keys, callFunction })
   let loading: Promise<void> | null = null
 
   /** Loads the library everywhere; those who find it missing at the same time wait for one loading. */
@@ -117,7 +121,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
     refuseWhenClosed()
     const byPartition = connection.isCluster
-    const calls = toCalls(commands, { keys, clock, nowMs: nowMs(), byPartition })
+    const markAt = keeper?.markAt ?? noMark
+    const calls = toCalls(commands, { keys, clock, nowMs: nowMs(), byPartition, markAt })
     const outcomes = new Array<PartOutcome>(commands.length)
     const problems = new Set<string>()
     await track(Promise.all(calls.map((call) => settle(call, commands, outcomes, problems))))
@@ -132,8 +137,11 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     problems: Set<string>,
   ): Promise<void> {
     try {
+      if (keeper?.isLost(call.target)) throw new StoreError(lossMessage, 'no')
       const reply = readReply(await callFunction('commit', call.keys, call.args), call)
       const { outcomes: settled, logIds } = reply
+      // Before anybody is told what was committed.
+      keeper?.acknowledge(call.target, reply.mark)
       for (const place of reply.crowded) onCrowded(commands[place]!.aggregate)
       call.places.forEach((place, i) => {
         outcomes[place] = settled[i] as PartOutcome
@@ -144,6 +152,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
         problems.add(`${damaged} aggregates have a key that holds another type of value`)
       }
     } catch (error) {
+      if (isLossOf(error)) keeper?.noteLoss(call.target, Number(call.args[1]))
       const failure = storeErrorOf('Redis did not commit', error)
       problems.add(failure.message)
       for (const place of call.places) {
@@ -304,7 +313,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
-    stopWatching()
+    keeper?.stop()
     await Promise.allSettled(inFlight)
     await connection.close()
   }
@@ -342,7 +351,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     // After the newest entry: this clock may be behind the one that dated it.
     await tailLog(1)
   } catch (error) {
-    stopWatching()
+    keeper?.stop()
     await connection.close()
     throw openErrorOf(error)
   }
@@ -355,9 +364,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     sweep,
     scan,
     fill,
-    onReset(listener) {
-      onReset = listener
-    },
+    ...(keeper && { losses: keeper }),
     onCrowded(listener) {
       onCrowded = listener
     },
@@ -371,6 +378,12 @@ function openErrorOf(error: unknown): Error {
   const advice = adviceOn(problem)
   if (advice !== undefined) return new StoreRefused(`Redis says ${problem}. ${advice}`)
   return storeErrorOf('Redis cannot be opened', error)
+}
+
+const lossMessage = 'Redis lacks what it acknowledged, which is booked again first'
+
+function noMark(): null {
+  return null
 }
 
 function ignore(): void {}

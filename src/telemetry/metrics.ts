@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { EngineFigures } from '../engine/messages.ts'
+import type { Recall } from '../engine/recall.ts'
 import type { RuleCount } from '../engine/rule-counts.ts'
 import type { Decided } from './decision-log.ts'
 import { maskPan } from './mask.ts'
@@ -16,6 +17,7 @@ export interface Readings {
   readonly engineRestarts: number
   readonly storeAvailable: boolean
   readonly gateLoopLagMs: number
+  readonly recall: Pick<Recall, 'size' | 'forgotten' | 'losses'>
   readonly engine: EngineFigures | null
 }
 
@@ -190,6 +192,13 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_store_commands', 'Accounts committed since its start', ofEngine((e) => e.commands)],
   ['arbiter_store_conflicts', 'Commits that met another version', ofEngine((e) => e.conflicts)],
   ['arbiter_store_loads', 'Reads of the store since its start', ofEngine((e) => e.loads)],
+  ['arbiter_store_losses', 'Times the store lacked what it acknowledged', (r) => r.recall.losses],
+  ['arbiter_remembered', 'Answers kept in case the store loses them', (r) => r.recall.size],
+  [
+    'arbiter_forgotten',
+    'Of them, let go before they were known to be kept',
+    (r) => r.recall.forgotten,
+  ],
   ['arbiter_repeated', 'Answers booked again after failovers', ofEngine((e) => e.repeated)],
   ['arbiter_blocks', 'Emergency blocks that count now', ofEngine((e) => e.blocks)],
   [

@@ -290,6 +290,8 @@ describe('a Redis store', () => {
     await open()
     const keys = createRedisKeys(prefix, 16)
     const whole = [
+      '0',
+      '0',
       '1',
       '',
       '0',
@@ -309,14 +311,16 @@ describe('a Redis store', () => {
     ]
     const broken = [
       whole.slice(0, -1),
-      whole.slice(0, 6),
+      whole.slice(0, 8),
       [...whole, 'more'],
       whole.with(0, '3'),
-      whole.with(0, '-1'),
-      whole.with(2, '1e3'),
-      whole.with(5, '1.5'),
-      whole.with(6, '99999999999'),
-      whole.with(14, '*'),
+      whole.with(1, '1e3'),
+      whole.with(2, '3'),
+      whole.with(2, '-1'),
+      whole.with(4, '1e3'),
+      whole.with(7, '1.5'),
+      whole.with(8, '99999999999'),
+      whole.with(16, '*'),
     ]
     const call = (args: readonly string[]) => {
       const names = [keys.aggregate('a'), keys.log(keys.partitionOf('a'))]
@@ -325,7 +329,7 @@ describe('a Redis store', () => {
     const before = await dump()
     for (const args of broken) await expect(call(args), `${args}`).rejects.toThrow(/^ARBITER /)
     expect(await dump()).toEqual(before)
-    expect(await call(whole)).toEqual(['c', '5-1'])
+    expect(await call(whole)).toEqual(['c', '', '5-1'])
   })
 
   it('ends all its connections when it is closed', async () => {

@@ -1,0 +1,189 @@
+import type { CardEvent } from '../domain/event.ts'
+import type { Answer } from '../domain/event-record.ts'
+import type { LossWatch } from '../store/port.ts'
+import type { Directory } from './directory.ts'
+import { accountAggregate, strayAggregate } from './layout.ts'
+import { type Cell, readItems, writeItem } from './messages.ts'
+
+/** Something that the relay was told, in the slot it was told in. */
+export interface Told {
+  readonly event: CardEvent
+  readonly slot: string
+  readonly receivedAtMs: number
+  readonly answer: Answer
+}
+
+export interface RepetitionOptions {
+  readonly losses: LossWatch
+  readonly directory: Directory
+  /** Asks the process for all that the relay was told. */
+  readonly onLoss: () => void
+  /** All of it is booked again. */
+  readonly onRepeated: () => void
+  readonly onCheckpoint: (number: number) => void
+  readonly onKept: (number: number) => void
+  /** Books what `take` gives for an aggregate, which may be that of a stray event. */
+  readonly book: (aggregate: string, stray: boolean) => void
+  readonly isOver: () => boolean
+}
+
+/**
+ * What the relay was told is true, whatever the store has lost: the ledger follows it, as it follows a
+ * default. What was told of an account is booked before anything new is decided on it here, so that its
+ * money is not given twice. Another instance may decide on it before us: then the account may be
+ * overdrawn by what both were right to tell.
+ */
+export interface Repetition {
+  /** Told before a loss and not booked again yet. */
+  readonly size: number
+  /** Also while the process is being asked. */
+  readonly isBusy: boolean
+  /** A part of what the process has kept. */
+  recall(told: readonly string[], last: boolean): void
+  /** What is to be booked again on an aggregate, before all else. */
+  take(aggregate: string): readonly Told[]
+  /** The gate says something in this slot: what it was told before does not count any more. */
+  forget(slot: string): void
+  /** Booked, and about to be told. */
+  onTold(slot: string, told: string): void
+}
+
+/** What is lost is booked again little by little, beside the events of the moment. */
+const placedAtOnce = 2_000
+const repeatedAtOnce = 200
+const repeatPauseMs = 10
+const retryPauseMs = 200
+
+export function createRepetition(options: RepetitionOptions): Repetition {
+  const { losses, directory, isOver } = options
+  /** By slot: its last word. */
+  const waiting = new Map<string, string>()
+  const placed = new Map<string, { readonly stray: boolean; readonly told: string[] }>()
+  /** Given out to be booked again, and not booked yet. */
+  const underWay = new Set<string>()
+  let received: string[] = []
+  /** Told since the process was asked, perhaps after it has answered: it counts more than the answer. */
+  let toldSince: Map<string, string> | null = null
+
+  losses.watch({
+    onLoss() {
+      toldSince ??= new Map()
+      received = []
+      options.onLoss()
+    },
+    onCheckpoint: options.onCheckpoint,
+    onKept: options.onKept,
+  })
+
+  async function repeat(all: readonly string[]): Promise<void> {
+    for (const told of all) waiting.set(slotOf(told), told)
+    for (let at = 0; at < all.length && !isOver(); at += placedAtOnce) {
+      await place(all.slice(at, at + placedAtOnce))
+    }
+    // Where the store cannot be reached, it tells of the loss again.
+    await losses.resume().catch(() => {})
+    while (placed.size > 0 && !isOver()) {
+      for (const [aggregate, { stray }] of [...placed].slice(0, repeatedAtOnce)) {
+        options.book(aggregate, stray)
+      }
+      await pause(repeatPauseMs)
+    }
+    tellRepeated()
+  }
+
+  async function place(texts: readonly string[]): Promise<void> {
+    const accounts = await accountsOf(texts.map(cardOf))
+    for (const told of texts) {
+      const accountId = accounts.get(cardOf(told))
+      const stray = accountId === undefined
+      const aggregate = stray
+        ? strayAggregate(readTold(told).event.eventId)
+        : accountAggregate(accountId)
+      const there = placed.get(aggregate)
+      if (there === undefined) placed.set(aggregate, { stray, told: [told] })
+      else there.told.push(told)
+    }
+  }
+
+  async function accountsOf(cardIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    while (!isOver()) {
+      try {
+        return await directory.resolve(cardIds)
+      } catch {
+        await pause(retryPauseMs)
+      }
+    }
+    return new Map()
+  }
+
+  function tellRepeated(): void {
+    if (waiting.size + underWay.size === 0 && toldSince === null) options.onRepeated()
+  }
+
+  return {
+    get size() {
+      return waiting.size
+    },
+    get isBusy() {
+      return waiting.size > 0 || toldSince !== null
+    },
+    recall(told, last) {
+      toldSince ??= new Map()
+      for (const each of told) received.push(each)
+      if (!last) return
+      const since = toldSince
+      const older = received.filter((each) => !since.has(slotOf(each)))
+      received = []
+      toldSince = null
+      void repeat([...older, ...since.values()])
+    },
+    take(aggregate) {
+      const there = placed.get(aggregate)
+      if (there === undefined) return []
+      placed.delete(aggregate)
+      const current = there.told.filter((told) => waiting.get(slotOf(told)) === told)
+      for (const told of current) {
+        waiting.delete(slotOf(told))
+        underWay.add(slotOf(told))
+      }
+      return current.map(readTold)
+    },
+    forget: (slot) => void waiting.delete(slot),
+    onTold(slot, told) {
+      toldSince?.set(slot, told)
+      if (underWay.delete(slot)) tellRepeated()
+    },
+  }
+}
+
+/**
+ * One text, because the objects of an event would all have to grow old in the garbage collector's eyes.
+ * Slot and card come first, each in a line: to sort tens of thousands, nothing else is read.
+ */
+export function textOf({ event, slot, receivedAtMs, answer }: Told): string {
+  const cells: Cell[] = []
+  writeItem(cells, event, slot, receivedAtMs, answer, false)
+  return `${slot}\n${JSON.stringify(event.cardId)}\n${JSON.stringify(cells)}`
+}
+
+function readTold(text: string): Told {
+  const cells = JSON.parse(text.slice(text.indexOf('\n', text.indexOf('\n') + 1))) as Cell[]
+  const found: Told[] = []
+  readItems(cells, ({ event, slot, receivedAtMs, said }) => {
+    found.push({ event, slot, receivedAtMs, answer: said! })
+  })
+  return found[0]!
+}
+
+function slotOf(told: string): string {
+  return told.slice(0, told.indexOf('\n'))
+}
+
+function cardOf(told: string): string {
+  const start = told.indexOf('\n') + 1
+  return JSON.parse(told.slice(start, told.indexOf('\n', start))) as string
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
