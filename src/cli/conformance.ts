@@ -18,11 +18,18 @@ import { scenarioFile } from '../rules/scenario-file.ts'
 import { readId } from './argument.ts'
 import { createConformanceLedger } from './conformance-ledger.ts'
 import { newRunId } from './relay.ts'
-import { isReached, openClient, readUrls } from './relay-drive.ts'
-import { inSession } from './session.ts'
+import {
+  addTlsOptions,
+  type ConnectionOptions,
+  isReached,
+  openClient,
+  readUrls,
+  type TlsFiles,
+} from './relay-connection.ts'
+import { explain, inSession } from './session.ts'
 import { complain, type ExitCode, print, printJson, printText, showProgress } from './terminal.ts'
 
-interface ConformanceOptions {
+interface ConformanceOptions extends TlsFiles {
   readonly store?: boolean
   readonly cardsOut?: string
   readonly runId?: string
@@ -55,8 +62,7 @@ Examples:
   $ arbiter conformance https://test.example/authorize --run-id r1a2b3c4d --only refund`
 
 export function addConformance(program: Command): void {
-  program
-    .command('conformance')
+  addTlsOptions(program.command('conformance'))
     .argument('[url]', 'Authorization URL of the server', readUrls)
     .description('Fire the scenarios that define what each event does at a running server.')
     .option('--store', "use the server's store: import the cards, compare the balances")
@@ -67,7 +73,7 @@ export function addConformance(program: Command): void {
     .option('--json', 'print the report as JSON')
     .addHelpText('after', help)
     .action(async (url: string | undefined, options: ConformanceOptions) => {
-      const code = await conform(url, options)
+      const code = await conform(url, options).catch(explain)
       if (code !== null) process.exitCode = code
     })
 }
@@ -91,8 +97,11 @@ async function conform(
   const chosen = all.filter(({ named }) => `${named.file} ${named.scenario.name}`.includes(only))
   if (chosen.length === 0) return misuse(`no scenario has "${only}" in its name`)
   // Before its cards are imported: they stay in the store.
-  if (!(await isReached(url))) return 2
-  if (!options.store) return fireAll(url, chosen, { runId, pack, ledger: null, json: options.json })
+  const place = { ...options, url }
+  if (!(await isReached(place))) return 2
+  if (!options.store) {
+    return fireAll(place, chosen, { runId, pack, ledger: null, json: options.json })
+  }
   await inSession(async (session) => {
     const rows = chosen.flatMap(({ named, number }) =>
       cardsOf(named.scenario, prefixOf(runId, number)),
@@ -104,7 +113,7 @@ async function conform(
       if (problems.length > 0) return 1
     }
     const ledger = createConformanceLedger(session, pack)
-    return fireAll(url, chosen, { runId, pack, ledger, json: options.json })
+    return fireAll(place, chosen, { runId, pack, ledger, json: options.json })
   })
   return null
 }
@@ -157,7 +166,7 @@ async function writeCards(file: string, all: readonly Numbered[], runId: string)
 }
 
 async function fireAll(
-  url: string,
+  server: ConnectionOptions,
   chosen: readonly Numbered[],
   options: {
     readonly runId: string
@@ -166,7 +175,7 @@ async function fireAll(
     readonly json: boolean | undefined
   },
 ): Promise<ExitCode> {
-  const client = openClient(url)
+  const client = openClient(server)
   const outcomes: ScenarioOutcome[] = []
   const waiting = chosen.values()
   const work = async () => {
@@ -177,9 +186,12 @@ async function fireAll(
       showProgress(`${outcomes.length} of ${chosen.length} scenarios`)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, work))
-  client.close()
-  showProgress('')
+  try {
+    await Promise.all(Array.from({ length: atOnce }, work))
+  } finally {
+    client.close()
+    showProgress('')
+  }
   const place = new Map(chosen.map(({ named }, at) => [`${named.file}${named.scenario.name}`, at]))
   outcomes.sort((a, b) => place.get(a.file + a.name)! - place.get(b.file + b.name)!)
   const { runId, ledger, json } = options

@@ -12,7 +12,8 @@ import { lineOf } from '../relay/view.ts'
 import { readCount } from './argument.ts'
 import { meanWaitMs, newRunId } from './relay.ts'
 import { finderIn, printAudit } from './relay-audit.ts'
-import { drive, openClient } from './relay-drive.ts'
+import { openClient } from './relay-connection.ts'
+import { drive } from './relay-drive.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 import { inSession, type Session } from './session.ts'
 import { complain, type ExitCode, printText } from './terminal.ts'
@@ -84,7 +85,7 @@ async function show(
   const rows = demoRows()
   await importRows(rows, await session.engine())
   const server = await startServerProcess({ ...env, LOG_LEVEL: 'info' })
-  const client = openClient(server.url)
+  const client = openClient({ url: server.url })
   const simulation = createSimulation({
     client,
     clock: systemClock,

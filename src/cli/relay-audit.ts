@@ -2,8 +2,14 @@ import type { Command } from 'commander'
 import { isAlias } from '../domain/book.ts'
 import { transactionCodec } from '../engine/codec.ts'
 import { accountAggregate, transactionChild } from '../engine/layout.ts'
-import { accountIdOf } from '../engine/show.ts'
-import { type Audit, type AuditDifference, audit, type FindTransaction } from '../relay/audit.ts'
+import { accountIdOf, showEvent } from '../engine/show.ts'
+import {
+  type Audit,
+  type AuditDifference,
+  audit,
+  type FindTransaction,
+  type IsUnmatched,
+} from '../relay/audit.ts'
 import { type Report, readReport } from '../relay/report.ts'
 import type { Store } from '../store/port.ts'
 import { inSession, type Session } from './session.ts'
@@ -14,7 +20,7 @@ Compares held, settled and refunded of every transaction, to the minor unit, wit
 the report says. Differences: phantom hold (held, and nothing is open), missing hold (open, and nothing
 is held), wrong amount, lost advice (acknowledged, and not booked). Where a delivery was never answered
 the server may rightly have it or not; what that explains exactly is told apart: over-hold, unheard ask,
-unanswered advice. Run it when the server has booked all it said (unbooked is 0 at /readyz).
+unanswered advice. Unmatched advice: it could not be booked and waits in arbiter unmatched. Run it when the server has booked all it said (unbooked is 0 at /readyz).
 Exit code 1 when there is a difference.
 
 Example:
@@ -32,10 +38,11 @@ export function addAudit(relay: Command): void {
     )
 }
 
-async function auditReport({ store }: Session, file: string, json: boolean): Promise<ExitCode> {
+async function auditReport(session: Session, file: string, json: boolean): Promise<ExitCode> {
   const report = openReport(file)
   if (report === null) return 2
-  const result = await audit(report.transactions, report.meaning, finderIn(store))
+  const { transactions, meaning } = report
+  const result = await audit(transactions, meaning, finderIn(session.store), unmatchedIn(session))
   if (json) await printJson(result)
   else await printAudit(result)
   return result.differences.length > 0 ? 1 : 0
@@ -64,8 +71,12 @@ export async function printAudit(result: Audit): Promise<void> {
   }
   const count = (kind: AuditDifference['kind']) => excused.filter((one) => one.kind === kind).length
   await printText(
-    `${transactions} transactions, ${events} events: ${differences.length} differences, ${count('over-hold')} over-holds, ${count('unheard ask')} unheard asks, ${count('unanswered advice')} unanswered advices`,
+    `${transactions} transactions, ${events} events: ${differences.length} differences, ${count('over-hold')} over-holds, ${count('unheard ask')} unheard asks, ${count('unanswered advice')} unanswered advices${unmatchedText(count('unmatched advice'))}`,
   )
+}
+
+function unmatchedText(advices: number): string {
+  return advices === 0 ? '' : `, ${advices} unmatched advices (see arbiter unmatched)`
 }
 
 async function print(difference: AuditDifference): Promise<void> {
@@ -73,6 +84,13 @@ async function print(difference: AuditDifference): Promise<void> {
   await printText(
     `- ${kind}: transaction ${transactionId} ${what}: the network has ${believedMinor}, the ledger ${foundMinor}`,
   )
+}
+
+function unmatchedIn({ store, clock, retentionMs }: Session): IsUnmatched {
+  return async (cardId, eventId) => {
+    const shown = await showEvent(store, cardId, eventId, clock.nowMs(), retentionMs)
+    return shown !== null && shown.unmatched !== ''
+  }
 }
 
 export function finderIn(store: Store): FindTransaction {

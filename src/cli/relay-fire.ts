@@ -4,13 +4,19 @@ import { type Command, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { isCurrency } from '../domain/currency.ts'
 import { requestTypes } from '../domain/event.ts'
-import { type Answered, contractLimitMs } from '../relay/client.ts'
+import { type Answered, contractLimitMs, type RelayClient } from '../relay/client.ts'
+import { explainProblem, whyTurnedAway } from '../relay/refusal.ts'
 import { readAmount, readId, readMcc } from './argument.ts'
-import { openClient, urlOption } from './relay-drive.ts'
+import {
+  addConnectionOptions,
+  type ConnectionOptions,
+  connectionHelp,
+  openClient,
+} from './relay-connection.ts'
+import { explain } from './session.ts'
 import { complain, type ExitCode, print, printJson, printText } from './terminal.ts'
 
-interface FireOptions {
-  readonly url: string
+interface FireOptions extends ConnectionOptions {
   readonly type: string
   readonly card: string
   readonly amount: string
@@ -28,8 +34,9 @@ interface FireOptions {
 }
 
 const help = `
-Needs no store, only the URL. Signs with RELAY_SECRET when it is set. Ids that are not given are made up.
-A file is sent as it is, so that a wrong body can be tried too.
+Needs no store, only the URL. Ids that are not given are made up. A file is sent as it is, so that a
+wrong body can be tried too.
+${connectionHelp}
 
 Exit codes: 0 approved or acknowledged, 1 declined, 2 not understood or not let in (HTTP 4xx), or a wrong
 command, 3 no decision within 400 ms.
@@ -40,10 +47,8 @@ Examples:
   $ arbiter relay fire --file event.json --json`
 
 export function addFire(relay: Command): void {
-  relay
-    .command('fire')
+  addConnectionOptions(relay.command('fire'))
     .description('Send one event and show the answer.')
-    .addOption(urlOption())
     .addOption(
       new Option('--type <requestType>', 'what happens')
         .choices(Object.keys(requestTypes))
@@ -77,15 +82,18 @@ async function fire(options: FireOptions): Promise<ExitCode> {
   }
   const body = options.file === undefined ? bodyOf(options) : readBody(options.file)
   if (body === null) return 2
-  const client = openClient(options.url)
+  let client: RelayClient | null = null
   try {
+    client = openClient(options)
     const { answer, late, problem } = await client.deliverBody(body)
     const answered = answer ?? (await late)
     if (options.json) await tellJson(options.url, body, answered, problem())
     else await tell(options.url, body, answered, problem())
     return codeOf(answer)
+  } catch (error) {
+    return explain(error)
   } finally {
-    client.close()
+    client?.close()
   }
 }
 
@@ -127,12 +135,16 @@ async function tell(
   await printText(body)
   await print('')
   if (answered === null) {
-    await printText(problem === '' ? 'no answer' : `no answer (${problem}): is the server running?`)
+    const { text, known } = explainProblem(problem)
+    const asks = known ? '' : ': is the server running?'
+    await printText(problem === '' ? 'no answer' : `no answer (${text})${asks}`)
     return
   }
   const late = answered.ms > contractLimitMs ? `: later than ${contractLimitMs} ms, too late` : ''
   await printText(`HTTP ${answered.status} after ${answered.ms.toFixed(1)} ms${late}`)
   await printText(answered.text)
+  const why = whyTurnedAway(answered)
+  if (why !== '') complain(`${url} ${why}`)
 }
 
 async function tellJson(

@@ -1,20 +1,21 @@
 import { accessSync, createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../clock.ts'
+import type { RelayClient } from '../relay/client.ts'
 import { isRecordingProblem, type Recorded, readRecorded } from '../relay/recording.ts'
 import { createReplay } from '../relay/replay.ts'
 import { readCount, readId } from './argument.ts'
 import { readLines } from './line-reader.ts'
+import { isReached, openClient } from './relay-connection.ts'
 import {
   addDriveOptions,
   conclude,
   type DriveOptions,
   drive,
   exitCodesHelp,
-  isReached,
   meaningOf,
-  openClient,
 } from './relay-drive.ts'
+import { explain } from './session.ts'
 import { complain, type ExitCode } from './terminal.ts'
 
 interface ReplayOptions extends DriveOptions {
@@ -37,7 +38,7 @@ ${exitCodesHelp}
 
 Examples:
   $ arbiter relay replay events.ndjson --speed 10x --report report.json
-  $ arbiter log --kind event --since 1h --limit 100000 --json > hour.ndjson
+  $ arbiter log --kind event --since 1h --limit 100000 --json --exact > hour.ndjson
   $ arbiter relay replay hour.ndjson --rename again- --speed max`
 
 export function addReplay(relay: Command): void {
@@ -65,7 +66,12 @@ function readSpeed(text: string): number {
 
 async function replay(file: string, options: ReplayOptions): Promise<ExitCode> {
   const counts = { sent: 0, problems: 0 }
-  const client = openClient(options.url)
+  let client: RelayClient
+  try {
+    client = openClient(options)
+  } catch (error) {
+    return explain(error)
+  }
   const traffic = createReplay({
     client,
     clock: systemClock,
@@ -78,7 +84,7 @@ async function replay(file: string, options: ReplayOptions): Promise<ExitCode> {
   try {
     // Before the server is asked for, because a wrong name is the likelier mistake.
     if (file !== '-') accessSync(file)
-    if (!(await isReached(options.url))) return 2
+    if (!(await isReached(options))) return 2
     const driven = await drive(traffic, `relay replay ${file} → ${options.url}`)
     if (counts.problems > maxProblemsShown) {
       complain(`and ${counts.problems - maxProblemsShown} more lines that cannot be read`)
@@ -87,7 +93,7 @@ async function replay(file: string, options: ReplayOptions): Promise<ExitCode> {
     return counts.problems > 0 ? 2 : code
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
-    if (!['access', 'open', 'read'].includes(syscall ?? '')) throw error
+    if (!['access', 'open', 'read'].includes(syscall ?? '')) return explain(error)
     complain(`${file} cannot be read (${code}): name a file of events, or - for standard input`)
     return 2
   } finally {

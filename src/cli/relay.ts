@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
-import { indexes } from '../engine/layout.ts'
+import { accountCodec } from '../engine/codec.ts'
+import { accountAggregate, indexes } from '../engine/layout.ts'
 import { createSimulation, type Disorder, noDisorder, usualDisorder } from '../relay/simulation.ts'
+import type { IndexEntry, Store } from '../store/port.ts'
 import { readCount } from './argument.ts'
 import { addAudit } from './relay-audit.ts'
+import { isReached, openClient } from './relay-connection.ts'
 import {
   addDriveOptions,
   conclude,
   type DriveOptions,
   drive,
   exitCodesHelp,
-  isReached,
   meaningOf,
-  openClient,
 } from './relay-drive.ts'
 import { addFire } from './relay-fire.ts'
 import { addReplay } from './relay-replay.ts'
@@ -67,6 +68,23 @@ export function newRunId(): string {
   return `r${randomBytes(4).toString('hex')}`
 }
 
+/** An event in another currency than the card's would only be declined, or wait for a person. */
+async function currenciesOf(
+  cards: readonly IndexEntry[],
+  store: Store,
+): Promise<(cardId: string) => string> {
+  const roots = await store.load(
+    cards.map(({ value }) => ({ aggregate: accountAggregate(value), group: '', id: '' })),
+  )
+  const currencies = new Map(
+    cards.map(({ sortKey }, i) => {
+      const root = roots[i]
+      return [sortKey, root === undefined ? '' : accountCodec.decode(root.value).currency]
+    }),
+  )
+  return (cardId) => currencies.get(cardId) || 'USD'
+}
+
 async function run(
   session: Session,
   name: string,
@@ -79,13 +97,14 @@ async function run(
   }
   const cards = await session.store.range(indexes.cards, '', options.cards)
   if (cards.length === 0) return refuse('the store has no cards: import some first')
-  if (!(await isReached(options.url))) return 2
-  const client = openClient(options.url)
+  if (!(await isReached(options))) return 2
+  const client = openClient(options)
   const runId = newRunId()
   const simulation = createSimulation({
     client,
     clock: systemClock,
     cardIds: cards.map(({ sortKey }) => sortKey),
+    currencyOf: await currenciesOf(cards, session.store),
     seed: options.seed,
     ratePerSecond: options.rate,
     durationMs: options.seconds * 1000,

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Engine } from '../engine/engine.ts'
 import { RecordUnreadable } from '../engine/row-codec.ts'
+import { RelayRefused } from '../relay/refusal.ts'
 import { PackRefused } from '../rules/pack-refused.ts'
 import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
@@ -163,10 +164,11 @@ export function explain(error: unknown): ExitCode {
     complain(error.message)
     return 130
   }
-  const known = [StoreRefused, PackRefused, StoreError, RecordUnreadable, ServerFailed]
+  const wrong = [StoreRefused, PackRefused, RelayRefused]
+  const known = [...wrong, StoreError, RecordUnreadable, ServerFailed]
   if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
     return tellBug(error)
   }
   for (const line of error.message.split('\n')) complain(line)
-  return error instanceof StoreRefused || error instanceof PackRefused ? 2 : 1
+  return wrong.some((kind) => error instanceof kind) ? 2 : 1
 }

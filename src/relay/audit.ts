@@ -1,3 +1,4 @@
+import { requestTypes } from '../domain/event.ts'
 import { openAuthorized, type Transaction } from '../domain/transaction.ts'
 import {
   type BelievedMoney,
@@ -18,9 +19,15 @@ export const differenceKinds = [
 /**
  * A server that died before it answered may have an event or not, and cannot know which. Over-hold: it
  * holds what the network declined by itself. Unheard ask: the network approved by itself what the server
- * never saw. Unanswered advice: it was never acknowledged, and is booked all the same.
+ * never saw. Unanswered advice: it was never acknowledged, and is booked all the same. Unmatched advice:
+ * it was acknowledged, could not be booked, and is kept for a person.
  */
-export const excusedKinds = ['over-hold', 'unheard ask', 'unanswered advice'] as const
+export const excusedKinds = [
+  'over-hold',
+  'unheard ask',
+  'unanswered advice',
+  'unmatched advice',
+] as const
 
 export interface AuditDifference {
   readonly kind: (typeof differenceKinds)[number] | (typeof excusedKinds)[number]
@@ -42,18 +49,28 @@ export interface Audit {
 /** Finds a transaction in Arbiter's ledger; null when there is none. */
 export type FindTransaction = (cardId: string, transactionId: string) => Promise<Transaction | null>
 
+/** Whether an advice waits for a person instead of being booked. */
+export type IsUnmatched = (cardId: string, eventId: string) => Promise<boolean>
+
 /** What the network believes against the ledger, transaction by transaction. */
 export async function audit(
   believed: readonly BelievedTransaction[],
   meaning: Meaning,
   find: FindTransaction,
+  isUnmatched: IsUnmatched = async () => false,
 ): Promise<Audit> {
   const all: AuditDifference[] = []
   let events = 0
   for (const transaction of believed) {
     events += transaction.told.length
     const found = await find(transaction.cardId, transaction.transactionId)
-    all.push(...compare(transaction, meaning, found))
+    const differences = compare(transaction, meaning, found)
+    if (differences.length === 0) continue
+    const told = await withoutUnmatched(transaction, isUnmatched)
+    const rest = compare({ ...transaction, told }, meaning, found)
+    const explained = told.length < transaction.told.length && rest.length === 0
+    const kind = 'unmatched advice' as const
+    all.push(...differences.map((one) => (explained ? { ...one, kind } : one)))
   }
   all.sort((a, b) => a.cardId.localeCompare(b.cardId))
   const isExcused = ({ kind }: AuditDifference) => excusedKinds.some((one) => one === kind)
@@ -63,6 +80,18 @@ export async function audit(
     differences: all.filter((one) => !isExcused(one)),
     excused: all.filter(isExcused),
   }
+}
+
+async function withoutUnmatched(
+  { cardId, told }: BelievedTransaction,
+  isUnmatched: IsUnmatched,
+): Promise<BelievedTransaction['told']> {
+  const unmatched = await Promise.all(
+    told.map(({ eventId, requestType, accepted }) =>
+      accepted && requestTypes[requestType] === 'advice' ? isUnmatched(cardId, eventId) : false,
+    ),
+  )
+  return told.filter((_, i) => !unmatched[i])
 }
 
 type Compared = Pick<BelievedMoney, AmountName>

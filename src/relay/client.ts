@@ -1,9 +1,11 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../clock.ts'
 import { type CardEvent, isAsk } from '../domain/event.ts'
 import { formatMinor } from '../domain/money.ts'
 import { signBody } from '../gate/authentication.ts'
+import { explainProblem, RelayRefused, whyTurnedAway } from './refusal.ts'
 
 /** What a relay waits for before it applies the Default Authorization Decision. */
 export const contractLimitMs = 400
@@ -24,6 +26,7 @@ export interface Delivered {
 }
 
 export interface RelayClient {
+  /** Rejects with RelayRefused when no event would be decided on. */
   deliver(event: CardEvent): Promise<Delivered>
   /** A body as it is, whatever is in it. */
   deliverBody(body: string): Promise<Delivered>
@@ -35,6 +38,10 @@ export interface RelayClientOptions {
   readonly clock: Clock
   /** Signs each body; '' sends none. */
   readonly secret: string
+  /** The value of the Authorization header, for a server that wants a password. */
+  readonly authorization?: string
+  /** Whom to trust, and who we are, where the URL is https. */
+  readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>
   readonly connections: number
 }
 
@@ -43,9 +50,12 @@ const lateMs = 3000
 
 /** Does towards the Authorization URL what the card service does: signs, sends, waits, gives up. */
 export function createRelayClient(options: RelayClientOptions): RelayClient {
-  const { urls, clock, secret } = options
+  const { urls, clock, secret, authorization } = options
   const settings = { keepAlive: true, maxSockets: options.connections }
-  const agents = { 'http:': new Agent(settings), 'https:': new TlsAgent(settings) }
+  const agents = {
+    'http:': new Agent(settings),
+    'https:': new TlsAgent({ ...settings, ...options.tls }),
+  }
   let turn = 0
 
   function post(
@@ -69,6 +79,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
           ...(secret === '' ? {} : { 'relay-signature': signBody(secret, body, clock.nowMs()) }),
+          ...(authorization === undefined ? {} : { authorization }),
         },
       })
       sending.on('response', (response: IncomingMessage) => {
@@ -88,8 +99,9 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
     })
   }
 
-  async function deliverBody(body: string, waitsMs = lateMs): Promise<Delivered> {
-    const url = new URL(urls[turn++ % urls.length]!)
+  const nextUrl = () => new URL(urls[turn++ % urls.length]!)
+
+  async function deliverTo(url: URL, body: string, waitsMs: number): Promise<Delivered> {
     let problem = ''
     const answered = post(url, body, waitsMs, (code) => {
       problem = code
@@ -100,9 +112,19 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
   }
 
   return {
-    // An advice is sent again instead: the connection that is silent is closed first.
-    deliver: (event) => deliverBody(bodyOf(event), isAsk(event) ? lateMs : contractLimitMs),
-    deliverBody,
+    async deliver(event) {
+      const url = nextUrl()
+      // An advice is sent again instead: the connection that is silent is closed first.
+      const waitsMs = isAsk(event) ? lateMs : contractLimitMs
+      const delivered = await deliverTo(url, bodyOf(event), waitsMs)
+      const { answer, problem } = delivered
+      const why = answer === null ? '' : whyTurnedAway(answer)
+      if (why !== '') throw new RelayRefused(`${url} ${why}`)
+      const { text, known } = explainProblem(problem())
+      if (known) throw new RelayRefused(`${url} cannot be used: ${text}`)
+      return delivered
+    },
+    deliverBody: (body) => deliverTo(nextUrl(), body, lateMs),
     close() {
       agents['http:'].destroy()
       agents['https:'].destroy()

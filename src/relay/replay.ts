@@ -29,6 +29,18 @@ export function createReplay(options: ReplayOptions): Traffic {
   const lastOf = new Map<string, Promise<void>>()
   const seen = new Set<string>()
   let stopped = false
+  let failure: Error | null = null
+
+  function stop(): void {
+    stopped = true
+    pauses.end()
+  }
+
+  /** What fails for one would fail for all. */
+  function fail(error: Error): void {
+    failure ??= error
+    stop()
+  }
 
   /** A second time, it is the retransmission that it was. */
   async function deliver(event: CardEvent, before: Promise<void> | undefined): Promise<void> {
@@ -43,10 +55,12 @@ export function createReplay(options: ReplayOptions): Traffic {
     const { cardId, transactionId, originalTransactionId } = event
     // What names an original waits for it.
     const key = `${cardId}\n${isAbsentId(originalTransactionId) ? transactionId : originalTransactionId}`
-    const work: Promise<void> = deliver(event, lastOf.get(key)).finally(() => {
-      inFlight.delete(work)
-      if (lastOf.get(key) === work) lastOf.delete(key)
-    })
+    const work: Promise<void> = deliver(event, lastOf.get(key))
+      .catch(fail)
+      .finally(() => {
+        inFlight.delete(work)
+        if (lastOf.get(key) === work) lastOf.delete(key)
+      })
     inFlight.add(work)
     lastOf.set(key, work)
   }
@@ -65,11 +79,9 @@ export function createReplay(options: ReplayOptions): Traffic {
         start(event)
       }
       await Promise.all(inFlight)
+      if (failure !== null) throw failure
       return sender.transactions()
     },
-    stop() {
-      stopped = true
-      pauses.end()
-    },
+    stop,
   }
 }

@@ -122,7 +122,8 @@ export function createSender(options: SenderOptions): Sender {
   async function sendAdvice(event: CardEvent): Promise<Told> {
     for (let tries = 0; tries < maxAdviceTries; tries++) {
       const { answer } = await deliver(event)
-      if (answer?.approved) {
+      // Acknowledged, or not understood: the same again would get the same.
+      if (answer !== null) {
         return believe(event, told(event, { answer, unanswered: tries > 0, uncertain: false }))
       }
       await sleep(Math.min(longestRetryMs, firstRetryMs * 2 ** tries))
@@ -186,9 +187,10 @@ export interface ReadAnswer {
   readonly code: string
 }
 
-/** null for what is no decision: nothing came, or a 5xx. */
+/** null for what may be decided when it is sent again: nothing came, 408, 429 or a 5xx. */
 export function readAnswer(event: CardEvent, answered: Answered | null): ReadAnswer | null {
   if (answered === null || answered.status >= 500) return null
+  if (answered.status === 408 || answered.status === 429) return null
   try {
     const { decision, responseCode, approvedAmount } = JSON.parse(answered.text)
     const asked = event.amountMinor ?? 0

@@ -32,6 +32,8 @@ export interface SimulationOptions {
   readonly client: RelayClient
   readonly clock: Clock
   readonly cardIds: readonly string[]
+  /** Of a card's account; USD when it is left out. */
+  readonly currencyOf?: (cardId: string) => string
   readonly seed: number
   /** New lifecycles a second, at random moments, whether or not answers come. */
   readonly ratePerSecond: number
@@ -65,6 +67,7 @@ export function createSimulation(options: SimulationOptions): Traffic {
   const pauses = createPauses()
   const open = new Set<Promise<void>>()
   let stopped = false
+  let failure: Error | null = null
   let counter = 0
 
   async function run(): Promise<readonly BelievedTransaction[]> {
@@ -80,12 +83,24 @@ export function createSimulation(options: SimulationOptions): Traffic {
       start(live(counter++, createRandom(random.below(2 ** 32))))
     }
     while (open.size > 0) await Promise.all(open)
+    if (failure !== null) throw failure
     return sender.transactions()
   }
 
   function start(work: Promise<void>): void {
-    const tracked: Promise<void> = work.finally(() => open.delete(tracked))
+    const tracked: Promise<void> = work.catch(fail).finally(() => open.delete(tracked))
     open.add(tracked)
+  }
+
+  /** What fails for one would fail for all. */
+  function fail(error: Error): void {
+    failure ??= error
+    stop()
+  }
+
+  function stop(): void {
+    stopped = true
+    pauses.end()
   }
 
   /** With chances of its own, so that what it does is the same however others are timed. */
@@ -104,7 +119,9 @@ export function createSimulation(options: SimulationOptions): Traffic {
         transactionId: planned.refunds ? `${transactionId}r` : transactionId,
         originalTransactionId: planned.refunds ? transactionId : '',
       }
-      const event = eventOf(planned, ids, merchant, clock.nowMs() + skewMs(random))
+      const currency = options.currencyOf?.(cardId) ?? 'USD'
+      const occurredAtMs = clock.nowMs() + skewMs(random)
+      const event = { ...eventOf(planned, ids, merchant, occurredAtMs), currency }
       if (isAsk(event)) approved = await sendAsk(event, random)
       else await sendAdvice(event, random)
     }
@@ -147,9 +164,6 @@ export function createSimulation(options: SimulationOptions): Traffic {
   return {
     tally,
     run,
-    stop() {
-      stopped = true
-      pauses.end()
-    },
+    stop,
   }
 }

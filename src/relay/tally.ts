@@ -13,6 +13,8 @@ export interface Figures {
   readonly ratePerSecond: number
   readonly approved: number
   readonly declined: number
+  /** Answers that are no decision on the event: not understood (HTTP 4xx), or nothing done (5xx). */
+  readonly refused: number
   /** Answers that the server gave by default. */
   readonly byDefault: number
   /** Nothing came within the contract limit. */
@@ -53,6 +55,7 @@ export function createTally(clock: Clock): Tally {
     deliveries: 0,
     approved: 0,
     declined: 0,
+    refused: 0,
     byDefault: 0,
     unanswered: 0,
     lateApprovals: 0,
@@ -90,7 +93,8 @@ export function createTally(clock: Clock): Tally {
       add(statuses, String(answer.status))
       const code = /"responseCode":"(\d{3})"/.exec(answer.text)?.[1] ?? 'none'
       add(codes, code)
-      if (code === '000') counts.approved++
+      if (answer.status >= 400) counts.refused++
+      else if (code === '000') counts.approved++
       else counts.declined++
       if (!answer.text.includes('"decidedBy":"default"')) return
       counts.byDefault++

@@ -38,7 +38,8 @@ export function renderView(figures: Figures, options: ViewOptions): string[] {
   const foot = [
     '',
     paint(`  approved   ${figures.approved}`, 'green'),
-    paint(`  declined   ${figures.declined}${codesText(figures)}`),
+    ...declinedLines(figures, columns).map((line) => paint(line)),
+    ...(figures.refused === 0 ? [] : [paint(`  refused    ${figures.refused}`, 'red')]),
     paint(
       `  default    ${figures.byDefault}${causesText(figures)}`,
       figures.byDefault > 0 ? 'yellow' : undefined,
@@ -67,14 +68,20 @@ function latencyLines(figures: Figures, columns: number): [string, Style?][] {
   return [...bars, [ruler, 'dim'], figures.unanswered > 0 ? [late, 'red'] : [late]]
 }
 
-/** The commonest first, with what it means as far as there is room. */
-function codesText({ codes }: Figures): string {
-  const declines = Object.entries(codes).filter(([code]) => code !== '000')
-  if (declines.length === 0) return ''
-  const texts = declines
+/** The commonest codes with what they mean, as many as there is room for, and how many others. */
+function declinedLines({ codes, declined }: Figures, columns: number): string[] {
+  const declines = Object.entries(codes)
+    .filter(([code]) => code !== '000')
     .sort(([, a], [, b]) => b - a)
     .map(([code, count]) => `${code} ${nameOf(code)} ${count}`)
-  return `  (${texts.join(', ')})`
+  const head = `  declined   ${declined}`
+  for (let shown = declines.length; shown > 0; shown--) {
+    const more = declines.length - shown
+    const others = more === 0 ? [] : [`${more} more`]
+    const line = `${head}  (${[...declines.slice(0, shown), ...others].join(', ')})`
+    if (line.length < columns) return [line]
+  }
+  return [head]
 }
 
 function nameOf(code: string): string {
@@ -97,7 +104,7 @@ function msText(ms: number): string {
 
 /** All in a line, where there is no terminal to draw on, and at the end. */
 export function lineOf(figures: Figures): string {
-  const { deliveries, approved, declined, byDefault, unanswered, ms } = figures
+  const { deliveries, approved, declined, refused, byDefault, unanswered, ms } = figures
   const times = `p50 ${ms.p50.toFixed(1)}  p99 ${ms.p99.toFixed(1)}  max ${ms.max.toFixed(1)} ms of ${contractLimitMs}`
-  return `${deliveries} sent  ${approved} approved  ${declined} declined  ${byDefault} by default  ${unanswered} unanswered  ${times}`
+  return `${deliveries} sent  ${approved} approved  ${declined} declined${refused === 0 ? '' : `  ${refused} refused`}  ${byDefault} by default  ${unanswered} unanswered  ${times}`
 }

@@ -1,8 +1,12 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { makeCertificate } from '../support/certificate.ts'
 import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
 import { type RunningServer, startServer, wireEvent } from '../support/server.ts'
 
@@ -34,6 +38,50 @@ function fire(...args: string[]) {
   return world.runWith(signed, 'relay', 'fire', '--url', server.url, ...args)
 }
 
+describe('traffic that the server does not decide on', () => {
+  const report = () => join(world.folder, 'none.json')
+
+  it('is stopped when it is not let in, and there is no report of it', async () => {
+    const args = ['--url', server.url, '--seconds', '30', '--report', report()]
+    for (const kind of ['run', 'disorder']) {
+      const { code, out, err } = await world.run('relay', kind, ...args)
+      expect({ code, out }).toEqual({ code: 2, out: '' })
+      expect(err).toMatch(
+        /^arbiter: http.* does not let this in \(HTTP 401\): set RELAY_SECRET.*\n$/,
+      )
+    }
+    const input = JSON.stringify(wireEvent({ eventId: 'n1', cardId: 'card-1' }))
+    const replayed = await world.runWith(
+      { input },
+      ...['relay', 'replay', '-', '--url', server.url, '--report', report()],
+    )
+    expect(replayed).toMatchObject({ code: 2, err: expect.stringContaining('HTTP 401') })
+    const conformance = ['conformance', server.url, '--run-id', 'r1', '--only', 'refund']
+    expect(await world.run(...conformance)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('HTTP 401'),
+    })
+    expect(existsSync(report())).toBe(false)
+  }, 60_000)
+
+  it('is stopped when something else answers there', async () => {
+    const answers = { '/none': [404, ''], '/other': [200, '{"approved":true}'], '/to': [302, ''] }
+    const stub = createServer((request, response) => {
+      const [status, text] = answers[request.url as keyof typeof answers]
+      response.writeHead(status as number).end(text)
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void stub.close())
+    await once(stub, 'listening')
+    const { port } = stub.address() as AddressInfo
+    const words = { '/none': 'HTTP 404', '/other': 'RELAY_PROFILE=default', '/to': 'HTTP 302' }
+    for (const [path, word] of Object.entries(words)) {
+      const url = `http://127.0.0.1:${port}${path}`
+      const { code, err } = await world.run('relay', 'run', '--url', url)
+      expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(word) })
+    }
+  }, 60_000)
+})
+
 describe('arbiter relay fire', () => {
   it('tells approve, decline and not understood apart by its exit code, and needs no store', async () => {
     const approved = await fire('--card', 'card-1', '--amount', '12.50')
@@ -49,7 +97,54 @@ describe('arbiter relay fire', () => {
     const stranger = { env: { RELAY_SECRET: 'another secret of 16' } }
     const refused = await world.runWith(stranger, 'relay', 'fire', '--url', server.url)
     expect(refused.out).toContain('HTTP 401')
+    expect(refused.err).toMatch(/does not let this in \(HTTP 401\): set RELAY_SECRET, or /)
     expect(refused.code).toBe(2)
+  })
+
+  it('speaks to the server of its own environment', async () => {
+    const { port } = new URL(server.url)
+    const env = { ...signed.env, PORT: port }
+    const fired = await world.runWith({ env }, 'relay', 'fire', '--card', 'card-1')
+    expect(fired).toMatchObject({ code: 0, out: expect.stringContaining(`127.0.0.1:${port}/`) })
+  })
+
+  it('says what a certificate lacks, and takes those that it is given', async () => {
+    const own = makeCertificate('localhost')
+    const client = makeCertificate('relay', own)
+    const seen: string[] = []
+    const { key, cert } = { key: own.keyPem, cert: own.certPem }
+    const tls = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: false }
+    const stub = createTlsServer(tls, (request, response) => {
+      const { subject } = (request.socket as TLSSocket).getPeerCertificate()
+      seen.push(`${subject?.CN} ${request.headers.authorization}`)
+      response.end('{"decision":"approve","responseCode":"000"}')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void stub.close())
+    await once(stub, 'listening')
+    const [ca, clientCert, clientKey] = await Promise.all([
+      world.write('ca.pem', own.certPem),
+      world.write('client.pem', client.certPem),
+      world.write('client.key', client.keyPem),
+    ])
+    const { port } = stub.address() as AddressInfo
+    const url = `https://localhost:${port}/authorize`
+    const basic = { RELAY_AUTH: 'basic', RELAY_USER: 'u', RELAY_PASSWORD: 'p'.repeat(16) }
+    const env = { ...world.env, ...basic }
+    const fireAt = (...args: string[]) => world.runWith({ env }, 'relay', 'fire', ...args)
+    const strange = await fireAt('--url', url)
+    expect(strange.code).toBe(3)
+    expect(strange.out).toContain('no answer (its certificate is self-signed: name that with --ca')
+    const run = await world.runWith({ env }, 'relay', 'run', '--url', url)
+    expect(run).toMatchObject({ code: 2, err: expect.stringContaining('is self-signed') })
+    const known = await fireAt('--url', url, '--ca', ca, '--cert', clientCert, '--key', clientKey)
+    expect(known.code, known.out).toBe(0)
+    const own2 = { ...env, HOST: 'localhost', PORT: String(port), TLS_CERT_FILE: ca }
+    const environs = await world.runWith({ env: own2 }, 'relay', 'fire')
+    expect(environs.code, environs.out).toBe(0)
+    const header = `Basic ${Buffer.from(`u:${'p'.repeat(16)}`).toString('base64')}`
+    expect(seen).toEqual([`relay ${header}`, `undefined ${header}`])
+    const none = await fireAt('--url', url, '--cert', 'nofile')
+    expect(none.err).toContain('The file cannot be read (ENOENT)')
   })
 
   it('sends what the flags say', async () => {

@@ -59,6 +59,24 @@ describe('the audit', () => {
     }
   })
 
+  it('tells an advice that waits for a person from one that is lost', async () => {
+    const events = [told({}), told({ requestType: 'Settlement', eventId: 'e2' })]
+    const believed = { cardId: 'c1', transactionId: 't1', originalTransactionId: '', told: events }
+    const found = (given: Partial<Transaction>) => async () => ({
+      ...newTransaction('c1', 't1'),
+      ...given,
+    })
+    const isUnmatched = async (cardId: string, eventId: string) =>
+      `${cardId} ${eventId}` === 'c1 e2'
+    const of = (given: Partial<Transaction>) =>
+      audit([believed], usualMeaning, found(given), isUnmatched)
+    const kept = await of({ authorizedMinor: 1000 })
+    expect(kept.differences).toEqual([])
+    expect(kept.excused.map(({ kind }) => kind)).toEqual(['unmatched advice', 'unmatched advice'])
+    // It explains nothing else.
+    expect((await of({ authorizedMinor: 999 })).differences).toHaveLength(2)
+  })
+
   it('excuses exactly what an unanswered ask explains, and no minor unit more', async () => {
     const events = [told(unheard)]
     expect(await kinds(events, null)).toEqual(none)

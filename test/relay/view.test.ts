@@ -9,6 +9,7 @@ const figures: Figures = {
   ratePerSecond: 39.6,
   approved: 950,
   declined: 48,
+  refused: 0,
   byDefault: 3,
   unanswered: 2,
   lateApprovals: 0,
@@ -54,6 +55,16 @@ describe('the live view', () => {
         unanswered 2
       "
     `)
+  })
+
+  it('names as many codes as there is room for, and how many more there are', () => {
+    const codes = { '000': 1, '116': 40, '189': 8, '127': 7, '130': 6, '175': 5 }
+    const options = { title: '', columns: 90, rows: 24, colored: false }
+    const shown = renderView({ ...figures, codes, refused: 3 }, options)
+    expect(shown).toContain(
+      '  declined   48  (116 insufficient funds 40, 189 frequency limits exceeded 8, 3 more)',
+    )
+    expect(shown).toContain('  refused    3')
   })
 
   it('fits every terminal', () => {
