@@ -11,11 +11,13 @@ const timed = [
   'redis-cluster',
   'redis-outage',
   'slow-clients',
+  'strangers',
 ].map((name) => `test/gate/${name}.test.ts`)
 
 /** They start no process and leave nothing behind, so that they can share one. */
 const pure = [
   'bench/judge',
+  'connections',
   'domain/*',
   'engine/{breaker-counts,codec,directory,engine,older-state,protocol,row-codec,table,transfer}',
   'gate/{authentication,country,json,pace,reply,slots,timestamp,wire}',

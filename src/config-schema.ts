@@ -62,6 +62,14 @@ export const schema = z.object({
   TLS_CLIENT_CA_FILE: path
     .optional()
     .describe('Authority (PEM) of client certificates, for `RELAY_AUTH=mtls`'),
+  MAX_CONNECTIONS: wholeNumber(16, 1_000_000)
+    .default(4_096)
+    .describe(
+      'Connections of the relay port; those that never proved to be the relay are closed first. At most what the limit of open files leaves',
+    ),
+  MAX_BODY_BYTES: wholeNumber(16_384, 1_048_576)
+    .default(131_072)
+    .describe('Longest body of a call, in bytes'),
   ADMIN_HOST: host
     .default('127.0.0.1')
     .describe('Address of the operations port. Beyond loopback it needs `ADMIN_TOKEN`'),

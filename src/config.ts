@@ -29,6 +29,8 @@ export interface Config {
     readonly keyFile: string
     readonly clientCaFile: string | null
   } | null
+  readonly maxConnections: number
+  readonly maxBodyBytes: number
   readonly adminHost: string
   readonly adminPort: number
   readonly adminToken: string | null
@@ -92,6 +94,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
             clientCaFile: v.TLS_CLIENT_CA_FILE ?? null,
           }
         : null,
+    maxConnections: v.MAX_CONNECTIONS,
+    maxBodyBytes: v.MAX_BODY_BYTES,
     adminHost: v.ADMIN_HOST,
     adminPort: v.ADMIN_PORT,
     adminToken: v.ADMIN_TOKEN ?? null,

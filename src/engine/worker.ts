@@ -278,7 +278,8 @@ function startBeat(
   return setInterval(() => {
     const loopLagMs = lag.max / 1e6
     lag.reset()
-    const heapUsedBytes = process.memoryUsage().heapUsed
+    // Not process.memoryUsage: it opens a file, and an engine must beat also when no descriptor is left.
+    const heapUsedBytes = getHeapStatistics().used_heap_size
     const figures = { ...engine.stats(), ...others(), loopLagMs, heapUsedBytes }
     send({ type: 'beat', figures, ruleCounts: engine.takeRuleCounts() })
   }, beatMs)

@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { createConnections, withinOpenFiles } from '../connections.ts'
 import type { Origin } from '../engine/item.ts'
 import { type Decided, logDecision } from '../telemetry/decision-log.ts'
 import type { LogSink } from '../telemetry/logger.ts'
@@ -187,6 +188,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   })
   slots.restore(journal.pending())
 
+  const maxConnections = withinOpenFiles(config.maxConnections)
+  if (maxConnections < config.maxConnections) {
+    logger.warn({ maxConnections }, 'the limit of open files leaves fewer than MAX_CONNECTIONS')
+  }
+  const { maxBodyBytes } = config
+  const connections = createConnections({ maxConnections, maxBodyBytes })
   const loopLag = monitorEventLoopDelay({ resolution: 10 })
   loopLag.enable()
   const metrics = createMetrics(() => {
@@ -204,6 +211,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       storeAvailable: engine.storeAvailable,
       gateLoopLagMs,
       recall: engine.recall,
+      connections,
       engine: engine.figures,
     }
   })
@@ -216,6 +224,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     slots,
     profile: options.profile,
     authenticate: options.authenticate,
+    connections,
     onDecided(event, answer, slot, arrivedMonoMs, readMonoMs) {
       const decided: Decided = {
         event,

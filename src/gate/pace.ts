@@ -17,6 +17,13 @@ export interface Pace extends Backlog {
   accept(socket: Socket): void
 }
 
+/** Who sent a request; without one, all are the relay. */
+export interface Crowd {
+  isStranger(request: IncomingMessage): boolean
+  /** Nobody will handle this stranger's request any more. */
+  turnAway(request: IncomingMessage): void
+}
+
 interface Waiting {
   readonly request: PacedRequest
   readonly response: ServerResponse
@@ -27,8 +34,14 @@ const sliceMs = 3
 const maxStepsPerTurn = 64
 /** What has waited this long will not be answered before the relay gives it up. */
 const staleMs = 300
+/** Strangers that wait; the one that has waited longest is turned away for a new one. */
+const maxStrangers = 1_024
+/** While the relay's requests wait, one in so many is a stranger's: a new connection of the relay is one. */
+const strangersShare = 8
 /** A first request that is read this soon after its connection was accepted may have come with it. */
 const firstRequestMs = 100
+
+const noStrangers: Crowd = { isStranger: () => false, turnAway: () => {} }
 
 /** Since when a connection may have waited to be accepted, and when it was. */
 interface Late {
@@ -42,8 +55,16 @@ interface Late {
  * no answer of the engine is passed on, no deadline is seen, no flush of the journal is noticed, and a
  * single new connection is accepted: libuv takes one a turn. The time of all of them runs from the start of
  * the turn in which they were read, or from the start of the gap before it in which the process stood.
+ *
+ * Strangers come after the relay, the newest first: when they are more than can be answered, one that
+ * has just come is still answered in time.
  */
-export function createPace(clock: Clock, watch: LoopWatch, handle: Handle): Pace {
+export function createPace(
+  clock: Clock,
+  watch: LoopWatch,
+  handle: Handle,
+  crowd = noStrangers,
+): Pace {
   let turnMonoMs = 0
   /** What is read in this turn has waited since then at most. */
   let sinceMonoMs = 0
@@ -54,14 +75,20 @@ export function createPace(clock: Clock, watch: LoopWatch, handle: Handle): Pace
   let waiting: (Waiting | null)[] = []
   let head = 0
   const stale: Waiting[] = []
+  const strangers: Waiting[] = []
+  let steps = 0
 
   function take(incoming: IncomingMessage, response: ServerResponse): void {
     const request = incoming as PacedRequest
     startTurn()
     request.arrivedMonoMs = Math.min(sinceMonoMs, connectedMonoMs(request.socket))
-    const free = head === waiting.length && clock.monoMs() - turnMonoMs < sliceMs
-    if (free) handle(request, response)
-    else waiting.push({ request, response })
+    const stranger = crowd.isStranger(request)
+    const first = head === waiting.length && (!stranger || strangers.length === 0)
+    if (first && clock.monoMs() - turnMonoMs < sliceMs) handle(request, response)
+    else if (!stranger) waiting.push({ request, response })
+    else if (strangers.push({ request, response }) > maxStrangers) {
+      crowd.turnAway(strangers.shift()!.request)
+    }
   }
 
   function startTurn(): void {
@@ -92,11 +119,11 @@ export function createPace(clock: Clock, watch: LoopWatch, handle: Handle): Pace
 
   /** One step a request, and not one loop over all: what a request leaves for later runs between them. */
   function planSlice(): void {
-    const steps = Math.min(waiting.length - head + stale.length, maxStepsPerTurn)
-    planned = steps > 0
+    const ready = waiting.length - head + stale.length + strangers.length
+    planned = ready > 0
     sliceMonoMs = 0
     if (!planned) return
-    for (let i = 0; i < steps; i++) setImmediate(step)
+    for (let i = Math.min(ready, maxStepsPerTurn); i > 0; i--) setImmediate(step)
     setImmediate(planSlice)
   }
 
@@ -104,18 +131,19 @@ export function createPace(clock: Clock, watch: LoopWatch, handle: Handle): Pace
     const nowMonoMs = clock.monoMs()
     if (sliceMonoMs === 0) sliceMonoMs = nowMonoMs
     if (nowMonoMs - sliceMonoMs >= sliceMs) return
-    const { request, response } = next(nowMonoMs)
-    handle(request, response)
+    const strangersTurn = steps++ % strangersShare === 0
+    const chosen = (strangersTurn && strangers.pop()) || next(nowMonoMs)
+    if (chosen !== undefined) handle(chosen.request, chosen.response)
   }
 
   /**
    * In order; but what is too late anyway comes last. When more arrive than can be answered, all would
    * otherwise be late, and not only those that are too many.
    */
-  function next(nowMonoMs: number): Waiting {
+  function next(nowMonoMs: number): Waiting | undefined {
     for (;;) {
       const first = leave()
-      if (first === null) return stale.pop()!
+      if (first === null) return stale.pop() ?? strangers.pop()
       if (nowMonoMs - first.request.arrivedMonoMs <= staleMs) return first
       stale.push(first)
     }

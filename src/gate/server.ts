@@ -1,10 +1,17 @@
 import { readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { type Connections, maxUnanswered } from '../connections.ts'
 import { type CardEvent, isAsk } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import { noSchemas } from '../no-schemas.ts'
@@ -21,6 +28,7 @@ export interface GateServerOptions {
   readonly slots: Slots
   readonly profile: Profile
   readonly authenticate: Authenticate
+  readonly connections: Connections
   readonly onDecided: (
     event: CardEvent,
     answer: Answer,
@@ -31,7 +39,6 @@ export interface GateServerOptions {
   readonly onRefused: (status: number) => void
 }
 
-const maxBodyBytes = 16_384
 /** A request that takes longer to arrive than this is none of the relay's. */
 const requestTimeoutMs = 5_000
 const headersTimeoutMs = 3_000
@@ -40,6 +47,8 @@ const keepAliveMs = 75_000
 /** What a peer has to take our last word and close; above the contract limit. */
 const lingerMs = 1_000
 const json = 'application/json; charset=utf-8'
+
+const tooMany = refusalOf(503, `a connection may have ${maxUnanswered} requests without an answer`)
 
 const httpOptions = {
   requestTimeout: requestTimeoutMs,
@@ -56,7 +65,8 @@ interface Connection extends Socket {
 }
 
 export function createGateServer(options: GateServerOptions): FastifyInstance {
-  const { config, clock, slots, profile, authenticate } = options
+  const { config, clock, slots, profile, authenticate, connections } = options
+  const { maxBodyBytes } = config
   const wrongPath = refusalOf(404, `send events to POST ${profile.path}`)
   const headers = { 'content-type': json, ...profile.headers }
   const http = createHttpServer(config)
@@ -74,14 +84,30 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     clientErrorHandler: refuseConnection,
     // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.
     frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) =>
-      refuse(reply, wrongPath),
+      refuseStranger(reply, wrongPath),
   })
   const watch = createLoopWatch(systemClock)
-  const pace = createPace(clock, watch, server.routing)
+  const pace = createPace(
+    clock,
+    watch,
+    (request, response) => {
+      // Whoever has left meanwhile, or was sent away, hears no answer.
+      if (!request.socket.destroyed) server.routing(request, response)
+    },
+    {
+      isStranger: ({ socket }) => connections.isStranger(socket),
+      turnAway: ({ socket }) => connections.close(socket),
+    },
+  )
+  function take(request: IncomingMessage, response: ServerResponse): void {
+    if (connections.receive(request, response)) pace.take(request, response)
+    else if (!request.socket.destroyed) refuseFurther(request.socket, response)
+  }
+  http.on('connection', connections.admit)
   http.on('connection', pace.accept)
-  http.on('request', pace.take)
+  http.on('request', take)
   // Without a listener Node answers 417 itself; an expectation may as well be ignored.
-  http.on('checkExpectation', pace.take)
+  http.on('checkExpectation', take)
   server.addHook('onClose', async () => watch.stop())
   server.addHook('preClose', (done) => {
     // Closing, Node gives up its own time limits: a request that never ends would keep us here.
@@ -93,6 +119,12 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     options.onRefused(refusal.status)
     const { status, body } = profile.renderRefusal(refusal)
     reply.code(status).headers(headers).send(body)
+  }
+
+  /** Before anybody has proven anything. */
+  function refuseStranger(reply: FastifyReply, refusal: Refusal): void {
+    connections.doubt(reply.raw.req.socket)
+    refuse(reply, refusal)
   }
 
   const refused = new WeakSet<Socket>()
@@ -107,14 +139,24 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return
     }
     refused.add(socket)
-    const cut = setTimeout(() => socket.destroy(), lingerMs)
-    socket.once('close', () => clearTimeout(cut))
+    connections.doubt(socket)
+    closeSoon(socket)
     sayLast(
       socket,
       late
         ? refusalOf(408, 'the request took too long to arrive')
         : refusalOf(400, 'the request is not HTTP as it should be'),
     )
+  }
+
+  /** The last answer of a connection, after those that are due. */
+  function refuseFurther(socket: Socket, response: ServerResponse): void {
+    options.onRefused(tooMany.status)
+    connections.doubt(socket)
+    closeSoon(socket)
+    const { status, body } = profile.renderRefusal(tooMany)
+    const length = { 'content-length': Buffer.byteLength(body), connection: 'close' }
+    response.writeHead(status, { ...headers, ...length }).end(body)
   }
 
   function sayLast(socket: Connection, refusal: Refusal): void {
@@ -143,15 +185,16 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     const receivedAtMs = clock.nowMs()
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
-      refuse(reply, refusalOf(400, 'the header Host is missing'))
+      refuseStranger(reply, refusalOf(400, 'the header Host is missing'))
       return
     }
     const peer = request.raw.socket as Socket & Peer
     const stranger = authenticate(request.headers, body, receivedAtMs, peer)
     if (stranger !== null) {
-      refuse(reply, refusalOf(stranger.status, stranger.message))
+      refuseStranger(reply, refusalOf(stranger.status, stranger.message))
       return
     }
+    connections.prove(peer)
     const event = profile.readEvent(body)
     if (isRefusal(event)) {
       refuse(reply, event)
@@ -179,25 +222,30 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   server.setNotFoundHandler((_request, reply) => {
-    refuse(reply, wrongPath)
+    refuseStranger(reply, wrongPath)
   })
 
   server.setErrorHandler((error: { code?: string; statusCode?: number }, _request, reply) => {
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-      refuse(reply, refusalOf(413, `the body is larger than ${maxBodyBytes} bytes`))
+      refuseStranger(reply, refusalOf(413, `the body is larger than ${maxBodyBytes} bytes`))
     } else if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-      refuse(reply, refusalOf(415, 'send content-type application/json'))
+      refuseStranger(reply, refusalOf(415, 'send content-type application/json'))
     } else {
-      refuse(reply, refusalOf(400, 'the request is not understood'))
+      refuseStranger(reply, refusalOf(400, 'the request is not understood'))
     }
   })
 
   return server
 }
 
+function closeSoon(socket: Socket): void {
+  const cut = setTimeout(() => socket.destroy(), lingerMs)
+  socket.once('close', () => clearTimeout(cut))
+}
+
 function renderResponse(status: number, body: string): string {
   const head = [
-    `HTTP/1.1 ${status} ${status === 408 ? 'Request Timeout' : 'Bad Request'}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `content-type: ${json}`,
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',

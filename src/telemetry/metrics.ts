@@ -18,6 +18,7 @@ export interface Readings {
   readonly storeAvailable: boolean
   readonly gateLoopLagMs: number
   readonly recall: Pick<Recall, 'size' | 'forgotten' | 'losses'>
+  readonly connections: { readonly open: number; readonly proven: number; readonly cut: number }
   readonly engine: EngineFigures | null
 }
 
@@ -184,6 +185,9 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_engine_restarts', 'Engines started again since the start', (r) => r.engineRestarts],
   ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],
   ['arbiter_gate_loop_lag_ms', 'Longest delay of the gate loop of late', (r) => r.gateLoopLagMs],
+  ['arbiter_connections', 'Connections of the relay port', (r) => r.connections.open],
+  ['arbiter_connections_proven', 'Those that the relay has', (r) => r.connections.proven],
+  ['arbiter_connections_cut', 'Connections closed by a bound', (r) => r.connections.cut],
   ['arbiter_engine_loop_lag_ms', 'The same of the engine loop', ofEngine((e) => e.loopLagMs)],
   ['arbiter_engine_heap_bytes', 'Heap that the engine uses', ofEngine((e) => e.heapUsedBytes)],
   ['arbiter_engine_queued', 'Items in the engine', ofEngine((e) => e.queued)],

@@ -14,16 +14,25 @@ function openPace() {
     acceptedSinceMonoMs: () => null,
     stop: () => {},
   }
-  const pace = createPace(clock, watch, (request) => {
-    const { url, arrivedMonoMs } = request as PacedRequest
-    handled.push({ name: url!, atMs: loop.nowMs, arrivedMonoMs })
-    loop.nowMs += loop.costMs
-  })
+  const away: string[] = []
+  const pace = createPace(
+    clock,
+    watch,
+    (request) => {
+      const { url, arrivedMonoMs } = request as PacedRequest
+      handled.push({ name: url!, atMs: loop.nowMs, arrivedMonoMs })
+      loop.nowMs += loop.costMs
+    },
+    {
+      isStranger: ({ url }) => url!.startsWith('?'),
+      turnAway: ({ url }) => away.push(url!),
+    },
+  )
   const read = (...names: string[]) => {
     for (const url of names) pace.take({ url } as IncomingMessage, {} as ServerResponse)
   }
   const names = () => handled.map(({ name }) => name).join(' ')
-  return { pace, loop, handled, read, names }
+  return { pace, loop, handled, read, names, away }
 }
 
 const turn = () => new Promise(setImmediate)
@@ -91,6 +100,44 @@ describe('the pace of the gate', () => {
     loop.nowMs += 101
     await turns(6)
     expect(names()).toBe('a b c x y stale-2 stale-1')
+  })
+
+  it('comes to strangers after the relay, to the newest first, and to one of eight at least', async () => {
+    const { read, names, loop, pace } = openPace()
+    read('a', 'b', '?c', '?1', '?2', '?3', 'd')
+    expect(names()).toBe('a b ?c')
+    expect(pace.waiting).toBe(1)
+    loop.costMs = 0
+    read(...Array.from({ length: 16 }, (_, i) => `r${i}`))
+    await turns(4)
+    const order = names().split(' ').slice(3)
+    expect(order[0]).toBe('?3')
+    expect(order[8]).toBe('?2')
+    expect(order[16]).toBe('?1')
+    expect(order.filter((name) => !name.startsWith('?'))).toEqual([
+      'd',
+      ...Array.from({ length: 16 }, (_, i) => `r${i}`),
+    ])
+  })
+
+  it('does not count strangers among those that wait, nor lets the relay wait for them', () => {
+    const { read, names, pace, loop } = openPace()
+    loop.costMs = 4
+    read('a', '?1', '?2')
+    expect(pace).toMatchObject({ waiting: 0, sinceMonoMs: Number.POSITIVE_INFINITY })
+    loop.nowMs = 1_000
+    read('b')
+    expect(names()).toBe('a b')
+  })
+
+  it('turns the oldest of 1,024 strangers away for a new one', async () => {
+    const { read, names, away, loop, handled } = openPace()
+    loop.costMs = 3
+    read('a', ...Array.from({ length: 1_030 }, (_, i) => `?${i}`))
+    expect(away).toEqual(['?0', '?1', '?2', '?3', '?4', '?5'])
+    loop.costMs = 0
+    while (handled.length < 1_025) await turn()
+    expect(names()).toMatch(/^a \?1029 .* \?6$/)
   })
 
   it('lets go of what it has handled, also while there is always somebody waiting', async () => {

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http'
 import type { RequestType } from '../../src/domain/event.ts'
+import { signatureHeader, signBody } from '../../src/gate/authentication.ts'
 
 /** An event as the tests keep it; amounts in minor units of USD. */
 export interface RelayEvent {
@@ -33,8 +34,11 @@ export interface Relay {
   close(): void
 }
 
-/** What the card network's relay does: keep-alive connections, and an account of every answer. */
-export function createRelay(url: string, maxSockets = 128): Relay {
+/**
+ * What the card network's relay does: keep-alive connections, and an account of every answer. It signs
+ * when it has a secret.
+ */
+export function createRelay(url: string, maxSockets = 128, secret = ''): Relay {
   const agent = new Agent({ keepAlive: true, maxSockets })
   const deliveries: Delivery[] = []
   let address = new URL(url)
@@ -56,7 +60,11 @@ export function createRelay(url: string, maxSockets = 128): Relay {
         deliveries.push(delivery)
         resolve(delivery)
       }
-      const headers = { 'content-type': 'application/json', 'content-length': body.length }
+      const headers = {
+        'content-type': 'application/json',
+        'content-length': body.length,
+        ...(secret === '' ? {} : { [signatureHeader]: signBody(secret, body, Date.now()) }),
+      }
       const sending = request(address, { method: 'POST', agent, headers }, (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))

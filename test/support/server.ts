@@ -40,6 +40,8 @@ export interface ServerSettings {
   readonly env?: Record<string, string>
   readonly args?: readonly string[]
   readonly disturbable?: boolean
+  /** The limit of the process; without it, that of the test. */
+  readonly maxOpenFiles?: number
 }
 
 export interface TemporaryFolder {
@@ -131,8 +133,12 @@ export async function untilRestarted(server: RunningServer, restarts: number): P
 }
 
 export function spawnServer(settings: ServerSettings): ChildProcess {
-  const { dataDir, env = {}, args = [], disturbable = false } = settings
-  return spawn(process.execPath, [join(root, 'dist', 'main.js'), ...args], {
+  const { dataDir, env = {}, args = [], disturbable = false, maxOpenFiles } = settings
+  const command = [process.execPath, join(root, 'dist', 'main.js'), ...args]
+  if (maxOpenFiles !== undefined) {
+    command.unshift('sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$@"`, 'sh')
+  }
+  return spawn(command[0]!, command.slice(1), {
     cwd: root,
     env: {
       PATH: process.env.PATH ?? '',

@@ -1,0 +1,214 @@
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export interface ConnectionsOptions {
+  readonly maxConnections: number
+  /** The longest body that a request may have. */
+  readonly maxBodyBytes: number
+}
+
+/**
+ * Who is connected. A stranger is whoever has not proven to be the relay, or has just failed to: it may
+ * have what is left over, and never costs a proven connection its place.
+ */
+export interface Connections {
+  readonly open: number
+  readonly proven: number
+  /** Connections closed by a bound, since the start. */
+  readonly cut: number
+  /** Takes a new connection in, in the place of a stranger when all places are taken. */
+  admit(socket: Socket): void
+  /** False when too many before it are unanswered: its connection then reads no further. */
+  receive(request: IncomingMessage, response: ServerResponse): boolean
+  isStranger(socket: Socket): boolean
+  prove(socket: Socket): void
+  doubt(socket: Socket): void
+  close(socket: Socket): void
+}
+
+interface Connection {
+  readonly socket: Socket
+  proven: boolean
+  unanswered: number
+  /** What the bodies of its unanswered requests may take, while it is a stranger's. */
+  bodyBytes: number
+  readonly onAnswered: () => void
+}
+
+/** What Node's own handler keeps there too. */
+interface HttpSocket extends Socket {
+  readonly parser?: { onIncoming: ((request: IncomingMessage) => number) | null } | null
+  /** Of a TLS socket: the one that was accepted. */
+  readonly _parent?: Socket
+}
+
+/** Pipelined requests of one connection; a relay sends one after the other. */
+export const maxUnanswered = 16
+/** What strangers can make the process hold by bodies that are on their way. */
+const maxStrangerBytes = 16 * 1024 * 1024
+
+/**
+ * Descriptors for everything but connections of the relay: the process has about 30, and an engine that
+ * takes over, the operations port and Redis need theirs when all others are taken.
+ */
+const reservedFiles = 128
+const leastConnections = 16
+
+/** As many of these connections as the limit of open files leaves. */
+export function withinOpenFiles(maxConnections: number): number {
+  const room = readOpenFilesLimit() - reservedFiles
+  return Math.min(maxConnections, Math.max(room, leastConnections))
+}
+
+function readOpenFilesLimit(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8')
+    return Number(/^Max open files +([0-9]+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
+  } catch {
+    // Only Linux tells it there.
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { maxConnections, maxBodyBytes } = options
+  const all = new Map<Socket, Connection>()
+  // Each in the order in which they came in: those that were there first are closed first.
+  const idle = new Set<Connection>()
+  const busy = new Set<Connection>()
+  let strangerBytes = 0
+  let proven = 0
+  let cut = 0
+
+  function admit(socket: Socket): void {
+    if (all.size >= maxConnections) {
+      const [stranger] = idle.size > 0 ? idle : busy
+      cut++
+      drop(stranger?.socket ?? socket)
+      if (stranger === undefined) return
+    }
+    const connection: Connection = {
+      socket,
+      proven: false,
+      unanswered: 0,
+      bodyBytes: 0,
+      onAnswered() {
+        connection.unanswered--
+        if (!connection.proven && connection.unanswered === 0) place(connection)
+      },
+    }
+    all.set(socket, connection)
+    idle.add(connection)
+    socket.once('close', () => leave(connection))
+  }
+
+  function find(socket: Socket): Connection | undefined {
+    return all.get(socket) ?? all.get((socket as HttpSocket)._parent as Socket)
+  }
+
+  /** At once: the event of its close comes a turn later. */
+  function drop(socket: Socket): void {
+    const connection = find(socket)
+    if (connection !== undefined) leave(connection)
+    socket.destroy()
+  }
+
+  function leave(connection: Connection): void {
+    if (!all.delete(connection.socket)) return
+    if (connection.proven) proven--
+    forget(connection)
+  }
+
+  function forget(connection: Connection): void {
+    idle.delete(connection)
+    busy.delete(connection)
+    strangerBytes -= connection.bodyBytes
+    connection.bodyBytes = 0
+  }
+
+  /** Among the strangers, behind those that are there. */
+  function place(connection: Connection): void {
+    forget(connection)
+    // Answers are told of also when their connection is gone.
+    if (all.has(connection.socket)) (connection.unanswered > 0 ? busy : idle).add(connection)
+  }
+
+  function receive(request: IncomingMessage, response: ServerResponse): boolean {
+    const connection = find(request.socket)
+    if (connection === undefined || connection.unanswered === maxUnanswered) {
+      stopReading(request.socket)
+      return false
+    }
+    connection.unanswered++
+    response.once('close', connection.onAnswered)
+    if (!connection.proven) {
+      if (connection.unanswered === 1) place(connection)
+      holdBody(connection, announcedBytes(request))
+    }
+    return true
+  }
+
+  /** The oldest go first, so that nobody keeps others out by bodies that never come to their end. */
+  function holdBody(connection: Connection, bytes: number): void {
+    connection.bodyBytes += bytes
+    strangerBytes += bytes
+    for (const oldest of busy) {
+      if (strangerBytes <= maxStrangerBytes) return
+      cut++
+      drop(oldest.socket)
+    }
+  }
+
+  function announcedBytes({ headers }: IncomingMessage): number {
+    if (headers['transfer-encoding'] !== undefined) return maxBodyBytes
+    // A longer body is refused by its head.
+    return Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes)
+  }
+
+  return {
+    get open() {
+      return all.size
+    },
+    get proven() {
+      return proven
+    },
+    get cut() {
+      return cut
+    },
+    admit,
+    receive,
+    isStranger: (socket) => find(socket)?.proven !== true,
+    prove(socket) {
+      const connection = find(socket)
+      if (connection === undefined || connection.proven) return
+      connection.proven = true
+      proven++
+      forget(connection)
+    },
+    doubt(socket) {
+      const connection = find(socket)
+      if (connection?.proven !== true) return
+      connection.proven = false
+      proven--
+      place(connection)
+    },
+    close(socket) {
+      cut++
+      drop(socket)
+    },
+  }
+}
+
+/**
+ * One read of 64 KiB can hold 3,600 requests, and Node would make objects of all of them, whatever we do with
+ * the first. Its parser stops only at a request that changes the protocol, so the next is made one.
+ */
+function stopReading({ parser }: HttpSocket): void {
+  if (parser) parser.onIncoming = leaveHttp
+}
+
+function leaveHttp(request: IncomingMessage & { upgrade?: boolean }): number {
+  request.upgrade = true
+  return 2
+}
