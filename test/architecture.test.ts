@@ -51,7 +51,8 @@ const mayLookAt: Record<string, readonly string[]> = {
   relay: ['domain', 'gate', 'rules'],
   // It decides again what the log says was decided, and so reads what the engine wrote.
   backtest: ['domain', 'rules', 'engine'],
-  cli: ['domain', 'store', 'rules', 'engine', 'telemetry', 'relay', 'backtest'],
+  // A backup has what the gate's journal keeps.
+  cli: ['domain', 'store', 'rules', 'engine', 'telemetry', 'relay', 'backtest', 'gate'],
 }
 
 describe('the direction of imports', () => {

@@ -12,14 +12,18 @@ import { readLines } from './line-reader.ts'
 /**
  * A backup is text, one JSON a line: a header, a row for each record, and an end with their number and
  * the SHA-256 of all bytes before it. A name that ends in .gz is compressed; reading tells by itself.
+ * Format 1 has no journal.
  */
-const format = 1
+const format = 2
+const readableFormats = [1, 2]
 
 const header = z.object({
   arbiter: z.literal('backup'),
   format: z.int(),
   eventRetentionDays: z.int(),
   createdAt: z.string(),
+  /** What was said by default and not booked yet, as the gate's journal has it, in base64. */
+  journal: z.string().default(''),
 })
 
 export type BackupHeader = Omit<z.output<typeof header>, 'arbiter' | 'format'>
@@ -33,9 +37,15 @@ const row = z.union([
   z.tuple([z.literal('log'), z.int(), z.string()]),
 ])
 
-const maxRowBytes = 64 * 2 ** 20
+/** The longest is the header: a journal may have 64 MiB. */
+const maxRowBytes = 128 * 2 ** 20
 const rowsPerPage = 1_000
 const endStart = '{"end":'
+
+export async function refuseExisting(file: string): Promise<void> {
+  if ((await stat(file).catch(() => null)) === null) return
+  throw new StoreRefused(`${file} exists: name another file, or move it away`)
+}
 
 /** Under another name until it is whole and on the disk, so a file of this name is a whole backup. */
 export async function writeBackup(
@@ -43,9 +53,7 @@ export async function writeBackup(
   given: BackupHeader,
   pages: AsyncIterable<readonly StoreRecord[]>,
 ): Promise<void> {
-  if ((await stat(file).catch(() => null)) !== null) {
-    throw new StoreRefused(`${file} exists: name another file, or move it away`)
-  }
+  await refuseExisting(file)
   const partial = `${file}.partial`
   try {
     const text = Readable.from(textOf(given, pages))
@@ -162,9 +170,9 @@ function readHeader(file: string, text: string): BackupHeader {
   const found = header.safeParse(parseJson(text))
   if (!found.success)
     throw new StoreRefused(`${file} is not a backup of Arbiter: name another file`)
-  if (found.data.format !== format) {
+  if (!readableFormats.includes(found.data.format)) {
     throw new StoreRefused(
-      `${file} has backup format ${found.data.format} and this release reads ${format}: use the release that made it`,
+      `${file} has backup format ${found.data.format} and this release reads ${readableFormats.join(' and ')}: use the release that made it`,
     )
   }
   return found.data

@@ -1,19 +1,25 @@
+import * as fs from 'node:fs/promises'
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { isConfig, readConfig } from '../config.ts'
 import { readMeta } from '../engine/meta.ts'
 import { createTally, fillStore, readStore, refuseUnlessEmpty } from '../engine/transfer.ts'
+import { writeKeptLines } from '../gate/journal-file.ts'
 import type { StorePlace } from '../store/open.ts'
 import type { StoreRecord } from '../store/port.ts'
-import { checkBackup, readBackup, writeBackup } from './backup-file.ts'
+import { checkBackup, readBackup, refuseExisting, writeBackup } from './backup-file.ts'
 import { nameOfPlace, refuseMissing } from './store-address.ts'
 import { printTallies, progress, sayServed, telling, withStore } from './store-copy.ts'
+import { refuseUnbooked, withSnapshot } from './store-snapshot.ts'
 import { complain, type ExitCode, printText, showProgress } from './terminal.ts'
 
 const backupHelp = `
-The store is the one that REDIS_URL or DATA_DIR names. Stop its servers first, by SIGTERM, so that nothing
-is left in a journal. The file has all accounts, cards, holds, events, lists and the decision log, ids as
-they were sent: keep it as you keep the store. A name that ends in .gz is compressed.
+The store is the one that REDIS_URL or DATA_DIR names. An embedded store may be in use: the file has
+everything as of one instant after the command was given, and what the server had said by default and not
+booked yet; beside the file there must be room for a copy of the store meanwhile. Stop the servers of a Redis
+first, by SIGTERM, so that nothing is left in a journal. The file has all accounts, cards, holds, events, lists
+and the decision log, ids as they were sent: keep it as you keep the store. A name that ends in .gz is
+compressed.
 
 Example:
   $ arbiter backup arbiter-2026-11-15.ndjson.gz`
@@ -51,14 +57,20 @@ async function onConfigured(work: (place: StorePlace) => Promise<ExitCode>): Pro
 
 async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
   refuseMissing(place)
-  await sayServed(place)
+  await refuseExisting(file)
   const tally = createTally()
   const report = progress('written')
-  await withStore(place, async (store) => {
-    const { eventRetentionDays } = await readMeta(store)
-    const createdAt = new Date(systemClock.nowMs()).toISOString()
-    await writeBackup(file, { eventRetentionDays, createdAt }, counted(readStore(store)))
-  })
+  const createdAt = new Date(systemClock.nowMs()).toISOString()
+  const write = (from: StorePlace, journal: string) =>
+    withStore(from, async (store) => {
+      const { eventRetentionDays } = await readMeta(store)
+      await writeBackup(file, { eventRetentionDays, createdAt, journal }, counted(readStore(store)))
+    })
+  if (place.redis === null) await withSnapshot(place, file, write)
+  else {
+    await sayServed(place)
+    await write(place, '')
+  }
 
   async function* counted(pages: AsyncIterable<readonly StoreRecord[]>) {
     for await (const page of pages) {
@@ -74,11 +86,13 @@ async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
 }
 
 async function restore(place: StorePlace, file: string): Promise<ExitCode> {
-  const { eventRetentionDays, createdAt } = await checkBackup(file, progress('checked'))
+  const { eventRetentionDays, createdAt, journal } = await checkBackup(file, progress('checked'))
   showProgress('')
   await sayServed(place)
+  await refuseUnbooked(place)
   const tallies = await withStore(place, async (store) => {
     await refuseUnlessEmpty(store)
+    if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
     const options = { onProgress: progress('restored'), nowMs: systemClock.nowMs }
     return fillStore(store, eventRetentionDays, readBackup(file), options)
   })

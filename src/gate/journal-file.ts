@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { codeOf, JournalError, type JournalProblem } from './journal-error.ts'
 import { type Damage, fileHeader, type LineRecord, scan } from './journal-record.ts'
 
@@ -31,6 +32,8 @@ export interface JournalFile {
   stat(): Promise<FileIdentity>
   close(): Promise<void>
 }
+
+export const journalName = 'gate.journal'
 
 const chunkBytes = 1024 * 1024
 
@@ -85,6 +88,21 @@ async function readIfThere(fs: JournalFs, path: string): Promise<Buffer> {
     if (codeOf(error) === 'ENOENT') return Buffer.alloc(0)
     throw error
   }
+}
+
+/** The lines of a journal, also of one that is in use, that its process would replay now; as they are in the file. */
+export async function readKeptLines(fs: JournalFs, folder: string): Promise<Buffer> {
+  const bytes = await readIfThere(fs, join(folder, journalName))
+  return Buffer.concat([...scan(bytes).kept.values()].map(({ record }) => record))
+}
+
+/** Makes a journal of such lines, in a folder that no process uses. */
+export async function writeKeptLines(fs: JournalFs, folder: string, lines: Buffer): Promise<void> {
+  await fs.mkdir(folder, { recursive: true })
+  const { kept } = scan(Buffer.concat([fileHeader, lines]))
+  const { file } = await writeFresh(fs, join(folder, journalName), [...kept.values()])
+  await file.close()
+  await syncFolder(fs, folder)
 }
 
 /** A second name for the damaged file, before a new one takes the first. */

@@ -6,6 +6,7 @@ import {
   checkInPlace,
   type Found,
   type JournalFs,
+  journalName,
   openFile,
   syncFolder,
   writeAll,
@@ -66,8 +67,6 @@ interface Entry extends LineRecord {
   dropped: boolean
 }
 
-const fileName = 'gate.journal'
-
 const dropDelayMs = 200
 const resetAboveBytes = 64 * 1024
 const compactAboveBytes = 1024 * 1024
@@ -75,7 +74,7 @@ const compactAboveBytes = 1024 * 1024
 export async function openJournal(options: JournalOptions): Promise<Journal | JournalProblem> {
   const { folder, flushTimeoutMs = 100, maxBytes = 64 * 1024 * 1024, lookMs = 500 } = options
   const fs = options.fs ?? nodeFs
-  const path = join(folder, fileName)
+  const path = join(folder, journalName)
 
   try {
     await fs.mkdir(folder, { recursive: true })

@@ -131,6 +131,8 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function sweep(sweptAtMs: number, logBeforeMs: number, limit: number): Promise<number> {
+    // A process that was killed while it read would keep the pages of its snapshot from being used again.
+    read(() => db.readerCheck())
     const keys = read(() => [
       ...keysIn(expiredRange(Math.floor(sweptAtMs / dayMs)), limit),
       ...keysIn(logRangeBefore(logBeforeMs * 1_000), limit),
@@ -152,6 +154,21 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   function logMicrosAt(micros: number): number {
     lastLogMicros = Math.max(lastLogMicros + 1, micros)
     return lastLogMicros
+  }
+
+  async function snapshot(into: string): Promise<void> {
+    refuseUnlessUsable()
+    await prepareFolder(into)
+    try {
+      // Compacting, it leaves out free pages, and holds up no writer: it only reads, at one snapshot.
+      await db.backup(into, true)
+    } catch (cause) {
+      throw new StoreRefused(
+        `${into} cannot be written (${messageOf(cause)}): free some space, or name another place`,
+        { cause },
+      )
+    }
+    await markFilled(into)
   }
 
   async function close(): Promise<void> {
@@ -228,6 +245,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     tailLog,
     sweep,
     scan,
+    snapshot,
     fill,
     onAvailable(listener) {
       onAvailable = listener

@@ -47,6 +47,11 @@ export interface Store {
    */
   scan(): AsyncIterable<readonly StoreRecord[]>
   /**
+   * Makes a store in a new folder that holds all that is committed at one instant, while others go on
+   * writing. Only a store in a file has it.
+   */
+  snapshot?(folder: string): Promise<void>
+  /**
    * Writes records as they are, over what is there, page by page of a scan: for a store that nobody
    * uses yet. No version is compared, and a page that fails may be written in part.
    */

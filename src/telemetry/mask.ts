@@ -9,23 +9,25 @@ export function maskPan(text: string): string {
   if (text.length < minDigits) return text
   // Three ids of every decision come here, and nearly all leave at once.
   let digits = 0
-  let marked = false
+  let marks = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (isDigit(code)) {
-      marked = false
+      marks = 0
       if (++digits === minDigits) return maskRuns(text)
-    } else if (marked || !isMark(code)) {
+    } else if (isLetter(code) || ++marks > maxMarks) {
       digits = 0
-    } else {
-      marked = true
     }
   }
   return text
 }
 
-/** Groups of digits as people write card numbers: one mark between two groups at most. */
-const digitGroups = /\d+(?:[ ._/:-]\d+)*/g
+/**
+ * Groups of digits as people write card numbers: whatever is no letter may stand between two, but for two
+ * spaces, which divide the columns of what the command line prints.
+ */
+const maxMarks = 3
+const digitGroups = /\d+(?:(?:(?! {2})[^0-9A-Za-z]){1,3}\d+)*/g
 
 function maskRuns(text: string): string {
   return text.replace(digitGroups, (run) => (run.length < minDigits ? run : maskRun(run)))
@@ -36,42 +38,50 @@ function maskRun(run: string): string {
   for (let i = 0; i < run.length; i++) if (isDigit(run.charCodeAt(i))) places.push(i)
   let masked = ''
   let shownTo = 0
-  let at = 0
-  while (at + minDigits <= places.length) {
-    const length = cardLengthAt(run, places, at)
-    if (length === 0) {
-      at++
-      continue
+  // All that overlap are hidden: one found by chance must not uncover the one that is meant.
+  for (let at = 0; at + minDigits <= places.length; at++) {
+    for (const length of cardLengthsAt(run, places, at)) {
+      const from = Math.max(shownTo, places[at + 5]! + 1)
+      const to = places[at + length - 4]!
+      if (to <= from) continue
+      if (from > shownTo || masked === '') masked += `${run.slice(shownTo, from)}…`
+      shownTo = to
     }
-    masked += `${run.slice(shownTo, places[at + 5]! + 1)}…`
-    shownTo = places[at + length - 4]!
-    at += length
   }
   return masked + run.slice(shownTo)
 }
 
-/** The digits of the card number that begins at this one, 0 when none does. */
-function cardLengthAt(run: string, places: readonly number[], at: number): number {
+/** The lengths of card numbers that may begin at this digit. */
+function cardLengthsAt(run: string, places: readonly number[], at: number): number[] {
   const from = places[at]!
   const begins = !isDigit(run.charCodeAt(from - 1))
   let groupEnd = from + 1
   while (isDigit(run.charCodeAt(groupEnd))) groupEnd++
-  if (begins) {
-    const alone = groupEnd - from
-    // Ids are often made of times, and card numbers of 13 digits begin with 4, 5 or 6.
-    const isTime = alone === 13 && run[from] === '1'
-    const fits = alone >= minDigits && alone <= maxDigits
-    if (fits && !isTime && passesLuhn(run, places, at, alone)) return alone
-  }
+  const found: number[] = []
+  const alone = groupEnd - from
+  // Ids are often made of times, and card numbers of 13 digits begin with 4, 5 or 6.
+  const isTime = alone === 13 && run[from] === '1'
+  const fits = begins && alone >= minDigits && alone <= maxDigits
+  if (fits && !isTime && passesLuhn(run, places, at, alone)) found.push(alone)
   for (const length of lengthsOf(run[from]!, run[places[at + 1]!]!)) {
     const last = places[at + length - 1]
-    if (last === undefined) continue
-    const ends = !isDigit(run.charCodeAt(last + 1))
-    // Whole groups, or the beginning or end of one: anywhere, every long number would hold some.
-    const inPlace = last < groupEnd ? begins || ends : begins && ends
-    if (inPlace && passesLuhn(run, places, at, length)) return length
+    if (last === undefined || (fits && length === alone)) continue
+    const isInPlace =
+      last < groupEnd
+        ? // Nobody has 13 digits any more but by tradition: in the midst of a number they are chance.
+          length > minDigits || begins || !isDigit(run.charCodeAt(last + 1))
+        : // Whole groups, but for zeros around them: else every two times would hold some.
+          isPadding(run, from, -1) && isPadding(run, last, 1)
+    if (isInPlace && passesLuhn(run, places, at, length)) found.push(length)
   }
-  return 0
+  return found
+}
+
+/** Nothing but zeros up to the end of the group. */
+function isPadding(run: string, from: number, step: 1 | -1): boolean {
+  let at = from + step
+  while (run[at] === '0') at += step
+  return !isDigit(run.charCodeAt(at))
 }
 
 const none: readonly number[] = []
@@ -98,9 +108,9 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-/** Space, dash, dot, slash, colon or underscore. */
-function isMark(code: number): boolean {
-  return code === 0x20 || (code >= 0x2d && code <= 0x2f) || code === 0x3a || code === 0x5f
+function isLetter(code: number): boolean {
+  const lower = code | 0x20
+  return lower >= 0x61 && lower <= 0x7a
 }
 
 function passesLuhn(run: string, places: readonly number[], at: number, length: number): boolean {

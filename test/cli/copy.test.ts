@@ -138,18 +138,14 @@ describe('arbiter copy', { timeout: 90_000 }, () => {
     expect(existsSync(nowhere)).toBe(false)
   })
 
-  it('refuses a folder that a server uses, also for a backup', async () => {
+  it('refuses a folder that a server uses', async () => {
     const dataDir = world.env.DATA_DIR ?? ''
     const running = await startServer({ dataDir })
     const target = `lmdb:${join(world.folder, 'never')}`
     const copied = await world.run('copy', '--from', source, '--to', target)
-    const backed = await world.run('backup', join(world.folder, 'never.ndjson'))
     await running.stop()
-    for (const { code, err } of [copied, backed]) {
-      expect(code).toBe(2)
-      expect(err).toBe(`arbiter: a server uses ${dataDir}: stop it first, and repeat\n`)
-    }
-    expect(existsSync(join(world.folder, 'never.ndjson'))).toBe(false)
+    expect(copied.code).toBe(2)
+    expect(copied.err).toBe(`arbiter: a server uses ${dataDir}: stop it first, and repeat\n`)
   })
 
   it('leaves what was cut off for no server to take', async () => {
@@ -213,13 +209,13 @@ describe('arbiter backup and restore', { timeout: 90_000 }, () => {
       'with two lines exchanged': `${lines.toSpliced(7, 2, lines[8] ?? '', lines[7] ?? '').join('\n')}\n`,
       'with more after its end': `${whole}["root","x","v",""]\n`,
       'compressed and cut': packed.subarray(0, packed.length - 20),
-      'of another format': whole.toString().replace('"format":1', '"format":2'),
+      'of another format': whole.toString().replace('"format":2', '"format":3'),
       'of something else': 'cardId,balance\n1,2\n',
     }
     for (const [name, content] of Object.entries(bad)) {
       const { code, out, err } = await restoreInto('bad', await world.write('bad', content))
       expect({ name, code, out }).toEqual({ name, code: 2, out: '' })
-      expect(err, name).toMatch(/cut off or was changed|not a backup|backup format 2/)
+      expect(err, name).toMatch(/cut off or was changed|not a backup|backup format 3/)
       expect(err.trimEnd().split('\n'), name).toHaveLength(1)
       expect(existsSync(path('bad/store')), name).toBe(false)
     }

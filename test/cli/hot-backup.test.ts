@@ -1,0 +1,86 @@
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type CliWorld, createCliWorld } from '../support/cli.ts'
+import { openDisturbedWorld } from '../support/disturbed-world.ts'
+import { createRelay, type Delivery } from '../support/relay.ts'
+import { readiness, startServer, until } from '../support/server.ts'
+
+const endings: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end()
+})
+
+const rounds = process.env.TORTURE ? 10 : 1
+
+describe('a backup of an embedded store that is in use', () => {
+  it(
+    'has all that was answered before, also what was only in the journal',
+    async () => {
+      for (let round = 0; round < rounds; round++) await backUpUnderLoad(round)
+    },
+    120_000 * rounds,
+  )
+})
+
+async function backUpUnderLoad(round: number): Promise<void> {
+  const env = { DEFAULT_DECISION: 'approve', HEARTBEAT_MS: '60000' }
+  const traffic = { seed: 21 + round, ratePerSecond: 60 }
+  const { dataDir, server, relay, load } = await openDisturbedWorld(endings, env, traffic)
+  const world: CliWorld = await createCliWorld()
+  endings.push(world.dispose)
+  await sleep(500)
+  // While the engine commits: one instant, so that every account agrees with its log.
+  const live = join(world.folder, `live-${round}.ndjson.gz`)
+  const ofLive = { DATA_DIR: join(world.folder, `live-${round}`) }
+  expect(await world.runWith({ env: { DATA_DIR: dataDir } }, 'backup', live)).toMatchObject({
+    code: 0,
+  })
+  expect(await world.runWith({ env: ofLive }, 'restore', live)).toMatchObject({ code: 0 })
+  expect(await world.runWith({ env: ofLive }, 'verify')).toMatchObject({ code: 0, err: '' })
+  // The watchdog answers meanwhile, and its journal has what no engine has booked.
+  server.disturb({ type: 'hang', ms: 30_000 })
+  await until(async () => relay.deliveries.filter(isByDefault).length > 20)
+  const before = relay.deliveries.filter(({ status }) => status === 200)
+  const file = join(world.folder, `backup-${round}.ndjson`)
+  const backed = await world.runWith({ env: { DATA_DIR: dataDir } }, 'backup', file)
+  expect(backed).toMatchObject({ code: 0, err: '' })
+  const header = JSON.parse((await readFile(file, 'utf8')).split('\n', 1)[0] ?? '')
+  expect(header.journal.length).toBeGreaterThan(100)
+  expect(readdirSync(world.folder).filter((name) => name.includes('snapshot'))).toEqual([])
+  await load.stop()
+  await server.kill()
+
+  const restored = { DATA_DIR: join(world.folder, 'restored') }
+  expect(await world.runWith({ env: restored }, 'restore', file)).toMatchObject({ code: 0 })
+  // A second time it would be booked into what is there.
+  expect(await world.runWith({ env: restored }, 'restore', file)).toMatchObject({ code: 2 })
+  const again = await startServer({ dataDir: restored.DATA_DIR })
+  endings.push(again.kill)
+  await until(async () => (await readiness(again)).unbooked === 0)
+  const repeated = createRelay(again.url, 8)
+  endings.push(repeated.close)
+  const alike = before.filter((one) => before.every((other) => isLike(one, other)))
+  expect(alike.filter(isByDefault).length).toBeGreaterThan(5)
+  expect(alike.length).toBeGreaterThan(50)
+  // An approval that both gave is kept as the engine's, so only the decision is the same.
+  await Promise.all(
+    alike.map(({ event, decision }) =>
+      // A busy machine may make the default answer, which here declines and changes nothing.
+      until(async () => (await repeated.deliver(event)).decision === decision),
+    ),
+  )
+  expect(await again.stop()).toBe(0)
+  expect(await world.runWith({ env: restored }, 'verify')).toMatchObject({ code: 0, err: '' })
+}
+
+function isByDefault({ decidedBy }: Delivery): boolean {
+  return decidedBy === 'default'
+}
+
+/** Two deliveries of one event may be answered differently when the watchdog spoke for one of them. */
+function isLike(one: Delivery, other: Delivery): boolean {
+  return one.event.eventId !== other.event.eventId || one.decision === other.decision
+}
