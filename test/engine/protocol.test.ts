@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { plantedFaults } from '../support/planted-faults.ts'
-import { simulate } from '../support/protocol-simulation.ts'
+import { type Habits, simulate } from '../support/protocol-simulation.ts'
 import { type Counts, createStory } from '../support/protocol-story.ts'
 
 const torture = process.env.TORTURE === '1'
@@ -21,7 +21,31 @@ describe('the protocol of gates, engines and store', () => {
       }
       // A promise is worth what was done to break it: each kind of thing must have happened.
       for (const [name, count] of Object.entries(counts)) {
+        if (ofFailovers.includes(name)) continue
         expect(count, `${name} in ${seeds} runs`).toBeGreaterThan(0)
+      }
+    },
+    torture ? 3_600_000 : 240_000,
+  )
+})
+
+const ofFailovers = ['failovers', 'failBacks', 'losses']
+
+describe('the same protocol on a store that loses what it acknowledged', () => {
+  const lossySeeds = torture ? 50_000 : 300
+
+  it(
+    `keeps its promises over ${lossySeeds} random runs`,
+    async () => {
+      const { counts } = createStory()
+      for (let seed = 1; seed <= lossySeeds; seed++) {
+        const run = await simulate(seed, {}, null, { failovers: true })
+        if (run.violation !== '') expect.fail(await account(seed, { failovers: true }))
+        for (const name in run.counts)
+          counts[name as keyof Counts] += run.counts[name as keyof Counts]
+      }
+      for (const name of [...ofFailovers, 'abandonedEngines', 'engineCrashes'] as const) {
+        expect(counts[name as keyof Counts], name).toBeGreaterThan(lossySeeds / 10)
       }
     },
     torture ? 3_600_000 : 240_000,
@@ -37,7 +61,7 @@ describe('the same protocol while engines read cards in advance', () => {
       let warmedCards = 0
       for (let seed = 1; seed <= warmSeeds; seed++) {
         const run = await simulate(seed, {}, null, { warming: true })
-        if (run.violation !== '') expect.fail(await account(seed, true))
+        if (run.violation !== '') expect.fail(await account(seed, { warming: true }))
         warmedCards += run.warmedCards
       }
       expect(warmedCards).toBeGreaterThan(warmSeeds / 2)
@@ -47,10 +71,10 @@ describe('the same protocol while engines read cards in advance', () => {
 })
 
 describe('without one of its rules', () => {
-  for (const { when, planted } of plantedFaults) {
+  for (const { when, planted, failovers = false } of plantedFaults) {
     it(`the simulation notices when ${when}`, { timeout: 240_000 }, async () => {
       for (let seed = 1; seed <= maxSeedsPerFault; seed++) {
-        const { violation } = await simulate(seed, planted)
+        const { violation } = await simulate(seed, planted, null, { failovers })
         if (violation !== '') return
       }
       expect.fail(`${maxSeedsPerFault} runs did not notice it`)
@@ -59,8 +83,8 @@ describe('without one of its rules', () => {
 })
 
 /** What happened in a run, to be read by people. */
-async function account(seed: number, warming = false): Promise<string> {
+async function account(seed: number, habits: Habits = {}): Promise<string> {
   const trace: string[] = []
-  const { violation } = await simulate(seed, {}, trace, { warming })
+  const { violation } = await simulate(seed, {}, trace, habits)
   return [`seed ${seed}: ${violation}`, ...trace].join('\n')
 }

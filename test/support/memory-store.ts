@@ -29,6 +29,8 @@ export interface MemoryStoreOptions {
   readonly faults?: (commands: readonly Command[]) => Fault
   /** Dates the log. */
   readonly nowMs?: () => number
+  /** Called with each call of `commit`; what it gives runs the call when it is executed, or throws. */
+  readonly guard?: () => (execute: () => Outcome[]) => Outcome[]
 }
 
 /** What several stores share, as several processes share a database. */
@@ -70,7 +72,7 @@ export function createMemoryState(): MemoryState {
 
 export function createMemoryStore(
   state: MemoryState = createMemoryState(),
-  { faults = () => none, nowMs = Date.now }: MemoryStoreOptions = {},
+  { faults = () => none, nowMs = Date.now, guard = () => run }: MemoryStoreOptions = {},
 ): MemoryStore {
   let isClosed = false
 
@@ -83,20 +85,23 @@ export function createMemoryStore(
     // Commands are executed as they were when the call was made, however late.
     const copy = structuredClone(commands) as readonly Command[]
     const fault = faults(commands)
+    const guarded = guard()
+    const executeOnce = () => guarded(() => execute(copy))
     switch (fault.kind) {
       case 'none':
-        return execute(copy)
+        return executeOnce()
       case 'refused':
         throw new StoreError('refused by the test', 'no')
       case 'replyLost':
-        execute(copy)
+        executeOnce()
         throw new StoreError('reply lost by the test', 'unknown')
       case 'late':
-        fault.release.then(() => execute(copy))
+        // Nobody hears whether it was refused.
+        fault.release.then(executeOnce).catch(() => {})
         throw new StoreError('late by the test', 'unknown')
       case 'delayed':
         await fault.until
-        return execute(copy)
+        return executeOnce()
     }
   }
 
@@ -257,6 +262,10 @@ export function createMemoryStore(
       }
     },
   }
+}
+
+function run(execute: () => Outcome[]): Outcome[] {
+  return execute()
 }
 
 function childOf(aggregate: Aggregate | undefined, { group, id }: ChildKey): string | undefined {

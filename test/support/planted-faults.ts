@@ -11,6 +11,8 @@ export interface PlantedFault {
   /** Ends the sentence "the simulation notices when …". */
   readonly when: string
   readonly planted: Planted
+  /** It shows when the store loses what it acknowledged. */
+  readonly failovers?: true
 }
 
 export const plantedFaults: readonly PlantedFault[] = [
@@ -18,6 +20,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   ...storeFaults(),
   ...engineFaults(),
   ...gateFaults(),
+  ...lossFaults(),
 ]
 
 /** Rules 2a to 2e. */
@@ -218,8 +221,8 @@ function engineFaults(): PlantedFault[] {
     {
       when: 'what the gate says while a command is in flight is not heard (3)',
       planted: {
-        inbox: ({ deliver, say }, { isFlying }) => ({
-          deliver,
+        inbox: ({ say, ...rest }, { isFlying }) => ({
+          ...rest,
           say(event, slot, receivedAtMs, said, uncertain) {
             if (!isFlying(slot)) say(event, slot, receivedAtMs, said, uncertain)
           },
@@ -229,8 +232,8 @@ function engineFaults(): PlantedFault[] {
     {
       when: 'a decline of what is in flight is dropped as if it only waited (8)',
       planted: {
-        inbox: ({ deliver, say }, { isFlying, book }) => ({
-          deliver,
+        inbox: ({ say, ...rest }, { isFlying, book }) => ({
+          ...rest,
           say(event, slot, receivedAtMs, said, uncertain) {
             if (said.code !== '000' && isFlying(slot)) book(slot)
             else say(event, slot, receivedAtMs, said, uncertain)
@@ -352,6 +355,44 @@ function gateFaults(): PlantedFault[] {
       },
     },
   ]
+}
+
+/** What a failover loses is found by the marks, and booked again by what the process has kept. */
+function lossFaults(): PlantedFault[] {
+  const faults: Omit<PlantedFault, 'failovers'>[] = [
+    {
+      when: 'a mark that is too low is taken as it is',
+      planted: {
+        store: ({ losses, ...store }) => ({
+          ...store,
+          losses: {
+            ...losses!,
+            watch: (listener) =>
+              losses!.watch({ ...listener, onLoss: () => void losses!.resume().catch(() => {}) }),
+          },
+        }),
+      },
+    },
+    { when: 'what was told is kept by the engine', planted: { forgets: 'told' } },
+    { when: 'what was acknowledged is kept by the engine', planted: { forgets: 'marks' } },
+    {
+      when: 'what was told is let go before the replicas have it',
+      planted: {
+        recall: (recall) => ({
+          ...recall,
+          onCheckpoint(number) {
+            recall.onCheckpoint(number)
+            recall.onKept(number, Number.POSITIVE_INFINITY)
+          },
+        }),
+      },
+    },
+    {
+      when: 'an engine that ends while it books again leaves the rest',
+      planted: { recall: (recall) => ({ ...recall, onEngineStart() {} }) },
+    },
+  ]
+  return faults.map((fault) => ({ ...fault, failovers: true }))
 }
 
 type SlotsOf = ReturnType<NonNullable<Planted['slots']>>

@@ -3,8 +3,9 @@ import type { take } from '../../src/domain/claim.ts'
 import { type CardEvent, isAsk } from '../../src/domain/event.ts'
 import type { Answer } from '../../src/domain/event-record.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
+import { createRecall, newMarks, type Recall } from '../../src/engine/recall.ts'
 import { createSlots, type EngineLink, type SlotJournal, type Slots } from '../../src/gate/slots.ts'
-import type { Command, Store } from '../../src/store/port.ts'
+import type { Command, Marks, Store } from '../../src/store/port.ts'
 import { testPack } from './engine-world.ts'
 import {
   createDisk,
@@ -30,13 +31,16 @@ export interface Planted {
   readonly incarnation?: (instance: string) => string
   readonly isRetired?: () => boolean
   readonly nonce?: () => string
+  readonly recall?: (recall: Recall) => Recall
+  /** What the process keeps over its engines is kept by the engine. */
+  readonly forgets?: 'marks' | 'told'
   readonly contractMs?: number
   /** When a delivery that waited while its process stood is taken to have arrived. */
   readonly arrivedMonoMs?: (sinceMonoMs: number, readMonoMs: number) => number
 }
 
 /** What the engine is sent, at the moment it arrives. */
-export type Inbox = Pick<Engine, 'deliver' | 'say'>
+export type Inbox = Pick<Engine, 'deliver' | 'say' | 'recall'>
 
 export interface EnginePlace {
   readonly random: () => number
@@ -91,6 +95,9 @@ export interface Process {
   /** Messages arrive in order, as between threads. */
   readonly toEngine: ((inbox: Inbox) => void)[]
   readonly toGate: (() => void)[]
+  /** What the relay was told, and what the store has acknowledged. */
+  recall: Recall
+  marks: Marks
   engine: RunningEngine | null
   /** Replaced while they were stuck; what they had been sent still arrives. */
   readonly abandoned: AbandonedEngine[]
@@ -108,6 +115,7 @@ interface Pause {
 
 interface RunningEngine {
   readonly engine: Engine
+  readonly store: Store
   readonly inbox: Inbox
   /** Nobody hears it any more. */
   retire(): void
@@ -153,6 +161,8 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       stories,
       toEngine: [],
       toGate: [],
+      recall: recallOf(() => born),
+      marks: newMarks(id),
       engine: null,
       abandoned: [],
       engineSeen: false,
@@ -183,6 +193,18 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     }
     if (withEngine) startEngine()
     process.slots.restore(lines)
+  }
+
+  function recallOf(of: () => Omit<Process, 'slots'>): Recall {
+    const recall = createRecall({
+      // As soon as it is known to be kept.
+      keptMs: -1,
+      send(told, last) {
+        const { engine, toEngine } = of()
+        if (engine !== null) toEngine.push((inbox) => inbox.recall(told, last))
+      },
+    })
+    return planted.recall?.(recall) ?? recall
   }
 
   function storyOf({ stories }: Pick<Process, 'stories'>, slot: string, event: CardEvent) {
@@ -245,39 +267,55 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     note(of.id, 'starts engine', number)
     // Nobody listens any more to the one before.
     of.toGate.length = 0
+    if (planted.forgets === 'marks') of.marks = newMarks(`${of.id}/${number}`)
+    if (planted.forgets === 'told') of.recall = recallOf(() => of)
     const flying = new Set<readonly Command[]>()
     let alive = true
     const isRetired = planted.isRetired ?? (() => !alive)
     const post = (message: () => void) => {
       if (alive && !of.dead) of.toGate.push(message)
     }
-    const book = (slot: string) => {
+    const book = (slot: string, told: string | null = null) => {
       if (!alive) return
       of.stories.get(slot)!.booked = true
-      post(() => of.slots.onBooked(slot))
+      post(() => {
+        if (told !== null) of.recall.note(slot, told, loop.nowMs)
+        of.slots.onBooked(slot)
+      })
     }
     const { state } = around.store
     const place = { random, state, book, isFlying: (slot: string) => isFlying(flying, slot) }
-    const store = around.store.open(clock.nowMs, flying)
+    const opened = around.store.open(clock.nowMs, flying, of.marks)
+    const store = planted.store?.(opened, place) ?? opened
     const engine = createEngine({
-      store: planted.store?.(store, place) ?? store,
+      store,
       clock,
       pack: testPack,
       nonce: planted.nonce?.() ?? `${name}e${number}`,
       cacheCards: around.cacheCards,
       isRetired,
-      onAnswer(slot, answer) {
+      onAnswer(slot, answer, _origin, told) {
         if (!alive) return
         note(slot, 'engine', number, 'answers', answer.code)
-        story.blame(answerProblem(state, of.stories.get(slot)!, answer, places))
-        post(() => of.slots.onAnswer(slot, answer))
+        const problem = answerProblem(state, of.stories.get(slot)!, answer, places)
+        // What was read before a failover may be answered after it, and is booked again.
+        if (around.store.failovers === 0) story.blame(problem)
+        post(() => {
+          if (told !== null) of.recall.note(slot, told, loop.nowMs)
+          of.slots.onAnswer(slot, answer)
+        })
       },
-      onBooked(slot) {
+      onBooked(slot, told) {
         if (!alive) return
         note(slot, 'engine', number, 'has booked')
-        story.blame(bookedProblem(state, of.stories.get(slot)!, places))
-        book(slot)
+        const problem = bookedProblem(state, of.stories.get(slot)!, places)
+        if (around.store.failovers === 0) story.blame(problem)
+        book(slot, told)
       },
+      onLoss: () => post(() => of.recall.onLost()),
+      onRepeated: () => post(() => of.recall.onRepeated()),
+      onCheckpoint: (number) => post(() => of.recall.onCheckpoint(number)),
+      onKept: (number) => post(() => of.recall.onKept(number, loop.nowMs)),
       ...(planted.take && { take: planted.take }),
       random: () => random() * 0.1,
     })
@@ -289,8 +327,9 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       engine.stop()
     }
     const inbox = planted.inbox?.(engine, place) ?? engine
-    of.engine = { engine: { ...engine, stop }, inbox, retire }
+    of.engine = { engine: { ...engine, stop }, store, inbox, retire }
     of.engineSeen = true
+    of.recall.onEngineStart()
     of.slots.onEngineStart()
   }
 

@@ -20,7 +20,12 @@ export interface SimulationResult {
 
 export interface Habits {
   /** Engines also read cards in advance, at any moment. */
-  readonly warming: boolean
+  readonly warming?: boolean
+  /**
+   * Now and then another server of the store takes over, with less than was acknowledged. No process
+   * dies: what it has told would go with it.
+   */
+  readonly failovers?: boolean
 }
 
 /**
@@ -33,7 +38,7 @@ export async function simulate(
   seed: number,
   planted: Planted = {},
   trace: string[] | null = null,
-  habits: Habits = { warming: false },
+  habits: Habits = {},
 ): Promise<SimulationResult> {
   const loop = installVirtualLoop()
   try {
@@ -158,7 +163,7 @@ function createWorld(
   planted: Planted,
   loop: VirtualLoop,
   trace: string[] | null,
-  { warming }: Habits,
+  { warming = false, failovers = false }: Habits,
 ): World {
   const random = seeded(seed)
   const chance = (probability: number) => random() < probability
@@ -278,7 +283,7 @@ function createWorld(
   function crashSomething(): void {
     const instance = pick(instances)
     if (!instance.process?.engine) start(instance, chance(0.5))
-    else if (chance(0.65)) instance.crashEngine()
+    else if (failovers || chance(0.65)) instance.crashEngine()
     else instance.crashProcess()
   }
 
@@ -298,6 +303,11 @@ function createWorld(
     )
   }
 
+  /** As an engine does every second. */
+  function lookForLosses(): void {
+    void pick(instances).process?.engine?.store.losses?.look()
+  }
+
   const actions: readonly (readonly [weight: number, act: () => void | Promise<void>])[] = [
     [6, deliverSome],
     [4, letTimePass],
@@ -308,6 +318,8 @@ function createWorld(
     [2 * kind.pauses, pauseOne],
     [6, () => {}],
     [warming ? 6 : 0, warmSomething],
+    [failovers ? 2 : 0, () => store.failOver()],
+    [failovers ? 3 : 0, lookForLosses],
   ]
   const weights = actions.reduce((sum, [weight]) => sum + weight, 0)
 
@@ -373,6 +385,10 @@ function createWorld(
     for (let i = 0; i < 200 && story.violation === ''; i++) {
       await turns(2)
       await loop.advance(10)
+      if (failovers && i % 5 === 0) {
+        for (const { engine } of processes()) await engine?.store.losses?.look()
+        continue
+      }
       if (processes().every(isAtRest)) break
     }
     store.release(veryLate)
@@ -396,7 +412,8 @@ function createWorld(
 }
 
 function isAtRest({ slots, journal, engine, toEngine, toGate }: Process): boolean {
-  const waiting = toEngine.length + toGate.length + (engine?.engine.stats().queued ?? 1)
+  const { queued, recalled } = engine?.engine.stats() ?? { queued: 1, recalled: 0 }
+  const waiting = toEngine.length + toGate.length + queued + recalled
   return slots.open + slots.unbooked + waiting === 0 && journal.isEmpty
 }
 

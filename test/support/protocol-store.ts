@@ -1,11 +1,14 @@
-import { type Command, type Store, StoreError } from '../../src/store/port.ts'
+import { type Command, type Marks, type Store, StoreError } from '../../src/store/port.ts'
 import { createMemoryStore, type Fault, type MemoryState } from './memory-store.ts'
+import { createFailovers } from './protocol-failover.ts'
 import type { Counts } from './protocol-story.ts'
 
 /** What is kept back until the simulation lets it go on. */
 export interface Held {
   readonly kind: 'late' | 'delayed' | 'reply' | 'read'
   readonly release: () => void
+  /** Its connection breaks. */
+  readonly cut: () => void
 }
 
 export interface StoreWeather {
@@ -24,8 +27,12 @@ export interface SharedStore {
   readonly state: MemoryState
   readonly held: readonly Held[]
   release(which: readonly Held[]): void
+  /** How often another server has taken over. */
+  readonly failovers: number
+  /** Another server takes over: connections break, and what it lacks is lost. */
+  failOver(): void
   /** A handle of one engine; `flying` holds its commands while they are on their way. */
-  open(nowMs: () => number, flying: Set<readonly Command[]>): Store
+  open(nowMs: () => number, flying: Set<readonly Command[]>, marks: Marks): Store
 }
 
 const faultKinds = ['refused', 'replyLost', 'late', 'late', 'delayed', 'delayed'] as const
@@ -38,10 +45,14 @@ const countOf = {
 
 export function createSharedStore(state: MemoryState, weather: StoreWeather): SharedStore {
   const { chance, pick, note, counts } = weather
+  const failovers = createFailovers(state, weather)
   let held: Held[] = []
 
   function hold(kind: Held['kind']): Promise<void> {
-    return new Promise((resolve) => held.push({ kind, release: resolve }))
+    return new Promise((resolve, reject) => {
+      const cut = () => reject(new StoreError('cut off', kind === 'read' ? 'no' : 'unknown'))
+      held.push({ kind, release: resolve, cut })
+    })
   }
 
   function nextFault(commands: readonly Command[]): Fault {
@@ -67,17 +78,31 @@ export function createSharedStore(state: MemoryState, weather: StoreWeather): Sh
         one.release()
       }
     },
-    open(nowMs, flying) {
-      const store = createMemoryStore(state, { faults: nextFault, nowMs })
+    get failovers() {
+      return failovers.happened
+    },
+    failOver() {
+      const cutOff = held
+      held = []
+      for (const one of cutOff) one.cut()
+      failovers.failOver()
+    },
+    open(nowMs, flying, marks) {
+      const losses = failovers.watch(marks)
+      const { guard } = losses
+      const store = createMemoryStore(state, { faults: nextFault, nowMs, guard })
       return {
         ...store,
+        losses,
         async commit(commands) {
+          if (losses.isLost) throw new StoreError('something is lost', 'no')
           flying.add(commands)
           try {
             const outcomes = await store.commit(commands)
             counts.conflicts += outcomes.filter((outcome) => outcome !== 'committed').length
             // Executed, while its reply is on the way: others may speak meanwhile.
             if (chance(weather.faults / 2)) await hold('reply')
+            losses.acknowledge()
             return outcomes
           } finally {
             flying.delete(commands)
