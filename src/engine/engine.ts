@@ -15,6 +15,7 @@ import {
 import { type Batch, decideBatch } from './batch.ts'
 import { type CachedAccount, createCache, settle } from './cache.ts'
 import { createDirectory, type Directory } from './directory.ts'
+import { createFindingCounts, type FindingCounts } from './finding-counts.ts'
 import { type DeliveryItem, newDelivery, type Origin, type Timing } from './item.ts'
 import { accountAggregate, strayAggregate } from './layout.ts'
 import { createQueues, type Queue } from './queue.ts'
@@ -101,6 +102,8 @@ export interface Engine {
   stats(): EngineStats
   /** What the rules have done since the last call. */
   takeRuleCounts(): readonly RuleCount[]
+  /** What people were given to look at since the last call. */
+  takeFindings(): FindingCounts
   /** Resolves when nothing waits or is in flight. */
   idle(): Promise<void>
   /** Nothing is answered or begun any more. */
@@ -173,6 +176,7 @@ export function createEngine(options: EngineOptions): Engine {
   })
   store.onAvailable?.(setStoreAvailable)
   const ruleCounts = createRuleCounts()
+  const findings = createFindingCounts()
   let unresolved: DeliveryItem[] = []
   const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0, repeated: 0 }
   let pack = options.pack
@@ -317,6 +321,7 @@ export function createEngine(options: EngineOptions): Engine {
     if (step === null) throw new Error('a delivery was finished without its step')
     bySlot.delete(slot)
     ruleCounts.note(item.event, step)
+    findings.note(step)
     const decided = item.said === null && step.changes.length > 0 && isAsk(item.event)
     if (decided) options.onDecided?.(step)
     const { event, receivedAtMs, said } = item
@@ -521,6 +526,7 @@ export function createEngine(options: EngineOptions): Engine {
       warmedCards: readAhead.cards,
     }),
     takeRuleCounts: ruleCounts.take,
+    takeFindings: findings.take,
     idle() {
       return new Promise((resolve) => {
         idleWaiters.push(resolve)

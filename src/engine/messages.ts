@@ -1,6 +1,8 @@
+import type { Worklist } from '../domain/change.ts'
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { EngineStats } from './engine.ts'
+import type { FindingCounts } from './finding-counts.ts'
 import type { Origin } from './item.ts'
 import type { OfferedPack } from './pack-swap.ts'
 import type { RuleCount } from './rule-counts.ts'
@@ -38,6 +40,8 @@ export interface EngineFigures extends EngineStats {
   readonly rulesSkew: number
   /** Rules that their breakers have put into shadow. */
   readonly trippedRules: readonly string[]
+  /** What waits for people, of all instances; counted up to a bound. */
+  readonly waiting: Readonly<Record<Worklist, number>>
 }
 
 export interface PackInUse {
@@ -53,6 +57,7 @@ export type FromEngine =
       readonly type: 'beat'
       readonly figures: EngineFigures
       readonly ruleCounts: readonly RuleCount[]
+      readonly findings: FindingCounts
     }
   | { readonly type: 'store'; readonly available: boolean }
   /** What the relay was told is to be booked again. */

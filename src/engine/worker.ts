@@ -28,6 +28,7 @@ import { createPackSwap, type OfferedPack } from './pack-swap.ts'
 import { startPresence } from './presence.ts'
 import { startSweeper } from './sweeper.ts'
 import { startWarming, type Warming } from './warming.ts'
+import { watchWorklists } from './worklist-watch.ts'
 
 /** What the gate gives a new engine. */
 export interface WorkerSettings extends StorePlace {
@@ -54,6 +55,7 @@ const beatMs = 250
 const sweepMs = 1000
 /** A block, or a tripped breaker, counts everywhere within a second. */
 const noticesMs = 250
+const worklistsMs = 15_000
 
 /** The content of the engine's thread. */
 async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
@@ -203,10 +205,12 @@ async function serve(
           rulesVersion: () => rules.pack.version,
           newVersion: engine.newVersion,
         })
+  const worklists = watchWorklists(store, worklistsMs)
   const beat = startBeat(engine, send, () => ({
     blocks: blocks.count(systemClock.nowMs()),
     trippedRules: breakers?.tripped() ?? [],
     rulesSkew: presence?.skew ?? 0,
+    waiting: worklists.waiting,
   }))
   return {
     setPack(next) {
@@ -235,6 +239,7 @@ async function serve(
       sweeper.stop()
       board.stop()
       breakers?.stop()
+      worklists.stop()
       // The engine that took over goes on telling under the same name.
       if (Atomics.load(settings.retired, 0) === 0) await presence?.stop()
       clearInterval(beat)
@@ -271,7 +276,7 @@ function warmMemory(
 function startBeat(
   engine: Engine,
   send: (message: FromEngine) => void,
-  others: () => Pick<EngineFigures, 'blocks' | 'rulesSkew' | 'trippedRules'>,
+  others: () => Pick<EngineFigures, 'blocks' | 'rulesSkew' | 'trippedRules' | 'waiting'>,
 ): NodeJS.Timeout {
   const lag = monitorEventLoopDelay({ resolution: 10 })
   lag.enable()
@@ -281,7 +286,8 @@ function startBeat(
     // Not process.memoryUsage: it opens a file, and an engine must beat also when no descriptor is left.
     const heapUsedBytes = getHeapStatistics().used_heap_size
     const figures = { ...engine.stats(), ...others(), loopLagMs, heapUsedBytes }
-    send({ type: 'beat', figures, ruleCounts: engine.takeRuleCounts() })
+    const [ruleCounts, findings] = [engine.takeRuleCounts(), engine.takeFindings()]
+    send({ type: 'beat', figures, ruleCounts, findings })
   }, beatMs)
 }
 

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
+import type { FindingCounts } from '../engine/finding-counts.ts'
 import type { Origin } from '../engine/item.ts'
 import {
   createOutbox,
@@ -36,6 +37,7 @@ export interface EngineThreadOptions {
   /** What became of the pack that was offered last: '' when it is in use. */
   readonly onRules: (problem: string) => void
   readonly onRuleCounts: (counts: readonly RuleCount[]) => void
+  readonly onFindings: (counts: FindingCounts) => void
   /** It has read in advance what it was to. */
   readonly onWarm: (cards: number, ms: number) => void
   readonly onTrouble: (message: string) => void
@@ -138,6 +140,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
       case 'beat':
         figures = message.figures
         if (message.ruleCounts.length > 0) options.onRuleCounts(message.ruleCounts)
+        options.onFindings(message.findings)
         return
       case 'lost':
         options.onTrouble('the store lacks what it acknowledged: it is booked again')

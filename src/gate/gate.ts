@@ -109,6 +109,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       tellPackWaiters()
     },
     onRuleCounts: (counts) => metrics.ruleCounts(counts),
+    onFindings: (counts) => metrics.findings(counts),
     onWarm: (cards, ms) => logger.info({ cards, ms }, 'memory is warm'),
     onTrouble: (message) => logger.error(message),
   })

@@ -1,4 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { anomalies } from '../domain/anomaly.ts'
+import { unmatchedCauses } from '../domain/event-record.ts'
+import type { FindingCounts } from '../engine/finding-counts.ts'
 import type { EngineFigures } from '../engine/messages.ts'
 import type { Recall } from '../engine/recall.ts'
 import type { RuleCount } from '../engine/rule-counts.ts'
@@ -29,6 +32,7 @@ export interface Metrics {
   /** A pack was offered: what became of it. */
   rulesLoaded(result: 'loaded' | 'refused'): void
   ruleCounts(counts: readonly RuleCount[]): void
+  findings(counts: FindingCounts): void
   text(): Promise<string>
   readonly contentType: string
 }
@@ -80,6 +84,7 @@ export function createMetrics(read: () => Readings): Metrics {
     registers,
   })
   const rules = createRuleMetrics(registers)
+  const findings = createFindingMetrics(registers)
   const readers = gauges.map(([name, help, value]) => ({
     gauge: new Gauge({ name, help, registers }),
     value,
@@ -118,6 +123,7 @@ export function createMetrics(read: () => Readings): Metrics {
       packs.set({ version }, loaded ? 1 : 0)
     },
     ruleCounts: rules,
+    findings,
     rulesLoaded: (result) => loads.inc({ result }),
     text() {
       const readings = read()
@@ -167,6 +173,29 @@ function createRuleMetrics(registers: Registry[]): (counts: readonly RuleCount[]
   }
 }
 
+function createFindingMetrics(registers: Registry[]): (counts: FindingCounts) => void {
+  const anomalous = new Counter({
+    name: 'arbiter_anomalies_total',
+    help: 'Events that were booked and that somebody should look at, by what is odd',
+    labelNames: ['anomaly'],
+    registers,
+  })
+  const unbookable = new Counter({
+    name: 'arbiter_unmatched_total',
+    help: 'Advices that could not be booked, by why',
+    labelNames: ['cause'],
+    registers,
+  })
+  // From nothing to one is no rise that Prometheus sees; from 0 to 1 is.
+  for (const anomaly of anomalies) anomalous.inc({ anomaly }, 0)
+  for (const cause of unmatchedCauses) unbookable.inc({ cause }, 0)
+  return (counts) => {
+    for (const [anomaly, count] of Object.entries(counts.anomalies))
+      anomalous.inc({ anomaly }, count)
+    for (const [cause, count] of Object.entries(counts.unmatched)) unbookable.inc({ cause }, count)
+  }
+}
+
 type Reading = (readings: Readings) => number | null
 
 const ofEngine =
@@ -209,6 +238,16 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
     'arbiter_rules_tripped',
     'Rules that their breakers have put into shadow',
     ofEngine((e) => e.trippedRules.length),
+  ],
+  [
+    'arbiter_unmatched_waiting',
+    'Advices of all instances that wait for people; 1000 is 1000 or more',
+    ofEngine((e) => e.waiting.unmatched),
+  ],
+  [
+    'arbiter_anomalies_waiting',
+    'Anomalies of all instances that nobody has marked as done; 1000 is 1000 or more',
+    ofEngine((e) => e.waiting.anomalies),
   ],
   ['arbiter_rules_skew', 'Other live instances with another pack', ofEngine((e) => e.rulesSkew)],
   ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],

@@ -5,8 +5,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { isConfig, readConfig } from '../../src/config.ts'
 import { configTable } from '../../src/config-schema.ts'
+import { findPrograms } from '../support/installed.ts'
 import { startRedis } from '../support/redis-server.ts'
-import { fastFolder, send, startServer, until } from '../support/server.ts'
+import { fastFolder, type RunningServer, send, startServer, until } from '../support/server.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, 'deploy', path), 'utf8')
@@ -46,6 +47,15 @@ const expressions = [
   ),
 ]
 
+/** Their expression is one comparison of a gauge. */
+const untested = ['ArbiterRulesSkew', 'ArbiterJournalLong', 'ArbiterJournalFails']
+
+async function readLabeled(server: RunningServer, series: string): Promise<number> {
+  const text = await (await fetch(`${server.adminUrl}/metrics`)).text()
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `))
+  return Number(line?.slice(series.length))
+}
+
 const metricPattern = /\b(?:arbiter|process)_[a-z_]+/g
 /** Prometheus adds these itself. */
 const general = ['instance', 'job', 'le', '__name__']
@@ -72,6 +82,9 @@ describe('alerts and dashboard', () => {
     const server = await startServer({ dataDir: folder.path, env: { REDIS_URL: redis.url } })
     await send(server.url, { eventId: 'e1' })
     await fetch(server.url, { method: 'POST', body: 'nonsense' })
+    await send(server.url, { eventId: 'e2', requestType: 'Refund', cardId: 'card-of-nobody' })
+    const counted = async () => readLabeled(server, 'arbiter_unmatched_total{cause="unknown card"}')
+    await until(async () => (await counted()) === 1)
     await redis.kill()
     const byDefault = async (n: number) =>
       (await send(server.url, { eventId: `d${n}` })).body.decidedBy === 'default'
@@ -114,9 +127,27 @@ describe('alerts and dashboard', () => {
       'arbiter_unbooked',
       'arbiter_journal_bytes',
       'arbiter_journal_failures',
+      'arbiter_journal_in_place',
+      'arbiter_unmatched_waiting',
+      'arbiter_anomalies_total',
+      'arbiter_rules_tripped',
+      'arbiter_refusals_total',
       'arbiter_decision_seconds_bucket',
     ]) {
       expect(all).toContain(metric)
+    }
+  })
+
+  it('fire when they should and not before, says promtool', () => {
+    const [promtool = ''] = findPrograms('promtool')
+    const run = (...args: string[]) => execFileSync(promtool, args, { encoding: 'utf8' })
+    expect(run('test', 'rules', join(root, 'deploy/prometheus/alerts.test.yml'))).toContain(
+      'SUCCESS',
+    )
+    expect(run('check', 'rules', join(root, 'deploy/prometheus/alerts.yml'))).toContain('SUCCESS')
+    const tests = read('prometheus/alerts.test.yml')
+    for (const { alert } of rules) {
+      if (!untested.includes(alert)) expect(tests, alert).toMatch(new RegExp(`${alert}\\b`))
     }
   })
 

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { findRedis } from './redis-server.ts'
+import { findPrograms } from './installed.ts'
 
 /** Worker threads and child processes of the tests run from dist: Node 20 cannot load a .ts worker. */
 export function setup(): void {
   execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' })
-  findRedis()
+  findPrograms('redis-server', 'promtool', 'systemd-analyze')
+  if (process.env.TORTURE) findPrograms('buildah')
 }

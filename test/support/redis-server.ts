@@ -1,12 +1,12 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { findPrograms } from './installed.ts'
 
 export interface RedisServer {
   readonly port: number
@@ -200,33 +200,6 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-let found: string | undefined
-
-/**
- * These tests are not skipped for want of a server: it is installed, or one line says what is missing.
- * The set-up of all tests asks first, because two installations at once disturb each other.
- */
 export function findRedis(): string {
-  found ??= onPath() ?? install()
-  return found
-}
-
-function onPath(): string | undefined {
-  const folders = (process.env.PATH ?? '').split(':')
-  return folders.map((folder) => join(folder, 'redis-server')).find((path) => existsSync(path))
-}
-
-function install(): string {
-  const isDebian = spawnSync('apt-get', ['--version']).status === 0
-  if (isDebian && process.getuid?.() === 0) {
-    process.stderr.write('installing redis-server, which some tests need\n')
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-    execFileSync('apt-get', ['update'], { env, stdio: 'ignore' })
-    execFileSync('apt-get', ['install', '-y', 'redis-server'], { env, stdio: 'ignore' })
-    const path = onPath()
-    if (path !== undefined) return path
-  }
-  throw new Error(
-    'redis-server is not on the PATH: install Redis 7 or later (redis-server) for these tests',
-  )
+  return findPrograms('redis-server')[0]!
 }
