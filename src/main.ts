@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Readiness } from './admin/server.ts'
-import { systemClock } from './clock.ts'
+import { createTrustedClock, machineClock } from './clock.ts'
 import { type Config, isConfig, readConfig } from './config.ts'
 import type { Authenticate } from './gate/authentication.ts'
+import { readClockMark, watchClock } from './gate/clock-watch.ts'
 import { type Gate, openGate } from './gate/gate.ts'
 import { isJournalProblem, openJournal } from './gate/journal.ts'
 import type { JournalProblem } from './gate/journal-error.ts'
@@ -21,11 +22,13 @@ import { createLogSink, type LogSink } from './telemetry/logger.ts'
  */
 const backlog = 4_096
 
-const usage = `Usage: node dist/main.js [--demo]
+const usage = `Usage: node dist/main.js [--demo] [--accept-clock]
 
 Serves POST /authorize. Configuration is by environment variables; the README lists them.
 
   --demo   put a few demo cards into an empty embedded store, and print a command to try
+  --accept-clock
+           the wall clock is right, however long this store was not served
   --help   show this
 `
 
@@ -34,16 +37,21 @@ function fail(message: string): never {
   process.exit(2)
 }
 
-function readArguments(): { demo: boolean } {
+function readArguments(): { demo: boolean; acceptsClock: boolean } {
   try {
     const { values } = parseArgs({
-      options: { demo: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        demo: { type: 'boolean' },
+        'accept-clock': { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
     })
     if (values.help) {
       process.stdout.write(usage)
       process.exit(0)
     }
-    return { demo: values.demo ?? false }
+    const { demo = false, 'accept-clock': acceptsClock = demo } = values
+    return { demo, acceptsClock }
   } catch (error) {
     return fail(`${(error as Error).message}\n\n${usage}`)
   }
@@ -94,7 +102,7 @@ async function findDisagreements(profile: Profile, config: Config): Promise<stri
 }
 
 async function main(): Promise<void> {
-  const { demo } = readArguments()
+  const { demo, acceptsClock } = readArguments()
   const config = readSettings()
   const { profile, authenticate } = readProfile(config)
   const sink = createLogSink(config.logLevel)
@@ -109,9 +117,13 @@ async function main(): Promise<void> {
     },
   })
   if (isJournalProblem(journal)) return fail(explainJournal(journal, config.dataDir))
+  const clock = createTrustedClock(
+    acceptsClock ? machineClock.nowMs() : readClockMark(config.dataDir),
+  )
+  const clockWatch = watchClock(clock, config.dataDir, logger)
   const gate = await openGate({
     config,
-    clock: systemClock,
+    clock,
     log: sink,
     journal,
     profile,
@@ -127,8 +139,9 @@ async function main(): Promise<void> {
   const admin = createAdminServer({
     config,
     metrics: gate.metrics,
-    readiness: () => readinessOf(gate, stopping),
+    readiness: () => readinessOf(gate, clock.doubt, stopping),
     reloadRules: gate.reloadRules,
+    acceptClock: clockWatch.accept,
   })
   try {
     await admin.listen({ host: config.adminHost, port: config.adminPort })
@@ -146,6 +159,7 @@ async function main(): Promise<void> {
     stopping = true
     logger.info({ signal }, 'stopping: answering what is pending')
     await gate.stop()
+    await clockWatch.stop()
     await admin.close()
     logger.info('stopped')
     await sink.end()
@@ -156,7 +170,7 @@ async function main(): Promise<void> {
   process.on('SIGHUP', () => void gate.reloadRules())
 }
 
-function readinessOf(gate: Gate, stopping: boolean): Readiness {
+function readinessOf(gate: Gate, clockProblem: string, stopping: boolean): Readiness {
   const { engine, slots, rulesProblem, journalProblem } = gate
   const trippedRules = engine.figures?.trippedRules ?? []
   const detail = {
@@ -164,6 +178,7 @@ function readinessOf(gate: Gate, stopping: boolean): Readiness {
     store: engine.storeAvailable ? 'available' : 'unavailable',
     rulesVersion: engine.rulesVersion,
     ...(journalProblem === '' ? {} : { journalProblem }),
+    ...(clockProblem === '' ? {} : { clockProblem }),
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
     unbooked: slots.unbooked,
@@ -171,7 +186,12 @@ function readinessOf(gate: Gate, stopping: boolean): Readiness {
   if (stopping) return { status: 'stopping', detail }
   if (engine.state === 'starting') return { status: 'starting', detail }
   const rulesWell = rulesProblem === '' && trippedRules.length === 0
-  const well = engine.alive && engine.storeAvailable && rulesWell && journalProblem === ''
+  const well =
+    engine.alive &&
+    engine.storeAvailable &&
+    rulesWell &&
+    journalProblem === '' &&
+    clockProblem === ''
   return { status: well ? 'ready' : 'degraded', detail }
 }
 

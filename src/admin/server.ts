@@ -16,6 +16,8 @@ export interface AdminServerOptions {
   readonly readiness: () => Readiness
   /** Resolves to the version in use and what was wrong with the new pack, '' when nothing was. */
   readonly reloadRules: () => Promise<{ version: string; problem: string }>
+  /** A person says that the wall clock is right; false when the store's servers say otherwise. */
+  readonly acceptClock: () => boolean
 }
 
 const requestTimeoutMs = 10_000
@@ -65,8 +67,20 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     return reply.code(422).send({ status: 'refused', version, problem })
   })
 
+  server.post('/admin/clock/accept', async (_request, reply) => {
+    if (options.acceptClock()) return { status: 'accepted' }
+    const error = 'the clock of Redis differs from that of this machine: set the wrong one right'
+    return reply.code(409).send({ status: 'refused', error })
+  })
+
   server.setNotFoundHandler(async (_request, reply) => {
-    const paths = ['GET /healthz', 'GET /readyz', 'GET /metrics', 'POST /admin/rules/reload']
+    const paths = [
+      'GET /healthz',
+      'GET /readyz',
+      'GET /metrics',
+      'POST /admin/rules/reload',
+      'POST /admin/clock/accept',
+    ]
     return reply.code(404).send({ error: `there is ${paths.join(', ')}` })
   })
 

@@ -105,6 +105,8 @@ function createSession(
     clock: systemClock,
     retentionMs: config.eventRetentionDays * dayMs,
     async engine() {
+      const { refuseWrongClock } = await import('./wrong-clock.ts')
+      await refuseWrongClock(store, config)
       // Half of what there is to load: a command that only reads does not wait for it.
       const { createEngine } = await import('../engine/engine.ts')
       const { compilePack, readPackFiles } = await import('../rules/load-pack.ts')

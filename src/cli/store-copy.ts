@@ -12,6 +12,7 @@ import {
   refuseServed,
 } from './store-address.ts'
 import { complain, type ExitCode, printText, showProgress } from './terminal.ts'
+import { refuseWrongClock } from './wrong-clock.ts'
 
 const help = `${addressHelp}
 
@@ -79,6 +80,7 @@ export async function withStore<T>(
 ): Promise<T> {
   const store = await openStore(place, systemClock.nowMs)
   try {
+    await refuseWrongClock(store, place)
     return await work(store)
   } finally {
     await store.close()

@@ -73,6 +73,13 @@ export type FromEngine =
   /** It cannot start, and starting again would not help. */
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'trouble'; readonly message: string }
+  | {
+      readonly type: 'clock'
+      /** When the store was last written; null for never. */
+      readonly newestMs: number | null
+      /** The clocks of the store's servers, each less the machine's monotonic clock. */
+      readonly serverOffsetsMs: readonly number[]
+    }
 
 const eventCells = 21
 const answerCells = 6

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { FollowedClock } from '../clock.ts'
 import type { Store } from '../store/port.ts'
 import type { Engine } from './engine.ts'
 import { indexes, splitSortKey } from './layout.ts'
@@ -6,7 +6,7 @@ import { indexes, splitSortKey } from './layout.ts'
 export interface SweeperOptions {
   readonly engine: Engine
   readonly store: Store
-  readonly clock: Clock
+  readonly clock: FollowedClock
   readonly intervalMs: number
   readonly logRetentionMs: number
   readonly onError: (error: unknown) => void
@@ -26,10 +26,15 @@ export function startSweeper(options: SweeperOptions): Sweeper {
   let stopped = false
   let running: Promise<number> | null = null
 
+  /** What a wrong clock has expired or dropped does not come back: while there is a doubt, all waits. */
+  function isOver(): boolean {
+    return stopped || clock.isDoubted()
+  }
+
   async function tendDue(): Promise<number> {
     let tended = 0
     let after = ''
-    while (!stopped) {
+    while (!isOver()) {
       const entries = await store.range(indexes.due, after, batchSize)
       const due = entries.filter(({ sortKey }) => splitSortKey(sortKey).atMs <= clock.nowMs())
       await Promise.all(due.map(({ sortKey }) => tendOne(sortKey)))
@@ -47,7 +52,7 @@ export function startSweeper(options: SweeperOptions): Sweeper {
 
   async function dropOld(): Promise<void> {
     const nowMs = clock.nowMs()
-    while (!stopped && (await store.sweep(nowMs, nowMs - options.logRetentionMs, batchSize)) > 0) {
+    while (!isOver() && (await store.sweep(nowMs, nowMs - options.logRetentionMs, batchSize)) > 0) {
       // Let events through between two portions.
       await new Promise((resolve) => setImmediate(resolve))
     }

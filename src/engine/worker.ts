@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { systemClock } from '../clock.ts'
+import { type FollowedClock, followTime, machineClock, type SharedTime } from '../clock.ts'
 import { type Block, withBlocks } from '../domain/block.ts'
 import type { Pack } from '../domain/pack.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
@@ -10,6 +10,7 @@ import { watchBlocks } from './block-list.ts'
 import { type BreakerDesk, openBreakerDesk } from './breaker-desk.ts'
 import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine } from './engine.ts'
+import { decodeEntry } from './entry-codec.ts'
 import { importRows } from './import.ts'
 import { indexes } from './layout.ts'
 import {
@@ -44,6 +45,8 @@ export interface WorkerSettings extends StorePlace {
   readonly marks: Marks
   /** One cell; not 0 when another engine has taken over. */
   readonly retired: Int32Array<SharedArrayBuffer>
+  /** What the process takes for the time. */
+  readonly time: SharedTime
   /** The newest that was checked, whatever the folder has now; null when it is still to come. */
   readonly pack: OfferedPack | null
   /** Puts the demo cards into an empty embedded store. */
@@ -53,6 +56,7 @@ export interface WorkerSettings extends StorePlace {
 const dayMs = 86_400_000
 const beatMs = 250
 const sweepMs = 1000
+const serverClocksMs = 5_000
 /** A block, or a tripped breaker, counts everywhere within a second. */
 const noticesMs = 250
 const worklistsMs = 15_000
@@ -60,6 +64,7 @@ const worklistsMs = 15_000
 /** The content of the engine's thread. */
 async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   const send = (message: FromEngine) => port.postMessage(message)
+  const clock = followTime(settings.time)
   let rules: RunningRules | null = null
   let serving: Serving | null = null
   let stopped = false
@@ -68,7 +73,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     tellFirst = resolve
   })
   const swap = createPackSwap({
-    monoMs: systemClock.monoMs,
+    monoMs: clock.monoMs,
     onPack(pack, packNumber) {
       rules = { pack, packNumber }
       serving?.setPack(pack)
@@ -93,19 +98,21 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     }
   })
   if (settings.pack !== null) swap(settings.pack)
-  const store = await openStore(settings, systemClock.nowMs, {
+  const store = await openStore(settings, clock.nowMs, {
     marks: settings.marks,
     onWarning: (warning) => send({ type: 'trouble', message: `warning: ${warning}` }),
   })
   await claimStore(store, settings.eventRetentionDays)
+  const serverClocks = await watchServerClocks(store, send)
   await first
   if (rules === null || stopped) {
+    clearInterval(serverClocks)
     await store.close()
     port.close()
     return
   }
   const { pack } = rules as RunningRules
-  const ready = await serve(store, pack, settings, send)
+  const ready = await serve(store, pack, settings, clock, send)
   if (stopped) {
     await ready.stop()
     port.close()
@@ -138,6 +145,7 @@ async function serve(
   store: Store,
   pack: Pack,
   settings: WorkerSettings,
+  clock: FollowedClock,
   send: (message: FromEngine) => void,
 ): Promise<Serving> {
   let breakers: BreakerDesk | null = null
@@ -145,7 +153,7 @@ async function serve(
   const put = createOutbox((cells) => send({ type: 'answers', cells }))
   const engine = createEngine({
     store,
-    clock: systemClock,
+    clock,
     pack,
     nonce: settings.nonce,
     cacheCards: settings.cacheCards,
@@ -166,7 +174,7 @@ async function serve(
   const sweeper = startSweeper({
     engine,
     store,
-    clock: systemClock,
+    clock,
     intervalMs: sweepMs,
     logRetentionMs: settings.logRetentionDays * dayMs,
     onError: (error) => send({ type: 'trouble', message: `sweeping failed: ${error}` }),
@@ -185,7 +193,7 @@ async function serve(
   })
   breakers = await openBreakerDesk({
     store,
-    clock: systemClock,
+    clock,
     board,
     pack,
     newVersion: engine.newVersion,
@@ -200,14 +208,14 @@ async function serve(
       ? null
       : startPresence({
           store,
-          clock: systemClock,
+          clock,
           instance: settings.instance,
           rulesVersion: () => rules.pack.version,
           newVersion: engine.newVersion,
         })
   const worklists = watchWorklists(store, worklistsMs)
   const beat = startBeat(engine, send, () => ({
-    blocks: blocks.count(systemClock.nowMs()),
+    blocks: blocks.count(clock.nowMs()),
     trippedRules: breakers?.tripped() ?? [],
     rulesSkew: presence?.skew ?? 0,
     waiting: worklists.waiting,
@@ -227,7 +235,8 @@ async function serve(
     },
     recall: engine.recall,
     warm() {
-      if (settings.warmCards > 0) warming = warmMemory(engine, store, settings.warmCards, send)
+      if (settings.warmCards > 0)
+        warming = warmMemory(engine, store, clock, settings.warmCards, send)
     },
     async stop() {
       warming?.stop()
@@ -249,19 +258,57 @@ async function serve(
   }
 }
 
+/** Tells the gate what there is beside its own clock, at once and then again and again. */
+async function watchServerClocks(
+  store: Store,
+  send: (message: FromEngine) => void,
+): Promise<NodeJS.Timeout> {
+  const newestMs = await newestEntryMs(store)
+  let missed = false
+  async function look(): Promise<void> {
+    // A store that is away tells nothing: what it said last goes on.
+    const times = await store.serverTimes?.().catch((error: Error) => {
+      if (!missed)
+        send({ type: 'trouble', message: `the time of Redis is unknown: ${error.message}` })
+      missed = true
+      return null
+    })
+    if (times === null) return
+    const monoMs = machineClock.monoMs()
+    const serverOffsetsMs = (times ?? []).map((atMs) => atMs - monoMs)
+    send({ type: 'clock', newestMs, serverOffsetsMs })
+  }
+  send({ type: 'clock', newestMs, serverOffsetsMs: [] })
+  await look()
+  const timer = setInterval(look, serverClocksMs)
+  timer.unref()
+  return timer
+}
+
+async function newestEntryMs(store: Store): Promise<number | null> {
+  const [newest] = await store.tailLog(1)
+  try {
+    return newest === undefined ? null : decodeEntry(newest.entry).atMs
+  } catch {
+    // Damage is not the clock's to tell.
+    return null
+  }
+}
+
 /** What is asked later needs the rest of the heap. */
 const shareOfHeap = 0.5
 
 function warmMemory(
   engine: Engine,
   store: Store,
+  clock: FollowedClock,
   maxCards: number,
   send: (message: FromEngine) => void,
 ): Warming {
   return startWarming({
     engine,
     store,
-    clock: systemClock,
+    clock,
     maxCards,
     hasRoom() {
       const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics()

@@ -41,6 +41,7 @@ export interface EngineThreadOptions {
   /** It has read in advance what it was to. */
   readonly onWarm: (cards: number, ms: number) => void
   readonly onTrouble: (message: string) => void
+  readonly onClock: (newestMs: number | null, serverOffsetsMs: readonly number[]) => void
 }
 
 export interface EngineThread extends EngineLink {
@@ -175,6 +176,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         return
       case 'warm':
         options.onWarm(message.cards, message.ms)
+        return
+      case 'clock':
+        options.onClock(message.newestMs, message.serverOffsetsMs)
         return
       case 'trouble':
         options.onTrouble(message.message)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../clock.ts'
+import type { TrustedClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { createConnections, withinOpenFiles } from '../connections.ts'
 import type { Origin } from '../engine/item.ts'
@@ -17,7 +17,7 @@ import { createSlots, type Slots } from './slots.ts'
 
 export interface GateOptions {
   readonly config: Config
-  readonly clock: Clock
+  readonly clock: TrustedClock
   readonly log: LogSink
   readonly journal: Journal
   readonly profile: Profile
@@ -78,6 +78,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       warmCards: config.warmCards,
       demo: options.demo,
       instance: newNonce(),
+      time: clock.time,
     },
     newNonce,
     heapMb: config.engineHeapMb,
@@ -112,6 +113,10 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     onFindings: (counts) => metrics.findings(counts),
     onWarm: (cards, ms) => logger.info({ cards, ms }, 'memory is warm'),
     onTrouble: (message) => logger.error(message),
+    onClock(newestMs, serverOffsetsMs) {
+      clock.remember(newestMs)
+      clock.hear(serverOffsetsMs)
+    },
   })
 
   const rules = startRulesThread({
@@ -210,6 +215,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       engineRunning: engine.alive,
       engineRestarts: engine.restarts,
       storeAvailable: engine.storeAvailable,
+      clockTrusted: clock.doubt === '',
       gateLoopLagMs,
       recall: engine.recall,
       connections,

@@ -41,6 +41,8 @@ export interface Store {
    * before: it is about to try again. A store of one writer has none.
    */
   onCrowded?(listener: (aggregate: string) => void): void
+  /** What the clocks of its servers say now, in milliseconds since 1970. A store without servers has none. */
+  serverTimes?(): Promise<readonly number[]>
   /**
    * Everything the store holds, each record once, in pages; the log comes last, in its order. Groups
    * whose last day has passed are left out. What is written meanwhile may be missed.

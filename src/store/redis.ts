@@ -365,6 +365,10 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     scan,
     fill,
     ...(keeper && { losses: keeper }),
+    async serverTimes() {
+      const replies = (await connection.sendToMasters('TIME', [])) as [string, string][]
+      return replies.map(([seconds, micros]) => Number(seconds) * 1_000 + Number(micros) / 1_000)
+    },
     onCrowded(listener) {
       onCrowded = listener
     },

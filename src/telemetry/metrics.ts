@@ -19,6 +19,7 @@ export interface Readings {
   readonly engineRunning: boolean
   readonly engineRestarts: number
   readonly storeAvailable: boolean
+  readonly clockTrusted: boolean
   readonly gateLoopLagMs: number
   readonly recall: Pick<Recall, 'size' | 'forgotten' | 'losses'>
   readonly connections: { readonly open: number; readonly proven: number; readonly cut: number }
@@ -213,6 +214,7 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_engine_running', '1 while an engine takes events', (r) => Number(r.engineRunning)],
   ['arbiter_engine_restarts', 'Engines started again since the start', (r) => r.engineRestarts],
   ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],
+  ['arbiter_clock_trusted', '0 while the clocks disagree', (r) => Number(r.clockTrusted)],
   ['arbiter_gate_loop_lag_ms', 'Longest delay of the gate loop of late', (r) => r.gateLoopLagMs],
   ['arbiter_connections', 'Connections of the relay port', (r) => r.connections.open],
   ['arbiter_connections_proven', 'Those that the relay has', (r) => r.connections.proven],

@@ -265,6 +265,7 @@ describe('a reload that nobody answers', () => {
       }),
       readiness: () => ({ status: 'degraded', detail: {} }),
       reloadRules: () => new Promise(() => {}),
+      acceptClock: () => true,
     })
     const calling = server.inject({ method: 'POST', url: '/admin/rules/reload' })
     await new Promise((resolve) => setImmediate(resolve))

@@ -139,6 +139,7 @@ describe('the engine', () => {
     const clock = { nowMs: () => nowMs, monoMs: () => performance.now() }
     const stores = [0, 1].map(() => createMemoryStore(state))
     const engines = stores.map((store) => startEngine(store, { clock }))
+    let doubted = false
     await openCards(engines[0]!, 3)
     for (let i = 0; i < 3; i++) {
       await engines[i % 2]!.ask({ eventId: `e${i}`, cardId: `card-${i}`, amountMinor: 500 })
@@ -147,7 +148,7 @@ describe('the engine', () => {
       startSweeper({
         engine,
         store: stores[i]!,
-        clock,
+        clock: { ...clock, isDoubted: () => doubted },
         intervalMs: 3_600_000,
         logRetentionMs: 400 * dayMs,
         onError: (error) => {
@@ -158,6 +159,10 @@ describe('the engine', () => {
     await Promise.all(sweepers.map((sweeper) => sweeper.sweep()))
     expect(await showAccount(stores[0]!, 'account-1')).toMatchObject({ heldMinor: 500 })
     nowMs += 8 * dayMs
+    doubted = true
+    await Promise.all(sweepers.map((sweeper) => sweeper.sweep()))
+    expect(await showAccount(stores[0]!, 'account-1')).toMatchObject({ heldMinor: 500 })
+    doubted = false
     await Promise.all(sweepers.map((sweeper) => sweeper.sweep()))
     for (let i = 0; i < 3; i++) {
       expect(await showAccount(stores[0]!, `account-${i}`)).toMatchObject({ heldMinor: 0 })

@@ -121,7 +121,7 @@ export async function runLive(
   const sweeper = startSweeper({
     engine,
     store,
-    clock,
+    clock: { ...clock, isDoubted: () => false },
     intervalMs: 1 << 30,
     logRetentionMs: 400 * 86_400_000,
     onError: (error) => {

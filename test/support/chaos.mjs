@@ -5,10 +5,17 @@
  */
 import { BroadcastChannel, isMainThread, workerData } from 'node:worker_threads'
 
+const rightMs = Date.now
 const channel = new BroadcastChannel('chaos')
 
+// A server may also start with a clock that is wrong.
+if (process.env.CHAOS_CLOCK_MS !== undefined) setClock(Number(process.env.CHAOS_CLOCK_MS))
+
 if (isMainThread) {
-  process.on('message', (disturbance) => channel.postMessage(disturbance))
+  process.on('message', (disturbance) => {
+    if (disturbance.type === 'clock') setClock(disturbance.aheadMs)
+    channel.postMessage(disturbance)
+  })
   process.channel?.unref()
 } else if (workerData?.nonce !== undefined) {
   // Other threads of the server have none.
@@ -17,12 +24,18 @@ if (isMainThread) {
 // It must not keep a thread alive that would end by itself.
 channel.unref()
 
-function disturb({ type, ms, pauseMs, times }) {
+/** As somebody who sets the clock of the machine. */
+function setClock(aheadMs) {
+  Date.now = () => rightMs() + aheadMs
+}
+
+function disturb({ type, ms, pauseMs, times, aheadMs }) {
   if (type === 'spin') spin(ms)
   else if (type === 'hang') hang(ms)
   else if (type === 'stutter') stutter(ms, pauseMs, times)
   else if (type === 'exit') process.exit(1)
   else if (type === 'exhaust') exhaust()
+  else if (type === 'clock') setClock(aheadMs)
 }
 
 /** As a rule that never comes to its end. */

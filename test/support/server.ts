@@ -34,6 +34,7 @@ export type Disturbance =
       readonly times: number
     }
   | { readonly type: 'exit' | 'exhaust' }
+  | { readonly type: 'clock'; readonly aheadMs: number }
 
 export interface ServerSettings {
   readonly dataDir: string
@@ -109,6 +110,7 @@ export interface ReadinessShown {
   readonly store: string
   readonly journalProblem?: string
   readonly unbooked: number
+  readonly clockProblem?: string
 }
 
 export async function readiness(server: RunningServer): Promise<ReadinessShown> {
