@@ -10,7 +10,7 @@ export interface Shape {
 }
 
 export const maxIdChars = 64
-const maxTextChars = 200
+export const maxTextChars = 200
 
 const id: Shape = {
   must: `must be 1 to ${maxIdChars} printable ASCII characters`,
@@ -47,6 +47,11 @@ export const moneyMessages: Readonly<Record<MoneyProblem, string>> = {
   negative: 'must not be negative',
   'too many digits': 'must have at most 15 digits',
   'too many decimals': 'has more decimals than its currency',
+}
+
+/** 1e2 is a number of JSON, but a text of it was written by a person or a faulty serializer. */
+export function hasExponent(text: string): boolean {
+  return text.includes('e') || text.includes('E')
 }
 
 export function isId(name: string): boolean {

@@ -14,6 +14,7 @@ import type { Journal } from './journal.ts'
 import type { Profile } from './profile.ts'
 import { startRulesThread } from './rules-thread.ts'
 import { createSlots, type Slots } from './slots.ts'
+import { createUnknownKinds } from './unknown-kinds.ts'
 
 export interface GateOptions {
   readonly config: Config
@@ -223,6 +224,11 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     }
   })
 
+  const noteUnknownKind = createUnknownKinds(clock, (kinds) => {
+    const profile = options.profile.name
+    logger.warn({ profile, kinds }, 'acknowledged what the relay profile does not know')
+  })
+
   // Loaded while the threads start, which takes as long.
   const { createGateServer } = await import('./server.ts')
   const server = createGateServer({
@@ -246,7 +252,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       // Further deliveries that waited for this answer get it next.
       if (origin !== null) origin = { ...origin, duplicate: true }
     },
-    onRefused: (status) => metrics.refused(status),
+    onRefused({ status, unknownKind }) {
+      metrics.refused(status)
+      if (unknownKind === '') return
+      metrics.unknownKind()
+      noteUnknownKind(unknownKind)
+    },
   })
 
   const sweeping = setInterval(slots.sweep, sweepMs)

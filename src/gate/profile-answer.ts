@@ -6,10 +6,9 @@ import { isResponseCode, type ResponseCode, reasonOf } from '../domain/response-
 import { quote } from '../quote.ts'
 import type { Fault, Path } from '../rules/yaml-document.ts'
 import { suggestion } from '../spelling.ts'
-import { echoes, type MappedEvent } from './profile-echo.ts'
+import { echoes, type MappedEvent, type MappedRefusal } from './profile-echo.ts'
 import type { AnswerFile } from './profile-file.ts'
 import { isPointer } from './profile-pointer.ts'
-import type { Refusal } from './refusal.ts'
 
 export interface Rendered {
   readonly status: number
@@ -18,7 +17,7 @@ export interface Rendered {
 
 export interface AnswerStyle {
   renderReply(event: MappedEvent, answer: Answer): Rendered
-  renderRefusal(refusal: Refusal): Rendered
+  renderRefusal(refusal: MappedRefusal): Rendered
 }
 
 export interface AnswerOptions {
@@ -41,7 +40,7 @@ type Write<Of extends unknown[]> = (...of: Of) => string
 type Piece<Of extends unknown[]> = string | Write<Of>
 
 type ReplyOf = [event: MappedEvent, answer: Answer]
-type RefusalOf = [refusal: Refusal]
+type RefusalOf = [refusal: MappedRefusal]
 
 /** Compiles the answers of a profile: what is left for an event is to join a few texts. */
 export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
@@ -65,7 +64,7 @@ export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
   const refusal = (name: 'ignore' | 'refuse') =>
     compileBody(file[name]?.body ?? {}, {
       placeholders: refused,
-      echo: null,
+      echo: options.echo,
       fault,
       path: path(name, 'body'),
     })
@@ -92,8 +91,10 @@ export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
     },
     renderRefusal(given) {
       if (given.status === 200) return { status: file.ignore?.status ?? 200, body: ignore(given) }
-      // A stranger, a wrong path and an overload are told so in HTTP's own words.
-      const status = given.status === 400 ? (file.refuse.status ?? 400) : given.status
+      // A stranger, a wrong path and an overload are told so in HTTP's own words, and so is an advice:
+      // with the status of a decline the peer would take it for booked, and never send it again.
+      const declined = given.status === 400 && !given.advice
+      const status = declined ? (file.refuse.status ?? 400) : given.status
       return { status, body: refuse(given) }
     },
   }
@@ -181,8 +182,7 @@ function refusalPlaceholders(
 
 interface TemplateContext<Of extends unknown[]> {
   readonly placeholders: Placeholders<Of>
-  /** Null where there is no event whose body could be repeated. */
-  readonly echo: ((pointer: string) => number) | null
+  readonly echo: (pointer: string) => number
   readonly fault: Fault
   readonly path: Path
 }
@@ -293,12 +293,9 @@ function echoAsJson<Of extends unknown[]>(
 ): Write<Of> {
   if (!isPointer(pointer)) {
     fault(path, `{{${pointer}}} must be a JSON pointer (RFC 6901)`)
-  } else if (echo === null) {
-    fault(path, `{{${pointer}}}: what was not understood is not repeated`)
-  } else {
-    const place = echo(pointer)
-    // Only replies have an echo, and their first argument is the event.
-    return (...of) => (of as unknown as ReplyOf)[0][echoes]?.[place] ?? ''
+    return () => ''
   }
-  return () => ''
+  const place = echo(pointer)
+  // The first argument is the event, or its refusal.
+  return (...of) => (of as unknown as ReplyOf | RefusalOf)[0][echoes]?.[place] ?? ''
 }

@@ -1,19 +1,21 @@
 import type { RequestType } from '../domain/event.ts'
 import type { ReadFields } from './profile-event.ts'
+import type { ChoiceTarget, NoEvent } from './profile-file.ts'
 import { type Found, type PointerPlan, positionOf } from './profile-pointer.ts'
 import { compileParts } from './profile-source.ts'
 
-/** A requestType of ours, `ignore`, or a further choice by what is at the first pointer present. */
+/** A target, or a further choice by what is at the first pointer present. */
 export type Choice =
-  | { readonly requestType: RequestType | 'ignore' }
+  | { readonly target: ChoiceTarget }
   | {
       readonly pointers: readonly string[]
       readonly map: ReadonlyMap<string, Choice>
       readonly otherwise: Choice | null
     }
 
-interface NoReader {
-  readonly ignored: boolean
+/** A message that is no event of ours. */
+export interface NoReader {
+  readonly what: NoEvent
   readonly code: '136' | '131'
   readonly message: string
 }
@@ -23,13 +25,10 @@ export function compileChoice(
   choice: Choice,
   readerOf: (requestType: RequestType) => ReadFields,
 ): (found: Found) => ReadFields | NoReader {
-  if ('requestType' in choice) {
-    if (choice.requestType !== 'ignore') {
-      const reader = readerOf(choice.requestType)
-      return () => reader
-    }
-    const ignored: NoReader = { ignored: true, code: '131', message: 'not for this server' }
-    return () => ignored
+  if ('target' in choice) {
+    const { target } = choice
+    const result = isNoEvent(target) ? noReaders[target] : readerOf(target)
+    return () => result
   }
   const name = `requestType (${choice.pointers.join(' or ')})`
   const read = compileParts(
@@ -42,10 +41,10 @@ export function compileChoice(
   const otherwise =
     choice.otherwise === null ? null : compileChoice(plan, choice.otherwise, readerOf)
   const known = values.join(', ')
-  const absent: NoReader = { ignored: false, code: '136', message: `${name} is required` }
-  const wrong: NoReader = { ignored: false, code: '136', message: `${name} must be a text` }
+  const absent: NoReader = { what: 'refuse', code: '136', message: `${name} is required` }
+  const wrong: NoReader = { what: 'refuse', code: '136', message: `${name} must be a text` }
   const unknown: NoReader = {
-    ignored: false,
+    what: 'refuse',
     code: '131',
     message: `${name} must be one of ${known}`,
   }
@@ -59,4 +58,14 @@ export function compileChoice(
     if (target !== null) return target(found)
     return value === '' ? absent : unknown
   }
+}
+
+const noReaders: Readonly<Record<NoEvent, NoReader>> = {
+  ignore: { what: 'ignore', code: '131', message: 'not for this server' },
+  unknown: { what: 'unknown', code: '131', message: 'not known to the relay profile' },
+  refuse: { what: 'refuse', code: '131', message: 'requestType is not covered by the profile' },
+}
+
+function isNoEvent(target: ChoiceTarget): target is NoEvent {
+  return Object.hasOwn(noReaders, target)
 }

@@ -2,11 +2,16 @@ import type { CardEvent } from '../domain/event.ts'
 import { quote } from '../quote.ts'
 import { isJsonNumber, type JsonValue } from './json.ts'
 import type { Found } from './profile-pointer.ts'
+import type { Refusal } from './refusal.ts'
 
 /** What the answer repeats of the body, as JSON. A symbol keeps it out of journal and log. */
 export const echoes: unique symbol = Symbol('echoes')
 
 export interface MappedEvent extends CardEvent {
+  readonly [echoes]?: readonly string[]
+}
+
+export interface MappedRefusal extends Refusal {
   readonly [echoes]?: readonly string[]
 }
 

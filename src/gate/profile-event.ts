@@ -1,5 +1,6 @@
+import { isCurrency } from '../domain/currency.ts'
 import { type CardEvent, type Merchant, type RequestType, requestTypes } from '../domain/event.ts'
-import { fieldShapes, isId, printable } from './field-shape.ts'
+import { fieldShapes, isId, maxTextChars, printable, type Shape } from './field-shape.ts'
 import { type EchoingEvent, echoes, repeat } from './profile-echo.ts'
 import {
   compileAmount,
@@ -11,10 +12,14 @@ import {
   type Named,
   type TextField,
   toCurrency,
+  unknownCode,
 } from './profile-field.ts'
 import type { FieldsFile, OverridesFile } from './profile-file.ts'
 import type { Found, PointerPlan } from './profile-pointer.ts'
 import type { Refusal } from './refusal.ts'
+
+/** The field, and a sentence that names it and its place. */
+export type Fault = readonly [field: string, message: string]
 
 export type ReadFields = (found: Found) => CardEvent | Refusal
 
@@ -52,7 +57,7 @@ export function compileFields(
   requestType: RequestType,
   fields: Fields,
   echoed: readonly number[],
-  refuse: (found: Found, field: string, message: string) => Refusal,
+  refuse: (found: Found, faults: readonly Fault[], advice: boolean) => Refusal,
 ): ReadFields {
   const ask = requestTypes[requestType] === 'ask'
   const eventId = compileId(plan, 'eventId', fields.eventId)
@@ -77,106 +82,84 @@ export function compileFields(
     fields.merchantCurrency,
     toCurrency,
   )
-  const readAmount = compileAmount(plan, fields.amount)
-  const readMerchantAmount = compileAmount(plan, fields.merchantAmount)
+  const readAmount = compileAmount(plan, 'amount', fields.amount)
+  const readMerchantAmount = compileAmount(plan, 'merchantAmount', fields.merchantAmount)
   const readTime = compileTime(plan, fields.occurredAt)
-  const readFinal = compileFlag(plan, fields.final)
-  const readPartial = compileFlag(plan, fields.partialApprovalSupported)
-  const { id, text } = fieldShapes
+  const readFinal = compileFlag(plan, 'final', fields.final)
+  const readPartial = compileFlag(plan, 'partialApprovalSupported', fields.partialApprovalSupported)
+  const { id } = fieldShapes
 
-  const wrong = (found: Found, { name, where }: Named, problem: string): Refusal =>
-    refuse(found, name, `${name} ${where === '' ? '' : `(${where}) `}${problem}`)
-  const missing = (found: Found, field: TextField): Refusal => wrong(found, field, 'is required')
+  /** Of the body that is being read. Reading never waits, so one list serves all bodies. */
+  const faults: Fault[] = []
+  const wrong = ({ name, where }: Named, problem: string): void => {
+    faults.push([name, `${name} ${where === '' ? '' : `(${where}) `}${problem}`])
+  }
+
+  function readId(field: TextField, found: Found, needed: boolean): string {
+    const given = field.read(found)
+    if (given === '') {
+      if (needed) wrong(field, 'is required')
+      return ''
+    }
+    if (given !== undefined && (field.fits || isId(given))) return given
+    wrong(field, id.must)
+    return ''
+  }
+
+  /** Rules look at it, and an advice goes through no rules: there it is absent when it is wrong. */
+  function readFact(field: TextField, found: Found, needed: boolean, shape: Shape): string {
+    const given = field.read(found)
+    if (given === '' && !needed) return ''
+    if (given !== undefined && given !== '' && (field.fits || shape.holds(given))) return given
+    if (ask) wrong(field, given === '' ? 'is required' : shape.must)
+    return ''
+  }
 
   return (found) => {
-    const event = eventId.read(found)
-    if (event === '') return missing(found, eventId)
-    if (event === undefined || !(eventId.fits || isId(event))) {
-      return wrong(found, eventId, id.must)
-    }
-    const transaction = transactionId.read(found)
-    if (transaction === '' && !transactionId.mayBeAbsent) return missing(found, transactionId)
-    if (transaction === undefined || !isIdOrNone(transactionId, transaction)) {
-      return wrong(found, transactionId, id.must)
-    }
-    const card = cardId.read(found)
-    if (card === '') return missing(found, cardId)
-    if (card === undefined || !(cardId.fits || isId(card))) return wrong(found, cardId, id.must)
-    const currencyCode = currency.read(found)
-    if (currencyCode === '') return missing(found, currency)
-    if (currencyCode === undefined || !fieldShapes.currency.holds(currencyCode)) {
-      return wrong(found, currency, fieldShapes.currency.must)
+    const event = readId(eventId, found, true)
+    const transaction = readId(transactionId, found, !transactionId.mayBeAbsent)
+    const card = readId(cardId, found, true)
+    const currencyCode = currency.read(found) ?? unknownCode
+    const knownCurrency = isCurrency(currencyCode)
+    if (!knownCurrency) {
+      wrong(currency, currencyCode === '' ? 'is required' : fieldShapes.currency.must)
     }
     const occurredAtMs = readTime.read(found)
-    if (occurredAtMs === null) return wrong(found, readTime, readTime.must)
-    if (occurredAtMs === 0 && readTime.where !== '') return wrong(found, readTime, 'is required')
+    if (occurredAtMs === null) wrong(readTime, readTime.must)
+    if (occurredAtMs === 0 && readTime.where !== '') wrong(readTime, 'is required')
 
-    const merchantMid = mid.read(found)
-    if (merchantMid === '' && ask) return missing(found, mid)
-    if (merchantMid === undefined || !isIdOrNone(mid, merchantMid)) {
-      return wrong(found, mid, id.must)
+    const merchant: Merchant = {
+      mid: readFact(mid, found, ask, id),
+      mcc: readFact(mcc, found, ask, fieldShapes.mcc),
+      name: forPeople(merchantName.read(found)),
+      city: forPeople(merchantCity.read(found)),
+      country: readFact(merchantCountry, found, false, country),
     }
-    const merchantMcc = mcc.read(found)
-    if (merchantMcc === '' && ask) return missing(found, mcc)
-    if (merchantMcc === undefined || !(merchantMcc === '' || fieldShapes.mcc.holds(merchantMcc))) {
-      return wrong(found, mcc, fieldShapes.mcc.must)
-    }
-    const name = merchantName.read(found)
-    if (name === undefined || !text.holds(name)) return wrong(found, merchantName, text.must)
-    const city = merchantCity.read(found)
-    if (city === undefined || !text.holds(city)) return wrong(found, merchantCity, text.must)
-    const country = merchantCountry.read(found)
-    if (country === undefined || !(country === '' || fieldShapes.country.holds(country))) {
-      return wrong(found, merchantCountry, 'must be an ISO 3166 alpha-2 or alpha-3 code')
-    }
-
-    const original = originalTransactionId.read(found)
-    if (original === undefined || !isIdOrNone(originalTransactionId, original)) {
-      return wrong(found, originalTransactionId, id.must)
-    }
-    const channelId = channel.read(found)
-    if (channelId === undefined || !isIdOrNone(channel, channelId)) {
-      return wrong(found, channel, id.must)
-    }
-    const mode = entryMode.read(found)
-    if (mode === undefined || !isIdOrNone(entryMode, mode)) {
-      return wrong(found, entryMode, id.must)
-    }
+    const original = readId(originalTransactionId, found, false)
+    const channelId = readFact(channel, found, false, id)
+    const mode = readFact(entryMode, found, false, id)
     const final = readFinal.read(found)
-    if (final === undefined) return wrong(found, { ...readFinal, name: 'final' }, mustBeFlag)
+    if (final === undefined) wrong(readFinal, mustBeFlag)
     const partial = readPartial.read(found)
-    if (partial === undefined) {
-      return wrong(found, { ...readPartial, name: 'partialApprovalSupported' }, mustBeFlag)
-    }
+    if (partial === undefined && ask) wrong(readPartial, mustBeFlag)
 
-    const amountMinor = readAmount.read(found, currencyCode)
-    if (typeof amountMinor === 'string') {
-      return wrong(found, { ...readAmount, name: 'amount' }, amountMinor)
-    }
-    if (amountMinor === null && requestType !== 'Reversal') {
-      return wrong(found, { ...readAmount, name: 'amount' }, 'is required')
-    }
-    const theirCurrency = merchantCurrency.read(found)
+    const amountMinor = knownCurrency ? readAmount.read(found, currencyCode) : 0
+    if (typeof amountMinor === 'string') wrong(readAmount, amountMinor)
+    if (amountMinor === null && requestType !== 'Reversal') wrong(readAmount, 'is required')
     if (
-      theirCurrency === undefined ||
-      !(theirCurrency === '' || fieldShapes.currency.holds(theirCurrency))
+      faults.length > 0 ||
+      occurredAtMs === null ||
+      final === undefined ||
+      typeof amountMinor === 'string'
     ) {
-      return wrong(found, merchantCurrency, fieldShapes.currency.must)
-    }
-    // Without its currency an amount says nothing; it is a fact for rules and never booked.
-    const theirAmount = theirCurrency === '' ? null : readMerchantAmount.read(found, theirCurrency)
-    if (typeof theirAmount === 'string') {
-      return wrong(found, { ...readMerchantAmount, name: 'merchantAmount' }, theirAmount)
+      return refuse(found, faults.splice(0), !ask)
     }
 
     // Nothing below may refuse.
-    const merchant: Merchant = {
-      mid: merchantMid,
-      mcc: merchantMcc,
-      name: printable(name),
-      city: printable(city),
-      country,
-    }
+    // Facts for rules, never booked: what cannot be read of them is absent and refuses no payment.
+    const theirs = merchantCurrency.read(found) ?? unknownCode
+    const theirCurrency = isCurrency(theirs) ? theirs : ''
+    const theirAmount = theirCurrency === '' ? 0 : readMerchantAmount.read(found, theirCurrency)
     const mapped: CardEvent = {
       eventId: event,
       requestType,
@@ -190,7 +173,7 @@ export function compileFields(
       merchant,
       channel: channelId,
       entryMode: mode,
-      merchantAmountMinor: theirAmount ?? 0,
+      merchantAmountMinor: typeof theirAmount === 'number' ? theirAmount : 0,
       merchantCurrency: theirCurrency,
       occurredAtMs,
     }
@@ -199,8 +182,13 @@ export function compileFields(
   }
 }
 
-function isIdOrNone(field: TextField, given: string): boolean {
-  return given === '' || field.fits || isId(given)
+/** A name that is too long is cut, and one that is no text is none: a payment does not hang on it. */
+function forPeople(name: string | undefined): string {
+  return name === undefined ? '' : printable(name.slice(0, maxTextChars))
 }
 
+const country: Shape = {
+  must: 'must be an ISO 3166 alpha-2 or alpha-3 code',
+  holds: fieldShapes.country.holds,
+}
 const mustBeFlag = 'must be true or false, or one of the texts of yes and no'

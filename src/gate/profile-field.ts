@@ -107,7 +107,7 @@ export function compileCountry(
 }
 
 /** Not '', which would be taken for nothing. */
-const unknownCode = '?'
+export const unknownCode = '?'
 
 /** Every way to name a country: alpha-2 and alpha-3. */
 const countryNames: ReadonlyMap<string, string> = new Map([
@@ -133,20 +133,21 @@ export function toCurrency(given: string): string {
 
 export function compileFlag(
   plan: PointerPlan,
+  name: string,
   file: FlagFile | null,
-): { readonly where: string; readonly read: ReadFlag } {
-  if (file === null) return { where: '', read: () => null }
+): Named & { readonly read: ReadFlag } {
+  if (file === null) return { name, where: '', read: () => null }
   const { constant } = file
-  if (constant !== undefined) return { where: '', read: () => constant }
+  if (constant !== undefined) return { name, where: '', read: () => constant }
   const words = new Map<string, boolean | null>([
     ['true', true],
     ['false', false],
-    ['', null],
+    ['', file.fallback ?? null],
     ...file.yes.map((word): [string, boolean] => [word, true]),
     ...file.no.map((word): [string, boolean] => [word, false]),
   ])
   const read = compileSource(plan, file)
-  return { where: whereOf(file), read: (found) => words.get(read(found) ?? 'no text') }
+  return { name, where: whereOf(file), read: (found) => words.get(read(found) ?? 'no text') }
 }
 
 const maxUnixMs = 253_402_300_799_999
@@ -184,13 +185,15 @@ const notMinor = 'must be a whole number of minor units'
 
 export function compileAmount(
   plan: PointerPlan,
+  name: string,
   file: AmountFile | null,
-): { readonly where: string; readonly read: ReadAmount } {
-  if (file === null) return { where: '', read: () => null }
-  const read = compileSource(plan, file)
+): Named & { readonly read: ReadAmount } {
+  if (file === null) return { name, where: '', read: () => null }
+  const read = compileSource(plan, file, 'amount')
   const { unit, sign } = file
   const decimals = new Map(Object.entries(file.decimals))
   return {
+    name,
     where: whereOf(file),
     read(found, currency) {
       let given = read(found)

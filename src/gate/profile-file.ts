@@ -13,6 +13,7 @@ const requestTypeNames = Object.keys(requestTypes) as RequestType[]
 const mustBePointer = 'must be a JSON pointer (RFC 6901), such as /data/id'
 const pointer = z.string().max(500).refine(isPointer, mustBePointer)
 const shortText = z.string().max(200)
+const headerName = z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
 
 /** Texts and, where they begin with a slash, pointers. */
 const concat = z
@@ -22,9 +23,13 @@ const concat = z
 
 const part = z.preprocess(
   (value) => (typeof value === 'string' ? { pointer: value } : value),
-  strict({ pointer: pointer.optional(), concat: concat.optional() }).refine(
-    (value) => (value.pointer === undefined) !== (value.concat === undefined),
-    'must be a pointer or a concat',
+  strict({
+    pointer: pointer.optional(),
+    concat: concat.optional(),
+    header: headerName.optional(),
+  }).refine(
+    (value) => Object.values(value).filter((source) => source !== undefined).length === 1,
+    'must be a pointer, a concat or a header',
   ),
 )
 const parts = z.preprocess(
@@ -72,6 +77,8 @@ const flag = mapping({
   constant: z.boolean().optional(),
   yes: z.array(z.string()).max(20).default([]),
   no: z.array(z.string()).max(20).default([]),
+  /** Taken when nothing is there. */
+  fallback: z.boolean().optional(),
 })
 const time = mapping({
   ...source,
@@ -157,7 +164,7 @@ const byRequestType = strict(
   >,
 )
 
-/** A target is a requestType, `ignore`, or another choice; the loader reads it, for its messages. */
+/** A target is a word of choiceTargets or another choice; the loader reads it, for its messages. */
 export const choiceFile = strict({
   pointer: z.preprocess(
     (value) => (typeof value === 'string' ? [value] : value),
@@ -168,9 +175,16 @@ export const choiceFile = strict({
   default: z.unknown().optional(),
 })
 
-export const choiceTargets: readonly string[] = [...requestTypeNames, 'ignore']
+/**
+ * What else a message may be than an event: `ignore` is acknowledged, `unknown` is too and people are
+ * told of it, `refuse` is declined with 131.
+ */
+export const noEvent = ['ignore', 'unknown', 'refuse'] as const
+export type NoEvent = (typeof noEvent)[number]
+export type ChoiceTarget = RequestType | NoEvent
 
-const headerName = z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
+export const choiceTargets: readonly string[] = [...requestTypeNames, ...noEvent]
+
 /** These are the server's own. */
 const ownHeaders = ['content-type', 'content-length', 'connection', 'transfer-encoding', 'date']
 

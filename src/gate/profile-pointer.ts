@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonValue } from './json.ts'
 
 /** RFC 6901, but for the empty one: no field of an event is the whole body. */
@@ -9,6 +10,8 @@ export function isPointer(text: string): boolean {
 export interface Found {
   /** Undefined where there is nothing. */
   at(place: number): JsonValue | undefined
+  /** '' where there is none, or several. */
+  header(name: string): string
 }
 
 /**
@@ -18,7 +21,7 @@ export interface Found {
 export interface PointerPlan {
   /** By which this pointer is asked for. */
   place(pointer: string): number
-  find(body: JsonValue): Found
+  find(body: JsonValue, headers: IncomingHttpHeaders): Found
 }
 
 interface Step {
@@ -37,6 +40,7 @@ export function createPointerPlan(): PointerPlan {
   /** The body for which the value was found. */
   const bodies: number[] = [0]
   let body = 0
+  let headers: IncomingHttpHeaders = {}
 
   function place(pointer: string): number {
     const known = places.get(pointer)
@@ -73,11 +77,18 @@ export function createPointerPlan(): PointerPlan {
     return Array.isArray(around) ? around[step.index] : undefined
   }
 
-  const found: Found = { at }
+  const found: Found = {
+    at,
+    header(name) {
+      const value = headers[name]
+      return typeof value === 'string' ? value : ''
+    },
+  }
   return {
     place,
-    find(value) {
+    find(value, sent) {
       body++
+      headers = sent
       bodies[0] = body
       values[0] = value
       return found

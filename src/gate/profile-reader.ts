@@ -1,11 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import { isId } from './field-shape.ts'
 import { isJsonObject, isJsonProblem, parseJson } from './json.ts'
 import { type Choice, compileChoice } from './profile-choice.ts'
-import { compileFields, override, type ReadFields } from './profile-event.ts'
+import { echoes, type MappedRefusal, repeat } from './profile-echo.ts'
+import { compileFields, type Fault, override, type ReadFields } from './profile-event.ts'
 import { compileId, type TextField } from './profile-field.ts'
 import type { FieldsFile, OverridesFile } from './profile-file.ts'
 import type { Found, PointerPlan } from './profile-pointer.ts'
+import { compileParts, nothing } from './profile-source.ts'
 import type { Refusal } from './refusal.ts'
 
 export interface ReaderOptions {
@@ -20,32 +23,30 @@ export interface ReaderOptions {
 /** Compiles a profile's mapping; the result reads one body into a true CardEvent or an answer. */
 export function createProfileReader(
   options: ReaderOptions,
-): (bytes: Buffer) => CardEvent | Refusal {
+): (bytes: Buffer, headers?: IncomingHttpHeaders) => CardEvent | Refusal {
   const { plan, fields, overrides } = options
   const eventId = compileId(plan, 'eventId', fields.eventId)
   const transactionId = compileId(plan, 'transactionId', fields.transactionId)
+  const echoed = options.echoed.map((pointer) => plan.place(pointer))
 
-  function refuse(
-    found: Found | null,
-    field: string,
-    message: string,
-    responseCode: '136' | '131' = '136',
-  ): Refusal {
+  function refuse(found: Found | null, faults: readonly Fault[], advice = false): MappedRefusal {
     const idAt = ({ read }: TextField): string => {
       const given = found === null ? '' : (read(found) ?? '')
       return isId(given) ? given : ''
     }
     return {
       status: 400,
-      responseCode,
-      field,
-      message,
+      responseCode: '136',
+      field: faults[0]?.[0] ?? '',
+      message: faults.map(([, message]) => message).join('; '),
       eventId: idAt(eventId),
       transactionId: idAt(transactionId),
+      advice,
+      unknownKind: '',
+      [echoes]: found === null ? [] : repeat(found, echoed),
     }
   }
 
-  const echoed = options.echoed.map((pointer) => plan.place(pointer))
   const readers = new Map<RequestType, ReadFields>()
   const choose = compileChoice(plan, options.choice, (requestType) => {
     const known = readers.get(requestType)
@@ -55,19 +56,29 @@ export function createProfileReader(
     readers.set(requestType, reader)
     return reader
   })
+  /** What the peer calls its messages: what the first choice looks at. */
+  const readKind =
+    'target' in options.choice
+      ? nothing
+      : compileParts(
+          plan,
+          options.choice.pointers.map((pointer) => ({ pointer })),
+        )
 
-  return (bytes) => {
+  return (bytes, headers = {}) => {
     const body = parseJson(bytes)
     if (isJsonProblem(body)) {
-      return refuse(null, '', `not JSON: ${body.problem} at byte ${body.offsetBytes}`)
+      return refuse(null, [['', `not JSON: ${body.problem} at byte ${body.offsetBytes}`]])
     }
-    if (!isJsonObject(body)) return refuse(null, '', 'the body must be a JSON object')
-    const found = plan.find(body)
+    if (!isJsonObject(body)) return refuse(null, [['', 'the body must be a JSON object']])
+    const found = plan.find(body, headers)
     const outcome = choose(found)
     if (typeof outcome === 'function') return outcome(found)
-    if (outcome.ignored) return { ...refuse(found, '', outcome.message), ...acknowledged }
-    return refuse(found, 'requestType', outcome.message, outcome.code)
+    const { what, code, message } = outcome
+    if (what === 'refuse') {
+      return { ...refuse(found, [['requestType', message]]), responseCode: code }
+    }
+    const unknownKind = what === 'unknown' ? readKind(found) || 'without a kind' : ''
+    return { ...refuse(found, [['', message]]), status: 200, responseCode: '000', unknownKind }
   }
 }
-
-const acknowledged = { status: 200, responseCode: '000' } as const

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import type { CardEvent, RequestType } from '../domain/event.ts'
 import { requestTypes } from '../domain/event.ts'
@@ -16,6 +17,7 @@ import {
 } from './profile-document.ts'
 import {
   type AuthenticationFile,
+  type ChoiceTarget,
   choiceFile,
   choiceTargets,
   type OverridesFile,
@@ -38,7 +40,7 @@ export interface Profile {
   /** Switches of the pack that this peer's amounts need. */
   readonly requires: RequiresFile
   readonly authentication: AuthenticationFile
-  readEvent(bytes: Buffer): CardEvent | Refusal
+  readEvent(bytes: Buffer, headers?: IncomingHttpHeaders): CardEvent | Refusal
   renderReply(event: CardEvent, answer: Answer): Rendered
   renderRefusal(refusal: Refusal): Rendered
 }
@@ -125,7 +127,7 @@ function readChoice(
   }
   if (typeof target !== 'object') {
     const name = String(target)
-    if (choiceTargets.includes(name)) return { requestType: name as RequestType | 'ignore' }
+    if (choiceTargets.includes(name)) return { target: name as ChoiceTarget }
     const meant = suggestion(name, choiceTargets)
     document.fault(path, `must be a map or one of ${choiceTargets.join(', ')}${meant}`)
     return null

@@ -10,6 +10,10 @@ export interface Refusal {
   readonly message: string
   readonly eventId: string
   readonly transactionId: string
+  /** An advice tells of money that has moved: its refusal must not look like a receipt. */
+  readonly advice: boolean
+  /** What the peer calls a message of a kind that its profile does not know; '' otherwise. */
+  readonly unknownKind: string
 }
 
 /**
@@ -41,5 +45,14 @@ export function refusalOf(
   },
 ): Refusal {
   const { eventId, transactionId } = ids
-  return { status, responseCode: refusalCodes[status], field: '', message, eventId, transactionId }
+  return {
+    status,
+    responseCode: refusalCodes[status],
+    field: '',
+    message,
+    eventId,
+    transactionId,
+    advice: false,
+    unknownKind: '',
+  }
 }

@@ -36,7 +36,7 @@ export interface GateServerOptions {
     arrivedMonoMs: number,
     readMonoMs: number,
   ) => void
-  readonly onRefused: (status: number) => void
+  readonly onRefused: (refusal: Refusal) => void
 }
 
 /** A request that takes longer to arrive than this is none of the relay's. */
@@ -116,7 +116,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   function refuse(reply: FastifyReply, refusal: Refusal): void {
-    options.onRefused(refusal.status)
+    options.onRefused(refusal)
     const { status, body } = profile.renderRefusal(refusal)
     reply.code(status).headers(headers).send(body)
   }
@@ -151,7 +151,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
 
   /** The last answer of a connection, after those that are due. */
   function refuseFurther(socket: Socket, response: ServerResponse): void {
-    options.onRefused(tooMany.status)
+    options.onRefused(tooMany)
     connections.doubt(socket)
     closeSoon(socket)
     const { status, body } = profile.renderRefusal(tooMany)
@@ -170,7 +170,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       due.once('close', () => sayLast(socket, refusal))
       return
     }
-    options.onRefused(refusal.status)
+    options.onRefused(refusal)
     socket.end(renderResponse(refusal.status, profile.renderRefusal(refusal).body))
   }
 
@@ -195,7 +195,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return
     }
     connections.prove(peer)
-    const event = profile.readEvent(body)
+    const event = profile.readEvent(body, request.headers)
     if (isRefusal(event)) {
       refuse(reply, event)
       return

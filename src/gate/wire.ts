@@ -1,7 +1,9 @@
+import { isCurrency } from '../domain/currency.ts'
 import { type CardEvent, type Merchant, type RequestType, requestTypes } from '../domain/event.ts'
 import { parseMinor } from '../domain/money.ts'
 import {
   fieldShapes,
+  hasExponent,
   isId,
   maxIdChars,
   moneyMessages,
@@ -43,7 +45,7 @@ const object: Shape = {
   holds: (value) => isJsonObject(value),
 }
 
-/** In the order in which a refusal names them. `requestType` comes before and `amount` after. */
+/** In the order in which a refusal names them. `requestType` comes before, `amount` after. */
 const eventFields: readonly Field[] = [
   { name: 'eventId', shape: id, needed: 'always' },
   { name: 'transactionId', shape: idOrEmpty, needed: 'always' },
@@ -56,7 +58,6 @@ const eventFields: readonly Field[] = [
   { name: 'final', shape: yesOrNo, needed: 'never' },
   { name: 'channel', shape: id, needed: 'never' },
   { name: 'entryMode', shape: id, needed: 'never' },
-  { name: 'merchantCurrency', shape: currency, needed: 'never' },
 ]
 
 const merchantFields: readonly Field[] = [
@@ -74,22 +75,23 @@ const nothing: JsonObject = { names: [], values: [] }
 export function readEvent(bytes: Buffer): CardEvent | Refusal {
   const body = parseJson(bytes)
   if (isJsonProblem(body)) {
-    return refuse(nothing, '', `not JSON: ${body.problem} at byte ${body.offsetBytes}`)
+    return refuse(nothing, [['', `not JSON: ${body.problem} at byte ${body.offsetBytes}`]])
   }
-  if (!isJsonObject(body)) return refuse(nothing, '', 'the body must be a JSON object')
+  if (!isJsonObject(body)) return refuse(nothing, [['', 'the body must be a JSON object']])
 
+  const faults: Fault[] = []
   const requestType = memberOf(body, 'requestType') ?? ''
-  if (requestType === '') return refuse(body, 'requestType', 'is required')
-  if (typeof requestType !== 'string') return refuse(body, 'requestType', 'must be a text')
-  if (!isRequestType(requestType)) {
-    const known = Object.keys(requestTypes).join(', ')
-    return refuse(body, 'requestType', `must be one of ${known}`, '131')
+  const known = typeof requestType === 'string' && isRequestType(requestType)
+  if (requestType === '') faults.push(['requestType', 'is required'])
+  else if (typeof requestType !== 'string') faults.push(['requestType', 'must be a text'])
+  else if (!known) {
+    faults.push(['requestType', `must be one of ${Object.keys(requestTypes).join(', ')}`])
   }
-  const ask = requestTypes[requestType] === 'ask'
+  const ask = known && requestTypes[requestType] === 'ask'
 
   for (const field of eventFields) {
     const problem = check(field, memberOf(body, field.name), ask)
-    if (problem !== '') return refuse(body, field.name, problem)
+    if (problem !== '') faults.push([field.name, problem])
   }
   const merchant = memberOf(body, 'merchant')
   const merchantBody = isJsonObject(merchant) ? merchant : nothing
@@ -97,26 +99,27 @@ export function readEvent(bytes: Buffer): CardEvent | Refusal {
   if (merchantBody !== nothing) {
     for (const field of merchantFields) {
       const problem = check(field, memberOf(merchantBody, field.name), ask)
-      if (problem !== '') return refuse(body, `merchant.${field.name}`, problem)
+      if (problem !== '') faults.push([`merchant.${field.name}`, problem])
     }
   }
 
-  const occurredAtMs = parseTimestamp(textOf(body, 'occurredAt'))
-  if (occurredAtMs === null) return refuse(body, 'occurredAt', time.must)
+  const occurredAt = memberOf(body, 'occurredAt')
+  const occurredAtMs = typeof occurredAt === 'string' ? parseTimestamp(occurredAt) : 0
+  if (occurredAtMs === null) faults.push(['occurredAt', time.must])
 
   const currencyCode = textOf(body, 'currency')
-  const amount = readAmount(body, 'amount', currencyCode)
-  if (typeof amount === 'string') return refuse(body, 'amount', amount)
-  if (amount === null && requestType !== 'Reversal') return refuse(body, 'amount', 'is required')
+  const amount = isCurrency(currencyCode) ? readAmount(body, 'amount', currencyCode) : 0
+  if (typeof amount === 'string') faults.push(['amount', amount])
+  if (amount === null && requestType !== 'Reversal') faults.push(['amount', 'is required'])
 
-  const merchantCurrency = textOf(body, 'merchantCurrency')
-  if (merchantCurrency === '' && isGiven(memberOf(body, 'merchantAmount'))) {
-    return refuse(body, 'merchantCurrency', 'is required with merchantAmount')
+  if (!known || occurredAtMs === null || typeof amount === 'string' || faults.length > 0) {
+    const code = typeof requestType === 'string' && requestType !== '' && !known ? '131' : '136'
+    return refuse(body, faults, code, known && !ask)
   }
-  const merchantAmount = readAmount(body, 'merchantAmount', merchantCurrency)
-  if (typeof merchantAmount === 'string') return refuse(body, 'merchantAmount', merchantAmount)
-
   // Nothing below may refuse.
+  const merchantCurrency = textOf(body, 'merchantCurrency')
+  const theirs = isCurrency(merchantCurrency) ? merchantCurrency : ''
+  const merchantAmount = theirs === '' ? 0 : readAmount(body, 'merchantAmount', theirs)
   return {
     eventId: textOf(body, 'eventId'),
     requestType,
@@ -139,27 +142,35 @@ export function readEvent(bytes: Buffer): CardEvent | Refusal {
           },
     channel: textOf(body, 'channel'),
     entryMode: textOf(body, 'entryMode'),
-    merchantAmountMinor: merchantAmount ?? 0,
-    merchantCurrency,
+    // Facts for rules, never booked: what cannot be read of them is absent and refuses no payment.
+    merchantAmountMinor: typeof merchantAmount === 'number' ? merchantAmount : 0,
+    merchantCurrency: theirs,
     occurredAtMs,
   }
 }
 
+type Fault = readonly [field: string, problem: string]
+
+/** Names the first field at fault, and tells all that is wrong. */
 function refuse(
   body: JsonObject,
-  field: string,
-  problem: string,
+  faults: readonly Fault[],
   responseCode: '136' | '131' = '136',
+  advice = false,
 ): Refusal {
   const eventId = memberOf(body, 'eventId')
   const transactionId = memberOf(body, 'transactionId')
   return {
     status: 400,
     responseCode,
-    field,
-    message: field === '' ? problem : `${field} ${problem}`,
+    field: faults[0]?.[0] ?? '',
+    message: faults
+      .map(([field, problem]) => (field === '' ? problem : `${field} ${problem}`))
+      .join('; '),
     eventId: typeof eventId === 'string' && isId(eventId) ? eventId : '',
     transactionId: typeof transactionId === 'string' && isId(transactionId) ? transactionId : '',
+    advice,
+    unknownKind: '',
   }
 }
 
@@ -171,16 +182,12 @@ function check(field: Field, value: JsonValue | undefined, ask: boolean): string
   return field.shape.holds(value) ? '' : field.shape.must
 }
 
-function isGiven(value: JsonValue | undefined): value is JsonValue {
-  return value !== undefined && value !== null && value !== ''
-}
-
 /** The amount in minor units, null when it is absent, or what is wrong with it. */
 function readAmount(body: JsonObject, name: string, currencyCode: string): number | null | string {
   const value = memberOf(body, name)
-  if (!isGiven(value)) return null
+  if (value === undefined || value === null || value === '') return null
   const decimal = isJsonNumber(value) ? value.decimal : value
-  if (typeof decimal !== 'string') return notMoney
+  if (typeof decimal !== 'string' || (decimal === value && hasExponent(decimal))) return notMoney
   const minor = parseMinor(decimal, currencyCode)
   return typeof minor === 'number' ? minor : moneyMessages[minor]
 }

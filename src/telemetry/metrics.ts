@@ -29,6 +29,8 @@ export interface Readings {
 export interface Metrics {
   decided(decided: Decided): void
   refused(status: number): void
+  /** The relay's profile does not know what it is; it was acknowledged. */
+  unknownKind(): void
   rules(version: string, loaded: boolean): void
   /** A pack was offered: what became of it. */
   rulesLoaded(result: 'loaded' | 'refused'): void
@@ -70,6 +72,11 @@ export function createMetrics(read: () => Readings): Metrics {
     name: 'arbiter_refusals_total',
     help: 'Requests that never became an event, by HTTP status',
     labelNames: ['status'],
+    registers,
+  })
+  const unknownKinds = new Counter({
+    name: 'arbiter_unknown_kinds_total',
+    help: 'Messages acknowledged though the relay profile does not know their kind',
     registers,
   })
   const packs = new Gauge({
@@ -119,6 +126,7 @@ export function createMetrics(read: () => Readings): Metrics {
       if (answer.cause !== '') byCause(answer.cause).inc()
     },
     refused: (status) => refusals.inc({ status: String(status) }),
+    unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {
       packs.reset()
       packs.set({ version }, loaded ? 1 : 0)

@@ -171,6 +171,7 @@ describe('the operations port', () => {
       'arbiter_default_decisions_total',
       'arbiter_decision_seconds',
       'arbiter_refusals_total',
+      'arbiter_unknown_kinds_total',
       'arbiter_rules_loaded',
       'arbiter_slots_open',
       'arbiter_unbooked',

@@ -53,6 +53,8 @@ describe('renderRefusal', () => {
     message: 'currency must be an ISO 4217 code',
     eventId: 'evt-1',
     transactionId: 'txn-1',
+    advice: false,
+    unknownKind: '',
   }
 
   it('names the field', () => {

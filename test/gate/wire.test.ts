@@ -99,6 +99,8 @@ describe('readEvent', () => {
     ['1234567890123456', 'amount must have at most 15 digits'],
     ['"12,50"', 'amount must be a number or a decimal text'],
     ['" 1"', 'amount must be a number or a decimal text'],
+    ['"1e2"', 'amount must be a number or a decimal text'],
+    ['"1E2"', 'amount must be a number or a decimal text'],
     ['"0x10"', 'amount must be a number or a decimal text'],
     ['true', 'amount must be a number or a decimal text'],
     ['{}', 'amount must be a number or a decimal text'],
@@ -195,10 +197,52 @@ describe('readEvent', () => {
     expect(refused({ ...ask, currency }).message).toBe('currency must be an ISO 4217 code')
   })
 
-  it('needs a currency for a merchantAmount, and its decimals', () => {
-    expect(refused({ ...ask, merchantAmount: 1 }).field).toBe('merchantCurrency')
-    const yen = { ...ask, merchantAmount: 1.5, merchantCurrency: 'JPY' }
-    expect(refused(yen).message).toBe('merchantAmount has more decimals than its currency')
+  it('takes what the merchant counted in for absent when it cannot be read', () => {
+    for (const body of [ask, advice]) {
+      const without = read(body)
+      expect(read({ ...body, merchantAmount: 1 })).toEqual(without)
+      expect(read({ ...body, merchantAmount: 1, merchantCurrency: 'ANG' })).toEqual(without)
+      expect(read({ ...body, merchantAmount: 1, merchantCurrency: 7 })).toEqual(without)
+      for (const merchantAmount of [1.5, '1e2', -1, {}, '1'.repeat(20)]) {
+        const yen = { ...body, merchantAmount, merchantCurrency: 'JPY' }
+        expect(read(yen)).toEqual({ ...without, merchantCurrency: 'JPY' })
+      }
+    }
+  })
+
+  it('tells all that is wrong with a body, and names the first field', () => {
+    const broken = {
+      ...ask,
+      cardId: 7,
+      currency: 'usd',
+      amount: -1,
+      occurredAt: 'now',
+      merchant: {},
+    }
+    expect(refused(broken)).toMatchObject({
+      responseCode: '136',
+      field: 'cardId',
+      eventId: 'evt-1',
+      message:
+        'cardId must be 1 to 64 printable ASCII characters; currency must be an ISO 4217 code; ' +
+        'merchant.mid is required; merchant.mcc is required; ' +
+        'occurredAt must be an RFC 3339 time with Z or an offset',
+    })
+    expect(refused({ requestType: 'Capture', eventId: 'evt-1' })).toMatchObject({
+      responseCode: '131',
+      field: 'requestType',
+    })
+    expect(refused({}).message).toBe(
+      ['requestType', 'eventId', 'transactionId', 'cardId', 'currency', 'occurredAt']
+        .map((name) => `${name} is required`)
+        .join('; '),
+    )
+  })
+
+  it('tells a refused advice from a refused ask', () => {
+    expect(refused({ ...ask, cardId: '' }).advice).toBe(false)
+    expect(refused({ ...advice, cardId: '' }).advice).toBe(true)
+    expect(refused({ ...advice, requestType: 'Capture' }).advice).toBe(false)
   })
 
   it('refuses what is no JSON object without showing it', () => {
