@@ -54,6 +54,44 @@ describe('parseJson', () => {
     expect(parseJson(Buffer.from(text))).toEqual({ problem, offsetBytes })
   })
 
+  it('notices the same name twice among many', () => {
+    const names = Array.from({ length: maxNames }, (_, i) => `"name-${i}":${i}`)
+    for (const twice of [0, 20, 23, 24, 25, 100]) {
+      const text = `{${names.slice(0, -1).join(',')},"name-${twice}":0}`
+      expect(parseJson(Buffer.from(text))).toMatchObject({
+        problem: 'the same name twice in one object',
+      })
+    }
+    expect(object(`{${names.join(',')}}`).names).toHaveLength(maxNames)
+  })
+
+  it('takes a bounded time for any body of 128 KiB', () => {
+    const sizeBytes = 131_072
+    const filled = (open: string, one: string, close: string) => {
+      const count = Math.floor((sizeBytes - open.length - close.length) / (one.length + 1))
+      return open + Array(count).fill(one).join(',') + close
+    }
+    const members = (prefix: string) =>
+      Array.from({ length: maxNames }, (_, i) => `"${prefix}${String(i).padStart(3, '0')}":1`)
+    const deep = maxDepth - 2
+    const bodies = [
+      filled('{"a":[', `{${members('').join(',')}}`, ']}'),
+      filled('{"a":[', `{${members('x'.repeat(450)).join(',')}}`, ']}'),
+      filled('[', '{}', ']'),
+      filled('[', '1', ']'),
+      filled('[', '""', ']'),
+      filled('[', '['.repeat(deep) + ']'.repeat(deep), ']'),
+      `"${'\\u0041'.repeat(20_000)}"`,
+      `[${' '.repeat(sizeBytes - 2)}]`,
+      `[${'1'.repeat(sizeBytes - 2)}]`,
+    ].map((text) => Buffer.from(text))
+    const before = process.cpuUsage()
+    for (const body of bodies) expect(isJsonProblem(parseJson(body))).toBe(false)
+    const { user } = process.cpuUsage(before)
+    // About 40 ms in all on a quiet machine, and the first call of each kind is not yet compiled.
+    expect(user / 1000).toBeLessThan(1_000)
+  })
+
   it.each([
     ['', 'a value is expected', 0],
     ['  ', 'a value is expected', 2],
