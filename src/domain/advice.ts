@@ -50,7 +50,7 @@ function refusalOf(event: CardEvent, draft: Draft, pack: Pack): UnmatchedCause |
   const { account, card } = draft.before
   if (card.cardId === '') return 'unknown card'
   // Its duplicate can no longer be seen, so it might be booked twice.
-  const old = event.occurredAtMs > 0 && event.occurredAtMs < draft.atMs - pack.retentionMs
+  const old = event.occurredAtMs !== 0 && event.occurredAtMs < draft.atMs - pack.retentionMs
   if (old) return 'too old'
   if (event.currency !== account.currency) return 'other currency'
   return ''

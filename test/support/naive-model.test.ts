@@ -204,6 +204,7 @@ describe('events', () => {
     expect(tell('Settlement', 100, { currency: 'EUR' }).unmatched).toBe('other currency')
     const occurredAtMs = startMs - 46 * dayMs
     expect(tell('Settlement', 100, { occurredAtMs }).unmatched).toBe('too old')
+    expect(tell('Settlement', 100, { occurredAtMs: -1 }).unmatched).toBe('too old')
     expect(sums()).toBeUndefined()
     expect(tell('Reversal', 100, { currency: 'EUR' }).unmatched).toBe('other currency')
     expect(sums()).toMatchObject({ voided: true })

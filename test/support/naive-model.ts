@@ -569,7 +569,10 @@ export function createNaiveModel(options: NaiveOptions) {
       effects: [],
       key,
     })
-    if (event.occurredAtMs > 0 && event.occurredAtMs < arrivalMs - options.retentionDays * dayMs) {
+    if (
+      event.occurredAtMs !== 0 &&
+      event.occurredAtMs < arrivalMs - options.retentionDays * dayMs
+    ) {
       return unmatched('too old')
     }
     const otherCurrency = event.currency !== account.currency
