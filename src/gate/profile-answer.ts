@@ -91,10 +91,9 @@ export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
     },
     renderRefusal(given) {
       if (given.status === 200) return { status: file.ignore?.status ?? 200, body: ignore(given) }
-      // A stranger, a wrong path and an overload are told so in HTTP's own words, and so is an advice:
-      // with the status of a decline the peer would take it for booked, and never send it again.
-      const declined = given.status === 400 && !given.advice
-      const status = declined ? (file.refuse.status ?? 400) : given.status
+      // Only an ask: with the status of a decline the peer would take an advice for booked, and never
+      // send it again.
+      const status = given.about === 'ask' ? (file.refuse.status ?? given.status) : given.status
       return { status, body: refuse(given) }
     },
   }

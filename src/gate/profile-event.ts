@@ -57,7 +57,7 @@ export function compileFields(
   requestType: RequestType,
   fields: Fields,
   echoed: readonly number[],
-  refuse: (found: Found, faults: readonly Fault[], advice: boolean) => Refusal,
+  refuse: (found: Found, faults: readonly Fault[], about: 'ask' | 'advice') => Refusal,
 ): ReadFields {
   const ask = requestTypes[requestType] === 'ask'
   const eventId = compileId(plan, 'eventId', fields.eventId)
@@ -152,7 +152,7 @@ export function compileFields(
       final === undefined ||
       typeof amountMinor === 'string'
     ) {
-      return refuse(found, faults.splice(0), !ask)
+      return refuse(found, faults.splice(0), ask ? 'ask' : 'advice')
     }
 
     // Nothing below may refuse.

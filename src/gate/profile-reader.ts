@@ -29,7 +29,11 @@ export function createProfileReader(
   const transactionId = compileId(plan, 'transactionId', fields.transactionId)
   const echoed = options.echoed.map((pointer) => plan.place(pointer))
 
-  function refuse(found: Found | null, faults: readonly Fault[], advice = false): MappedRefusal {
+  function refuse(
+    found: Found | null,
+    faults: readonly Fault[],
+    about: 'ask' | 'advice' = 'ask',
+  ): MappedRefusal {
     const idAt = ({ read }: TextField): string => {
       const given = found === null ? '' : (read(found) ?? '')
       return isId(given) ? given : ''
@@ -41,7 +45,7 @@ export function createProfileReader(
       message: faults.map(([, message]) => message).join('; '),
       eventId: idAt(eventId),
       transactionId: idAt(transactionId),
-      advice,
+      about,
       unknownKind: '',
       [echoes]: found === null ? [] : repeat(found, echoed),
     }

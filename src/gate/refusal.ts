@@ -10,8 +10,11 @@ export interface Refusal {
   readonly message: string
   readonly eventId: string
   readonly transactionId: string
-  /** An advice tells of money that has moved: its refusal must not look like a receipt. */
-  readonly advice: boolean
+  /**
+   * What was refused. An advice tells of money that has moved, so its refusal must not look like a
+   * receipt. What never was a readable request is told so in HTTP's own words.
+   */
+  readonly about: 'ask' | 'advice' | 'request'
   /** What the peer calls a message of a kind that its profile does not know; '' otherwise. */
   readonly unknownKind: string
 }
@@ -52,7 +55,7 @@ export function refusalOf(
     message,
     eventId,
     transactionId,
-    advice: false,
+    about: 'request',
     unknownKind: '',
   }
 }

@@ -114,7 +114,7 @@ export function readEvent(bytes: Buffer): CardEvent | Refusal {
 
   if (!known || occurredAtMs === null || typeof amount === 'string' || faults.length > 0) {
     const code = typeof requestType === 'string' && requestType !== '' && !known ? '131' : '136'
-    return refuse(body, faults, code, known && !ask)
+    return refuse(body, faults, code, known && !ask ? 'advice' : 'ask')
   }
   // Nothing below may refuse.
   const merchantCurrency = textOf(body, 'merchantCurrency')
@@ -156,7 +156,7 @@ function refuse(
   body: JsonObject,
   faults: readonly Fault[],
   responseCode: '136' | '131' = '136',
-  advice = false,
+  about: Refusal['about'] = 'ask',
 ): Refusal {
   const eventId = memberOf(body, 'eventId')
   const transactionId = memberOf(body, 'transactionId')
@@ -169,7 +169,7 @@ function refuse(
       .join('; '),
     eventId: typeof eventId === 'string' && isId(eventId) ? eventId : '',
     transactionId: typeof transactionId === 'string' && isId(transactionId) ? transactionId : '',
-    advice,
+    about,
     unknownKind: '',
   }
 }

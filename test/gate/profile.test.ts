@@ -635,7 +635,7 @@ describe('every profile', () => {
 
   it('keeps the status of a stranger, and of what went wrong on our side', () => {
     for (const name of names) {
-      for (const status of [401, 404, 413, 503] as const) {
+      for (const status of [400, 401, 404, 413, 503] as const) {
         const given: Refusal = {
           status,
           responseCode: '146',
@@ -643,7 +643,7 @@ describe('every profile', () => {
           message: 'm',
           eventId: '',
           transactionId: '',
-          advice: false,
+          about: 'request',
           unknownKind: '',
         }
         expect(shipped(name).renderRefusal(given).status).toBe(status)

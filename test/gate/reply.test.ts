@@ -53,7 +53,7 @@ describe('renderRefusal', () => {
     message: 'currency must be an ISO 4217 code',
     eventId: 'evt-1',
     transactionId: 'txn-1',
-    advice: false,
+    about: 'ask',
     unknownKind: '',
   }
 

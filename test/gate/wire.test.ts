@@ -240,9 +240,9 @@ describe('readEvent', () => {
   })
 
   it('tells a refused advice from a refused ask', () => {
-    expect(refused({ ...ask, cardId: '' }).advice).toBe(false)
-    expect(refused({ ...advice, cardId: '' }).advice).toBe(true)
-    expect(refused({ ...advice, requestType: 'Capture' }).advice).toBe(false)
+    expect(refused({ ...ask, cardId: '' }).about).toBe('ask')
+    expect(refused({ ...advice, cardId: '' }).about).toBe('advice')
+    expect(refused({ ...advice, requestType: 'Capture' }).about).toBe('ask')
   })
 
   it('refuses what is no JSON object without showing it', () => {
