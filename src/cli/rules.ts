@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { factRows } from '../rules/fact-reference.ts'
+import { costText } from '../rules/pack-cost.ts'
 import { lineIn, packFolder, placed, readPack } from './rule-pack.ts'
 import { addExplain } from './rules-explain.ts'
 import { addTest } from './rules-test.ts'
@@ -53,11 +54,13 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
   const read = await readPack(dir, { json, tested: true })
   if (typeof read === 'number') return read
   const { files, pack } = read
-  const { name, version, rules, windows, parts, warnings } = pack
+  const { name, version, rules, windows, parts, warnings, cost } = pack
   const { lists } = parts
   if (json) {
     const warned = warnings.map((warning) => placed(dir, warning))
-    await printJson({ name, version, rules: rules.length, faults: [], warnings: warned }, 2)
+    const { decisionMs } = cost
+    const report = { name, version, rules: rules.length, decisionMs, faults: [], warnings: warned }
+    await printJson(report, 2)
     return 0
   }
   for (const warning of warnings) await print(`${lineIn(dir, warning)} (warning)`)
@@ -69,6 +72,9 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
     countOf(tests, 'test file'),
   ]
   await print(`${name} ${version} can be loaded: ${counts.join(', ')}`)
+  await print(
+    `a decision takes at most ${costText(cost)} of the engine, on the card with most to count`,
+  )
   return 0
 }
 

@@ -109,7 +109,7 @@ const appliers: Appliers = {
     withCard(view, { seenMerchants: withMerchant(view.card.seenMerchants, hash) }),
   countrySeen: (view, { country }) =>
     withCard(view, { seenCountries: withCountry(view.card.seenCountries, country) }),
-  windowsDropped: (view, { before }) => before.reduce(dropOld, view),
+  windowsDropped: (view, { before }) => dropOld(view, before),
   attentionSet(view, { of, dueAtMs }) {
     if (of === 'linked') return { ...view, linked: view.linked && { ...view.linked, dueAtMs } }
     const next = copyView(view)

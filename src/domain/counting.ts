@@ -8,6 +8,7 @@ import {
   type CountedNow,
   dropBefore,
   maxSpendEntries,
+  type OpenStates,
   type SpendEntry,
   takeFrom,
   type WindowStates,
@@ -20,18 +21,32 @@ export function countIn(
   amountMinor: number,
   countFor: (window: string) => number,
 ): View {
-  let ofCard = view.card.windows
-  let ofAccount = view.account.windows
-  for (const { window, scope, bucket, oldest } of at) {
-    const count = countFor(window)
-    const states = dropBefore(scope === 'card' ? ofCard : ofAccount, window, oldest)
-    const counted = addTo(states, window, bucket, amountMinor, count)
-    if (scope === 'card') ofCard = counted
-    else ofAccount = counted
+  return changeWindows(view, at, (states, { window, bucket, oldest }) => {
+    dropBefore(states, window, oldest)
+    addTo(states, window, bucket, amountMinor, countFor(window))
+  })
+}
+
+/** Changes windows of the card and of the account, each copied once. */
+function changeWindows<T extends Counted>(
+  view: View,
+  at: readonly T[],
+  change: (states: OpenStates, place: T) => void,
+): View {
+  let ofCard: OpenStates | null = null
+  let ofAccount: OpenStates | null = null
+  for (const place of at) {
+    if (place.scope === 'card') {
+      ofCard ??= { ...view.card.windows }
+      change(ofCard, place)
+    } else {
+      ofAccount ??= { ...view.account.windows }
+      change(ofAccount, place)
+    }
   }
   const next = copyView(view)
-  if (ofCard !== view.card.windows) next.card = cardWith(view.card, ofCard)
-  if (ofAccount !== view.account.windows) next.account = accountWith(view.account, ofAccount)
+  if (ofCard !== null) next.card = cardWith(view.card, ofCard)
+  if (ofAccount !== null) next.account = accountWith(view.account, ofAccount)
   return next
 }
 
@@ -49,7 +64,8 @@ function accountWith(account: Account, windows: WindowStates): Account {
 
 export function countSpend(view: View, amountMinor: number, at: readonly CountedNow[]): View {
   const t = view.transaction
-  const counted = countIn(view, at, amountMinor, (window) => (mentions(t.spend, window) ? 0 : 1))
+  const mentioned = mentionsIn(t.spend)
+  const counted = countIn(view, at, amountMinor, (window) => (mentioned.has(window) ? 0 : 1))
   const cardId = view.card.cardId === t.cardId ? '' : view.card.cardId
   const places = at.map(({ window, scope, bucket }) => ({ window, scope, bucket }))
   const newest = t.spend.at(-1)
@@ -73,15 +89,15 @@ export function giveSpendBack(view: View, amountMinor: number): View {
   let left = amountMinor
   let current = view
   const spend = [...view.transaction.spend]
+  const mentioned = mentionsIn(spend)
   while (left > 0 && spend.length > 0) {
     const entry = spend.pop()!
     const taken = Math.min(left, entry.amountMinor)
     left -= taken
     const gone = taken === entry.amountMinor
-    if (!gone) spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
-    current = takeBack(current, entry, taken, (window) =>
-      gone && !mentions(spend, window) ? 1 : 0,
-    )
+    if (gone) forget(mentioned, entry)
+    else spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
+    current = takeBack(current, entry, taken, (window) => (mentioned.has(window) ? 0 : 1))
   }
   return withSpend(current, spend)
 }
@@ -92,29 +108,39 @@ function takeBack(
   amountMinor: number,
   countFor: (window: string) => number,
 ): View {
-  let { card, home, account } = view
+  const take = (states: OpenStates, { window, bucket }: Counted) =>
+    takeFrom(states, window, bucket, amountMinor, countFor(window))
   const cardId = entry.cardId === '' ? view.transaction.cardId : entry.cardId
-  for (const { window, scope, bucket } of entry.at) {
-    const take = (states: WindowStates) =>
-      takeFrom(states, window, bucket, amountMinor, countFor(window))
-    if (scope === 'account') account = accountWith(account, take(account.windows))
-    else if (card.cardId === cardId) card = cardWith(card, take(card.windows))
-    else if (home?.cardId === cardId) home = cardWith(home, take(home.windows))
-  }
-  return { ...view, card, home, account }
+  if (view.card.cardId === cardId) return changeWindows(view, entry.at, take)
+  const ofAccount = entry.at.filter(({ scope }) => scope === 'account')
+  const taken = changeWindows(view, ofAccount, take)
+  if (view.home?.cardId !== cardId) return taken
+  const states: OpenStates = { ...view.home.windows }
+  for (const place of entry.at) if (place.scope === 'card') take(states, place)
+  return { ...taken, home: cardWith(view.home, states) }
 }
 
-export function dropOld(view: View, { window, scope, oldest }: CountedNow): View {
-  if (scope === 'account') {
-    const windows = dropBefore(view.account.windows, window, oldest)
-    return { ...view, account: { ...view.account, windows } }
-  }
-  const windows = dropBefore(view.card.windows, window, oldest)
-  return { ...view, card: { ...view.card, windows } }
+export function dropOld(view: View, places: readonly CountedNow[]): View {
+  return changeWindows(view, places, (states, { window, oldest }) => {
+    dropBefore(states, window, oldest)
+  })
 }
 
-function mentions(entries: readonly SpendEntry[], window: string): boolean {
-  return entries.some((entry) => entry.at.some((place) => place.window === window))
+/** How many entries mention each window. */
+function mentionsIn(entries: readonly SpendEntry[]): Map<string, number> {
+  const mentioned = new Map<string, number>()
+  for (const { at } of entries) {
+    for (const { window } of at) mentioned.set(window, (mentioned.get(window) ?? 0) + 1)
+  }
+  return mentioned
+}
+
+function forget(mentioned: Map<string, number>, { at }: SpendEntry): void {
+  for (const { window } of at) {
+    const left = (mentioned.get(window) ?? 0) - 1
+    if (left > 0) mentioned.set(window, left)
+    else mentioned.delete(window)
+  }
 }
 
 function samePlaces(a: readonly Counted[], b: readonly Counted[]): boolean {

@@ -3,7 +3,7 @@ import { attentionAtMs, expires, follow, mayBeForgotten } from './consequence.ts
 import { arrivalMs } from './decide.ts'
 import { type Draft, openDraft } from './draft.ts'
 import type { Pack } from './pack.ts'
-import { type CountedNow, merchantKeys } from './window.ts'
+import { type Bucket, type CountedNow, merchantKey } from './window.ts'
 
 const dayMs = 86_400_000
 
@@ -34,12 +34,19 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
     const states = scope === 'account' ? account.windows : card.windows
     const bucket = bucketOf(atMs)
     const oldest = bucket - span + 1
-    for (const window of [name, ...merchantKeys(states, name)]) {
-      const isOld = states[window]?.some(({ index }) => index < oldest) ?? false
-      if (isOld) before.push({ window, scope, bucket, oldest })
+    const state = states[name]
+    if (state === undefined) continue
+    if (isOld(state.buckets, oldest)) before.push({ window: name, scope, bucket, oldest })
+    for (const { mid, buckets } of state.merchants) {
+      const window = merchantKey(name, mid)
+      if (isOld(buckets, oldest)) before.push({ window, scope, bucket, oldest })
     }
   }
   if (before.length > 0) draft.make({ type: 'windowsDropped', before })
+}
+
+function isOld(buckets: readonly Bucket[], oldest: number): boolean {
+  return buckets.length > 0 && buckets[0]!.index < oldest
 }
 
 /** Money that never expires keeps its transaction: a look a day is enough for it. */

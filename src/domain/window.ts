@@ -26,14 +26,24 @@ export interface Bucket {
   readonly count: number
 }
 
-/**
- * By window name; oldest bucket first. What a window counts of one merchant stands beside it under
- * `merchantKey`, the merchant that was changed last at the end: so it is given back like all else,
- * and a record without such windows is written as it always was.
- */
-export type WindowStates = Readonly<Record<string, readonly Bucket[]>>
+/** What a window counts, oldest bucket first, and what it counts of each merchant apart. */
+export interface WindowState {
+  readonly buckets: readonly Bucket[]
+  /** The merchant that was changed last at the end. */
+  readonly merchants: readonly MerchantBuckets[]
+}
 
-/** Where something is counted: a key of the states and a bucket. `card` windows stand on one card. */
+export interface MerchantBuckets {
+  readonly mid: string
+  readonly buckets: readonly Bucket[]
+}
+
+/** By window name. */
+export type WindowStates = Readonly<Record<string, WindowState>>
+
+const noState: WindowState = { buckets: [], merchants: [] }
+
+/** Where something is counted: a window, or a merchant's part of it by `merchantKey`, and a bucket. `card` windows stand on one card. */
 export interface Counted {
   readonly window: string
   readonly scope: 'card' | 'account'
@@ -64,8 +74,10 @@ export function merchantKey(window: string, mid: string): string {
   return `${window}\n${mid}`
 }
 
-function isMerchantKey(key: string): boolean {
-  return key.includes('\n')
+/** The window of a key, and the merchant where it names one; null for the window's own buckets. */
+export function splitKey(key: string): { readonly name: string; readonly mid: string | null } {
+  const at = key.indexOf('\n')
+  return at < 0 ? { name: key, mid: null } : { name: key.slice(0, at), mid: key.slice(at + 1) }
 }
 
 /** What a window says; `distinct` is 0 for a window that does not keep it. */
@@ -98,36 +110,42 @@ export function windowValue(
   atMs: number,
   mid: string,
 ): WindowValue {
-  const { name, scope, span } = definition
+  const { scope, span } = definition
+  const state = states[definition.name] ?? noState
   const newest = definition.bucketOf(atMs)
-  const key = scope === 'card-and-merchant' ? merchantKey(name, mid) : name
+  const oldest = newest - span + 1
   let sumMinor = 0
   let count = 0
-  for (const bucket of states[key] ?? []) {
-    if (bucket.index > newest - span && bucket.index <= newest) {
+  for (const bucket of scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets) {
+    if (bucket.index >= oldest && bucket.index <= newest) {
       sumMinor += bucket.sumMinor
       count += bucket.count
     }
   }
-  const distinct = definition.distinct ? merchantsIn(states, name, newest - span + 1, newest) : 0
+  const distinct = definition.distinct ? merchantsIn(state, oldest, newest) : 0
   return { sumMinor, count, distinct }
 }
 
-function merchantsIn(states: WindowStates, name: string, oldest: number, newest: number): number {
-  let merchants = 0
-  for (const key of merchantKeys(states, name)) {
-    const counts = states[key]!.some(
-      ({ index, count }) => count > 0 && index >= oldest && index <= newest,
-    )
-    if (counts) merchants++
+function merchantsIn({ merchants }: WindowState, oldest: number, newest: number): number {
+  let counting = 0
+  for (const { buckets } of merchants) {
+    const isCounted = ({ index, count }: Bucket) => count > 0 && index >= oldest && index <= newest
+    if (buckets.findLast(isCounted) !== undefined) counting++
   }
-  return merchants
+  return counting
 }
 
-/** The keys of a window's merchants, changed longest ago first. */
-export function merchantKeys(states: WindowStates, name: string): string[] {
-  const start = merchantKey(name, '')
-  return Object.keys(states).filter((key) => key.startsWith(start))
+/** Of the window itself, or of one of its merchants. */
+function bucketsOf({ buckets, merchants }: WindowState, mid: string | null): readonly Bucket[] {
+  if (mid === null) return buckets
+  return merchants[placeOf(merchants, mid)]?.buckets ?? noState.buckets
+}
+
+function placeOf(merchants: readonly MerchantBuckets[], mid: string): number {
+  // Mostly the merchant that was changed last is the one that is asked for again.
+  let place = merchants.length - 1
+  while (place >= 0 && merchants[place]!.mid !== mid) place--
+  return place
 }
 
 /** A place to count at now. */
@@ -157,21 +175,30 @@ export function placesIn(window: WindowDefinition, atMs: number, mid: string): C
 /** The merchant that must go before another is counted at this place; null while there is room. */
 export function crowdedOut(states: WindowStates, place: CountedNow): CountedNow | null {
   const { window, scope, bucket } = place
-  if (!isMerchantKey(window) || states[window] !== undefined) return null
-  const kept = merchantKeys(states, window.slice(0, window.indexOf('\n')))
-  if (kept.length < maxWindowMerchants) return null
-  return { window: kept[0]!, scope, bucket, oldest: bucket + 1 }
+  const { name, mid } = splitKey(window)
+  const merchants = states[name]?.merchants ?? noState.merchants
+  if (mid === null || merchants.length < maxWindowMerchants) return null
+  if (placeOf(merchants, mid) >= 0) return null
+  const longestAgo = merchantKey(name, merchants[0]!.mid)
+  return { window: longestAgo, scope, bucket, oldest: bucket + 1 }
 }
+
+/**
+ * States that may still be changed: a copy, made once for all that one event counts. A window costs the
+ * same however many others there are.
+ */
+export type OpenStates = Record<string, WindowState>
 
 /** Adds to one bucket, making it where it is missing and dropping it when nothing is left in it. */
 export function addTo(
-  states: WindowStates,
+  states: OpenStates,
   window: string,
   index: number,
   sumMinor: number,
   count: number,
-): WindowStates {
-  const buckets = states[window] ?? []
+): void {
+  const { name, mid } = splitKey(window)
+  const buckets = bucketsOf(states[name] ?? noState, mid)
   // Mostly the newest bucket is the one that changes.
   let place = buckets.length
   while (place > 0 && buckets[place - 1]!.index >= index) place--
@@ -181,7 +208,7 @@ export function addTo(
     ? { index, sumMinor: old.sumMinor + sumMinor, count: old.count + count }
     : { index, sumMinor, count }
   const isEmpty = merged.sumMinor === 0 && merged.count === 0
-  return withBuckets(states, window, replaced(buckets, place, found, isEmpty ? null : merged))
+  put(states, name, mid, replaced(buckets, place, found, isEmpty ? null : merged))
 }
 
 function replaced(
@@ -204,31 +231,45 @@ function replaced(
  * below zero.
  */
 export function takeFrom(
-  states: WindowStates,
+  states: OpenStates,
   window: string,
   index: number,
   sumMinor: number,
   count: number,
-): WindowStates {
-  const kept = states[window]?.find((bucket) => bucket.index === index)
-  if (kept === undefined) return states
+): void {
+  const { name, mid } = splitKey(window)
+  const buckets = bucketsOf(states[name] ?? noState, mid)
+  const kept = buckets.find((bucket) => bucket.index === index)
+  if (kept === undefined) return
   const takenMinor = Math.min(sumMinor, kept.sumMinor)
-  return addTo(states, window, index, -takenMinor, -Math.min(count, kept.count))
+  addTo(states, window, index, -takenMinor, -Math.min(count, kept.count))
 }
 
 /** Drops the buckets that no longer count. */
-export function dropBefore(states: WindowStates, window: string, oldest: number): WindowStates {
-  const buckets = states[window]
-  if (buckets === undefined || buckets.length === 0 || buckets[0]!.index >= oldest) return states
-  return withBuckets(
-    states,
-    window,
-    buckets.filter((bucket) => bucket.index >= oldest),
-  )
+export function dropBefore(states: OpenStates, window: string, oldest: number): void {
+  const { name, mid } = splitKey(window)
+  const buckets = bucketsOf(states[name] ?? noState, mid)
+  if (buckets.length === 0 || buckets[0]!.index >= oldest) return
+  const kept = buckets.filter((bucket) => bucket.index >= oldest)
+  put(states, name, mid, kept)
 }
 
-function withBuckets(states: WindowStates, window: string, buckets: readonly Bucket[]) {
-  if (buckets.length > 0 && !isMerchantKey(window)) return { ...states, [window]: buckets }
-  const { [window]: _old, ...rest } = states
-  return buckets.length === 0 ? rest : { ...rest, [window]: buckets }
+function put(
+  states: OpenStates,
+  name: string,
+  mid: string | null,
+  buckets: readonly Bucket[],
+): void {
+  const old = states[name] ?? noState
+  const next = mid === null ? { ...old, buckets } : withMerchant(old, mid, buckets)
+  if (next.buckets.length > 0 || next.merchants.length > 0) states[name] = next
+  else delete states[name]
+}
+
+function withMerchant(old: WindowState, mid: string, buckets: readonly Bucket[]): WindowState {
+  const merchants = old.merchants.slice()
+  const place = placeOf(merchants, mid)
+  if (place >= 0) merchants.splice(place, 1)
+  if (buckets.length > 0) merchants.push({ mid, buckets })
+  return { buckets: old.buckets, merchants }
 }

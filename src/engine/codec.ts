@@ -9,21 +9,48 @@ import {
   newTransaction,
   type Transaction,
 } from '../domain/transaction.ts'
-import type { Bucket, Counted, SpendEntry, WindowStates } from '../domain/window.ts'
+import {
+  type Bucket,
+  type Counted,
+  type MerchantBuckets,
+  merchantKey,
+  type SpendEntry,
+  splitKey,
+  type WindowStates,
+} from '../domain/window.ts'
 import { type Codec, createCodec, flag } from './row-codec.ts'
 
+/** A row for each window that has buckets of its own, and one for each of its merchants. */
 function writeWindows(states: WindowStates): unknown[] {
   const rows: unknown[] = []
   for (const name in states) {
-    const row: (string | number)[] = [name]
-    for (const { index, sumMinor, count } of states[name]!) row.push(index, sumMinor, count)
-    rows.push(row)
+    const { buckets, merchants } = states[name]!
+    if (buckets.length > 0) rows.push(writeBuckets(name, buckets))
+    for (const { mid, buckets } of merchants) {
+      rows.push(writeBuckets(merchantKey(name, mid), buckets))
+    }
   }
   return rows
 }
 
-const readWindows = (json: (string | number)[][]): WindowStates =>
-  Object.fromEntries(json.map(([name, ...numbers]) => [name, readBuckets(numbers as number[])]))
+function writeBuckets(key: string, buckets: readonly Bucket[]): (string | number)[] {
+  const row: (string | number)[] = [key]
+  for (const { index, sumMinor, count } of buckets) row.push(index, sumMinor, count)
+  return row
+}
+
+function readWindows(json: (string | number)[][]): WindowStates {
+  const states: Record<string, { buckets: Bucket[]; merchants: MerchantBuckets[] }> = {}
+  for (const [key, ...numbers] of json) {
+    const { name, mid } = splitKey(key as string)
+    states[name] ??= { buckets: [], merchants: [] }
+    const state = states[name]
+    const buckets = readBuckets(numbers as number[])
+    if (mid === null) state.buckets = buckets
+    else state.merchants.push({ mid, buckets })
+  }
+  return states
+}
 
 function readBuckets(numbers: readonly number[]): Bucket[] {
   const buckets: Bucket[] = []

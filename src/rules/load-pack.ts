@@ -15,6 +15,7 @@ import { factsOf, remembersFor } from './fact.ts'
 import { createFactSlots, type Places } from './fact-slots.ts'
 import { listNameOf, parseList } from './list-file.ts'
 import type { Lists, PackProblem } from './named-list.ts'
+import { costFault, costOf, type PackCost } from './pack-cost.ts'
 import { compileSwitches, type PackFile, packFile } from './pack-file.ts'
 import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from './pack-folder.ts'
 import { PackRefused } from './pack-refused.ts'
@@ -45,6 +46,7 @@ export interface CompiledPack extends Pack {
   readonly rules: readonly Rule[]
   /** What does not stop the pack, and is hardly meant: rules that have expired or never match. */
   readonly warnings: readonly PackFault[]
+  readonly cost: PackCost
   readonly parts: PackParts
 }
 
@@ -90,6 +92,9 @@ export function compilePack(
     throw new PackRefused([...faults, ...unread])
   }
   const plan = planEvaluation(rules, facts, slots, indexed)
+  const cost = costOf(windows, plan.rules)
+  const costly = costFault(cost)
+  if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
   const parts = { lists, windows: written, places: slots.places(), plan }
   const evaluate = finish(buildEvaluation(plan, facts, slots))
   const pack: CompiledPack = {
@@ -101,6 +106,7 @@ export function compilePack(
     windows,
     rules,
     warnings: warningsOf(rules, zone.dayOf(nowMs)),
+    cost,
     parts,
     evaluate: (ask) => evaluate(ask),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),

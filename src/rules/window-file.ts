@@ -23,7 +23,9 @@ const windowFields = strict({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be lower case letters, digits and _')
-    .refine((name) => name !== dailyWindow, `${dailyWindow} is built in`),
+    .refine((name) => name !== dailyWindow, `${dailyWindow} is built in`)
+    // Windows are the fields of an object, which has some of its own.
+    .refine((name) => !(name in {}), 'is a word that no window can have as its name'),
   scope: z.enum(['card', 'account', 'card-and-merchant']),
   over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
   distinct: z.boolean().default(false),

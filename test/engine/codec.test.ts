@@ -43,7 +43,12 @@ describe('records of an earlier release', () => {
 
 describe('a record in which no field is at its default', () => {
   const lists = {
-    windows: { daily: [{ index: 1, sumMinor: 2, count: 3 }] },
+    windows: {
+      daily: {
+        buckets: [{ index: 1, sumMinor: 2, count: 3 }],
+        merchants: [{ mid: '77', buckets: [{ index: 4, sumMinor: 5, count: 6 }] }],
+      },
+    },
     recentAsks: [{ atMs: 1, mid: 'M1', amountMinor: 2 }],
     asks: [
       {

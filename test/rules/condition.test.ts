@@ -110,9 +110,12 @@ describe('a condition', () => {
       {
         card: {
           windows: {
-            hourly: [
-              { index: Math.floor(Date.UTC(2026, 10, 15, 12) / 60_000), sumMinor: 300, count: 2 },
-            ],
+            hourly: {
+              merchants: [],
+              buckets: [
+                { index: Math.floor(Date.UTC(2026, 10, 15, 12) / 60_000), sumMinor: 300, count: 2 },
+              ],
+            },
           },
         },
       },
@@ -123,9 +126,12 @@ describe('a condition', () => {
       {
         card: {
           windows: {
-            hourly: [
-              { index: Math.floor(Date.UTC(2026, 10, 15, 12) / 60_000), sumMinor: 300, count: 2 },
-            ],
+            hourly: {
+              merchants: [],
+              buckets: [
+                { index: Math.floor(Date.UTC(2026, 10, 15, 12) / 60_000), sumMinor: 300, count: 2 },
+              ],
+            },
           },
         },
       },
@@ -137,9 +143,12 @@ describe('a condition', () => {
       {
         card: {
           windows: {
-            daily: [
-              { index: Math.floor(Date.UTC(2026, 10, 15) / 86_400_000), sumMinor: 1, count: 1 },
-            ],
+            daily: {
+              merchants: [],
+              buckets: [
+                { index: Math.floor(Date.UTC(2026, 10, 15) / 86_400_000), sumMinor: 1, count: 1 },
+              ],
+            },
           },
         },
       },

@@ -122,7 +122,12 @@ function randomAsk({ currency }: Style, random: () => number): AskFacts {
     },
     card: {
       cardId: pick(texts, random),
-      windows: { w: [{ index: bucket, sumMinor: minor(), count: 1 + Math.floor(random() * 3) }] },
+      windows: {
+        w: {
+          merchants: [],
+          buckets: [{ index: bucket, sumMinor: minor(), count: 1 + Math.floor(random() * 3) }],
+        },
+      },
     },
     account: { postedMinor: minor() - 50 },
     transaction: { settledMinor: minor() },
@@ -132,7 +137,7 @@ function randomAsk({ currency }: Style, random: () => number): AskFacts {
 
 function nativeFacts(ask: AskFacts, { native }: Style): Record<string, unknown> {
   const { event, card, account, transaction } = ask
-  const [bucket] = card.windows.w!
+  const [bucket] = card.windows.w!.buckets
   const { country } = event.merchant
   return {
     amount: native(event.amountMinor!),

@@ -133,7 +133,10 @@ describe('a verdict', () => {
       },
     }
     const ask = (mcc: string) =>
-      askOf({ merchant: { mcc }, card: { windows: { daily: [bucket] } } })
+      askOf({
+        merchant: { mcc },
+        card: { windows: { daily: { merchants: [], buckets: [bucket] } } },
+      })
     const pack = packOfFiles({
       'a.rules.yaml': rulesText([
         { when: 'merchant.mcc == "7995" && windows.daily.sum > 1' },
@@ -190,7 +193,10 @@ it(`limits of windows and alternatives match as each says, and once (SEED=${seed
     for (let i = 0; i < 50; i++) {
       const [count, sumMinor, amountMinor] = [below(7), 50 * below(13), 1 + 50 * below(13)]
       const bucket = { index: Math.floor(noonMs / dayMs), count, sumMinor }
-      const ask = askOf({ event: { amountMinor }, card: { windows: { daily: [bucket] } } })
+      const ask = askOf({
+        event: { amountMinor },
+        card: { windows: { daily: { merchants: [], buckets: [bucket] } } },
+      })
       const due = limits.flatMap(([, holds], r) =>
         holds(count, sumMinor, amountMinor) ? [`r${r}`] : [],
       )
