@@ -80,10 +80,10 @@ export function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
 }
 
-/** One line without card numbers and without what could steer the terminal that shows it. */
+/** One line, indented as it was, without card numbers and without what could steer the terminal that shows it. */
 export function plain(text: string): string {
   return escapeUnseen(
-    maskPan(text.trim())
+    maskPan(text.trimEnd())
       .replace(/[\t\n\r]+/g, ' ')
       .replaceAll('\u001b', '\\u001b'),
   )

@@ -1,10 +1,12 @@
 import { type ListUse, listUse, type ReachChange, reachChange, turned } from './condition-diff.ts'
 import { listNameOf, parseList } from './list-file.ts'
 import type { CompiledPack } from './load-pack.ts'
+import { packFile } from './pack-file.ts'
 import type { PackFiles } from './pack-folder.ts'
 import { shareOfText } from './rollout.ts'
-import type { Rule } from './rule.ts'
+import { defaultMinAsks, type Rule } from './rule.ts'
 import type { RuleFile } from './rule-file.ts'
+import { type WindowFile, windowsFile } from './window-file.ts'
 import { openYaml } from './yaml-document.ts'
 
 /** What a change does to the asks that are declined; `unknown` cannot be told, and counts as looser. */
@@ -130,7 +132,7 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
       : says('none', 'it declined nothing')
   },
   on: (before, after) => {
-    const types = (text: string) => new Set(text === '' ? allAsks : (JSON.parse(text) as string[]))
+    const types = (text: string) => new Set(JSON.parse(text) as string[])
     const [was, is] = [types(before), types(after)]
     const gone = [...was].filter((type) => !is.has(type))
     return gone.length > 0
@@ -154,7 +156,7 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
   customers: scope,
   organizations: scope,
   rollout: (before, after) => {
-    const share = (text: string) => shareOfText(text || '100%') ?? 0
+    const share = (text: string) => shareOfText(text) ?? 0
     return share(after) < share(before)
       ? says('looser', 'enforced for fewer cards')
       : says('tighter', 'enforced for more cards')
@@ -170,13 +172,23 @@ const allAsks = ['Authorization', 'PreAuthorization', 'CashWithdrawal']
 function ruleFields(was: RuleFile, is: RuleFile, before: PackSide, after: PackSide): FieldChange[] {
   const declines = was.mode === 'enforce' && is.mode === 'enforce'
   return (Object.keys(judges) as (keyof RuleFile)[]).flatMap((field) => {
-    const [a, b] = [textOf(was[field]), textOf(is[field])]
+    const [a, b] = [writtenOut(was, field), writtenOut(is, field)]
     if (a === b) return []
     const { effect, because } = judges[field](a, b, { before, after })
     const counts = declines || field === 'mode'
     const told = counts ? { effect, because } : says('none', 'it does not decline')
     return [{ field, before: a, after: b, ...told }]
   })
+}
+
+/** What a field says, also where the file leaves it to its default. */
+function writtenOut(rule: RuleFile, field: keyof RuleFile): string {
+  const { on, rollout = '100%', breaker } = rule
+  if (field === 'on') return textOf(allAsks.filter((type) => on === undefined || on.includes(type)))
+  if (field === 'rollout') return rollout
+  if (field !== 'breaker' || breaker === undefined) return textOf(rule[field])
+  const { minAsks = defaultMinAsks, ...rest } = breaker
+  return textOf(breaker.share === undefined ? rest : { ...rest, minAsks })
 }
 
 function textOf(value: unknown): string {
@@ -267,7 +279,7 @@ function listFields(
 
 function diffWindows(before: PackSide, after: PackSide): PartChange[] {
   const windowsOf = ({ files }: PackSide) =>
-    new Map(rowsOf(files, 'windows.yaml').map((row) => [String(row.name), row]))
+    new Map(windowsIn(files).map((row): [string, Record<string, unknown>] => [row.name, row]))
   const [old, next] = [windowsOf(before), windowsOf(after)]
   const names = [...new Set([...old.keys(), ...next.keys()])]
   return names.flatMap((id): PartChange[] => {
@@ -292,14 +304,14 @@ function diffWindows(before: PackSide, after: PackSide): PartChange[] {
   })
 }
 
-function rowsOf(files: PackFiles, file: string): Record<string, unknown>[] {
-  const value = openYaml(file, files.get(file) ?? '[]').value
-  return Array.isArray(value) ? (value as Record<string, unknown>[]) : []
+/** As they count, defaults and all; the pack was compiled, so nothing is wrong with them. */
+function windowsIn(files: PackFiles): WindowFile[] {
+  return windowsFile.parse(openYaml('windows.yaml', files.get('windows.yaml') ?? '[]').value ?? [])
 }
 
 function diffSwitches(before: PackFiles, after: PackFiles): PartChange[] {
-  const read = (files: PackFiles) =>
-    (openYaml('pack.yaml', files.get('pack.yaml') ?? '{}').value ?? {}) as Record<string, unknown>
+  const read = (files: PackFiles): Record<string, unknown> =>
+    packFile.parse(openYaml('pack.yaml', files.get('pack.yaml') ?? '{}').value ?? {})
   const [old, next] = [read(before), read(after)]
   return [...new Set([...Object.keys(old), ...Object.keys(next)])].flatMap((id): PartChange[] => {
     const [a, b] = [textOf(old[id]), textOf(next[id])]

@@ -77,7 +77,7 @@ export function checkRule(
   }
 }
 
-const defaultMinAsks = 100
+export const defaultMinAsks = 100
 
 function breakerOf({ id, breaker }: RuleFile): Breaker | null {
   if (breaker === undefined) return null

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { askTypes } from '../../src/rules/fact.ts'
 import { compilePack } from '../../src/rules/load-pack.ts'
 import { diffPacks, type PackSide } from '../../src/rules/pack-diff.ts'
 import { noonMs, rulesText } from '../support/rule-world.ts'
@@ -78,6 +79,14 @@ describe('the difference of a rule', () => {
     ['a smaller rollout', {}, { rollout: '10%' }, 'looser'],
     ['a larger rollout', { rollout: '10%' }, { rollout: '20%' }, 'tighter'],
     ['a breaker', {}, { breaker: { declines: 9, within: '10m' } }, 'looser'],
+    ['all request types written out', {}, { on: [...askTypes].reverse() }, 'nothing'],
+    ['the whole rollout written out', {}, { rollout: '100%' }, 'nothing'],
+    [
+      'the least number of asks of a breaker written out',
+      { breaker: { share: '5%', within: '10m' } },
+      { breaker: { share: '5%', within: '10m', minAsks: 100 } },
+      'nothing',
+    ],
     ['another code', { decline: '127' }, { decline: '129' }, 'none'],
     ['other words', { why: 'a' }, { why: 'b' }, 'none'],
     [
@@ -167,6 +176,9 @@ describe('the difference of lists, windows and settings', () => {
       { part: 'window', id: 'w', effect: 'unknown', fields: [{ field: 'period' }] },
     ])
     expect(diffPacks(side('1h', 'true'), side('2h', 'true'))[0]?.effect).toBe('none')
+    const plain = (more: string) =>
+      sideOf({ 'windows.yaml': `- { name: w, scope: card, period: day${more} }` })
+    expect(diffPacks(plain(''), plain(', over: approved, distinct: false'))).toEqual([])
   })
 
   it('of settings says what is approved that was not', () => {
@@ -180,6 +192,8 @@ describe('the difference of lists, windows and settings', () => {
     expect(effect('uncoveredRefundPerDay: "10"', '{}')).toEqual([
       ['uncoveredRefundPerDay', 'tighter'],
     ])
+    const defaults = 'holdDays: { authorization: 7 }\ncashWithdrawal: post\nzone: UTC\nname: pack'
+    expect(effect('{}', defaults)).toEqual([])
     expect(effect('{}', 'cashWithdrawal: hold')).toEqual([['cashWithdrawal', 'unknown']])
   })
 })
