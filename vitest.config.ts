@@ -22,7 +22,7 @@ const pure = [
   'engine/{breaker-counts,codec,directory,engine,older-state,protocol,row-codec,table,transfer}',
   'gate/{authentication,country,json,pace,reply,slots,timestamp,wire}',
   'relay/{audit,view}',
-  'telemetry/*',
+  'telemetry/{decision-log,mask,refusal-log}',
   'rules/*',
 ].map((name) => `test/${name}.test.ts`)
 

@@ -1,6 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
+import { isLoopback } from '../config-check.ts'
+import { createConnections } from '../connections.ts'
 import { noSchemas } from '../no-schemas.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -21,6 +24,11 @@ export interface AdminServerOptions {
 }
 
 const requestTimeoutMs = 10_000
+const maxBodyBytes = 1024
+/** They come out of the descriptors that the relay port leaves. */
+const maxConnections = 32
+/** Asked by platforms, which have no token. */
+const probes = ['/healthz', '/readyz']
 /** A large pack takes seconds on a busy machine; an engine that is down says nothing. */
 const reloadMs = 30_000
 
@@ -30,26 +38,35 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   const server = Fastify({
     logger: false,
     schemaController: noSchemas,
-    bodyLimit: 1024,
+    bodyLimit: maxBodyBytes,
     forceCloseConnections: true,
     // Fastify has none by itself, and whoever may connect need not have the token.
     requestTimeout: requestTimeoutMs,
     http: { headersTimeout: requestTimeoutMs },
   })
+  const connections = createConnections({ maxConnections, maxBodyBytes })
+  server.server.on('connection', connections.admit)
+  server.server.on('request', connections.receive)
   const isAllowed = createTokenCheck(options.config.adminToken)
 
   server.addHook('onRequest', async (request, reply) => {
-    // Liveness is asked by the platform, which has no token, and tells nothing.
-    if (request.url === '/healthz' || isAllowed(request.headers.authorization)) return
-    await reply.code(401).send({ error: 'send the header Authorization: Bearer ADMIN_TOKEN' })
+    const { headers, url } = request
+    const foreign = findForeign(headers, options.config)
+    if (foreign !== '') return reply.code(403).send({ error: foreign })
+    if (probes.includes(url) || isAllowed(headers.authorization)) return
+    return reply
+      .code(401)
+      .header('www-authenticate', 'Bearer')
+      .send({ error: 'send the header Authorization: Bearer ADMIN_TOKEN' })
   })
 
   server.get('/healthz', async () => ({ status: 'alive' }))
 
-  server.get('/readyz', async (_request, reply) => {
+  server.get('/readyz', async (request, reply) => {
     const { status, detail } = readiness()
     const serving = status === 'ready' || status === 'degraded'
-    return reply.code(serving ? 200 : 503).send({ status, ...detail })
+    const shown = isAllowed(request.headers.authorization) ? detail : {}
+    return reply.code(serving ? 200 : 503).send({ status, ...shown })
   })
 
   server.get('/metrics', async (_request, reply) => {
@@ -85,6 +102,24 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   })
 
   return server
+}
+
+/**
+ * Why a browser sent this on behalf of another site, '' when none did. A page can post a form to any
+ * address, and one whose name is made to point here can also read the answer.
+ */
+function findForeign(headers: IncomingHttpHeaders, { adminToken, adminHost }: Config): string {
+  const { host, origin } = headers
+  if (adminToken === null && host !== undefined) {
+    const name = host.replace(/:[0-9]*$/, '').replace(/^\[(.*)\]$/, '$1')
+    if (!isLoopback(name) && name.toLowerCase() !== adminHost.toLowerCase()) {
+      return 'without ADMIN_TOKEN, call it localhost or by the address of ADMIN_HOST'
+    }
+  }
+  const own = origin === undefined || origin === `http://${host}` || origin === `https://${host}`
+  const site = headers['sec-fetch-site'] ?? 'none'
+  if (own && (site === 'none' || site === 'same-origin')) return ''
+  return 'this is not for pages of other sites'
 }
 
 /** Null when it takes longer. */

@@ -6,6 +6,8 @@ export interface AuthenticationRefusal {
   readonly status: 401
   /** Says no more than the caller knows: never which secret, which byte or which user. */
   readonly message: string
+  /** The value of WWW-Authenticate, '' for what HTTP has no scheme for. */
+  readonly challenge: string
 }
 
 /** The part of a TLS socket that tells whether its client certificate was accepted. */
@@ -29,6 +31,7 @@ export const signatureWindowMs = 300_000
 // A million characters fail as fast as ten: nothing in it can repeat without a bound.
 const signaturePattern = /^t=([0-9]{1,15}),v1=([0-9a-fA-F]{64})$/
 
+const basicChallenge = 'Basic realm="arbiter", charset="UTF-8"'
 const basicPattern = /^basic +([0-9a-z+/]+={0,2})$/i
 
 export function createAuthentication(
@@ -78,13 +81,13 @@ function createBasicCheck(user: string, password: string): Authenticate {
   const expected = sha256(Buffer.from(`${user}:${password}`))
   return (headers) => {
     const header = headers.authorization
-    if (header === undefined || header === '') return refuse('credentials missing')
+    if (header === undefined || header === '') return refuse('credentials missing', basicChallenge)
     // Exact, because Buffer ignores whatever follows the end of what is base64.
     const encoded = basicPattern.exec(header)?.[1]
-    if (encoded === undefined) return refuse('credentials wrong')
+    if (encoded === undefined) return refuse('credentials wrong', basicChallenge)
     // Hashes are of one length, so the comparison tells nothing about that of the password.
     const given = sha256(Buffer.from(encoded, 'base64'))
-    return timingSafeEqual(given, expected) ? null : refuse('credentials wrong')
+    return timingSafeEqual(given, expected) ? null : refuse('credentials wrong', basicChallenge)
   }
 }
 
@@ -104,6 +107,6 @@ function sha256(bytes: Buffer): Buffer {
   return createHash('sha256').update(bytes).digest()
 }
 
-function refuse(message: string): AuthenticationRefusal {
-  return { status: 401, message }
+function refuse(message: string, challenge = ''): AuthenticationRefusal {
+  return { status: 401, message, challenge }
 }

@@ -8,6 +8,7 @@ import type { Origin } from '../engine/item.ts'
 import { type Decided, logDecision } from '../telemetry/decision-log.ts'
 import type { LogSink } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createRefusalLog } from '../telemetry/refusal-log.ts'
 import type { Authenticate } from './authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal.ts'
@@ -61,6 +62,7 @@ const engineStopMs = 10_000
 export async function openGate(options: GateOptions): Promise<Gate> {
   const { config, clock, log, journal } = options
   const { logger } = log
+  const logRefusal = createRefusalLog(logger)
   /** Of the answer that is being given. */
   let origin: Origin | null = null
   const counts = { journalFailures: 0 }
@@ -220,6 +222,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       gateLoopLagMs,
       recall: engine.recall,
       connections,
+      logDropped: log.dropped,
       engine: engine.figures,
     }
   })
@@ -252,11 +255,16 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       // Further deliveries that waited for this answer get it next.
       if (origin !== null) origin = { ...origin, duplicate: true }
     },
-    onRefused({ status, unknownKind }) {
+    onRefused({ status, unknownKind, field, message }, peer) {
       metrics.refused(status)
-      if (unknownKind === '') return
-      metrics.unknownKind()
-      noteUnknownKind(unknownKind)
+      if (unknownKind !== '') {
+        metrics.unknownKind()
+        noteUnknownKind(unknownKind)
+      }
+      // What a profile leaves aside is refused with 200, and is nothing to look into.
+      if (status === 200) return
+      const reason = field === '' ? message : `${field} is wrong`
+      logRefusal({ status, reason, peer: peer.remoteAddress ?? '' })
     },
   })
 

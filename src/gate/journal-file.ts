@@ -5,8 +5,9 @@ import { type Damage, fileHeader, type LineRecord, scan } from './journal-record
 
 /** The part of node:fs/promises in use, so that a test can have a failing disk. */
 export interface JournalFs {
-  mkdir(folder: string, options: { recursive: true }): Promise<unknown>
-  open(path: string, flags: string): Promise<JournalFile>
+  mkdir(folder: string, options: { recursive: true; mode: number }): Promise<unknown>
+  open(path: string, flags: string, mode?: number): Promise<JournalFile>
+  chmod(path: string, mode: number): Promise<void>
   readFile(path: string): Promise<Buffer>
   rename(from: string, to: string): Promise<void>
   link(from: string, to: string): Promise<void>
@@ -36,6 +37,8 @@ export interface JournalFile {
 export const journalName = 'gate.journal'
 
 const chunkBytes = 1024 * 1024
+/** Events are in it, which are nobody else's to read. */
+const ownerOnly = 0o600
 
 /** What opening the file found. */
 export interface Found {
@@ -67,6 +70,8 @@ export async function openFile(
   const scanned = scan(bytes)
   const { kept, endBytes, damage } = scanned
   if (bytes.length >= fileHeader.length && damage.length === 0) {
+    // One of an earlier version may be readable by all.
+    await fs.chmod(path, ownerOnly).catch(() => {})
     // In place, so that a full disk does not keep us from starting.
     const file = await fs.open(path, 'r+')
     const tornBytes = bytes.length - endBytes
@@ -90,6 +95,10 @@ async function readIfThere(fs: JournalFs, path: string): Promise<Buffer> {
   }
 }
 
+export async function makeFolder(fs: JournalFs, folder: string): Promise<void> {
+  await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+}
+
 /** The lines of a journal, also of one that is in use, that its process would replay now; as they are in the file. */
 export async function readKeptLines(fs: JournalFs, folder: string): Promise<Buffer> {
   const bytes = await readIfThere(fs, join(folder, journalName))
@@ -98,7 +107,7 @@ export async function readKeptLines(fs: JournalFs, folder: string): Promise<Buff
 
 /** Makes a journal of such lines, in a folder that no process uses. */
 export async function writeKeptLines(fs: JournalFs, folder: string, lines: Buffer): Promise<void> {
-  await fs.mkdir(folder, { recursive: true })
+  await makeFolder(fs, folder)
   const { kept } = scan(Buffer.concat([fileHeader, lines]))
   const { file } = await writeFresh(fs, join(folder, journalName), [...kept.values()])
   await file.close()
@@ -120,7 +129,7 @@ export async function writeFresh(
 ): Promise<{ file: JournalFile; lengthBytes: number }> {
   // Left over after a crash it is simply written again.
   const temporary = `${path}.new`
-  const file = await fs.open(temporary, 'w+')
+  const file = await fs.open(temporary, 'w+', ownerOnly)
   try {
     let lengthBytes = 0
     let chunk: Buffer[] = [fileHeader]

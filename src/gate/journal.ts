@@ -7,6 +7,7 @@ import {
   type Found,
   type JournalFs,
   journalName,
+  makeFolder,
   openFile,
   syncFolder,
   writeAll,
@@ -77,7 +78,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
   const path = join(folder, journalName)
 
   try {
-    await fs.mkdir(folder, { recursive: true })
+    await makeFolder(fs, folder)
   } catch (error) {
     return unusable(error)
   }

@@ -165,5 +165,5 @@ function isSigned(
 }
 
 function refuse(message: string): AuthenticationRefusal {
-  return { status: 401, message }
+  return { status: 401, message, challenge: '' }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import {
   createServer,
+  type IncomingHttpHeaders,
   type IncomingMessage,
   type Server,
   type ServerResponse,
@@ -36,7 +37,7 @@ export interface GateServerOptions {
     arrivedMonoMs: number,
     readMonoMs: number,
   ) => void
-  readonly onRefused: (refusal: Refusal) => void
+  readonly onRefused: (refusal: Refusal, peer: Socket) => void
 }
 
 /** A request that takes longer to arrive than this is none of the relay's. */
@@ -116,7 +117,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   function refuse(reply: FastifyReply, refusal: Refusal): void {
-    options.onRefused(refusal)
+    options.onRefused(refusal, reply.raw.req.socket)
     const { status, body } = profile.renderRefusal(refusal)
     reply.code(status).headers(headers).send(body)
   }
@@ -151,7 +152,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
 
   /** The last answer of a connection, after those that are due. */
   function refuseFurther(socket: Socket, response: ServerResponse): void {
-    options.onRefused(tooMany)
+    options.onRefused(tooMany, socket)
     connections.doubt(socket)
     closeSoon(socket)
     const { status, body } = profile.renderRefusal(tooMany)
@@ -170,7 +171,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       due.once('close', () => sayLast(socket, refusal))
       return
     }
-    options.onRefused(refusal)
+    options.onRefused(refusal, socket)
     socket.end(renderResponse(refusal.status, profile.renderRefusal(refusal).body))
   }
 
@@ -188,9 +189,14 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       refuseStranger(reply, refusalOf(400, 'the header Host is missing'))
       return
     }
+    if (isEncoded(request.headers)) {
+      refuseStranger(reply, refusalOf(415, 'send the body as it is, without content-encoding'))
+      return
+    }
     const peer = request.raw.socket as Socket & Peer
     const stranger = authenticate(request.headers, body, receivedAtMs, peer)
     if (stranger !== null) {
+      if (stranger.challenge !== '') reply.header('www-authenticate', stranger.challenge)
       refuseStranger(reply, refusalOf(stranger.status, stranger.message))
       return
     }
@@ -236,6 +242,13 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   })
 
   return server
+}
+
+/** Compressed, by either of the headers that can say so: signed bytes and decimals must be as they came. */
+function isEncoded(headers: IncomingHttpHeaders): boolean {
+  const content = headers['content-encoding'] ?? 'identity'
+  const transfer = headers['transfer-encoding'] ?? 'chunked'
+  return content.toLowerCase() !== 'identity' || transfer.toLowerCase() !== 'chunked'
 }
 
 function closeSoon(socket: Socket): void {

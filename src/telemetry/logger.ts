@@ -5,6 +5,8 @@ export type { Logger }
 
 export interface LogSink {
   readonly logger: Logger
+  /** Lines that were given up because nobody read those before them. */
+  readonly dropped: number
   /** A line at level info, of which the fields are JSON text already. */
   write(fields: string, message: string): void
   /** Writes out what is in memory, for a process that ends at once; a write under way may be lost. */
@@ -15,6 +17,8 @@ export interface LogSink {
 
 const bufferBytes = 12_288
 const flushMs = 200
+/** What waits for a reader that has stopped reading: some 20,000 decisions. */
+const maxWaitingBytes = 8 * 1024 * 1024
 /** A reader that takes nothing must not keep us from ending. */
 const endMs = 2000
 
@@ -24,7 +28,15 @@ const endMs = 2000
  */
 export function createLogSink(level: string): LogSink {
   const isoTime = createIsoTime()
-  const destination = pino.destination({ dest: 1, sync: false, minLength: bufferBytes })
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: bufferBytes,
+    maxLength: maxWaitingBytes,
+  })
+  let dropped = 0
+  let told = 0
+  destination.on('drop', () => dropped++)
   const logger = pino(
     {
       level,
@@ -35,11 +47,25 @@ export function createLogSink(level: string): LogSink {
     },
     destination,
   )
-  const timer = setInterval(() => destination.flush(), flushMs)
+  const timer = setInterval(() => {
+    if (dropped > told) tellDropped()
+    destination.flush()
+  }, flushMs)
   timer.unref()
+
+  function tellDropped(): void {
+    const before = dropped
+    logger.warn({ lines: dropped - told }, 'log lines were dropped, because nobody read them')
+    // The line may have been dropped itself; then there is still no room.
+    if (dropped === before) told = before
+  }
+
   const tellsInfo = logger.isLevelEnabled('info')
   return {
     logger,
+    get dropped() {
+      return dropped
+    },
     write(fields, message) {
       if (!tellsInfo) return
       destination.write(

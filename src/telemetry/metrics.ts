@@ -23,6 +23,7 @@ export interface Readings {
   readonly gateLoopLagMs: number
   readonly recall: Pick<Recall, 'size' | 'forgotten' | 'losses'>
   readonly connections: { readonly open: number; readonly proven: number; readonly cut: number }
+  readonly logDropped: number
   readonly engine: EngineFigures | null
 }
 
@@ -227,6 +228,7 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_connections', 'Connections of the relay port', (r) => r.connections.open],
   ['arbiter_connections_proven', 'Those that the relay has', (r) => r.connections.proven],
   ['arbiter_connections_cut', 'Connections closed by a bound', (r) => r.connections.cut],
+  ['arbiter_log_dropped', 'Log lines that nobody read in time', (r) => r.logDropped],
   ['arbiter_engine_loop_lag_ms', 'The same of the engine loop', ofEngine((e) => e.loopLagMs)],
   ['arbiter_engine_heap_bytes', 'Heap that the engine uses', ofEngine((e) => e.heapUsedBytes)],
   ['arbiter_engine_queued', 'Items in the engine', ofEngine((e) => e.queued)],

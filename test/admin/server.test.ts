@@ -1,5 +1,5 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createAdminServer } from '../../src/admin/server.ts'
@@ -208,12 +208,17 @@ describe('the operations port', () => {
 })
 
 describe('the token of the operations port', () => {
-  it('is needed for everything but liveness', async () => {
+  it('is needed for everything but whether it lives and is ready', async () => {
     const folder = fastFolder()
     const env = { ADMIN_TOKEN: token }
     const server = await startServer({ dataDir: folder.path, args: ['--demo'], env })
     try {
       expect((await ask(server, '/healthz')).status).toBe(200)
+      const bare = await ask(server, '/readyz')
+      expect(bare).toMatchObject({ status: 200, body: { status: 'ready' } })
+      expect(Object.keys(bare.body)).toEqual(['status'])
+      const headers = { authorization: `Bearer ${token}` }
+      expect((await ask(server, '/readyz', { headers })).body).toMatchObject({ engine: 'running' })
       const wrong = [
         '',
         token,
@@ -222,8 +227,8 @@ describe('the token of the operations port', () => {
         `Basic ${token}`,
       ]
       const calls: [string, string][] = [
-        ['GET', '/readyz'],
         ['GET', '/metrics'],
+        ['GET', '/readyz?detail'],
         ['POST', '/admin/rules/reload'],
         ['GET', '/unknown'],
         ['GET', '/healthz/../metrics'],
@@ -251,6 +256,91 @@ describe('the token of the operations port', () => {
     const source = readFileSync(join(root, 'src', 'admin', 'server.ts'), 'utf8')
     expect(source).toContain('timingSafeEqual(digest(')
     expect(source).not.toMatch(/authorization\s*[!=]==/)
+  })
+})
+
+function createLocal(env: NodeJS.ProcessEnv = {}) {
+  const reloads: string[] = []
+  const server = createAdminServer({
+    config: readConfig(env) as Config,
+    metrics: createMetrics(() => {
+      throw new Error('nobody asks')
+    }),
+    readiness: () => ({ status: 'ready', detail: { engine: 'running' } }),
+    async reloadRules() {
+      reloads.push('reload')
+      return { version: 'v', problem: '' }
+    },
+    acceptClock: () => true,
+  })
+  return { server, reloads }
+}
+
+describe('the operations port without a token', () => {
+  const post = { method: 'POST', url: '/admin/rules/reload' } as const
+
+  it.each(['localhost', 'LOCALHOST:8081', '127.0.0.1:9', '[::1]:8081', '127.8.8.8'])(
+    'is called %s',
+    async (host) => {
+      const { server, reloads } = createLocal()
+      const { statusCode } = await server.inject({ ...post, headers: { host } })
+      expect({ statusCode, reloads }).toEqual({ statusCode: 200, reloads: ['reload'] })
+    },
+  )
+
+  it.each([
+    'evil.example',
+    'evil.example:8081',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+  ])('does not answer to the name %s, which a page may have made to point here', async (host) => {
+    const { server, reloads } = createLocal()
+    for (const url of ['/healthz', '/readyz', '/metrics']) {
+      expect((await server.inject({ url, headers: { host } })).statusCode).toBe(403)
+    }
+    expect((await server.inject({ ...post, headers: { host } })).statusCode).toBe(403)
+    expect(reloads).toEqual([])
+  })
+
+  const fromPages: readonly (readonly [name: string, headers: Record<string, string>])[] = [
+    ['another site', { origin: 'https://evil.example' }],
+    ['another port of this host', { origin: 'http://localhost:3000' }],
+    ['a sandboxed frame', { origin: 'null' }],
+    ['another site, without an origin', { 'sec-fetch-site': 'cross-site' }],
+    ['another site by a form', { origin: 'https://evil.example', 'content-type': 'text/plain' }],
+  ]
+  it.each(fromPages)('changes nothing for a page of %s', async (_name, headers) => {
+    for (const env of [{}, { ADMIN_TOKEN: token }]) {
+      const { server, reloads } = createLocal(env)
+      const { statusCode } = await server.inject({
+        ...post,
+        headers: { host: 'localhost:8081', authorization: `Bearer ${token}`, ...headers },
+      })
+      expect({ statusCode, reloads }).toEqual({ statusCode: 403, reloads: [] })
+    }
+  })
+
+  it('is open to its own pages', async () => {
+    const { server } = createLocal()
+    const headers = {
+      host: 'localhost:8081',
+      origin: 'http://localhost:8081',
+      'sec-fetch-site': 'same-origin',
+    }
+    expect((await server.inject({ ...post, headers })).statusCode).toBe(200)
+  })
+
+  it('keeps 32 connections, the newest', async () => {
+    const { server } = createLocal()
+    await server.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = server.server.address() as AddressInfo
+    const sockets = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'))
+    await vi.waitFor(() => expect(sockets.filter(({ closed }) => closed)).toHaveLength(8))
+    const response = await fetch(`http://127.0.0.1:${port}/healthz`)
+    expect(response.status).toBe(200)
+    await response.arrayBuffer()
+    for (const socket of sockets) socket.destroy()
+    await server.close()
   })
 })
 

@@ -31,7 +31,11 @@ describe('hmac', () => {
   })
 
   it('refuses with 401', () => {
-    expect(authenticate({}, body, nowMs, {})).toEqual({ status: 401, message: 'signature missing' })
+    expect(authenticate({}, body, nowMs, {})).toEqual({
+      status: 401,
+      message: 'signature missing',
+      challenge: '',
+    })
     expect(message(signed(''))).toBe('signature missing')
   })
 

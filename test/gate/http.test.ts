@@ -222,6 +222,23 @@ describe('what is no event', () => {
     },
   )
 
+  it.each([
+    'content-encoding: gzip',
+    'content-encoding: br',
+    'content-encoding: identity, gzip',
+    'content-encoding: aws-chunked',
+  ])('gets 415 for %s', async (header) => {
+    const answer = await only(exchange(port, requestOf(good, { headers: [header] })))
+    expectRefused(answer, { status: 415, code: '136' })
+  })
+
+  it('gets 415 for a body that is compressed on its way', async () => {
+    const head = requestOf('').toString('latin1').replace('content-length: 0\r\n', '').slice(0, -2)
+    const chunk = `${good.length.toString(16)}\r\n${good}\r\n0\r\n\r\n`
+    const bytes = `${head}transfer-encoding: gzip, chunked\r\n\r\n${chunk}`
+    expectRefused(await only(exchange(port, bytes)), { status: 415, code: '136' })
+  })
+
   it.each(['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND'])(
     'gets 404 for %s /authorize',
     async (method) => {
@@ -294,6 +311,31 @@ describe('what is no event', () => {
     expectRefused(await only(exchange(port, bytes)), { status: 400, code: '136' })
   })
 
+  it('is logged a line a second for each status, with a number and nothing of the request', async () => {
+    const lines = () =>
+      server
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('"msg":"refused"'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const countOf = (wanted: number) =>
+      lines().reduce((sum, { status, count }) => sum + (status === wanted ? Number(count) : 0), 0)
+    await until(async () => countOf(400) > 100 && countOf(415) > 1)
+    for (const told of lines()) {
+      expect(Object.keys(told)).toEqual([
+        'level',
+        'time',
+        'status',
+        'count',
+        'reason',
+        'peer',
+        'msg',
+      ])
+    }
+    expect(lines().length).toBeLessThan(countOf(400))
+    expect(JSON.stringify(lines())).not.toContain('injected')
+  })
+
   it('is counted by status and nothing else', async () => {
     const text = await (await fetch(`${server.adminUrl}/metrics`)).text()
     const statuses = [...text.matchAll(/^arbiter_refusals_total\{(.+)\}/gm)].map(([, set]) => set)
@@ -320,6 +362,13 @@ describe('an event', () => {
   function approved(text: string): void {
     expect(JSON.parse(text)).toMatchObject({ decision: 'approve', decidedBy: 'engine' })
   }
+
+  it('may say that its body is not compressed', async () => {
+    const headers = ['content-encoding: Identity']
+    const answer = await only(exchange(port, requestOf(eventText(), { headers })))
+    expect(answer.status).toBe(200)
+    approved(answer.body)
+  })
 
   it('of every kind is answered, its amount a number or a text', async () => {
     for (const requestType of Object.keys(requestTypes)) {
@@ -399,9 +448,9 @@ describe('an event', () => {
   })
 
   it('gets its answer in its turn when requests are pipelined', async () => {
-    const ids = Array.from({ length: 20 }, eventId)
+    const ids = Array.from({ length: 16 }, eventId)
     const requests = ids.map((id, i) => requestOf(i % 3 === 2 ? '{' : eventText({ eventId: id })))
-    const { answers } = await exchange(port, Buffer.concat(requests), { answers: 20 })
+    const { answers } = await exchange(port, Buffer.concat(requests), { answers: 16 })
     expect(answers.map(({ status }) => status)).toEqual(
       ids.map((_, i) => (i % 3 === 2 ? 400 : 200)),
     )
@@ -570,6 +619,7 @@ describe('authentication by password', () => {
     for (const header of [...wrong, basic('relay:päss:word-of-the-relaY'), `${right}, ${right}`]) {
       const answer = await call(`authorization: ${header}`)
       expectRefused(answer, { status: 401, code: '146' })
+      expect(answer.head).toMatch(/^www-authenticate: Basic realm="arbiter"/im)
     }
     expectRefused(await call(), { status: 401, code: '146' })
     expectRefused(await call(`authorization: x`, `authorization: ${right}`), {

@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,6 +58,25 @@ beforeEach(() => {
 afterEach(async () => {
   for (const journal of opened) await journal.close()
   rmSync(folder, { recursive: true })
+})
+
+describe('the file and its folder', () => {
+  const modeOf = (path: string) => statSync(path).mode & 0o777
+
+  it('are for the owner alone, also those of an earlier version', async () => {
+    const made = join(folder, 'made')
+    const journal = await openJournal({ folder: made })
+    if (isJournalProblem(journal)) throw new Error(journal.message)
+    await journal.append(line('a', ack))
+    await journal.close()
+    const file = join(made, 'gate.journal')
+    expect([modeOf(made), modeOf(file)]).toEqual([0o700, 0o600])
+    chmodSync(file, 0o644)
+    const again = await openJournal({ folder: made })
+    if (isJournalProblem(again)) throw new Error(again.message)
+    await again.close()
+    expect(modeOf(file)).toBe(0o600)
+  })
 })
 
 describe('append and pending', () => {
@@ -845,9 +872,10 @@ function createDisk(): Disk {
       stat: nodeFs.stat,
       readFile: nodeFs.readFile,
       link: nodeFs.link,
-      open: async (path, flags) => {
+      chmod: nodeFs.chmod,
+      open: async (path, flags, mode) => {
         await check(flags === 'r' ? 'open folder' : 'open')
-        return wrap(await nodeFs.open(path, flags))
+        return wrap(await nodeFs.open(path, flags, mode))
       },
       rename: async (from, to) => {
         await check('rename')
