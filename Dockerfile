@@ -1,5 +1,7 @@
-# Builds with all dependencies, runs with those of production only.
-FROM node:22-slim AS build
+# Builds with all dependencies, runs with those of production only. The base has Node 20.19 or later, and a user
+# `node` (1000).
+ARG BASE=node:22-slim
+FROM ${BASE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -7,7 +9,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 RUN npm run build && npm prune --omit=dev
 
-FROM node:22-slim
+FROM ${BASE}
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data RULES_DIR=/app/rules
 WORKDIR /app
 COPY --from=build /app/node_modules ./node_modules
@@ -15,8 +17,10 @@ COPY --from=build /app/dist ./dist
 COPY package.json ./
 COPY rules ./rules
 COPY src/relay/scenarios ./src/relay/scenarios
+# Root's, and readable whatever the modes of the checkout were; the server cannot change itself.
+RUN chmod -R u=rwX,go=rX /app
 # The only place that is written: run with --read-only and a volume here.
-RUN mkdir /data && chown node:node /data
+RUN mkdir -m 0700 /data && chown node:node /data
 VOLUME /data
 USER node
 EXPOSE 8080 8081
