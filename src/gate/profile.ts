@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import type { CardEvent, RequestType } from '../domain/event.ts'
@@ -81,8 +81,18 @@ const shippedFolder = join(import.meta.dirname, '..', '..', 'rules', 'profiles')
 export function findProfile(nameOrPath: string, rulesDir: string): Profile {
   if (nameOrPath === 'default') return defaultProfile
   if (!/^[a-z0-9][a-z0-9-]*$/.test(nameOrPath)) return loadProfile(nameOrPath)
-  const own = join(rulesDir, 'profiles', `${nameOrPath}.yaml`)
-  return loadProfile(existsSync(own) ? own : join(shippedFolder, `${nameOrPath}.yaml`))
+  const folders = [join(rulesDir, 'profiles'), shippedFolder]
+  const files = folders.map((folder) => join(folder, `${nameOrPath}.yaml`))
+  const file = files.find((one) => existsSync(one))
+  if (file !== undefined) return loadProfile(file)
+  const names = folders
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => readdirSync(folder))
+    .filter((name) => name.endsWith('.yaml'))
+    .map((name) => name.slice(0, -'.yaml'.length))
+  const known = [...new Set(names)].sort().join(', ')
+  const message = `there is no relay profile ${nameOrPath}: known are ${known}; a file is named by its path`
+  throw new ProfileRefused([{ file: files[0]!, line: 1, column: 1, message }])
 }
 
 /** Reads and compiles a profile; throws ProfileRefused with every fault that it found. */

@@ -148,7 +148,17 @@ describe('Stripe as a caller', () => {
     send(request)
     expect(send(decided(true, 'webhook_approved')).event).toBeNull()
     expect(send(decided(false, 'webhook_declined', 'evt_other')).event).toBeNull()
+    expect(send(decided(false, 'card_inactive', 'evt_before')).event).toBeNull()
     expect(money()).toEqual({ posted: 1000, held: 25.4 })
+  })
+
+  it('gets its hold released for any reason when it says that we had approved', () => {
+    const { send, money } = openWorld('stripe-issuing', cardId)
+    const { metadata } = send(request).body
+    const told = decided(false, 'insufficient_funds')
+    const { object } = told.data as { object: Json }
+    send({ ...told, data: { object: { ...object, metadata } } })
+    expect(money()).toEqual({ posted: 1000, held: 0 })
   })
 
   it('is understood in bodies far above 16 KiB', () => {
@@ -253,6 +263,14 @@ describe('Lithic as a caller', () => {
       expect(send(request, { 'webhook-id': 'late' }).body).toMatchObject({ result: 'DECLINED' })
     },
   )
+
+  it('changes nothing by telling us of our own decline', () => {
+    const { send, money } = openWorld('lithic-asa', cardId)
+    send(request)
+    const ours = updated('DECLINED', { events: [{ detailed_results: ['CUSTOM_ASA_RESULT'] }] })
+    expect(send(ours)).toMatchObject({ status: 200, event: null })
+    expect(money().held).toBe(42)
+  })
 
   it('is not taken for a card transaction when it tells of another thing that was declined', () => {
     const { send, profile } = openWorld('lithic-asa', cardId)
@@ -450,6 +468,8 @@ describe('Marqeta as a caller', () => {
     expect(send(message({ ...ask, amount: 9, log: approved }))).toMatchObject({ event: null })
     const ours = { timed_out: false, response: { code: '402' } }
     expect(send(message({ ...ask, more: { state: 'DECLINED' }, log: ours })).event).toBeNull()
+    const unasked = { ...first, state: 'DECLINED', gpa_order: undefined }
+    expect(send(unasked)).toMatchObject({ status: 200, event: null })
     expect(money().held).toBe(18.75)
   })
 

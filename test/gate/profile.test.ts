@@ -357,7 +357,9 @@ describe('the shipped profiles', () => {
     expect(findProfile('lithic-asa', own.path).name).toBe('lithic-asa')
     const file = join(rules, 'profiles', 'marqeta-jit.yaml')
     expect(findProfile(file, own.path).name).toBe('marqeta-jit')
-    expect(() => findProfile('stripe', own.path)).toThrow(/stripe\.yaml:1:1 cannot be read/)
+    expect(() => findProfile('stripe', own.path)).toThrow(
+      /there is no relay profile stripe: known are adyen-relayed, default, lithic-asa, marqeta-jit, stripe-issuing/,
+    )
     own.remove()
   })
 })
@@ -1353,6 +1355,12 @@ describe('the server with RELAY_PROFILE', () => {
       const ignored = await post(request('four', [['/type', kind]]))
       expect(ignored).toMatchObject({ status: 200, body: { received: true } })
     }
+    const metrics = await (await fetch(`${server.adminUrl}/metrics`)).text()
+    expect(metrics).toMatch(/^arbiter_unknown_kinds_total 1$/m)
+    const controls = { blocked_categories: Array(2_000).fill('betting_casino_gambling') }
+    const large = request('large', [['/data/object/card/spending_controls', controls]])
+    expect(JSON.stringify(large).length).toBeGreaterThan(50_000)
+    expect((await post(large)).body).toEqual(approved)
     const stranger = await post(request('five'), 'another secret than ours')
     expect(stranger).toMatchObject({ status: 401, body: { approved: false } })
   })
