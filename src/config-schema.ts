@@ -117,7 +117,9 @@ export const schema = z.object({
     .describe('How long the log of decisions is kept, in days'),
   CACHE_CARDS: wholeNumber(1_000, 20_000_000)
     .default(200_000)
-    .describe('Cards kept in memory; others are read on demand'),
+    .describe(
+      'Cards kept in memory, as far as half of `ENGINE_HEAP_MB` goes; others are read on demand',
+    ),
   WARM_CARDS: wholeNumber(0, 10_000_000)
     .default(50_000)
     .describe(

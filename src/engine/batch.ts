@@ -16,7 +16,7 @@ import type { Pack } from '../domain/pack.ts'
 import { tend } from '../domain/tending.ts'
 import type { Transaction } from '../domain/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
-import type { CachedAccount } from './cache.ts'
+import { type CachedAccount, noteRow } from './cache.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
 import { encodeEntry, encodeWork } from './entry-codec.ts'
 import type { DeliveryItem, Item, OperationItem, TendItem } from './item.ts'
@@ -251,7 +251,11 @@ function commandOf(
   if (cached.account === null) return null
   const put = []
   const remove = []
-  for (const [id, card] of cards) put.push({ group: 'c', id, value: cardCodec.encode(card) })
+  for (const [id, card] of cards) {
+    const value = cardCodec.encode(card)
+    put.push({ group: 'c', id, value })
+    noteRow(cached, id, value)
+  }
   for (const [name, { key, record }] of transactions) {
     if (record === null) {
       remove.push(key)
@@ -271,11 +275,13 @@ function commandOf(
     if (value === null) unindex.push(key)
     else index.push({ index: key.index, sortKey: key.sortKey, value })
   }
+  const root = accountCodec.encode(cached.account)
+  noteRow(cached, '', root)
   return {
     aggregate: cached.aggregate,
     expectedVersion: cached.version,
     newVersion: newVersion(),
-    root: accountCodec.encode(cached.account),
+    root,
     mustBeAbsent: book.assumedAbsent,
     put,
     remove,

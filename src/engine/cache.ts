@@ -19,10 +19,19 @@ export interface CachedAccount {
   readonly transactions: Map<string, Transaction | Alias | string | null>
   /** What was read for the batch that is being decided: a duplicate is rare. */
   readonly events: Map<string, EventRecord | null>
+  /** Characters of the rows of its cards, and of the root under '': see `noteRow`. */
+  readonly rowChars: Map<string, number>
+  rowsChars: number
+  /** What the cache counts for it. */
+  bytes: number
 }
 
 export interface Cache {
   readonly size: number
+  /** An estimate, from the lengths of the rows as they are stored. */
+  readonly bytes: number
+  /** More than half of the bound is in use. */
+  readonly isHalfFull: boolean
   readonly hits: number
   readonly misses: number
   /** The account, made empty when it is not there; the newest used is the last to go. */
@@ -33,20 +42,65 @@ export interface Cache {
   add(account: CachedAccount): void
   /** Forgets the root and all children: another version is in the store. */
   drop(aggregate: string): void
+  /**
+   * After a commit: what was only needed for the batch goes, what is likely to be asked again stays, and
+   * that is weighed.
+   */
+  settle(cached: CachedAccount): void
   /** Makes room down to the bound; an account that is being decided on stays. */
   trim(isBusy: (aggregate: string) => boolean): void
 }
 
 /** Older transactions of one account are read again when they are needed. */
-const maxTransactionsPerAccount = 128
+export const maxTransactionsPerAccount = 128
 
-export function createCache(maxAccounts: number): Cache {
+/** Of an account with nothing in it, of a card beside its row, and of a transaction beside its text. */
+const bytesBeside = { account: 1_000, card: 300, transaction: 100 } as const
+/** A transaction that was read and not written is there as its objects. */
+const bytesOfRecord = 2_000
+/** The objects of a record take so much more than its row. */
+const bytesPerChar = 4
+
+/** Tells the cache how long the row of a card is; '' is the root. */
+export function noteRow(cached: CachedAccount, cardId: string, row: string): void {
+  cached.rowsChars += row.length - (cached.rowChars.get(cardId) ?? 0)
+  cached.rowChars.set(cardId, row.length)
+}
+
+export function createCache(maxAccounts: number, maxBytes = Infinity): Cache {
   const accounts = new Map<string, CachedAccount>()
   const counts = { hits: 0, misses: 0 }
+  let bytes = 0
+
+  function weigh(cached: CachedAccount): void {
+    let next = bytesBeside.account + cached.cards.size * bytesBeside.card
+    next += cached.rowsChars * bytesPerChar
+    for (const found of cached.transactions.values()) {
+      next += typeof found === 'string' ? bytesBeside.transaction + found.length : bytesOfRecord
+    }
+    // One that was dropped meanwhile counts for nothing.
+    if (accounts.get(cached.aggregate) === cached) bytes += next - cached.bytes
+    cached.bytes = next
+  }
+
+  function remove(aggregate: string): void {
+    bytes -= accounts.get(aggregate)?.bytes ?? 0
+    accounts.delete(aggregate)
+  }
+
+  function isFull(): boolean {
+    return accounts.size > maxAccounts || bytes > maxBytes
+  }
 
   return {
     get size() {
       return accounts.size
+    },
+    get bytes() {
+      return bytes
+    },
+    get isHalfFull() {
+      return 2 * bytes > maxBytes
     },
     get hits() {
       return counts.hits
@@ -59,6 +113,7 @@ export function createCache(maxAccounts: number): Cache {
       if (found === undefined) {
         counts.misses++
         found = emptyAccount(aggregate)
+        bytes += found.bytes
       } else {
         counts.hits++
         accounts.delete(aggregate)
@@ -69,15 +124,23 @@ export function createCache(maxAccounts: number): Cache {
     find: (aggregate) => accounts.get(aggregate),
     add(account) {
       accounts.set(account.aggregate, account)
+      bytes += account.bytes
+      weigh(account)
     },
-    drop(aggregate) {
-      accounts.delete(aggregate)
+    drop: remove,
+    settle(cached) {
+      if (cached.events.size > 0) cached.events.clear()
+      for (const [key, found] of cached.transactions) {
+        const surplus = cached.transactions.size > maxTransactionsPerAccount
+        if (found === null || surplus) cached.transactions.delete(key)
+      }
+      weigh(cached)
     },
     trim(isBusy) {
-      if (accounts.size <= maxAccounts) return
+      if (!isFull()) return
       for (const aggregate of accounts.keys()) {
-        if (accounts.size <= maxAccounts) return
-        if (!isBusy(aggregate)) accounts.delete(aggregate)
+        if (!isFull()) return
+        if (!isBusy(aggregate)) remove(aggregate)
       }
     },
   }
@@ -92,14 +155,8 @@ export function emptyAccount(aggregate: string): CachedAccount {
     cards: new Map(),
     transactions: new Map(),
     events: new Map(),
-  }
-}
-
-/** After a commit: what was only needed for the batch goes, what is likely to be asked again stays. */
-export function settle(cached: CachedAccount): void {
-  if (cached.events.size > 0) cached.events.clear()
-  for (const [key, found] of cached.transactions) {
-    const surplus = cached.transactions.size > maxTransactionsPerAccount
-    if (found === null || surplus) cached.transactions.delete(key)
+    rowChars: new Map(),
+    rowsChars: 0,
+    bytes: bytesBeside.account,
   }
 }

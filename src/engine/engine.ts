@@ -13,7 +13,7 @@ import {
   StoreError,
 } from '../store/port.ts'
 import { type Batch, decideBatch } from './batch.ts'
-import { type CachedAccount, createCache, settle } from './cache.ts'
+import { type CachedAccount, createCache } from './cache.ts'
 import { createDirectory, type Directory } from './directory.ts'
 import { createFindingCounts, type FindingCounts } from './finding-counts.ts'
 import { type DeliveryItem, newDelivery, type Origin, type Timing } from './item.ts'
@@ -34,6 +34,8 @@ export interface EngineOptions {
   /** Makes this engine's version tokens unlike those of any other writer. */
   readonly nonce: string
   readonly cacheCards: number
+  /** What memory of accounts may take, by its own estimate; without it only their number counts. */
+  readonly cacheBytes?: number
   /**
    * After the commit, and only while the gate has not spoken. `told` is given where the store could lose
    * it: the process keeps it, and gives it back with `recall` when `onLoss` asks.
@@ -70,6 +72,7 @@ export interface EngineStats {
   readonly loads: number
   readonly decided: number
   readonly cachedAccounts: number
+  readonly cachedBytes: number
   readonly cacheHits: number
   readonly cacheMisses: number
   /** Told before a loss, and not booked again yet. */
@@ -135,7 +138,7 @@ function failuresOf(error: unknown, count: number): readonly PartOutcome[] {
 
 export function createEngine(options: EngineOptions): Engine {
   const { store, clock, onAnswer, onBooked, random = Math.random } = options
-  const cache = createCache(options.cacheCards)
+  const cache = createCache(options.cacheCards, options.cacheBytes)
   const queues = createQueues()
   const directory = createDirectory(store, options.cacheCards)
   const readAhead = createReadAhead({ ...options, cache, queues, directory })
@@ -287,7 +290,7 @@ export function createEngine(options: EngineOptions): Engine {
   function finish({ queue, batch, decideMs, startedMonoMs }: Flight, sentMonoMs: number): void {
     const cached = cache.open(queue.aggregate)
     if (batch.command !== null) cached.version = batch.command.newVersion
-    settle(cached)
+    cache.settle(cached)
     const commitMs = clock.monoMs() - sentMonoMs
     queue.failures = 0
     for (const item of batch.decided) {
@@ -520,6 +523,7 @@ export function createEngine(options: EngineOptions): Engine {
       ...counts,
       queued: bySlot.size,
       cachedAccounts: cache.size,
+      cachedBytes: cache.bytes,
       cacheHits: cache.hits,
       cacheMisses: cache.misses,
       recalled: repetition?.size ?? 0,

@@ -40,7 +40,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   let cards = 0
 
   function room(): number {
-    return maxCards - Math.max(cache.size, directory.size)
+    return cache.isHalfFull ? 0 : maxCards - Math.max(cache.size, directory.size)
   }
 
   function isKnown(cardId: string): boolean {

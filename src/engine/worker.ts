@@ -36,6 +36,7 @@ export interface WorkerSettings extends StorePlace {
   readonly eventRetentionDays: number
   readonly logRetentionDays: number
   readonly cacheCards: number
+  readonly cacheBytes: number
   /** Cards read in advance after the start, at most; 0: none. */
   readonly warmCards: number
   readonly nonce: string
@@ -157,6 +158,7 @@ async function serve(
     pack,
     nonce: settings.nonce,
     cacheCards: settings.cacheCards,
+    cacheBytes: settings.cacheBytes,
     isRetired: () => Atomics.load(settings.retired, 0) !== 0,
     onAnswer: (slot, answer, origin, told) =>
       put((cells) => writeAnswered(cells, slot, answer, origin, told)),

@@ -4,7 +4,7 @@ import type { EventRecord } from '../domain/event-record.ts'
 import { transactionKey } from '../domain/ledger.ts'
 import type { Alias, Transaction } from '../domain/transaction.ts'
 import type { ChildKey, Key, Loaded } from '../store/port.ts'
-import type { CachedAccount } from './cache.ts'
+import { type CachedAccount, noteRow } from './cache.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
 import { cardKey, eventKeyAt, eventKeys, transactionChild } from './layout.ts'
 
@@ -71,6 +71,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       if (known !== undefined) return known
       return want([cardKey(cardId)], ([found]) => {
         cached.cards.set(cardId, found ? cardCodec.decode(found.value) : null)
+        if (found) noteRow(cached, cardId, found.value)
       })
     },
     transaction(cardId, id) {
@@ -136,6 +137,7 @@ export function wantRoot(cached: CachedAccount): Wanted {
       cached.loaded = true
       cached.version = root?.version ?? null
       cached.account = root ? accountCodec.decode(root.value) : null
+      if (root) noteRow(cached, '', root.value)
     },
   }
 }

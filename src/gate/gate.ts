@@ -78,6 +78,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       eventRetentionDays: config.eventRetentionDays,
       logRetentionDays: config.logRetentionDays,
       cacheCards: config.cacheCards,
+      // The other half is for what is being decided, the pack, and the collector to work in.
+      cacheBytes: config.engineHeapMb * 2 ** 19,
       warmCards: config.warmCards,
       demo: options.demo,
       instance: newNonce(),

@@ -263,6 +263,7 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ],
   ['arbiter_rules_skew', 'Other live instances with another pack', ofEngine((e) => e.rulesSkew)],
   ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],
+  ['arbiter_cache_bytes', 'Estimated bytes of them', ofEngine((e) => e.cachedBytes)],
   ['arbiter_warmed_cards', 'Cards read before they were asked', ofEngine((e) => e.warmedCards)],
   ['arbiter_cache_hits', 'Accounts found in memory', ofEngine((e) => e.cacheHits)],
   ['arbiter_cache_misses', 'Accounts that had to be read', ofEngine((e) => e.cacheMisses)],
