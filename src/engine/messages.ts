@@ -218,7 +218,8 @@ export function writeStandIn(cells: Cell[], slot: string): void {
 
 export function readAnswers(
   cells: readonly Cell[],
-  onAnswer: (slot: string, answer: Answer, origin: Origin) => void,
+  /** Whether that is what the relay was told. */
+  onAnswer: (slot: string, answer: Answer, origin: Origin) => boolean,
   onBooked: (slot: string) => void,
   onStandIn: (slot: string) => void,
   onTold: (slot: string, told: string) => void,
@@ -228,8 +229,8 @@ export function readAnswers(
     const slot = cells[at] as string
     const queueMs = cells[at + 1] as number
     const told = cells[at + 2] as string | null
-    if (told !== null) onTold(slot, told)
     if (queueMs < 0) {
+      if (told !== null) onTold(slot, told)
       if (queueMs === bookedMark) onBooked(slot)
       else onStandIn(slot)
       at += 3
@@ -243,7 +244,8 @@ export function readAnswers(
       matchedRules: split(cells[at + 6] as string),
       shadowRules: split(cells[at + 7] as string),
     }
-    onAnswer(slot, readAnswer(cells, at + 8), origin)
+    // The last word of a slot that was spoken for otherwise is told when it is booked.
+    if (onAnswer(slot, readAnswer(cells, at + 8), origin) && told !== null) onTold(slot, told)
     at += 8 + answerCells
   }
 }

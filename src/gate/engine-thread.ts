@@ -25,7 +25,8 @@ export interface EngineThreadOptions {
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
   readonly heartbeatMs: number
-  readonly onAnswer: (slot: string, answer: Answer, origin: Origin) => void
+  /** Whether that is what the relay was told. */
+  readonly onAnswer: (slot: string, answer: Answer, origin: Origin) => boolean
   readonly onBooked: (slot: string) => void
   readonly onStandIn: (slot: string) => void
   /** A new engine is ready to be told everything. */

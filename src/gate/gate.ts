@@ -90,8 +90,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     heartbeatMs: config.heartbeatMs,
     onAnswer(slot, answer, answerOrigin) {
       origin = answerOrigin
-      slots.onAnswer(slot, answer)
+      const told = slots.onAnswer(slot, answer)
       origin = null
+      return told
     },
     onBooked: (slot) => slots.onBooked(slot),
     onStandIn: (slot) => slots.onStandIn(slot),

@@ -75,7 +75,8 @@ export interface Slots {
     reply: Reply,
     backlog?: Backlog,
   ): void
-  onAnswer(slot: string, answer: Answer): void
+  /** Whether that is what the relay was told, and the last word of the slot. */
+  onAnswer(slot: string, answer: Answer): boolean
   onBooked(slot: string): void
   /** The engine's memory would approve it, within the pack's stand-in policy. */
   onStandIn(slot: string): void
@@ -236,19 +237,21 @@ export function createSlots(options: SlotsOptions): Slots {
     return heard
   }
 
-  function onAnswer(id: string, answer: Answer): void {
+  function onAnswer(id: string, answer: Answer): boolean {
     const slot = byId.get(id)
-    if (slot === undefined || slot.taken) return
+    if (slot === undefined || slot.taken) return false
     if (isTooLate(slot)) {
       unheard++
       speak(slot, options.trouble() || 'deadline')
-      return
+      return false
     }
     slot.taken = true
-    if (close(slot, answer)) return
+    if (close(slot, answer)) return true
     const line = lineOf(slot, answer)
     const followed = followDefault(line)
-    if (followed !== line) keepAndTell(slot, followed)
+    if (followed === line) return true
+    keepAndTell(slot, followed)
+    return false
   }
 
   /** Nothing that is said from here on is heard in time: the relay has done what the default says. */

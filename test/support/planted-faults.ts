@@ -262,7 +262,7 @@ function gateFaults(): PlantedFault[] {
           passed(slots, {
             onAnswer(slot, answer) {
               replyAgain(slot, answer)
-              slots.onAnswer(slot, answer)
+              return slots.onAnswer(slot, answer)
             },
           }),
       },
@@ -270,6 +270,16 @@ function gateFaults(): PlantedFault[] {
     {
       when: 'an answer that nobody heard counts as given',
       planted: { slots: (slots) => listening(slots, () => true) },
+    },
+    {
+      when: 'a wall clock that jumps is believed',
+      planted: {
+        clock: (trusted, machine) => ({ ...trusted, ...machine, isDoubted: () => false }),
+      },
+    },
+    {
+      when: 'a process that starts believes its wall clock',
+      planted: { markMs: () => null },
     },
     {
       when: 'what waited while the process stood counts as just arrived',
@@ -372,6 +382,10 @@ function lossFaults(): PlantedFault[] {
           },
         }),
       },
+    },
+    {
+      when: 'what the engine answered is kept as told although the watchdog had spoken',
+      planted: { recallsAll: true },
     },
     { when: 'what was told is kept by the engine', planted: { forgets: 'told' } },
     { when: 'what was acknowledged is kept by the engine', planted: { forgets: 'marks' } },

@@ -1,9 +1,10 @@
-import type { Clock } from '../../src/clock.ts'
+import { type Clock, createTrustedClock, type TrustedClock } from '../../src/clock.ts'
 import type { take } from '../../src/domain/claim.ts'
 import { type CardEvent, isAsk } from '../../src/domain/event.ts'
 import type { Answer } from '../../src/domain/event-record.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
 import { createRecall, newMarks, type Recall } from '../../src/engine/recall.ts'
+import { startSweeper } from '../../src/engine/sweeper.ts'
 import { createSlots, type EngineLink, type SlotJournal, type Slots } from '../../src/gate/slots.ts'
 import type { Command, Marks, Store } from '../../src/store/port.ts'
 import { testPack } from './engine-world.ts'
@@ -35,6 +36,11 @@ export interface Planted {
   /** What the process keeps over its engines is kept by the engine. */
   readonly forgets?: 'marks' | 'told'
   readonly contractMs?: number
+  /** Also what the engine answered and the relay was not told is booked again after a loss. */
+  readonly recallsAll?: boolean
+  /** What it takes for the time, and where it starts from. */
+  readonly clock?: (clock: TrustedClock, machine: Clock) => TrustedClock
+  readonly markMs?: () => null
   /** When a delivery that waited while its process stood is taken to have arrived. */
   readonly arrivedMonoMs?: (sinceMonoMs: number, readMonoMs: number) => number
 }
@@ -84,11 +90,16 @@ export interface Instance {
   /** It stands, or its gate alone: what is delivered waits in the kernel. */
   pause(): void
   resume(): void
+  /** Somebody sets the clock of its machine; it stays so, also when its process starts again. */
+  setClock(aheadMs: number): void
+  /** Expires and drops what is past its time, if it may. */
+  sweep(): void
 }
 
 /** One life of a gate, with one engine at a time. */
 export interface Process {
   readonly id: string
+  readonly clock: TrustedClock
   readonly slots: Slots
   readonly journal: JournalModel
   readonly stories: Map<string, SlotStory>
@@ -133,10 +144,13 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
   const { loop, story, places, planted, random, note } = around
   const { counts } = story
   const disk = createDisk()
-  const clock: Clock = {
-    nowMs: () => Math.floor(around.startMs + loop.nowMs + skewMs),
+  let aheadMs = 0
+  const machine: Clock = {
+    nowMs: () => Math.floor(around.startMs + loop.nowMs + skewMs + aheadMs),
     monoMs: () => loop.nowMs,
   }
+  /** The last time that was trusted, on its disk. */
+  let markMs = machine.nowMs() - 1_000
   let lives = 0
   let engines = 0
   let process: Process | null = null
@@ -145,6 +159,9 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     const id = planted.incarnation?.(name) ?? `${name}-${lives}`
     lives++
     note(id, 'starts')
+    const trusted = createTrustedClock(planted.markMs ? null : markMs, machine, machine.monoMs)
+    trusted.remember(null)
+    const clock = planted.clock?.(trusted, machine) ?? trusted
     const stories = new Map<string, SlotStory>()
     const journal = createJournalModel(disk, around.disk)
     const place: GatePlace = {
@@ -157,6 +174,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     // Its parts speak of the process, so they are made after it.
     const born: Omit<Process, 'slots'> = {
       id,
+      clock,
       journal,
       stories,
       toEngine: [],
@@ -285,6 +303,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
     }
     const { state } = around.store
     const place = { random, state, book, isFlying: (slot: string) => isFlying(flying, slot) }
+    const { clock } = of
     const opened = around.store.open(clock.nowMs, flying, of.marks)
     const store = planted.store?.(opened, place) ?? opened
     const engine = createEngine({
@@ -301,8 +320,8 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
         // What was read before a failover may be answered after it, and is booked again.
         if (around.store.failovers === 0) story.blame(problem)
         post(() => {
-          if (told !== null) of.recall.note(slot, told, loop.nowMs)
-          of.slots.onAnswer(slot, answer)
+          const given = of.slots.onAnswer(slot, answer) || planted.recallsAll === true
+          if (told !== null && given) of.recall.note(slot, told, loop.nowMs)
         })
       },
       onBooked(slot, told) {
@@ -395,6 +414,32 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       for (const slot of process.stories.values()) excuse(slot, disk)
       process = null
     },
+    setClock(ms) {
+      note(name, 'has its clock set', ms, 'ms ahead')
+      counts.clockJumps++
+      aheadMs = ms
+    },
+    sweep() {
+      if (process === null) return
+      const { clock, engine } = process
+      clock.observe()
+      if (clock.isDoubted()) {
+        counts.doubts++
+        return
+      }
+      markMs = clock.nowMs()
+      if (engine === null) return
+      counts.sweeps++
+      const sweeper = startSweeper({
+        ...engine,
+        clock,
+        intervalMs: 2 ** 30,
+        logRetentionMs: 400 * 86_400_000,
+        onError: () => {},
+      })
+      // What the store cannot take now is for the next time.
+      sweeper.sweep().then(sweeper.stop, sweeper.stop)
+    },
     pause() {
       if (process === null || process.pause !== null) return
       note(process.id, 'stands')
@@ -429,7 +474,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
 
   function take(of: Process, delivery: DeliveryStory, arrivedMonoMs: number): void {
     const { event } = delivery
-    of.slots.take(event, clock.nowMs(), arrivedMonoMs, (answer, slot) => {
+    of.slots.take(event, of.clock.nowMs(), arrivedMonoMs, (answer, slot) => {
       if (of.dead) return true
       delivery.replies++
       const told = storyOf(of, slot, event)

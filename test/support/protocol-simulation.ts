@@ -66,6 +66,9 @@ const dayMs = 86_400_000
 /** Where events begin to lie at another place, as they do every 15 days. */
 const boundaryMs = 15 * 1400 * dayMs
 
+/** What somebody sets a clock to. */
+const clocksMs = [0, 0, 1_500, 60 * dayMs, 60 * dayMs, -60 * dayMs, dayMs / 8, -dayMs / 8]
+
 const opened = await openAccounts()
 
 /** A store with all accounts open, made once and copied for each run. */
@@ -106,6 +109,8 @@ interface RunKind {
   readonly replaced: number
   /** How readily what the store keeps back goes on. */
   readonly released: number
+  /** How often the clock of a machine is set. */
+  readonly clocks: number
   /** How often a gate, a process or the whole machine stands for a while. */
   readonly pauses: number
 }
@@ -122,6 +127,7 @@ const broad: RunKind = {
   replaced: 1 / 16,
   released: 3,
   pauses: 1,
+  clocks: 0.5,
 }
 
 /** Few events, told often, so that deliveries of one event meet. */
@@ -316,6 +322,8 @@ function createWorld(
     [crashes, startSomething],
     [kind.pauses, pauseMachine],
     [2 * kind.pauses, pauseOne],
+    [kind.clocks, () => pick(instances).setClock(pick(clocksMs))],
+    [2 * kind.clocks, () => pick(instances).sweep()],
     [6, () => {}],
     [warming ? 6 : 0, warmSomething],
     [failovers ? 2 : 0, () => store.failOver()],
