@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Name, Settings, Values } from './config-schema.ts'
 
 export interface ConfigProblem {
@@ -73,6 +73,19 @@ export function checkAcross(values: Values, given: (name: Name) => boolean): Con
     'must be true when REDIS_URL names several nodes',
   )
   return problems
+}
+
+/** Only for who needs the pack: most commands do without. */
+export function checkRulesDir(folder: string): ConfigProblem[] {
+  const variable = 'RULES_DIR'
+  const advice = 'name the folder of a rule pack'
+  try {
+    if (readdirSync(folder).includes('pack.yaml')) return []
+    return [{ variable, message: `names ${folder}, which has no pack.yaml: ${advice}` }]
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    return [{ variable, message: `names ${folder}, which cannot be read (${code}): ${advice}` }]
+  }
 }
 
 /** Read as the server will read them: it could only say so by a stack trace. */

@@ -1,21 +1,26 @@
+import type { ConfigProblem } from './config-check.ts'
 import { fileVariables, variables } from './config-schema.ts'
 import { slips } from './spelling.ts'
 
-/** A misspelt variable is otherwise silent: its default is used, and nobody is told. */
-export function findNearMisses(env: NodeJS.ProcessEnv): string[] {
+/**
+ * A misspelt variable would be silent: its default would be used. That may decide about money, so it
+ * is refused.
+ */
+export function findNearMisses(env: NodeJS.ProcessEnv): ConfigProblem[] {
   const known = [...variables, ...fileVariables]
-  const warnings: string[] = []
+  const problems: ConfigProblem[] = []
   for (const variable of Object.keys(env)) {
     // HOST and PORT are too short to tell a slip from another word.
     if (!variable.includes('_') || known.includes(variable) || others.includes(variable)) continue
     const meant = known.find((name) => name.includes('_') && isNear(variable.toUpperCase(), name))
-    if (meant !== undefined) warnings.push(`${variable} is not known: did you mean ${meant}?`)
+    if (meant === undefined) continue
+    problems.push({ variable, message: `is not known: did you mean ${meant}? Else unset it` })
   }
-  return warnings
+  return problems
 }
 
 /** Near our names, and meant for others. */
-const others: readonly string[] = ['SSL_CERT_FILE']
+const others: readonly string[] = ['SSL_CERT_FILE', 'SSL_KEY_FILE']
 
 const maxSlips = 2
 

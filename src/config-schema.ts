@@ -100,6 +100,11 @@ export const schema = z.object({
     .default('./data')
     .describe('Folder of the embedded store and of the journal. One process, one folder'),
   RULES_DIR: path.default('./rules').describe('Folder of the rule pack'),
+  RULES_RELOAD: oneOf(['auto', 'manual'])
+    .default('auto')
+    .describe(
+      '`auto`: a change of `RULES_DIR` is loaded by itself; `manual`: at a start, by SIGHUP and by `POST /admin/rules/reload` only',
+    ),
   DEFAULT_DECISION: oneOf(['decline', 'approve'])
     .default('decline')
     .describe('Said when no decision was made in time. Must equal the one set at the service'),

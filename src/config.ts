@@ -45,6 +45,7 @@ export interface Config {
   } | null
   readonly dataDir: string
   readonly rulesDir: string
+  readonly rulesReload: 'auto' | 'manual'
   readonly defaultDecision: 'approve' | 'decline'
   readonly budgetMs: number
   readonly heartbeatMs: number
@@ -76,7 +77,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
   // What was set wrongly was set: nobody should be told to set it.
   const given = (name: Name): boolean =>
     values[name] !== undefined || refused.has(name) || refused.has(`${name}_FILE`)
-  problems.push(...checkAcross(values, given))
+  problems.push(...checkAcross(values, given), ...findNearMisses(env))
   if (problems.length > 0) return problems
 
   // Nothing below may refuse.
@@ -110,6 +111,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
           },
     dataDir: v.DATA_DIR,
     rulesDir: v.RULES_DIR,
+    rulesReload: v.RULES_RELOAD,
     defaultDecision: v.DEFAULT_DECISION,
     budgetMs: v.DECISION_BUDGET_MS,
     heartbeatMs: v.HEARTBEAT_MS,
@@ -119,7 +121,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
     warmCards: v.WARM_CARDS,
     engineHeapMb: v.ENGINE_HEAP_MB,
     logLevel: v.LOG_LEVEL,
-    warnings: [...findNearMisses(env), ...findOddities(v)],
+    warnings: findOddities(v),
   }
 }
 

@@ -1,8 +1,10 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Readiness } from './admin/server.ts'
 import { createTrustedClock, machineClock } from './clock.ts'
 import { type Config, isConfig, readConfig } from './config.ts'
+import { checkRulesDir } from './config-check.ts'
 import type { Authenticate } from './gate/authentication.ts'
 import { readClockMark, watchClock } from './gate/clock-watch.ts'
 import { type Gate, openGate } from './gate/gate.ts'
@@ -15,6 +17,8 @@ import {
 } from './gate/profile-authentication.ts'
 import { ProfileRefused } from './gate/profile-document.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
+import { demoText } from './try-it.ts'
+import { readVersion } from './version.ts'
 
 /**
  * Connections that wait to be accepted. A relay that opens many at once has those beyond it tried again
@@ -59,8 +63,10 @@ function readArguments(): { demo: boolean; acceptsClock: boolean } {
 
 function readSettings(): Config {
   const config = readConfig(process.env)
-  if (isConfig(config)) return config
-  const lines = config.map(({ variable, message }) => `  ${variable} ${message}`)
+  const rules = checkRulesDir(process.env.RULES_DIR || './rules')
+  if (isConfig(config) && rules.length === 0) return config
+  const problems = [...(isConfig(config) ? [] : config), ...rules]
+  const lines = problems.map(({ variable, message }) => `  ${variable} ${message}`)
   return fail(`The configuration has ${lines.length} problem(s):\n${lines.join('\n')}`)
 }
 
@@ -220,28 +226,25 @@ function announce(
   { logger }: LogSink,
   demo: boolean,
 ): void {
-  const { host, relayAuthentication, tls } = config
+  const { host, relayAuthentication, relayProfile, redis, dataDir, rulesDir } = config
   const [port, adminPort] = [portOf(gate.server), portOf(admin)]
-  logger.info({ host, port, adminPort, auth: relayAuthentication.mode }, 'serving POST /authorize')
+  const settings = {
+    version: readVersion(),
+    host,
+    port,
+    adminPort,
+    auth: relayAuthentication.mode,
+    profile: relayProfile,
+    store: redis === null ? 'embedded' : redis.cluster ? 'Redis Cluster' : 'Redis',
+    dataDir: resolve(dataDir),
+    defaultDecision: config.defaultDecision,
+    rulesDir: resolve(rulesDir),
+    rulesVersion: gate.engine.rulesVersion,
+  }
+  logger.info(settings, 'serving POST /authorize')
   if (!gate.engine.alive)
     logger.warn('no engine yet: the default decision answers till there is one')
-  if (!demo) return
-  const url = `${tls === null ? 'http' : 'https'}://localhost:${port}/authorize`
-  process.stderr.write(`\nTry it:\n\n${demoCommand(url)}\n\n`)
-}
-
-function demoCommand(url: string): string {
-  const event = {
-    eventId: 'evt-1',
-    requestType: 'Authorization',
-    transactionId: 'txn-1',
-    cardId: 'card-1',
-    amount: 12.5,
-    currency: 'USD',
-    merchant: { mid: 'MID1', mcc: '5411', name: 'Shop', city: 'Lagos', country: 'NG' },
-    occurredAt: '2026-11-14T10:00:00Z',
-  }
-  return `curl -s ${url} -H 'content-type: application/json' -d '${JSON.stringify(event)}'`
+  if (demo) process.stderr.write(`\n${demoText(config, gate.engine.demoCard, port)}\n\n`)
 }
 
 void main()

@@ -30,6 +30,7 @@ describe('readConfig', () => {
       redis: null,
       dataDir: './data',
       rulesDir: './rules',
+      rulesReload: 'auto',
       defaultDecision: 'decline',
       budgetMs: 250,
       heartbeatMs: 5000,
@@ -105,6 +106,7 @@ describe('readConfig', () => {
       },
       dataDir: '/var/lib/arbiter',
       rulesDir: '/etc/arbiter',
+      rulesReload: 'auto',
       defaultDecision: 'approve',
       budgetMs: 320,
       heartbeatMs: 2000,
@@ -279,8 +281,9 @@ describe('readConfig', () => {
     ['RULE_DIR', 'RULES_DIR'],
     ['ADMIN_TOKEN_FIEL', 'ADMIN_TOKEN_FILE'],
   ])('asks whether %s was meant to be %s', (variable, meant) => {
-    const expected = `${variable} is not known: did you mean ${meant}?`
-    expect(config({ [variable]: secret }).warnings).toEqual([expected])
+    const message = `is not known: did you mean ${meant}? Else unset it`
+    const expected = { variable, message }
+    expect(problems({ [variable]: secret })).toEqual([expected])
   })
 
   it('does not take the variables of others for ours', () => {
@@ -293,6 +296,8 @@ describe('readConfig', () => {
       REDIS_PORT: 'tcp://10.0.0.1:6379',
       REDIS_SERVICE_HOST: '10.0.0.1',
       npm_config_loglevel: 'x',
+      SSL_KEY_FILE: 'x',
+      RELAY_PORT: 'tcp://10.0.0.1:80',
     }
     expect(config(env).warnings).toEqual([])
   })

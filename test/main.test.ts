@@ -92,6 +92,17 @@ describe('a configuration that is wrong', () => {
     expect(ended.out).toBe('')
   })
 
+  it('is refused when a variable is misspelt', async () => {
+    const ended = await run({ DEFAULT_DECISON: 'approve' })
+    expectRefused(ended, 'DEFAULT_DECISON is not known: did you mean DEFAULT_DECISION?')
+  })
+
+  it('is refused with the known profiles when there is none of the name', async () => {
+    const ended = await run({ RELAY_PROFILE: 'stripe-isuing' })
+    const known = 'adyen-relayed, default, lithic-asa, marqeta-jit, stripe-issuing'
+    expectRefused(ended, `there is no relay profile stripe-isuing: known are ${known}`)
+  })
+
   it('is refused when it would serve strangers', async () => {
     expectRefused(await run({ HOST: '0.0.0.0' }), /RELAY_AUTH is none, and HOST is not loopback/)
     expectRefused(await run({ ADMIN_HOST: '::' }), /ADMIN_TOKEN is required/)
@@ -128,8 +139,14 @@ describe('a port that is taken', () => {
 describe('a rule pack that cannot be used', () => {
   it('is reported with its file', async () => {
     const folder = newFolder()
-    expectRefused(await run({ RULES_DIR: join(folder, 'none') }), /none cannot be read \(ENOENT\)/)
-    expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml is missing/)
+    const missing = join(folder, 'none')
+    expectRefused(
+      await run({ RULES_DIR: missing, PORT: 'x' }),
+      /has 2 problem/,
+      /PORT must/,
+      `RULES_DIR names ${missing}, which cannot be read (ENOENT): name the folder of a rule pack`,
+    )
+    expectRefused(await run({ RULES_DIR: folder }), /RULES_DIR names .*which has no pack\.yaml/)
     writeFileSync(join(folder, 'pack.yaml'), 'name: [')
     expectRefused(await run({ RULES_DIR: folder }), /pack\.yaml:1:8 /)
   })
@@ -140,7 +157,8 @@ describe('a data folder that cannot be used', () => {
     const folder = newFolder()
     const file = join(folder, 'file')
     writeFileSync(file, 'hello')
-    for (const dataDir of [file, join(file, 'below')]) {
+    // A folder in /proc cannot be made, and must not be tried for ever.
+    for (const dataDir of [file, join(file, 'below'), '/proc/arbiter/data']) {
       expectRefused(await run({ DATA_DIR: dataDir }), /set DATA_DIR to a folder/, dataDir)
     }
     const foreign = join(folder, 'foreign')

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { readVersion } from '../version.ts'
 import { complain } from './terminal.ts'
 
 const help = `
@@ -141,11 +141,6 @@ export async function createProgram(line?: readonly string[]): Promise<Command> 
   }
   tellErrors(program, 'arbiter')
   return program
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 function namesOf(commands: Part['commands']): string[] {

@@ -44,6 +44,11 @@ export interface EngineFigures extends EngineStats {
   readonly waiting: Readonly<Record<Worklist, number>>
 }
 
+export interface DemoCard {
+  readonly cardId: string
+  readonly currency: string
+}
+
 export interface PackInUse {
   readonly packNumber: number
   readonly rulesVersion: string
@@ -60,6 +65,8 @@ export type FromEngine =
       readonly findings: FindingCounts
     }
   | { readonly type: 'store'; readonly available: boolean }
+  /** With demo cards asked for: a card that can be tried. */
+  | ({ readonly type: 'demo' } & DemoCard)
   /** What the relay was told is to be booked again. */
   | { readonly type: 'lost' }
   /** All that was recalled is booked again. */

@@ -8,13 +8,15 @@ import { openStore, type StorePlace } from '../store/open.ts'
 import { type Marks, type Store, StoreRefused } from '../store/port.ts'
 import { watchBlocks } from './block-list.ts'
 import { type BreakerDesk, openBreakerDesk } from './breaker-desk.ts'
+import { accountCodec } from './codec.ts'
 import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { decodeEntry } from './entry-codec.ts'
 import { importRows } from './import.ts'
-import { indexes } from './layout.ts'
+import { accountAggregate, indexes } from './layout.ts'
 import {
   createOutbox,
+  type DemoCard,
   type EngineFigures,
   type FromEngine,
   readItems,
@@ -172,7 +174,11 @@ async function serve(
     onStore: (available) => send({ type: 'store', available }),
     onDecided: (step) => breakers?.note(step),
   })
-  if (settings.demo) await addDemoCards(store, engine, settings)
+  if (settings.demo) {
+    await addDemoCards(store, engine, settings)
+    const card = await findDemoCard(store)
+    if (card !== null) send({ type: 'demo', ...card })
+  }
   const sweeper = startSweeper({
     engine,
     store,
@@ -344,6 +350,14 @@ async function addDemoCards(store: Store, engine: Engine, settings: WorkerSettin
   if (settings.redis !== null) return
   if ((await store.range(indexes.cards, '', 1)).length > 0) return
   await importRows(demoCards, engine)
+}
+
+async function findDemoCard(store: Store): Promise<DemoCard | null> {
+  const [first] = await store.range(indexes.cards, '', 1)
+  if (first === undefined) return null
+  const [root] = await store.load([{ aggregate: accountAggregate(first.value), group: '', id: '' }])
+  if (root === undefined) return null
+  return { cardId: first.sortKey, currency: accountCodec.decode(root.value).currency }
 }
 
 if (parentPort !== null) {

@@ -6,6 +6,7 @@ import type { FindingCounts } from '../engine/finding-counts.ts'
 import type { Origin } from '../engine/item.ts'
 import {
   createOutbox,
+  type DemoCard,
   type EngineFigures,
   type FromEngine,
   readAnswers,
@@ -50,6 +51,8 @@ export interface EngineThread extends EngineLink {
   readonly storeAvailable: boolean
   readonly restarts: number
   readonly figures: EngineFigures | null
+  /** A card to try; null when there is none, or nobody asked for a demo. */
+  readonly demoCard: DemoCard | null
   /** What is kept in case the store loses it. */
   readonly recall: Pick<Recall, 'size' | 'forgotten' | 'losses'>
   readonly rulesVersion: string
@@ -76,6 +79,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let storeAvailable = false
   let restarts = 0
   let figures: EngineFigures | null = null
+  let demoCard: DemoCard | null = null
   let rulesVersion = ''
   let heardMonoMs = clock.monoMs()
   let started = false
@@ -159,6 +163,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         return
       case 'store':
         storeAvailable = message.available
+        return
+      case 'demo':
+        demoCard = { cardId: message.cardId, currency: message.currency }
         return
       case 'rules':
         rulesVersion = message.rulesVersion
@@ -247,6 +254,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     },
     get figures() {
       return figures
+    },
+    get demoCard() {
+      return demoCard
     },
     recall,
     get rulesVersion() {

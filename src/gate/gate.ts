@@ -126,7 +126,11 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   })
 
   const rules = startRulesThread({
-    settings: { rulesDir: config.rulesDir, eventRetentionDays: config.eventRetentionDays },
+    settings: {
+      rulesDir: config.rulesDir,
+      eventRetentionDays: config.eventRetentionDays,
+      watches: config.rulesReload === 'auto',
+    },
     heapMb: config.engineHeapMb,
     onPack(pack, warnings) {
       rulesProblem = ''

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { makeFolder } from '../make-folder.ts'
 import { codeOf, JournalError, type JournalProblem } from './journal-error.ts'
 import { type Damage, fileHeader, type LineRecord, scan } from './journal-record.ts'
 
 /** The part of node:fs/promises in use, so that a test can have a failing disk. */
 export interface JournalFs {
-  mkdir(folder: string, options: { recursive: true; mode: number }): Promise<unknown>
   open(path: string, flags: string, mode?: number): Promise<JournalFile>
   chmod(path: string, mode: number): Promise<void>
   readFile(path: string): Promise<Buffer>
@@ -95,10 +95,6 @@ async function readIfThere(fs: JournalFs, path: string): Promise<Buffer> {
   }
 }
 
-export async function makeFolder(fs: JournalFs, folder: string): Promise<void> {
-  await fs.mkdir(folder, { recursive: true, mode: 0o700 })
-}
-
 /** The lines of a journal, also of one that is in use, that its process would replay now; as they are in the file. */
 export async function readKeptLines(fs: JournalFs, folder: string): Promise<Buffer> {
   const bytes = await readIfThere(fs, join(folder, journalName))
@@ -107,7 +103,7 @@ export async function readKeptLines(fs: JournalFs, folder: string): Promise<Buff
 
 /** Makes a journal of such lines, in a folder that no process uses. */
 export async function writeKeptLines(fs: JournalFs, folder: string, lines: Buffer): Promise<void> {
-  await makeFolder(fs, folder)
+  await makeFolder(folder, 0o700)
   const { kept } = scan(Buffer.concat([fileHeader, lines]))
   const { file } = await writeFresh(fs, join(folder, journalName), [...kept.values()])
   await file.close()

@@ -1,5 +1,6 @@
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../make-folder.ts'
 import { lockFolder } from './folder-lock.ts'
 import { diskError, JournalError, type JournalProblem, unusable } from './journal-error.ts'
 import {
@@ -7,7 +8,6 @@ import {
   type Found,
   type JournalFs,
   journalName,
-  makeFolder,
   openFile,
   syncFolder,
   writeAll,
@@ -78,7 +78,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
   const path = join(folder, journalName)
 
   try {
-    await makeFolder(fs, folder)
+    await makeFolder(folder, 0o700)
   } catch (error) {
     return unusable(error)
   }

@@ -10,6 +10,8 @@ import { readSteadily } from './steady-read.ts'
 export interface LoaderSettings {
   readonly rulesDir: string
   readonly eventRetentionDays: number
+  /** False: only who asks for it has a changed pack loaded. */
+  readonly watches: boolean
   /** The version that a loader before this one has given; '' when there is none. */
   readonly used: string
   /** What a loader before this one looked at last: it may be what ended it. */
@@ -76,9 +78,9 @@ function run(port: MessagePort, settings: LoaderSettings): void {
     asked.push(id)
     schedule()
   })
-  watchFolder(rulesDir, schedule)
-  // What changed before the watch began.
-  schedule()
+  if (settings.watches) watchFolder(rulesDir, schedule)
+  // What changed before the watch began; without one, the first pack.
+  if (settings.watches || used === '') schedule()
 }
 
 /** Where the folder cannot be read, what is wrong with it stands for its version. */

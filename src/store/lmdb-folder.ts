@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, mkdir, open, readdir, readFile, rename, stat } from 'node:fs/promises'
+import { access, open, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { makeFolder } from '../make-folder.ts'
 import { findDamage } from './lmdb-file.ts'
 import { StoreRefused } from './port.ts'
 
@@ -25,7 +26,7 @@ interface Marker {
 
 /** Makes the folder when it is missing, and refuses one that LMDB must not see. */
 export async function prepareFolder(folder: string): Promise<{ readonly filled: boolean }> {
-  await makeFolder(folder)
+  await provideFolder(folder)
   const names = (await readdir(folder)).filter((name) => !ignored.has(name))
   if (!names.includes(markerName)) {
     if (names.some((name) => !name.startsWith(temporaryPrefix))) {
@@ -49,9 +50,9 @@ export async function markFilled(folder: string): Promise<void> {
   await writeMarker(folder, { format, filled: true })
 }
 
-async function makeFolder(folder: string): Promise<void> {
+async function provideFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolder(folder, 0o700)
     if (!(await stat(folder)).isDirectory()) throw new Error('it is not a folder')
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (cause) {

@@ -868,7 +868,6 @@ function createDisk(): Disk {
   })
   return {
     fs: {
-      mkdir: nodeFs.mkdir,
       stat: nodeFs.stat,
       readFile: nodeFs.readFile,
       link: nodeFs.link,

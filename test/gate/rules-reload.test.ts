@@ -159,6 +159,22 @@ describe('what loads a pack', () => {
     await until(async () => (await ruleThatDeclines()) === 'three')
   })
 
+  it('is asked for where RULES_RELOAD is manual, and only then', async () => {
+    writePack(packFiles('one', '127'))
+    const dataDir = join(folder.path, 'data')
+    const env = { RULES_DIR: rulesDir, RULES_RELOAD: 'manual' }
+    server = await startServer({ dataDir, env, args: ['--demo'] })
+    const said = server.output()
+    expect(said).toContain(`"store":"embedded","dataDir":"${dataDir}","defaultDecision":"decline"`)
+    expect(said).toContain(`"rulesDir":"${rulesDir}"`)
+    expect(said).toMatch(/"version":"\d+\.\d+\.\d+"/)
+    writePack(packFiles('two', '127'))
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    expect(await ruleThatDeclines()).toBe('one')
+    expect((await reload()).status).toBe(200)
+    expect(await ruleThatDeclines()).toBe('two')
+  })
+
   it('is SIGHUP, which looks at the folder again', async () => {
     writePack(packFiles('one', '127'))
     writeFileSync(join(rulesDir, 'b.rules.yaml'), '- broken')

@@ -1,0 +1,34 @@
+import type { Config } from './config.ts'
+import { isLoopback } from './config-check.ts'
+import type { DemoCard } from './engine/messages.ts'
+
+/** What to type next, for the configuration and the cards that there are. */
+export function demoText(config: Config, card: DemoCard | null, port: number): string {
+  if (config.relayProfile !== 'default') {
+    return `It speaks the shape of the profile ${config.relayProfile}: rules/profiles has an example of each.`
+  }
+  if (card === null) {
+    return 'The store has no cards: import some with\n\nnpm run -s arbiter -- import cards.ndjson'
+  }
+  const { mode } = config.relayAuthentication
+  if (mode === 'none' && config.tls === null) return `Try it:\n\n${curl(config, card, port)}`
+  const certificate = mode === 'mtls' ? ' --cert CLIENT.pem --key CLIENT.key' : ''
+  const fire = `npm run -s arbiter -- relay fire --card ${card.cardId} --currency ${card.currency} --amount 12`
+  return `Try it, with the same variables set:\n\n${fire}${certificate}`
+}
+
+function curl({ host }: Config, { cardId, currency }: DemoCard, port: number): string {
+  const event = {
+    eventId: 'evt-1',
+    requestType: 'Authorization',
+    transactionId: 'txn-1',
+    cardId,
+    amount: currency === 'USD' ? 12.5 : 12,
+    currency,
+    merchant: { mid: 'MID1', mcc: '5411', name: 'Shop', city: 'Lagos', country: 'NG' },
+    occurredAt: '2026-11-14T10:00:00Z',
+  }
+  const name = isLoopback(host) ? 'localhost' : host
+  const url = `http://${name}:${port}/authorize`
+  return `curl -s ${url} -H 'content-type: application/json' -d '${JSON.stringify(event)}'`
+}

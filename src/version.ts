@@ -1,0 +1,7 @@
+import { readFileSync } from 'node:fs'
+
+/** Of this release, as its package says. */
+export function readVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
