@@ -27,7 +27,7 @@ export const maxDepth = 16
 /** Names in one object: no peer has nearly as many, and a field is found by walking over them. */
 export const maxNames = 128
 /** Up to here the search for the same name twice is a walk, which is faster than filling a Set. */
-const maxWalkedNames = 24
+const maxWalkedNames = 48
 
 interface Cursor {
   readonly text: string

@@ -56,7 +56,7 @@ describe('parseJson', () => {
 
   it('notices the same name twice among many', () => {
     const names = Array.from({ length: maxNames }, (_, i) => `"name-${i}":${i}`)
-    for (const twice of [0, 20, 23, 24, 25, 100]) {
+    for (const twice of [0, 46, 47, 48, 49, 100]) {
       const text = `{${names.slice(0, -1).join(',')},"name-${twice}":0}`
       expect(parseJson(Buffer.from(text))).toMatchObject({
         problem: 'the same name twice in one object',

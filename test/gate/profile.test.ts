@@ -938,6 +938,31 @@ describe('the language', () => {
     expect(nameless.filter((code) => code !== 'XAD')).toEqual([])
   })
 
+  it('takes a header where it says so, when it came once', () => {
+    const text = small.replace('eventId: /id', 'eventId: [{ header: X-Call }, /id]')
+    const called = loadProfile(fileOf(text, 'called.yaml'))
+    const idOf = (headers: IncomingHttpHeaders) => called.readEvent(bytes(body), headers).eventId
+    expect(idOf({ 'x-call': 'call-1' })).toBe('call-1')
+    expect(idOf({})).toBe('7')
+    expect(idOf({ 'x-call': ['call-1', 'call-2'] })).toBe('7')
+    expect(called.readEvent(bytes(body)).eventId).toBe('7')
+    const odd = called.readEvent(bytes(body), { 'x-call': 'ñ' }) as Refusal
+    expect(odd.message).toBe(
+      'eventId (header X-Call or /id) must be 1 to 64 printable ASCII characters',
+    )
+  })
+
+  it('takes its fallback for a yes or no that is not there', () => {
+    const text = small.replace(
+      '  merchant:\n',
+      '  final: { pointer: /f, fallback: false }\n  merchant:\n',
+    )
+    const flagged = loadProfile(fileOf(text, 'flagged.yaml'))
+    expect(read(flagged, body).final).toBe(false)
+    expect(read(flagged, { ...body, f: true }).final).toBe(true)
+    expect(refusal(flagged, { ...body, f: 'perhaps' }).field).toBe('final')
+  })
+
   it('tells all that is wrong with a body', () => {
     const { card: _, ...rest } = body
     expect(refusal(profile, { ...rest, id: '', amount: '-1', at: 'soon' })).toMatchObject({
@@ -1046,6 +1071,18 @@ describe('a broken profile', () => {
       'pointer: /amount,',
       'pointer: /amount, concat: [/a],',
       ['9:3 fields.amount must have one of pointer, coalesce, concat, constant'],
+    ],
+    [
+      'a part with two sources',
+      'eventId: /id',
+      'eventId: [{ header: X-Id, pointer: /id }]',
+      ['6:13 fields.eventId.0 must be a pointer, a concat or a header'],
+    ],
+    [
+      'a header that can be none',
+      'eventId: /id',
+      'eventId: [{ header: "X Id" }]',
+      ['6:23 fields.eventId.0.header must be the name of a header'],
     ],
     [
       'an unknown placeholder',
