@@ -21,15 +21,18 @@ export interface Connections {
   admit(socket: Socket): void
   /** False when too many before it are unanswered: its connection then reads no further. */
   receive(request: IncomingMessage, response: ServerResponse): boolean
-  isStranger(socket: Socket): boolean
+  standingOf(socket: Socket): Standing
   prove(socket: Socket): void
   doubt(socket: Socket): void
   close(socket: Socket): void
 }
 
+/** Whether the last request that was looked at came from the relay; of a new connection none was. */
+export type Standing = 'proven' | 'new' | 'refused'
+
 interface Connection {
   readonly socket: Socket
-  proven: boolean
+  standing: Standing
   unanswered: number
   /** What the bodies of its unanswered requests may take, while it is a stranger's. */
   bodyBytes: number
@@ -90,12 +93,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
     }
     const connection: Connection = {
       socket,
-      proven: false,
+      standing: 'new',
       unanswered: 0,
       bodyBytes: 0,
       onAnswered() {
         connection.unanswered--
-        if (!connection.proven && connection.unanswered === 0) place(connection)
+        if (connection.standing !== 'proven' && connection.unanswered === 0) place(connection)
       },
     }
     all.set(socket, connection)
@@ -116,7 +119,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   function leave(connection: Connection): void {
     if (!all.delete(connection.socket)) return
-    if (connection.proven) proven--
+    if (connection.standing === 'proven') proven--
     forget(connection)
   }
 
@@ -135,14 +138,17 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   function receive(request: IncomingMessage, response: ServerResponse): boolean {
-    const connection = find(request.socket)
+    const { socket } = request
+    // One that was closed meanwhile is not taken in again.
+    if (find(socket) === undefined && !socket.destroyed) admit(socket)
+    const connection = find(socket)
     if (connection === undefined || connection.unanswered === maxUnanswered) {
-      stopReading(request.socket)
+      stopReading(socket)
       return false
     }
     connection.unanswered++
     response.once('close', connection.onAnswered)
-    if (!connection.proven) {
+    if (connection.standing !== 'proven') {
       if (connection.unanswered === 1) place(connection)
       holdBody(connection, announcedBytes(request))
     }
@@ -178,20 +184,22 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     admit,
     receive,
-    isStranger: (socket) => find(socket)?.proven !== true,
+    standingOf: (socket) => find(socket)?.standing ?? 'refused',
     prove(socket) {
       const connection = find(socket)
-      if (connection === undefined || connection.proven) return
-      connection.proven = true
+      if (connection === undefined || connection.standing === 'proven') return
+      connection.standing = 'proven'
       proven++
       forget(connection)
     },
     doubt(socket) {
       const connection = find(socket)
-      if (connection?.proven !== true) return
-      connection.proven = false
-      proven--
-      place(connection)
+      if (connection === undefined || connection.standing === 'refused') return
+      if (connection.standing === 'proven') {
+        proven--
+        place(connection)
+      }
+      connection.standing = 'refused'
     },
     close(socket) {
       cut++

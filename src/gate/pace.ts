@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
+import type { Standing } from '../connections.ts'
 import type { LoopWatch } from './loop-watch.ts'
 import { type Backlog, noBacklog } from './slots.ts'
 
@@ -19,7 +20,7 @@ export interface Pace extends Backlog {
 
 /** Who sent a request; without one, all are the relay. */
 export interface Crowd {
-  isStranger(request: IncomingMessage): boolean
+  standingOf(request: IncomingMessage): Standing
   /** Nobody will handle this stranger's request any more. */
   turnAway(request: IncomingMessage): void
 }
@@ -34,14 +35,16 @@ const sliceMs = 3
 const maxStepsPerTurn = 64
 /** What has waited this long will not be answered before the relay gives it up. */
 const staleMs = 300
-/** Strangers that wait; the one that has waited longest is turned away for a new one. */
+/** New connections whose first request waits, and refused ones: the longest wait ends for another. */
 const maxStrangers = 1_024
+/** What those that were refused before may have of a turn. */
+const maxRefusedPerTurn = 8
 /** While the relay's requests wait, one in so many is a stranger's: a new connection of the relay is one. */
 const strangersShare = 8
 /** A first request that is read this soon after its connection was accepted may have come with it. */
 const firstRequestMs = 100
 
-const noStrangers: Crowd = { isStranger: () => false, turnAway: () => {} }
+const noStrangers: Crowd = { standingOf: () => 'proven', turnAway: () => {} }
 
 /** Since when a connection may have waited to be accepted, and when it was. */
 interface Late {
@@ -56,8 +59,8 @@ interface Late {
  * single new connection is accepted: libuv takes one a turn. The time of all of them runs from the start of
  * the turn in which they were read, or from the start of the gap before it in which the process stood.
  *
- * Strangers come after the relay, the newest first: when they are more than can be answered, one that
- * has just come is still answered in time.
+ * New connections come after the relay, the newest first: when they are more than can be answered, one
+ * that has just come is still answered in time. Whoever was refused before comes last, a few in a turn.
  */
 export function createPace(
   clock: Clock,
@@ -75,20 +78,32 @@ export function createPace(
   let waiting: (Waiting | null)[] = []
   let head = 0
   const stale: Waiting[] = []
-  const strangers: Waiting[] = []
+  const strangers = { new: [] as Waiting[], refused: [] as Waiting[] }
   let steps = 0
+  let refusedInTurn = 0
 
   function take(incoming: IncomingMessage, response: ServerResponse): void {
     const request = incoming as PacedRequest
     startTurn()
     request.arrivedMonoMs = Math.min(sinceMonoMs, connectedMonoMs(request.socket))
-    const stranger = crowd.isStranger(request)
-    const first = head === waiting.length && (!stranger || strangers.length === 0)
+    const standing = crowd.standingOf(request)
+    const first = head === waiting.length && (standing === 'proven' || strangersWaiting() === 0)
     if (first && clock.monoMs() - turnMonoMs < sliceMs) handle(request, response)
-    else if (!stranger) waiting.push({ request, response })
-    else if (strangers.push({ request, response }) > maxStrangers) {
-      crowd.turnAway(strangers.shift()!.request)
+    else if (standing === 'proven') waiting.push({ request, response })
+    else if (strangers[standing].push({ request, response }) > maxStrangers) {
+      crowd.turnAway(strangers[standing].shift()!.request)
     }
+  }
+
+  function strangersWaiting(): number {
+    return strangers.new.length + strangers.refused.length
+  }
+
+  function nextStranger(): Waiting | undefined {
+    const fresh = strangers.new.pop()
+    if (fresh !== undefined || refusedInTurn === maxRefusedPerTurn) return fresh
+    refusedInTurn++
+    return strangers.refused.pop()
   }
 
   function startTurn(): void {
@@ -119,9 +134,10 @@ export function createPace(
 
   /** One step a request, and not one loop over all: what a request leaves for later runs between them. */
   function planSlice(): void {
-    const ready = waiting.length - head + stale.length + strangers.length
+    const ready = waiting.length - head + stale.length + strangersWaiting()
     planned = ready > 0
     sliceMonoMs = 0
+    refusedInTurn = 0
     if (!planned) return
     for (let i = Math.min(ready, maxStepsPerTurn); i > 0; i--) setImmediate(step)
     setImmediate(planSlice)
@@ -132,7 +148,7 @@ export function createPace(
     if (sliceMonoMs === 0) sliceMonoMs = nowMonoMs
     if (nowMonoMs - sliceMonoMs >= sliceMs) return
     const strangersTurn = steps++ % strangersShare === 0
-    const chosen = (strangersTurn && strangers.pop()) || next(nowMonoMs)
+    const chosen = (strangersTurn && nextStranger()) || next(nowMonoMs)
     if (chosen !== undefined) handle(chosen.request, chosen.response)
   }
 
@@ -143,7 +159,7 @@ export function createPace(
   function next(nowMonoMs: number): Waiting | undefined {
     for (;;) {
       const first = leave()
-      if (first === null) return stale.pop() ?? strangers.pop()
+      if (first === null) return stale.pop() ?? nextStranger()
       if (nowMonoMs - first.request.arrivedMonoMs <= staleMs) return first
       stale.push(first)
     }

@@ -96,7 +96,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       if (!request.socket.destroyed) server.routing(request, response)
     },
     {
-      isStranger: ({ socket }) => connections.isStranger(socket),
+      standingOf: ({ socket }) => connections.standingOf(socket),
       turnAway: ({ socket }) => connections.close(socket),
     },
   )

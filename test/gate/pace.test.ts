@@ -24,7 +24,8 @@ function openPace() {
       loop.nowMs += loop.costMs
     },
     {
-      isStranger: ({ url }) => url!.startsWith('?'),
+      standingOf: ({ url }) =>
+        url!.startsWith('?') ? 'new' : url!.startsWith('!') ? 'refused' : 'proven',
       turnAway: ({ url }) => away.push(url!),
     },
   )
@@ -128,6 +129,19 @@ describe('the pace of the gate', () => {
     loop.nowMs = 1_000
     read('b')
     expect(names()).toBe('a b')
+  })
+
+  it('comes to those that were refused before last, to eight in a turn', async () => {
+    const { read, names, loop, handled } = openPace()
+    loop.costMs = 4
+    read('a')
+    loop.costMs = 0
+    read(...Array.from({ length: 20 }, (_, i) => `!${i}`), '?1', '?2', 'b')
+    await turn()
+    await turn()
+    expect(names()).toBe('a ?2 b ?1 !19 !18 !17 !16 !15 !14 !13 !12')
+    await turns(4)
+    expect(handled).toHaveLength(24)
   })
 
   it('turns the oldest of 1,024 strangers away for a new one', async () => {
