@@ -151,8 +151,10 @@ describe('strangers', () => {
       await sleep(1_500)
     })
     expect(late(deliveries)).toEqual([])
-    const byDefault = deliveries.filter(({ decidedBy }) => decidedBy !== 'engine')
-    expect(late(byDefault.map((each) => ({ ...each, status: 0 })))).toEqual([])
+    // Without places kept free all are; a machine that stalls makes a few.
+    const events = firstDeliveries(deliveries)
+    const byDefault = events.filter(({ decidedBy }) => decidedBy !== 'engine')
+    expect(byDefault.length).toBeLessThan(events.length / 5)
     expect(await readMetric(server, 'arbiter_engine_restarts')).toBe(0)
     expect(await readMetric(server, 'arbiter_connections')).toBe(maxOpenFiles - 128)
     expect(await readMetric(server, 'arbiter_connections_cut')).toBeGreaterThan(maxOpenFiles)
