@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { type CardEvent, contentHash, isAsk } from '../domain/event.ts'
 import type { Answer, Cause } from '../domain/event-record.ts'
 import { createTable } from '../engine/table.ts'
+import { createDeclines } from './declines.ts'
 
 /** What the engine is asked, or told, about one slot. */
 export interface EngineLink {
@@ -132,6 +133,7 @@ export function createSlots(options: SlotsOptions): Slots {
   let fifo: (Slot | null)[] = []
   let head = 0
   const unbooked = new Map<string, SaidLine>()
+  const declines = createDeclines()
   let counter = 0
   let unheard = 0
   // Grows by the part of the events to turn away; each whole is one of them.
@@ -155,8 +157,14 @@ export function createSlots(options: SlotsOptions): Slots {
       live.replies.push(reply)
       return
     }
+    const id = `${options.incarnation}.${(counter++).toString(36)}`
+    const declined = declines.find(key)
+    if (declined !== undefined) {
+      reply(declined, id)
+      return
+    }
     const slot: Slot = {
-      id: `${options.incarnation}.${(counter++).toString(36)}`,
+      id,
       key,
       event,
       receivedAtMs,
@@ -282,6 +290,7 @@ export function createSlots(options: SlotsOptions): Slots {
     const said = defaultAnswer(approves ? '000' : '176', cause)
     // A decline of what no engine ever saw leaves nothing to follow.
     if (!approves && !slot.handed) {
+      declines.remember(slot.key, said)
       close(slot, said)
       return
     }
@@ -326,6 +335,10 @@ export function createSlots(options: SlotsOptions): Slots {
 
   function keepAndTell(slot: Slot, line: SaidLine): void {
     unbooked.set(line.slot, line)
+    // An engine that had it only waiting leaves no record of it. Repeated, it could come too late to be
+    // heard: that is no harm where the default is the same.
+    const stays = line.said.code !== '000' && options.defaultDecision === 'decline'
+    if (stays) declines.remember(slot.key, line.said)
     if (link.alive) tell(line, slot.orphaned)
   }
 

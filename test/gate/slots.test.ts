@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { CardEvent } from '../../src/domain/event.ts'
 import type { Answer } from '../../src/domain/event-record.ts'
+import { createDeclines, maxDeclines } from '../../src/gate/declines.ts'
 import { type Backlog, createSlots, type SaidLine, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'
 import { collectGarbage } from '../support/garbage.ts'
@@ -142,6 +143,34 @@ describe('slots', () => {
     gate.slots.take(testEvent({ eventId: 'too late' }), 0, 0, reply)
     expect(gate.handed).toEqual(['g.0'])
     expect(answers).toMatchObject([{ code: '176', cause: 'overload' }])
+  })
+
+  it('give a repeated ask the decline that it got for overload, and not another chance', async () => {
+    const gate = openGate('decline', 0)
+    const ask = testEvent({ eventId: 'shed' })
+    const first = await gate.take(ask)
+    expect(first).toMatchObject({ code: '176', cause: 'overload' })
+    expect(await gate.take(ask)).toEqual(first)
+    const other = openGate('decline')
+    other.nowMs = 250
+    const late = new Promise((resolve) => {
+      other.slots.take(ask, 0, 0, (answer) => resolve(answer) === undefined)
+    })
+    expect(await late).toMatchObject({ code: '176' })
+    expect(await other.take(ask)).toEqual(await late)
+    expect(other.handed).toEqual([])
+    // Other content is another event, and an advice is booked whenever it comes.
+    void other.take({ ...ask, amountMinor: 7 })
+    void other.take(testEvent({ eventId: 'advice', requestType: 'Settlement' }))
+    expect(other.handed).toHaveLength(2)
+  })
+
+  it('remember only so many declines, the newest', () => {
+    const declines = createDeclines()
+    for (let i = 0; i <= maxDeclines; i++) declines.remember(`e${i}`, approval)
+    expect(declines.find('e0')).toBeUndefined()
+    expect(declines.find('e1')).toBe(approval)
+    expect(declines.find(`e${maxDeclines}`)).toBe(approval)
   })
 
   it('keep no journal line of an advice that could not be acknowledged in time', async () => {
