@@ -9,7 +9,7 @@ import { usesSwipe } from './ask.ts'
 import type { View } from './change.ts'
 import { follow } from './consequence.ts'
 import type { Decided } from './decide.ts'
-import { type Draft, nameTransaction, openDraft } from './draft.ts'
+import { type Draft, nameTransaction, namingAnomalies, openDraft } from './draft.ts'
 import type { CardEvent } from './event.ts'
 import type { UnmatchedCause } from './event-record.ts'
 import { isForeign, type Pack } from './pack.ts'
@@ -21,7 +21,7 @@ export function bookAdvice(event: CardEvent, draft: Draft, pack: Pack): Decided 
   // A whole Reversal voids whatever its amount says, so its currency does not matter.
   const books = refusal === '' || (refusal === 'other currency' && event.requestType === 'Reversal')
   if (!books) return acknowledged(openDraft(draft.before, draft.atMs), [], refusal)
-  const anomalies = book(event, draft, pack)
+  const anomalies = [...book(event, draft, pack), ...namingAnomalies(draft.before)]
   follow(draft, event, pack)
   if (!isSafe(draft.view)) return acknowledged(openDraft(draft.before, draft.atMs), [], 'too large')
   return acknowledged(draft, anomalies, refusal)
@@ -62,6 +62,8 @@ export function isSafe({ account, transaction, linked }: View): boolean {
     Number.isSafeInteger(account.postedMinor) &&
     Number.isSafeInteger(account.heldMinor) &&
     Number.isSafeInteger(account.withheldMinor) &&
+    Number.isSafeInteger(account.chargesTakenMinor) &&
+    Number.isSafeInteger(account.chargesPendingMinor) &&
     hasSafeSums(transaction) &&
     (linked === null || hasSafeSums(linked))
   )
@@ -75,7 +77,9 @@ function hasSafeSums(t: Transaction): boolean {
     Number.isSafeInteger(t.settledMinor) &&
     Number.isSafeInteger(t.refundedMinor) &&
     Number.isSafeInteger(t.linkedCreditMinor) &&
-    Number.isSafeInteger(t.grantedMinor)
+    Number.isSafeInteger(t.grantedMinor) &&
+    Number.isSafeInteger(t.chargeTakenMinor) &&
+    Number.isSafeInteger(t.chargePendingMinor)
   )
 }
 

@@ -27,6 +27,7 @@ export const anomalies = [
   'late',
   'total_below',
   'possible_repeat',
+  'too_many_names',
 ] as const
 export type Anomaly = (typeof anomalies)[number]
 

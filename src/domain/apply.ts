@@ -89,7 +89,7 @@ const appliers: Appliers = {
     }),
   unblockReturned: (view, { mid }) =>
     withCard(withTransaction(view, { ...view.transaction, unblocked: false }), {
-      unblockedMids: [...view.card.unblockedMids, mid],
+      unblockedMids: [...new Set([...view.card.unblockedMids, mid])],
     }),
   cardTerminated: (view, { by }) => withCard(view, { status: 'Terminated', terminatedBy: by }),
   cardRevived: (view) => withCard(view, { status: 'Active', terminatedBy: '' }),

@@ -35,6 +35,14 @@ const coveredCheck: Check = {
   fails: ({ sums }) => sums.uncoveredMinor > 0,
 }
 
+/** Also the answer to an ask by which a sum would leave the safe integers. */
+export const amountCheck: Check = {
+  name: 'amount bounded',
+  code: '111',
+  ofZero: true,
+  fails: ({ amountMinor }) => amountMinor > maxAskMinor,
+}
+
 const blockedMidCheck: Check = {
   name: 'MID not blocked',
   code: '186',
@@ -55,12 +63,7 @@ export const checks: readonly Check[] = [
     fails: ({ transaction }) => transaction.voided,
   },
   { name: 'transaction open', code: '133', ofZero: true, fails: isClosedOrOther },
-  {
-    name: 'amount bounded',
-    code: '111',
-    ofZero: true,
-    fails: ({ amountMinor }) => amountMinor > maxAskMinor,
-  },
+  amountCheck,
   {
     name: 'currency of the account',
     code: '121',

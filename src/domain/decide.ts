@@ -1,11 +1,11 @@
 import { availableMinor } from './account.ts'
-import { bookAdvice } from './advice.ts'
+import { bookAdvice, isSafe } from './advice.ts'
 import { type Anomaly, askAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import type { Change, View } from './change.ts'
-import { absorbedCheck, checks, fundsCheck, usesUnblock } from './check.ts'
+import { absorbedCheck, amountCheck, checks, fundsCheck, usesUnblock } from './check.ts'
 import { follow, makePlaces } from './consequence.ts'
-import { type Draft, nameTransaction, openDraft } from './draft.ts'
+import { type Draft, nameTransaction, namingAnomalies, openDraft } from './draft.ts'
 import { type CardEvent, isAsk } from './event.ts'
 import type { UnmatchedCause } from './event-record.ts'
 import { rememberAsk } from './familiarity.ts'
@@ -52,8 +52,21 @@ interface Verdict {
 function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
   const ask = openAsk(event, draft.before, pack, draft.atMs)
   const verdict = judge(ask)
+  const decided = carryOut(draft, ask, verdict)
+  if (isSafe(decided.after)) return decided
+  const { matchedRules, shadowRules } = verdict
+  const tooLarge = { ...declinedWith(amountCheck.code), matchedRules, shadowRules }
+  return carryOut(openDraft(draft.before, draft.atMs), ask, tooLarge)
+}
 
-  // Nothing below may refuse.
+function declinedWith(code: ResponseCode): Verdict {
+  const nothing = { matchedRules: [], shadowRules: [], absorbed: false, unblocks: false } as const
+  return { code, ruleId: '', shortMinor: 0, ...nothing }
+}
+
+/** Nothing here may refuse. */
+function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
+  const { event, pack } = ask
   if (ask.card.cardId !== '') {
     record(draft, ask, verdict)
     follow(draft, event, pack)
@@ -65,7 +78,7 @@ function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
     shadowRules: verdict.shadowRules,
     absorbed: verdict.absorbed,
     approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
-    anomalies: isComparable(ask) ? anomaliesOf(ask) : [],
+    anomalies: isComparable(ask) ? [...anomaliesOf(ask), ...namingAnomalies(draft.before)] : [],
     unmatched: '',
     changes: draft.changes,
     after: draft.view,

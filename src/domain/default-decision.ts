@@ -4,7 +4,7 @@ import { holdOf, openAsk } from './ask.ts'
 import type { View } from './change.ts'
 import { follow, liteEnd } from './consequence.ts'
 import { arrivalMs, countAttempt, type Decided } from './decide.ts'
-import { type Draft, nameTransaction, openDraft } from './draft.ts'
+import { type Draft, nameTransaction, namingAnomalies, openDraft } from './draft.ts'
 import type { CardEvent } from './event.ts'
 import { rememberAsk } from './familiarity.ts'
 import type { Pack } from './pack.ts'
@@ -50,7 +50,9 @@ export function standIn(
   }
   follow(draft, event, pack)
   if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
-  const anomalies = askAnomalies(event, view.transaction, view.card, pack.switches, draft.atMs)
+  const { transaction, card } = view
+  const ofAsk = askAnomalies(event, transaction, card, pack.switches, draft.atMs)
+  const anomalies = [...ofAsk, ...namingAnomalies(view)]
   return { ...decided, anomalies, unmatched: '', changes: draft.changes, after: draft.view }
 }
 

@@ -1,5 +1,7 @@
+import type { Anomaly } from './anomaly.ts'
 import { apply } from './apply.ts'
 import type { Change, View } from './change.ts'
+import { maxNames } from './transaction.ts'
 
 /** Changes as they are made, with the view that they lead to. */
 export interface Draft {
@@ -35,8 +37,14 @@ export function resumeDraft(
   return draft
 }
 
-/** What joins a transaction makes its own id a second name of it. */
+/** What joins a transaction makes its own id a second name of it, while there is room for one. */
 export function nameTransaction(draft: Draft): void {
-  const { joining } = draft.view
-  if (joining !== '') draft.make({ type: 'named', name: joining })
+  const { joining, transaction } = draft.view
+  const hasRoom = transaction.names.length < maxNames
+  if (joining !== '' && hasRoom) draft.make({ type: 'named', name: joining })
+}
+
+/** It is booked where it belongs; later events have to name the original again. */
+export function namingAnomalies({ joining, transaction }: View): Anomaly[] {
+  return joining !== '' && transaction.names.length >= maxNames ? ['too_many_names'] : []
 }

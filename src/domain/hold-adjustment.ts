@@ -34,7 +34,6 @@ export function raisedBy(
 export function adjusted(netMinor: number, adjustment: HoldAdjustment | null): number {
   if (adjustment === null || netMinor === 0) return netMinor
   const { fixedMinor, plusMillionths, plusMinor } = adjustment
-  // A sum that is no longer exact is refused when it is booked, and has no percentage until then.
-  const shareMinor = Number.isSafeInteger(netMinor) ? percentOf(netMinor, plusMillionths) : 0
+  const shareMinor = percentOf(netMinor, plusMillionths)
   return Math.max(fixedMinor, netMinor + shareMinor, netMinor + plusMinor)
 }

@@ -112,10 +112,13 @@ export function formatMinor(minor: number, currency: string): string {
 const million = 1_000_000
 const bigMillion = 1_000_000n
 
-/** A share of an amount, in millionths (2.5 % is 25000); exact halves go up. */
+/**
+ * A share of an amount, in millionths (2.5 % is 25000); exact halves go up. What cannot be exact is
+ * Infinity, which no sum can take in: whoever books it refuses it.
+ */
 export function percentOf(amountMinor: number, millionths: number): number {
-  assertSafeInteger(amountMinor)
   assertSafeInteger(millionths)
+  if (!Number.isSafeInteger(amountMinor)) return Infinity
   const product = amountMinor * millionths
   if (Number.isSafeInteger(product)) {
     // The remainder of integers is exact, a quotient with a fraction is not.
@@ -124,8 +127,7 @@ export function percentOf(amountMinor: number, millionths: number): number {
   }
   const exact = BigInt(amountMinor) * BigInt(millionths)
   const share = roundHalfUp(Number(exact / bigMillion), Number(exact % bigMillion))
-  assertSafeInteger(share)
-  return share
+  return Number.isSafeInteger(share) ? share : Infinity
 }
 
 function roundHalfUp(quotient: number, rest: number): number {

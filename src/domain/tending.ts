@@ -3,7 +3,13 @@ import { attentionAtMs, expires, follow, mayBeForgotten } from './consequence.ts
 import { arrivalMs } from './decide.ts'
 import { type Draft, openDraft } from './draft.ts'
 import type { Pack } from './pack.ts'
-import { type Bucket, type CountedNow, merchantKey } from './window.ts'
+import {
+  type Bucket,
+  type CountedNow,
+  maxWindowStates,
+  merchantKey,
+  type WindowStates,
+} from './window.ts'
 
 const dayMs = 86_400_000
 
@@ -42,7 +48,28 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
       if (isOld(buckets, oldest)) before.push({ window, scope, bucket, oldest })
     }
   }
+  for (const scope of ['card', 'account'] as const) {
+    before.push(...strayWindows(draft.view[scope].windows, scope, pack))
+  }
   if (before.length > 0) draft.make({ type: 'windowsDropped', before })
+}
+
+/**
+ * Windows that the pack no longer has stay, because another instance may have another pack; once there
+ * are too many, all of them go.
+ */
+function strayWindows(
+  states: WindowStates,
+  scope: 'card' | 'account',
+  { windows }: Pack,
+): CountedNow[] {
+  const kept = Object.keys(states)
+  if (kept.length <= maxWindowStates) return []
+  const known = new Set(windows.map(({ name }) => name))
+  return kept
+    .filter((name) => !known.has(name))
+    .flatMap((name) => [name, ...states[name]!.merchants.map(({ mid }) => merchantKey(name, mid))])
+    .map((window) => ({ window, scope, bucket: 0, oldest: Number.MAX_SAFE_INTEGER }))
 }
 
 function isOld(buckets: readonly Bucket[], oldest: number): boolean {

@@ -68,6 +68,9 @@ export interface AskShare {
 /** Beyond this many asks the oldest can no longer be undone one by one: an over-hold, never less. */
 export const maxAskShares = 64
 
+/** With so many second names a transaction takes no more: an anomaly, and the money is right. */
+export const maxNames = 64
+
 /** A second name of a transaction. */
 export interface Alias {
   readonly aliasOf: string

@@ -66,6 +66,9 @@ export const maxSpendEntries = 64
  */
 export const maxWindowMerchants = 64
 
+/** Twice what a pack may have: with more, a card or account forgets those of earlier packs. */
+export const maxWindowStates = 200
+
 /** The window behind the cards' daily limit; every pack has it. */
 export const dailyWindow = 'daily'
 

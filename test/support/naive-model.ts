@@ -582,7 +582,8 @@ export function createNaiveModel(options: NaiveOptions) {
     if (event.requestType === 'Refund') {
       effects.push(...grantsOf(event, account, world, key, effects, dayOf(arrivalMs)))
     }
-    const after = fold(effects)
+    const charges = switches.crossBorder === null ? [] : chargesOf(account, key, effects)
+    const after = fold([...effects, ...charges])
     if (!isSafe(after, key, account)) return unmatched('too large')
     const answer = {
       code: '000',

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import type { Card } from '../../src/domain/card.ts'
+import type { CardEvent } from '../../src/domain/event.ts'
+import { createLedger } from '../../src/domain/ledger.ts'
+import { defaultSwitches, type Switches } from '../../src/domain/pack.ts'
+import { maxAskShares, maxNames, type Transaction } from '../../src/domain/transaction.ts'
+import { maxSpendEntries, maxWindowStates } from '../../src/domain/window.ts'
+import { eventOf, cardOf as naiveCard } from '../support/event-generator.ts'
+import { accountOf, cardOf, packOf } from '../support/world.ts'
+
+const dayMs = 86_400_000
+
+function world(switches: Partial<Switches> = {}, ofCard: Partial<Card> = {}) {
+  const pack = packOf({ ...defaultSwitches, ...switches })
+  const ledger = createLedger()
+  const naive = { accountId: 'A1', currency: 'USD', country: 'NG', openingMinor: 1_000_000 }
+  const card = { ...cardOf(naiveCard({})), ...ofCard }
+  const account = accountOf(naive)
+  ledger.operate('A1', { type: 'open', account, card, givesBalance: true }, pack, 0)
+  let sent = 0
+  return {
+    ledger,
+    pack,
+    send(said: Partial<CardEvent>, receivedAtMs = 0) {
+      const eventId = `E${sent++}`
+      const event = eventOf({ eventId, ...said })
+      return ledger.deliver({ event, slot: eventId, receivedAtMs, said: null }, pack)
+    },
+    account: () => ledger.book('A1').account()!,
+    transaction: (id: string) => ledger.book('A1').transaction('C1', id) as Transaction,
+  }
+}
+
+describe('the second names of a transaction', () => {
+  it('are bounded: one more is booked where it belongs, and shows as an anomaly', () => {
+    const { send, transaction, account, ledger } = world()
+    send({ transactionId: 'T1', amountMinor: 1000 })
+    const settle = (i: number) =>
+      send({
+        requestType: 'Settlement',
+        transactionId: `T1-${i}`,
+        originalTransactionId: 'T1',
+        amountMinor: 1,
+        final: false,
+      })
+    for (let i = 0; i < maxNames; i++) expect(settle(i).anomalies).toEqual([])
+    for (let i = maxNames; i < maxNames + 3; i++) {
+      expect(settle(i).anomalies).toEqual(['too_many_names'])
+    }
+    expect(transaction('T1')).toMatchObject({ settledMinor: maxNames + 3 })
+    expect(transaction('T1').names).toHaveLength(maxNames)
+    expect(ledger.book('A1').transactions.size).toBe(maxNames + 1)
+    expect(account()).toMatchObject({ heldMinor: 1000 - maxNames - 3 })
+  })
+
+  it('are bounded for asks that join an estimate', () => {
+    const { send, transaction } = world()
+    send({ requestType: 'PreAuthorization', transactionId: 'T1', amountMinor: 100_000 })
+    let last: readonly string[] = []
+    for (let i = 0; i <= maxNames; i++) {
+      const said = { transactionId: `T1-${i}`, originalTransactionId: 'T1', amountMinor: i + 1 }
+      last = send(said).anomalies
+    }
+    expect(last).toEqual(['too_many_names'])
+    expect(transaction('T1').names).toHaveLength(maxNames)
+  })
+})
+
+describe('one transaction', () => {
+  it('keeps a bounded number of asks and of places where its spend stands', () => {
+    const { send, transaction } = world({
+      holdDays: { authorization: 400, preauthorization: 400, byMcc: new Map() },
+    })
+    for (let i = 0; i < maxAskShares + 10; i++) send({ amountMinor: 1 }, i * dayMs)
+    expect(transaction('T1').asks).toHaveLength(maxAskShares)
+    expect(transaction('T1').spend).toHaveLength(maxSpendEntries)
+    expect(transaction('T1').authorizedMinor).toBe(maxAskShares + 10)
+  })
+})
+
+describe('windows of packs that are no more', () => {
+  const bucket = { index: 1, sumMinor: 1, count: 1 }
+  const old = (count: number) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, i) => [
+        `old${i}`,
+        { buckets: [bucket], merchants: [{ mid: 'M1', buckets: [bucket] }] },
+      ]),
+    )
+
+  it.each([
+    [maxWindowStates, maxWindowStates],
+    [maxWindowStates + 1, 0],
+  ])('stay until there are too many: %s', (count, left) => {
+    const { send, ledger, pack } = world({}, { windows: old(count) })
+    send({ transactionId: 'T1' })
+    ledger.tend(pack, 100 * dayMs)
+    expect(Object.keys(ledger.book('A1').card('C1')!.windows)).toHaveLength(left)
+  })
+})
+
+describe('a sum that would leave the safe integers', () => {
+  const huge = 999_999_999_999_999
+
+  it('of charges is not booked, and the advice waits for people', () => {
+    const crossBorder = { fixedMinor: { USD: huge }, percentMillionths: 1_000_000 }
+    const { send, account } = world({ crossBorder })
+    const merchant = { mid: 'M1', mcc: '5411', name: '', city: '', country: 'GB' }
+    const settle = (i: number) =>
+      send({ requestType: 'Settlement', transactionId: `T${i}`, amountMinor: huge, merchant })
+    for (let i = 0; i < 4; i++) expect(settle(i).unmatched).toBe('')
+    const before = account()
+    expect(Number.isSafeInteger(before.chargesPendingMinor)).toBe(true)
+    expect(settle(4).unmatched).toBe('too large')
+    expect(account()).toMatchObject({ chargesPendingMinor: before.chargesPendingMinor })
+    expect(account()).toMatchObject({ postedMinor: before.postedMinor })
+  })
+
+  it('of charges on a settlement that is too large itself does not end the engine', () => {
+    const crossBorder = { fixedMinor: {}, percentMillionths: 1_000_000 }
+    const { send } = world({ crossBorder })
+    const merchant = { mid: 'M1', mcc: '5411', name: '', city: '', country: 'GB' }
+    const said = { requestType: 'Settlement', final: false, merchant } as const
+    send({ ...said, amountMinor: Number.MAX_SAFE_INTEGER - 10_000_000 })
+    expect(send({ ...said, amountMinor: Number.MAX_SAFE_INTEGER }).unmatched).toBe('too large')
+  })
+
+  it('of asks is declined as an amount that is too large', () => {
+    const fixedMinor = { USD: Number.MAX_SAFE_INTEGER - 10_000_000 }
+    const { send, account, ledger, pack } = world({
+      crossBorder: { fixedMinor, percentMillionths: 10_000 },
+    })
+    const merchant = { mid: 'M1', mcc: '6011', name: '', city: '', country: 'GB' }
+    const said = { requestType: 'CashWithdrawal', amountMinor: 1000, merchant } as const
+    expect(send({ ...said, transactionId: 'T1' }).answer.code).toBe('000')
+    const more = { type: 'adjust', amountMinor: 1_000_000, reference: 'r' } as const
+    ledger.operate('A1', more, pack, 0)
+    const { chargesPendingMinor } = account()
+    expect(send({ ...said, transactionId: 'T2' }).answer.code).toBe('111')
+    expect(account()).toMatchObject({ postedMinor: 1_000_000, chargesPendingMinor })
+  })
+})
