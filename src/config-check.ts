@@ -68,6 +68,16 @@ export function checkAcross(values: Values, given: (name: Name) => boolean): Con
   const cluster = values.REDIS_CLUSTER === 'true'
   demand(!cluster || given('REDIS_URL'), 'REDIS_URL', 'is required when REDIS_CLUSTER is true')
   demand(
+    !given('REDIS_SENTINEL') || given('REDIS_URL'),
+    'REDIS_URL',
+    'is required with REDIS_SENTINEL: redis://USER:PASSWORD@NAME, with the name of the master',
+  )
+  demand(
+    !cluster || !given('REDIS_SENTINEL'),
+    'REDIS_SENTINEL',
+    'is not for a cluster, which finds its masters by itself: unset it, or REDIS_CLUSTER',
+  )
+  demand(
     values.REDIS_CLUSTER !== 'false' || !values.REDIS_URL?.includes(','),
     'REDIS_CLUSTER',
     'must be true when REDIS_URL names several nodes',

@@ -88,6 +88,14 @@ export const schema = z.object({
   REDIS_CLUSTER: oneOf(['true', 'false'])
     .default('false')
     .describe('`true` when `REDIS_URL` names nodes of a Redis Cluster'),
+  REDIS_SENTINEL: text(
+    'must be redis:// or rediss:// addresses, comma-separated',
+    /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
+  )
+    .optional()
+    .describe(
+      'Sentinels, comma-separated, that tell which server is the master; the host in `REDIS_URL` is then its name: `redis://USER:PASSWORD@mymaster`',
+    ),
   DURABILITY: oneOf(['fsync', 'everysec'])
     .default('fsync')
     .describe(
@@ -150,6 +158,7 @@ export const fromFiles: readonly Name[] = [
   'RELAY_PASSWORD',
   'ADMIN_TOKEN',
   'REDIS_URL',
+  'REDIS_SENTINEL',
 ]
 
 export const variables = Object.keys(schema.shape) as Name[]

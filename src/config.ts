@@ -38,6 +38,8 @@ export interface Config {
   readonly redis: {
     readonly urls: readonly string[]
     readonly cluster: boolean
+    /** They name the master that the one url asks for. */
+    readonly sentinels?: readonly string[]
     /** What Redis must keep of what it has acknowledged. */
     readonly durability: 'fsync' | 'everysec'
     /** Serve only when it does. */
@@ -106,6 +108,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
         : {
             urls: v.REDIS_URL.split(','),
             cluster: v.REDIS_CLUSTER === 'true',
+            ...(v.REDIS_SENTINEL !== undefined && { sentinels: v.REDIS_SENTINEL.split(',') }),
             durability: v.DURABILITY,
             durabilityStrict: v.DURABILITY_STRICT === 'true',
           },

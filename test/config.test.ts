@@ -184,6 +184,12 @@ describe('readConfig', () => {
     ['basic without a password', { RELAY_AUTH: 'basic', RELAY_USER: 'a' }, 'RELAY_PASSWORD'],
     ['mtls without an authority', { RELAY_AUTH: 'mtls' }, 'TLS_CLIENT_CA_FILE'],
     ['several nodes without a cluster', { REDIS_URL: 'redis://a,redis://b' }, 'REDIS_CLUSTER'],
+    ['sentinels without a master', { REDIS_SENTINEL: 'redis://s:26379' }, 'REDIS_URL'],
+    [
+      'sentinels of a cluster',
+      { REDIS_SENTINEL: 'redis://s', REDIS_URL: 'redis://a', REDIS_CLUSTER: 'true' },
+      'REDIS_SENTINEL',
+    ],
     ['one port for both', { PORT: '8081' }, 'ADMIN_PORT'],
     ['an open operations port', { ADMIN_HOST: '0.0.0.0' }, 'ADMIN_TOKEN'],
   ])('refuses %s and names what to set', (_name, env, variable) => {

@@ -25,7 +25,7 @@ import { createRuleCounts, type RuleCount } from './rule-counts.ts'
 import { createStandInDesk } from './stand-in.ts'
 import { createStandInWatch } from './stand-in-watch.ts'
 import { createTable } from './table.ts'
-import type { Wanted } from './working-book.ts'
+import { checkRoot, type Wanted } from './working-book.ts'
 
 export interface EngineOptions {
   readonly store: Store
@@ -389,7 +389,12 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   async function read(list: readonly { queue: Queue; wanted: readonly Wanted[] }[]): Promise<void> {
-    const all = list.flatMap(({ wanted }) => wanted)
+    const others: string[] = []
+    const all = list.flatMap(({ queue: { aggregate }, wanted }) => {
+      const cached = cache.open(aggregate)
+      if (losses === undefined || !cached.loaded) return wanted
+      return [checkRoot(cached, () => others.push(aggregate)), ...wanted]
+    })
     counts.loads++
     try {
       const loaded = await store.load(all.flatMap(({ keys }) => keys))
@@ -398,6 +403,7 @@ export function createEngine(options: EngineOptions): Engine {
         fill(loaded.slice(at, at + keys.length))
         at += keys.length
       }
+      for (const aggregate of others) cache.drop(aggregate)
       setStoreAvailable(true)
       for (const { queue } of list) queues.arrive(queue)
     } catch (error) {
@@ -461,8 +467,9 @@ export function createEngine(options: EngineOptions): Engine {
       submit(newDelivery(event, slot, receivedAtMs, said, uncertain, clock.monoMs()))
     } else if (item.state === 'flying') {
       item.saidInFlight = said
-    } else if (said.code !== '000' && !item.uncertain && !uncertain) {
-      // It is in no command that can still be executed, so there is nothing to follow.
+    } else if (said.code !== '000' && item.said === null && !item.uncertain && !uncertain) {
+      // It was never booked, unlike what is repeated after a loss, and it is in no command that can still be
+      // executed: there is nothing to follow.
       item.state = 'withdrawn'
       bySlot.delete(slot)
       onBooked(slot, null)

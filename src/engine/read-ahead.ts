@@ -3,10 +3,10 @@ import { type Cache, type CachedAccount, emptyAccount } from './cache.ts'
 import type { Directory } from './directory.ts'
 import { accountAggregate } from './layout.ts'
 import type { Queues } from './queue.ts'
-import { openWorkingBook, type Wanted, wantRoot } from './working-book.ts'
+import { checkRoot, openWorkingBook, type Wanted, wantRoot } from './working-book.ts'
 
 export interface ReadAheadOptions {
-  readonly store: Pick<Store, 'load'>
+  readonly store: Pick<Store, 'load' | 'losses'>
   readonly cache: Cache
   readonly queues: Pick<Queues, 'isOpen'>
   readonly directory: Directory
@@ -32,6 +32,8 @@ interface Reading {
   readonly version: string | null
   readonly wanted: readonly Wanted[]
   readonly cards: number
+  /** The store has another root than memory. */
+  isOther: boolean
 }
 
 export function createReadAhead(options: ReadAheadOptions): ReadAhead {
@@ -55,17 +57,23 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     if (queues.isOpen(aggregate)) return null
     const known = cache.find(aggregate) ?? null
     const cached = known ?? emptyAccount(aggregate)
-    const root = cached.loaded ? [] : [wantRoot(cached)]
+    const check = checkRoot(cached, () => {
+      reading.isOther = true
+    })
+    const rootOfKnown = store.losses === undefined ? [] : [check]
+    const root = cached.loaded ? rootOfKnown : [wantRoot(cached)]
     const book = openWorkingBook(cached, 0)
     for (const cardId of cardIds) book.card(cardId)
     const { wanted } = book
-    return {
+    const reading: Reading = {
       cached,
       known,
       version: cached.version,
       wanted: [...root, ...wanted],
       cards: wanted.length,
+      isOther: false,
     }
+    return reading
   }
 
   /** An event came in between: memory has what it read or wrote, and that is newer than this. */
@@ -93,11 +101,11 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
       for (const reading of readings) {
         const overtaken = isOvertaken(reading)
         for (const { keys, fill } of reading.wanted) {
-          if (!overtaken) fill(loaded.slice(at, at + keys.length))
+          if (!overtaken && !reading.isOther) fill(loaded.slice(at, at + keys.length))
           at += keys.length
         }
         // An account that was never opened is as good as unknown: events find that out by themselves.
-        if (overtaken || reading.cached.account === null) continue
+        if (overtaken || reading.isOther || reading.cached.account === null) continue
         if (reading.known === null) cache.add(reading.cached)
         cards += reading.cards
       }

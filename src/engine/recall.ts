@@ -102,6 +102,8 @@ export function createRecall(options: RecallOptions): Recall {
       letGo(nowMonoMs)
     },
     onCheckpoint(number) {
+      // What is being booked again may not be there yet.
+      if (owed) return
       checkpoints.set(number, noted)
       if (checkpoints.size > maxCheckpoints) checkpoints.delete(checkpoints.keys().next().value!)
     },
@@ -112,6 +114,8 @@ export function createRecall(options: RecallOptions): Recall {
     },
     onLost() {
       losses++
+      safe = 0
+      checkpoints.clear()
       sendAll()
     },
     onRepeated() {
@@ -126,5 +130,9 @@ export function createRecall(options: RecallOptions): Recall {
 
 /** Nothing was acknowledged yet. */
 export function newMarks(writer: string): Marks {
-  return { writer, acknowledged: new Float64Array(new SharedArrayBuffer(8 * maxPartitions)) }
+  return {
+    writer,
+    acknowledged: new Float64Array(new SharedArrayBuffer(8 * maxPartitions)),
+    epoch: new Int32Array(new SharedArrayBuffer(4)),
+  }
 }

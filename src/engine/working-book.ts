@@ -142,6 +142,19 @@ export function wantRoot(cached: CachedAccount): Wanted {
   }
 }
 
+/**
+ * A store that can lose what it acknowledged may answer from another server than before: what is read
+ * later belongs to the root in memory only when that server has the same root.
+ */
+export function checkRoot(cached: CachedAccount, onOther: () => void): Wanted {
+  return {
+    keys: [{ aggregate: cached.aggregate, group: '', id: '' }],
+    fill([root]) {
+      if ((root?.version ?? null) !== cached.version) onOther()
+    },
+  }
+}
+
 export function eventPlace(eventKey: string, record: EventRecord, retentionMs: number): ChildKey {
   return eventKeyAt(eventKey, record.atMs, retentionMs)
 }

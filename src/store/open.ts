@@ -5,6 +5,8 @@ import type { Durability } from './redis-durability.ts'
 export interface RedisAddress {
   readonly urls: readonly string[]
   readonly cluster: boolean
+  /** They name the master that the one url asks for. */
+  readonly sentinels?: readonly string[]
 }
 
 export interface StorePlace {
@@ -40,8 +42,8 @@ export async function openStore(
     })
   }
   const { openRedisStore } = await import('./redis.ts')
-  const { urls, cluster, durability = 'fsync', durabilityStrict = false } = redis
-  if (serving === undefined) return openRedisStore({ urls, cluster, nowMs })
+  const { durability = 'fsync', durabilityStrict = false, ...address } = redis
+  if (serving === undefined) return openRedisStore({ ...address, nowMs })
   const wanted = { durability, durabilityStrict }
-  return openRedisStore({ urls, cluster, nowMs, durability: wanted, ...serving })
+  return openRedisStore({ ...address, nowMs, durability: wanted, ...serving })
 }

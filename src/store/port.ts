@@ -90,6 +90,8 @@ export interface Marks {
   readonly writer: string
   /** The mark acknowledged last in each partition, in memory that all engines share. */
   readonly acknowledged: Float64Array<SharedArrayBuffer>
+  /** One cell, which grows with every connection that any engine has made. */
+  readonly epoch: Int32Array<SharedArrayBuffer>
 }
 
 export const maxPartitions = 100

@@ -32,6 +32,8 @@ export interface MasterReply {
 export interface RedisPlace {
   readonly urls: readonly string[]
   readonly cluster: boolean
+  /** When there are any, the host of the one url is the name of the master that they know. */
+  readonly sentinels: readonly string[]
   /** A command that takes longer has an unknown outcome. */
   readonly commandTimeoutMs: number
 }
@@ -41,6 +43,7 @@ const silenceGraceMs = 500
 const connectTimeoutMs = 2_000
 const maxReconnectDelayMs = 400
 const endTimeoutMs = 1_000
+const defaultSentinelPort = 26_379
 
 const reconnectDelayMs = (attempt: number) => Math.min(20 * attempt, maxReconnectDelayMs)
 
@@ -49,7 +52,11 @@ export function connectRedis(place: RedisPlace): RedisConnection {
   if (!place.cluster) {
     // The offline queue would send commands after their callers were told that they failed.
     const own = { ...options, enableOfflineQueue: false, retryStrategy: reconnectDelayMs }
-    return standaloneConnection(new Redis(place.urls[0] ?? '', own), place.urls)
+    if (place.sentinels.length === 0) {
+      return standaloneConnection(new Redis(place.urls[0] ?? '', own), place.urls)
+    }
+    const client = new Redis({ ...own, ...sentinelOptionsFor(place) })
+    return standaloneConnection(client, place.sentinels)
   }
   return clusterConnection(new Cluster([...place.urls], clusterOptionsFor(place)), place.urls)
 }
@@ -97,6 +104,31 @@ function clusterOptionsFor(place: RedisPlace) {
   } satisfies ClusterOptions
 }
 
+function sentinelOptionsFor({ urls, sentinels, commandTimeoutMs }: RedisPlace) {
+  const master = new URL(urls[0] ?? '')
+  const { username, password, tls } = credentialsOf(sentinels[0] ?? '')
+  return {
+    name: decodeURIComponent(master.hostname),
+    db: Number(master.pathname.slice(1)),
+    ...credentialsOf(urls[0] ?? ''),
+    enableTLSForSentinelMode: master.protocol === 'rediss:',
+    sentinels: sentinels.map((url) => {
+      const { hostname, port } = new URL(url)
+      return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || defaultSentinelPort) }
+    }),
+    ...(username !== undefined && { sentinelUsername: username }),
+    ...(password !== undefined && { sentinelPassword: password }),
+    ...(tls !== undefined && { sentinelTLS: tls }),
+    // By default a sentinel that hangs is waited for without end.
+    sentinelCommandTimeout: commandTimeoutMs,
+    sentinelRetryStrategy: reconnectDelayMs,
+    // Those that are named are asked; what they know of others may be addresses of another network.
+    updateSentinels: false,
+    // A master that hangs and was replaced is left as soon as a sentinel says so.
+    failoverDetector: true,
+  } satisfies RedisOptions
+}
+
 interface Credentials {
   readonly username?: string
   readonly password?: string
@@ -123,6 +155,7 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
   const trouble = createTrouble(urls)
   // Without a listener ioredis writes to the console; commands fail anyway and tell why.
   client.on('error', trouble.note)
+  client.on('sentinelError', trouble.note)
 
   async function send(_key: string, name: string, args: readonly string[]): Promise<unknown> {
     if (client.status !== 'ready') throw trouble.notSent()
@@ -264,7 +297,9 @@ function createTrouble(urls: readonly string[]): Trouble {
     note(error) {
       // A cluster's error only says that no node would do; what the last of them said is inside.
       const inner = (error as { lastNodeError?: unknown } | undefined)?.lastNodeError
-      last = messageOf(inner ?? error)
+      const text = messageOf(inner ?? error)
+      // That none of the sentinels would do is said after what the last of them said.
+      if (!text.startsWith('All sentinels are unreachable')) last = text
     },
     notSent: () => new StoreError(`not sent to Redis at ${where}: ${last}`, 'no'),
     unreachable() {

@@ -31,6 +31,8 @@ export interface CallContext {
 export interface WriterMark {
   readonly key: string
   readonly acknowledged: number
+  /** The next mark is above it: no server of an earlier connection can have it. */
+  readonly base: number
 }
 
 /** A call beyond this is split: Redis serves nobody else while it runs one. */
@@ -89,7 +91,7 @@ function createDraft(target: number, mark: WriterMark | null): CallDraft {
   return {
     target,
     keys,
-    args: mark === null ? ['0', '0'] : ['1', String(mark.acknowledged)],
+    args: mark === null ? ['0', '0', '0'] : ['1', String(mark.acknowledged), String(mark.base)],
     places: [],
     placeOf(key) {
       let place = places.get(key)

@@ -57,6 +57,16 @@ local function readMark(name)
   return markNumber(redis.call('HGET', name, markField) or '0')
 end
 
+-- Nothing is read or written where less is found than was acknowledged to the writer. The mark's key is
+-- named by its place among the keys, 0 for a writer that keeps none.
+local function checkMark(keys, place, acknowledged)
+  if place == 0 then return nil, nil end
+  local name = keys[place] or refuse('a key was not declared')
+  local mark = readMark(name)
+  if mark < acknowledged then refuse('lost: less is here than was acknowledged') end
+  return name, mark
+end
+
 -- The mark of a writer that is gone expires. One in use is prolonged now and then: should it expire all
 -- the same, its writer finds it too low and books again what it remembers, for nothing.
 local function writeMark(name, mark)
@@ -64,8 +74,8 @@ local function writeMark(name, mark)
   if mark % marksPerLife == 1 then redis.call('PEXPIRE', name, markLifeMs) end
 end
 
--- First the place of the writer's mark among the keys, 0 for a writer that keeps none, and the mark that
--- was acknowledged to it last: where less is found, nothing is executed. Then for each aggregate:
+-- First the place of the writer's mark, the mark that was acknowledged to it last, and what the next one is
+-- to be above. Then for each aggregate:
 --   root key, expected version and line feed (empty: none),
 --   n, n times: key, field that must be absent
 --   n, n times: key of a hash, life in ms (empty: lasting), pairs, as many times: field, value
@@ -207,13 +217,8 @@ local function commit(keys, args)
     end
   end
 
-  local markPlace, acknowledged = number(), markNumber(text())
-  local markKey, mark
-  if markPlace > 0 then
-    markKey = keys[markPlace] or refuse('a key was not declared')
-    mark = readMark(markKey)
-    if mark < acknowledged then refuse('lost: less is here than was acknowledged') end
-  end
+  local markPlace, acknowledged, base = number(), markNumber(text()), markNumber(text())
+  local markKey, mark = checkMark(keys, markPlace, acknowledged)
 
   local outcomes, starts, roots = {}, {}, {}
   while at < #args do
@@ -234,8 +239,9 @@ local function commit(keys, args)
   end
   local reply = { table.concat(outcomes), '' }
   if markKey then
-    writeMark(markKey, mark + 1)
-    reply[2] = string.format('%.0f', mark + 1)
+    mark = math.max(mark, base) + 1
+    writeMark(markKey, mark)
+    reply[2] = string.format('%.0f', mark)
   end
   for _, id in pairs(ids) do reply[#reply + 1] = id end
   return reply
@@ -252,11 +258,13 @@ local function remark(keys, args)
   return 'OK'
 end
 
--- key, field; key, field; … in that order: a root listed first is never newer than its children.
+-- The place of the reader's mark and what was acknowledged to it; then key, field; key, field; … in that
+-- order: a root listed first is never newer than its children.
 local function load(keys, args)
   local call = redis.call
   local found = {}
-  for i = 1, #args, 2 do
+  checkMark(keys, wholeNumber(args[1]), markNumber(args[2]))
+  for i = 3, #args, 2 do
     local name = keys[wholeNumber(args[i])] or refuse('a key was not declared')
     found[#found + 1] = call('HGET', name, args[i + 1])
   end

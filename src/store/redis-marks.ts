@@ -6,16 +6,16 @@ import type { RedisKeys } from './redis-keys.ts'
 import type { FunctionName } from './redis-library.ts'
 
 /**
- * Every call of commit counts up a mark of its writer, kept with what it writes, and is not executed where
- * the mark is lower than what was acknowledged before. So a server that lacks acknowledged writes refuses
- * the next one by itself, whoever it is and however it came to serve: no moment lies between the look and
- * the write. The marks are also read back every second, so that a loss is noticed when nothing is written.
+ * Every call of commit counts up a mark of its writer, kept with what it writes, and neither a commit nor
+ * a load is executed where the mark is lower than what was acknowledged before. So a server that lacks
+ * acknowledged writes refuses by itself, whoever it is and however it came to serve: no moment lies between
+ * the look and the write, and nothing is taken as done because of what such a server has. The marks are also read back every second, so that a loss is noticed when nothing is written.
  *
- * After a loss the marks begin anew above all earlier ones: a server of the branch that was left, should
- * it come back, has less than was acknowledged since.
+ * Marks of a new connection, and those after a loss, begin above all earlier ones: a server that was left
+ * and comes back has less than was acknowledged since, whatever it had executed and not answered.
  */
 export interface MarkKeeper extends LossWatch {
-  markAt(target: number): WriterMark | null
+  markAt(target: number): WriterMark
   /** Nothing may be committed there until what is missing is known. */
   isLost(target: number): boolean
   acknowledge(target: number, mark: number): void
@@ -38,8 +38,8 @@ export interface MarkKeeperOptions {
 const lookMs = 1_000
 /** After the first of several connections, so that one look serves them all. */
 const settleMs = 50
-/** Above every mark that was acknowledged before a loss; a number holds thousands of these exactly. */
-const epochSize = 2 ** 40
+/** Calls of one connection, by far; a number holds two million of these exactly. */
+const epochSize = 2 ** 32
 /** Replicas that are behind by more looks than this confirm nothing. */
 const maxUnconfirmed = 60
 
@@ -61,9 +61,11 @@ export function isLossOf(error: unknown): boolean {
 
 export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
   const { marks, connection, keys, callFunction } = options
-  const { acknowledged, writer } = marks
+  const { acknowledged, epoch, writer } = marks
   const targets = connection.isCluster ? Array.from({ length: keys.partitions }, (_, i) => i) : [0]
   const lost = new Set<number>()
+  const resumed = new Map<number, number>()
+  let base = nextBase()
   let listener: LossListener | null = null
   let telling = false
   let looking = false
@@ -74,12 +76,17 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
   const timer = setInterval(() => void look(), lookMs)
   timer.unref()
 
+  function nextBase(): number {
+    const highest = acknowledged.reduce((a, b) => Math.max(a, b))
+    return Math.max(epochSize * (Atomics.add(epoch, 0, 1) + 1), epochAfter(highest))
+  }
+
   const acknowledgedAt = (target: number) => acknowledged[target] as number
   const keyOf = (target: number) => keys.mark(target, writer)
 
   function noteLoss(target: number, expected: number): void {
-    // A command of before the marks began anew: it is not a second loss.
-    if (expected < epochOf(acknowledgedAt(target))) return
+    // A command of before the last resumption: it is not a second loss.
+    if (expected < (resumed.get(target) ?? 0)) return
     lost.add(target)
     unconfirmed = []
     tell()
@@ -135,6 +142,7 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
   }
 
   connection.onConnected(() => {
+    base = nextBase()
     soon ??= setTimeout(() => {
       soon = undefined
       void look()
@@ -147,7 +155,7 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
       void look()
     },
     look,
-    markAt: (target) => ({ key: keyOf(target), acknowledged: acknowledgedAt(target) }),
+    markAt: (target) => ({ key: keyOf(target), acknowledged: acknowledgedAt(target), base }),
     isLost: (target) => lost.has(target),
     acknowledge(target, mark) {
       // Answers may overtake each other.
@@ -158,9 +166,10 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
       try {
         await Promise.all(
           [...lost].map(async (target) => {
-            const next = epochOf(acknowledgedAt(target)) + epochSize
+            const next = nextBase()
             await callFunction('remark', [keyOf(target)], [String(next)])
             acknowledged[target] = next
+            resumed.set(target, next)
             lost.delete(target)
           }),
         )
@@ -176,8 +185,8 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
   }
 }
 
-function epochOf(mark: number): number {
-  return mark - (mark % epochSize)
+function epochAfter(mark: number): number {
+  return mark - (mark % epochSize) + epochSize
 }
 
 function replicationOf(info: string): Replication {

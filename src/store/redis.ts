@@ -42,6 +42,8 @@ export interface RedisStoreOptions {
   /** One server, or some nodes of a cluster. */
   readonly urls: readonly string[]
   readonly cluster: boolean
+  /** They name the master that the one url asks for. */
+  readonly sentinels?: readonly string[]
   /** Wall clock: it dates the log, and says how long a group is kept. */
   readonly nowMs: () => number
   /** Fixed when the store is made. More of them than masters, so that they can be spread. */
@@ -73,11 +75,11 @@ const maxKeysPerRead = 5_000
  * cannot be reached now.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
-  const { urls, cluster, nowMs, prefix = '' } = options
+  const { urls, cluster, sentinels = [], nowMs, prefix = '' } = options
   const { partitions = defaultPartitions, connect = connectRedis } = options
   const { commitTimeoutMs = defaultCommitTimeoutMs } = options
   const keys = createRedisKeys(prefix, partitions)
-  const connection = connect({ urls, cluster, commandTimeoutMs: commitTimeoutMs })
+  const connection = connect({ urls, cluster, sentinels, commandTimeoutMs: commitTimeoutMs })
   const clock = createLogClock(nowMs)
   const inFlight = new Set<Promise<unknown>>()
   let isClosed = false
@@ -179,8 +181,11 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     })
     const loaded = new Array<Loaded | undefined>(wanted.length)
     await Promise.all(
-      [...places.values()].map(async (list) => {
-        const found = await loadTogether(list.map((place) => wanted[place] as Key))
+      [...places].map(async ([target, list]) => {
+        const found = await loadTogether(
+          target,
+          list.map((place) => wanted[place] as Key),
+        )
         list.forEach((place, i) => {
           loaded[place] = found[i]
         })
@@ -189,15 +194,28 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     return loaded
   }
 
-  async function loadTogether(wanted: readonly Key[]): Promise<(Loaded | undefined)[]> {
+  async function loadTogether(
+    target: number,
+    wanted: readonly Key[],
+  ): Promise<(Loaded | undefined)[]> {
     const names = new Map<string, string>()
-    const args: string[] = []
+    // Once the loss is known, what is there can be read: it is needed to book the rest again.
+    const mark = keeper?.isLost(target) ? undefined : keeper?.markAt(target)
+    const args = ['0', '0']
+    if (mark !== undefined) {
+      names.set(mark.key, '1')
+      args.splice(0, 2, '1', String(mark.acknowledged))
+    }
     for (const key of wanted) {
       const name = keys.group(key.aggregate, key.group)
       if (!names.has(name)) names.set(name, String(names.size + 1))
       args.push(names.get(name) as string, fieldOf(key))
     }
-    const found = (await callFunction('load', [...names.keys()], args)) as (string | null)[]
+    const reading = callFunction('load', [...names.keys()], args)
+    const found = (await reading.catch((error) => {
+      if (isLossOf(error)) keeper?.noteLoss(target, Number(args[1]))
+      throw error
+    })) as (string | null)[]
     return wanted.map(({ group, id }, i) => {
       const text = found[i]
       if (text === null || text === undefined) return undefined

@@ -40,6 +40,24 @@ describe('what the relay was told', () => {
     expect([recall.size, recall.forgotten]).toEqual([100, 10])
   })
 
+  it('is not let go while it is booked again, whatever was known before', () => {
+    const { recall, noteAll } = world()
+    noteAll(0, 10, 0)
+    recall.onCheckpoint(1)
+    recall.onKept(1, 0)
+    recall.onCheckpoint(2)
+    recall.onLost()
+    recall.onKept(2, 100 * minuteMs)
+    recall.onCheckpoint(3)
+    recall.onKept(3, 100 * minuteMs)
+    recall.onRepeated()
+    recall.onKept(3, 100 * minuteMs)
+    expect(recall.size).toBe(10)
+    recall.onCheckpoint(4)
+    recall.onKept(4, 100 * minuteMs)
+    expect(recall.size).toBe(0)
+  })
+
   it('is the last word of its slot', () => {
     const { recall, sent } = world()
     recall.note('s1', 'first', 0)

@@ -292,6 +292,7 @@ describe('a Redis store', () => {
     const whole = [
       '0',
       '0',
+      '0',
       '1',
       '',
       '0',
@@ -311,16 +312,17 @@ describe('a Redis store', () => {
     ]
     const broken = [
       whole.slice(0, -1),
-      whole.slice(0, 8),
+      whole.slice(0, 9),
       [...whole, 'more'],
       whole.with(0, '3'),
       whole.with(1, '1e3'),
-      whole.with(2, '3'),
       whole.with(2, '-1'),
-      whole.with(4, '1e3'),
-      whole.with(7, '1.5'),
-      whole.with(8, '99999999999'),
-      whole.with(16, '*'),
+      whole.with(3, '3'),
+      whole.with(3, '-1'),
+      whole.with(5, '1e3'),
+      whole.with(8, '1.5'),
+      whole.with(9, '99999999999'),
+      whole.with(17, '*'),
     ]
     const call = (args: readonly string[]) => {
       const names = [keys.aggregate('a'), keys.log(keys.partitionOf('a'))]

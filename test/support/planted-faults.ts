@@ -402,6 +402,18 @@ function lossFaults(): PlantedFault[] {
       },
     },
     {
+      when: 'what is being booked again is let go because the marks are in order',
+      planted: {
+        recall: (recall) => ({
+          ...recall,
+          onCheckpoint(number) {
+            recall.onRepeated()
+            recall.onCheckpoint(number)
+          },
+        }),
+      },
+    },
+    {
       when: 'an engine that ends while it books again leaves the rest',
       planted: { recall: (recall) => ({ ...recall, onEngineStart() {} }) },
     },

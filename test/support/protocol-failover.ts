@@ -28,6 +28,8 @@ export interface Failovers {
 
 export interface Watched extends LossWatch {
   readonly isLost: boolean
+  /** Throws where less is than was acknowledged. */
+  check(): void
   /** For one call, made now; executed it may be later. */
   guard(): (execute: () => Outcome[]) => Outcome[]
   /** The reply of the last call that was executed has arrived. */
@@ -45,6 +47,8 @@ export function createFailovers(state: MemoryState, weather: StoreWeather): Fail
   let behind: Server[] = [copy()]
   let left: Server | null = null
   let happened = 0
+  /** New connections to whoever answers now. */
+  const reconnects: (() => void)[] = []
 
   function copy(): Server {
     return structuredClone({ state, marks })
@@ -77,13 +81,24 @@ export function createFailovers(state: MemoryState, weather: StoreWeather): Fail
       left = copy()
       become(next)
       behind = [copy()]
+      for (const reconnect of reconnects) reconnect()
     },
-    watch({ writer, acknowledged }) {
+    watch({ writer, acknowledged, epoch }) {
       let listener: LossListener | null = null
       let isLost = false
       let telling = false
       let checkpoints = 0
       let executed = 0
+      let resumed = 0
+      let base = nextBase()
+      reconnects.push(() => {
+        base = nextBase()
+      })
+
+      function nextBase(): number {
+        return epochSize * (Atomics.add(epoch, 0, 1) + 1)
+      }
+
       const markHere = () => marks.get(writer) ?? 0
 
       function lose(): void {
@@ -95,6 +110,13 @@ export function createFailovers(state: MemoryState, weather: StoreWeather): Fail
         listener.onLoss()
       }
 
+      function checkAgainst(expected: number): void {
+        if (markHere() >= expected) return
+        // A command of before the last resumption is no second loss.
+        if (expected >= resumed) lose()
+        throw new StoreError('less is here than was acknowledged', 'no')
+      }
+
       return {
         get isLost() {
           return isLost
@@ -102,16 +124,14 @@ export function createFailovers(state: MemoryState, weather: StoreWeather): Fail
         watch(by) {
           listener = by
         },
+        check: () => checkAgainst(acknowledged[0]!),
         guard() {
           const expected = acknowledged[0]!
+          const above = base
           return (execute) => {
-            if (markHere() < expected) {
-              // A command of before the marks began anew is no second loss.
-              if (expected >= acknowledged[0]! - (acknowledged[0]! % epochSize)) lose()
-              throw new StoreError('less is here than was acknowledged', 'no')
-            }
+            checkAgainst(expected)
             const outcomes = execute()
-            executed = markHere() + 1
+            executed = Math.max(markHere(), above) + 1
             marks.set(writer, executed)
             remember()
             return outcomes
@@ -135,9 +155,9 @@ export function createFailovers(state: MemoryState, weather: StoreWeather): Fail
         async resume() {
           telling = false
           if (chance(weather.faults / 4)) throw new StoreError('cannot resume', 'no')
-          const next = (Math.floor(acknowledged[0]! / epochSize) + 1) * epochSize
-          acknowledged[0] = next
-          marks.set(writer, next)
+          resumed = nextBase()
+          acknowledged[0] = resumed
+          marks.set(writer, resumed)
           remember()
           isLost = false
         },

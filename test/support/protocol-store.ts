@@ -111,6 +111,7 @@ export function createSharedStore(state: MemoryState, weather: StoreWeather): Sh
         async load(keys) {
           if (chance(weather.faults / 4)) throw new StoreError('cannot read', 'no')
           if (chance(weather.faults / 4)) await hold('read')
+          if (!losses.isLost) losses.check()
           const loaded = await store.load(keys)
           if (chance(weather.faults / 4)) await hold('read')
           return loaded

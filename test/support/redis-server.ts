@@ -189,7 +189,7 @@ export async function joined(node: RedisServer, members: number): Promise<void> 
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
