@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Card } from '../../src/domain/card.ts'
+import { type Card, maxListedMids, maxRecentAsks } from '../../src/domain/card.ts'
 import type { CardEvent } from '../../src/domain/event.ts'
+import { forGood, maxClaims } from '../../src/domain/event-record.ts'
 import { createLedger } from '../../src/domain/ledger.ts'
 import { defaultSwitches, type Switches } from '../../src/domain/pack.ts'
 import { maxAskShares, maxNames, type Transaction } from '../../src/domain/transaction.ts'
@@ -75,6 +76,36 @@ describe('one transaction', () => {
     expect(transaction('T1').asks).toHaveLength(maxAskShares)
     expect(transaction('T1').spend).toHaveLength(maxSpendEntries)
     expect(transaction('T1').authorizedMinor).toBe(maxAskShares + 10)
+  })
+})
+
+describe('one event', () => {
+  it('keeps a bounded number of deliveries that were told approve, and then stands for good', () => {
+    const { ledger, pack } = world()
+    const event = eventOf({ eventId: 'E1' })
+    for (let i = 0; i <= maxClaims; i++) {
+      ledger.deliver({ event, slot: `slot-${i}`, receivedAtMs: 0, said: null }, pack)
+    }
+    expect(ledger.book('A1').event('E1')!.claims).toEqual([forGood])
+  })
+})
+
+describe('one card', () => {
+  it('keeps a bounded number of recent asks', () => {
+    const { send, ledger } = world()
+    for (let i = 0; i < maxRecentAsks + 5; i++) send({ transactionId: `T${i}`, amountMinor: 1 })
+    expect(ledger.book('A1').card('C1')!.recentAsks).toHaveLength(maxRecentAsks)
+  })
+
+  it('takes lists up to their bound', () => {
+    const { ledger, pack } = world()
+    const add = (count: number) => {
+      const values = Array.from({ length: count }, (_, i) => `M${i}`)
+      const edit = { list: 'blockedMids', clears: true, remove: [], add: values } as const
+      return ledger.operate('A1', { type: 'editLists', cardId: 'C1', edits: [edit] }, pack, 0)
+    }
+    expect(add(maxListedMids)).toBeNull()
+    expect(add(maxListedMids + 1)?.refused).toBe('blockedMids may have at most 10000 values')
   })
 })
 

@@ -32,6 +32,10 @@ describe('the cost of a pack', () => {
     )
   })
 
+  it('is not asked of more windows than there may be', () => {
+    expect(() => packWith(perMerchant(101, 'day'))).toThrow(/windows\.yaml.*100/)
+  })
+
   it('counts the parts of conditions', () => {
     const when = Array.from({ length: 200 }, (_, i) => `amount == ${i}`).join(' || ')
     const rules = Array.from({ length: 100 }, (_, i) => ({ when: `${when} || amount == 1000${i}` }))

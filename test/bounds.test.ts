@@ -1,0 +1,18 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+
+const rows = readFileSync('docs/BOUNDS.md', 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('| ') && !line.startsWith('| Thing'))
+  .map((line) => line.slice(2, -2).split(' | '))
+
+describe('docs/BOUNDS.md', () => {
+  it('says of each thing its bound, what happens at it, and a test that is there if any', () => {
+    expect(rows.length).toBeGreaterThan(30)
+    for (const row of rows) {
+      expect(row, row.join()).toHaveLength(4)
+      const file = row[3]!.replaceAll('`', '')
+      if (file !== 'none') expect(existsSync(file), file).toBe(true)
+    }
+  })
+})
