@@ -688,6 +688,13 @@ describe('authentication by client certificate', () => {
 
   it('lets a certificate of the authority pass, without and with a resumed session', async () => {
     const { server } = await startTls()
+    // A stranger is bounded behind TLS as it is in plain HTTP.
+    const open = (port: number) =>
+      connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    const many = 'GET / HTTP/1.1\r\n\r\n'.repeat(1_000)
+    const { answers } = await exchange(portOf(server), many, { answers: 99, open })
+    expect(answers.map(({ status }) => status)).toEqual([...Array(16).fill(404), 503])
+    expect(await readMetric(server, 'arbiter_connections_proven')).toBe(0)
     for (const maxVersion of versions) {
       const first = await call(server, { maxVersion, ...identity(client) })
       expect(first.answer.status).toBe(200)
