@@ -1,0 +1,323 @@
+import {
+  type ChildKey,
+  type ChildPut,
+  type Command,
+  type IndexEntryPut,
+  type IndexKey,
+  type Loaded,
+  maxCommandsPerCall,
+  PartlyFailed,
+  type PartOutcome,
+  type Store,
+  StoreError,
+} from '../store/port.ts'
+
+/** An aggregate as one change finds it. */
+export interface AggregateView {
+  /** null while the aggregate does not exist. */
+  readonly root: string | null
+  /** One of the children that the change reads; null when there is none. */
+  child(key: ChildKey): string | null
+}
+
+/** What a change writes; an empty one only renews the version. */
+export interface AggregateWrite {
+  /** Absent: the root stays as it is. */
+  readonly root?: string
+  readonly put?: readonly ChildPut[]
+  readonly remove?: readonly ChildKey[]
+  readonly index?: readonly IndexEntryPut[]
+  readonly unindex?: readonly IndexKey[]
+  readonly log?: readonly string[]
+}
+
+/** One change of one aggregate. It may be decided several times, each time on what is there then. */
+export interface AggregateChange<T> {
+  readonly aggregate: string
+  readonly reads?: readonly ChildKey[]
+  /**
+   * `write: null` answers from what was read: only for what can never change. Whatever a command that
+   * is still on its way could contradict, a refusal too, is said by a write.
+   */
+  decide(view: AggregateView): { readonly result: T; readonly write: AggregateWrite | null }
+}
+
+/** Changes aggregates that are no accounts: organizations, wallets, References, notices. */
+export interface Aggregates {
+  readonly waiting: number
+  /** Resolves after the commit; rejects with a AggregatesBusy when too much waits, and only then did nothing. */
+  change<T>(change: AggregateChange<T>): Promise<T>
+  stop(): void
+}
+
+export class AggregatesBusy extends Error {
+  override readonly name = 'AggregatesBusy'
+}
+
+export interface AggregatesOptions {
+  readonly store: Store
+  readonly newVersion: () => string
+  readonly onStore?: (available: boolean) => void
+  readonly random?: () => number
+}
+
+interface Item {
+  readonly change: AggregateChange<unknown>
+  readonly done: (result: unknown) => void
+  readonly fail: (error: unknown) => void
+}
+
+/** What waits for one aggregate, of which one command is on its way at a time. */
+interface Line {
+  readonly aggregate: string
+  waiting: Item[]
+  busy: boolean
+  failures: number
+  /** A command of this aggregate may still be executed: the next one must renew the version. */
+  mayStillCommit: boolean
+}
+
+const maxWaiting = 10_000
+const maxChangesPerCommand = 128
+const maxBackOffMs = 200
+
+export function createAggregates(options: AggregatesOptions): Aggregates {
+  const { store, random = Math.random } = options
+  const lines = new Map<string, Line>()
+  let ready = new Set<Line>()
+  let waiting = 0
+  let scheduled = false
+  let stopped = false
+
+  function schedule(line: Line): void {
+    if (line.busy || stopped) return
+    ready.add(line)
+    if (scheduled) return
+    scheduled = true
+    setImmediate(turn)
+  }
+
+  /** All aggregates that have something to do are read and committed together. */
+  function turn(): void {
+    scheduled = false
+    const due = [...ready]
+    ready = new Set()
+    for (let at = 0; at < due.length; at += maxCommandsPerCall) {
+      void work(due.slice(at, at + maxCommandsPerCall))
+    }
+  }
+
+  async function work(due: readonly Line[]): Promise<void> {
+    for (const line of due) line.busy = true
+    const batches = due.map((line) => line.waiting.slice(0, maxChangesPerCommand))
+    try {
+      const views = await read(due, batches)
+      const drafts = due.map((line, i) => decideAll(line, batches[i]!, views[i]!))
+      await commit(due, drafts)
+      options.onStore?.(true)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      options.onStore?.(false)
+      for (const line of due) if (line.busy) retry(line, true)
+    }
+  }
+
+  async function read(due: readonly Line[], batches: readonly (readonly Item[])[]) {
+    const wanted = due.map(({ aggregate }, i) => [
+      { aggregate, group: '', id: '' },
+      ...batches[i]!.flatMap(({ change }) =>
+        (change.reads ?? []).map((child) => ({ aggregate, ...child })),
+      ),
+    ])
+    const found = await store.load(wanted.flat())
+    let at = 0
+    return wanted.map((keys) => {
+      const loaded = found.slice(at, at + keys.length)
+      at += keys.length
+      return openCopy(keys, loaded)
+    })
+  }
+
+  /** Changes that fail by an exception fail alone: nothing of theirs was written to the copy. */
+  function decideAll(line: Line, batch: readonly Item[], copy: Copy): Draft {
+    const finished: (() => void)[] = []
+    for (const { change, done, fail } of batch) {
+      try {
+        const { result, write } = change.decide(copy.view)
+        if (write !== null) copy.write(write)
+        finished.push(() => done(result))
+      } catch (error) {
+        finished.push(() => fail(error))
+      }
+    }
+    const forced = line.mayStillCommit
+    const command = copy.commandOf(line.aggregate, forced, options.newVersion)
+    return { command, finished, count: batch.length }
+  }
+
+  async function commit(due: readonly Line[], drafts: readonly Draft[]): Promise<void> {
+    const flying = due.flatMap((line, i) => {
+      const draft = drafts[i]!
+      if (draft.command !== null) return [{ line, draft, command: draft.command }]
+      finish(line, draft)
+      return []
+    })
+    if (flying.length === 0) return
+    const outcomes = await outcomesOf(flying.map(({ command }) => command))
+    flying.forEach(({ line, draft }, i) => {
+      const outcome = outcomes[i]!
+      if (outcome === 'committed') {
+        line.mayStillCommit = false
+        finish(line, draft)
+        return
+      }
+      if (outcome === 'unknown') line.mayStillCommit = true
+      retry(line, outcome === 'unknown' || outcome === 'refused')
+    })
+  }
+
+  async function outcomesOf(commands: readonly Command[]): Promise<readonly PartOutcome[]> {
+    try {
+      return await store.commit(commands)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      options.onStore?.(false)
+      if (error instanceof PartlyFailed) return error.outcomes
+      return commands.map(() => (error.executed === 'no' ? 'refused' : 'unknown'))
+    }
+  }
+
+  function finish(line: Line, { finished, count }: Draft): void {
+    line.waiting = line.waiting.slice(count)
+    waiting -= count
+    line.failures = 0
+    line.busy = false
+    if (line.waiting.length > 0) schedule(line)
+    else lines.delete(line.aggregate)
+    for (const tell of finished) tell()
+  }
+
+  /** A little random patience lets the slowest of several writers through. */
+  function retry(line: Line, storeFails: boolean): void {
+    line.failures++
+    const longestMs = Math.min(
+      maxBackOffMs,
+      (storeFails ? 4 : 1) * 2 ** Math.min(line.failures, 10),
+    )
+    setTimeout(() => {
+      line.busy = false
+      schedule(line)
+    }, random() * longestMs)
+  }
+
+  return {
+    get waiting() {
+      return waiting
+    },
+    change<T>(change: AggregateChange<T>): Promise<T> {
+      if (waiting >= maxWaiting)
+        return Promise.reject(new AggregatesBusy('too much waits for the store'))
+      waiting++
+      let line = lines.get(change.aggregate)
+      if (line === undefined) {
+        const { aggregate } = change
+        line = { aggregate, waiting: [], busy: false, failures: 0, mayStillCommit: false }
+        lines.set(aggregate, line)
+      }
+      const { waiting: queue } = line
+      const promise = new Promise<T>((resolve, reject) => {
+        queue.push({ change, done: (result) => resolve(result as T), fail: reject })
+      })
+      schedule(line)
+      return promise
+    },
+    stop() {
+      stopped = true
+    },
+  }
+}
+
+/** What became of a batch before it was committed. */
+interface Draft {
+  /** null when nothing needs to be written. */
+  readonly command: Command | null
+  readonly finished: readonly (() => void)[]
+  readonly count: number
+}
+
+/** A working copy of one aggregate, which the changes of a batch are decided on in turn. */
+interface Copy {
+  readonly view: AggregateView
+  write(write: AggregateWrite): void
+  commandOf(aggregate: string, forced: boolean, newVersion: () => string): Command | null
+}
+
+function openCopy(keys: readonly ChildKey[], loaded: readonly (Loaded | undefined)[]): Copy {
+  const children = new Map<string, string | null>()
+  keys.forEach((key, i) => {
+    if (i > 0) children.set(nameOf(key), loaded[i]?.value ?? null)
+  })
+  const version = loaded[0]?.version ?? null
+  let root = loaded[0]?.value ?? null
+  let written = false
+  const puts = new Map<string, ChildPut>()
+  const removed = new Map<string, ChildKey>()
+  const index = new Map<string, IndexEntryPut>()
+  const unindex = new Map<string, IndexKey>()
+  const log: string[] = []
+
+  return {
+    view: {
+      get root() {
+        return root
+      },
+      child(key) {
+        const found = children.get(nameOf(key))
+        if (found === undefined) throw new Error('a change looks at a child that it does not read')
+        return found
+      },
+    },
+    write(write) {
+      written = true
+      root = write.root ?? root ?? ''
+      for (const key of write.remove ?? []) {
+        children.set(nameOf(key), null)
+        puts.delete(nameOf(key))
+        removed.set(nameOf(key), key)
+      }
+      for (const put of write.put ?? []) {
+        children.set(nameOf(put), put.value)
+        removed.delete(nameOf(put))
+        puts.set(nameOf(put), put)
+      }
+      for (const key of write.unindex ?? []) {
+        index.delete(`${key.index}\n${key.sortKey}`)
+        unindex.set(`${key.index}\n${key.sortKey}`, key)
+      }
+      for (const entry of write.index ?? []) {
+        unindex.delete(`${entry.index}\n${entry.sortKey}`)
+        index.set(`${entry.index}\n${entry.sortKey}`, entry)
+      }
+      log.push(...(write.log ?? []))
+    },
+    commandOf(aggregate, forced, newVersion) {
+      if (!written && !forced) return null
+      return {
+        aggregate,
+        expectedVersion: version,
+        newVersion: newVersion(),
+        root: root ?? '',
+        mustBeAbsent: [],
+        put: [...puts.values()],
+        remove: [...removed.values()],
+        index: [...index.values()],
+        unindex: [...unindex.values()],
+        log,
+      }
+    },
+  }
+}
+
+function nameOf({ group, id }: ChildKey): string {
+  return `${group}\n${id}`
+}
