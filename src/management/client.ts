@@ -1,0 +1,207 @@
+import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { z } from 'zod'
+import type { Aggregates, AggregateWrite } from '../engine/aggregates.ts'
+import { RecordUnreadable } from '../engine/row-codec.ts'
+import type { IndexKey, Store } from '../store/port.ts'
+import { newId } from './id.ts'
+import type { Outcome } from './organization.ts'
+import type { SecretBox } from './secret-box.ts'
+
+/** What a client's token may allow. */
+export const scopes = ['CardAPIs', 'CardAPIs.Read', 'CardAPIs.Pan', 'CardAPIs.Fund'] as const
+export type Scope = (typeof scopes)[number]
+
+/** One set of credentials of an organization. Its secrets are encrypted, not hashed: a Signature ends with one. */
+const record = z.object({
+  format: z.literal(1),
+  clientId: z.string(),
+  organizationId: z.string(),
+  name: z.string(),
+  enabled: z.boolean(),
+  scopes: z.array(z.enum(scopes)),
+  uniqueKey: z.string(),
+  /** The newest first; an older one counts until its time. */
+  secrets: z.array(z.object({ sealed: z.string(), untilMs: z.int().nullable() })).min(1),
+  /** Tokens that were issued before count no longer. */
+  tokensValidFromMs: z.int(),
+  createdAtMs: z.int(),
+})
+
+export type Client = Readonly<z.output<typeof record>>
+
+/** Shown once, when they are made. */
+export interface Credentials {
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly uniqueKey: string
+}
+
+export const clientsIndex = 'clients'
+const secretChars = 32
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+const aggregateOf = (clientId: string) => `k:${clientId}`
+const secretPlace = (clientId: string) => ({ kind: 'client', id: clientId, field: 'secret' })
+const uniqueKeyPlace = (clientId: string) => ({ kind: 'client', id: clientId, field: 'uniqueKey' })
+
+function decode(value: string): Client | null {
+  // The root of one that was removed stays, because a version is never forgotten.
+  if (value === '') return null
+  const found = record.safeParse(JSON.parse(value))
+  if (found.success) return found.data
+  throw new RecordUnreadable('a client was written by a newer release')
+}
+
+export async function readClient(store: Store, clientId: string): Promise<Client | null> {
+  const [found] = await store.load([{ aggregate: aggregateOf(clientId), group: '', id: '' }])
+  return found === undefined ? null : decode(found.value)
+}
+
+const pageLength = 500
+
+export async function readClients(store: Store, organizationId: string): Promise<Client[]> {
+  const found: Client[] = []
+  const start = organizationId === '' ? '' : `${organizationId}\n`
+  for (let after = start; ; ) {
+    const page = await store.range(clientsIndex, after, pageLength)
+    const ids = page.filter(({ sortKey }) => sortKey.startsWith(start))
+    const keys = ids.map(({ value }) => ({ aggregate: aggregateOf(value), group: '', id: '' }))
+    for (const one of await store.load(keys)) {
+      const client = one === undefined ? null : decode(one.value)
+      if (client !== null) found.push(client)
+    }
+    if (ids.length < page.length || page.length < pageLength) return found
+    after = page.at(-1)!.sortKey
+  }
+}
+
+/** The secrets that count now. */
+export function secretsOf(client: Client, box: SecretBox, nowMs: number): string[] {
+  return client.secrets
+    .filter(({ untilMs }) => untilMs === null || untilMs > nowMs)
+    .flatMap(({ sealed }) => box.open(secretPlace(client.clientId), sealed) ?? [])
+}
+
+export function uniqueKeyOf(client: Client, box: SecretBox): string | null {
+  return box.open(uniqueKeyPlace(client.clientId), client.uniqueKey)
+}
+
+export async function addClient(
+  aggregates: Aggregates,
+  box: SecretBox,
+  given: Pick<Client, 'organizationId' | 'name' | 'scopes'>,
+  nowMs: number,
+): Promise<Credentials> {
+  const clientId = newId('cli', nowMs)
+  const clientSecret = newSecret()
+  const uniqueKey = randomBytes(16).toString('hex')
+  const client: Client = {
+    format: 1,
+    clientId,
+    ...given,
+    enabled: true,
+    uniqueKey: box.seal(uniqueKeyPlace(clientId), uniqueKey),
+    secrets: [{ sealed: box.seal(secretPlace(clientId), clientSecret), untilMs: null }],
+    tokensValidFromMs: 0,
+    createdAtMs: nowMs,
+  }
+  const index = [{ ...indexKeyOf(client), value: clientId }]
+  await change(aggregates, clientId, () => ({ root: JSON.stringify(client), index }))
+  return { clientId, clientSecret, uniqueKey }
+}
+
+/** A new secret. The one before it counts for `keepOldMs` more, and with none its tokens end as well. */
+export async function rotateClient(
+  aggregates: Aggregates,
+  box: SecretBox,
+  clientId: string,
+  keepOldMs: number,
+  nowMs: number,
+): Promise<Outcome<string>> {
+  const clientSecret = newSecret()
+  const sealed = box.seal(secretPlace(clientId), clientSecret)
+  const refused = await change(aggregates, clientId, (client) => {
+    if (client === null) return unknown(clientId)
+    const [newest] = client.secrets
+    const kept = keepOldMs > 0 && newest ? [{ ...newest, untilMs: nowMs + keepOldMs }] : []
+    const tokensValidFromMs = keepOldMs > 0 ? client.tokensValidFromMs : nowMs
+    const secrets = [{ sealed, untilMs: null }, ...kept]
+    return { root: JSON.stringify({ ...client, secrets, tokensValidFromMs }) }
+  })
+  return refused === '' ? { value: clientSecret } : { refused }
+}
+
+export function setClientEnabled(
+  aggregates: Aggregates,
+  clientId: string,
+  enabled: boolean,
+  nowMs: number,
+): Promise<string> {
+  return change(aggregates, clientId, (client) => {
+    if (client === null) return unknown(clientId)
+    const tokensValidFromMs = enabled ? client.tokensValidFromMs : nowMs
+    return { root: JSON.stringify({ ...client, enabled, tokensValidFromMs }) }
+  })
+}
+
+export function removeClient(aggregates: Aggregates, clientId: string): Promise<string> {
+  return change(aggregates, clientId, (client) => {
+    if (client === null) return unknown(clientId)
+    return { root: '', unindex: [indexKeyOf(client)] }
+  })
+}
+
+/** Seals anew what another key sealed; '' also when nothing had to be done. */
+export function rewrapClient(
+  aggregates: Aggregates,
+  box: SecretBox,
+  clientId: string,
+): Promise<string> {
+  return change(aggregates, clientId, (client) => {
+    if (client === null) return unknown(clientId)
+    const uniqueKey = uniqueKeyOf(client, box)
+    const opened = client.secrets.map(({ sealed }) => box.open(secretPlace(clientId), sealed))
+    if (uniqueKey === null || opened.includes(null)) {
+      return `no key opens the secrets of client ${clientId}: give the key as SECRETS_KEY_OLD`
+    }
+    const secrets = client.secrets.map(({ untilMs }, i) => {
+      return { sealed: box.seal(secretPlace(clientId), opened[i]!), untilMs }
+    })
+    const sealedKey = box.seal(uniqueKeyPlace(clientId), uniqueKey)
+    return { root: JSON.stringify({ ...client, secrets, uniqueKey: sealedKey }) }
+  })
+}
+
+/** Resolves to why it was refused; '' when it was done. */
+function change(
+  aggregates: Aggregates,
+  clientId: string,
+  next: (client: Client | null) => AggregateWrite | string,
+): Promise<string> {
+  return aggregates.change({
+    aggregate: aggregateOf(clientId),
+    decide({ root }) {
+      const write = next(root === null ? null : decode(root))
+      if (typeof write !== 'string') return { result: '', write }
+      // Nobody but `addClient` makes one, under an id that nobody knows yet: nothing can be on its way.
+      return { result: write, write: root === null ? null : {} }
+    },
+  })
+}
+
+function unknown(clientId: string): string {
+  return `there is no client ${clientId}`
+}
+
+function indexKeyOf({ organizationId, clientId }: Client): IndexKey {
+  return { index: clientsIndex, sortKey: `${organizationId}\n${clientId}` }
+}
+
+function newSecret(): string {
+  return Array.from({ length: secretChars }, () => letters[randomInt(letters.length)]).join('')
+}
+
+/** For comparing in constant time: equal lengths, whatever was given. */
+export function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

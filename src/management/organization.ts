@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
+import { RecordUnreadable } from '../engine/row-codec.ts'
+import type { Store } from '../store/port.ts'
+
+/**
+ * Who owns customers, cards, wallets and webhooks. All organizations lie in one aggregate: its root says
+ * what every decision needs of each, its children have the rest.
+ */
+const settings = z.object({
+  name: z.string(),
+  /** Of the card programme: cross-border is judged by it. */
+  country: z.string(),
+  /** The first is that of cards which name none. */
+  currencies: z.array(z.string()).min(1),
+  defaultDecision: z.enum(['approve', 'decline']),
+  /** By currency; none: no limit for one top-up. */
+  maxTopUpMinor: z.record(z.string(), z.int()),
+  /** By currency; what must stay on a card after a withdrawal. */
+  minimumBalanceMinor: z.record(z.string(), z.int()),
+  cardValidityMonths: z.int(),
+})
+
+const record = settings.extend({
+  format: z.literal(1),
+  organizationId: z.string(),
+  enabled: z.boolean(),
+  createdAtMs: z.int(),
+})
+
+const summaries = z.object({
+  format: z.literal(1),
+  organizations: z.record(
+    z.string(),
+    z.object({ enabled: z.boolean(), defaultDecision: z.enum(['approve', 'decline']) }),
+  ),
+})
+
+export type OrganizationSettings = Readonly<z.output<typeof settings>>
+export type Organization = Readonly<z.output<typeof record>>
+/** What the gate and the engine must know of every organization. */
+export type OrganizationSummaries = z.output<typeof summaries>['organizations']
+
+export const organizationsAggregate = 'organizations'
+/** Every engine holds the summaries of all of them. */
+export const maxOrganizations = 10_000
+
+const childOf = (organizationId: string) => ({ group: 'o', id: organizationId })
+const keyOf = (organizationId: string) => ({
+  aggregate: organizationsAggregate,
+  ...childOf(organizationId),
+})
+
+function decode(value: string): Organization {
+  const found = record.safeParse(JSON.parse(value))
+  if (found.success) return found.data
+  throw new RecordUnreadable('an organization was written by a newer release')
+}
+
+export function summariesIn(root: string | null): OrganizationSummaries {
+  if (root === null) return {}
+  const found = summaries.safeParse(JSON.parse(root))
+  if (found.success) return found.data.organizations
+  throw new RecordUnreadable('the organizations were written by a newer release')
+}
+
+export async function readOrganization(store: Store, id: string): Promise<Organization | null> {
+  const [found] = await store.load([keyOf(id)])
+  return found === undefined ? null : decode(found.value)
+}
+
+export async function readOrganizations(store: Store): Promise<Organization[]> {
+  const [root] = await store.load([{ aggregate: organizationsAggregate, group: '', id: '' }])
+  const ids = Object.keys(summariesIn(root?.value ?? null)).sort()
+  const found = await store.load(ids.map(keyOf))
+  return found.flatMap((one) => (one === undefined ? [] : [decode(one.value)]))
+}
+
+/** What became of a change that a person asked for; the message is for that person. */
+export type Outcome<T> = { readonly refused: string } | { readonly value: T }
+
+export function isRefused<T>(outcome: Outcome<T>): outcome is { readonly refused: string } {
+  return 'refused' in outcome
+}
+
+export function addOrganization(
+  aggregates: Aggregates,
+  organizationId: string,
+  given: OrganizationSettings,
+  nowMs: number,
+): Promise<Outcome<Organization>> {
+  return change(aggregates, organizationId, (found, count) => {
+    if (found !== null) return `there is an organization ${organizationId} already: set it instead`
+    if (count >= maxOrganizations) return `there are ${maxOrganizations} organizations, the most`
+    return { format: 1, organizationId, enabled: true, createdAtMs: nowMs, ...given }
+  })
+}
+
+export function setOrganization(
+  aggregates: Aggregates,
+  organizationId: string,
+  given: Partial<OrganizationSettings & Pick<Organization, 'enabled'>>,
+): Promise<Outcome<Organization>> {
+  return change(aggregates, organizationId, (found) => {
+    if (found === null) return `there is no organization ${organizationId}`
+    const lost = found.currencies.filter((one) => given.currencies?.includes(one) === false)
+    if (lost.length > 0) return `${lost.join(', ')} cannot be taken away: cards may have it`
+    return { ...found, ...given }
+  })
+}
+
+/** The record and its summary change in one commit. */
+function change(
+  aggregates: Aggregates,
+  organizationId: string,
+  next: (found: Organization | null, count: number) => Organization | string,
+): Promise<Outcome<Organization>> {
+  const child = childOf(organizationId)
+  const changing: AggregateChange<Outcome<Organization>> = {
+    aggregate: organizationsAggregate,
+    reads: [child],
+    decide(view) {
+      const all = summariesIn(view.root)
+      const text = view.child(child)
+      const value = next(text === null ? null : decode(text), Object.keys(all).length)
+      if (typeof value === 'string') return { result: { refused: value }, write: {} }
+      const { enabled, defaultDecision } = value
+      const organizations = { ...all, [organizationId]: { enabled, defaultDecision } }
+      const root = JSON.stringify({ format: 1, organizations })
+      const put = [{ ...child, value: JSON.stringify(value) }]
+      return { result: { value }, write: { root, put } }
+    },
+  }
+  return aggregates.change(changing)
+}

@@ -1,0 +1,181 @@
+import { z } from 'zod'
+import { hash64 } from '../domain/event.ts'
+import type { AggregateChange, Aggregates, AggregateView } from '../engine/aggregates.ts'
+import { RecordUnreadable } from '../engine/row-codec.ts'
+import type { ChildKey, Store } from '../store/port.ts'
+
+/** A call as its client names it: for a day the same Reference has one effect. */
+export interface ReferencedCall {
+  readonly clientId: string
+  readonly reference: string
+  /** Of its payload: a retry has the same. */
+  readonly hash: string
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  /** The aggregate whose commit says whether it was done; '' when this record itself does. */
+  readonly home: string
+}
+
+/** How an attempt ended. Only `done` is for good. */
+export interface ReferenceEnd {
+  readonly done: boolean
+  readonly endedAtMs: number
+  readonly httpStatus: number
+  readonly code: string
+  readonly message: string
+}
+
+export interface ReferenceRecord extends Omit<ReferencedCall, 'clientId' | 'reference'> {
+  readonly startedAtMs: number
+  /** Of the newest attempt; the day counts from here. */
+  readonly seenAtMs: number
+  readonly end: ReferenceEnd | null
+}
+
+/** seen: done within a day. other: begun within a day with another payload. */
+export type Bound = { readonly seenAtMs: number } | 'seen' | 'other'
+
+const dayMs = 86_400_000
+/** How long a Reference counts. */
+export const referenceMs = dayMs
+/** A root cannot be removed, so many References share one. */
+const buckets = 4_096
+
+const row = z.tuple([
+  z.string(), // hash
+  z.string(), // method
+  z.string(), // path
+  z.string(), // home
+  z.int(), // startedAtMs
+  z.int(), // seenAtMs
+  z.tuple([z.boolean(), z.int(), z.int(), z.string(), z.string()]).nullable(),
+])
+
+function encode(r: ReferenceRecord): string {
+  const { end } = r
+  const ended = end && [end.done, end.endedAtMs, end.httpStatus, end.code, end.message]
+  return JSON.stringify([r.hash, r.method, r.path, r.home, r.startedAtMs, r.seenAtMs, ended])
+}
+
+function decode(value: string): ReferenceRecord {
+  const found = row.safeParse(JSON.parse(value))
+  if (!found.success) throw new RecordUnreadable('a Reference was written by a newer release')
+  const [hash, method, path, home, startedAtMs, seenAtMs, ended] = found.data
+  const end = ended && {
+    done: ended[0],
+    endedAtMs: ended[1],
+    httpStatus: ended[2],
+    code: ended[3],
+    message: ended[4],
+  }
+  return { hash, method, path, home, startedAtMs, seenAtMs, end }
+}
+
+interface Named {
+  readonly clientId: string
+  readonly reference: string
+}
+
+function aggregateOf(named: Named): string {
+  const hash = Number.parseInt(hash64(idOf(named)).slice(0, 8), 16)
+  return `r:${(hash % buckets).toString(36)}`
+}
+
+/** What a Reference is kept under, here and at its home. */
+export function idOf({ clientId, reference }: Named): string {
+  return `${clientId}\n${reference}`
+}
+
+/** Dropped whole two days later, when nothing in it counts any more. */
+function placeAt(named: Named, atMs: number): ChildKey {
+  return { group: `r@${Math.floor(atMs / dayMs) + 2}`, id: idOf(named) }
+}
+
+/** Where one may stand that still counts; tomorrow's is for one that a clock ahead of ours has dated. */
+function placesOf(named: Named, nowMs: number): readonly ChildKey[] {
+  return [nowMs, nowMs - dayMs, nowMs + dayMs].map((atMs) => placeAt(named, atMs))
+}
+
+function newest(texts: readonly (string | null | undefined)[], nowMs: number) {
+  const records = texts.flatMap((text) => (text ? [decode(text)] : []))
+  const [found] = records.sort((a, b) => b.seenAtMs - a.seenAtMs)
+  return found !== undefined && nowMs - found.seenAtMs < referenceMs ? found : null
+}
+
+/** What stands under a Reference now, without touching it. */
+export async function readReference(
+  store: Store,
+  named: Named,
+  nowMs: number,
+): Promise<ReferenceRecord | null> {
+  const aggregate = aggregateOf(named)
+  const keys = placesOf(named, nowMs).map((place) => ({ aggregate, ...place }))
+  const found = await store.load(keys)
+  return newest(
+    found.map((one) => one?.value),
+    nowMs,
+  )
+}
+
+/**
+ * The first commit of every call: two payloads under one Reference never both go on. With an `end` the call
+ * is over with it, as a GET that has read what it answers.
+ */
+export function bindReference(
+  aggregates: Aggregates,
+  call: ReferencedCall,
+  nowMs: number,
+  end: ReferenceEnd | null = null,
+): Promise<Bound> {
+  const { hash, method, path, home } = call
+  return aggregates.change(
+    changing(call, nowMs, (found): readonly [Bound, ReferenceRecord | null] => {
+      if (found?.end?.done === true) return ['seen', null]
+      if (found !== null && found.hash !== hash) return ['other', null]
+      const seenAtMs = Math.max(nowMs, found?.seenAtMs ?? 0)
+      const startedAtMs = found?.startedAtMs ?? nowMs
+      return [{ seenAtMs }, { hash, method, path, home, startedAtMs, seenAtMs, end }]
+    }),
+  )
+}
+
+/** Notes how an attempt ended, for whoever asks. What was done stays done. */
+export function endReference(
+  aggregates: Aggregates,
+  call: ReferencedCall,
+  end: ReferenceEnd,
+  nowMs: number,
+): Promise<void> {
+  return aggregates.change(
+    changing(call, nowMs, (found): readonly [undefined, ReferenceRecord | null] => {
+      const ours = found !== null && found.hash === call.hash && found.end?.done !== true
+      return [undefined, ours ? { ...found, end } : null]
+    }),
+  )
+}
+
+/** A record that moves to another day leaves the old one, so that it stands once. */
+function changing<T>(
+  named: Named,
+  nowMs: number,
+  next: (found: ReferenceRecord | null) => readonly [T, ReferenceRecord | null],
+): AggregateChange<T> {
+  const places = placesOf(named, nowMs)
+  return {
+    aggregate: aggregateOf(named),
+    reads: places,
+    decide(view: AggregateView) {
+      const found = newest(
+        places.map((place) => view.child(place)),
+        nowMs,
+      )
+      const [result, record] = next(found)
+      // A refusal too is a commit: it must not be followed by a command that is still on its way.
+      if (record === null) return { result, write: {} }
+      const place = placeAt(named, record.seenAtMs)
+      const remove = places.filter(({ group }) => group !== place.group)
+      return { result, write: { put: [{ ...place, value: encode(record) }], remove } }
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { createAggregates } from '../../src/engine/aggregates.ts'
+import {
+  bindReference,
+  endReference,
+  type ReferencedCall,
+  readReference,
+} from '../../src/management/reference.ts'
+import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+
+const dayMs = 86_400_000
+const nowMs = Date.UTC(2026, 10, 15, 23, 30)
+const call: ReferencedCall = {
+  clientId: 'cli_1',
+  reference: 'Ref-1',
+  hash: 'a'.repeat(64),
+  method: 'POST',
+  path: '/api/v1/cards/retail',
+  home: 'a:account-1',
+}
+const other = { ...call, hash: 'b'.repeat(64) }
+const done = { done: true, endedAtMs: nowMs, httpStatus: 200, code: '000', message: 'Success' }
+const failed = { ...done, done: false, httpStatus: 422, code: '116' }
+
+function open() {
+  let versions = 0
+  const state = createMemoryState()
+  const store = createMemoryStore(state)
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  return { store, aggregates }
+}
+
+describe('a Reference', () => {
+  it('lets the same payload try again, and another one only after a day', async () => {
+    const { aggregates } = open()
+    expect(await bindReference(aggregates, call, nowMs)).toEqual({ seenAtMs: nowMs })
+    expect(await bindReference(aggregates, other, nowMs + 1)).toBe('other')
+    expect(await bindReference(aggregates, call, nowMs + 5)).toEqual({ seenAtMs: nowMs + 5 })
+    // The day counts from the newest attempt.
+    expect(await bindReference(aggregates, other, nowMs + dayMs)).toBe('other')
+    expect(await bindReference(aggregates, other, nowMs + 5 + dayMs)).toEqual({
+      seenAtMs: nowMs + 5 + dayMs,
+    })
+  })
+
+  it('is refused whatever the payload once it was done, for a day', async () => {
+    const { aggregates } = open()
+    await bindReference(aggregates, call, nowMs)
+    await endReference(aggregates, call, done, nowMs)
+    expect(await bindReference(aggregates, call, nowMs + 1)).toBe('seen')
+    expect(await bindReference(aggregates, other, nowMs + 1)).toBe('seen')
+    expect(await bindReference(aggregates, other, nowMs + dayMs)).toMatchObject({})
+  })
+
+  it('stays done, whatever a slower attempt says later', async () => {
+    const { aggregates, store } = open()
+    await bindReference(aggregates, call, nowMs)
+    await endReference(aggregates, call, done, nowMs)
+    await endReference(aggregates, call, failed, nowMs + 1)
+    expect((await readReference(store, call, nowMs + 1))?.end).toEqual(done)
+  })
+
+  it('may be tried again after a failure, with the same payload', async () => {
+    const { aggregates, store } = open()
+    await bindReference(aggregates, call, nowMs)
+    await endReference(aggregates, call, failed, nowMs)
+    expect((await readReference(store, call, nowMs))?.end).toEqual(failed)
+    expect(await bindReference(aggregates, other, nowMs + 1)).toBe('other')
+    expect(await bindReference(aggregates, call, nowMs + 1)).toEqual({ seenAtMs: nowMs + 1 })
+    expect((await readReference(store, call, nowMs + 1))?.end).toBeNull()
+  })
+
+  it('is one of its client: another may use the same words', async () => {
+    const { aggregates } = open()
+    await bindReference(aggregates, call, nowMs, done)
+    expect(await bindReference(aggregates, { ...other, clientId: 'cli_2' }, nowMs)).toMatchObject(
+      {},
+    )
+    expect(await bindReference(aggregates, call, nowMs)).toBe('seen')
+  })
+
+  it('stands once, also over midnight, and its first attempt stays known', async () => {
+    const { aggregates, store } = open()
+    await bindReference(aggregates, call, nowMs)
+    await bindReference(aggregates, call, nowMs + 3_600_000)
+    const kept = Object.values(store.dump().aggregates).flatMap(({ groups }) =>
+      Object.values(groups).flat(),
+    )
+    expect(kept).toHaveLength(1)
+    expect(await readReference(store, call, nowMs + 3_600_000)).toMatchObject({
+      startedAtMs: nowMs,
+      seenAtMs: nowMs + 3_600_000,
+    })
+  })
+
+  it('goes on with a clock that goes back', async () => {
+    const { aggregates } = open()
+    const tomorrowMs = nowMs + 3_600_000
+    await bindReference(aggregates, call, tomorrowMs)
+    expect(await bindReference(aggregates, call, nowMs)).toEqual({ seenAtMs: tomorrowMs })
+    expect(await bindReference(aggregates, other, nowMs)).toBe('other')
+  })
+
+  it('lets one of two payloads through that come at once', async () => {
+    const { aggregates } = open()
+    const bound = await Promise.all([
+      bindReference(aggregates, call, nowMs),
+      bindReference(aggregates, other, nowMs),
+    ])
+    expect(bound.filter((one) => one === 'other')).toHaveLength(1)
+  })
+})
