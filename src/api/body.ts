@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import {
+  isJsonNumber,
+  isJsonObject,
+  isJsonProblem,
+  type JsonValue,
+  parseJson,
+} from '../gate/json.ts'
+import { type Refused, refuse } from './condition.ts'
+
+/** A number of more digits than a double keeps: no field takes it. */
+class LongNumber {
+  readonly decimal: string
+
+  constructor(decimal: string) {
+    this.decimal = decimal
+  }
+}
+
+/** A body as the schemas read it. */
+export type Plain =
+  | string
+  | number
+  | boolean
+  | null
+  | LongNumber
+  | readonly Plain[]
+  | { readonly [name: string]: Plain }
+
+/** An empty body is an empty object: some operations have nothing to say. */
+export function readBody(bytes: Buffer): Plain | Refused {
+  if (bytes.length === 0) return {}
+  const value = parseJson(bytes)
+  if (!isJsonProblem(value)) return plainOf(value)
+  const { problem, offsetBytes } = value
+  return refuse('bodyMalformed', `the body is not JSON: ${problem} at byte ${offsetBytes}`)
+}
+
+/** As many as a double keeps, whatever they are. */
+const maxDigits = 15
+
+function plainOf(value: JsonValue): Plain {
+  if (isJsonNumber(value)) {
+    const digits = value.decimal.replace(/e.*$/i, '').replace(/[^0-9]/g, '')
+    return digits.length > maxDigits ? new LongNumber(value.decimal) : Number(value.decimal)
+  }
+  if (isJsonObject(value)) {
+    return Object.fromEntries(value.names.map((name, i) => [name, plainOf(value.values[i]!)]))
+  }
+  if (Array.isArray(value)) return value.map(plainOf)
+  return value as string | boolean | null
+}
+
+/**
+ * What tells a retry from another call under the same Reference: method, target as it came, and the body
+ * with its names in order and no spaces.
+ */
+export function payloadHash(method: string, target: string, body: Plain | null): string {
+  const text = body === null ? '' : canonical(body)
+  return createHash('sha256').update(`${method}\n${target}\n${text}`).digest('hex')
+}
+
+function canonical(value: Plain): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (value instanceof LongNumber) return value.decimal
+  const members = Object.entries(value as Record<string, Plain>).sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  )
+  return `{${members.map(([name, each]) => `${JSON.stringify(name)}:${canonical(each)}`).join(',')}}`
+}

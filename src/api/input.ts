@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { suggestion } from '../spelling.ts'
+import { type Condition, type FieldError, type Refused, refuse } from './condition.ts'
+
+/** What a field says when it is wrong, where that is not the general format error. */
+export const fieldConditions = z.registry<{ readonly condition: Condition }>()
+
+/** What a call gave, as its schema reads it. */
+export interface Read<T> {
+  readonly value: T
+  /** Names that were not understood, and ignored. */
+  readonly warnings: readonly string[]
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Names that stand for nothing: a slip is refused, others are ignored or, in a query, refused too. */
+export type Unknown = 'ignored' | 'refused'
+
+/** Reads a body, a path or a query; the code of a refusal is that of the first wrong field. */
+export function readFields<S extends z.ZodObject>(
+  schema: S,
+  given: unknown,
+  unknown: Unknown,
+): Read<z.output<S>> | Refused {
+  if (!isFields(given)) return refuse('bodyMalformed', 'the body must be an object')
+  const strangers = strangersIn(schema, given, '')
+  const slips = strangers.filter(({ message }) => message !== '' || unknown === 'refused')
+  if (slips.length > 0) {
+    const errors = slips.map(({ field, message }) => ({
+      field,
+      message: `is not known${message}`,
+    }))
+    return refuse('fieldNotAllowed', textOf(errors[0]!), { errors })
+  }
+  const result = schema.safeParse(given)
+  if (result.success) {
+    return { value: result.data, warnings: strangers.map(({ field }) => field) }
+  }
+  const { issues } = result.error
+  const errors = issues.map((issue) => ({
+    field: nameOf(issue.path),
+    message: isMissing(issue, given) ? 'is required' : issue.message,
+  }))
+  const [first] = issues
+  const condition = isMissing(first!, given) ? 'fieldMissing' : conditionAt(schema, first!.path)
+  return refuse(condition, textOf(errors[0]!), { errors })
+}
+
+function textOf({ field, message }: FieldError): string {
+  return field === '' ? message : `${field} ${message}`
+}
+
+function nameOf(path: readonly PropertyKey[]): string {
+  return path.map(String).join('.')
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isMissing(issue: z.core.$ZodIssue, given: Fields): boolean {
+  let at: unknown = given
+  for (const step of issue.path) {
+    if (typeof at !== 'object' || at === null) return false
+    at = (at as Record<PropertyKey, unknown>)[step]
+  }
+  return at === undefined
+}
+
+/** Fields that the schema does not have; the message suggests the one that was meant. */
+function strangersIn(schema: z.ZodType, given: unknown, prefix: string): FieldError[] {
+  const inner = unwrapped(schema).at(-1)
+  if (!(inner instanceof z.ZodObject) || !isFields(given)) return []
+  const shape = inner.shape as Record<string, z.ZodType>
+  return Object.entries(given).flatMap(([name, value]) => {
+    const field = `${prefix}${name}`
+    const known = Object.hasOwn(shape, name) ? shape[name] : undefined
+    if (known !== undefined) return strangersIn(known, value, `${field}.`)
+    return [{ field, message: suggestion(name, Object.keys(shape)) }]
+  })
+}
+
+/** A schema and what it wraps: optional, nullable, with a default, refined or transformed. */
+function unwrapped(schema: z.ZodType): z.ZodType[] {
+  const layers = [schema]
+  for (;;) {
+    const { def } = layers.at(-1)! as unknown as {
+      def: { innerType?: z.ZodType; in?: z.ZodType }
+    }
+    const inner = def.innerType ?? def.in
+    if (inner === undefined) return layers
+    layers.push(inner)
+  }
+}
+
+/** The condition of the innermost field on the way that has one. */
+function conditionAt(schema: z.ZodType, path: readonly PropertyKey[]): Condition {
+  let at: z.ZodType | undefined = schema
+  let found: Condition = 'bodyMalformed'
+  for (let i = 0; at !== undefined; i++) {
+    const layers = unwrapped(at)
+    for (const layer of layers) found = fieldConditions.get(layer)?.condition ?? found
+    const inner = layers.at(-1)!
+    const step = path[i]
+    if (step === undefined) return found
+    if (inner instanceof z.ZodObject) at = (inner.shape as Record<PropertyKey, z.ZodType>)[step]
+    else if (inner instanceof z.ZodArray) at = inner.element as z.ZodType
+    else return found
+  }
+  return found
+}

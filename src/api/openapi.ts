@@ -1,0 +1,199 @@
+import { z } from 'zod'
+import { responseCodes } from '../domain/response-code.ts'
+import { type Condition, conditions } from './condition.ts'
+import type { Route } from './route.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** What every call may be refused for, whatever it asks. */
+const ofEveryCall: readonly Condition[] = [
+  'headerMissing',
+  'headerMalformed',
+  'notAuthenticated',
+  'uniqueKeyWrong',
+  'clientDisabled',
+  'organizationDisabled',
+  'rateLimited',
+  'scopeMissing',
+  'referenceSeen',
+  'bodyMalformed',
+  'fieldMissing',
+  'fieldNotAllowed',
+  'outcomeUnknown',
+  'unavailable',
+  'bug',
+]
+
+const callHeaders = ['Reference', 'Signature', 'UniqueKey', 'ServiceAuthorization']
+
+/** The OpenAPI 3.1 document of the routes, from the schemas that they validate with. */
+export function openApiOf(routes: readonly Route[], prefix: string, version: string): Json {
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const route of routes) {
+    const path = `${prefix}${route.path}`.replace(/:([A-Za-z]+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Arbiter',
+      version,
+      description: 'Customers, cards, money and merchant controls of a card programme.',
+    },
+    paths: { '/connect/token': { post: tokenOperation }, ...paths },
+    components: {
+      securitySchemes: {
+        basic: { type: 'http', scheme: 'basic', description: 'clientId and clientSecret' },
+        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      },
+      headers: {
+        RequestId: { description: 'Also in the log', schema: { type: 'string' } },
+      },
+      parameters: Object.fromEntries(callHeaders.map((name) => [name, headerOf(name)])),
+      schemas: { Refusal: refusalSchema },
+    },
+  }
+}
+
+function headerOf(name: string): Json {
+  return { name, in: 'header', required: true, schema: { type: 'string' } }
+}
+
+function operationOf(route: Route): Json {
+  const refusals = [...new Set([...ofEveryCall, ...route.refusals])]
+  const codes = [...new Set(['000', ...refusals.map((one) => conditions[one].code)])].sort()
+  const hasBody = route.method !== 'GET' && Object.keys(route.body.shape).length > 0
+  return {
+    operationId: route.operation,
+    summary: route.summary,
+    security: [{ bearer: [] }],
+    'x-scope': route.scope,
+    'x-response-codes': codes,
+    parameters: [
+      ...callHeaders.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+      ...parametersOf(route.params, 'path'),
+      ...parametersOf(route.query, 'query'),
+    ],
+    ...(hasBody && {
+      requestBody: { required: true, content: jsonContent(schemaOf(route.body, 'input')) },
+    }),
+    responses: { 200: successOf(route), ...refusalsOf(refusals) },
+  }
+}
+
+function parametersOf(fields: z.ZodObject, where: 'path' | 'query'): Json[] {
+  const { properties = {}, required = [] } = schemaOf(fields, 'input') as {
+    properties?: Record<string, Json>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => {
+    return { name, in: where, required: where === 'path' || required.includes(name), schema }
+  })
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
+}
+
+function jsonContent(schema: Json): Json {
+  return { 'application/json': { schema } }
+}
+
+function successOf(route: Route): Json {
+  return {
+    description: responseCodes['000'].meaning,
+    headers: { 'Request-Id': { $ref: '#/components/headers/RequestId' } },
+    content: jsonContent(envelopeOf(['000'], schemaOf(route.data, 'input'))),
+  }
+}
+
+/** One answer for each status, with the codes that it may carry. */
+function refusalsOf(refusals: readonly Condition[]): Record<string, Json> {
+  const statuses = [...new Set(refusals.map((one) => conditions[one].status))].sort()
+  const entries = statuses.map((status) => {
+    const list = refusals.filter((one) => conditions[one].status === status)
+    const codes = [...new Set(list.map((one) => conditions[one].code))].sort()
+    const description = codes.map((code) => `${code} ${responseCodes[code].meaning}`).join(' · ')
+    const schema = { $ref: '#/components/schemas/Refusal' }
+    return [String(status), { description, content: jsonContent(schema) }]
+  })
+  return Object.fromEntries(entries)
+}
+
+function envelopeOf(codes: readonly string[], data: Json): Json {
+  return {
+    type: 'object',
+    required: ['responseCode', 'message', 'finality', 'reference', 'data'],
+    properties: {
+      responseCode: { type: 'string', enum: codes },
+      message: { type: 'string' },
+      finality: { type: 'string', enum: ['TerminalSuccess', 'TerminalFailure', 'Indeterminate'] },
+      reference: { type: ['string', 'null'] },
+      data,
+      warnings: { type: 'array', items: { type: 'string' } },
+    },
+  }
+}
+
+const fieldError = {
+  type: 'object',
+  required: ['field', 'message'],
+  properties: { field: { type: 'string' }, message: { type: 'string' } },
+}
+
+const refusalSchema: Json = (() => {
+  const codes = [...new Set(Object.values(conditions).map(({ code }) => code))].sort()
+  const envelope = envelopeOf(codes, {}) as { properties: Json }
+  const errors = { type: 'array', maxItems: 20, items: fieldError }
+  return { ...envelope, properties: { ...envelope.properties, errors } }
+})()
+
+const tokenOperation: Json = {
+  operationId: 'token',
+  summary: 'A token for the calls below',
+  security: [{ basic: [] }],
+  requestBody: {
+    required: true,
+    content: {
+      'application/x-www-form-urlencoded': {
+        schema: {
+          type: 'object',
+          required: ['grant_type'],
+          properties: {
+            grant_type: { type: 'string', enum: ['client_credentials'] },
+            scope: { type: 'string', description: 'Separated by spaces; without it, all' },
+          },
+        },
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: 'A token',
+      content: jsonContent({
+        type: 'object',
+        required: ['access_token', 'token_type', 'expires_in', 'scope'],
+        properties: {
+          access_token: { type: 'string' },
+          token_type: { type: 'string', enum: ['Bearer'] },
+          expires_in: { type: 'integer' },
+          scope: { type: 'string' },
+        },
+      }),
+    },
+    ...Object.fromEntries(
+      [400, 401, 403, 405, 429, 503].map((status) => [
+        status,
+        {
+          description: 'As RFC 6749 says',
+          content: jsonContent({
+            type: 'object',
+            required: ['error'],
+            properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+          }),
+        },
+      ]),
+    ),
+  },
+}

@@ -1,0 +1,64 @@
+import type { z } from 'zod'
+import type { Scope } from '../management/client.ts'
+import type { Caller } from './authentication.ts'
+import type { Condition, Refused } from './condition.ts'
+
+/** What a route is given: who calls, and what was said, already read. */
+export interface Call<P = unknown, Q = unknown, B = unknown> {
+  readonly caller: Caller
+  readonly params: P
+  readonly query: Q
+  readonly body: B
+  /** When it began; by the server's clock. */
+  readonly nowMs: number
+}
+
+/** What was done: the `data` of the answer. */
+export interface Done<D> {
+  readonly data: D
+  /** Names of fields that were not understood. */
+  readonly warnings?: readonly string[]
+}
+
+/** One operation of the management plane. */
+export interface Route<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  B extends z.ZodObject = z.ZodObject,
+  D extends z.ZodType = z.ZodType,
+> {
+  /** Names it in metrics, log and the OpenAPI document. */
+  readonly operation: string
+  readonly summary: string
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below /api/v1, with parameters as `:cardId`. */
+  readonly path: string
+  readonly scope: Scope
+  readonly params: P
+  readonly query: Q
+  /** Of methods that have one. */
+  readonly body: B
+  readonly data: D
+  readonly maxBodyBytes?: number
+  /** A POST that only reads counts as a GET for its Reference. */
+  readonly reads: boolean
+  /** What it may be refused for, beyond what every call may. */
+  readonly refusals: readonly Condition[]
+  handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<Done<z.input<D>> | Refused>
+}
+
+/** Keeps the types of a route's schemas for its handler; the list of routes needs them no more. */
+export function defineRoute<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodObject,
+  D extends z.ZodType,
+>(route: Route<P, Q, B, D>): Route {
+  return route as unknown as Route
+}
+
+/** Whether the scopes of a token allow a route: the widest scope reads too. */
+export function allows(scopes: ReadonlySet<string>, needed: Scope): boolean {
+  if (scopes.has(needed)) return true
+  return needed === 'CardAPIs.Read' && scopes.has('CardAPIs')
+}

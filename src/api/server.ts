@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Clock } from '../clock.ts'
+import { noSchemas } from '../no-schemas.ts'
+import { StoreError } from '../store/port.ts'
+import { type Authenticate, type Caller, referenceOf } from './authentication.ts'
+import { readBody } from './body.ts'
+import { conditions, isRefused, type Refused, refuse } from './condition.ts'
+import { type Envelope, refusalOf, successOf } from './envelope.ts'
+import { readFields } from './input.ts'
+import { openApiOf } from './openapi.ts'
+import type { References } from './references.ts'
+import { allows, type Done, type Route } from './route.ts'
+import { addTokenEndpoint, type TokenEndpointOptions } from './token-endpoint.ts'
+
+/** One call as the log and the metrics know it: no body, no secret. */
+export interface AnsweredCall {
+  readonly requestId: string
+  readonly operation: string
+  readonly clientId: string
+  readonly reference: string
+  readonly status: number
+  readonly code: string
+  readonly ms: number
+}
+
+export interface ApiServerOptions {
+  readonly routes: readonly Route[]
+  readonly version: string
+  readonly authenticate: Authenticate
+  readonly references: References
+  readonly token: Omit<TokenEndpointOptions, 'onAnswered'>
+  /** null: plain HTTP, for loopback or a proxy in front. */
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
+  readonly clock: Clock
+  readonly sandbox: boolean
+  readonly onAnswered: (call: AnsweredCall) => void
+  readonly onBug: (error: unknown, requestId: string) => void
+}
+
+export const apiPrefix = '/api/v1'
+const maxBodyBytes = 131_072
+/** After this the outcome is unknown to the caller; the work goes on. */
+const callMs = 10_000
+/** Calls at work at once; the rest is turned away before it is read. */
+const maxCalls = 256
+const httpTimeoutMs = 15_000
+const jsonType = /^application\/json\s*(?:;|$)/i
+
+/** What the steps of one request find out and leave for the next. */
+interface Passing {
+  readonly requestId: string
+  readonly startedMonoMs: number
+  caller: Caller | null
+}
+
+const passing = new WeakMap<FastifyRequest, Passing>()
+
+export function createApiServer(options: ApiServerOptions): FastifyInstance {
+  const { clock } = options
+  let atWork = 0
+  const server = Fastify({
+    logger: false,
+    schemaController: noSchemas,
+    bodyLimit: maxBodyBytes,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    requestTimeout: httpTimeoutMs,
+    ...(options.tls === null
+      ? { http: { headersTimeout: httpTimeoutMs } }
+      : { https: { ...options.tls, headersTimeout: httpTimeoutMs } }),
+    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+      void reply.code(404).send(refusalOf(null, refuse('routeUnknown')))
+    },
+  })
+  addTokenEndpoint(server, {
+    ...options.token,
+    onAnswered(status, clientId) {
+      const call = { requestId: '', operation: 'token', reference: '', code: '', ms: 0 }
+      options.onAnswered({ ...call, status, clientId })
+    },
+  })
+
+  const document = JSON.stringify(openApiOf(options.routes, apiPrefix, options.version))
+  server.get('/openapi.json', async (_request, reply) => {
+    return reply.type('application/json; charset=utf-8').send(document)
+  })
+
+  function begin(request: FastifyRequest, reply: FastifyReply): Passing {
+    const begun = { requestId: randomUUID(), startedMonoMs: clock.monoMs(), caller: null }
+    passing.set(request, begun)
+    reply.headers({ 'cache-control': 'no-store', 'request-id': begun.requestId })
+    if (options.sandbox) reply.header('sandbox', 'true')
+    return begun
+  }
+
+  function answer(request: FastifyRequest, reply: FastifyReply, result: Done<unknown> | Refused) {
+    const { caller } = passing.get(request)!
+    const reference = caller?.reference ?? referenceOf(request.raw.rawHeaders)
+    if (!isRefused(result)) {
+      return send(request, reply, 200, successOf(reference!, result.data, result.warnings))
+    }
+    const { status } = conditions[result.condition]
+    const { challenge, retryAfterSeconds } = result
+    if (challenge !== undefined) reply.header('www-authenticate', challenge)
+    if (status === 429 || status === 503) reply.header('retry-after', retryAfterSeconds ?? 1)
+    return send(request, reply, status, refusalOf(reference, result))
+  }
+
+  function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    status: number,
+    envelope: Envelope,
+  ): FastifyReply {
+    const { requestId, startedMonoMs, caller } = passing.get(request)!
+    const { operation = 'unknown' } = request.routeOptions.config as { operation?: string }
+    options.onAnswered({
+      requestId,
+      operation,
+      clientId: caller?.clientId ?? '',
+      reference: envelope.reference ?? '',
+      status,
+      code: envelope.responseCode,
+      ms: clock.monoMs() - startedMonoMs,
+    })
+    return reply.code(status).send(envelope)
+  }
+
+  /** Checks 1 to 10 of the contract, before a byte of the body is read. */
+  async function admit(request: FastifyRequest, route: Route | null): Promise<Refused | null> {
+    if (atWork >= maxCalls) return refuse('unavailable', 'too many calls at once')
+    const { method, originalUrl: target } = request
+    const { rawHeaders } = request.raw
+    const remoteAddress = request.ip
+    const caller = await options.authenticate({ method, target, rawHeaders, remoteAddress })
+    if (isRefused(caller)) return caller
+    passing.get(request)!.caller = caller
+    if (route === null) return refuse('routeUnknown', 'there is no such operation')
+    if (!allows(caller.scopes, route.scope)) {
+      return refuse('scopeMissing', `the token needs the scope ${route.scope}`)
+    }
+    return options.references.look(caller, route)
+  }
+
+  async function run(request: FastifyRequest, route: Route): Promise<Done<unknown> | Refused> {
+    const { caller } = passing.get(request)!
+    const { method, originalUrl: target } = request
+    const input = readInput(request, route, target)
+    if (isRefused(input)) return input
+    const { plain, warnings, ...read } = input
+    const nowMs = clock.nowMs()
+    const call = { caller: caller!, nowMs, ...read }
+    const referenced = { caller: caller!, route, method, target, body: plain, nowMs }
+    const result = await options.references.run(referenced, () => route.handle(call))
+    return isRefused(result) || warnings.length === 0 ? result : { ...result, warnings }
+  }
+
+  server.register(
+    async (scope) => {
+      scope.removeAllContentTypeParsers()
+      scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+        done(null, body)
+      })
+      scope.setErrorHandler(async (error: { statusCode?: number }, request, reply) => {
+        const status = error.statusCode ?? 500
+        if (status === 413) return answer(request, reply, refuse('bodyMalformed', 'too large'))
+        if (status < 500) return answer(request, reply, refuse('bodyMalformed'))
+        return answer(request, reply, faultOf(error, request))
+      })
+      scope.addHook('onRequest', async (request, reply) => {
+        begin(request, reply)
+        const { route = null } = request.routeOptions.config as { route?: Route }
+        const refused = await admit(request, route).catch((error) => faultOf(error, request))
+        if (refused !== null) await answer(request, reply, refused)
+      })
+      scope.setNotFoundHandler(() => {
+        throw new Error('an unknown route is refused before it is handled')
+      })
+      for (const route of options.routes) {
+        scope.route({
+          method: route.method,
+          url: route.path,
+          bodyLimit: route.maxBodyBytes ?? maxBodyBytes,
+          config: { operation: route.operation, route } as object,
+          handler: async (request, reply) => {
+            atWork++
+            const result = within(run(request, route), callMs).finally(() => atWork--)
+            return answer(request, reply, await result.catch((error) => faultOf(error, request)))
+          },
+        })
+      }
+    },
+    { prefix: apiPrefix },
+  )
+
+  function faultOf(error: unknown, request: FastifyRequest): Refused {
+    if (error instanceof StoreError) {
+      return error.executed === 'no' ? refuse('unavailable') : refuse('outcomeUnknown')
+    }
+    options.onBug(error, passing.get(request)?.requestId ?? '')
+    return refuse('bug')
+  }
+
+  return server
+}
+
+/** Checks 11: content type, JSON, path, query and fields. */
+function readInput(request: FastifyRequest, route: Route, target: string) {
+  const hasBody = route.method !== 'GET'
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  if (hasBody && bytes.length > 0 && !jsonType.test(request.headers['content-type'] ?? '')) {
+    return refuse('bodyMalformed', 'the content type must be application/json')
+  }
+  const plain = hasBody ? readBody(bytes) : null
+  if (plain !== null && typeof plain === 'object' && isRefused(plain)) return plain
+  const params = readFields(route.params, request.params, 'ignored')
+  if (isRefused(params)) return params
+  const given = queryOf(target)
+  if (given === null) return refuse('fieldNotAllowed', 'a query parameter stands twice')
+  const query = readFields(route.query, given, 'refused')
+  if (isRefused(query)) return query
+  const body = readFields(route.body, plain ?? {}, 'ignored')
+  if (isRefused(body)) return body
+  const { warnings } = body
+  return { params: params.value, query: query.value, body: body.value, warnings, plain }
+}
+
+/** null when a name stands twice. */
+function queryOf(target: string): Readonly<Record<string, string>> | null {
+  const at = target.indexOf('?')
+  const pairs = [...new URLSearchParams(at < 0 ? '' : target.slice(at))]
+  const query = Object.fromEntries(pairs)
+  return Object.keys(query).length === pairs.length ? query : null
+}
+
+/** The work goes on; only its caller is no longer waiting. */
+function within(
+  work: Promise<Done<unknown> | Refused>,
+  ms: number,
+): Promise<Done<unknown> | Refused> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(refuse('outcomeUnknown', 'ask for its state')), ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}

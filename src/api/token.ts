@@ -1,0 +1,79 @@
+import { hkdfSync, randomUUID } from 'node:crypto'
+import { errors, jwtVerify, SignJWT } from 'jose'
+
+/** What a token says about who carries it. */
+export interface TokenClaims {
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly issuedAtMs: number
+}
+
+export type TokenFault = 'expired' | 'invalid'
+
+export interface Tokens {
+  readonly lifetimeSeconds: number
+  issue(clientId: string, scopes: readonly string[], nowMs: number): Promise<string>
+  read(token: string, nowMs: number): Promise<TokenClaims | TokenFault>
+}
+
+const algorithm = 'HS256'
+const type = 'at+jwt'
+const issuer = 'arbiter'
+const audience = 'arbiter-management'
+const clockToleranceSeconds = 30
+/** A token of ours has some 300 characters; a longer one is not worth a look. */
+const maxTokenCharacters = 2_048
+
+/** Tokens have no record: any instance with the same key reads them. The first key signs, all of them read. */
+export function createTokens(
+  keys: readonly [Buffer, ...Buffer[]],
+  lifetimeSeconds: number,
+): Tokens {
+  const signing = keys.map(signingKeyOf) as [Uint8Array, ...Uint8Array[]]
+
+  async function readWith(key: Uint8Array, token: string, nowMs: number) {
+    const { payload } = await jwtVerify(token, key, {
+      algorithms: [algorithm],
+      typ: type,
+      issuer,
+      audience,
+      clockTolerance: clockToleranceSeconds,
+      currentDate: new Date(nowMs),
+      requiredClaims: ['sub', 'iat', 'exp', 'jti'],
+    })
+    const scopes = typeof payload.scope === 'string' ? payload.scope.split(' ') : []
+    return { clientId: payload.sub!, scopes, issuedAtMs: payload.iat! * 1000 }
+  }
+
+  return {
+    lifetimeSeconds,
+    issue(clientId, scopes, nowMs) {
+      const issuedAtSeconds = Math.floor(nowMs / 1000)
+      return new SignJWT({ scope: scopes.join(' ') })
+        .setProtectedHeader({ alg: algorithm, typ: type })
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setSubject(clientId)
+        .setJti(randomUUID())
+        .setIssuedAt(issuedAtSeconds)
+        .setExpirationTime(issuedAtSeconds + lifetimeSeconds)
+        .sign(signing[0])
+    },
+    async read(token, nowMs) {
+      if (token.length > maxTokenCharacters) return 'invalid'
+      let fault: TokenFault = 'invalid'
+      for (const key of signing) {
+        try {
+          return await readWith(key, token, nowMs)
+        } catch (error) {
+          if (error instanceof errors.JWTExpired) fault = 'expired'
+        }
+      }
+      return fault
+    },
+  }
+}
+
+function signingKeyOf(key: Buffer): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', key, Buffer.alloc(0), 'arbiter/token/v1', 32))
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { payloadHash, readBody } from '../../src/api/body.ts'
+import { isRefused } from '../../src/api/condition.ts'
+import { fieldConditions, readFields } from '../../src/api/input.ts'
+
+const amount = z
+  .union([z.number(), z.string()], 'must be a number or a decimal text')
+  .register(fieldConditions, { condition: 'amountMalformed' })
+const mcc = z
+  .string()
+  .regex(/^[0-9]{4}$/, 'must be four digits')
+  .register(fieldConditions, { condition: 'mccMalformed' })
+
+const schema = z.object({
+  customerId: z.string().min(1),
+  balance: amount.optional(),
+  cardLimits: z.object({ dailyLimit: amount.nullable().optional() }).optional(),
+  blackListedMccs: z.array(mcc).max(3).default([]),
+})
+
+function read(given: unknown) {
+  return readFields(schema, given, 'ignored')
+}
+
+describe('the fields of a body', () => {
+  it('are read, and what was not understood is named', () => {
+    expect(read({ customerId: 'c', colour: 1, cardLimits: { hue: 1 } })).toEqual({
+      value: { customerId: 'c', cardLimits: {}, blackListedMccs: [] },
+      warnings: ['colour', 'cardLimits.hue'],
+    })
+  })
+
+  it.each([
+    [{}, 'fieldMissing', 'customerId is required'],
+    [{ customerId: 1 }, 'bodyMalformed', 'customerId'],
+    [{ customerId: 'c', balance: true }, 'amountMalformed', 'balance'],
+    [{ customerId: 'c', cardLimits: { dailyLimit: [] } }, 'amountMalformed', 'dailyLimit'],
+    [{ customerId: 'c', blackListedMccs: ['5411', '541'] }, 'mccMalformed', 'blackListedMccs.1'],
+    [{ customerId: 'c', blackListedMccs: {} }, 'bodyMalformed', 'blackListedMccs'],
+    [[], 'bodyMalformed', 'must be an object'],
+    [null, 'bodyMalformed', 'must be an object'],
+    [{ customerId: 'c', cardLimits: { dailylimit: 5 } }, 'fieldNotAllowed', 'dailyLimit?'],
+    [{ customerID: 'c' }, 'fieldNotAllowed', 'did you mean customerId?'],
+  ])('%j is refused as %s', (given, condition, detail) => {
+    const refused = read(given)
+    expect(isRefused(refused) && refused.condition).toBe(condition)
+    expect(isRefused(refused) && refused.detail).toContain(detail)
+  })
+
+  it('are all named when several are wrong, and the first one says the code', () => {
+    const refused = read({ balance: true, blackListedMccs: ['x'] })
+    expect(refused).toMatchObject({
+      condition: 'fieldMissing',
+      errors: [{ field: 'customerId' }, { field: 'balance' }, { field: 'blackListedMccs.0' }],
+    })
+  })
+
+  it('are refused in a query when they are not known', () => {
+    const query = z.object({ limit: z.string().optional() })
+    expect(readFields(query, { colour: 'red' }, 'refused')).toMatchObject({
+      condition: 'fieldNotAllowed',
+    })
+  })
+
+  it('are no place for a prototype', () => {
+    const body = readBody(Buffer.from('{"customerId":"c","__proto__":{"balance":5}}'))
+    expect(read(body)).toMatchObject({ value: { customerId: 'c', blackListedMccs: [] } })
+  })
+})
+
+describe('the payload of a call', () => {
+  it('is the same for the same words in another order and spacing', () => {
+    const hash = (text: string) => {
+      const body = readBody(Buffer.from(text))
+      if (body !== null && typeof body === 'object' && isRefused(body)) throw new Error('refused')
+      return payloadHash('POST', '/api/v1/cards/card-1/topup', body)
+    }
+    const expected = '8d6f950383b6fd99f2ef4903e980cfc7bba8ef2dca164c73f4ab9598a0063636'
+    expect(hash('{"amount":25.5,"currency":"USD"}')).toBe(expected)
+    expect(hash('{ "currency": "USD", "amount": 25.50 }')).toBe(expected)
+    expect(hash('{"amount":25.51,"currency":"USD"}')).not.toBe(expected)
+    expect(hash('{"amount":"25.5","currency":"USD"}')).not.toBe(expected)
+  })
+
+  it('tells numbers apart that a double would not', () => {
+    const hash = (text: string) =>
+      payloadHash('POST', '/', readBody(Buffer.from(text)) as { readonly [name: string]: string })
+    expect(hash('{"a":1.0000000000000000001}')).not.toBe(hash('{"a":1.0000000000000000002}'))
+  })
+
+  it('refuses what is not JSON, and a name twice', () => {
+    expect(readBody(Buffer.from('{"a":1,"a":2}'))).toMatchObject({ condition: 'bodyMalformed' })
+    expect(readBody(Buffer.from('{"a":'))).toMatchObject({ condition: 'bodyMalformed' })
+    expect(readBody(Buffer.alloc(0))).toEqual({})
+  })
+})

@@ -1,0 +1,332 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createAuthentication } from '../../src/api/authentication.ts'
+import { createClientCache } from '../../src/api/client-cache.ts'
+import { createReferences } from '../../src/api/references.ts'
+import { organizationRoutes } from '../../src/api/route/organization.ts'
+import { type AnsweredCall, createApiServer } from '../../src/api/server.ts'
+import { signCall } from '../../src/api/signature.ts'
+import { createTokens } from '../../src/api/token.ts'
+import { createAggregates } from '../../src/engine/aggregates.ts'
+import { addClient, type Credentials, setClientEnabled } from '../../src/management/client.ts'
+import { addOrganization, setOrganization } from '../../src/management/organization.ts'
+import { createSecretBox } from '../../src/management/secret-box.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const startMs = Date.UTC(2026, 10, 15, 10)
+
+async function openApi(sandbox = false) {
+  const time = { ms: startMs }
+  const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
+  const key = randomBytes(32)
+  const store = createMemoryStore()
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const box = createSecretBox([key])
+  const tokens = createTokens([key], 900)
+  const clients = createClientCache(store, box)
+  await addOrganization(
+    aggregates,
+    'org-1',
+    {
+      name: 'Acme',
+      country: 'US',
+      currencies: ['USD', 'NGN'],
+      defaultDecision: 'decline',
+      maxTopUpMinor: { USD: 1_000_000 },
+      minimumBalanceMinor: { USD: 100 },
+      cardValidityMonths: 36,
+    },
+    startMs,
+  )
+  const owned = { organizationId: 'org-1', name: 'back office' }
+  const credentials = await addClient(
+    aggregates,
+    box,
+    { ...owned, scopes: ['CardAPIs.Read', 'CardAPIs.Fund'] },
+    startMs,
+  )
+  const answered: AnsweredCall[] = []
+  const bugs: unknown[] = []
+  const server = createApiServer({
+    routes: organizationRoutes,
+    version: '1.2.3',
+    authenticate: createAuthentication({
+      clients,
+      tokens,
+      clock,
+      publicUrls: [],
+      scheme: 'http',
+      ratePerSecond: 50,
+      sandbox,
+    }),
+    references: createReferences({ store, aggregates, nowMs: clock.nowMs, ofReads: true }),
+    token: { clients, tokens, clock },
+    tls: null,
+    clock,
+    sandbox,
+    onAnswered: (call) => answered.push(call),
+    onBug: (error) => bugs.push(error),
+  })
+  const url = await server.listen({ port: 0, host: '127.0.0.1' })
+  closing.push(() => server.close())
+
+  function basic({ clientId, clientSecret }: Credentials): string {
+    return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`
+  }
+
+  async function askToken(form = 'grant_type=client_credentials', headers = {}) {
+    return fetch(`${url}/connect/token`, {
+      method: 'POST',
+      headers: {
+        authorization: basic(credentials),
+        'content-type': 'application/x-www-form-urlencoded',
+        ...headers,
+      },
+      body: form,
+    })
+  }
+
+  let references = 0
+  async function headersOf(method: string, target: string, given: Record<string, string> = {}) {
+    const { access_token: token } = (await (await askToken()).json()) as { access_token: string }
+    const reference = given.reference ?? `Ref-${references++}`
+    const { clientId, clientSecret } = credentials
+    const signature = signCall(
+      { method, baseUrls: [url], target, reference, clientId },
+      clientSecret,
+    )
+    return {
+      reference,
+      serviceauthorization: `ServiceAuth ${Buffer.from(clientId).toString('base64')}`,
+      authorization: `Bearer ${token}`,
+      uniquekey: credentials.uniqueKey,
+      signature,
+      ...given,
+    } as Record<string, string>
+  }
+
+  async function call(method: string, target: string, headers: Record<string, string>) {
+    const response = await fetch(`${url}${target}`, { method, headers })
+    const body = (await response.json()) as Record<string, unknown>
+    return { status: response.status, headers: response.headers, body }
+  }
+
+  return { time, url, credentials, aggregates, askToken, headersOf, call, answered, bugs, basic }
+}
+
+const target = '/api/v1/organization'
+
+describe('a call with its five headers', () => {
+  it('is answered in the envelope', async () => {
+    const { headersOf, call, answered, bugs } = await openApi()
+    const headers = await headersOf('GET', target)
+    const { status, body, headers: got } = await call('GET', target, headers)
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        responseCode: '000',
+        message: 'Success',
+        finality: 'TerminalSuccess',
+        reference: headers.reference,
+        data: {
+          organizationId: 'org-1',
+          name: 'Acme',
+          enabled: true,
+          country: 'US',
+          currencies: ['USD', 'NGN'],
+          defaultDecision: 'decline',
+          maxTopUp: { USD: 10000 },
+          minimumBalance: { USD: 1 },
+          cardValidityMonths: 36,
+        },
+      },
+    })
+    expect(got.get('cache-control')).toBe('no-store')
+    expect(got.get('request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    expect(answered.at(-1)).toMatchObject({ operation: 'organization.show', code: '000' })
+    expect(bugs).toEqual([])
+  })
+
+  it('is refused when its Reference was seen within a day', async () => {
+    const { headersOf, call, time } = await openApi()
+    const headers = await headersOf('GET', target, { reference: 'Same-1' })
+    expect((await call('GET', target, headers)).status).toBe(200)
+    const again = await call('GET', target, headers)
+    expect(again.body).toMatchObject({
+      responseCode: '139',
+      message: 'Duplicate request: Reference Same-1 has already been seen in the last 24 hours',
+    })
+    expect(again.status).toBe(400)
+    time.ms += 86_400_000
+    const fresh = await headersOf('GET', target, { reference: 'Same-1' })
+    expect((await call('GET', target, fresh)).status).toBe(200)
+  })
+
+  const wrong: readonly (readonly [string, Record<string, string | undefined>, number, string])[] =
+    [
+      ['no Reference', { reference: undefined }, 400, '158'],
+      ['a Reference with &', { reference: 'a&b' }, 400, '136'],
+      ['a long Reference', { reference: 'a'.repeat(31) }, 400, '136'],
+      ['no ServiceAuthorization', { serviceauthorization: undefined }, 401, '146'],
+      ['another scheme', { serviceauthorization: 'Basic YQ==' }, 401, '146'],
+      ['an unknown client', { serviceauthorization: 'ServiceAuth bm9ib2R5' }, 401, '146'],
+      ['no token', { authorization: undefined }, 401, '146'],
+      ['a wrong token', { authorization: 'Bearer abc' }, 401, '146'],
+      ['no UniqueKey', { uniquekey: undefined }, 401, '113'],
+      ['a wrong UniqueKey', { uniquekey: '0'.repeat(32) }, 401, '113'],
+      ['no Signature', { signature: undefined }, 401, '146'],
+      ['a wrong Signature', { signature: `${'A'.repeat(54)}==` }, 401, '146'],
+    ]
+
+  it.each(wrong)('is refused with %s', async (_name, change, status, code) => {
+    const { headersOf, call } = await openApi()
+    const headers = { ...(await headersOf('GET', target)), ...change }
+    const given = Object.entries(headers).filter(([, value]) => value !== undefined)
+    const { status: got, body } = await call('GET', target, Object.fromEntries(given) as never)
+    expect([got, body.responseCode, body.data]).toEqual([status, code, null])
+    expect(JSON.stringify(body)).not.toContain('A'.repeat(54))
+  })
+
+  it('says the first thing that is wrong', async () => {
+    const { call } = await openApi()
+    expect((await call('GET', '/api/v1/nowhere', {})).body.responseCode).toBe('158')
+    expect((await call('GET', '/api/v1/nowhere', { reference: 'r' })).body.responseCode).toBe('146')
+  })
+
+  it('learns only when it is right that there is no such route', async () => {
+    const { headersOf, call } = await openApi()
+    const headers = await headersOf('GET', '/api/v1/nowhere')
+    const { status, body } = await call('GET', '/api/v1/nowhere', headers)
+    expect([status, body.responseCode]).toEqual([404, '131'])
+    const post = await headersOf('POST', target)
+    expect((await call('POST', target, post)).body.responseCode).toBe('131')
+  })
+
+  it('needs a query that the operation knows', async () => {
+    const { headersOf, call } = await openApi()
+    for (const query of ['?colour=red', '?a=1&a=2']) {
+      const headers = await headersOf('GET', `${target}${query}`)
+      const { status, body } = await call('GET', `${target}${query}`, headers)
+      expect([status, body.responseCode]).toEqual([400, '131'])
+    }
+  })
+
+  it('is refused while its client or its organization is disabled', async () => {
+    const { headersOf, call, time, aggregates, credentials } = await openApi()
+    await setOrganization(aggregates, 'org-1', { enabled: false })
+    time.ms += 1_001
+    let { status, body } = await call('GET', target, await headersOf('GET', target))
+    expect([status, body.responseCode]).toEqual([403, '115'])
+    await setOrganization(aggregates, 'org-1', { enabled: true })
+    const headers = await headersOf('GET', target)
+    await setClientEnabled(aggregates, credentials.clientId, false, time.ms)
+    time.ms += 2_000
+    // What a disabled client still has of tokens is over with it.
+    ;({ status, body } = await call('GET', target, headers))
+    expect([status, body.responseCode]).toEqual([401, '146'])
+  })
+
+  it('is refused above the rate of its client, and not above that of strangers', async () => {
+    const { headersOf, call, time } = await openApi()
+    for (let i = 0; i < 20; i++) await call('GET', target, { reference: 'r' })
+    const strangers = await call('GET', target, { reference: 'r' })
+    expect([strangers.status, strangers.body.responseCode]).toEqual([429, '170'])
+    expect(strangers.headers.get('retry-after')).toBe('60')
+    const headers = await headersOf('GET', target)
+    const codes: string[] = []
+    for (let i = 0; i < 101; i++)
+      codes.push(String((await call('GET', target, headers)).body.responseCode))
+    expect(codes[0]).toBe('000')
+    expect(codes.slice(1, 100).every((code) => code === '139')).toBe(true)
+    expect(codes[100]).toBe('170')
+    time.ms += 1_000
+    expect((await call('GET', target, headers)).body.responseCode).toBe('139')
+  })
+
+  it('explains a wrong Signature in a sandbox, without the secret', async () => {
+    const { headersOf, call, credentials } = await openApi(true)
+    const headers = await headersOf('GET', target)
+    const raw = Buffer.from('01234567890123456789').toString('base64')
+    const { body, headers: got } = await call('GET', target, { ...headers, signature: raw })
+    expect(JSON.stringify(body.errors)).toContain('<secret>')
+    expect(JSON.stringify(body.errors)).toContain('raw digest')
+    expect(JSON.stringify(body)).not.toContain(credentials.clientSecret)
+    expect(got.get('sandbox')).toBe('true')
+  })
+})
+
+describe('the OpenAPI document', () => {
+  it('is there for everybody, and has every route with its codes', async () => {
+    const { url } = await openApi()
+    const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+      openapi: string
+      info: { version: string }
+      paths: Record<string, Record<string, Record<string, unknown>>>
+    }
+    expect(document.openapi).toBe('3.1.0')
+    expect(document.info.version).toBe('1.2.3')
+    for (const { path, method, operation } of organizationRoutes) {
+      const described = document.paths[`/api/v1${path}`]?.[method.toLowerCase()]
+      expect(described?.operationId).toBe(operation)
+      expect(described?.['x-response-codes']).toContain('000')
+    }
+  })
+})
+
+describe('the token endpoint', () => {
+  it('gives a token with all scopes, or with those that were asked for', async () => {
+    const { askToken } = await openApi()
+    const all = await askToken()
+    expect(all.status).toBe(200)
+    expect(all.headers.get('cache-control')).toBe('no-store')
+    expect(await all.json()).toEqual({
+      access_token: expect.stringMatching(/^ey/),
+      token_type: 'Bearer',
+      expires_in: 900,
+      scope: 'CardAPIs.Read CardAPIs.Fund',
+    })
+    const one = await askToken('grant_type=client_credentials&scope=CardAPIs.Read')
+    expect(await one.json()).toMatchObject({ scope: 'CardAPIs.Read' })
+  })
+
+  it.each([
+    ['grant_type=password', {}, 400, 'unsupported_grant_type'],
+    ['scope=CardAPIs', {}, 400, 'invalid_request'],
+    ['grant_type=client_credentials&grant_type=x', {}, 400, 'invalid_request'],
+    ['grant_type=client_credentials&scope=a&scope=b', {}, 400, 'invalid_request'],
+    ['grant_type=client_credentials&scope=Everything', {}, 400, 'invalid_scope'],
+    ['grant_type=client_credentials&scope=CardAPIs.Pan', {}, 403, 'unauthorized_client'],
+    [
+      'grant_type=client_credentials',
+      { 'content-type': 'application/json' },
+      400,
+      'invalid_request',
+    ],
+    ['grant_type=client_credentials', { authorization: 'Basic YTpi' }, 401, 'invalid_client'],
+    ['grant_type=client_credentials', { authorization: 'Bearer x' }, 401, 'invalid_client'],
+    [`grant_type=client_credentials&x=${'x'.repeat(5000)}`, {}, 400, 'invalid_request'],
+  ])('answers %s', async (form, headers, status, error) => {
+    const { askToken } = await openApi()
+    const response = await askToken(form, headers)
+    expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([
+      status,
+      error,
+    ])
+    if (status === 401) expect(response.headers.get('www-authenticate')).toContain('Basic')
+  })
+
+  it('takes no other method, and not more than five calls a second', async () => {
+    const { url, askToken } = await openApi()
+    const got = await fetch(`${url}/connect/token`)
+    expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST'])
+    const statuses: number[] = []
+    for (let i = 0; i < 6; i++) statuses.push((await askToken()).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+  })
+})
