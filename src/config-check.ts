@@ -52,7 +52,9 @@ export function checkAcross(values: Values, given: (name: Name) => boolean): Con
     'TLS_CERT_FILE',
     `is required with ${given('TLS_KEY_FILE') ? 'TLS_KEY_FILE' : 'TLS_CLIENT_CA_FILE'}`,
   )
-  problems.push(...checkTlsFiles(values))
+  problems.push(...checkTlsFiles(values, 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'))
+  checkApi(values, given, demand)
+  problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
 
   demand(
     values.ADMIN_HOST === undefined || isLoopback(values.ADMIN_HOST) || given('ADMIN_TOKEN'),
@@ -98,8 +100,47 @@ export function checkRulesDir(folder: string): ConfigProblem[] {
   }
 }
 
+function checkApi(
+  values: Values,
+  given: (name: Name) => boolean,
+  demand: (holds: boolean, variable: Name, message: string) => void,
+): void {
+  demand(
+    given('API_TLS_CERT_FILE') === given('API_TLS_KEY_FILE'),
+    given('API_TLS_CERT_FILE') ? 'API_TLS_KEY_FILE' : 'API_TLS_CERT_FILE',
+    'is required with the other of API_TLS_CERT_FILE and API_TLS_KEY_FILE',
+  )
+  const ports = [values.PORT, values.ADMIN_PORT]
+  demand(
+    values.API_PORT === undefined || values.API_PORT === 0 || !ports.includes(values.API_PORT),
+    'API_PORT',
+    'must differ from PORT and ADMIN_PORT',
+  )
+  const secured = given('API_TLS_CERT_FILE') || values.PUBLIC_URL?.startsWith('https://') === true
+  demand(
+    values.API_HOST === undefined || isLoopback(values.API_HOST) || secured,
+    'API_HOST',
+    'is not loopback: set API_TLS_CERT_FILE, or PUBLIC_URL with https:// when a proxy ends TLS',
+  )
+  demand(
+    values.API_PORT === undefined || !given('REDIS_URL') || given('SECRETS_KEY'),
+    'SECRETS_KEY',
+    'is required for the management API with REDIS_URL: openssl rand -base64 32 makes one',
+  )
+  demand(
+    !given('SECRETS_KEY_OLD') || given('SECRETS_KEY'),
+    'SECRETS_KEY_OLD',
+    'is set without SECRETS_KEY; set that first',
+  )
+}
+
 /** Read as the server will read them: it could only say so by a stack trace. */
-function checkTlsFiles(values: Values): ConfigProblem[] {
+function checkTlsFiles(
+  values: Values,
+  certFile: Name,
+  keyFile: Name,
+  clientCaFile: Name | null,
+): ConfigProblem[] {
   const problems: ConfigProblem[] = []
   function parse<T>(variable: Name, what: string, parsePem: (pem: Buffer) => T): T | null {
     const file = values[variable] as string | undefined
@@ -118,11 +159,11 @@ function checkTlsFiles(values: Values): ConfigProblem[] {
       return null
     }
   }
-  const certificate = parse('TLS_CERT_FILE', 'certificate (PEM)', readCertificate)
-  const key = parse('TLS_KEY_FILE', 'private key (PEM, without a passphrase)', createPrivateKey)
-  parse('TLS_CLIENT_CA_FILE', 'certificate (PEM)', readCertificate)
+  const certificate = parse(certFile, 'certificate (PEM)', readCertificate)
+  const key = parse(keyFile, 'private key (PEM, without a passphrase)', createPrivateKey)
+  if (clientCaFile !== null) parse(clientCaFile, 'certificate (PEM)', readCertificate)
   if (certificate !== null && key !== null && !certificate.checkPrivateKey(key)) {
-    problems.push({ variable: 'TLS_KEY_FILE', message: 'is not the key of TLS_CERT_FILE' })
+    problems.push({ variable: keyFile, message: `is not the key of ${certFile}` })
   }
   return problems
 }

@@ -22,6 +22,7 @@ function oneOf<const T extends readonly string[]>(values: T) {
 
 const host = text('must be a host name or an IP address', /^[A-Za-z0-9.:_%-]{1,253}$/)
 const path = text('must be a path', /^[^\0]{1,4096}$/)
+const key = text('must be 32 bytes in Base64', /^[A-Za-z0-9+/]{43}=$/)
 const secret = z.string().min(minSecretChars, `must be at least ${minSecretChars} characters`)
 
 /**
@@ -77,6 +78,44 @@ export const schema = z.object({
   ADMIN_TOKEN: secret
     .optional()
     .describe('Bearer token of the operations port, at least 16 characters'),
+  API_PORT: wholeNumber(0, 65_535)
+    .optional()
+    .describe('Port of the management API; without it there is none. `--demo` uses 8082'),
+  API_HOST: host
+    .default('127.0.0.1')
+    .describe(
+      'Address of the management API. Beyond loopback it needs `API_TLS_CERT_FILE`, or a `PUBLIC_URL` with `https://`',
+    ),
+  API_TLS_CERT_FILE: path.optional().describe('Certificate chain (PEM) of the management API'),
+  API_TLS_KEY_FILE: path.optional().describe('Its private key (PEM)'),
+  PUBLIC_URL: text(
+    'must be up to 4 http:// or https:// addresses without a query, comma-separated',
+    /^https?:\/\/[^\s,?#]+(,https?:\/\/[^\s,?#]+){0,3}$/,
+  )
+    .optional()
+    .describe(
+      'The address of the management API as clients write it, with a path if a proxy strips one. Without it: that of the `Host` header',
+    ),
+  SECRETS_KEY: key
+    .optional()
+    .describe(
+      'Encrypts what must be read back, such as client secrets: 32 bytes in Base64. Required with `REDIS_URL`; else made once in `DATA_DIR`',
+    ),
+  SECRETS_KEY_OLD: key
+    .optional()
+    .describe('A key that still decrypts, until `arbiter secrets rewrap` was run'),
+  API_TOKEN_SECONDS: wholeNumber(60, 3_600)
+    .default(900)
+    .describe('Lifetime of a token of the management API, in seconds'),
+  API_RATE_PER_SECOND: wholeNumber(1, 100_000)
+    .default(50)
+    .describe('Calls of one client a second, on one server; a burst may have twice as many'),
+  API_GET_REFERENCES: oneOf(['enforce', 'ignore'])
+    .default('enforce')
+    .describe('`ignore`: the References of GET calls are neither kept nor refused'),
+  SANDBOX: oneOf(['true', 'false'])
+    .default('false')
+    .describe('`true`: a store for tests, with made-up card numbers and explained refusals'),
   REDIS_URL: text(
     'must be redis:// or rediss:// addresses, comma-separated',
     /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
@@ -157,6 +196,8 @@ export const fromFiles: readonly Name[] = [
   'RELAY_SECRET_NEXT',
   'RELAY_PASSWORD',
   'ADMIN_TOKEN',
+  'SECRETS_KEY',
+  'SECRETS_KEY_OLD',
   'REDIS_URL',
   'REDIS_SENTINEL',
 ]

@@ -34,6 +34,12 @@ export interface Config {
   readonly adminHost: string
   readonly adminPort: number
   readonly adminToken: string | null
+  /** Null: there is no management API. */
+  readonly api: ApiConfig | null
+  /** Null: the embedded store has a key of its own. */
+  readonly secretsKey: string | null
+  readonly secretsKeyOld: string | null
+  readonly sandbox: boolean
   /** Null: the embedded store in dataDir. */
   readonly redis: {
     readonly urls: readonly string[]
@@ -59,6 +65,17 @@ export interface Config {
   readonly logLevel: (typeof logLevels)[number]
   /** What looks like a mistake but does not stop us, for the log. */
   readonly warnings: readonly string[]
+}
+
+export interface ApiConfig {
+  readonly host: string
+  readonly port: number
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+  /** As clients write them, without a last slash. */
+  readonly publicUrls: readonly string[]
+  readonly tokenSeconds: number
+  readonly ratePerSecond: number
+  readonly getReferences: 'enforce' | 'ignore'
 }
 
 const maxSecretFileBytes = 65_536
@@ -102,6 +119,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
     adminHost: v.ADMIN_HOST,
     adminPort: v.ADMIN_PORT,
     adminToken: v.ADMIN_TOKEN ?? null,
+    api: apiConfig(v),
+    secretsKey: v.SECRETS_KEY ?? null,
+    secretsKeyOld: v.SECRETS_KEY_OLD ?? null,
+    sandbox: v.SANDBOX === 'true',
     redis:
       v.REDIS_URL === undefined
         ? null
@@ -164,6 +185,20 @@ function readSecretFile(file: string): { readonly secret: string; readonly probl
   }
   const secretText = content.toString('utf8').trim()
   return { secret: secretText, problem: secretText === '' ? 'names an empty file' : '' }
+}
+
+function apiConfig(v: Settings): ApiConfig | null {
+  if (v.API_PORT === undefined) return null
+  const [certFile, keyFile] = [v.API_TLS_CERT_FILE, v.API_TLS_KEY_FILE]
+  return {
+    host: v.API_HOST,
+    port: v.API_PORT,
+    tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null,
+    publicUrls: (v.PUBLIC_URL?.split(',') ?? []).map((url) => url.replace(/\/+$/, '')),
+    tokenSeconds: v.API_TOKEN_SECONDS,
+    ratePerSecond: v.API_RATE_PER_SECOND,
+    getReferences: v.API_GET_REFERENCES,
+  }
 }
 
 function relayAuthentication(v: Settings): RelayAuthentication {

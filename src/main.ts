@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Readiness } from './admin/server.ts'
-import { createTrustedClock, machineClock } from './clock.ts'
+import { type ApiThread, startApiThread } from './api/thread.ts'
+import { createTrustedClock, machineClock, type SharedTime } from './clock.ts'
 import { type Config, isConfig, readConfig } from './config.ts'
 import { checkRulesDir } from './config-check.ts'
 import type { Authenticate } from './gate/authentication.ts'
@@ -16,6 +17,8 @@ import {
   createProfileAuthentication,
 } from './gate/profile-authentication.ts'
 import { ProfileRefused } from './gate/profile-document.ts'
+import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
+import { logApiCall } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { demoText } from './try-it.ts'
 import { readVersion } from './version.ts'
@@ -25,6 +28,7 @@ import { readVersion } from './version.ts'
  * by its kernel only after a second; the kernel's own limit (somaxconn) still holds.
  */
 const backlog = 4_096
+const apiStopMs = 12_000
 
 const usage = `Usage: node dist/main.js [--demo] [--accept-clock]
 
@@ -141,17 +145,20 @@ async function main(): Promise<void> {
     },
   })
   let stopping = false
+  let api: ApiThread | null = null
   const { createAdminServer } = await import('./admin/server.ts')
   const admin = createAdminServer({
     config,
     metrics: gate.metrics,
-    readiness: () => readinessOf(gate, clock.doubt, stopping),
+    readiness: () => readinessOf(gate, api, clock.doubt, stopping),
     reloadRules: gate.reloadRules,
     acceptClock: clockWatch.accept,
   })
   try {
     await admin.listen({ host: config.adminHost, port: config.adminPort })
     await gate.started()
+    api = startApi(config, clock.time, gate, sink)
+    await api?.started()
     await gate.server.listen({ host: config.host, port: config.port, backlog })
   } catch (error) {
     sink.flush()
@@ -164,6 +171,7 @@ async function main(): Promise<void> {
     if (stopping) process.exit(1)
     stopping = true
     logger.info({ signal }, 'stopping: answering what is pending')
+    await api?.stop(apiStopMs)
     await gate.stop()
     await clockWatch.stop()
     await admin.close()
@@ -176,7 +184,53 @@ async function main(): Promise<void> {
   process.on('SIGHUP', () => void gate.reloadRules())
 }
 
-function readinessOf(gate: Gate, clockProblem: string, stopping: boolean): Readiness {
+/** The management plane, in a thread of its own; null when it was not asked for. */
+function startApi(config: Config, time: SharedTime, gate: Gate, sink: LogSink): ApiThread | null {
+  const { logger } = sink
+  if (config.api === null) return null
+  const refuse = (message: string) => {
+    sink.flush()
+    return fail(message)
+  }
+  try {
+    const keys = readSecretKeys(config, (file) =>
+      logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
+    )
+    const { redis, dataDir, sandbox, eventRetentionDays, engineHeapMb } = config
+    return startApiThread({
+      settings: {
+        ...config.api,
+        redis,
+        dataDir,
+        keys,
+        sandbox,
+        eventRetentionDays,
+        time,
+        version: readVersion(),
+      },
+      heapMb: engineHeapMb,
+      onCalls: (calls) => {
+        for (const call of calls) {
+          gate.metrics.apiCall(call)
+          logApiCall(sink, call)
+        }
+      },
+      onListening: (apiPort) => logger.info({ apiPort }, 'serving the management API'),
+      onRefused: refuse,
+      onTrouble: (message) => logger.error(message),
+    })
+  } catch (error) {
+    if (error instanceof SecretKeyMissing) return refuse(error.message)
+    throw error
+  }
+}
+
+function readinessOf(
+  gate: Gate,
+  api: ApiThread | null,
+  clockProblem: string,
+  stopping: boolean,
+): Readiness {
   const { engine, slots, rulesProblem, journalProblem } = gate
   const trippedRules = engine.figures?.trippedRules ?? []
   const detail = {
@@ -187,6 +241,7 @@ function readinessOf(gate: Gate, clockProblem: string, stopping: boolean): Readi
     ...(clockProblem === '' ? {} : { clockProblem }),
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
+    ...(api === null ? {} : { api: api.state }),
     unbooked: slots.unbooked,
   }
   if (stopping) return { status: 'stopping', detail }
@@ -196,6 +251,7 @@ function readinessOf(gate: Gate, clockProblem: string, stopping: boolean): Readi
     engine.alive &&
     engine.storeAvailable &&
     rulesWell &&
+    (api === null || api.state === 'serving') &&
     journalProblem === '' &&
     clockProblem === ''
   return { status: well ? 'ready' : 'degraded', detail }

@@ -44,7 +44,10 @@ const mayLookAt: Record<string, readonly string[]> = {
   store: [],
   rules: ['domain'],
   engine: ['domain', 'store', 'rules'],
-  telemetry: ['domain', 'engine'],
+  management: ['domain', 'store', 'engine'],
+  // It reads bodies as strictly as the gate does.
+  api: ['domain', 'store', 'engine', 'management', 'gate'],
+  telemetry: ['domain', 'engine', 'api'],
   gate: ['domain', 'engine', 'rules', 'telemetry'],
   admin: ['telemetry'],
   // The scenarios that it fires at a server are those of the rules.
@@ -52,7 +55,18 @@ const mayLookAt: Record<string, readonly string[]> = {
   // It decides again what the log says was decided, and so reads what the engine wrote.
   backtest: ['domain', 'rules', 'engine'],
   // A backup has what the gate's journal keeps.
-  cli: ['domain', 'store', 'rules', 'engine', 'telemetry', 'relay', 'backtest', 'gate'],
+  cli: [
+    'domain',
+    'store',
+    'rules',
+    'engine',
+    'telemetry',
+    'relay',
+    'backtest',
+    'gate',
+    'management',
+    'api',
+  ],
 }
 
 describe('the direction of imports', () => {
@@ -95,6 +109,7 @@ describe('the direction of imports', () => {
       'main.ts',
       'cli/main.ts',
       'engine/worker.ts',
+      'api/worker.ts',
       'backtest/worker.ts',
       'rules/loader.ts',
     ]

@@ -11,6 +11,7 @@ import { makeCertificate } from './support/certificate.ts'
 const folder = mkdtempSync(join(tmpdir(), 'arbiter-config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
+const key = Buffer.alloc(32, 7).toString('base64')
 const secret = 'sixteen-letters!'
 const server = makeCertificate('server')
 
@@ -27,6 +28,10 @@ describe('readConfig', () => {
       adminHost: '127.0.0.1',
       adminPort: 8081,
       adminToken: null,
+      api: null,
+      secretsKey: null,
+      secretsKeyOld: null,
+      sandbox: false,
       redis: null,
       dataDir: './data',
       rulesDir: './rules',
@@ -71,6 +76,17 @@ describe('readConfig', () => {
         ADMIN_HOST: '::',
         ADMIN_PORT: '9001',
         ADMIN_TOKEN: secret,
+        API_HOST: '0.0.0.0',
+        API_PORT: '9002',
+        API_TLS_CERT_FILE: pem,
+        API_TLS_KEY_FILE: pem,
+        PUBLIC_URL: 'https://a.example.com/,https://b.example.com/arbiter',
+        SECRETS_KEY: key,
+        SECRETS_KEY_OLD: key,
+        API_TOKEN_SECONDS: '60',
+        API_RATE_PER_SECOND: '5',
+        API_GET_REFERENCES: 'ignore',
+        SANDBOX: 'true',
         REDIS_URL: 'redis://a:1,rediss://u:p@b:2/0',
         REDIS_CLUSTER: 'true',
         DURABILITY: 'everysec',
@@ -98,6 +114,18 @@ describe('readConfig', () => {
       adminHost: '::',
       adminPort: 9001,
       adminToken: secret,
+      api: {
+        host: '0.0.0.0',
+        port: 9002,
+        tls: { certFile: pem, keyFile: pem },
+        publicUrls: ['https://a.example.com', 'https://b.example.com/arbiter'],
+        tokenSeconds: 60,
+        ratePerSecond: 5,
+        getReferences: 'ignore',
+      },
+      secretsKey: key,
+      secretsKeyOld: key,
+      sandbox: true,
       redis: {
         urls: ['redis://a:1', 'rediss://u:p@b:2/0'],
         cluster: true,
@@ -118,6 +146,19 @@ describe('readConfig', () => {
       logLevel: 'debug',
       warnings: [],
     } satisfies Config)
+  })
+
+  it.each([
+    [{ API_PORT: '8080' }, 'API_PORT'],
+    [{ API_PORT: '8081' }, 'API_PORT'],
+    [{ API_PORT: '1', API_HOST: '0.0.0.0' }, 'API_HOST'],
+    [{ API_PORT: '1', API_HOST: '0.0.0.0', PUBLIC_URL: 'http://a.example.com' }, 'API_HOST'],
+    [{ API_PORT: '1', REDIS_URL: 'redis://a:1' }, 'SECRETS_KEY'],
+    [{ SECRETS_KEY_OLD: key }, 'SECRETS_KEY_OLD'],
+    [{ SECRETS_KEY: 'c2hvcnQ=' }, 'SECRETS_KEY'],
+    [{ PUBLIC_URL: 'ftp://a.example.com' }, 'PUBLIC_URL'],
+  ])('refuses %j for the management API', (env, variable) => {
+    expect(problems(env).map((problem) => problem.variable)).toEqual([variable])
   })
 
   it('reports every problem at once, those across variables too', () => {

@@ -105,6 +105,25 @@ const parts: readonly Part[] = [
     add: async (program) => (await import('./backup.ts')).addBackup(program),
   },
   {
+    commands: { organization: 'Make and change the organizations that own cards.' },
+    add: async (program) =>
+      (await import('./management/organization.ts')).addOrganizations(program),
+  },
+  {
+    commands: { client: 'Make and change the credentials of organizations.' },
+    add: async (program) => (await import('./management/client.ts')).addClients(program),
+  },
+  {
+    commands: { secrets: 'Encrypt the secrets anew with another key.' },
+    add: async (program) => (await import('./management/secrets.ts')).addSecrets(program),
+  },
+  {
+    commands: {
+      'api [options] <method> <path> [body]': 'sign and send one call to the management API',
+    },
+    add: async (program) => (await import('./management/api.ts')).addApi(program),
+  },
+  {
     commands: { relay: 'Act as the relay towards a running server.' },
     add: async (program) => (await import('./relay.ts')).addRelay(program),
   },

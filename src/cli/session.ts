@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { type Aggregates, createAggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
 import { RecordUnreadable } from '../engine/row-codec.ts'
+import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
+import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
 import { RelayRefused } from '../relay/refusal.ts'
 import { PackRefused } from '../rules/pack-refused.ts'
 import { openStore, storeFolder } from '../store/open.ts'
@@ -17,8 +20,12 @@ export interface Session {
   readonly store: Store
   readonly clock: Clock
   readonly retentionMs: number
+  /** Changes what is no account. */
+  readonly aggregates: Aggregates
   /** For commands that write; it loads the rule pack, which reading does without. */
   engine(): Promise<Engine>
+  /** Seals and opens what must be read back. */
+  secretBox(): SecretBox
 }
 
 export interface SessionOptions {
@@ -100,10 +107,21 @@ function createSession(
   onStore: (available: boolean) => void,
 ): Session & { end(): void } {
   let engine: Engine | null = null
+  const nonce = randomUUID().slice(0, 8)
+  let versions = 0
+  const newVersion = () => `${nonce}.${(versions++).toString(36)}`
   return {
     store,
     clock: systemClock,
     retentionMs: config.eventRetentionDays * dayMs,
+    aggregates: createAggregates({ store, newVersion, onStore }),
+    secretBox() {
+      const { redis, secretsKey } = config
+      if (redis !== null && secretsKey === null) {
+        throw new SecretKeyMissing('set SECRETS_KEY to that of the server')
+      }
+      return createSecretBox(readSecretKeys(config, (file) => complain(`made ${file}: keep it`)))
+    },
     async engine() {
       const { refuseWrongClock } = await import('./wrong-clock.ts')
       await refuseWrongClock(store, config)
@@ -166,7 +184,7 @@ export function explain(error: unknown): ExitCode {
     complain(error.message)
     return 130
   }
-  const wrong = [StoreRefused, PackRefused, RelayRefused]
+  const wrong = [StoreRefused, PackRefused, RelayRefused, SecretKeyMissing]
   const known = [...wrong, StoreError, RecordUnreadable, ServerFailed]
   if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
     return tellBug(error)

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { AnsweredCall } from '../api/server.ts'
 import { anomalies } from '../domain/anomaly.ts'
 import { unmatchedCauses } from '../domain/event-record.ts'
 import type { FindingCounts } from '../engine/finding-counts.ts'
@@ -30,6 +31,7 @@ export interface Readings {
 export interface Metrics {
   decided(decided: Decided): void
   refused(status: number): void
+  apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
   unknownKind(): void
   rules(version: string, loaded: boolean): void
@@ -73,6 +75,18 @@ export function createMetrics(read: () => Readings): Metrics {
     name: 'arbiter_refusals_total',
     help: 'Requests that never became an event, by HTTP status',
     labelNames: ['status'],
+    registers,
+  })
+  const apiCalls = new Counter({
+    name: 'arbiter_api_requests_total',
+    help: 'Calls of the management API, by operation, HTTP status and response code',
+    labelNames: ['operation', 'status', 'code'],
+    registers,
+  })
+  const apiSeconds = new Histogram({
+    name: 'arbiter_api_seconds',
+    help: 'Time from the head of a call of the management API to its answer',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   })
   const unknownKinds = new Counter({
@@ -127,6 +141,10 @@ export function createMetrics(read: () => Readings): Metrics {
       if (answer.cause !== '') byCause(answer.cause).inc()
     },
     refused: (status) => refusals.inc({ status: String(status) }),
+    apiCall({ operation, status, code, ms }) {
+      apiCalls.inc({ operation, status: String(status), code })
+      apiSeconds.observe(ms / 1000)
+    },
     unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {
       packs.reset()
