@@ -20,6 +20,7 @@ import { ProfileRefused } from './gate/profile-document.ts'
 import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
 import { logApiCall } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
+import { maskPan } from './telemetry/mask.ts'
 import { demoText } from './try-it.ts'
 import { readVersion } from './version.ts'
 
@@ -232,7 +233,8 @@ function readinessOf(
   stopping: boolean,
 ): Readiness {
   const { engine, slots, rulesProblem, journalProblem } = gate
-  const trippedRules = engine.figures?.trippedRules ?? []
+  const { trippedRules = [], damage = [], damagedRecords = [] } = engine.figures ?? {}
+  const damaged = [...damagedRecords, ...damage].map(maskPan)
   const detail = {
     engine: engine.state,
     store: engine.storeAvailable ? 'available' : 'unavailable',
@@ -242,6 +244,9 @@ function readinessOf(
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
     ...(api === null ? {} : { api: api.state }),
+    ...(damaged.length === 0
+      ? {}
+      : { damaged, damagedAccounts: engine.figures?.damagedAccounts ?? 0 }),
     unbooked: slots.unbooked,
   }
   if (stopping) return { status: 'stopping', detail }
@@ -253,7 +258,8 @@ function readinessOf(
     rulesWell &&
     (api === null || api.state === 'serving') &&
     journalProblem === '' &&
-    clockProblem === ''
+    clockProblem === '' &&
+    damaged.length === 0
   return { status: well ? 'ready' : 'degraded', detail }
 }
 

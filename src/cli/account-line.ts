@@ -1,12 +1,12 @@
 import { type Account, availableMinor } from '../domain/account.ts'
 import { formatMinor } from '../domain/money.ts'
-import { accountCodec } from '../engine/codec.ts'
 import { accountAggregate } from '../engine/layout.ts'
+import { readAccount as decodeFound } from '../engine/show.ts'
 import type { Store } from '../store/port.ts'
 
 export async function readAccount(store: Store, accountId: string): Promise<Account | null> {
   const [found] = await store.load([{ aggregate: accountAggregate(accountId), group: '', id: '' }])
-  return found === undefined ? null : accountCodec.decode(found.value)
+  return found === undefined ? null : decodeFound(accountId, found)
 }
 
 /** What an account has, after something was done to it. */

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
-import { accountCodec, cardCodec } from '../engine/codec.ts'
+import { decodeAccount, decodeCard } from '../engine/damage.ts'
 import { accountAggregate, cardKey, indexes } from '../engine/layout.ts'
+import { RecordUnreadable } from '../engine/row-codec.ts'
 import { writeCardRow } from '../rules/card-row.ts'
 import type { IndexEntry, Store } from '../store/port.ts'
 import { inSession } from './session.ts'
-import { type ExitCode, print } from './terminal.ts'
+import { type ExitCode, print, refuse } from './terminal.ts'
 
 const cardsPerRead = 500
 
@@ -27,20 +28,26 @@ export function addExport(program: Command): void {
 
 async function exportCards(store: Store): Promise<ExitCode> {
   const given = new Set<string>()
+  let left = 0
   let after = ''
   for (;;) {
     const entries = await store.range(indexes.cards, after, cardsPerRead)
-    for (const row of await rowsOf(entries, store, given)) await print(row)
-    if (entries.length < cardsPerRead) return 0
+    for (const row of await rowsOf(entries, store, given)) {
+      if (row !== null) await print(row)
+      else left++
+    }
+    if (entries.length < cardsPerRead) break
     after = entries.at(-1)!.sortKey
   }
+  if (left === 0) return 0
+  return refuse(`${left} cards cannot be read and are left out: see arbiter damaged`)
 }
 
 async function rowsOf(
   entries: readonly IndexEntry[],
   store: Store,
   given: Set<string>,
-): Promise<string[]> {
+): Promise<(string | null)[]> {
   const keys = entries.flatMap(({ sortKey, value }) => {
     const aggregate = accountAggregate(value)
     return [
@@ -49,13 +56,19 @@ async function rowsOf(
     ]
   })
   const loaded = await store.load(keys)
-  return entries.flatMap((_, i) => {
+  return entries.flatMap(({ sortKey, value }, i) => {
     const root = loaded[2 * i]
-    const card = loaded[2 * i + 1]
-    if (root === undefined || card === undefined) return []
-    const account = accountCodec.decode(root.value)
-    const first = !given.has(account.accountId)
-    given.add(account.accountId)
-    return [JSON.stringify(writeCardRow(account, cardCodec.decode(card.value), first))]
+    const found = loaded[2 * i + 1]
+    if (root === undefined || found === undefined) return []
+    try {
+      const account = decodeAccount(accountAggregate(value), root.value)
+      const card = decodeCard(sortKey, found.value)
+      const first = !given.has(account.accountId)
+      given.add(account.accountId)
+      return [JSON.stringify(writeCardRow(account, card, first))]
+    } catch (error) {
+      if (error instanceof RecordUnreadable) return [null]
+      throw error
+    }
   })
 }

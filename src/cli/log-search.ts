@@ -1,6 +1,6 @@
 import type { EntryKind } from '../domain/change.ts'
 import type { Entry } from '../domain/entry.ts'
-import { decodeEntry } from '../engine/entry-codec.ts'
+import { entryIn } from '../engine/log-reading.ts'
 import type { LogLine, Store } from '../store/port.ts'
 
 /** How far back a search goes. */
@@ -48,8 +48,8 @@ export function createFilter(filters: Filters): Filter {
 
   return ({ cursor, entry: text }) => {
     if (!needles.every((needle) => text.includes(needle))) return null
-    const entry = decodeEntry(text)
-    return matches(entry) ? { cursor, entry } : null
+    const entry = entryIn({ cursor, entry: text })
+    return entry !== null && matches(entry) ? { cursor, entry } : null
   }
 }
 
@@ -77,7 +77,7 @@ export async function searchBack(
       if (match !== null) found.push(match)
     }
     // The log is in order of writing, which arrivals follow only roughly: one old entry ends nothing.
-    const old = lines.every(({ entry }) => decodeEntry(entry).atMs < sinceMs)
+    const old = lines.every((line) => (entryIn(line)?.atMs ?? 0) < sinceMs)
     if (lines.length < linesPerRead || old) return { found: found.reverse(), complete: true }
     before = lines[0]!.cursor
   }

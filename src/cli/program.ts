@@ -85,6 +85,13 @@ const parts: readonly Part[] = [
     add: async (program) => (await import('./verification.ts')).addVerify(program),
   },
   {
+    commands: {
+      damaged: 'List the records that cannot be read.',
+      'repair [options] [account]': 'make a damaged account anew from the log',
+    },
+    add: async (program) => (await import('./damage.ts')).addDamage(program),
+  },
+  {
     commands: { rules: 'check, test and explain a rule pack' },
     async add(program) {
       const { addRules } = await import('./rules.ts')

@@ -3,7 +3,7 @@ import { amountsText, tableOf, timeText } from '../backtest/report.ts'
 import { createRuleReporter, type RuleReport } from '../backtest/rule-report.ts'
 import { systemClock } from '../clock.ts'
 import { formatMinor } from '../domain/money.ts'
-import { decodeEntry } from '../engine/entry-codec.ts'
+import { entryIn } from '../engine/log-reading.ts'
 import { compilePack, readPackFiles } from '../rules/load-pack.ts'
 import type { Store } from '../store/port.ts'
 import { readSince } from './argument.ts'
@@ -60,9 +60,9 @@ async function report(
   for (; read < maxRead; read += linesPerRead) {
     const lines = await store.tailLog(linesPerRead, before)
     let old = 0
-    for (const { entry: text } of lines.toReversed()) {
-      const entry = decodeEntry(text)
-      if (entry.atMs < since) old++
+    for (const line of lines.toReversed()) {
+      const entry = entryIn(line)
+      if (entry === null || entry.atMs < since) old++
       else reporter.take(entry)
     }
     showProgress(`${read + lines.length} entries read`)

@@ -79,7 +79,8 @@ async function runOpen(
   const { claimStore } = await import('../engine/meta.ts')
   const store = await openStore(config, systemClock.nowMs)
   try {
-    await claimStore(store, config.eventRetentionDays)
+    const problem = await claimStore(store, config.eventRetentionDays)
+    if (problem !== '') complain(`warning: ${problem}: see arbiter repair --record meta`)
     return await runWatched(config, store, command)
   } finally {
     await store.close()

@@ -28,6 +28,7 @@ const appliers: Appliers = {
   unblocked: (view) => view,
   ruleTripped: (view) => view,
   ruleArmed: (view) => view,
+  repaired: (view) => view,
   accountOpened: (view, { account }) => ({ ...view, account }),
   // The log of an earlier release has cards without what was added since.
   cardIssued: (view, { card }) => ({ ...view, card: { ...noCard, ...card } }),

@@ -109,6 +109,8 @@ export type Change =
   | { readonly type: 'unblocked'; readonly kind: BlockKind; readonly value: string }
   | { readonly type: 'ruleTripped'; readonly ruleId: string; readonly rulesVersion: string }
   | { readonly type: 'ruleArmed'; readonly ruleId: string }
+  /** The records were made anew from the log; the entry dates the account, also back from the future. */
+  | { readonly type: 'repaired' }
 
 export interface PlacedHold {
   readonly eventKey: string

@@ -7,6 +7,7 @@ export const causes = [
   'overload',
   'storeUnavailable',
   'starting',
+  'damaged',
 ] as const
 export type Cause = (typeof causes)[number]
 

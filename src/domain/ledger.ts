@@ -25,6 +25,15 @@ export interface MemoryBook extends Book {
   readonly transactions: ReadonlyMap<string, Transaction | Alias>
   readonly events: ReadonlyMap<string, EventRecord>
   put(touched: Touched): void
+  /** No event came later than this: a clock that was wrong has dated them. */
+  redate(latestMs: number): void
+}
+
+/** What an entry did to a book, done to it again. */
+export function follow(entry: Entry, book: MemoryBook): void {
+  const { before, after } = replay(entry, book)
+  book.put(touchedBy(before, after))
+  if (entry.changes.some(({ type }) => type === 'repaired')) book.redate(entry.atMs)
 }
 
 /** Ids are printable, so a line break can stand between them. */
@@ -62,6 +71,11 @@ export function createMemoryBook(from?: MemoryBook): MemoryBook {
         }
       }
       if (touched.event !== null) events.set(touched.event.key, touched.event.record)
+    },
+    redate(latestMs) {
+      for (const [key, record] of events) {
+        if (record.atMs > latestMs) events.set(key, { ...record, atMs: latestMs })
+      }
     },
   }
 }
@@ -144,9 +158,8 @@ export function createLedger(): Ledger {
       }
     },
     replay(entry) {
-      const into = book(entry.accountId)
-      const { before, after } = replay(entry, into)
-      commit(into, before, after, entry)
+      follow(entry, book(entry.accountId))
+      entries.push(entry)
     },
   }
 }

@@ -18,12 +18,14 @@ import type { Transaction } from '../domain/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
 import { type CachedAccount, noteRow } from './cache.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
+import { type Damage, messageOf, RecordDamaged } from './damage.ts'
 import { encodeEntry, encodeWork } from './entry-codec.ts'
 import type { DeliveryItem, Item, OperationItem, TendItem } from './item.ts'
 import { indexes, timeSortKey } from './layout.ts'
 import {
   eventPlace,
   openWorkingBook,
+  rootDamage,
   type Wanted,
   type WorkingBook,
   wantRoot,
@@ -35,6 +37,13 @@ export interface Batch {
   /** null when nothing needs to be written. */
   readonly command: Command | null
   readonly wanted: readonly Wanted[]
+  /** What cannot be decided now; nothing of it is in the command. */
+  readonly failed: readonly FailedItem[]
+}
+
+export interface FailedItem {
+  readonly item: Item
+  readonly damage: Damage
 }
 
 export interface BatchContext {
@@ -44,20 +53,31 @@ export interface BatchContext {
   readonly take: typeof take
 }
 
-/** Decides items in order on one working copy, as far as memory reaches. */
+/**
+ * Decides items in order on one working copy, as far as memory reaches. An item that fails is left out,
+ * and the others go on. It throws when that would leave the working copy half changed.
+ */
 export function decideBatch(
   cached: CachedAccount,
   items: readonly Item[],
   context: BatchContext,
 ): Batch {
+  const damage = rootDamage(cached)
+  if (damage !== undefined) return { ...nothing, failed: items.map((item) => ({ item, damage })) }
   const book = openWorkingBook(cached, context.pack.retentionMs)
-  if (!cached.loaded)
-    return { decided: [], command: null, wanted: wantedFirst(cached, items, book) }
+  if (!cached.loaded) return { ...nothing, wanted: wantedFirst(cached, items, book) }
   const writes = createWrites()
   const decided: Item[] = []
+  const failed: FailedItem[] = []
   for (const item of items) {
     const before = cached.account
-    decideItem(item, book, writes, context)
+    try {
+      decideItem(item, book, writes, context)
+    } catch (error) {
+      if (writes.recording) throw error
+      failed.push({ item, damage: damageOf(error, cached.aggregate) })
+      continue
+    }
     if (book.wanted.length > 0) {
       // Nothing was put for this item: reading comes before deciding.
       if (cached.account !== before) throw new Error('an item was decided on missing records')
@@ -65,8 +85,15 @@ export function decideBatch(
     }
     decided.push(item)
   }
-  if (decided.length === 0) return { decided, command: null, wanted: wantedBy(items, book) }
-  return { decided, command: commandOf(cached, book, writes, context), wanted: [] }
+  if (decided.length === 0) return { ...nothing, failed, wanted: wantedBy(items, book) }
+  return { decided, failed, command: commandOf(cached, book, writes, context), wanted: [] }
+}
+
+const nothing: Batch = { decided: [], command: null, wanted: [], failed: [] }
+
+export function damageOf(error: unknown, aggregate: string): Damage {
+  if (error instanceof RecordDamaged) return error.damage
+  return { aggregate, key: null, problem: messageOf(error) }
 }
 
 /** The root before all else; with it, in the same read, what will be needed whatever it says. */
@@ -91,10 +118,15 @@ function cardIdOf(item: Item): string {
 
 /** When the first item must wait for a read, the others' reads go with it. */
 function wantedBy(items: readonly Item[], book: WorkingBook): readonly Wanted[] {
+  if (book.wanted.length === 0) return book.wanted
   for (const item of items.slice(1)) {
     if (item.kind !== 'delivery') continue
     readFor(item, book)
-    gather(item.event, book)
+    try {
+      gather(item.event, book)
+    } catch {
+      // It fails when its turn comes.
+    }
   }
   return book.wanted
 }
@@ -105,6 +137,8 @@ interface Writes {
   /** The last word on an index entry wins: null removes it. */
   readonly index: Map<string, { key: IndexKey; value: string | null }>
   forced: boolean
+  /** An item is being put down: should that fail, the working copy is worth nothing. */
+  recording: boolean
   setIndex(index: string, sortKey: string, value: string | null): void
 }
 
@@ -114,6 +148,7 @@ function createWrites(): Writes {
     log: [],
     index,
     forced: false,
+    recording: false,
     setIndex(name, sortKey, value) {
       index.set(`${name}\n${sortKey}`, { key: { index: name, sortKey }, value })
     },
@@ -206,6 +241,7 @@ function recordDraft(
 }
 
 function record(before: View, after: View, entry: Entry, book: WorkingBook, writes: Writes): void {
+  writes.recording = true
   book.put(touchedBy(before, after))
   writes.log.push(entry)
   const { accountId } = after.account
@@ -222,6 +258,7 @@ function record(before: View, after: View, entry: Entry, book: WorkingBook, writ
       writes.setIndex(indexes.cards, change.card.cardId, change.card.accountId)
     }
   }
+  writes.recording = false
 }
 
 function dueKey(accountId: string, { dueAtMs, cardId, transactionId }: Transaction): string {

@@ -2,6 +2,7 @@ import type { Account } from '../domain/account.ts'
 import type { Card } from '../domain/card.ts'
 import type { EventRecord } from '../domain/event-record.ts'
 import type { Alias, Transaction } from '../domain/transaction.ts'
+import type { Damage } from './damage.ts'
 
 /** What memory knows of one aggregate, all of it as of `version`. */
 export interface CachedAccount {
@@ -24,6 +25,8 @@ export interface CachedAccount {
   rowsChars: number
   /** What the cache counts for it. */
   bytes: number
+  /** What could not be read for the batch that is being decided, named by group and id. */
+  readonly unreadable: Map<string, Damage>
 }
 
 export interface Cache {
@@ -158,5 +161,6 @@ export function emptyAccount(aggregate: string): CachedAccount {
     rowChars: new Map(),
     rowsChars: 0,
     bytes: bytesBeside.account,
+    unreadable: new Map(),
   }
 }

@@ -18,7 +18,7 @@ import {
   splitKey,
   type WindowStates,
 } from '../domain/window.ts'
-import { type Codec, createCodec, flag } from './row-codec.ts'
+import { type Codec, createCodec, flag, parseJson, RecordUnreadable } from './row-codec.ts'
 
 /** A row for each window that has buckets of its own, and one for each of its merchants. */
 function writeWindows(states: WindowStates): unknown[] {
@@ -40,6 +40,7 @@ function writeBuckets(key: string, buckets: readonly Bucket[]): (string | number
 }
 
 function readWindows(json: (string | number)[][]): WindowStates {
+  if (!Array.isArray(json)) throw new RangeError('no windows')
   const states: Record<string, { buckets: Bucket[]; merchants: MerchantBuckets[] }> = {}
   for (const [key, ...numbers] of json) {
     const { name, mid } = splitKey(key as string)
@@ -53,6 +54,7 @@ function readWindows(json: (string | number)[][]): WindowStates {
 }
 
 function readBuckets(numbers: readonly number[]): Bucket[] {
+  if (numbers.length % 3 > 0 || !numbers.every(Number.isFinite)) throw new RangeError('no buckets')
   const buckets: Bucket[] = []
   for (let i = 0; i < numbers.length; i += 3) {
     buckets.push({ index: numbers[i]!, sumMinor: numbers[i + 1]!, count: numbers[i + 2]! })
@@ -123,6 +125,7 @@ const writeAdjustment = (a: HoldAdjustment | null) =>
   a === null ? [] : [a.fixedMinor, a.plusMillionths, a.plusMinor]
 
 function readAdjustment(json: readonly number[]): HoldAdjustment | null {
+  if (!Array.isArray(json)) throw new RangeError('no adjustment')
   const [fixedMinor, plusMillionths, plusMinor] = json
   if (fixedMinor === undefined) return null
   return { fixedMinor, plusMillionths: plusMillionths!, plusMinor: plusMinor! }
@@ -137,6 +140,7 @@ type AskRow = [string, number, number, string, number, ...number[]]
 
 function readAsk(row: AskRow): AskShare {
   const [eventKey, addedMinor, preauthorized, unblockedMid, reopened, ...adjustment] = row
+  if (!Number.isFinite(addedMinor)) throw new RangeError('no share')
   return {
     eventKey,
     preauthorized: preauthorized === 1,
@@ -156,6 +160,7 @@ function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
 type SpendRow = [number, string, ...unknown[]]
 
 function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
+  if (!Number.isFinite(amountMinor)) throw new RangeError('no spend')
   const at: Counted[] = []
   for (let i = 0; i < places.length; i += 3) {
     const scope = places[i + 1] === 0 ? 'card' : 'account'
@@ -214,7 +219,10 @@ export const transactionCodec: Codec<Transaction | Alias> = {
       : plainTransaction.encode(record),
   decode(text) {
     if (!text.startsWith('["alias"')) return plainTransaction.decode(text)
-    const [, cardId, aliasOf] = JSON.parse(text) as [string, string, string]
+    const [, cardId, aliasOf] = parseJson(text) as readonly unknown[]
+    if (typeof cardId !== 'string' || typeof aliasOf !== 'string') {
+      throw new RecordUnreadable('it is no second name')
+    }
     return { cardId, aliasOf }
   },
 }

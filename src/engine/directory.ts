@@ -1,4 +1,5 @@
 import type { Command, Store } from '../store/port.ts'
+import { decodePlace } from './damage.ts'
 import { directoryKey } from './layout.ts'
 
 /** Which account a card belongs to. It never changes, so memory is never stale. */
@@ -9,7 +10,8 @@ export interface Directory {
   accountOf(cardId: string): string | undefined
   /**
    * The accounts of these cards, read where memory does not know them; a card that is not there may
-   * still be issued later. More cards than memory keeps may be asked for at once.
+   * still be issued later. '' where the entry cannot be read. More cards than memory keeps may be asked
+   * for at once.
    */
   resolve(cardIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Enters cards before their first commit; resolves to those that belong to another account. */
@@ -45,8 +47,9 @@ export function createDirectory(store: Store, maxCards: number): Directory {
     const loaded = await store.load(unknown.map(directoryKey))
     loaded.forEach((found, i) => {
       if (found === undefined) return
-      accounts.set(unknown[i]!, found.value)
-      remember(unknown[i]!, found.value)
+      const accountId = decodePlace(found.value)
+      accounts.set(unknown[i]!, accountId)
+      if (accountId !== '') remember(unknown[i]!, accountId)
     })
     return accounts
   }

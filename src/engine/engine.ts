@@ -12,12 +12,14 @@ import {
   type Store,
   StoreError,
 } from '../store/port.ts'
-import { type Batch, decideBatch } from './batch.ts'
+import { type Batch, damageOf, decideBatch } from './batch.ts'
 import { type CachedAccount, createCache } from './cache.ts'
+import { type Damage, nameOfDamage } from './damage.ts'
 import { createDirectory, type Directory } from './directory.ts'
 import { createFindingCounts, type FindingCounts } from './finding-counts.ts'
-import { type DeliveryItem, newDelivery, type Origin, type Timing } from './item.ts'
-import { accountAggregate, strayAggregate } from './layout.ts'
+import { type DeliveryItem, type Item, newDelivery, type Origin, type Timing } from './item.ts'
+import { accountAggregate, directoryKey, strayAggregate } from './layout.ts'
+import { createQuarantine } from './quarantine.ts'
 import { createQueues, type Queue } from './queue.ts'
 import { createReadAhead } from './read-ahead.ts'
 import { createRepetition, textOf } from './repetition.ts'
@@ -54,6 +56,17 @@ export interface EngineOptions {
    * send one that was decided on what it wrote would be to speak for slots that are no longer ours.
    */
   readonly isRetired?: () => boolean
+  /**
+   * It cannot be decided, and the engine has let go of it. `uncertain` when a command that carries it may
+   * still be on its way.
+   */
+  readonly onSetAside?: (slot: string, uncertain: boolean) => void
+  /** Something that keeps an account, or a part of it, from being decided on was found, or is well again. */
+  readonly onDamage?: (damage: Damage, healed: boolean) => void
+  /** '' unless the account must not be touched; else why. */
+  readonly condemned?: (aggregate: string) => string
+  /** The account that is being decided on; '' when none is. */
+  readonly onTouch?: (aggregate: string) => void
   /** Memory approves it: should the gate have to speak, it may approve. Only with a stand-in policy. */
   readonly onStandIn?: (slot: string) => void
   /** The store stopped, or resumed, taking commits. */
@@ -81,6 +94,10 @@ export interface EngineStats {
   readonly repeated: number
   /** Cards that were read before they were asked for. */
   readonly warmedCards: number
+  /** Accounts that cannot be decided on, whole or in part. */
+  readonly damagedAccounts: number
+  /** Said about them, and booked once they are repaired. */
+  readonly setAside: number
 }
 
 export interface Engine {
@@ -102,6 +119,8 @@ export interface Engine {
   warm(cardIds: readonly string[]): Promise<boolean>
   setPack(pack: Pack): void
   newVersion(): string
+  /** What keeps accounts from being decided on, as far as it was met. */
+  damaged(limit: number): readonly Damage[]
   stats(): EngineStats
   /** What the rules have done since the last call. */
   takeRuleCounts(): readonly RuleCount[]
@@ -141,7 +160,22 @@ export function createEngine(options: EngineOptions): Engine {
   const cache = createCache(options.cacheCards, options.cacheBytes)
   const queues = createQueues()
   const directory = createDirectory(store, options.cacheCards)
-  const readAhead = createReadAhead({ ...options, cache, queues, directory })
+  const quarantine = createQuarantine({
+    store,
+    clock,
+    onDamage: (damage) => options.onDamage?.(damage, false),
+    onHealed: (damage) => options.onDamage?.(damage, true),
+    release(items) {
+      for (const item of items) if (bySlot.get(item.slot) === item) place(item)
+    },
+  })
+  const readAhead = createReadAhead({
+    ...options,
+    cache,
+    queues,
+    directory,
+    onDamage: quarantine.note,
+  })
   const bySlot = createTable<DeliveryItem>()
   const standIns = createStandInDesk(clock)
   const standInWatch = createStandInWatch({
@@ -244,16 +278,75 @@ export function createEngine(options: EngineOptions): Engine {
     // The directory names an account that was never opened: its cards are as good as unknown.
     const unopened = cached.loaded && cached.account === null && !queue.stray
     if (unopened) for (const item of queues.takeDeliveries(queue)) enqueueStray(item)
-    const items = queues.first(queue, maxItemsPerCommand)
-    if (items.length === 0) {
+    const items = queues.first(queue, queue.oneByOne ? 1 : maxItemsPerCommand)
+    const condemned = options.condemned?.(queue.aggregate) ?? ''
+    if (condemned !== '') {
+      const damage = { aggregate: queue.aggregate, key: null, problem: condemned }
+      setAside(
+        queue,
+        items.map((item) => ({ item, damage })),
+      )
+    }
+    if (items.length === 0 || condemned !== '') {
       queues.arrive(queue)
       return null
     }
-    const context = { pack, nowMs: clock.nowMs(), newVersion, take: options.take ?? take }
-    const batch = decideBatch(cached, items, context)
+    const batch = tryBatch(queue, cached, items)
+    // Only for this batch: what cannot be read is read again by the next that needs it.
+    cached.unreadable.clear()
+    if (batch === null) return null
+    setAside(queue, batch.failed)
+    if (batch.decided.length + batch.wanted.length === 0) {
+      queues.arrive(queue)
+      schedule()
+      return null
+    }
     queues.depart(queue, batch.decided.length)
     counts.decided += batch.decided.length
     return { queue, batch, startedMonoMs, decideMs: clock.monoMs() - startedMonoMs }
+  }
+
+  /** null when memory had to be dropped: then its items are decided again, one by one. */
+  function tryBatch(queue: Queue, cached: CachedAccount, items: readonly Item[]): Batch | null {
+    const context = { pack, nowMs: clock.nowMs(), newVersion, take: options.take ?? take }
+    try {
+      options.onTouch?.(queue.aggregate)
+      const batch = decideBatch(cached, items, context)
+      options.onTouch?.('')
+      return batch
+    } catch (error) {
+      options.onTouch?.('')
+      cache.drop(queue.aggregate)
+      const [item] = items
+      // Among several nobody knows which one it was.
+      queue.oneByOne = items.length > 1
+      if (items.length === 1 && item !== undefined) {
+        setAside(queue, [{ item, damage: damageOf(error, queue.aggregate) }])
+      }
+      queues.arrive(queue)
+      schedule()
+      return null
+    }
+  }
+
+  function setAside(queue: Queue, failed: Batch['failed']): void {
+    if (failed.length === 0) return
+    queues.takeOut(queue, new Set(failed.map(({ item }) => item)))
+    for (const { item, damage } of failed) letGo(item, damage)
+  }
+
+  /** What the gate has said stays; what it has not said is the gate's to answer now. */
+  function letGo(item: Item, damage: Damage): void {
+    quarantine.note(damage)
+    if (item.kind === 'tend') item.done()
+    else if (item.kind === 'operation') {
+      const refused = `${nameOfDamage(damage)} is damaged (${damage.problem}): see arbiter damaged`
+      item.done({ refused, changed: false })
+    } else if (item.said !== null) quarantine.keep(item, damage)
+    else {
+      bySlot.delete(item.slot)
+      options.onSetAside?.(item.slot, item.uncertain)
+    }
   }
 
   async function commit(flights: readonly Flight[]): Promise<void> {
@@ -400,9 +493,11 @@ export function createEngine(options: EngineOptions): Engine {
       const loaded = await store.load(all.flatMap(({ keys }) => keys))
       let at = 0
       for (const { keys, fill } of all) {
+        options.onTouch?.(keys[0]!.aggregate)
         fill(loaded.slice(at, at + keys.length))
         at += keys.length
       }
+      options.onTouch?.('')
       for (const aggregate of others) cache.drop(aggregate)
       setStoreAvailable(true)
       for (const { queue } of list) queues.arrive(queue)
@@ -422,7 +517,11 @@ export function createEngine(options: EngineOptions): Engine {
     const found = directory.resolve(items.map(({ event }) => event.cardId))
     found.then(
       (accounts) => {
-        for (const item of items) enqueue(item, accounts.get(item.event.cardId))
+        for (const item of items) {
+          const accountId = accounts.get(item.event.cardId)
+          if (accountId === '') letGo(item, placeDamage(item.event.cardId))
+          else enqueue(item, accountId)
+        }
         schedule()
       },
       () => {
@@ -437,6 +536,10 @@ export function createEngine(options: EngineOptions): Engine {
 
   function submit(item: DeliveryItem): void {
     bySlot.set(item.slot, item)
+    place(item)
+  }
+
+  function place(item: DeliveryItem): void {
     const accountId = directory.accountOf(item.event.cardId)
     if (accountId === undefined) unresolved.push(item)
     else enqueue(item, accountId)
@@ -495,7 +598,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   function tellIdle(): void {
-    if (bySlot.size > 0 || queues.size > 0 || repetition?.isBusy) return
+    if (bySlot.size > quarantine.kept || queues.size > 0 || repetition?.isBusy) return
     const waiters = idleWaiters
     idleWaiters = []
     for (const waiter of waiters) waiter()
@@ -525,7 +628,9 @@ export function createEngine(options: EngineOptions): Engine {
     warm: async (cardIds) => !isOver() && (await readAhead.read(cardIds)),
     setPack(next) {
       pack = next
+      quarantine.retryDecisions()
     },
+    damaged: quarantine.list,
     stats: () => ({
       ...counts,
       queued: bySlot.size,
@@ -535,6 +640,8 @@ export function createEngine(options: EngineOptions): Engine {
       cacheMisses: cache.misses,
       recalled: repetition?.size ?? 0,
       warmedCards: readAhead.cards,
+      damagedAccounts: quarantine.accounts,
+      setAside: quarantine.kept,
     }),
     takeRuleCounts: ruleCounts.take,
     takeFindings: findings.take,
@@ -546,7 +653,13 @@ export function createEngine(options: EngineOptions): Engine {
     },
     stop() {
       standInWatch.stop()
+      quarantine.stop()
       stopped = true
     },
   }
+}
+
+function placeDamage(cardId: string): Damage {
+  const { aggregate, group, id } = directoryKey(cardId)
+  return { aggregate, key: { group, id }, problem: 'it names no account' }
 }

@@ -6,7 +6,7 @@ import type { Fresh } from '../domain/fresh.ts'
 import type { CountedNow } from '../domain/window.ts'
 import { accountCodec, cardCodec } from './codec.ts'
 import { readNamedEntry } from './entry-format-1.ts'
-import { RecordUnreadable } from './row-codec.ts'
+import { parseJson, RecordUnreadable } from './row-codec.ts'
 
 /**
  * Log entries are most of what is kept, and writing them was most of what a decision cost. So they are
@@ -25,10 +25,36 @@ export function encodeWork(entry: Entry): string {
 }
 
 export function decodeEntry(text: string): Entry {
-  const row = JSON.parse(text)
-  if (!Array.isArray(row)) return readNamedEntry(row)
-  if (row[0] === format) return entryOf(row)
-  throw new RecordUnreadable(`a log entry has format ${row[0]}, this release reads ${format}`)
+  const row = parseJson(text)
+  return readable(() => {
+    if (!Array.isArray(row)) return readNamedEntry(row as Partial<Entry>)
+    return row[0] === format ? entryOf(row) : refuseFormat(row[0])
+  })
+}
+
+function refuseFormat(found: unknown): never {
+  const other = Number.isSafeInteger(found) ? `format ${found}` : 'no format'
+  throw new RecordUnreadable(`a log entry has ${other}, and this release reads format ${format}`)
+}
+
+/** What its reading stumbles over was written by somebody else, or has lost a part. */
+function readable(read: () => Entry): Entry {
+  let entry: Entry
+  try {
+    entry = read()
+  } catch (error) {
+    if (error instanceof RecordUnreadable) throw error
+    throw new RecordUnreadable('a log entry holds something else')
+  }
+  checkHead(entry)
+  return entry
+}
+
+function checkHead({ kind, n, atMs, accountId, cardId, transaction }: OpenEntry['head']): void {
+  const numbered = Number.isSafeInteger(n) && typeof atMs === 'number'
+  const named = typeof accountId === 'string' && typeof cardId === 'string'
+  if (entryKinds.includes(kind) && numbered && named && Array.isArray(transaction)) return
+  throw new RecordUnreadable('a log entry holds something else')
 }
 
 /** An entry of which the changes are still text: they are half of it, and not everybody looks at them. */
@@ -39,17 +65,19 @@ export interface OpenEntry {
 
 export function openEntry(text: string): OpenEntry {
   const at = startOfChanges(text)
-  const row = at < 0 ? null : JSON.parse(`${text.slice(0, at)}]`)
+  const row = at < 0 ? null : (parseJson(`${text.slice(0, at)}]`) as Row)
   if (row === null || row[0] !== format) {
     const entry = decodeEntry(text)
     return { head: entry, whole: () => entry }
   }
-  const entry = headOf(row)
+  const entry = readable(() => headOf(row)) as Fresh<Entry>
   let isWhole = false
   return {
     head: entry,
     whole() {
-      if (!isWhole) entry.changes = readChanges(JSON.parse(text.slice(at + 1, -1)), entry)
+      if (isWhole) return entry
+      const changes = parseJson(text.slice(at + 1, -1)) as readonly Row[]
+      readable(() => Object.assign(entry, { changes: readChanges(changes, entry) }))
       isWhole = true
       return entry
     },
@@ -331,6 +359,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   unblocked: plain('kind', 'value'),
   ruleTripped: plain('ruleId', 'rulesVersion'),
   ruleArmed: plain('ruleId'),
+  repaired: plain(),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

@@ -18,6 +18,9 @@ export function strayAggregate(eventId: string): string {
   return `u:${bucketOf(eventId, 256)}`
 }
 
+/** What was fixed when the store was made. */
+export const metaAggregate = 'meta'
+
 /** The emergency list. */
 export const blocksAggregate = 'blocks'
 

@@ -42,6 +42,10 @@ export interface EngineFigures extends EngineStats {
   readonly trippedRules: readonly string[]
   /** What waits for people, of all instances; counted up to a bound. */
   readonly waiting: Readonly<Record<Worklist, number>>
+  /** Records of no account that cannot be read. */
+  readonly damagedRecords: readonly string[]
+  /** The first records that keep accounts from being decided on. */
+  readonly damage: readonly string[]
 }
 
 export interface DemoCard {
@@ -77,6 +81,8 @@ export type FromEngine =
   | { readonly type: 'warm'; readonly cards: number; readonly ms: number }
   /** Of the pack that was offered with this number; what the engine uses when there was a problem. */
   | ({ readonly type: 'rules'; readonly problem: string } & PackInUse)
+  /** A record cannot be read, or, where the problem is '', can be again. */
+  | { readonly type: 'damage'; readonly record: string; readonly problem: string }
   /** It cannot start, and starting again would not help. */
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'trouble'; readonly message: string }
@@ -214,6 +220,8 @@ function split(text: string): readonly string[] {
 /** A slot alone is marked by a queue time that no answer has. */
 const bookedMark = -1
 const standInMark = -2
+const setAsideMark = -3
+const uncertainAsideMark = -4
 
 export function writeBooked(cells: Cell[], slot: string, told: string | null): void {
   cells.push(slot, bookedMark, told)
@@ -223,23 +231,32 @@ export function writeStandIn(cells: Cell[], slot: string): void {
   cells.push(slot, standInMark, null)
 }
 
-export function readAnswers(
-  cells: readonly Cell[],
+export function writeSetAside(cells: Cell[], slot: string, uncertain: boolean): void {
+  cells.push(slot, uncertain ? uncertainAsideMark : setAsideMark, null)
+}
+
+/** What the engine has to say about slots. */
+export interface AnswerListener {
   /** Whether that is what the relay was told. */
-  onAnswer: (slot: string, answer: Answer, origin: Origin) => boolean,
-  onBooked: (slot: string) => void,
-  onStandIn: (slot: string) => void,
-  onTold: (slot: string, told: string) => void,
-): void {
+  readonly onAnswer: (slot: string, answer: Answer, origin: Origin) => boolean
+  readonly onBooked: (slot: string) => void
+  readonly onStandIn: (slot: string) => void
+  /** What the relay was told there, to be kept until the store is known to keep it. */
+  readonly onTold: (slot: string, told: string) => void
+  readonly onSetAside: (slot: string, uncertain: boolean) => void
+}
+
+export function readAnswers(cells: readonly Cell[], listener: AnswerListener): void {
   let at = 0
   while (at < cells.length) {
     const slot = cells[at] as string
     const queueMs = cells[at + 1] as number
     const told = cells[at + 2] as string | null
     if (queueMs < 0) {
-      if (told !== null) onTold(slot, told)
-      if (queueMs === bookedMark) onBooked(slot)
-      else onStandIn(slot)
+      if (told !== null) listener.onTold(slot, told)
+      if (queueMs === bookedMark) listener.onBooked(slot)
+      else if (queueMs === standInMark) listener.onStandIn(slot)
+      else listener.onSetAside(slot, queueMs === uncertainAsideMark)
       at += 3
       continue
     }
@@ -251,8 +268,9 @@ export function readAnswers(
       matchedRules: split(cells[at + 6] as string),
       shadowRules: split(cells[at + 7] as string),
     }
+    const said = listener.onAnswer(slot, readAnswer(cells, at + 8), origin)
     // The last word of a slot that was spoken for otherwise is told when it is booked.
-    if (onAnswer(slot, readAnswer(cells, at + 8), origin) && told !== null) onTold(slot, told)
+    if (said && told !== null) listener.onTold(slot, told)
     at += 8 + answerCells
   }
 }

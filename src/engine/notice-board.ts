@@ -1,4 +1,5 @@
 import type { Loaded, Store } from '../store/port.ts'
+import { messageOf } from './damage.ts'
 
 /** Called with a record when it is another than before; null when there is none. */
 type OnNotice = (found: Loaded | null) => void
@@ -15,11 +16,11 @@ export interface NoticeBoard {
 export interface NoticeBoardOptions {
   readonly store: Store
   readonly intervalMs: number
-  /** A record that cannot be read; what it said before goes on. */
-  readonly onError: (error: unknown) => void
+  /** Whether a record can be read: ''; else what is wrong with it, and what it said before goes on. */
+  readonly onState: (aggregate: string, problem: string) => void
 }
 
-export function createNoticeBoard({ store, intervalMs, onError }: NoticeBoardOptions): NoticeBoard {
+export function createNoticeBoard({ store, intervalMs, onState }: NoticeBoardOptions): NoticeBoard {
   const notices: { aggregate: string; version: string | null; onNotice: OnNotice }[] = []
   let looking = false
   let stopped = false
@@ -46,8 +47,9 @@ export function createNoticeBoard({ store, intervalMs, onError }: NoticeBoardOpt
     notice.version = version
     try {
       notice.onNotice(found)
+      onState(notice.aggregate, '')
     } catch (error) {
-      onError(error)
+      onState(notice.aggregate, messageOf(error))
     }
   }
 
@@ -57,11 +59,7 @@ export function createNoticeBoard({ store, intervalMs, onError }: NoticeBoardOpt
     async follow(aggregate, onNotice) {
       const [found] = await store.load([{ aggregate, group: '', id: '' }])
       const notice = { aggregate, version: null, onNotice }
-      // The first reading must be good: its fault is the caller's.
-      if (found !== undefined) {
-        onNotice(found)
-        Object.assign(notice, { version: found.version })
-      }
+      tell(notice, found ?? null)
       notices.push(notice)
     },
     look,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import type { Store } from '../store/port.ts'
 import { instancesAggregate } from './layout.ts'
+import { parseJson } from './row-codec.ts'
 
 /** Which pack each instance decides by, as all of them tell each other. */
 const record = z.record(z.string(), z.object({ version: z.string(), atMs: z.int() }))
@@ -85,9 +86,18 @@ export function startPresence(options: PresenceOptions): Presence {
 }
 
 function othersIn(value: string, instance: string, nowMs: number): Instances {
-  const parsed = record.safeParse(JSON.parse(value))
+  const parsed = record.safeParse(readJson(value))
   const live = Object.entries(parsed.success ? parsed.data : {})
     .filter(([name, { atMs }]) => name !== instance && Math.abs(nowMs - atMs) < goneMs)
     .slice(0, maxInstances)
   return Object.fromEntries(live)
+}
+
+/** What cannot be read is said anew by everybody within seconds. */
+function readJson(value: string): unknown {
+  try {
+    return parseJson(value)
+  } catch {
+    return {}
+  }
 }

@@ -17,6 +17,8 @@ export interface Queue {
   failures: number
   /** Another instance was turned away here, and is to have its turn before our next command. */
   crowded: boolean
+  /** A batch failed as a whole: the item that did it is looked for. */
+  oneByOne: boolean
 }
 
 export interface Queues {
@@ -36,6 +38,8 @@ export interface Queues {
   giveBack(queue: Queue, items: readonly Item[]): void
   rest(queue: Queue): void
   wake(queue: Queue): void
+  /** These are decided by nobody now. */
+  takeOut(queue: Queue, items: ReadonlySet<Item>): void
   /** Takes the deliveries out of a queue that cannot serve them. */
   takeDeliveries(queue: Queue): DeliveryItem[]
 }
@@ -74,6 +78,7 @@ export function createQueues(): Queues {
           resting: false,
           failures: 0,
           crowded: false,
+          oneByOne: false,
         }
         queues.set(aggregate, queue)
       }
@@ -113,6 +118,9 @@ export function createQueues(): Queues {
     wake(queue) {
       queue.resting = false
       look(queue)
+    },
+    takeOut(queue, items) {
+      queue.waiting = queue.waiting.filter((item) => !items.has(item))
     },
     takeDeliveries(queue) {
       const taken: DeliveryItem[] = []

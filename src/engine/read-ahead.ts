@@ -1,5 +1,6 @@
 import type { Store } from '../store/port.ts'
 import { type Cache, type CachedAccount, emptyAccount } from './cache.ts'
+import type { Damage } from './damage.ts'
 import type { Directory } from './directory.ts'
 import { accountAggregate } from './layout.ts'
 import type { Queues } from './queue.ts'
@@ -11,6 +12,7 @@ export interface ReadAheadOptions {
   readonly queues: Pick<Queues, 'isOpen'>
   readonly directory: Directory
   readonly cacheCards: number
+  readonly onDamage: (damage: Damage) => void
 }
 
 /** Fills memory beside the events of the moment, which come first: what they use is left alone. */
@@ -104,8 +106,12 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
           if (!overtaken && !reading.isOther) fill(loaded.slice(at, at + keys.length))
           at += keys.length
         }
+        if (overtaken) continue
+        const { unreadable, account } = reading.cached
+        for (const damage of unreadable.values()) options.onDamage(damage)
+        unreadable.clear()
         // An account that was never opened is as good as unknown: events find that out by themselves.
-        if (overtaken || reading.isOther || reading.cached.account === null) continue
+        if (reading.isOther || account === null) continue
         if (reading.known === null) cache.add(reading.cached)
         cards += reading.cards
       }

@@ -2,7 +2,7 @@ import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { LossWatch } from '../store/port.ts'
 import type { Directory } from './directory.ts'
-import { accountAggregate, strayAggregate } from './layout.ts'
+import { accountAggregate, directoryKey, strayAggregate } from './layout.ts'
 import { type Cell, readItems, writeItem } from './messages.ts'
 
 /** Something that the relay was told, in the slot it was told in. */
@@ -98,7 +98,10 @@ export function createRepetition(options: RepetitionOptions): Repetition {
       const stray = accountId === undefined
       const aggregate = stray
         ? strayAggregate(readTold(told).event.eventId)
-        : accountAggregate(accountId)
+        : // Where nobody can read whose card it is, it waits there.
+          accountId === ''
+          ? directoryKey(cardOf(told)).aggregate
+          : accountAggregate(accountId)
       const there = placed.get(aggregate)
       if (there === undefined) placed.set(aggregate, { stray, told: [told] })
       else there.told.push(told)

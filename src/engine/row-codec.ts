@@ -3,8 +3,18 @@ export interface Codec<T> {
   decode(text: string): T
 }
 
+/** The message says what is wrong with a record, never what is in it. */
 export class RecordUnreadable extends Error {
   override readonly name = 'RecordUnreadable'
+}
+
+/** The parser's own message would quote the text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new RecordUnreadable('it is no JSON')
+  }
 }
 
 /** A row as one literal that asks for its fields cell by cell: one for each, and none twice. */
@@ -16,7 +26,8 @@ type Reads<T> = { readonly [name in keyof T]?: (json: never) => T[name] }
 /**
  * Records are kept as JSON arrays, column by column, because names would be most of their bytes. A
  * column that is at its default at the end of the row is left out, so a newer release that adds
- * columns reads older rows. The first element is the format of the row.
+ * columns reads older rows. The first element is the format of the row. What was written by somebody else,
+ * or has lost a part, is refused: the first column names the record, so a row without it is none.
  *
  * What the columns are is seen from `write`. It is not made from a list of them, because a loop over
  * names takes twice as long, and every decision writes four records.
@@ -32,8 +43,7 @@ export function createCodec<T extends object>(
   if (defaults.length !== names.length + 1 || new Set(names).size !== names.length) {
     throw new Error('a row has a cell for each column')
   }
-  const columns = names.map((name) => ({ name, read: reads[name] }))
-  const booleans = names.map((name) => typeof blank[name] === 'boolean')
+  const columns = names.map((name) => ({ name, read: reads[name], kind: kindOf(blank[name]) }))
 
   /** A default is a plain value or an empty list. */
   function isDefault(value: unknown, cell: number): boolean {
@@ -49,23 +59,57 @@ export function createCodec<T extends object>(
       return JSON.stringify(row)
     },
     decode(text) {
-      const row = JSON.parse(text) as unknown[]
-      if (!Array.isArray(row) || row[0] !== format) {
-        throw new RecordUnreadable(
-          `a record has format ${String(row?.[0])}, this release reads ${format}`,
-        )
-      }
+      const row = rowOf(text, format)
       const record = { ...blank } as Record<keyof T, unknown>
       const known = Math.min(columns.length, row.length - 1)
       for (let i = 0; i < known; i++) {
-        const { name, read } = columns[i]!
+        const { name, read, kind } = columns[i]!
         const json = row[i + 1]
-        if (booleans[i]) record[name] = json === 1
-        else record[name] = read ? (read as (json: unknown) => unknown)(json) : json
+        if (read !== undefined) record[name] = readCell(read, json, name)
+        else if (!fits(json, kind)) throw notThis(name)
+        else record[name] = kind === 'boolean' ? json === 1 : json
       }
       return record as T
     },
   }
+}
+
+function rowOf(text: string, format: number): readonly unknown[] {
+  const row = parseJson(text)
+  if (!Array.isArray(row)) throw new RecordUnreadable('it is no row')
+  if (row[0] !== format) {
+    const other = Number.isSafeInteger(row[0]) ? `format ${row[0]}` : 'no format'
+    throw new RecordUnreadable(`it has ${other}, and this release reads format ${format}`)
+  }
+  if (typeof row[1] !== 'string') throw new RecordUnreadable('it names nothing')
+  return row
+}
+
+type Kind = 'string' | 'number' | 'boolean' | 'list' | 'optional'
+
+function kindOf(value: unknown): Kind {
+  if (value === null) return 'optional'
+  return Array.isArray(value) ? 'list' : (typeof value as Kind)
+}
+
+function fits(json: unknown, kind: Kind): boolean {
+  if (kind === 'list') return Array.isArray(json) && json.every((one) => typeof one === 'string')
+  if (kind === 'optional') return json === null || typeof json === 'number'
+  // Flags are kept as 1 and 0.
+  return typeof json === (kind === 'boolean' ? 'number' : kind)
+}
+
+/** What a column's reader stumbles over was not written by us. */
+function readCell(read: (json: never) => unknown, json: unknown, name: PropertyKey): unknown {
+  try {
+    return read(json as never)
+  } catch {
+    throw notThis(name)
+  }
+}
+
+function notThis(name: PropertyKey): RecordUnreadable {
+  return new RecordUnreadable(`its column ${String(name)} holds something else`)
 }
 
 /** The fields in the order in which `write` asks for them. */

@@ -1,4 +1,4 @@
-import { availableMinor } from '../domain/account.ts'
+import { type Account, availableMinor } from '../domain/account.ts'
 import { isAlias } from '../domain/book.ts'
 import {
   credit,
@@ -10,7 +10,8 @@ import {
 } from '../domain/transaction.ts'
 import { writeCardRow } from '../rules/card-row.ts'
 import type { ChildKey, Loaded, Store } from '../store/port.ts'
-import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
+import { eventCodec } from './codec.ts'
+import { decodeAccount, decodeCard, decodePlace, decodeTransaction, messageOf } from './damage.ts'
 import {
   accountAggregate,
   cardKey,
@@ -19,6 +20,7 @@ import {
   strayAggregate,
   transactionChild,
 } from './layout.ts'
+import { RecordUnreadable } from './row-codec.ts'
 
 /** Reads for people: what the store holds now, with what follows from it. null: there is none. */
 export type Shown = Record<string, unknown> | null
@@ -36,13 +38,30 @@ const root: ChildKey = { group: '', id: '' }
 
 export async function accountIdOf(store: Store, cardId: string): Promise<string | null> {
   const [found] = await store.load([directoryKey(cardId)])
-  return found?.value ?? null
+  if (found === undefined) return null
+  const accountId = decodePlace(found.value)
+  if (accountId !== '') return accountId
+  throw new RecordUnreadable(`nobody can read whose card ${cardId} is: see arbiter damaged`)
+}
+
+export function readAccount(accountId: string, { value }: Loaded): Account {
+  const aggregate = accountAggregate(accountId)
+  return named(`account ${accountId}`, () => decodeAccount(aggregate, value))
+}
+
+/** Who asked for one record is told which one cannot be read. */
+function named<T>(name: string, decode: () => T): T {
+  try {
+    return decode()
+  } catch (error) {
+    throw new RecordUnreadable(`${name} is damaged (${messageOf(error)}): see arbiter damaged`)
+  }
 }
 
 export async function showAccount(store: Store, accountId: string): Promise<Shown> {
   const found = await loadOne(store, accountAggregate(accountId), root)
   if (found === undefined) return null
-  const account = accountCodec.decode(found.value)
+  const account = readAccount(accountId, found)
   return { ...account, availableMinor: availableMinor(account), version: found.version }
 }
 
@@ -53,8 +72,8 @@ export async function showCard(store: Store, cardId: string): Promise<Shown> {
   const keys = [root, cardKey(cardId)].map((key) => ({ aggregate, ...key }))
   const [account, found] = await store.load(keys)
   if (account === undefined || found === undefined) return null
-  const card = cardCodec.decode(found.value)
-  return { ...card, importRow: writeCardRow(accountCodec.decode(account.value), card, false) }
+  const card = named(`card ${cardId}`, () => decodeCard(cardId, found.value))
+  return { ...card, importRow: writeCardRow(readAccount(accountId, account), card, false) }
 }
 
 export async function showTransaction(
@@ -67,7 +86,9 @@ export async function showTransaction(
   const aggregate = accountAggregate(accountId)
   const found = await loadOne(store, aggregate, transactionChild(cardId, transactionId))
   if (found === undefined) return null
-  const record = transactionCodec.decode(found.value)
+  const record = named(`transaction ${transactionId}`, () =>
+    decodeTransaction(cardId, transactionId, found.value),
+  )
   if (isAlias(record)) return showTransaction(store, record.cardId, record.aliasOf)
   return {
     ...record,
@@ -97,5 +118,6 @@ export async function showEvent(
     ),
   )
   const found = loaded.find(Boolean)
-  return found === undefined ? null : { eventId, ...eventCodec.decode(found.value) }
+  if (found === undefined) return null
+  return { eventId, ...named(`event ${eventId}`, () => eventCodec.decode(found.value)) }
 }

@@ -40,9 +40,18 @@ export function createStandInWatch(options: StandInWatchOptions): StandInWatch {
     for (const item of open.values()) {
       if (nowMonoMs - item.enqueuedMonoMs < standInAfterMs) continue
       if (item.said !== null || item.saidInFlight !== null || !isAsk(item.event)) continue
-      if (desk.approves(item, memoryOf(item.event.cardId), pack)) onStandIn(item.slot)
+      if (approves(item, pack)) onStandIn(item.slot)
     }
     if (pack.switches.standIn !== null) begin()
+  }
+
+  /** What cannot be decided is not approved either. */
+  function approves(item: DeliveryItem, pack: Pack): boolean {
+    try {
+      return desk.approves(item, memoryOf(item.event.cardId), pack)
+    } catch {
+      return false
+    }
   }
 
   function begin(): void {

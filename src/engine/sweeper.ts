@@ -10,6 +10,8 @@ export interface SweeperOptions {
   readonly intervalMs: number
   readonly logRetentionMs: number
   readonly onError: (error: unknown) => void
+  /** How many of the first entries name no transaction; told when it changes. */
+  readonly onUnreadable?: (entries: number) => void
 }
 
 export interface Sweeper {
@@ -20,11 +22,28 @@ export interface Sweeper {
 
 const batchSize = 200
 
+interface DuePlace {
+  readonly sortKey: string
+  readonly dueAtMs: number
+  readonly parts: readonly [accountId: string, cardId: string, transactionId: string]
+}
+
+const timePattern = /^\d{15,16}$/
+const namePattern = /^[\x20-\x7e\u00b7]{1,80}$/
+
+export function duePlace(sortKey: string): DuePlace | null {
+  const [time = '', ...parts] = sortKey.split('\n')
+  const isPlace = parts.length === 3 && parts.every((part) => namePattern.test(part))
+  if (!isPlace || !timePattern.test(time)) return null
+  return { sortKey, dueAtMs: splitSortKey(sortKey).atMs, parts: parts as never }
+}
+
 /** Sends holds whose time has come through the engine, as any other event. */
 export function startSweeper(options: SweeperOptions): Sweeper {
   const { engine, store, clock } = options
   let stopped = false
   let running: Promise<number> | null = null
+  let unreadable = 0
 
   /** What a wrong clock has expired or dropped does not come back: while there is a doubt, all waits. */
   function isOver(): boolean {
@@ -36,17 +55,24 @@ export function startSweeper(options: SweeperOptions): Sweeper {
     let after = ''
     while (!isOver()) {
       const entries = await store.range(indexes.due, after, batchSize)
-      const due = entries.filter(({ sortKey }) => splitSortKey(sortKey).atMs <= clock.nowMs())
-      await Promise.all(due.map(({ sortKey }) => tendOne(sortKey)))
+      const nowMs = clock.nowMs()
+      // What is no place of a transaction is passed over: its neighbours are.
+      const places = entries.map(({ sortKey }) => duePlace(sortKey))
+      const due = places.filter((place) => place !== null && place.dueAtMs <= nowMs)
+      const broken = places.filter((place) => place === null).length
+      if (broken !== unreadable && after === '') options.onUnreadable?.(broken)
+      if (after === '') unreadable = broken
+      await Promise.all(due.map((place) => tendOne(place!)))
       tended += due.length
-      if (due.length < batchSize) return tended
-      after = due.at(-1)!.sortKey
+      const last = places.at(-1)
+      if (entries.length < batchSize || (last && last.dueAtMs > nowMs)) return tended
+      after = entries.at(-1)!.sortKey
     }
     return tended
   }
 
-  function tendOne(sortKey: string): Promise<void> {
-    const [accountId = '', cardId = '', transactionId = ''] = splitSortKey(sortKey).parts
+  function tendOne({ sortKey, parts }: DuePlace): Promise<void> {
+    const [accountId, cardId, transactionId] = parts
     return engine.tend(accountId, cardId, transactionId, sortKey)
   }
 

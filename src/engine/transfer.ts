@@ -7,7 +7,6 @@ import {
   type StoreRecord,
   StoreRefused,
 } from '../store/port.ts'
-import { decodeEntry } from './entry-codec.ts'
 import {
   accountAggregate,
   blocksAggregate,
@@ -16,6 +15,7 @@ import {
   strayAggregate,
   trippedAggregate,
 } from './layout.ts'
+import { entryIn } from './log-reading.ts'
 import { isMeta, markUnfinished, putMeta, readMeta } from './meta.ts'
 
 export const recordKinds = ['root', 'child', 'index', 'log'] as const
@@ -191,7 +191,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.unmatched:
     case indexes.anomalies:
-      return ownerOfEntry(value)
+      return ownerOfEntry(value, accountAggregate(splitSortKey(sortKey).parts[0] ?? ''))
     default:
       throw new StoreRefused(
         `the store has an index ${index}, which this release does not know: use the release that made it`,
@@ -199,9 +199,11 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
   }
 }
 
-/** An event whose card nobody knew belongs to no account. */
-function ownerOfEntry(text: string): string {
-  const { accountId, event, changes } = decodeEntry(text)
+/** An event whose card nobody knew belongs to no account, and what nobody can read to no one we know. */
+function ownerOfEntry(text: string, otherwise = strayAggregate('')): string {
+  const entry = entryIn({ cursor: '', entry: text })
+  if (entry === null) return otherwise
+  const { accountId, event, changes } = entry
   if (changes.some(({ type }) => type === 'blocked' || type === 'unblocked')) return blocksAggregate
   const ofRule = changes.some(({ type }) => type === 'ruleTripped' || type === 'ruleArmed')
   if (ofRule) return trippedAggregate

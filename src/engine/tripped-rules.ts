@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Change } from '../domain/change.ts'
 import type { Entry } from '../domain/entry.ts'
-import type { Loaded, Store } from '../store/port.ts'
+import type { Command, Loaded, Store } from '../store/port.ts'
 import { encodeEntry } from './entry-codec.ts'
 import { trippedAggregate } from './layout.ts'
-import { RecordUnreadable } from './row-codec.ts'
+import { parseJson, RecordUnreadable } from './row-codec.ts'
 
 /** A rule that only records because its breaker tripped, for as long as the pack has this version. */
 export interface TrippedRule {
@@ -50,9 +50,52 @@ async function load(store: Store): Promise<Loaded | undefined> {
 
 function decode(found: Loaded | null): Kept {
   if (found === null) return { format: 1, count: 0, tripped: [] }
-  const kept = record.safeParse(JSON.parse(found.value))
+  const kept = record.safeParse(parseJson(found.value))
   if (kept.success) return kept.data
-  throw new RecordUnreadable('the tripped rules were written by a newer release')
+  throw new RecordUnreadable('the tripped rules were not written by this release')
+}
+
+export function checkTripped(value: string): void {
+  decode({ value, version: '' })
+}
+
+/** Of rules that nobody can name none is in shadow: a breaker that is past its bound trips again. */
+function decodeOrNothing(found: Loaded | undefined): Kept {
+  try {
+    return decode(found ?? null)
+  } catch (error) {
+    if (!(error instanceof RecordUnreadable)) throw error
+    return decode(null)
+  }
+}
+
+/** Writes the record anew, with no rule in shadow, where it cannot be read. */
+export async function repairTripped(store: Store, newVersion: () => string): Promise<string> {
+  const found = await load(store)
+  const { count, tripped } = decodeOrNothing(found)
+  const kept = { count: count + 1, tripped }
+  const [outcome] = await store.commit([commandOf(found, newVersion(), kept, [])])
+  return outcome === 'committed' ? '' : 'somebody changed it at the same time: repeat'
+}
+
+function commandOf(
+  found: Loaded | undefined,
+  newVersion: string,
+  kept: { readonly count: number; readonly tripped: readonly TrippedRule[] },
+  log: readonly string[],
+): Command {
+  return {
+    aggregate: trippedAggregate,
+    expectedVersion: found?.version ?? null,
+    newVersion,
+    root: JSON.stringify({ format: 1, ...kept }),
+    mustBeAbsent: [],
+    put: [],
+    remove: [],
+    index: [],
+    unindex: [],
+    log,
+  }
 }
 
 /** Resolves to whether it was changed: another instance may have been faster. */
@@ -107,23 +150,12 @@ async function change(
 ): Promise<boolean> {
   for (let tries = 0; tries < maxTries; tries++) {
     const found = await load(store)
-    const { count, tripped } = decode(found ?? null)
+    const { count, tripped } = decodeOrNothing(found)
     const next = turn.next(tripped)
     if (next === null) return false
-    const [outcome] = await store.commit([
-      {
-        aggregate: trippedAggregate,
-        expectedVersion: found?.version ?? null,
-        newVersion: newVersion(),
-        root: JSON.stringify({ format: 1, count: count + 1, tripped: next }),
-        mustBeAbsent: [],
-        put: [],
-        remove: [],
-        index: [],
-        unindex: [],
-        log: [encodeEntry(entryOf(turn.change, reason, count, nowMs))],
-      },
-    ])
+    const kept = { count: count + 1, tripped: next }
+    const log = [encodeEntry(entryOf(turn.change, reason, count, nowMs))]
+    const [outcome] = await store.commit([commandOf(found, newVersion(), kept, log)])
     if (outcome === 'committed') return true
   }
   return false

@@ -35,7 +35,6 @@ const maxQueued = 50
 const standBackMs = 20
 const minBackOffMs = 100
 const maxBackOffMs = 5_000
-const unreadable = 'warning: records that cannot be read were not read in advance'
 
 /**
  * After a start memory is empty, and the first ask of a card reads it. The cards of the newest log entries
@@ -48,7 +47,6 @@ export function startWarming(options: WarmingOptions): Warming {
   let linesRead = 0
   /** Read and not yet looked at, oldest first. */
   let lines: readonly LogLine[] = []
-  let troubled = false
 
   /** One call of the store, and a little work after it; resolves to whether there may be more. */
   async function goOn(): Promise<boolean> {
@@ -56,7 +54,7 @@ export function startWarming(options: WarmingOptions): Warming {
     const left = maxCards - engine.stats().warmedCards
     if (left <= 0 || !options.hasRoom()) return false
     const cards = cardsOf(lines.slice(-linesAtOnce)).slice(0, left)
-    const hasRoom = await engine.warm(cards).catch(leaveOut)
+    const hasRoom = await engine.warm(cards)
     // Only now: after a failure of the store the same lines come again.
     lines = lines.slice(0, -linesAtOnce)
     return hasRoom
@@ -68,14 +66,6 @@ export function startWarming(options: WarmingOptions): Warming {
     before = lines[0]?.cursor ?? ''
     linesRead += lines.length
     return lines.length > 0
-  }
-
-  /** What this release cannot read is for the event that needs it to tell; the next lines may be fine. */
-  function leaveOut(error: unknown): boolean {
-    if (error instanceof StoreError) throw error
-    if (!troubled) options.onTrouble(unreadable)
-    troubled = true
-    return true
   }
 
   async function run(): Promise<void> {

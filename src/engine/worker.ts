@@ -9,11 +9,12 @@ import { type Marks, type Store, StoreRefused } from '../store/port.ts'
 import { watchBlocks } from './block-list.ts'
 import { type BreakerDesk, openBreakerDesk } from './breaker-desk.ts'
 import { accountCodec } from './codec.ts'
+import { nameOfDamage } from './damage.ts'
 import { demoCards } from './demo-cards.ts'
-import { createEngine, type Engine } from './engine.ts'
+import { createEngine, type Engine, type EngineStats } from './engine.ts'
 import { decodeEntry } from './entry-codec.ts'
 import { importRows } from './import.ts'
-import { accountAggregate, indexes } from './layout.ts'
+import { accountAggregate, indexes, metaAggregate } from './layout.ts'
 import {
   createOutbox,
   type DemoCard,
@@ -23,6 +24,7 @@ import {
   type ToEngine,
   writeAnswered,
   writeBooked,
+  writeSetAside,
   writeStandIn,
 } from './messages.ts'
 import { claimStore } from './meta.ts'
@@ -30,6 +32,7 @@ import { createNoticeBoard } from './notice-board.ts'
 import { createPackSwap, type OfferedPack } from './pack-swap.ts'
 import { startPresence } from './presence.ts'
 import { startSweeper } from './sweeper.ts'
+import { openTouchCell, type TouchCell } from './touch-cell.ts'
 import { startWarming, type Warming } from './warming.ts'
 import { watchWorklists } from './worklist-watch.ts'
 
@@ -50,6 +53,10 @@ export interface WorkerSettings extends StorePlace {
   readonly retired: Int32Array<SharedArrayBuffer>
   /** What the process takes for the time. */
   readonly time: SharedTime
+  /** Tells the gate what this engine is deciding on. */
+  readonly touched: TouchCell
+  /** What engines before this one died of. */
+  readonly condemned: readonly { readonly aggregate: string; readonly leftMs: number }[]
   /** The newest that was checked, whatever the folder has now; null when it is still to come. */
   readonly pack: OfferedPack | null
   /** Puts the demo cards into an empty embedded store. */
@@ -105,7 +112,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     marks: settings.marks,
     onWarning: (warning) => send({ type: 'trouble', message: `warning: ${warning}` }),
   })
-  await claimStore(store, settings.eventRetentionDays)
+  const metaProblem = await claimStore(store, settings.eventRetentionDays)
   const serverClocks = await watchServerClocks(store, send)
   await first
   if (rules === null || stopped) {
@@ -115,7 +122,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     return
   }
   const { pack } = rules as RunningRules
-  const ready = await serve(store, pack, settings, clock, send)
+  const ready = await serve(store, pack, settings, clock, send, metaProblem)
   if (stopped) {
     await ready.stop()
     port.close()
@@ -150,9 +157,16 @@ async function serve(
   settings: WorkerSettings,
   clock: FollowedClock,
   send: (message: FromEngine) => void,
+  metaProblem: string,
 ): Promise<Serving> {
+  const shared = createSharedRecords(send)
+  shared.tell(metaAggregate, metaProblem)
   let breakers: BreakerDesk | null = null
   let warming: Warming | null = null
+  const startedMonoMs = clock.monoMs()
+  const condemned = new Map(
+    settings.condemned.map(({ aggregate, leftMs }) => [aggregate, startedMonoMs + leftMs]),
+  )
   const put = createOutbox((cells) => send({ type: 'answers', cells }))
   const engine = createEngine({
     store,
@@ -171,6 +185,16 @@ async function serve(
     onCheckpoint: (number) => send({ type: 'checkpoint', number }),
     onKept: (number) => send({ type: 'kept', number }),
     onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
+    onTouch: openTouchCell(settings.touched),
+    condemned: (aggregate) =>
+      (condemned.get(aggregate) ?? 0) > clock.monoMs()
+        ? 'engines died while they decided on it'
+        : '',
+    onSetAside: (slot, uncertain) => put((cells) => writeSetAside(cells, slot, uncertain)),
+    onDamage: (damage, healed) => {
+      const { problem } = damage
+      send({ type: 'damage', record: nameOfDamage(damage), problem: healed ? '' : problem })
+    },
     onStore: (available) => send({ type: 'store', available }),
     onDecided: (step) => breakers?.note(step),
   })
@@ -186,6 +210,8 @@ async function serve(
     intervalMs: sweepMs,
     logRetentionMs: settings.logRetentionDays * dayMs,
     onError: (error) => send({ type: 'trouble', message: `sweeping failed: ${error}` }),
+    onUnreadable: (entries) =>
+      shared.tell('index due', entries === 0 ? '' : `${entries} entries name no transaction`),
   })
   // Before the first event, so that none is decided without what people and breakers have said.
   const rules = { pack, blocks: [] as readonly Block[] }
@@ -193,9 +219,9 @@ async function serve(
   const board = createNoticeBoard({
     store,
     intervalMs: noticesMs,
-    onError: (error) => send({ type: 'trouble', message: String(error) }),
+    onState: shared.tell,
   })
-  const blocks = await watchBlocks(board, (list) => {
+  const blocks = await watchBlocks(board, store, (list) => {
     rules.blocks = list
     usePack()
   })
@@ -227,9 +253,13 @@ async function serve(
     trippedRules: breakers?.tripped() ?? [],
     rulesSkew: presence?.skew ?? 0,
     waiting: worklists.waiting,
+    damagedRecords: shared.names(),
+    damage: engine.damaged(maxDamageShown).map(nameOfDamage),
   }))
   return {
     setPack(next) {
+      // A rule may be what they died of.
+      if (next.version !== rules.pack.version) condemned.clear()
       rules.pack = next
       breakers?.setPack(next)
       usePack()
@@ -303,6 +333,22 @@ async function newestEntryMs(store: Store): Promise<number | null> {
   }
 }
 
+const maxDamageShown = 20
+
+/** Records that belong to no account, and which of them cannot be read. */
+function createSharedRecords(send: (message: FromEngine) => void) {
+  const problems = new Map<string, string>()
+  return {
+    tell(record: string, problem: string): void {
+      if ((problems.get(record) ?? '') === problem) return
+      if (problem === '') problems.delete(record)
+      else problems.set(record, problem)
+      send({ type: 'damage', record, problem })
+    },
+    names: () => [...problems.keys()],
+  }
+}
+
 /** What is asked later needs the rest of the heap. */
 const shareOfHeap = 0.5
 
@@ -331,7 +377,7 @@ function warmMemory(
 function startBeat(
   engine: Engine,
   send: (message: FromEngine) => void,
-  others: () => Pick<EngineFigures, 'blocks' | 'rulesSkew' | 'trippedRules' | 'waiting'>,
+  others: () => Omit<EngineFigures, keyof EngineStats | 'loopLagMs' | 'heapUsedBytes'>,
 ): NodeJS.Timeout {
   const lag = monitorEventLoopDelay({ resolution: 10 })
   lag.enable()
@@ -357,7 +403,12 @@ async function findDemoCard(store: Store): Promise<DemoCard | null> {
   if (first === undefined) return null
   const [root] = await store.load([{ aggregate: accountAggregate(first.value), group: '', id: '' }])
   if (root === undefined) return null
-  return { cardId: first.sortKey, currency: accountCodec.decode(root.value).currency }
+  try {
+    return { cardId: first.sortKey, currency: accountCodec.decode(root.value).currency }
+  } catch {
+    // No card to try is better than no engine.
+    return null
+  }
 }
 
 if (parentPort !== null) {

@@ -5,7 +5,16 @@ import { transactionKey } from '../domain/ledger.ts'
 import type { Alias, Transaction } from '../domain/transaction.ts'
 import type { ChildKey, Key, Loaded } from '../store/port.ts'
 import { type CachedAccount, noteRow } from './cache.ts'
-import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
+import { eventCodec, transactionCodec } from './codec.ts'
+import {
+  type Damage,
+  decodeAccount,
+  decodeCard,
+  decodeTransaction,
+  messageOf,
+  RecordDamaged,
+  rootOf,
+} from './damage.ts'
 import { cardKey, eventKeyAt, eventKeys, transactionChild } from './layout.ts'
 
 /** What a batch must read before it can go on: a key of the store, or all places of an event. */
@@ -45,9 +54,13 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
   let arrivalMs = 0
   let guess = { event: false, transaction: false }
 
+  /** Reads it, unless it was just read and cannot be: then whatever needs it cannot be decided. */
   function want(children: readonly ChildKey[], fill: Wanted['fill']): null {
+    const damage = cached.unreadable.size === 0 ? undefined : damageIn(cached, children)
+    if (damage !== undefined) throw new RecordDamaged(damage)
     const { aggregate } = cached
-    wanted.push({ keys: children.map((child) => ({ aggregate, ...child })), fill })
+    const keys = children.map((child) => ({ aggregate, ...child }))
+    wanted.push({ keys, fill: (loaded) => fillOr(cached, children, loaded, fill) })
     return null
   }
 
@@ -70,7 +83,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       const known = cached.cards.get(cardId)
       if (known !== undefined) return known
       return want([cardKey(cardId)], ([found]) => {
-        cached.cards.set(cardId, found ? cardCodec.decode(found.value) : null)
+        cached.cards.set(cardId, found ? decodeCard(cardId, found.value) : null)
         if (found) noteRow(cached, cardId, found.value)
       })
     },
@@ -91,7 +104,8 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
         return null
       }
       return want([key], ([found]) => {
-        cached.transactions.set(name, found ? transactionCodec.decode(found.value) : null)
+        const record = found ? decodeTransaction(cardId, id, found.value) : null
+        cached.transactions.set(name, record)
       })
     },
     event(eventKey) {
@@ -131,14 +145,16 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
 
 /** The root, read before all else under it. */
 export function wantRoot(cached: CachedAccount): Wanted {
+  const { aggregate } = cached
   return {
-    keys: [{ aggregate: cached.aggregate, group: '', id: '' }],
-    fill([root]) {
-      cached.loaded = true
-      cached.version = root?.version ?? null
-      cached.account = root ? accountCodec.decode(root.value) : null
-      if (root) noteRow(cached, '', root.value)
-    },
+    keys: [{ aggregate, ...rootOf }],
+    fill: (loaded) =>
+      fillOr(cached, [rootOf], loaded, ([root]) => {
+        cached.account = root ? decodeAccount(aggregate, root.value) : null
+        cached.version = root?.version ?? null
+        cached.loaded = true
+        if (root) noteRow(cached, '', root.value)
+      }),
   }
 }
 
@@ -153,6 +169,42 @@ export function checkRoot(cached: CachedAccount, onOther: () => void): Wanted {
       if ((root?.version ?? null) !== cached.version) onOther()
     },
   }
+}
+
+export function rootDamage({ unreadable }: CachedAccount): Damage | undefined {
+  return unreadable.get(nameIn(rootOf))
+}
+
+/** What cannot be read is noted: the read was for others, too. */
+function fillOr(
+  cached: CachedAccount,
+  children: readonly ChildKey[],
+  loaded: readonly (Loaded | undefined)[],
+  fill: Wanted['fill'],
+): void {
+  try {
+    fill(loaded)
+  } catch (error) {
+    const at = Math.max(
+      0,
+      loaded.findIndex((place) => place !== undefined),
+    )
+    const key = children[at]!
+    const { aggregate } = cached
+    cached.unreadable.set(nameIn(key), { aggregate, key, problem: messageOf(error) })
+  }
+}
+
+function damageIn({ unreadable }: CachedAccount, keys: readonly ChildKey[]): Damage | undefined {
+  for (const key of keys) {
+    const damage = unreadable.get(nameIn(key))
+    if (damage !== undefined) return damage
+  }
+  return undefined
+}
+
+function nameIn({ group, id }: ChildKey): string {
+  return `${group}\n${id}`
 }
 
 export function eventPlace(eventKey: string, record: EventRecord, retentionMs: number): ChildKey {

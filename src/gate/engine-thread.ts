@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts'
 import type { CardEvent } from '../domain/event.ts'
 import type { Answer } from '../domain/event-record.ts'
 import type { FindingCounts } from '../engine/finding-counts.ts'
-import type { Origin } from '../engine/item.ts'
 import {
+  type AnswerListener,
   createOutbox,
   type DemoCard,
   type EngineFigures,
@@ -16,20 +16,21 @@ import {
 import type { OfferedPack } from '../engine/pack-swap.ts'
 import { createRecall, newMarks, type Recall } from '../engine/recall.ts'
 import type { RuleCount } from '../engine/rule-counts.ts'
+import { createTouchCell, readTouchCell } from '../engine/touch-cell.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
+import { createCondemned } from './condemned.ts'
 import type { EngineLink } from './slots.ts'
 
-export interface EngineThreadOptions {
+/** What is not the same for every engine of this process. */
+type PerEngine = 'nonce' | 'retired' | 'pack' | 'storeFile' | 'marks' | 'touched' | 'condemned'
+
+export interface EngineThreadOptions extends Omit<AnswerListener, 'onTold'> {
   readonly clock: Clock
-  readonly settings: Omit<WorkerSettings, 'nonce' | 'retired' | 'pack' | 'storeFile' | 'marks'>
+  readonly settings: Omit<WorkerSettings, PerEngine>
   readonly newNonce: () => string
   readonly heapMb: number
   /** An engine that says nothing for this long is replaced. */
   readonly heartbeatMs: number
-  /** Whether that is what the relay was told. */
-  readonly onAnswer: (slot: string, answer: Answer, origin: Origin) => boolean
-  readonly onBooked: (slot: string) => void
-  readonly onStandIn: (slot: string) => void
   /** A new engine is ready to be told everything. */
   readonly onStart: () => void
   /** It has ended; another will be started. */
@@ -42,6 +43,8 @@ export interface EngineThreadOptions {
   readonly onFindings: (counts: FindingCounts) => void
   /** It has read in advance what it was to. */
   readonly onWarm: (cards: number, ms: number) => void
+  /** A record cannot be read, or, where the problem is '', can be again. */
+  readonly onDamage: (record: string, problem: string) => void
   readonly onTrouble: (message: string) => void
   readonly onClock: (newestMs: number | null, serverOffsetsMs: readonly number[]) => void
 }
@@ -69,6 +72,8 @@ const abandonedMs = 60_000
 /** Each has a heap of its own, so only this many are waited for. */
 const maxAbandoned = 2
 const startingMs = 60_000
+const looksPerBeat = 10
+const looksOfStuck = 5
 
 /** Keeps one engine running in a thread of its own, whatever happens to it. */
 export function startEngineThread(options: EngineThreadOptions): EngineThread {
@@ -89,6 +94,13 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   const abandoned = new Set<Worker>()
   const marks = newMarks(options.settings.instance)
   const recall = createRecall({ send: (told, last) => post({ type: 'recall', told, last }) })
+  let touched = createTouchCell()
+  const condemned = createCondemned(clock)
+  const listener: AnswerListener = {
+    ...options,
+    onTold: (slot, told) => recall.note(slot, told, heardMonoMs),
+  }
+  const stuckIn = { sequence: -1, looks: 0 }
 
   const post = (message: ToEngine) => worker?.postMessage(message)
   const put = createOutbox((cells) => {
@@ -100,12 +112,15 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     state = started ? 'down' : 'starting'
     heardMonoMs = clock.monoMs()
     retired = newFlag()
+    touched = createTouchCell()
     const current = new Worker(new URL('../engine/worker.js', import.meta.url), {
       workerData: {
         ...options.settings,
         nonce: options.newNonce(),
         retired,
         pack,
+        touched,
+        condemned: condemned.list(),
         storeFile,
         marks,
       } satisfies WorkerSettings,
@@ -117,7 +132,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     })
     current.on('error', (error) => options.onTrouble(`the engine failed: ${error.message}`))
     current.on('exit', () => {
-      if (worker === current) lost()
+      if (worker !== current) return
+      if (state !== 'stopped') suspect()
+      lost()
     })
   }
 
@@ -125,13 +142,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     heardMonoMs = clock.monoMs()
     switch (message.type) {
       case 'answers':
-        readAnswers(
-          message.cells,
-          options.onAnswer,
-          options.onBooked,
-          options.onStandIn,
-          (slot, told) => recall.note(slot, told, heardMonoMs),
-        )
+        readAnswers(message.cells, listener)
         return
       case 'ready':
         rulesVersion = message.rulesVersion
@@ -188,9 +199,30 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
       case 'clock':
         options.onClock(message.newestMs, message.serverOffsetsMs)
         return
+      case 'damage':
+        options.onDamage(message.record, message.problem)
+        return
       case 'trouble':
         options.onTrouble(message.message)
     }
+  }
+
+  /** What it was deciding on when it ended is what it ended by, unless that is chance: see `Condemned`. */
+  function suspect(): void {
+    const { aggregate } = readTouchCell(touched)
+    if (aggregate === '' || !condemned.died(aggregate)) return
+    options.onDamage(
+      aggregate,
+      'engines died while they decided on it: it is left alone for a while',
+    )
+  }
+
+  /** How many looks in a row have found the engine inside one and the same decision. */
+  function looksInside(): number {
+    const { aggregate, sequence } = readTouchCell(touched)
+    stuckIn.looks = aggregate !== '' && sequence === stuckIn.sequence ? stuckIn.looks + 1 : 0
+    stuckIn.sequence = sequence
+    return stuckIn.looks
   }
 
   function lost(): void {
@@ -209,7 +241,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
    * command, nobody hears what it says, and it ends by itself. Ending a thread by force while it is inside
    * the store's native code aborts the whole process, so that is left for one that is stuck for good.
    */
-  function replace(stuck: Worker): void {
+  function replace(stuck: Worker, inside: number): void {
+    // After a pause of the whole process it was looked at once, and is stuck in nothing.
+    if (inside >= looksOfStuck) suspect()
     options.onTrouble(`the engine said nothing for ${options.heartbeatMs} ms and is replaced`)
     Atomics.store(retired, 0, 1)
     stuck.postMessage({ type: 'stop' } satisfies ToEngine)
@@ -230,10 +264,11 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     () => {
       // While it starts it opens its store, which may take long after a crash.
       const patienceMs = state === 'running' ? options.heartbeatMs : startingMs
+      const inside = looksInside()
       if (worker === null || clock.monoMs() - heardMonoMs < patienceMs) return
-      if (state === 'running' || state === 'down') replace(worker)
+      if (state === 'running' || state === 'down') replace(worker, inside)
     },
-    Math.max(50, options.heartbeatMs / 10),
+    Math.max(50, options.heartbeatMs / looksPerBeat),
   )
   watch.unref()
 
@@ -272,6 +307,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
       return packNumber
     },
     setPack(next) {
+      // A rule may be what they died of.
+      if (pack !== null) condemned.forget()
       pack = next
       post({ type: 'pack', number: next.number, bytes: next.bytes })
     },

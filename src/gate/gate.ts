@@ -7,6 +7,7 @@ import { createConnections, withinOpenFiles } from '../connections.ts'
 import type { Origin } from '../engine/item.ts'
 import { type Decided, logDecision } from '../telemetry/decision-log.ts'
 import type { LogSink } from '../telemetry/logger.ts'
+import { maskPan } from '../telemetry/mask.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createRefusalLog } from '../telemetry/refusal-log.ts'
 import type { Authenticate } from './authentication.ts'
@@ -96,6 +97,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     onBooked: (slot) => slots.onBooked(slot),
     onStandIn: (slot) => slots.onStandIn(slot),
+    onSetAside: (slot, uncertain) => slots.onSetAside(slot, uncertain),
+    onDamage(damaged, problem) {
+      const record = maskPan(damaged)
+      if (problem === '') logger.info({ record }, 'the record can be read again')
+      else logger.error({ record, problem }, 'damaged: set aside, see arbiter damaged')
+    },
     onStart() {
       slots.onEngineStart()
       metrics.rules(engine.rulesVersion, rulesProblem === '')
@@ -219,6 +226,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       slotsOpen: slots.open,
       unbooked: slots.unbooked,
       unheard: slots.unheard,
+      damagedWaiting: slots.damaged,
       journalBytes: journal.lengthBytes,
       journalFailures: counts.journalFailures,
       journalInPlace: journal.whereabouts === '',
@@ -282,7 +290,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     await slots.drained()
     clearInterval(sweeping)
     const untilMonoMs = clock.monoMs() + bookingMs
-    while (slots.unbooked > 0 && engine.alive && clock.monoMs() < untilMonoMs) {
+    // What waits for a repair is booked after another start.
+    const booking = () => slots.unbooked > (engine.figures?.setAside ?? 0)
+    while (booking() && engine.alive && clock.monoMs() < untilMonoMs) {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     await rules.stop()

@@ -58,8 +58,10 @@ export interface SlotsOptions {
   readonly defaultDecision: 'approve' | 'decline'
   /** Beyond this many open slots an event is answered by default at once. */
   readonly maxOpen: number
+  /** Lines that may wait for damaged accounts; beyond it approvals are not given, and advices refused. */
+  readonly maxDamaged?: number
   /** Why the engine cannot answer now; '' when it should be able to. */
-  readonly trouble: () => Exclude<Cause, 'deadline' | 'overload'> | ''
+  readonly trouble: () => Exclude<Cause, 'deadline' | 'overload' | 'damaged'> | ''
   readonly rulesVersion: () => string
 }
 
@@ -69,6 +71,8 @@ export interface Slots {
   readonly unbooked: number
   /** Answers of the engine that came too late, or that nobody was there to hear. */
   readonly unheard: number
+  /** Of what is not yet booked, what was said because its account is damaged. */
+  readonly damaged: number
   take(
     event: CardEvent,
     receivedAtMs: number,
@@ -81,6 +85,8 @@ export interface Slots {
   onBooked(slot: string): void
   /** The engine's memory would approve it, within the pack's stand-in policy. */
   onStandIn(slot: string): void
+  /** The engine cannot decide it, and has let go of it, unless a command may still be on its way. */
+  onSetAside(slot: string, uncertain: boolean): void
   /** Answers by default what has passed its budget. */
   sweep(): void
   /** Another engine has started: it is told everything that is open or not yet booked. */
@@ -92,6 +98,9 @@ export interface Slots {
 }
 
 const sweepEveryMs = 5
+
+/** About an eighth of what the journal keeps, so that the rest is there for an outage. */
+const defaultMaxDamaged = 10_000
 
 /** With fewer waiting than this, waiting for the engine is always worth it. */
 const crowd = 256
@@ -134,6 +143,8 @@ export function createSlots(options: SlotsOptions): Slots {
   let head = 0
   const unbooked = new Map<string, SaidLine>()
   const declines = createDeclines()
+  const { maxDamaged = defaultMaxDamaged } = options
+  let damaged = 0
   let counter = 0
   let unheard = 0
   // Grows by the part of the events to turn away; each whole is one of them.
@@ -300,10 +311,17 @@ export function createSlots(options: SlotsOptions): Slots {
   async function journalThenClose(slot: Slot, said: Answer): Promise<void> {
     const line = lineOf(slot, said)
     const lastCallMonoMs = slot.deadlineMonoMs - options.budgetMs + options.lastCallMs
+    const full = said.cause === 'damaged' && damaged >= maxDamaged
+    if (full && isAsk(slot.event) && !slot.handed) {
+      // An approval that nobody keeps is not given, and no engine has anything to follow.
+      const declined = lineOf(slot, defaultAnswer('176', 'damaged'))
+      if (!close(slot, declined.said)) keepAndTell(slot, followDefault(declined))
+      return
+    }
     const leftMs = lastCallMonoMs - clock.monoMs()
     // After a pause there is no hurry any more, and its line deserves the time of any other.
     const patienceMs = leftMs > 0 ? leftMs : options.lastCallMs - options.budgetMs
-    const flushed = await within(journal.append(line), patienceMs)
+    const flushed = !full && (await within(journal.append(line), patienceMs))
     if (!flushed && !isAsk(slot.event)) {
       // Nobody is told anything, so a line that is flushed after all has nothing to follow.
       journal.drop(slot.id)
@@ -333,8 +351,15 @@ export function createSlots(options: SlotsOptions): Slots {
     return declined
   }
 
-  function keepAndTell(slot: Slot, line: SaidLine): void {
+  function keep(line: SaidLine): void {
+    const before = unbooked.get(line.slot)?.said.cause
+    if (before === 'damaged') damaged--
+    if (line.said.cause === 'damaged') damaged++
     unbooked.set(line.slot, line)
+  }
+
+  function keepAndTell(slot: Slot, line: SaidLine): void {
+    keep(line)
     // An engine that had it only waiting leaves no record of it. Repeated, it could come too late to be
     // heard: that is no harm where the default is the same.
     const stays = line.said.code !== '000' && options.defaultDecision === 'decline'
@@ -367,14 +392,30 @@ export function createSlots(options: SlotsOptions): Slots {
     get unheard() {
       return unheard
     },
+    get damaged() {
+      return damaged
+    },
     take,
     onAnswer,
     onBooked(id) {
-      if (unbooked.delete(id)) journal.drop(id)
+      const line = unbooked.get(id)
+      if (line === undefined) return
+      unbooked.delete(id)
+      if (line.said.cause === 'damaged') damaged--
+      journal.drop(id)
     },
     onStandIn(id) {
       const slot = byId.get(id)
       if (slot !== undefined) slot.standIn = true
+    },
+    onSetAside(id, uncertain) {
+      const slot = byId.get(id)
+      if (slot === undefined || slot.taken) return
+      // As if no engine had ever had it: then a decline leaves nothing to follow.
+      slot.handed = uncertain
+      slot.orphaned ||= uncertain
+      slot.standIn = false
+      speak(slot, 'damaged')
     },
     sweep,
     onEngineStart() {
@@ -389,7 +430,7 @@ export function createSlots(options: SlotsOptions): Slots {
     restore(lines) {
       for (const line of lines) {
         const uncertain = { ...line, handed: true }
-        unbooked.set(line.slot, uncertain)
+        keep(uncertain)
         if (link.alive) tell(uncertain, true)
       }
     },

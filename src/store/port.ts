@@ -116,6 +116,8 @@ export interface Loaded {
   readonly value: string
   /** Of a root, the version token that it was committed with; '' for children. */
   readonly version: string
+  /** Its key holds something that is no record at all; the value is '' then. */
+  readonly wrongType?: true
 }
 
 /** Removals (`remove`, `unindex`) come before puts (`put`, `index`): what is in both stays. */

@@ -1,6 +1,7 @@
 import { lastDayOf, type OwnedRecord, type StoreRecord } from './port.ts'
 import type { RedisConnection } from './redis-client.ts'
 import { decodeRoot } from './redis-commands.ts'
+import { messageOf } from './redis-failures.ts'
 import {
   boundAfter,
   fieldOf,
@@ -61,11 +62,20 @@ async function readHash(connection: RedisConnection, key: ParsedKey): Promise<St
   let cursor = '0'
   do {
     const args = [key.name, cursor, 'COUNT', String(fieldsPerPage)]
-    const [next, pairs] = (await connection.send(key.name, 'HSCAN', args)) as [string, string[]]
+    const reply = await connection.send(key.name, 'HSCAN', args).catch(wrongType)
+    // A record that nobody can read is copied as one.
+    if (reply === null) return [toRecord(key, rootField, '')]
+    const [next, pairs] = reply as [string, string[]]
     for (let i = 0; i < pairs.length; i += 2) fields.set(pairs[i] ?? '', pairs[i + 1] ?? '')
     cursor = next
   } while (cursor !== '0')
   return Array.from(fields, ([field, value]) => toRecord(key, field, value))
+}
+
+/** null when the key holds another type of value. */
+function wrongType(error: unknown): null {
+  if (/WRONGTYPE/.test(messageOf(error))) return null
+  throw error
 }
 
 function toRecord({ aggregate, group }: ParsedKey, field: string, value: string): StoreRecord {

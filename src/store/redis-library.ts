@@ -260,13 +260,18 @@ end
 
 -- The place of the reader's mark and what was acknowledged to it; then key, field; key, field; … in that
 -- order: a root listed first is never newer than its children.
+-- A number stands for a key that holds another type: it must not fail what others read.
 local function load(keys, args)
-  local call = redis.call
   local found = {}
   checkMark(keys, wholeNumber(args[1]), markNumber(args[2]))
   for i = 3, #args, 2 do
     local name = keys[wholeNumber(args[i])] or refuse('a key was not declared')
-    found[#found + 1] = call('HGET', name, args[i + 1])
+    local value = redis.pcall('HGET', name, args[i + 1])
+    if type(value) == 'table' then
+      if not string.find(value.err, '^WRONGTYPE') then error(value) end
+      value = 0
+    end
+    found[#found + 1] = value
   end
   return found
 end

@@ -215,10 +215,11 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     const found = (await reading.catch((error) => {
       if (isLossOf(error)) keeper?.noteLoss(target, Number(args[1]))
       throw error
-    })) as (string | null)[]
+    })) as (string | number | null)[]
     return wanted.map(({ group, id }, i) => {
       const text = found[i]
       if (text === null || text === undefined) return undefined
+      if (typeof text === 'number') return { value: '', version: '', wrongType: true }
       return group === '' && id === '' ? decodeRoot(text) : { value: text, version: '' }
     })
   }

@@ -14,6 +14,7 @@ export interface Readings {
   readonly slotsOpen: number
   readonly unbooked: number
   readonly unheard: number
+  readonly damagedWaiting: number
   readonly journalBytes: number
   readonly journalFailures: number
   readonly journalInPlace: boolean
@@ -235,6 +236,21 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_slots_open', 'Deliveries waiting for their answer', (r) => r.slotsOpen],
   ['arbiter_unbooked', 'Default answers that the ledger does not follow yet', (r) => r.unbooked],
   ['arbiter_unheard', 'Answers too late, or that nobody was there to hear', (r) => r.unheard],
+  [
+    'arbiter_damaged_waiting',
+    'Said about damaged accounts, and booked once they are repaired',
+    (r) => r.damagedWaiting,
+  ],
+  [
+    'arbiter_damaged_accounts',
+    'Accounts that cannot be decided on, whole or in part',
+    ofEngine((e) => e.damagedAccounts),
+  ],
+  [
+    'arbiter_damaged_records',
+    'Records of no account that cannot be read',
+    ofEngine((e) => e.damagedRecords.length),
+  ],
   ['arbiter_journal_bytes', 'Length of the journal', (r) => r.journalBytes],
   ['arbiter_journal_failures', 'Journal lines that could not be written', (r) => r.journalFailures],
   ['arbiter_journal_in_place', '0 once its file is gone', (r) => Number(r.journalInPlace)],

@@ -59,3 +59,19 @@ function exhaust() {
   const hoard = []
   for (;;) hoard.push(new Array(1_000).fill(hoard.length))
 }
+
+/**
+ * Ends the engine whenever it decides for one account, as a rule or a record might. The engine tells the gate
+ * what it decides on by a cell of shared memory, which is all that can be seen from here.
+ */
+const [how, poisoned] = (process.env.CHAOS_POISON ?? '').split(' ')
+if (!isMainThread && poisoned !== undefined && workerData?.nonce !== undefined) {
+  const store = Atomics.store
+  Atomics.store = (cell, at, value) => {
+    store(cell, at, value)
+    const isTouch = cell.buffer === workerData.touched && value === poisoned.length
+    if (isTouch && Buffer.from(cell.buffer, 8, value).toString() === poisoned)
+      disturb({ type: how })
+    return value
+  }
+}

@@ -435,10 +435,14 @@ function passed(slots: SlotsOf, changed: Partial<SlotsOf>): SlotsOf {
     get unheard() {
       return slots.unheard
     },
+    get damaged() {
+      return slots.damaged
+    },
     take: slots.take,
     onAnswer: slots.onAnswer,
     onBooked: slots.onBooked,
     onStandIn: slots.onStandIn,
+    onSetAside: slots.onSetAside,
     sweep: slots.sweep,
     onEngineStart: slots.onEngineStart,
     restore: slots.restore,

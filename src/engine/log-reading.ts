@@ -1,0 +1,40 @@
+import { entryKinds } from '../domain/change.ts'
+import type { Entry } from '../domain/entry.ts'
+import type { LogLine, Store } from '../store/port.ts'
+import { decodeEntry } from './entry-codec.ts'
+import { RecordUnreadable } from './row-codec.ts'
+
+const pageLines = 1000
+
+/** The whole log, oldest first, page by page. */
+export async function* logPages(store: Pick<Store, 'readLog'>): AsyncGenerator<readonly LogLine[]> {
+  for (let cursor = ''; ; ) {
+    const page = await store.readLog(cursor, pageLines)
+    if (page.length === 0) return
+    cursor = page.at(-1)!.cursor
+    yield page
+  }
+}
+
+/** null when the line cannot be read. */
+export function entryIn({ entry }: LogLine): Entry | null {
+  try {
+    return decodeEntry(entry)
+  } catch (error) {
+    if (error instanceof RecordUnreadable) return null
+    throw error
+  }
+}
+
+const operatedStart = `[2,${entryKinds.indexOf('operated')},`
+
+/** What people did, as far as it can be read. Most lines are seen to be others by their first characters. */
+export async function* operatedEntries(store: Pick<Store, 'readLog'>): AsyncGenerator<Entry> {
+  for await (const page of logPages(store)) {
+    for (const line of page) {
+      if (!line.entry.startsWith(operatedStart) && !line.entry.startsWith('{')) continue
+      const entry = entryIn(line)
+      if (entry !== null) yield entry
+    }
+  }
+}
