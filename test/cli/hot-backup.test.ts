@@ -62,16 +62,25 @@ async function backUpUnderLoad(round: number): Promise<void> {
   await until(async () => (await readiness(again)).unbooked === 0)
   const repeated = createRelay(again.url, 8)
   endings.push(repeated.close)
-  const alike = before.filter((one) => before.every((other) => isLike(one, other)))
+  // A decline that the journal was too slow for is said all the same, and nothing has to follow it.
+  const kept = before.filter((one) => one.decision === 'approve' || !isByDefault(one))
+  const alike = kept.filter((one) => before.every((other) => isLike(one, other)))
   expect(alike.filter(isByDefault).length).toBeGreaterThan(5)
   expect(alike.length).toBeGreaterThan(50)
   // An approval that both gave is kept as the engine's, so only the decision is the same.
-  await Promise.all(
-    alike.map(({ event, decision }) =>
+  const unlike = await Promise.all(
+    alike.map(async ({ event, text, decision }) => {
+      let last = ''
       // A busy machine may make the default answer, which here declines and changes nothing.
-      until(async () => (await repeated.deliver(event)).decision === decision),
-    ),
+      for (let tries = 0; tries < 20; tries++) {
+        const told = await repeated.deliver(event)
+        if (told.decision === decision) return ''
+        last = told.text
+      }
+      return `${event.requestType}: ${text} became ${last}`
+    }),
   )
+  expect(unlike.filter((line) => line !== '')).toEqual([])
   expect(await again.stop()).toBe(0)
   expect(await world.runWith({ env: restored }, 'verify')).toMatchObject({ code: 0, err: '' })
 }

@@ -138,7 +138,7 @@ describe('alerts and dashboard', () => {
     }
   })
 
-  it('fire when they should and not before, says promtool', () => {
+  it('fire when they should and not before, says promtool', { timeout: 120_000 }, () => {
     const [promtool = ''] = findPrograms('promtool')
     const run = (...args: string[]) => execFileSync(promtool, args, { encoding: 'utf8' })
     expect(run('test', 'rules', join(root, 'deploy/prometheus/alerts.test.yml'))).toContain(
