@@ -42,7 +42,7 @@ const maxRefusedPerTurn = 8
 /** While the relay's requests wait, one in so many is a stranger's: a new connection of the relay is one. */
 const strangersShare = 8
 /** A first request that is read this soon after its connection was accepted may have come with it. */
-const firstRequestMs = 100
+const firstRequestMs = 1_000
 
 const noStrangers: Crowd = { standingOf: () => 'proven', turnAway: () => {} }
 

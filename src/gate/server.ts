@@ -105,6 +105,8 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     else if (!request.socket.destroyed) refuseFurther(request.socket, response)
   }
   http.on('connection', connections.admit)
+  // What a relay has sent before it hung up is booked as what it then did by itself; Node would drop it.
+  Object.assign(http, { httpAllowHalfOpen: true })
   http.on('connection', pace.accept)
   http.on('request', take)
   // Without a listener Node answers 417 itself; an expectation may as well be ignored.
@@ -209,7 +211,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     const readMonoMs = clock.monoMs()
     const answerWith = (answer: Answer | null, slot: string) => {
       // Neither destroyed nor, after the relay's last word, about to be.
-      const heard = peer.writable
+      const heard = peer.writable && !peer.readableEnded
       if (answer === null && isAsk(event)) {
         // No answer at all: whatever the relay makes of a 5xx, it then does what the default says.
         peer.destroy()
