@@ -18,7 +18,7 @@ interface Gate {
 }
 
 /** A gate whose journal waits for `flush`. */
-function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10): Gate {
+function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamaged = 10): Gate {
   const waiting: (() => void)[] = []
   const gate = {
     said: [] as Gate['said'],
@@ -44,6 +44,7 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10): Gate {
     defaultDecision,
     contractMs: 400,
     maxOpen,
+    maxDamaged,
     trouble: () => '',
     rulesVersion: () => 'test',
   })
@@ -240,5 +241,37 @@ describe('slots', () => {
     gate.flush()
     expect(await told).toMatchObject({ code: '176', cause: 'deadline' })
     expect(await other).toEqual(approval)
+  })
+
+  it('answer by default what the engine set aside, and keep lines for it up to a bound', async () => {
+    const gate = openGate('approve', 10, 1)
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.slots.onSetAside('g.0', false)
+    gate.flush()
+    expect(await told).toMatchObject({ code: '000', cause: 'damaged' })
+    expect(gate.slots.damaged).toBe(1)
+    const ask = gate.take(testEvent({ eventId: 'e2' }))
+    gate.slots.onSetAside('g.1', false)
+    expect(await ask).toMatchObject({ code: '176', cause: 'damaged' })
+    const advice = gate.take(testEvent({ eventId: 'e3', requestType: 'Settlement' }))
+    gate.slots.onSetAside('g.2', false)
+    expect(await advice).toBeNull()
+    expect(gate.slots.unbooked).toBe(1)
+    gate.slots.onBooked('g.0')
+    expect(gate.slots.damaged).toBe(0)
+  })
+
+  it('keep no line of a default decline that the engine has let go of, unless it may be on its way', async () => {
+    const gate = openGate('decline')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.slots.onSetAside('g.0', false)
+    expect(await told).toMatchObject({ code: '176', cause: 'damaged' })
+    expect(gate.slots.unbooked).toBe(0)
+    const other = gate.take(testEvent({ eventId: 'e2' }))
+    gate.slots.onSetAside('g.1', true)
+    gate.flush()
+    expect(await other).toMatchObject({ code: '176', cause: 'damaged' })
+    expect(gate.said).toEqual([{ slot: 'g.1', code: '176', uncertain: true }])
+    expect(gate.slots.unbooked).toBe(1)
   })
 })
