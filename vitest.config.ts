@@ -12,18 +12,25 @@ const timed = [
   'redis-outage',
   'slow-clients',
   'strangers',
-].map((name) => `test/gate/${name}.test.ts`)
+].map((name) => `test/server/${name}.test.ts`)
 
 /** They start no process and leave nothing behind, so that they can share one. */
 const pure = [
+  'api/{condition,input,signature,token}',
+  'backoffice/transfer',
   'bench/judge',
-  'connections',
-  'domain/*',
-  'engine/{breaker-counts,codec,directory,engine,older-state,protocol,row-codec,table,transfer}',
-  'gate/{authentication,country,json,pace,reply,slots,timestamp,wire}',
+  'domain/**/*',
+  'engine/{aggregates,engine,older-state,protocol}',
+  'engine/format/*',
+  'engine/memory/{directory,table}',
+  'engine/notice/breaker-counts',
+  'gate/{pace,slots}',
+  'http/*',
+  'management/*',
   'relay/{audit,view}',
+  'rules/**/*',
   'telemetry/{decision-log,mask,refusal-log}',
-  'rules/*',
+  'wire/*',
 ].map((name) => `test/${name}.test.ts`)
 
 /** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
@@ -34,10 +41,10 @@ const longest = [
   'bench/smoke',
   'cli/relay-events',
   'cli/operations',
-  'cli/relay',
+  'cli/relay/relay',
   'cli/cards',
-  'cli/conformance',
-  'gate/rules-reload',
+  'cli/relay/conformance',
+  'server/rules-reload',
   'backtest/cli',
   'cli/worklists',
   'relay/disorder',

@@ -4,12 +4,12 @@
  * same run, is one thread.
  */
 import { runBacktest } from '../dist/backtest/run.js'
-import { storeSource } from '../dist/cli/log-source.js'
-import { createLedger } from '../dist/domain/ledger.js'
-import { encodeEntry } from '../dist/engine/entry-codec.js'
-import { readCardRow } from '../dist/rules/card-row.js'
-import { compilePack } from '../dist/rules/load-pack.js'
-import { openLmdbStore } from '../dist/store/lmdb.js'
+import { storeSource } from '../dist/cli/log/log-source.js'
+import { createLedger } from '../dist/domain/ledger/ledger.js'
+import { encodeEntry } from '../dist/engine/format/entry-codec.js'
+import { compilePack } from '../dist/rules/load/load-pack.js'
+import { openLmdbStore } from '../dist/store/lmdb/lmdb.js'
+import { readCardRow } from '../dist/wire/card-row.js'
 import { temporaryFolder } from './support/processes.mjs'
 import { inRounds, median } from './support/rounds.mjs'
 

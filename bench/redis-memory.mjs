@@ -14,8 +14,8 @@ import { Redis } from 'ioredis'
 import { systemClock } from '../dist/clock.js'
 import { createEngine } from '../dist/engine/engine.js'
 import { importRows } from '../dist/engine/import.js'
-import { loadPack } from '../dist/rules/load-pack.js'
-import { openRedisStore } from '../dist/store/redis.js'
+import { loadPack } from '../dist/rules/load/load-pack.js'
+import { openRedisStore } from '../dist/store/redis/redis.js'
 import { freePort, start, temporaryFolder } from './support/processes.mjs'
 
 const words = process.argv.slice(2)

@@ -4,25 +4,25 @@ import type { FastifyInstance } from 'fastify'
 import type { Readiness } from './admin/server.ts'
 import { type ApiThread, startApiThread } from './api/thread.ts'
 import { createTrustedClock, machineClock, type SharedTime } from './clock.ts'
-import { type Config, isConfig, readConfig } from './config.ts'
-import { checkRulesDir } from './config-check.ts'
-import type { Authenticate } from './gate/authentication.ts'
+import { checkRulesDir } from './config/check.ts'
+import { type Config, isConfig, readConfig } from './config/config.ts'
 import { readClockMark, watchClock } from './gate/clock-watch.ts'
 import { type Gate, openGate } from './gate/gate.ts'
-import { isJournalProblem, openJournal } from './gate/journal.ts'
-import type { JournalProblem } from './gate/journal-error.ts'
-import { findProfile, type Profile, unmetRequirements } from './gate/profile.ts'
+import type { JournalProblem } from './gate/journal/error.ts'
+import { isJournalProblem, openJournal } from './gate/journal/journal.ts'
 import {
   AuthenticationMismatch,
   createProfileAuthentication,
-} from './gate/profile-authentication.ts'
-import { ProfileRefused } from './gate/profile-document.ts'
+} from './gate/profile/authentication.ts'
+import { ProfileRefused } from './gate/profile/document.ts'
+import { findProfile, type Profile, unmetRequirements } from './gate/profile/profile.ts'
 import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
 import { logApiCall } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
 import { demoText } from './try-it.ts'
 import { readVersion } from './version.ts'
+import type { Authenticate } from './wire/authentication.ts'
 
 /**
  * Connections that wait to be accepted. A relay that opens many at once has those beyond it tried again
@@ -103,7 +103,7 @@ async function findDisagreements(profile: Profile, config: Config): Promise<stri
   }
   if (Object.keys(profile.requires).length === 0) return warnings
   // The rules thread loads the pack; most profiles ask nothing of it, and do not wait for it here.
-  const { loadPack } = await import('./rules/load-pack.ts')
+  const { loadPack } = await import('./rules/load/load-pack.ts')
   try {
     const { switches } = loadPack(config.rulesDir, config.eventRetentionDays)
     return [...warnings, ...unmetRequirements(profile, switches)]

@@ -1,5 +1,5 @@
-import type { Config } from './config.ts'
-import { isLoopback } from './config-check.ts'
+import { isLoopback } from './config/check.ts'
+import type { Config } from './config/config.ts'
 import type { DemoCard } from './engine/messages.ts'
 
 /** What to type next, for the configuration and the cards that there are. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configTable } from '../src/config-schema.ts'
+import { configTable } from '../src/config/schema.ts'
 import { temporaryFolder } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Config, readConfig } from '../src/config.ts'
+import { type Config, readConfig } from '../src/config/config.ts'
 import { demoText } from '../src/try-it.ts'
 
 const card = { cardId: 'card-9', currency: 'JPY' }

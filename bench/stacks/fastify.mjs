@@ -4,8 +4,8 @@
  * decision server on Fastify that decides nothing can do at most.
  */
 import Fastify from 'fastify'
-import { createAuthentication } from '../../dist/gate/authentication.js'
 import { createLogSink } from '../../dist/telemetry/logger.js'
+import { createAuthentication } from '../../dist/wire/authentication.js'
 import { benchSecret } from '../support/traffic.mjs'
 import { eventSchema, listen, logLineOf } from './common.mjs'
 

@@ -1,6 +1,6 @@
-import { noAccount } from '../../dist/domain/account.js'
-import { noCard } from '../../dist/domain/card.js'
-import { newTransaction } from '../../dist/domain/transaction.js'
+import { noAccount } from '../../dist/domain/record/account.js'
+import { noCard } from '../../dist/domain/record/card.js'
+import { newTransaction } from '../../dist/domain/record/transaction.js'
 
 /** What the rules of one decision are asked about. */
 export function askOf(given) {

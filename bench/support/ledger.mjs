@@ -1,5 +1,5 @@
-import { isConfig, readConfig } from '../../dist/config.js'
-import { showAccount } from '../../dist/engine/show.js'
+import { showAccount } from '../../dist/backoffice/show.js'
+import { isConfig, readConfig } from '../../dist/config/config.js'
 import { openStore } from '../../dist/store/open.js'
 
 /** What all these accounts hold and have available, read from the store itself. */

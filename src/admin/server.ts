@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
-import type { Config } from '../config.ts'
-import { isLoopback } from '../config-check.ts'
-import { createConnections } from '../connections.ts'
-import { noSchemas } from '../no-schemas.ts'
+import { isLoopback } from '../config/check.ts'
+import type { Config } from '../config/config.ts'
+import { createConnections } from '../http/connections.ts'
+import { noSchemas } from '../http/no-schemas.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 export interface Readiness {

@@ -5,7 +5,7 @@ import {
   isJsonProblem,
   type JsonValue,
   parseJson,
-} from '../gate/json.ts'
+} from '../wire/json.ts'
 import { type Refused, refuse } from './condition.ts'
 
 /** A number of more digits than a double keeps: no field takes it. */

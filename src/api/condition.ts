@@ -1,4 +1,4 @@
-import type { ResponseCode } from '../domain/response-code.ts'
+import type { ResponseCode } from '../domain/record/response-code.ts'
 
 type Status = 400 | 401 | 403 | 404 | 422 | 429 | 500 | 502 | 503 | 504
 

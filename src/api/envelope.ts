@@ -1,4 +1,4 @@
-import { type Finality, type ResponseCode, responseCodes } from '../domain/response-code.ts'
+import { type Finality, type ResponseCode, responseCodes } from '../domain/record/response-code.ts'
 import { conditions, type FieldError, type Refused } from './condition.ts'
 
 /** The body of every answer under /api/v1. */

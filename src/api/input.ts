@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { suggestion } from '../spelling.ts'
+import { suggestion } from '../document/spelling.ts'
 import { type Condition, type FieldError, type Refused, refuse } from './condition.ts'
 
 /** What a field says when it is wrong, where that is not the general format error. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { responseCodes } from '../domain/response-code.ts'
+import { responseCodes } from '../domain/record/response-code.ts'
 import { type Condition, conditions } from './condition.ts'
 import type { Route } from './route.ts'
 

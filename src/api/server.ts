@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
-import { noSchemas } from '../no-schemas.ts'
+import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { type Authenticate, type Caller, referenceOf } from './authentication.ts'
 import { readBody } from './body.ts'

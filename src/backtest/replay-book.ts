@@ -1,8 +1,8 @@
-import type { Account } from '../domain/account.ts'
-import type { Book, Touched } from '../domain/book.ts'
-import type { Card } from '../domain/card.ts'
-import type { EventRecord } from '../domain/event-record.ts'
-import type { Alias, Transaction } from '../domain/transaction.ts'
+import type { Book, Touched } from '../domain/ledger/book.ts'
+import type { Account } from '../domain/record/account.ts'
+import type { Card } from '../domain/record/card.ts'
+import type { EventRecord } from '../domain/record/event-record.ts'
+import type { Alias, Transaction } from '../domain/record/transaction.ts'
 
 /**
  * A book held whole in memory, for many accounts with many entries: transactions are found by card and

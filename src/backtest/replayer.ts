@@ -1,6 +1,6 @@
-import { type OpenEntry, openEntry } from '../engine/entry-codec.ts'
-import { type PackBytes, readPackBytes } from '../rules/pack-bytes.ts'
-import { finish } from '../rules/step.ts'
+import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
+import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
+import { finish } from '../rules/pack/step.ts'
 import {
   type AccountReplay,
   type Comparison,

@@ -1,4 +1,4 @@
-import { formatMinor } from '../domain/money.ts'
+import { formatMinor } from '../domain/record/money.ts'
 import {
   type Amounts,
   type ChangedRow,

@@ -1,5 +1,5 @@
-import type { Entry } from '../domain/entry.ts'
-import { isAsk } from '../domain/event.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
+import { isAsk } from '../domain/record/event.ts'
 import type { Amounts } from './tally.ts'
 
 /** What one rule did in the log. */

@@ -1,7 +1,7 @@
-import type { Account } from '../domain/account.ts'
-import type { Card } from '../domain/card.ts'
-import type { Entry } from '../domain/entry.ts'
-import { accountCodec, cardCodec } from '../engine/codec.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
+import type { Account } from '../domain/record/account.ts'
+import type { Card } from '../domain/record/card.ts'
+import { accountCodec, cardCodec } from '../engine/format/codec.ts'
 import { createLane, type Lane } from './lane.ts'
 import { createReplayBook } from './replay-book.ts'
 

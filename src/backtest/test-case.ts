@@ -1,10 +1,10 @@
-import { availableMinor } from '../domain/account.ts'
-import type { Card } from '../domain/card.ts'
-import type { Entry } from '../domain/entry.ts'
-import type { CardEvent } from '../domain/event.ts'
-import { transactionKey } from '../domain/ledger.ts'
-import { formatMinor } from '../domain/money.ts'
-import { type CardRow, writeCardRow } from '../rules/card-row.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
+import { transactionKey } from '../domain/ledger/ledger.ts'
+import { availableMinor } from '../domain/record/account.ts'
+import type { Card } from '../domain/record/card.ts'
+import type { CardEvent } from '../domain/record/event.ts'
+import { formatMinor } from '../domain/record/money.ts'
+import { type CardRow, writeCardRow } from '../wire/card-row.ts'
 import type { Lane } from './lane.ts'
 
 /** A case of a *.test.yaml, as it is written. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { parseMinor } from '../domain/money.ts'
+import { parseMinor } from '../domain/record/money.ts'
 
 const maxReasonChars = 500
 

@@ -22,32 +22,32 @@ interface Part {
 const parts: readonly Part[] = [
   {
     commands: { 'import <file>': 'import cards and balances' },
-    add: async (program) => (await import('./card-import.ts')).addImport(program),
+    add: async (program) => (await import('./card/import.ts')).addImport(program),
   },
   {
     commands: { export: 'write all cards as rows for import' },
-    add: async (program) => (await import('./card-export.ts')).addExport(program),
+    add: async (program) => (await import('./card/export.ts')).addExport(program),
   },
   {
     commands: { show: 'show a card, account, transaction or event' },
-    add: async (program) => (await import('./record.ts')).addShow(program),
+    add: async (program) => (await import('./card/show.ts')).addShow(program),
   },
   {
     commands: { 'log [options]': 'what was decided, and why' },
-    add: async (program) => (await import('./decision-log.ts')).addLog(program),
+    add: async (program) => (await import('./log/log.ts')).addLog(program),
   },
   {
     commands: { unmatched: 'Advices that could not be booked and wait for a person.' },
     async add(program) {
-      const { addWorklist } = await import('./worklist.ts')
-      const { addBooking } = await import('./booking.ts')
+      const { addWorklist } = await import('./money/worklist.ts')
+      const { addBooking } = await import('./money/booking.ts')
       addBooking(addWorklist(program, 'unmatched'))
     },
   },
   {
     commands: { anomalies: 'Events that were booked, and that somebody should look at.' },
     async add(program) {
-      const { addWorklist } = await import('./worklist.ts')
+      const { addWorklist } = await import('./money/worklist.ts')
       addWorklist(program, 'anomalies')
     },
   },
@@ -56,7 +56,7 @@ const parts: readonly Part[] = [
       hold: 'Release a hold.',
       'adjust [options] <account> <amount>': 'add to or take from what an account has',
     },
-    add: async (program) => (await import('./correction.ts')).addCorrections(program),
+    add: async (program) => (await import('./money/correction.ts')).addCorrections(program),
   },
   {
     commands: {
@@ -67,7 +67,7 @@ const parts: readonly Part[] = [
       'limits [options] <card>': 'set the limits of a card',
       'lists [options] <card> [action]': 'show or change the MCC and MID lists of a card',
     },
-    add: async (program) => (await import('./card-settings.ts')).addCardSettings(program),
+    add: async (program) => (await import('./card/settings.ts')).addCardSettings(program),
   },
   {
     commands: {
@@ -76,40 +76,40 @@ const parts: readonly Part[] = [
       'unblock [options] <kind> <value>': 'end such a block',
       'blocks [options]': 'Show what is blocked, until when, and why.',
     },
-    add: async (program) => (await import('./block.ts')).addBlocks(program),
+    add: async (program) => (await import('./card/block.ts')).addBlocks(program),
   },
   {
     commands: {
       verify: 'Recompute every account from the decision log and compare it with the store.',
     },
-    add: async (program) => (await import('./verification.ts')).addVerify(program),
+    add: async (program) => (await import('./store/verify.ts')).addVerify(program),
   },
   {
     commands: {
       damaged: 'List the records that cannot be read.',
       'repair [options] [account]': 'make a damaged account anew from the log',
     },
-    add: async (program) => (await import('./damage.ts')).addDamage(program),
+    add: async (program) => (await import('./store/damage.ts')).addDamage(program),
   },
   {
     commands: { rules: 'check, test and explain a rule pack' },
     async add(program) {
-      const { addRules } = await import('./rules.ts')
-      const { addRuleTrust } = await import('./rule-commands.ts')
+      const { addRules } = await import('./rules/rules.ts')
+      const { addRuleTrust } = await import('./rules/commands.ts')
       addRules(program)
       addRuleTrust(program)
     },
   },
   {
     commands: { 'copy [options]': 'copy a whole store to another place' },
-    add: async (program) => (await import('./store-copy.ts')).addCopy(program),
+    add: async (program) => (await import('./store/copy.ts')).addCopy(program),
   },
   {
     commands: {
       'backup <file>': 'write the whole store to a file',
       'restore <file>': 'fill an empty store from a backup',
     },
-    add: async (program) => (await import('./backup.ts')).addBackup(program),
+    add: async (program) => (await import('./store/backup.ts')).addBackup(program),
   },
   {
     commands: { organization: 'Make and change the organizations that own cards.' },
@@ -132,18 +132,18 @@ const parts: readonly Part[] = [
   },
   {
     commands: { relay: 'Act as the relay towards a running server.' },
-    add: async (program) => (await import('./relay.ts')).addRelay(program),
+    add: async (program) => (await import('./relay/relay.ts')).addRelay(program),
   },
   {
     commands: {
       'conformance [options] [url]':
         'Fire the scenarios that define what each event does at a running server.',
     },
-    add: async (program) => (await import('./conformance.ts')).addConformance(program),
+    add: async (program) => (await import('./relay/conformance.ts')).addConformance(program),
   },
   {
     commands: { 'demo [options]': 'See a server of its own work under traffic.' },
-    add: async (program) => (await import('./demo.ts')).addDemo(program),
+    add: async (program) => (await import('./relay/demo.ts')).addDemo(program),
   },
 ]
 

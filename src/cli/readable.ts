@@ -1,5 +1,5 @@
-import { formatMinor } from '../domain/money.ts'
-import { timeText } from './entry-line.ts'
+import { formatMinor } from '../domain/record/money.ts'
+import { timeText } from './log/entry-line.ts'
 
 /** A number above this is a time, not a duration: it stands for 1973 or later. */
 const leastTimeMs = 100_000_000_000

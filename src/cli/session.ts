@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type Clock, systemClock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { type Aggregates, createAggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
-import { RecordUnreadable } from '../engine/row-codec.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
 import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
 import { RelayRefused } from '../relay/refusal.ts'
-import { PackRefused } from '../rules/pack-refused.ts'
+import { PackRefused } from '../rules/pack/refused.ts'
 import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { Interrupted } from './interrupt.ts'
-import { ServerFailed } from './server-process.ts'
+import { ServerFailed } from './relay/server-process.ts'
 import { complain, type ExitCode, showProgress, tellBug } from './terminal.ts'
 
 /** What a command works with: the store that the configuration names, beside a running server. */
@@ -52,7 +52,7 @@ async function runConfigured(
   command: (session: Session) => Promise<ExitCode>,
   options: SessionOptions,
 ): Promise<ExitCode> {
-  const { isConfig, readConfig } = await import('../config.ts')
+  const { isConfig, readConfig } = await import('../config/config.ts')
   const config = readConfig(options.env ?? process.env)
   if (!isConfig(config)) {
     for (const { variable, message } of config) complain(`${variable} ${message}`)
@@ -76,7 +76,7 @@ async function runOpen(
   config: Config,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { claimStore } = await import('../engine/meta.ts')
+  const { claimStore } = await import('../engine/format/meta.ts')
   const store = await openStore(config, systemClock.nowMs)
   try {
     const problem = await claimStore(store, config.eventRetentionDays)
@@ -128,7 +128,7 @@ function createSession(
       await refuseWrongClock(store, config)
       // Half of what there is to load: a command that only reads does not wait for it.
       const { createEngine } = await import('../engine/engine.ts')
-      const { compilePack, readPackFiles } = await import('../rules/load-pack.ts')
+      const { compilePack, readPackFiles } = await import('../rules/load/load-pack.ts')
       // Its own tests are the server's to run: nobody waits for them, or is stopped, to freeze a card.
       const untested = { tested: false }
       engine ??= createEngine({

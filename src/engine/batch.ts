@@ -1,27 +1,26 @@
-import { stamp } from '../domain/apply.ts'
-import { gather, gatherDue, touchedBy } from '../domain/book.ts'
-import type { View } from '../domain/change.ts'
-import type { take } from '../domain/claim.ts'
-import type { Draft } from '../domain/draft.ts'
+import { stamp } from '../domain/change/apply.ts'
+import type { View } from '../domain/change/change.ts'
+import type { Draft } from '../domain/change/draft.ts'
+import type { take } from '../domain/decide/claim.ts'
+import { adviceOf, kindOf, type OperatedKind, operate } from '../domain/decide/operation.ts'
+import type { Pack } from '../domain/decide/pack.ts'
+import { tend } from '../domain/decide/tending.ts'
+import { gather, gatherDue, touchedBy } from '../domain/ledger/book.ts'
 import {
   type Cause,
   type Entry,
   entryOfChanges,
   entryOfStep,
   unexplained,
-} from '../domain/entry.ts'
-import { isAsk } from '../domain/event.ts'
-import { adviceOf, kindOf, type OperatedKind, operate } from '../domain/operation.ts'
-import type { Pack } from '../domain/pack.ts'
-import { tend } from '../domain/tending.ts'
-import type { Transaction } from '../domain/transaction.ts'
+} from '../domain/ledger/entry.ts'
+import { isAsk } from '../domain/record/event.ts'
+import type { Transaction } from '../domain/record/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
-import { type CachedAccount, noteRow } from './cache.ts'
-import { accountCodec, cardCodec, eventCodec, transactionCodec } from './codec.ts'
-import { type Damage, messageOf, RecordDamaged } from './damage.ts'
-import { encodeEntry, encodeWork } from './entry-codec.ts'
+import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
+import { encodeEntry, encodeWork } from './format/entry-codec.ts'
+import { indexes, timeSortKey } from './format/layout.ts'
 import type { DeliveryItem, Item, OperationItem, TendItem } from './item.ts'
-import { indexes, timeSortKey } from './layout.ts'
+import { type CachedAccount, noteRow } from './memory/cache.ts'
 import {
   eventPlace,
   openWorkingBook,
@@ -29,7 +28,8 @@ import {
   type Wanted,
   type WorkingBook,
   wantRoot,
-} from './working-book.ts'
+} from './memory/working-book.ts'
+import { type Damage, messageOf, RecordDamaged } from './quarantine/damage.ts'
 
 /** What became of a batch: items that were decided, and what must be read before the rest can be. */
 export interface Batch {

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
-import { type Step, take } from '../domain/claim.ts'
-import { type CardEvent, isAsk } from '../domain/event.ts'
-import type { Answer } from '../domain/event-record.ts'
-import type { Operation, OperationOutcome } from '../domain/operation.ts'
-import type { Pack } from '../domain/pack.ts'
+import { type Step, take } from '../domain/decide/claim.ts'
+import type { Operation, OperationOutcome } from '../domain/decide/operation.ts'
+import type { Pack } from '../domain/decide/pack.ts'
+import { type CardEvent, isAsk } from '../domain/record/event.ts'
+import type { Answer } from '../domain/record/event-record.ts'
 import {
   type Command,
   maxCommandsPerCall,
@@ -13,21 +13,21 @@ import {
   StoreError,
 } from '../store/port.ts'
 import { type Batch, damageOf, decideBatch } from './batch.ts'
-import { type CachedAccount, createCache } from './cache.ts'
-import { type Damage, nameOfDamage } from './damage.ts'
-import { createDirectory, type Directory } from './directory.ts'
-import { createFindingCounts, type FindingCounts } from './finding-counts.ts'
+import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
 import { type DeliveryItem, type Item, newDelivery, type Origin, type Timing } from './item.ts'
-import { accountAggregate, directoryKey, strayAggregate } from './layout.ts'
-import { createQuarantine } from './quarantine.ts'
+import { type CachedAccount, createCache } from './memory/cache.ts'
+import { createDirectory, type Directory } from './memory/directory.ts'
+import { createReadAhead } from './memory/read-ahead.ts'
+import { createTable } from './memory/table.ts'
+import { checkRoot, type Wanted } from './memory/working-book.ts'
+import { createFindingCounts, type FindingCounts } from './notice/finding-counts.ts'
+import { createRuleCounts, type RuleCount } from './notice/rule-counts.ts'
+import { type Damage, nameOfDamage } from './quarantine/damage.ts'
+import { createQuarantine } from './quarantine/quarantine.ts'
 import { createQueues, type Queue } from './queue.ts'
-import { createReadAhead } from './read-ahead.ts'
 import { createRepetition, textOf } from './repetition.ts'
-import { createRuleCounts, type RuleCount } from './rule-counts.ts'
 import { createStandInDesk } from './stand-in.ts'
 import { createStandInWatch } from './stand-in-watch.ts'
-import { createTable } from './table.ts'
-import { checkRoot, type Wanted } from './working-book.ts'
 
 export interface EngineOptions {
   readonly store: Store

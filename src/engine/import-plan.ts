@@ -1,5 +1,5 @@
-import { formatMinor } from '../domain/money.ts'
-import { type ReadRow, type RowProblem, readCardRow } from '../rules/card-row.ts'
+import { formatMinor } from '../domain/record/money.ts'
+import { type ReadRow, type RowProblem, readCardRow } from '../wire/card-row.ts'
 
 /**
  * What the rows of an import say of each account. It is gathered from all of them before any is

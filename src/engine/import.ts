@@ -1,10 +1,10 @@
-import { whyNotOpened } from '../domain/operation.ts'
-import type { ReadRow, RowProblem } from '../rules/card-row.ts'
+import { whyNotOpened } from '../domain/decide/operation.ts'
 import type { Store } from '../store/port.ts'
-import { accountCodec } from './codec.ts'
+import type { ReadRow, RowProblem } from '../wire/card-row.ts'
 import type { Engine } from './engine.ts'
+import { accountCodec } from './format/codec.ts'
+import { accountAggregate, cardKey, directoryKey } from './format/layout.ts'
 import { createImportPlan } from './import-plan.ts'
-import { accountAggregate, cardKey, directoryKey } from './layout.ts'
 
 export interface ImportProblem extends RowProblem {
   /** The row's place among those given, from 0. */

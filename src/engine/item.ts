@@ -1,7 +1,7 @@
-import type { Step } from '../domain/claim.ts'
-import type { CardEvent } from '../domain/event.ts'
-import type { Answer } from '../domain/event-record.ts'
-import type { Operation, OperationOutcome } from '../domain/operation.ts'
+import type { Step } from '../domain/decide/claim.ts'
+import type { Operation, OperationOutcome } from '../domain/decide/operation.ts'
+import type { CardEvent } from '../domain/record/event.ts'
+import type { Answer } from '../domain/record/event-record.ts'
 
 /** Where the milliseconds of one answer went. */
 export interface Timing {

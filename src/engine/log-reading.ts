@@ -1,8 +1,8 @@
-import { entryKinds } from '../domain/change.ts'
-import type { Entry } from '../domain/entry.ts'
+import { entryKinds } from '../domain/change/change.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
 import type { LogLine, Store } from '../store/port.ts'
-import { decodeEntry } from './entry-codec.ts'
-import { RecordUnreadable } from './row-codec.ts'
+import { decodeEntry } from './format/entry-codec.ts'
+import { RecordUnreadable } from './format/row-codec.ts'
 
 const pageLines = 1000
 

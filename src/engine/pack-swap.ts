@@ -1,6 +1,6 @@
-import type { Pack } from '../domain/pack.ts'
-import { type PackBytes, readPackBytes } from '../rules/pack-bytes.ts'
-import { finishInSlices } from '../rules/step.ts'
+import type { Pack } from '../domain/decide/pack.ts'
+import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
+import { finishInSlices } from '../rules/pack/step.ts'
 
 /** A checked pack for an engine; a later one has a higher number. */
 export interface OfferedPack {

@@ -1,5 +1,5 @@
 import { type DeliveryItem, type Item, isWithdrawn } from './item.ts'
-import { createTable } from './table.ts'
+import { createTable } from './memory/table.ts'
 
 /** What waits for one aggregate. One command is in flight at a time; the rest waits in order. */
 export interface Queue {

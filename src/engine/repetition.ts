@@ -1,8 +1,8 @@
-import type { CardEvent } from '../domain/event.ts'
-import type { Answer } from '../domain/event-record.ts'
+import type { CardEvent } from '../domain/record/event.ts'
+import type { Answer } from '../domain/record/event-record.ts'
 import type { LossWatch } from '../store/port.ts'
-import type { Directory } from './directory.ts'
-import { accountAggregate, directoryKey, strayAggregate } from './layout.ts'
+import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
+import type { Directory } from './memory/directory.ts'
 import { type Cell, readItems, writeItem } from './messages.ts'
 
 /** Something that the relay was told, in the slot it was told in. */

@@ -1,7 +1,7 @@
 import type { FollowedClock } from '../clock.ts'
 import type { Store } from '../store/port.ts'
 import type { Engine } from './engine.ts'
-import { indexes, splitSortKey } from './layout.ts'
+import { indexes, splitSortKey } from './format/layout.ts'
 
 export interface SweeperOptions {
   readonly engine: Engine

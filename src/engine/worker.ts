@@ -2,19 +2,18 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { type FollowedClock, followTime, machineClock, type SharedTime } from '../clock.ts'
-import { type Block, withBlocks } from '../domain/block.ts'
-import type { Pack } from '../domain/pack.ts'
+import { type Block, withBlocks } from '../domain/decide/block.ts'
+import type { Pack } from '../domain/decide/pack.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Marks, type Store, StoreRefused } from '../store/port.ts'
-import { watchBlocks } from './block-list.ts'
-import { type BreakerDesk, openBreakerDesk } from './breaker-desk.ts'
-import { accountCodec } from './codec.ts'
-import { nameOfDamage } from './damage.ts'
 import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine, type EngineStats } from './engine.ts'
-import { decodeEntry } from './entry-codec.ts'
+import { accountCodec } from './format/codec.ts'
+import { decodeEntry } from './format/entry-codec.ts'
+import { accountAggregate, indexes, metaAggregate } from './format/layout.ts'
+import { claimStore } from './format/meta.ts'
 import { importRows } from './import.ts'
-import { accountAggregate, indexes, metaAggregate } from './layout.ts'
+import { startWarming, type Warming } from './memory/warming.ts'
 import {
   createOutbox,
   type DemoCard,
@@ -27,14 +26,15 @@ import {
   writeSetAside,
   writeStandIn,
 } from './messages.ts'
-import { claimStore } from './meta.ts'
-import { createNoticeBoard } from './notice-board.ts'
+import { watchBlocks } from './notice/block-list.ts'
+import { type BreakerDesk, openBreakerDesk } from './notice/breaker-desk.ts'
+import { createNoticeBoard } from './notice/notice-board.ts'
+import { startPresence } from './notice/presence.ts'
+import { watchWorklists } from './notice/worklist-watch.ts'
 import { createPackSwap, type OfferedPack } from './pack-swap.ts'
-import { startPresence } from './presence.ts'
+import { nameOfDamage } from './quarantine/damage.ts'
+import { openTouchCell, type TouchCell } from './quarantine/touch-cell.ts'
 import { startSweeper } from './sweeper.ts'
-import { openTouchCell, type TouchCell } from './touch-cell.ts'
-import { startWarming, type Warming } from './warming.ts'
-import { watchWorklists } from './worklist-watch.ts'
 
 /** What the gate gives a new engine. */
 export interface WorkerSettings extends StorePlace {

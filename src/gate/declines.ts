@@ -1,4 +1,4 @@
-import type { Answer } from '../domain/event-record.ts'
+import type { Answer } from '../domain/record/event-record.ts'
 
 /** Asks that were declined by default, which may have left no record: who repeats one hears the same. */
 export interface Declines {

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
-import type { CardEvent } from '../domain/event.ts'
-import type { Answer } from '../domain/event-record.ts'
-import type { FindingCounts } from '../engine/finding-counts.ts'
+import type { CardEvent } from '../domain/record/event.ts'
+import type { Answer } from '../domain/record/event-record.ts'
+import { createRecall, newMarks, type Recall } from '../engine/memory/recall.ts'
 import {
   type AnswerListener,
   createOutbox,
@@ -13,10 +13,10 @@ import {
   type ToEngine,
   writeItem,
 } from '../engine/messages.ts'
+import type { FindingCounts } from '../engine/notice/finding-counts.ts'
+import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
-import { createRecall, newMarks, type Recall } from '../engine/recall.ts'
-import type { RuleCount } from '../engine/rule-counts.ts'
-import { createTouchCell, readTouchCell } from '../engine/touch-cell.ts'
+import { createTouchCell, readTouchCell } from '../engine/quarantine/touch-cell.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
 import { createCondemned } from './condemned.ts'
 import type { EngineLink } from './slots.ts'

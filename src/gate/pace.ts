@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
-import type { Standing } from '../connections.ts'
+import type { Standing } from '../http/connections.ts'
 import type { LoopWatch } from './loop-watch.ts'
 import { type Backlog, noBacklog } from './slots.ts'
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { FromLoader, LoaderSettings, ToLoader } from '../rules/loader.ts'
-import type { PackBytes } from '../rules/pack-bytes.ts'
+import type { FromLoader, LoaderSettings, ToLoader } from '../rules/load/loader.ts'
+import type { PackBytes } from '../rules/pack/bytes.ts'
 
 /** A pack that was checked; a later one has a higher number. */
 export interface CheckedPack {
@@ -47,7 +47,7 @@ export function startRulesThread(options: RulesThreadOptions): RulesThread {
   const waiting = new Map<number, (problem: string) => void>()
 
   function start(): void {
-    const current = new Worker(new URL('../rules/loader.js', import.meta.url), {
+    const current = new Worker(new URL('../rules/load/loader.js', import.meta.url), {
       workerData: {
         ...options.settings,
         used: pack?.version ?? '',

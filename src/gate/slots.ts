@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
-import { type CardEvent, contentHash, isAsk } from '../domain/event.ts'
-import type { Answer, Cause } from '../domain/event-record.ts'
-import { createTable } from '../engine/table.ts'
+import { type CardEvent, contentHash, isAsk } from '../domain/record/event.ts'
+import type { Answer, Cause } from '../domain/record/event-record.ts'
+import { createTable } from '../engine/memory/table.ts'
 import { createDeclines } from './declines.ts'
 
 /** What the engine is asked, or told, about one slot. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { maskPan } from '../telemetry/mask.ts'
-import { printable } from './field-shape.ts'
+import { printable } from '../wire/field-shape.ts'
 
 const lineEveryMs = 60_000
 const maxKinds = 20

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { z } from 'zod'
 import type { Aggregates, AggregateWrite } from '../engine/aggregates.ts'
-import { RecordUnreadable } from '../engine/row-codec.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexKey, Store } from '../store/port.ts'
 import { newId } from './id.ts'
 import type { Outcome } from './organization.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
-import { RecordUnreadable } from '../engine/row-codec.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 
 /**

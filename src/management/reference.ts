@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { hash64 } from '../domain/event.ts'
+import { hash64 } from '../domain/record/event.ts'
 import type { AggregateChange, Aggregates, AggregateView } from '../engine/aggregates.ts'
-import { RecordUnreadable } from '../engine/row-codec.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
 /** A call as its client names it: for a day the same Reference has one effect. */

@@ -1,5 +1,5 @@
-import { requestTypes } from '../domain/event.ts'
-import { openAuthorized, type Transaction } from '../domain/transaction.ts'
+import { requestTypes } from '../domain/record/event.ts'
+import { openAuthorized, type Transaction } from '../domain/record/transaction.ts'
 import {
   type BelievedMoney,
   type BelievedTransaction,

@@ -1,4 +1,4 @@
-import { type RequestType, requestTypes } from '../domain/event.ts'
+import { type RequestType, requestTypes } from '../domain/record/event.ts'
 
 /** What the network was told about one event, or decided for itself. */
 export interface Told {

@@ -2,9 +2,9 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../clock.ts'
-import { type CardEvent, isAsk } from '../domain/event.ts'
-import { formatMinor } from '../domain/money.ts'
-import { signBody } from '../gate/authentication.ts'
+import { type CardEvent, isAsk } from '../domain/record/event.ts'
+import { formatMinor } from '../domain/record/money.ts'
+import { signBody } from '../wire/authentication.ts'
 import { explainProblem, RelayRefused, whyTurnedAway } from './refusal.ts'
 
 /** What a relay waits for before it applies the Default Authorization Decision. */

@@ -1,16 +1,16 @@
 import type { Clock } from '../clock.ts'
-import { monthIndexOfText } from '../domain/calendar.ts'
-import type { Pack, Switches } from '../domain/pack.ts'
-import { compileScenarioPack, startMs } from '../rules/scenario.ts'
-import { rowOf } from '../rules/scenario-card.ts'
-import { createEventNaming, firstMcc } from '../rules/scenario-event.ts'
-import { compare, unmet } from '../rules/scenario-expectation.ts'
+import type { Pack, Switches } from '../domain/decide/pack.ts'
+import { monthIndexOfText } from '../domain/record/calendar.ts'
+import { compileScenarioPack, startMs } from '../rules/testing/scenario.ts'
+import { rowOf } from '../rules/testing/scenario-card.ts'
+import { createEventNaming, firstMcc } from '../rules/testing/scenario-event.ts'
+import { compare, unmet } from '../rules/testing/scenario-expectation.ts'
 import {
   type Expectations,
   pickEventFields,
   type Scenario,
   type ScenarioStep,
-} from '../rules/scenario-file.ts'
+} from '../rules/testing/scenario-file.ts'
 import type { RelayClient } from './client.ts'
 
 export interface NamedScenario {

@@ -1,6 +1,6 @@
-import { type CardEvent, type RequestType, requestTypes } from '../domain/event.ts'
-import { isRefusal } from '../gate/refusal.ts'
-import { readEvent } from '../gate/wire.ts'
+import { type CardEvent, type RequestType, requestTypes } from '../domain/record/event.ts'
+import { readEvent } from '../wire/event.ts'
+import { isRefusal } from '../wire/refusal.ts'
 
 /** An event of a recording, with when it was first sent. */
 export interface Recorded {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type CardEvent, isAbsentId } from '../domain/event.ts'
+import { type CardEvent, isAbsentId } from '../domain/record/event.ts'
 import type { Meaning } from './belief.ts'
 import type { RelayClient } from './client.ts'
 import { createPauses } from './pause.ts'

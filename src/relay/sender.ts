@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type CardEvent, isAbsentId, isAsk } from '../domain/event.ts'
-import { parseMinor } from '../domain/money.ts'
+import { type CardEvent, isAbsentId, isAsk } from '../domain/record/event.ts'
+import { parseMinor } from '../domain/record/money.ts'
 import { type BelievedTransaction, believedMoney, type Meaning, type Told } from './belief.ts'
 import type { Answered, RelayClient } from './client.ts'
 import type { Tally } from './tally.ts'

@@ -1,6 +1,6 @@
 import { createHistogram } from 'node:perf_hooks'
 import type { Clock } from '../clock.ts'
-import type { CardEvent } from '../domain/event.ts'
+import type { CardEvent } from '../domain/record/event.ts'
 import { type Answered, contractLimitMs } from './client.ts'
 
 /** Upper bounds of the latency bars; what is above the last one came too late. */

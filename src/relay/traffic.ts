@@ -1,4 +1,4 @@
-import type { CardEvent, Merchant, RequestType } from '../domain/event.ts'
+import type { CardEvent, Merchant, RequestType } from '../domain/record/event.ts'
 import type { Meaning } from './belief.ts'
 
 /** One event of a lifecycle, some time after the one before it. */

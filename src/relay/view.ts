@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { type ResponseCode, reasonOf } from '../domain/response-code.ts'
+import { type ResponseCode, reasonOf } from '../domain/record/response-code.ts'
 import { contractLimitMs } from './client.ts'
 import { type Figures, latencyBoundsMs } from './tally.ts'
 

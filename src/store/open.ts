@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Marks, Store } from './port.ts'
-import type { Durability } from './redis-durability.ts'
+import type { Durability } from './redis/durability.ts'
 
 export interface RedisAddress {
   readonly urls: readonly string[]
@@ -32,7 +32,7 @@ export async function openStore(
 ): Promise<Store> {
   // Loaded when it is the one: a command of the command line waits for neither of the other's parts.
   if (redis === null) {
-    const { openLmdbStore } = await import('./lmdb.ts')
+    const { openLmdbStore } = await import('./lmdb/lmdb.ts')
     const folder = storeFolder(dataDir)
     return openLmdbStore({
       folder,
@@ -41,7 +41,7 @@ export async function openStore(
       ...(serving && { onWarning: serving.onWarning }),
     })
   }
-  const { openRedisStore } = await import('./redis.ts')
+  const { openRedisStore } = await import('./redis/redis.ts')
   const { durability = 'fsync', durabilityStrict = false, ...address } = redis
   if (serving === undefined) return openRedisStore({ ...address, nowMs })
   const wanted = { durability, durabilityStrict }

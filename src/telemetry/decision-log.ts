@@ -1,7 +1,7 @@
-import type { CardEvent } from '../domain/event.ts'
-import type { Answer } from '../domain/event-record.ts'
+import type { CardEvent } from '../domain/record/event.ts'
+import type { Answer } from '../domain/record/event-record.ts'
 import type { Origin } from '../engine/item.ts'
-import { quote } from '../quote.ts'
+import { quote } from '../wire/quote.ts'
 import type { LogSink } from './logger.ts'
 import { maskPan } from './mask.ts'
 

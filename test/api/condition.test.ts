@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Condition, conditions, refuse } from '../../src/api/condition.ts'
 import { refusalOf, successOf } from '../../src/api/envelope.ts'
-import { responseCodes } from '../../src/domain/response-code.ts'
+import { responseCodes } from '../../src/domain/record/response-code.ts'
 
 const all = Object.keys(conditions) as Condition[]
 

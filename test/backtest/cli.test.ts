@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { compilePack, readPackFiles } from '../../src/rules/load-pack.ts'
+import { compilePack, readPackFiles } from '../../src/rules/load/load-pack.ts'
 import { type CliWorld, createCliWorld } from '../support/cli.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { rulesText } from '../support/rule-world.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { runBacktest } from '../../src/backtest/run.ts'
-import { storeSource } from '../../src/cli/log-source.ts'
-import { isAsk } from '../../src/domain/event.ts'
-import { type CompiledPack, compilePack, type PackFiles } from '../../src/rules/load-pack.ts'
+import { storeSource } from '../../src/cli/log/log-source.ts'
+import { isAsk } from '../../src/domain/record/event.ts'
+import { type CompiledPack, compilePack, type PackFiles } from '../../src/rules/load/load-pack.ts'
 import {
   type Arrival,
   filesOf,

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { indexes } from '../../src/engine/layout.ts'
-import { showAccount, showCard } from '../../src/engine/show.ts'
+import { showAccount, showCard } from '../../src/backoffice/show.ts'
+import { indexes } from '../../src/engine/format/layout.ts'
 import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
 
 function manyRows(count: number): string {

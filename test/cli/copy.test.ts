@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { markUnfinished } from '../../src/engine/meta.ts'
+import { markUnfinished } from '../../src/engine/format/meta.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type CliResult, type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
 import {

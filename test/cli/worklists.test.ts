@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { decodeEntry } from '../../src/engine/entry-codec.ts'
-import { showAccount, showTransaction } from '../../src/engine/show.ts'
+import { showAccount, showTransaction } from '../../src/backoffice/show.ts'
+import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import type { Store } from '../../src/store/port.ts'
 import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
 import type { TestEngine } from '../support/engine-world.ts'

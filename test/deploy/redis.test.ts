@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openRedisStore } from '../../src/store/redis.ts'
+import { openRedisStore } from '../../src/store/redis/redis.ts'
 import { commandOf, conformanceNowMs, describeStore } from '../store/conformance.ts'
 import { createCliWorld, rowOf } from '../support/cli.ts'
 import {

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { isAlias } from '../../src/domain/book.ts'
-import { type CardEvent, isAsk, type RequestType } from '../../src/domain/event.ts'
-import { createLedger, type Ledger } from '../../src/domain/ledger.ts'
-import type { Switches } from '../../src/domain/pack.ts'
-import { netAuthorized, newTransaction, type Transaction } from '../../src/domain/transaction.ts'
+import type { Switches } from '../../src/domain/decide/pack.ts'
+import { isAlias } from '../../src/domain/ledger/book.ts'
+import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
+import { type CardEvent, isAsk, type RequestType } from '../../src/domain/record/event.ts'
+import {
+  netAuthorized,
+  newTransaction,
+  type Transaction,
+} from '../../src/domain/record/transaction.ts'
 import { cardOf, createRandom, eventOf } from '../support/event-generator.ts'
 import { accountOf, cardOf as domainCard, packOf } from '../support/world.ts'
 

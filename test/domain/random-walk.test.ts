@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { availableMinor } from '../../src/domain/account.ts'
-import { isAlias } from '../../src/domain/book.ts'
-import type { Step } from '../../src/domain/claim.ts'
 import {
   hasSeenCountry,
   hasSeenMerchant,
   minutesSinceLastAsk,
-} from '../../src/domain/familiarity.ts'
-import { createLedger, type Ledger } from '../../src/domain/ledger.ts'
-import type { Pack } from '../../src/domain/pack.ts'
+} from '../../src/domain/change/familiarity.ts'
+import type { Step } from '../../src/domain/decide/claim.ts'
+import type { Pack } from '../../src/domain/decide/pack.ts'
+import { windowValue } from '../../src/domain/decide/window.ts'
+import { isAlias } from '../../src/domain/ledger/book.ts'
+import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
+import { availableMinor } from '../../src/domain/record/account.ts'
 import {
   credit,
   isAsked,
@@ -18,10 +19,9 @@ import {
   spend,
   type Transaction,
   uncovered,
-} from '../../src/domain/transaction.ts'
-import { windowValue } from '../../src/domain/window.ts'
-import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/entry-codec.ts'
-import { windowFile } from '../../src/rules/window-file.ts'
+} from '../../src/domain/record/transaction.ts'
+import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/format/entry-codec.ts'
+import { windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { orderSet, type Walk, walk } from '../support/event-generator.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { startScenario } from '../../src/rules/scenario.ts'
-import { type Scenario, scenarioFile } from '../../src/rules/scenario-file.ts'
+import { startScenario } from '../../src/rules/testing/scenario.ts'
+import { type Scenario, scenarioFile } from '../../src/rules/testing/scenario-file.ts'
 import { permutations, shuffles } from '../support/order.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'src', 'relay', 'scenarios')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createImportPlan } from '../../src/engine/import-plan.ts'
-import type { ReadRow } from '../../src/rules/card-row.ts'
+import type { ReadRow } from '../../src/wire/card-row.ts'
 
 const row = (cardId: string, given: Record<string, unknown> = {}) => ({
   cardId,

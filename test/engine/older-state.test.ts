@@ -1,13 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { checkBackup, readBackup } from '../../src/cli/backup-file.ts'
-import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../../src/engine/codec.ts'
-import { decodeEntry } from '../../src/engine/entry-codec.ts'
-import { RecordUnreadable } from '../../src/engine/row-codec.ts'
-import { showAccount, showEvent } from '../../src/engine/show.ts'
-import { fillStore } from '../../src/engine/transfer.ts'
-import { verifyStore } from '../../src/engine/verify.ts'
+import { showAccount, showEvent } from '../../src/backoffice/show.ts'
+import { fillStore } from '../../src/backoffice/transfer.ts'
+import { verifyStore } from '../../src/backoffice/verify.ts'
+import { checkBackup, readBackup } from '../../src/cli/store/backup-file.ts'
+import {
+  accountCodec,
+  cardCodec,
+  eventCodec,
+  transactionCodec,
+} from '../../src/engine/format/codec.ts'
+import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
+import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
 import { createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { CardEvent } from '../../src/domain/event.ts'
-import type { Answer } from '../../src/domain/event-record.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
+import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createDeclines, maxDeclines } from '../../src/gate/declines.ts'
 import { type Backlog, createSlots, type SaidLine, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { newTransaction, type Transaction } from '../../src/domain/transaction.ts'
+import { newTransaction, type Transaction } from '../../src/domain/record/transaction.ts'
 import { audit } from '../../src/relay/audit.ts'
 import { believedMoney, possibleMoney, type Told, usualMeaning } from '../../src/relay/belief.ts'
 

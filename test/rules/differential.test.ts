@@ -1,6 +1,6 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { expect, it } from 'vitest'
-import type { AskFacts } from '../../src/domain/pack.ts'
+import type { AskFacts } from '../../src/domain/decide/pack.ts'
 import { seeded } from '../support/order.ts'
 import { askOf, noonMs, packOfFiles, rulesText } from '../support/rule-world.ts'
 

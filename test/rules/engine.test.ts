@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeEntry } from '../../src/engine/entry-codec.ts'
+import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 import { packOfFiles } from '../support/rule-world.ts'

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { factReference } from '../../src/rules/fact-reference.ts'
-import { jsonSchemas } from '../../src/rules/json-schema.ts'
+import { factReference } from '../../src/rules/condition/fact-reference.ts'
+import { jsonSchemas } from '../../src/rules/pack/json-schema.ts'
 
 const rules = join(import.meta.dirname, '..', '..', 'rules')
 const generated = new Map([

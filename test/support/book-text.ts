@@ -1,5 +1,10 @@
-import type { MemoryBook } from '../../src/domain/ledger.ts'
-import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../../src/engine/codec.ts'
+import type { MemoryBook } from '../../src/domain/ledger/ledger.ts'
+import {
+  accountCodec,
+  cardCodec,
+  eventCodec,
+  transactionCodec,
+} from '../../src/engine/format/codec.ts'
 
 /** All records of a book as a store would keep them. */
 export function encodeBook(book: MemoryBook): Record<string, string> {

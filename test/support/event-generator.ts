@@ -1,13 +1,13 @@
+import type { Remembers } from '../../src/domain/change/familiarity.ts'
+import type { Switches } from '../../src/domain/decide/pack.ts'
 import {
   type CardEvent,
   isAsk,
   type Merchant,
   type RequestType,
   requestTypes,
-} from '../../src/domain/event.ts'
-import type { Remembers } from '../../src/domain/familiarity.ts'
-import type { Switches } from '../../src/domain/pack.ts'
-import type { WindowFile } from '../../src/rules/window-file.ts'
+} from '../../src/domain/record/event.ts'
+import type { WindowFile } from '../../src/rules/pack/window-file.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 /** Random worlds and events; the seed alone decides all, so print it when something fails. */

@@ -1,19 +1,19 @@
 import { expect } from 'vitest'
+import { accountIdOf, showAccount, showEvent, showTransaction } from '../../src/backoffice/show.ts'
 import { systemClock } from '../../src/clock.ts'
-import type { Account } from '../../src/domain/account.ts'
-import { requestTypes } from '../../src/domain/event.ts'
-import type { EventRecord } from '../../src/domain/event-record.ts'
+import type { Account } from '../../src/domain/record/account.ts'
+import { requestTypes } from '../../src/domain/record/event.ts'
+import type { EventRecord } from '../../src/domain/record/event-record.ts'
 import {
   heldPart,
   newTransaction,
   postedPart,
   type Transaction,
   withheld,
-} from '../../src/domain/transaction.ts'
+} from '../../src/domain/record/transaction.ts'
 import { createEngine } from '../../src/engine/engine.ts'
+import { claimStore } from '../../src/engine/format/meta.ts'
 import { importRows } from '../../src/engine/import.ts'
-import { claimStore } from '../../src/engine/meta.ts'
-import { accountIdOf, showAccount, showEvent, showTransaction } from '../../src/engine/show.ts'
 import { openStore, type StorePlace } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 import { testPack } from './engine-world.ts'

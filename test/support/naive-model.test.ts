@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { CardEvent } from '../../src/domain/event.ts'
-import type { Switches } from '../../src/domain/pack.ts'
+import type { Switches } from '../../src/domain/decide/pack.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
 import { cardOf, createRandom, eventOf, orderSet, walk } from './event-generator.ts'
 import { createNaiveModel, type NaiveAccount, type NaiveCard } from './naive-model.ts'
 

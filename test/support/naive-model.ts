@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type CardEvent, isAbsentId, isAsk, type Merchant } from '../../src/domain/event.ts'
-import type { Switches } from '../../src/domain/pack.ts'
-import type { WindowFile } from '../../src/rules/window-file.ts'
+import type { Switches } from '../../src/domain/decide/pack.ts'
+import { type CardEvent, isAbsentId, isAsk, type Merchant } from '../../src/domain/record/event.ts'
+import type { WindowFile } from '../../src/rules/pack/window-file.ts'
 
 /**
  * A second formulation of SEMANTICS.md, to be compared with the real one. It keeps the list of what

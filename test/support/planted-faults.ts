@@ -1,8 +1,8 @@
-import { apply, stamp } from '../../src/domain/apply.ts'
-import type { Change, View } from '../../src/domain/change.ts'
-import { type Delivery, type Step, take } from '../../src/domain/claim.ts'
-import { isAsk } from '../../src/domain/event.ts'
-import type { Answer } from '../../src/domain/event-record.ts'
+import { apply, stamp } from '../../src/domain/change/apply.ts'
+import type { Change, View } from '../../src/domain/change/change.ts'
+import { type Delivery, type Step, take } from '../../src/domain/decide/claim.ts'
+import { isAsk } from '../../src/domain/record/event.ts'
+import type { Answer } from '../../src/domain/record/event-record.ts'
 import { type Outcome, StoreError } from '../../src/store/port.ts'
 import type { Planted } from './protocol-instance.ts'
 

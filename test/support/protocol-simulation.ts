@@ -1,4 +1,4 @@
-import { type CardEvent, isAsk } from '../../src/domain/event.ts'
+import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
 import { createEngine } from '../../src/engine/engine.ts'
 import { importRows } from '../../src/engine/import.ts'
 import { testEvent, testPack } from './engine-world.ts'

@@ -1,5 +1,5 @@
-import type { CardEvent } from '../../src/domain/event.ts'
-import type { Answer } from '../../src/domain/event-record.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
+import type { Answer } from '../../src/domain/record/event-record.ts'
 
 /** What really happened to one slot, as the relay and the simulation saw it. */
 export interface SlotStory {

@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
-import type { RequestType } from '../../src/domain/event.ts'
-import { signatureHeader, signBody } from '../../src/gate/authentication.ts'
+import type { RequestType } from '../../src/domain/record/event.ts'
+import { signatureHeader, signBody } from '../../src/wire/authentication.ts'
 
 /** An event as the tests keep it; amounts in minor units of USD. */
 export interface RelayEvent {

@@ -1,14 +1,14 @@
-import { type Account, noAccount } from '../../src/domain/account.ts'
-import { type Card, noCard } from '../../src/domain/card.ts'
-import type { CardEvent } from '../../src/domain/event.ts'
-import type { AskFacts } from '../../src/domain/pack.ts'
-import { newTransaction, type Transaction } from '../../src/domain/transaction.ts'
+import type { AskFacts } from '../../src/domain/decide/pack.ts'
+import { type Account, noAccount } from '../../src/domain/record/account.ts'
+import { type Card, noCard } from '../../src/domain/record/card.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
+import { newTransaction, type Transaction } from '../../src/domain/record/transaction.ts'
 import {
   type CompiledPack,
   type CompileOptions,
   compilePack,
   PackRefused,
-} from '../../src/rules/load-pack.ts'
+} from '../../src/rules/load/load-pack.ts'
 import { eventOf } from './event-generator.ts'
 
 /** Sunday, 15 November 2026, 12:00 UTC. */

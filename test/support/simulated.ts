@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { finderIn } from '../../src/cli/relay-audit.ts'
+import { finderIn } from '../../src/cli/relay/audit.ts'
 import { systemClock } from '../../src/clock.ts'
-import { isAsk } from '../../src/domain/event.ts'
+import { isAsk } from '../../src/domain/record/event.ts'
 import { type Audit, audit } from '../../src/relay/audit.ts'
 import { type BelievedTransaction, type Meaning, usualMeaning } from '../../src/relay/belief.ts'
 import { createRelayClient } from '../../src/relay/client.ts'
@@ -12,7 +12,7 @@ import {
   type SimulationOptions,
   type Traffic,
 } from '../../src/relay/simulation.ts'
-import { openLmdbStore } from '../../src/store/lmdb.ts'
+import { openLmdbStore } from '../../src/store/lmdb/lmdb.ts'
 
 export interface TimedDelivery {
   readonly eventId: string

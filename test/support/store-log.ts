@@ -1,7 +1,7 @@
+import { showTransaction } from '../../src/backoffice/show.ts'
 import { systemClock } from '../../src/clock.ts'
-import type { CardEvent } from '../../src/domain/event.ts'
-import { decodeEntry } from '../../src/engine/entry-codec.ts'
-import { showTransaction } from '../../src/engine/show.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
+import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { requestTypes } from '../../src/domain/event.ts'
+import { requestTypes } from '../../src/domain/record/event.ts'
 import type { Delivery, Relay, RelayEvent } from './relay.ts'
 
 export interface LoadOptions {

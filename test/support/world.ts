@@ -1,9 +1,13 @@
-import { type Account, noAccount } from '../../src/domain/account.ts'
-import { createZone } from '../../src/domain/calendar.ts'
-import { type Card, noCard } from '../../src/domain/card.ts'
-import { type Remembers, remembersNothing } from '../../src/domain/familiarity.ts'
-import { noVerdict, type Pack, type Switches } from '../../src/domain/pack.ts'
-import { compileDailyWindow, compileWindow, type WindowFile } from '../../src/rules/window-file.ts'
+import { type Remembers, remembersNothing } from '../../src/domain/change/familiarity.ts'
+import { noVerdict, type Pack, type Switches } from '../../src/domain/decide/pack.ts'
+import { type Account, noAccount } from '../../src/domain/record/account.ts'
+import { createZone } from '../../src/domain/record/calendar.ts'
+import { type Card, noCard } from '../../src/domain/record/card.ts'
+import {
+  compileDailyWindow,
+  compileWindow,
+  type WindowFile,
+} from '../../src/rules/pack/window-file.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 const dayMs = 86_400_000

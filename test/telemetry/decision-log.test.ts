@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { describe, expect, it } from 'vitest'
-import type { CardEvent } from '../../src/domain/event.ts'
-import { readEvent } from '../../src/gate/wire.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
 import { type Decided, logDecision } from '../../src/telemetry/decision-log.ts'
+import { readEvent } from '../../src/wire/event.ts'
 import { wireEvent } from '../support/server.ts'
 
 const approved: Decided['answer'] = {

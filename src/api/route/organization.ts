@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatMinor } from '../../domain/money.ts'
+import { formatMinor } from '../../domain/record/money.ts'
 import { defineRoute, type Route } from '../route.ts'
 
 const nothing = z.object({})

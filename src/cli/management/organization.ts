@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { formatMinor } from '../../domain/money.ts'
+import { formatMinor } from '../../domain/record/money.ts'
 import {
   addOrganization,
   isRefused,

@@ -1,0 +1,337 @@
+import { stamp } from '../domain/change/apply.ts'
+import { gatherCard, isAlias } from '../domain/ledger/book.ts'
+import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
+import { createMemoryBook, follow, type MemoryBook } from '../domain/ledger/ledger.ts'
+import { noAccount } from '../domain/record/account.ts'
+import { accountCodec, eventCodec } from '../engine/format/codec.ts'
+import { encodeEntry } from '../engine/format/entry-codec.ts'
+import {
+  accountAggregate,
+  directoryKey,
+  eventKeyAt,
+  indexes,
+  strayAggregate,
+  timeSortKey,
+} from '../engine/format/layout.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { entryIn, logPages } from '../engine/log-reading.ts'
+import {
+  decodeAccount,
+  decodeCard,
+  decodePlace,
+  decodeTransaction,
+  nameOfRecord,
+  rootOf,
+} from '../engine/quarantine/damage.ts'
+import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
+import { lastDayOf } from '../store/port.ts'
+import { recordsOf } from './verify.ts'
+
+export interface RepairOptions {
+  readonly retentionMs: number
+  readonly nowMs: number
+  readonly reason: string
+  readonly newVersion: () => string
+  /** Tells what would be done, and does nothing. */
+  readonly dryRun: boolean
+  /** All records of a backup; without one the log must reach back to the opening of the account. */
+  readonly backup?: AsyncIterable<readonly StoreRecord[]>
+}
+
+export interface Repair {
+  /** '' when it was, or would be, done. */
+  readonly refused: string
+  /** What differed, by the names of its records. */
+  readonly changed: readonly string[]
+}
+
+const dayMs = 86_400_000
+const maxTries = 5
+/** An account whose newest arrival is later than this was dated by a clock that was wrong. */
+const maxAheadMs = 60_000
+
+/**
+ * Makes an account anew from its log, and from a backup where the log does not reach back far enough. What
+ * is in the log was decided and acknowledged, so the records that it leads to are the right ones.
+ */
+export function repairAccount(
+  store: Store,
+  accountId: string,
+  options: RepairOptions,
+): Promise<Repair> {
+  const owns = (entry: Entry) => entry.accountId === accountId
+  return repairOf(
+    store,
+    { aggregate: accountAggregate(accountId), owns, holdsMoney: true },
+    options,
+  )
+}
+
+/** Where events of cards that nobody knows are kept. They hold no money: what the log has is enough. */
+export function repairStray(
+  store: Store,
+  aggregate: string,
+  options: RepairOptions,
+): Promise<Repair> {
+  const owns = ({ accountId, event }: Entry) =>
+    accountId === '' && event !== null && strayAggregate(event.eventId) === aggregate
+  return repairOf(store, { aggregate, owns, holdsMoney: false }, options)
+}
+
+interface Patient {
+  readonly aggregate: string
+  readonly owns: (entry: Entry) => boolean
+  readonly holdsMoney: boolean
+}
+
+async function repairOf(store: Store, patient: Patient, options: RepairOptions): Promise<Repair> {
+  const base = await readBase(patient.aggregate, options.backup)
+  for (let tries = 0; tries < maxTries; tries++) {
+    const repair = await tryRepair(store, patient, base, options)
+    if (repair !== null) return repair
+  }
+  return refuse('it changes all the time: stop what sends events for it, and repeat')
+}
+
+function refuse(refused: string): Repair {
+  return { refused, changed: [] }
+}
+
+/** null when the account changed meanwhile. */
+async function tryRepair(
+  store: Store,
+  patient: Patient,
+  base: MemoryBook,
+  options: RepairOptions,
+): Promise<Repair | null> {
+  const { retentionMs, nowMs } = options
+  const { aggregate } = patient
+  const [root] = await store.load([{ aggregate, ...rootOf }])
+  const book = createMemoryBook(base)
+  const gap = await replayInto(book, store, patient)
+  if (gap !== '') return refuse(gap)
+  if (!patient.holdsMoney && book.account() === null) begin(book, 0, nowMs)
+  const account = book.account()
+  if (account === null) {
+    return refuse('neither the log nor the backup knows it: is the name right?')
+  }
+  const today = Math.floor(nowMs / dayMs)
+  const expected = recordsOf(book, retentionMs).filter(({ key }) => lastDayOf(key.group) >= today)
+  const stored = await store.load(expected.map(({ key }) => ({ aggregate, ...key })))
+  // Redis would refuse it half-way, and what lies there is somebody's.
+  const foreign = expected.find((_, i) => stored[i]?.wrongType === true)
+  if (foreign !== undefined) return refuse(foreignKey(foreign.key))
+  const wrong = expected.filter(({ value }, i) => stored[i]?.value !== value)
+  const rootIsWrong = wrong.some(({ key }) => key.group === '')
+  const ahead = account.lastArrivalMs > nowMs + maxAheadMs
+  const lost = await lostPlaces(store, book)
+  const changed = [
+    ...wrong.map(({ key }) => nameOfRecord(key)),
+    ...lost.map((cardId) => `place of card ${cardId}`),
+    ...(ahead ? ['date of its newest arrival'] : []),
+  ]
+  if (changed.length === 0 || options.dryRun) return { refused: '', changed }
+  const rebuilt = accountCodec.encode(account)
+  const atMs = ahead ? nowMs : Math.max(nowMs, account.lastArrivalMs)
+  const moved = [...book.events].filter(([, record]) => record.atMs > atMs)
+  const entry = repairedEntry(book, atMs, options)
+  const put = wrong
+    .filter(({ key }) => key.group !== '')
+    .map(({ key, value }) => ({ ...key, value }))
+  for (const [eventKey] of moved) {
+    const value = eventCodec.encode(book.event(eventKey)!)
+    put.push({ ...eventKeyAt(eventKey, atMs, retentionMs), value })
+  }
+  const command = {
+    ...commandOf(aggregate, book, entry, options),
+    expectedVersion: root?.version ?? null,
+    put,
+    // Where a wrong clock had put them nobody looks for them.
+    remove: moved.map(([eventKey, record]) => eventKeyAt(eventKey, record.atMs, retentionMs)),
+  }
+  if (!(await commitOver(store, command, root, rootIsWrong ? rebuilt : null))) return null
+  for (const cardId of lost) {
+    await mendPlace(store, cardId, account.accountId, options.newVersion)
+  }
+  return { refused: '', changed }
+}
+
+function foreignKey(key: ChildKey): string {
+  return (
+    `the key of its ${nameOfRecord(key)} holds another type of value: rename or delete that key in Redis, ` +
+    'and repeat at once, because till then its cards are unknown'
+  )
+}
+
+/** The records of the account in a backup, as far as they can be read; an empty book without one. */
+async function readBase(aggregate: string, backup: RepairOptions['backup']): Promise<MemoryBook> {
+  const book = createMemoryBook()
+  if (backup === undefined) return book
+  const blank = { transactions: [], aliases: [], forgotten: null, event: null, cards: [] }
+  let account = noAccount
+  for await (const page of backup) {
+    for (const record of page) {
+      if (record.kind !== 'root' && record.kind !== 'child') continue
+      if (record.aggregate !== aggregate) continue
+      if (record.kind === 'root') account = decodeAccount(aggregate, record.value)
+      else putChild(record, record.value)
+    }
+  }
+  if (account !== noAccount) book.put({ ...blank, account })
+  return book
+
+  function putChild({ group, id }: ChildKey, value: string): void {
+    if (group === 'c') book.put({ ...blank, account, cards: [decodeCard(id, value)] })
+    else if (group.startsWith('e@')) {
+      book.put({ ...blank, account, event: { key: id, record: eventCodec.decode(value) } })
+    } else if (group === 't') {
+      const [cardId = '', name = ''] = id.split('\n')
+      const found = decodeTransaction(cardId, name, value)
+      if (isAlias(found)) book.put({ ...blank, account, aliases: [{ ...found, name }] })
+      else book.put({ ...blank, account, transactions: [found] })
+    }
+  }
+}
+
+function begin(book: MemoryBook, entryCount: number, openedAtMs: number): void {
+  const account = { ...noAccount, entryCount, openedAtMs }
+  book.put({ account, cards: [], transactions: [], aliases: [], forgotten: null, event: null })
+}
+
+/** Follows the account's entries from where the book is; '' or what stands against it. */
+async function replayInto(
+  book: MemoryBook,
+  store: Store,
+  { owns, holdsMoney }: Patient,
+): Promise<string> {
+  let unreadable = ''
+  let first: number | null = null
+  for await (const page of logPages(store)) {
+    for (const line of page) {
+      const entry = entryIn(line)
+      if (entry === null) unreadable = line.cursor
+      if (entry === null || !owns(entry)) continue
+      if (!holdsMoney && first === null && book.account() === null) begin(book, entry.n, entry.atMs)
+      first ??= entry.n
+      const next = book.account()?.entryCount ?? 0
+      if (entry.n < next) continue
+      if (entry.n > next) return gapOf(entry, next, first === entry.n, unreadable)
+      follow(entry, book)
+    }
+  }
+  return ''
+}
+
+function gapOf({ n }: Entry, next: number, begins: boolean, unreadable: string): string {
+  if (unreadable !== '') {
+    return (
+      `entry ${next} of its log is missing, and line ${unreadable} of the log cannot be read: ` +
+      'give a backup from after it by --from, or put the line right'
+    )
+  }
+  if (!begins) return `entry ${next} of its log is missing: give a backup from after it by --from`
+  return (
+    `its log begins with entry ${n} and would be needed from entry ${next} on: older ones are dropped ` +
+    'after LOG_RETENTION_DAYS. Give a newer backup by --from, or restore a whole backup'
+  )
+}
+
+/** Cards of the account that the directory does not lead to it. */
+async function lostPlaces(store: Store, book: MemoryBook): Promise<string[]> {
+  const cardIds = [...book.cards.keys()]
+  const found = await store.load(cardIds.map(directoryKey))
+  const accountId = book.account()?.accountId
+  return cardIds.filter((_, i) => decodePlace(found[i]?.value ?? '') !== accountId)
+}
+
+async function mendPlace(
+  store: Store,
+  cardId: string,
+  accountId: string,
+  newVersion: () => string,
+): Promise<void> {
+  const { aggregate, group, id } = directoryKey(cardId)
+  for (let tries = 0; tries < maxTries; tries++) {
+    const [root] = await store.load([{ aggregate, ...rootOf }])
+    const [outcome] = await store.commit([
+      {
+        ...emptyCommand(aggregate, newVersion()),
+        expectedVersion: root?.version ?? null,
+        put: [{ group, id, value: accountId }],
+      },
+    ])
+    if (outcome === 'committed') return
+  }
+  throw new RecordUnreadable(`the place of card ${cardId} could not be written: repeat`)
+}
+
+function repairedEntry(book: MemoryBook, atMs: number, { reason }: RepairOptions): Entry {
+  const before = gatherCard('', book)
+  const after = stamp(before, before, atMs, 'operated')
+  const changes = [{ type: 'repaired' }] as const
+  const entry = entryOfChanges('operated', before, after, changes, atMs, { reason, event: null })
+  follow(entry, book)
+  return entry
+}
+
+function emptyCommand(aggregate: string, newVersion: string): Command {
+  return {
+    aggregate,
+    expectedVersion: null,
+    newVersion,
+    root: '',
+    mustBeAbsent: [],
+    put: [],
+    remove: [],
+    index: [],
+    unindex: [],
+    log: [],
+  }
+}
+
+function commandOf(
+  aggregate: string,
+  book: MemoryBook,
+  entry: Entry,
+  { newVersion }: RepairOptions,
+): Command {
+  const account = book.account()!
+  const index: IndexEntryPut[] = []
+  for (const { cardId } of book.cards.values()) {
+    index.push({ index: indexes.cards, sortKey: cardId, value: account.accountId })
+  }
+  for (const record of book.transactions.values()) {
+    if (isAlias(record) || record.dueAtMs === 0) continue
+    const { dueAtMs, cardId, transactionId } = record
+    const sortKey = timeSortKey(dueAtMs, account.accountId, cardId, transactionId)
+    index.push({ index: indexes.due, sortKey, value: '' })
+  }
+  return {
+    ...emptyCommand(aggregate, newVersion()),
+    root: accountCodec.encode(account),
+    index,
+    log: [encodeEntry(entry)],
+  }
+}
+
+/**
+ * Only if nobody changed the account since its log was read. Of a root that cannot be read the version may
+ * be lost, too, and then nobody else can commit either: a root with a version of ours takes its place first.
+ */
+async function commitOver(
+  store: Store,
+  command: Command,
+  root: Loaded | undefined,
+  rebuilt: string | null,
+): Promise<boolean> {
+  const [outcome] = await store.commit([command])
+  if (outcome === 'committed') return true
+  const { aggregate } = command
+  const [now] = await store.load([{ aggregate, ...rootOf }])
+  const same = now?.value === root?.value && now?.version === root?.version
+  if (!same || root === undefined || rebuilt === null) return false
+  const version = `${command.newVersion}.repair`
+  await store.fill([{ kind: 'root', aggregate, version, value: rebuilt }])
+  const [again] = await store.commit([{ ...command, expectedVersion: version }])
+  return again === 'committed'
+}

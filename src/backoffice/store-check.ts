@@ -1,0 +1,121 @@
+import { decodeEntry } from '../engine/format/entry-codec.ts'
+import {
+  blocksAggregate,
+  indexes,
+  metaAggregate,
+  trippedAggregate,
+} from '../engine/format/layout.ts'
+import { checkMeta } from '../engine/format/meta.ts'
+import { checkBlocks } from '../engine/notice/block-list.ts'
+import { checkTripped } from '../engine/notice/tripped-rules.ts'
+import { decodePlace, messageOf, nameOfDamage, problemOf } from '../engine/quarantine/damage.ts'
+import { duePlace } from '../engine/sweeper.ts'
+import { type IndexRecord, type Store, type StoreRecord, StoreRefused } from '../store/port.ts'
+
+/** A record that cannot be read. */
+export interface FoundDamage {
+  readonly name: string
+  readonly problem: string
+  /** What to give to `arbiter repair`; '' where it does not help. */
+  readonly repair: string
+}
+
+const noProblem = ''
+
+/** Reads everything that the store holds, and tells what this release cannot read. */
+export async function* findDamage(
+  store: Store,
+  onProgress: (records: number) => void,
+): AsyncGenerator<FoundDamage> {
+  const lostCards = new Set<string>()
+  let records = 0
+  for await (const page of store.scan()) {
+    for (const record of page) {
+      const found = look(record)
+      if (found === null) continue
+      if (record.kind === 'child' && record.group === 'd') lostCards.add(record.id)
+      else yield found
+    }
+    records += page.length
+    onProgress(records)
+  }
+  if (lostCards.size > 0) yield* findPlaces(store, lostCards)
+}
+
+/** Which accounts the cards belong to that the directory has lost: the list of all cards says so, too. */
+async function* findPlaces(store: Store, lost: Set<string>): AsyncGenerator<FoundDamage> {
+  const problem = 'it names no account'
+  for (let after = ''; ; ) {
+    const entries = await store.range(indexes.cards, after, 1_000)
+    for (const { sortKey, value } of entries) {
+      if (lost.delete(sortKey)) yield { name: `place of card ${sortKey}`, problem, repair: value }
+    }
+    if (entries.length < 1_000) break
+    after = entries.at(-1)!.sortKey
+  }
+  for (const cardId of lost) yield { name: `place of card ${cardId}`, problem, repair: '' }
+}
+
+function look(record: StoreRecord): FoundDamage | null {
+  if (record.kind === 'log') {
+    const problem = problemIn(() => decodeEntry(record.entry))
+    return told(`log entry written at ${timeText(record.writtenMicros / 1_000)}`, problem, '')
+  }
+  if (record.kind === 'index') return lookAtIndex(record)
+  const { aggregate, value } = record
+  const check = record.kind === 'root' ? sharedRecords[aggregate] : undefined
+  if (check !== undefined) {
+    return told(
+      aggregate,
+      problemIn(() => check(value)),
+      `--record ${aggregate}`,
+    )
+  }
+  const key = record.kind === 'root' ? { group: '', id: '' } : record
+  const problem = problemOf({ aggregate, group: key.group, id: key.id }, value)
+  const name = nameOfDamage({ aggregate, key, problem })
+  return told(
+    name,
+    problem,
+    aggregate.startsWith('u:') ? `--record ${aggregate}` : aggregate.slice(2),
+  )
+}
+
+/** The key of a damaged entry may be damaged, too. */
+function timeText(ms: number): string {
+  return Number.isNaN(new Date(ms).valueOf()) ? 'no time' : new Date(ms).toISOString()
+}
+
+const sharedRecords: Readonly<Record<string, (value: string) => void>> = {
+  [blocksAggregate]: checkBlocks,
+  [trippedAggregate]: checkTripped,
+  [metaAggregate]: checkMeta,
+}
+
+function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null {
+  const name = `index ${index}, entry ${sortKey.replaceAll('\n', ' ')}`
+  if (index === indexes.cards) {
+    return told(name, decodePlace(value) === '' ? 'it names no account' : noProblem, '')
+  }
+  if (index === indexes.due) {
+    return told(name, duePlace(sortKey) === null ? 'it names no transaction' : noProblem, '')
+  }
+  return told(
+    name,
+    problemIn(() => decodeEntry(value)),
+    '',
+  )
+}
+
+function problemIn(read: () => unknown): string {
+  try {
+    read()
+    return noProblem
+  } catch (error) {
+    return error instanceof StoreRefused ? error.message : messageOf(error)
+  }
+}
+
+function told(name: string, problem: string, repair: string): FoundDamage | null {
+  return problem === noProblem ? null : { name, problem, repair }
+}

@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import {
+  accountAggregate,
+  blocksAggregate,
+  indexes,
+  splitSortKey,
+  strayAggregate,
+  trippedAggregate,
+} from '../engine/format/layout.ts'
+import { isMeta, markUnfinished, putMeta, readMeta } from '../engine/format/meta.ts'
+import { entryIn } from '../engine/log-reading.ts'
+import {
+  type IndexRecord,
+  lastDayOf,
+  type OwnedRecord,
+  type Store,
+  type StoreRecord,
+  StoreRefused,
+} from '../store/port.ts'
+
+export const recordKinds = ['root', 'child', 'index', 'log'] as const
+
+export type RecordKind = (typeof recordKinds)[number]
+
+/** How many records of a kind there are, and what is in them: equal for equal content. */
+export interface KindTally {
+  readonly kind: RecordKind
+  readonly count: number
+  readonly hash: string
+}
+
+export interface Tally {
+  add(record: StoreRecord): void
+  readonly records: number
+  result(): KindTally[]
+}
+
+const lanes = 8
+const dayMs = 86_400_000
+
+/**
+ * Stores list their records in orders of their own, so the hashes of records are added up; only the log
+ * has an order, and its entries are hashed with their numbers. When an entry was written may shift by
+ * microseconds in a copy, and is left out.
+ */
+export function createTally(): Tally {
+  const sums = new Map(recordKinds.map((kind) => [kind, new Uint32Array(lanes)]))
+  const counts = { root: 0, child: 0, index: 0, log: 0 }
+  return {
+    add(record) {
+      const sum = sums.get(record.kind) as Uint32Array
+      const number = counts[record.kind]++
+      const digest = createHash('sha256').update(contentOf(record, number)).digest()
+      for (let i = 0; i < lanes; i++) sum[i]! += digest.readUInt32LE(4 * i)
+    },
+    get records() {
+      return counts.root + counts.child + counts.index + counts.log
+    },
+    result: () =>
+      recordKinds.map((kind) => {
+        const sum = sums.get(kind) as Uint32Array
+        const hash = Buffer.from(sum.buffer).toString('hex').slice(0, 32)
+        return { kind, count: counts[kind], hash }
+      }),
+  }
+}
+
+function contentOf(record: StoreRecord, number: number): string {
+  switch (record.kind) {
+    case 'root':
+      return JSON.stringify([record.aggregate, record.version, record.value])
+    case 'child':
+      return JSON.stringify([record.aggregate, record.group, record.id, record.value])
+    case 'index':
+      return JSON.stringify([record.index, record.sortKey, record.value])
+    case 'log':
+      return JSON.stringify([number, record.entry])
+  }
+}
+
+export interface TransferOptions {
+  readonly onProgress: (records: number) => void
+  /** Wall clock: groups of events that have ended since they were read are left behind. */
+  readonly nowMs: () => number
+}
+
+export type Pages = AsyncIterable<readonly StoreRecord[]>
+
+/** What a store holds, but for what was fixed when it was made. */
+export async function* contentPages(store: Store): AsyncGenerator<readonly StoreRecord[]> {
+  for await (const page of store.scan()) yield page.filter((record) => !isMeta(record))
+}
+
+/** Reads a whole store; refuses one that was written to meanwhile, as far as its log tells. */
+export async function* readStore(source: Store): AsyncGenerator<readonly StoreRecord[]> {
+  const before = await newestOf(source)
+  yield* contentPages(source)
+  if ((await newestOf(source)) === before) return
+  throw new StoreRefused('the store was written to while it was read: stop its servers, and repeat')
+}
+
+async function newestOf(store: Store): Promise<string> {
+  return (await store.tailLog(1))[0]?.cursor ?? ''
+}
+
+/**
+ * Fills an empty store. Until all is there and was compared, no server takes it: what was fixed when the
+ * source was made is written last.
+ */
+export async function fillStore(
+  target: Store,
+  eventRetentionDays: number,
+  pages: Pages,
+  { onProgress, nowMs }: TransferOptions,
+): Promise<KindTally[]> {
+  await refuseUnlessEmpty(target)
+  await markUnfinished(target)
+  const given = createTally()
+  for await (const whole of pages) {
+    const today = Math.floor(nowMs() / dayMs)
+    const page = whole.filter((one) => one.kind !== 'child' || lastDayOf(one.group) >= today)
+    for (const record of page) given.add(record)
+    if (page.length > 0) await target.fill(page.map(ownedOf))
+    onProgress(given.records)
+  }
+  const expected = given.result()
+  const found = await tallyOf(target)
+  const wrong = expected.find(({ kind, count, hash }) => {
+    const other = found.find((one) => one.kind === kind)
+    return other?.count !== count || other.hash !== hash
+  })
+  if (wrong !== undefined) {
+    const count = found.find(({ kind }) => kind === wrong.kind)?.count
+    throw new StoreRefused(
+      `the copy is not complete (${nameOf(wrong.kind)}: ${wrong.count} given, ${count} found, or of ` +
+        'other content) and no server will take it: empty it, and repeat while nobody uses it',
+    )
+  }
+  await putMeta(target, eventRetentionDays)
+  return expected
+}
+
+export function copyStore(
+  source: Store,
+  target: Store,
+  options: TransferOptions,
+): Promise<KindTally[]> {
+  return readMeta(source).then(({ eventRetentionDays }) =>
+    fillStore(target, eventRetentionDays, readStore(source), options),
+  )
+}
+
+export async function refuseUnlessEmpty(target: Store): Promise<void> {
+  for await (const page of target.scan()) {
+    if (page.length === 0) continue
+    throw new StoreRefused(
+      'the target is not empty: name a new folder or an empty Redis (an unfinished copy must be removed first)',
+    )
+  }
+}
+
+async function tallyOf(store: Store): Promise<KindTally[]> {
+  const tally = createTally()
+  for await (const page of contentPages(store)) for (const record of page) tally.add(record)
+  return tally.result()
+}
+
+const names: Record<RecordKind, string> = {
+  root: 'accounts and other roots',
+  child: 'records under them',
+  index: 'index entries',
+  log: 'log entries',
+}
+
+export function nameOf(kind: RecordKind): string {
+  return names[kind]
+}
+
+/** A store in partitions keeps an entry with the aggregate that wrote it. */
+function ownedOf(record: StoreRecord): OwnedRecord {
+  if (record.kind === 'index') return { ...record, aggregate: ownerOfIndex(record) }
+  if (record.kind === 'log') return { ...record, aggregate: ownerOfEntry(record.entry) }
+  return record
+}
+
+function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
+  switch (index) {
+    case indexes.cards:
+      return accountAggregate(value)
+    case indexes.due:
+      return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
+    case indexes.unmatched:
+    case indexes.anomalies:
+      return ownerOfEntry(value, accountAggregate(splitSortKey(sortKey).parts[0] ?? ''))
+    default:
+      throw new StoreRefused(
+        `the store has an index ${index}, which this release does not know: use the release that made it`,
+      )
+  }
+}
+
+/** An event whose card nobody knew belongs to no account, and what nobody can read to no one we know. */
+function ownerOfEntry(text: string, otherwise = strayAggregate('')): string {
+  const entry = entryIn({ cursor: '', entry: text })
+  if (entry === null) return otherwise
+  const { accountId, event, changes } = entry
+  if (changes.some(({ type }) => type === 'blocked' || type === 'unblocked')) return blocksAggregate
+  const ofRule = changes.some(({ type }) => type === 'ruleTripped' || type === 'ruleArmed')
+  if (ofRule) return trippedAggregate
+  return accountId === '' ? strayAggregate(event?.eventId ?? '') : accountAggregate(accountId)
+}

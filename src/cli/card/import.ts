@@ -1,0 +1,184 @@
+import type { Command } from 'commander'
+import type { Engine } from '../../engine/engine.ts'
+import { findObstacles, writeRows } from '../../engine/import.ts'
+import { createImportPlan, type ImportPlan } from '../../engine/import-plan.ts'
+import { type ReadRow, readCardRow } from '../../wire/card-row.ts'
+import { Interrupted, onInterrupt } from '../interrupt.ts'
+import { readLines } from '../log/line-reader.ts'
+import { inSession, type Session } from '../session.ts'
+import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
+import { openTwice, type TwiceRead } from './twice-read.ts'
+
+const rowsPerCommit = 500
+const maxProblemsShown = 100
+
+const help = `
+Each line is a card as JSON: cardId, customerId, type (retail, corporate, lite) and currency, and
+optionally accountId, balance, status, expiry, cardLimits, the lists, swipeCount and more: "arbiter
+export" shows them all. Cards that share an accountId share its balance, which any of them gives.
+The whole file is checked first: when a row is refused, nothing is imported, and the corrected file
+can be. Cards that are there already stay as they are, so an import that was cut off can be repeated.
+
+Examples:
+  $ arbiter import cards.ndjson
+  $ echo '{"cardId":"card-9","customerId":"customer-9","type":"retail","currency":"USD",
+    "balance":"100.00"}' | tr -d '\\n' | arbiter import -`
+
+export function addImport(program: Command): void {
+  program
+    .command('import')
+    .summary('import cards and balances')
+    .description('Import cards with their balances, limits and lists from a file, one JSON a line.')
+    .argument('<file>', 'the file, or - for standard input')
+    .addHelpText('after', help)
+    .action((file: string) => inSession((session) => importFile(file, session), { creates: true }))
+}
+
+async function importFile(file: string, session: Session): Promise<ExitCode> {
+  const stopping = new AbortController()
+  const undo = onInterrupt(() => stopping.abort())
+  let input: TwiceRead | null = null
+  try {
+    input = await openTwice(file, stopping.signal)
+    return await importTwiceRead(input, session, stopping.signal)
+  } catch (error) {
+    const { code, name, syscall } = error as NodeJS.ErrnoException
+    if (name === 'AbortError') throw new Interrupted()
+    if (syscall === 'write') {
+      complain(`the rows cannot be kept in the meantime (${code}): name a file instead of a pipe`)
+      return 2
+    }
+    if (syscall !== 'open' && syscall !== 'read') throw error
+    complain(`${file} cannot be read (${code}): name a file of cards, or - for standard input`)
+    return 2
+  } finally {
+    undo()
+    await input?.close()
+  }
+}
+
+/** Every row is checked before one is written; in between only what is said of accounts is kept. */
+async function importTwiceRead(
+  input: TwiceRead,
+  session: Session,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const engine = await session.engine()
+  const plan = createImportPlan()
+  const problems = createProblemList()
+  for await (const rows of batchesOf(input.first(), plan.add, problems)) {
+    if (signal.aborted) throw new Interrupted()
+    const read = rows.map(({ row }) => row)
+    const obstacles = await findObstacles(read, session.store)
+    obstacles.forEach((obstacle, i) => {
+      if (obstacle !== '') problems.add(rows[i]!.line, [obstacle])
+    })
+    showProgress(`checked ${rows.at(-1)?.line ?? 0} lines`)
+  }
+  showProgress('')
+  if (problems.rows === 0) return writeAll(input.second(), plan, engine, signal)
+  problems.end()
+  complain('nothing was imported: correct these rows, then import the whole file again')
+  await printText(summaryOf(0, 0, problems.rows))
+  return 1
+}
+
+function summaryOf(imported: number, present: number, refused: number): string {
+  return `imported ${imported}, already there ${present}, refused ${refused}`
+}
+
+async function writeAll(
+  bytes: AsyncIterable<Buffer>,
+  plan: ImportPlan,
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const problems = createProblemList()
+  let imported = 0
+  let present = 0
+  for await (const rows of batchesOf(bytes, readCardRow, problems)) {
+    if (signal.aborted) {
+      showProgress('')
+      complain('stopped: import the file again for the rest')
+      await printText(summaryOf(imported, present, problems.rows))
+      return 130
+    }
+    const complete = rows.map(({ row }) => plan.complete(row))
+    const result = await writeRows(complete, engine)
+    imported += result.imported
+    present += result.present
+    // Another command may have made a card since the rows were checked.
+    for (const { row, message } of result.problems) problems.add(rows[row]!.line, [message])
+    showProgress(summaryOf(imported, present, problems.rows))
+  }
+  showProgress('')
+  problems.end()
+  await printText(summaryOf(imported, present, problems.rows))
+  return problems.rows > 0 ? 1 : 0
+}
+
+interface NumberedRow {
+  readonly line: number
+  readonly row: ReadRow
+}
+
+/** The rows of a file, some hundreds at a time; what is no row is a problem. */
+async function* batchesOf(
+  bytes: AsyncIterable<Buffer>,
+  read: ImportPlan['add'],
+  problems: ProblemList,
+): AsyncGenerator<NumberedRow[]> {
+  let rows: NumberedRow[] = []
+  for await (const { number: line, text, problem } of readLines(bytes)) {
+    if (problem !== '') problems.add(line, [problem])
+    if (text === '') continue
+    const row = readText(text, read)
+    if (Array.isArray(row)) problems.add(line, row)
+    else rows.push({ line, row })
+    if (rows.length < rowsPerCommit) continue
+    yield rows
+    rows = []
+  }
+  yield rows
+}
+
+function readText(text: string, read: ImportPlan['add']): ReadRow | string[] {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    return ['the line is not JSON']
+  }
+  const row = read(json)
+  if (!Array.isArray(row)) return row
+  return row.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`))
+}
+
+interface ProblemList {
+  /** How many rows have one. */
+  readonly rows: number
+  add(line: number, messages: readonly string[]): void
+  end(): void
+}
+
+/** Said as they are found, but not without end. */
+function createProblemList(): ProblemList {
+  let rows = 0
+  let said = 0
+  return {
+    get rows() {
+      return rows
+    },
+    add(line, messages) {
+      rows++
+      for (const message of messages) {
+        if (said++ >= maxProblemsShown) continue
+        showProgress('')
+        complain(`line ${line}: ${message}`)
+      }
+    },
+    end() {
+      if (said > maxProblemsShown) complain(`and ${said - maxProblemsShown} more`)
+    },
+  }
+}

@@ -1,0 +1,137 @@
+import type { Command } from 'commander'
+import {
+  accountIdOf,
+  type Shown,
+  showAccount,
+  showCard,
+  showEvent,
+  showTransaction,
+} from '../../backoffice/show.ts'
+import type { Entry } from '../../domain/ledger/entry.ts'
+import type { Store } from '../../store/port.ts'
+import { readAccount } from '../log/account-line.ts'
+import { createFilter, type Filters, maxSearched, searchBack } from '../log/log-search.ts'
+import { readable } from '../readable.ts'
+import { inSession, type Session } from '../session.ts'
+import { type ExitCode, printJson, refuse } from '../terminal.ts'
+
+const help = `
+Amounts are in minor units (cents) and times in milliseconds, as they are kept; beside each is what it
+means: "heldMinor": 1250 is "held": "12.50 USD". A card's importRow has the words of its import row.
+
+Examples:
+  $ arbiter show account account-1
+  $ arbiter show transaction txn-1 --card card-1`
+
+const searchHelp = `
+Without --card the newest ${maxSearched} entries of the log are searched for it, from the newest back.
+`
+
+export function addShow(program: Command): void {
+  const show = program
+    .command('show')
+    .summary('show a card, account, transaction or event')
+    .description('Show a record as it is kept, as JSON.')
+    .addHelpText('after', help)
+  show
+    .command('card')
+    .description('Show a card: status, limits, lists, windows.')
+    .argument('<id>', 'the card')
+    .addHelpText('after', '\nExample:\n  $ arbiter show card card-1')
+    .action((id: string) =>
+      inSession(async ({ store }) => {
+        const shown = await showCard(store, id)
+        return printFound(shown, `card ${id}`, await currencyOf(store, id))
+      }),
+    )
+  show
+    .command('account')
+    .description('Show an account: posted, held, withheld and available money.')
+    .argument('<id>', 'the account')
+    .addHelpText('after', '\nExample:\n  $ arbiter show account account-1')
+    .action((id: string) =>
+      inSession(async ({ store }) => {
+        const shown = await showAccount(store, id)
+        return printFound(shown, `account ${id}`, String(shown?.currency ?? ''))
+      }),
+    )
+  show
+    .command('transaction')
+    .description('Show a transaction: its sums, flags and hold.')
+    .argument('<id>', 'the transaction')
+    .option('--card <id>', 'the card that it is on')
+    .addHelpText(
+      'after',
+      `${searchHelp}\nExample:\n  $ arbiter show transaction txn-1 --card card-1`,
+    )
+    .action((id: string, { card }: { card?: string }) =>
+      inSession((session) => printTransaction(id, card, session)),
+    )
+  show
+    .command('event')
+    .description('Show an event: its answer and claims. Its content is in arbiter log --event ID.')
+    .argument('<id>', 'the event')
+    .option('--card <id>', 'the card that it is for')
+    .addHelpText('after', `${searchHelp}\nExample:\n  $ arbiter show event evt-1 --card card-1`)
+    .action((id: string, { card }: { card?: string }) =>
+      inSession((session) => printEvent(id, card, session)),
+    )
+}
+
+async function printFound(shown: Shown, name: string, currency: string): Promise<ExitCode> {
+  if (shown === null) return refuse(`there is no ${name}`)
+  await printJson(readable(shown, currency), 2)
+  return 0
+}
+
+/** Of the card's account; '' for a card that nobody knows. */
+async function currencyOf(store: Store, cardId: string): Promise<string> {
+  const accountId = await accountIdOf(store, cardId)
+  if (accountId === null) return ''
+  return (await readAccount(store, accountId))?.currency ?? ''
+}
+
+async function printTransaction(
+  id: string,
+  card: string | undefined,
+  session: Session,
+): Promise<ExitCode> {
+  const { store } = session
+  if (card !== undefined) {
+    const shown = await showTransaction(store, card, id)
+    const currency = await currencyOf(store, card)
+    return printFound(shown, `transaction ${id} on card ${card}`, currency)
+  }
+  const entry = await findNewest({ transaction: id }, session)
+  if (entry === null) return refuse(notInLog('transaction', id))
+  const shown =
+    (await showTransaction(store, entry.transaction[0], id)) ??
+    (await showTransaction(store, entry.cardId, id))
+  const currency = await currencyOf(store, entry.cardId)
+  return printFound(shown, `transaction ${id} any more`, currency)
+}
+
+async function printEvent(
+  id: string,
+  card: string | undefined,
+  session: Session,
+): Promise<ExitCode> {
+  const { store, clock, retentionMs } = session
+  const print = async (cardId: string, name: string) => {
+    const shown = await showEvent(store, cardId, id, clock.nowMs(), retentionMs)
+    return printFound(shown, name, await currencyOf(store, cardId))
+  }
+  if (card !== undefined) return print(card, `event ${id} for card ${card}`)
+  const entry = await findNewest({ event: id }, session)
+  if (entry === null) return refuse(notInLog('event', id))
+  return print(entry.event?.cardId ?? entry.cardId, `event ${id} any more`)
+}
+
+function notInLog(what: string, id: string): string {
+  return `${what} ${id} is not in the newest ${maxSearched} entries of the log: give its --card`
+}
+
+async function findNewest(filters: Filters, { store }: Session): Promise<Entry | null> {
+  const { found } = await searchBack(store, createFilter(filters), 1)
+  return found[0]?.entry ?? null
+}

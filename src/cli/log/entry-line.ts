@@ -1,0 +1,79 @@
+import type { Change } from '../../domain/change/change.ts'
+import type { Entry } from '../../domain/ledger/entry.ts'
+import type { CardEvent } from '../../domain/record/event.ts'
+import type { Answer } from '../../domain/record/event-record.ts'
+import { formatMinor } from '../../domain/record/money.ts'
+
+const none = '-'
+
+/** One line for people. */
+export function lineOfEntry(entry: Entry): string {
+  const { event, answer } = entry
+  const [, transactionId] = entry.transaction
+  return [
+    timeText(entry.atMs),
+    entry.kind.padEnd(8),
+    (event?.requestType ?? none).padEnd(16),
+    event?.cardId || entry.cardId || entry.accountId || none,
+    event?.transactionId || transactionId || none,
+    event === null ? none : amountText(event),
+    answer === null ? none : decisionText(answer),
+    ...notesOf(entry),
+  ].join('  ')
+}
+
+export function timeText(atMs: number): string {
+  return new Date(atMs).toISOString()
+}
+
+export function amountText({ amountMinor, currency }: CardEvent): string {
+  if (amountMinor === null || currency === '') return none
+  return `${formatMinor(amountMinor, currency)} ${currency}`
+}
+
+function decisionText({ code }: Answer): string {
+  return `${code === '000' ? 'approve' : 'decline'} ${code}`
+}
+
+function notesOf(entry: Entry): string[] {
+  const { event, answer } = entry
+  const notes: string[] = []
+  const note = (name: string, text: string) => {
+    if (text !== '') notes.push(`${name}=${text.includes(' ') ? JSON.stringify(text) : text}`)
+  }
+  const recorded = entry.changes.some(({ type }) => type === 'recorded')
+  // Of its further deliveries only those that were told approve again change anything, and are here.
+  if (entry.kind === 'event' && !recorded) notes.push('duplicate')
+  note('rule', answer?.ruleId ?? '')
+  note('matched', entry.matchedRules.join(','))
+  note('shadow', entry.shadowRules.join(','))
+  const approved = answer?.approvedAmountMinor ?? null
+  if (approved !== null && event !== null) note('approved', formatMinor(approved, event.currency))
+  if (answer?.decidedBy === 'default') note('default', answer.cause)
+  note('unmatched', entry.unmatched)
+  note('anomalies', entry.anomalies.join(','))
+  const told = entry.kind === 'event' || entry.kind === 'said'
+  if (!told) note('did', [...new Set(entry.changes.map(changeText))].join(','))
+  note('reason', entry.reason)
+  return notes
+}
+
+function changeText(change: Change): string {
+  switch (change.type) {
+    case 'transferred':
+      return `transferred(${change.amountMinor})`
+    case 'cardChanged':
+      return `cardChanged(${Object.keys(change.set).join(',')})`
+    case 'blocked':
+      return `blocked(${change.kind} ${change.value} until ${timeText(change.untilMs)})`
+    case 'unblocked':
+      return `unblocked(${change.kind} ${change.value})`
+    case 'ruleTripped':
+    case 'ruleArmed':
+      return `${change.type}(${change.ruleId})`
+    case 'handled':
+      return `handled(${change.list})`
+    default:
+      return change.type
+  }
+}

@@ -1,0 +1,143 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { systemClock } from '../../clock.ts'
+import { importRows } from '../../engine/import.ts'
+import { audit } from '../../relay/audit.ts'
+import { usualMeaning } from '../../relay/belief.ts'
+import { createSimulation, usualDisorder } from '../../relay/simulation.ts'
+import { lineOf } from '../../relay/view.ts'
+import { readCount } from '../argument.ts'
+import { inSession, type Session } from '../session.ts'
+import { complain, type ExitCode, printText } from '../terminal.ts'
+import { finderIn, printAudit } from './audit.ts'
+import { openClient } from './connection.ts'
+import { drive } from './drive.ts'
+import { meanWaitMs, newRunId } from './relay.ts'
+import { type ServerProcess, startServerProcess } from './server-process.ts'
+
+interface DemoOptions {
+  readonly seconds?: number
+  readonly rate: number
+}
+
+const cardCount = 300
+/** Long enough for a server that has a journal to book; it has hardly anything to do here. */
+const bookingMs = 10_000
+
+const help = `
+Starts a server in a temporary folder with the sample pack and ${cardCount} cards, sends it disorderly
+traffic, and shows what comes back. Ctrl-C stops it; then all is audited, and the folder is removed.
+Exit code 1 when an answer was late or the ledger differs.
+
+Example:
+  $ arbiter demo --seconds 30`
+
+export function addDemo(program: Command): void {
+  program
+    .command('demo')
+    .description('See a server of its own work under traffic.')
+    .option('--seconds <n>', 'stop by itself after so long', readCount)
+    .option('--rate <n>', 'new lifecycles a second', readCount, 15)
+    .addHelpText('after', help)
+    .action(demo)
+}
+
+async function demo(options: DemoOptions): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'arbiter-demo-'))
+  // Also after a second Ctrl-C.
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  process.on('exit', remove)
+  process.on('SIGINT', endEarly)
+  const env = {
+    PATH: process.env.PATH,
+    DATA_DIR: folder,
+    RULES_DIR: samplePack(),
+    LOG_LEVEL: 'warn',
+  }
+  try {
+    await inSession((session) => show(session, env, options), { creates: true, env })
+  } finally {
+    remove()
+    process.off('exit', remove)
+    process.off('SIGINT', endEarly)
+  }
+}
+
+/** Before there is anything to show. An exit takes the server and the folder with it, a signal does not. */
+function endEarly(): never {
+  process.exit(130)
+}
+
+/** The pack beside this release, wherever the command was started. */
+function samplePack(): string {
+  const beside = join(import.meta.dirname, '..', '..', '..', 'rules')
+  return existsSync(beside) ? beside : './rules'
+}
+
+async function show(
+  session: Session,
+  env: NodeJS.ProcessEnv,
+  options: DemoOptions,
+): Promise<ExitCode> {
+  const rows = demoRows()
+  await importRows(rows, await session.engine())
+  const server = await startServerProcess({ ...env, LOG_LEVEL: 'info' })
+  const client = openClient({ url: server.url })
+  const simulation = createSimulation({
+    client,
+    clock: systemClock,
+    cardIds: rows.map(({ cardId }) => cardId),
+    seed: 1,
+    ratePerSecond: Math.max(1, options.rate),
+    durationMs: (options.seconds ?? Number.POSITIVE_INFINITY) * 1000,
+    meanWaitMs,
+    defaultDecision: 'decline',
+    meaning: usualMeaning,
+    disorder: usualDisorder,
+    runId: newRunId(),
+  })
+  try {
+    const limit = options.seconds === undefined ? ', Ctrl-C to stop' : ''
+    process.off('SIGINT', endEarly)
+    const { figures, transactions } = await drive(simulation, `arbiter demo${limit}`)
+    process.on('SIGINT', endEarly)
+    const booked = await untilBooked(server)
+    if (!booked) complain('the server has not booked everything yet: the audit may differ')
+    await printText(lineOf(figures))
+    const result = await audit(transactions, usualMeaning, finderIn(session.store))
+    await printAudit(result)
+    return figures.unanswered > 0 || result.differences.length > 0 ? 1 : 0
+  } finally {
+    client.close()
+    await server.stop()
+  }
+}
+
+/** Some are short of money, some have limits: a few declines belong to the picture. */
+function demoRows() {
+  return Array.from({ length: cardCount }, (_, i) => ({
+    cardId: `card-${i + 1}`,
+    customerId: `customer-${i + 1}`,
+    accountId: `account-${i + 1}`,
+    type: 'retail',
+    currency: 'USD',
+    country: 'US',
+    balance: i % 10 === 0 ? '25.00' : '2500.00',
+    ...(i % 15 === 0 ? { cardLimits: { dailyLimit: '100.00', transactionLimit: '60.00' } } : {}),
+    ...(i % 20 === 0 ? { blackListedMccs: ['5541'] } : {}),
+  }))
+}
+
+async function untilBooked({ adminUrl }: ServerProcess): Promise<boolean> {
+  const untilMonoMs = systemClock.monoMs() + bookingMs
+  while (systemClock.monoMs() < untilMonoMs) {
+    const ready = await fetch(`${adminUrl}/readyz`)
+    const { unbooked } = (await ready.json()) as { unbooked?: number }
+    if (unbooked === 0) return true
+    await sleep(100)
+  }
+  return false
+}

@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+export interface ServerProcess {
+  readonly url: string
+  readonly adminUrl: string
+  /** Resolves to its exit code when it has booked and closed everything. */
+  stop(): Promise<number | null>
+}
+
+/** It did not come to serve; the message is what it said last. */
+export class ServerFailed extends Error {
+  override readonly name = 'ServerFailed'
+}
+
+const entry = join(import.meta.dirname, '..', '..', 'main.js')
+const maxKeptChars = 4000
+
+/** Starts this release's server on free ports; resolves when it serves. */
+export async function startServerProcess(env: NodeJS.ProcessEnv): Promise<ServerProcess> {
+  const child = spawn(process.execPath, ['--v8-pool-size=1', entry], {
+    env: { ...env, PORT: '0', ADMIN_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // In a group of its own: Ctrl-C is for us, and we stop it when what is open is finished.
+    detached: true,
+  })
+  const endWithUs = () => child.kill('SIGKILL')
+  process.on('exit', endWithUs)
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const { port, adminPort } = await portsOf(child)
+  return {
+    url: `http://127.0.0.1:${port}/authorize`,
+    adminUrl: `http://127.0.0.1:${adminPort}`,
+    async stop() {
+      child.kill('SIGTERM')
+      const [code] = await closed
+      process.off('exit', endWithUs)
+      return code
+    },
+  }
+}
+
+function portsOf(child: ChildProcess): Promise<{ port: number; adminPort: number }> {
+  return new Promise((resolve, reject) => {
+    let output = ''
+    const look = (chunk: Buffer) => {
+      // Read on after the line is found too, so that its log never has to wait for us.
+      output = (output + chunk).slice(-maxKeptChars)
+      const line = output.split('\n').find((text) => text.includes('"serving POST /authorize"'))
+      if (line?.endsWith('}')) resolve(JSON.parse(line))
+    }
+    child.stdout?.on('data', look)
+    child.stderr?.on('data', look)
+    child.once('error', (error) => reject(new ServerFailed(error.message)))
+    child.once('exit', (code) =>
+      reject(new ServerFailed(`the server ended with ${code}: ${output.trim().slice(-500)}`)),
+    )
+  })
+}

@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs'
+import {
+  type CompiledPack,
+  compilePack,
+  type PackFault,
+  type PackFiles,
+  PackRefused,
+  readPackFiles,
+} from '../../rules/load/load-pack.ts'
+import { lineOfFault } from '../../rules/pack/refused.ts'
+import { complain, createPaint, type ExitCode, print, printJson } from '../terminal.ts'
+
+export function packFolder(): string {
+  return process.env.RULES_DIR || './rules'
+}
+
+export interface ReadPack {
+  readonly files: PackFiles
+  readonly pack: CompiledPack
+}
+
+const retentionDays = 45
+
+/** Says what is wrong with a pack; a number is the exit code when it was refused. */
+export async function readPack(
+  dir: string,
+  { json, tested }: { readonly json: boolean; readonly tested: boolean },
+): Promise<ReadPack | ExitCode> {
+  if (!existsSync(dir)) {
+    complain(`${dir} is not there: name the folder of a rule pack`)
+    return 2
+  }
+  try {
+    const files = readPackFiles(dir)
+    const days = Number(process.env.EVENT_RETENTION_DAYS || retentionDays)
+    return { files, pack: compilePack(files, days, { tested }) }
+  } catch (error) {
+    if (!(error instanceof PackRefused)) throw error
+    await tellFaults(dir, error.faults, json)
+    return 1
+  }
+}
+
+async function tellFaults(dir: string, faults: readonly PackFault[], json: boolean): Promise<void> {
+  if (json) return printJson({ faults: faults.map((fault) => placed(dir, fault)) }, 2)
+  const paint = createPaint()
+  for (const fault of faults) await print(paint.bad(lineIn(dir, fault)))
+  complain(
+    `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}: a server refuses the pack`,
+  )
+}
+
+/** Named from here, so that an editor or a terminal can open it. */
+export function lineIn(dir: string, fault: PackFault): string {
+  return lineOfFault(placed(dir, fault))
+}
+
+export function placed(dir: string, fault: PackFault): PackFault {
+  return { ...fault, file: fault.file === dir ? dir : `${dir.replace(/\/+$/, '')}/${fault.file}` }
+}

@@ -1,0 +1,48 @@
+import { rmSync } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import { systemClock } from '../../clock.ts'
+import { readKeptLines } from '../../gate/journal/file.ts'
+import { openStore, type StorePlace, storeFolder } from '../../store/open.ts'
+import { StoreRefused } from '../../store/port.ts'
+import { onInterrupt } from '../interrupt.ts'
+
+/**
+ * Works on a copy of an embedded store as it was at one instant, made beside a file; the store may be in use.
+ * The journal is read first: what it has is booked only then, so each thing said is in one of the two, and
+ * what is in both is booked once.
+ */
+export async function withSnapshot<T>(
+  { dataDir }: StorePlace,
+  file: string,
+  work: (snapshot: StorePlace, journal: string) => Promise<T>,
+): Promise<T> {
+  const folder = await fs.mkdtemp(`${file}.snapshot-`).catch(({ code }) => {
+    throw new StoreRefused(`${file} cannot be written (${code}): name another place`)
+  })
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  const undo = onInterrupt(() => {
+    remove()
+    process.exit(130)
+  })
+  try {
+    const journal = (await readKeptLines(fs, dataDir)).toString('base64')
+    const store = await openStore({ redis: null, dataDir }, systemClock.nowMs)
+    try {
+      await store.snapshot?.(storeFolder(folder))
+    } finally {
+      await store.close()
+    }
+    return await work({ redis: null, dataDir: folder }, journal)
+  } finally {
+    undo()
+    remove()
+  }
+}
+
+/** A journal of another life would be booked into what is restored. */
+export async function refuseUnbooked({ dataDir }: StorePlace): Promise<void> {
+  if ((await readKeptLines(fs, dataDir)).length === 0) return
+  throw new StoreRefused(
+    `the journal in ${dataDir} has answers that are not booked yet: move it away, or name another DATA_DIR`,
+  )
+}

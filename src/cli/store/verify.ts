@@ -1,0 +1,35 @@
+import type { Command } from 'commander'
+import { verifyStore } from '../../backoffice/verify.ts'
+import { inSession } from '../session.ts'
+import { printText, showProgress } from '../terminal.ts'
+
+const maxShown = 20
+
+export function addVerify(program: Command): void {
+  program
+    .command('verify')
+    .description('Recompute every account from the decision log and compare it with the store.')
+    .addHelpText('after', '\nRun it while no server writes.\n\nExample:\n  $ arbiter verify')
+    .action(() =>
+      inSession(async ({ store, retentionMs }) => {
+        const result = await verifyStore(store, retentionMs, (entries) => {
+          showProgress(`${entries} entries replayed`)
+        })
+        showProgress('')
+        const { entries, accounts, records, tooShort, differences } = result
+        for (const { accountId, record, expected, found } of differences.slice(0, maxShown)) {
+          await printText(`${accountId} ${record}: the log leads to ${expected}, there is ${found}`)
+        }
+        if (differences.length > maxShown) {
+          await printText(`and ${differences.length - maxShown} more`)
+        }
+        if (tooShort.length > 0) {
+          await printText(`${tooShort.length} accounts are older than the log and not verified`)
+        }
+        await printText(
+          `${accounts} accounts, ${records} records, ${entries} entries: ${differences.length} differences`,
+        )
+        return differences.length > 0 ? 1 : 0
+      }),
+    )
+}

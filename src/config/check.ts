@@ -1,0 +1,197 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Name, Settings, Values } from './schema.ts'
+
+export interface ConfigProblem {
+  readonly variable: string
+  /** What is wrong and what to set. The value itself is never in it: it may be a secret. */
+  readonly message: string
+}
+
+/** What one variable demands of another. */
+export function checkAcross(values: Values, given: (name: Name) => boolean): ConfigProblem[] {
+  const problems: ConfigProblem[] = []
+  const demand = (holds: boolean, variable: Name, message: string): void => {
+    if (!holds) problems.push({ variable, message })
+  }
+  const mode = values.RELAY_AUTH ?? (given('RELAY_SECRET') ? 'hmac' : 'none')
+
+  if (!given('RELAY_AUTH') || values.RELAY_AUTH !== undefined) {
+    demand(
+      mode !== 'none' || values.HOST === undefined || isLoopback(values.HOST),
+      'RELAY_AUTH',
+      'is none, and HOST is not loopback: set RELAY_SECRET (or RELAY_AUTH=basic or mtls), or HOST=127.0.0.1',
+    )
+    demand(
+      mode !== 'hmac' || given('RELAY_SECRET'),
+      'RELAY_SECRET',
+      'is required when RELAY_AUTH is hmac',
+    )
+  }
+  demand(
+    !given('RELAY_SECRET_NEXT') || given('RELAY_SECRET'),
+    'RELAY_SECRET_NEXT',
+    'is set without RELAY_SECRET; set that first',
+  )
+  for (const name of ['RELAY_USER', 'RELAY_PASSWORD'] as const) {
+    demand(mode !== 'basic' || given(name), name, 'is required when RELAY_AUTH is basic')
+  }
+  demand(
+    mode !== 'mtls' || given('TLS_CLIENT_CA_FILE'),
+    'TLS_CLIENT_CA_FILE',
+    'is required when RELAY_AUTH is mtls',
+  )
+
+  demand(
+    !given('TLS_CERT_FILE') || given('TLS_KEY_FILE'),
+    'TLS_KEY_FILE',
+    'is required with TLS_CERT_FILE',
+  )
+  demand(
+    given('TLS_CERT_FILE') || !(given('TLS_KEY_FILE') || given('TLS_CLIENT_CA_FILE')),
+    'TLS_CERT_FILE',
+    `is required with ${given('TLS_KEY_FILE') ? 'TLS_KEY_FILE' : 'TLS_CLIENT_CA_FILE'}`,
+  )
+  problems.push(...checkTlsFiles(values, 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'))
+  checkApi(values, given, demand)
+  problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
+
+  demand(
+    values.ADMIN_HOST === undefined || isLoopback(values.ADMIN_HOST) || given('ADMIN_TOKEN'),
+    'ADMIN_TOKEN',
+    'is required when ADMIN_HOST is not loopback',
+  )
+  demand(
+    values.PORT === undefined || values.PORT === 0 || values.PORT !== values.ADMIN_PORT,
+    'ADMIN_PORT',
+    'must differ from PORT',
+  )
+
+  const cluster = values.REDIS_CLUSTER === 'true'
+  demand(!cluster || given('REDIS_URL'), 'REDIS_URL', 'is required when REDIS_CLUSTER is true')
+  demand(
+    !given('REDIS_SENTINEL') || given('REDIS_URL'),
+    'REDIS_URL',
+    'is required with REDIS_SENTINEL: redis://USER:PASSWORD@NAME, with the name of the master',
+  )
+  demand(
+    !cluster || !given('REDIS_SENTINEL'),
+    'REDIS_SENTINEL',
+    'is not for a cluster, which finds its masters by itself: unset it, or REDIS_CLUSTER',
+  )
+  demand(
+    values.REDIS_CLUSTER !== 'false' || !values.REDIS_URL?.includes(','),
+    'REDIS_CLUSTER',
+    'must be true when REDIS_URL names several nodes',
+  )
+  return problems
+}
+
+/** Only for who needs the pack: most commands do without. */
+export function checkRulesDir(folder: string): ConfigProblem[] {
+  const variable = 'RULES_DIR'
+  const advice = 'name the folder of a rule pack'
+  try {
+    if (readdirSync(folder).includes('pack.yaml')) return []
+    return [{ variable, message: `names ${folder}, which has no pack.yaml: ${advice}` }]
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    return [{ variable, message: `names ${folder}, which cannot be read (${code}): ${advice}` }]
+  }
+}
+
+function checkApi(
+  values: Values,
+  given: (name: Name) => boolean,
+  demand: (holds: boolean, variable: Name, message: string) => void,
+): void {
+  demand(
+    given('API_TLS_CERT_FILE') === given('API_TLS_KEY_FILE'),
+    given('API_TLS_CERT_FILE') ? 'API_TLS_KEY_FILE' : 'API_TLS_CERT_FILE',
+    'is required with the other of API_TLS_CERT_FILE and API_TLS_KEY_FILE',
+  )
+  const ports = [values.PORT, values.ADMIN_PORT]
+  demand(
+    values.API_PORT === undefined || values.API_PORT === 0 || !ports.includes(values.API_PORT),
+    'API_PORT',
+    'must differ from PORT and ADMIN_PORT',
+  )
+  const secured = given('API_TLS_CERT_FILE') || values.PUBLIC_URL?.startsWith('https://') === true
+  demand(
+    values.API_HOST === undefined || isLoopback(values.API_HOST) || secured,
+    'API_HOST',
+    'is not loopback: set API_TLS_CERT_FILE, or PUBLIC_URL with https:// when a proxy ends TLS',
+  )
+  demand(
+    values.API_PORT === undefined || !given('REDIS_URL') || given('SECRETS_KEY'),
+    'SECRETS_KEY',
+    'is required for the management API with REDIS_URL: openssl rand -base64 32 makes one',
+  )
+  demand(
+    !given('SECRETS_KEY_OLD') || given('SECRETS_KEY'),
+    'SECRETS_KEY_OLD',
+    'is set without SECRETS_KEY; set that first',
+  )
+}
+
+/** Read as the server will read them: it could only say so by a stack trace. */
+function checkTlsFiles(
+  values: Values,
+  certFile: Name,
+  keyFile: Name,
+  clientCaFile: Name | null,
+): ConfigProblem[] {
+  const problems: ConfigProblem[] = []
+  function parse<T>(variable: Name, what: string, parsePem: (pem: Buffer) => T): T | null {
+    const file = values[variable] as string | undefined
+    if (file === undefined) return null
+    let pem: Buffer
+    try {
+      pem = readFileSync(file)
+    } catch (error) {
+      problems.push({ variable, message: unreadable(error) })
+      return null
+    }
+    try {
+      return parsePem(pem)
+    } catch {
+      problems.push({ variable, message: `names a file that holds no ${what}` })
+      return null
+    }
+  }
+  const certificate = parse(certFile, 'certificate (PEM)', readCertificate)
+  const key = parse(keyFile, 'private key (PEM, without a passphrase)', createPrivateKey)
+  if (clientCaFile !== null) parse(clientCaFile, 'certificate (PEM)', readCertificate)
+  if (certificate !== null && key !== null && !certificate.checkPrivateKey(key)) {
+    problems.push({ variable: keyFile, message: `is not the key of ${certFile}` })
+  }
+  return problems
+}
+
+function readCertificate(pem: Buffer): X509Certificate {
+  return new X509Certificate(pem)
+}
+
+/** What looks like a mistake across settings but does not stop us. */
+export function findOddities(v: Settings): string[] {
+  const warnings: string[] = []
+  if (v.RELAY_AUTH === 'basic' && v.TLS_CERT_FILE === undefined && !isLoopback(v.HOST)) {
+    warnings.push(
+      'RELAY_AUTH is basic without TLS: the password is sent in clear unless a proxy ends TLS',
+    )
+  }
+  if (v.RELAY_SECRET !== undefined && v.RELAY_AUTH !== undefined && v.RELAY_AUTH !== 'hmac') {
+    warnings.push(`RELAY_SECRET is set but not used: RELAY_AUTH is ${v.RELAY_AUTH}`)
+  }
+  return warnings
+}
+
+export function isLoopback(address: string): boolean {
+  const plain = address.toLowerCase().replace(/^::ffff:/, '')
+  return plain === 'localhost' || plain === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(plain)
+}
+
+export function unreadable(error: unknown): string {
+  const { code = 'unknown error' } = error as NodeJS.ErrnoException
+  return `names a file that cannot be read (${code})`
+}

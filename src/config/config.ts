@@ -1,0 +1,218 @@
+import { readFileSync } from 'node:fs'
+import { type ConfigProblem, checkAcross, findOddities, unreadable } from './check.ts'
+import { findNearMisses } from './near-miss.ts'
+import {
+  fromFiles,
+  type logLevels,
+  type Name,
+  type Settings,
+  schema,
+  type Values,
+  variables,
+} from './schema.ts'
+
+export type RelayAuthentication =
+  | { readonly mode: 'hmac'; readonly secrets: readonly string[] }
+  | { readonly mode: 'basic'; readonly user: string; readonly password: string }
+  | { readonly mode: 'mtls' }
+  | { readonly mode: 'none' }
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  readonly relayAuthentication: RelayAuthentication
+  /** `default`, the name of a shipped profile, or a path. */
+  readonly relayProfile: string
+  /** Null: plain HTTP, for loopback or a proxy in front. */
+  readonly tls: {
+    readonly certFile: string
+    readonly keyFile: string
+    readonly clientCaFile: string | null
+  } | null
+  readonly maxConnections: number
+  readonly maxBodyBytes: number
+  readonly adminHost: string
+  readonly adminPort: number
+  readonly adminToken: string | null
+  /** Null: there is no management API. */
+  readonly api: ApiConfig | null
+  /** Null: the embedded store has a key of its own. */
+  readonly secretsKey: string | null
+  readonly secretsKeyOld: string | null
+  readonly sandbox: boolean
+  /** Null: the embedded store in dataDir. */
+  readonly redis: {
+    readonly urls: readonly string[]
+    readonly cluster: boolean
+    /** They name the master that the one url asks for. */
+    readonly sentinels?: readonly string[]
+    /** What Redis must keep of what it has acknowledged. */
+    readonly durability: 'fsync' | 'everysec'
+    /** Serve only when it does. */
+    readonly durabilityStrict: boolean
+  } | null
+  readonly dataDir: string
+  readonly rulesDir: string
+  readonly rulesReload: 'auto' | 'manual'
+  readonly defaultDecision: 'approve' | 'decline'
+  readonly budgetMs: number
+  readonly heartbeatMs: number
+  readonly eventRetentionDays: number
+  readonly logRetentionDays: number
+  readonly cacheCards: number
+  readonly warmCards: number
+  readonly engineHeapMb: number
+  readonly logLevel: (typeof logLevels)[number]
+  /** What looks like a mistake but does not stop us, for the log. */
+  readonly warnings: readonly string[]
+}
+
+export interface ApiConfig {
+  readonly host: string
+  readonly port: number
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+  /** As clients write them, without a last slash. */
+  readonly publicUrls: readonly string[]
+  readonly tokenSeconds: number
+  readonly ratePerSecond: number
+  readonly getReferences: 'enforce' | 'ignore'
+}
+
+const maxSecretFileBytes = 65_536
+
+/** The whole configuration, or everything that is wrong with it. An empty variable is not set. */
+export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = []
+  const values: Values = {}
+  // Field by field, because the checks across fields must also run when a field has a problem.
+  for (const name of variables) {
+    const raw = readRaw(env, name, problems)
+    if (raw === null) continue
+    const result = schema.shape[name].safeParse(raw)
+    if (result.success) Object.assign(values, { [name]: result.data })
+    else problems.push({ variable: name, message: result.error.issues[0]?.message ?? 'is wrong' })
+  }
+  const refused = new Set(problems.map((problem) => problem.variable))
+  // What was set wrongly was set: nobody should be told to set it.
+  const given = (name: Name): boolean =>
+    values[name] !== undefined || refused.has(name) || refused.has(`${name}_FILE`)
+  problems.push(...checkAcross(values, given), ...findNearMisses(env))
+  if (problems.length > 0) return problems
+
+  // Nothing below may refuse.
+  const v = values as Settings
+  return {
+    host: v.HOST,
+    port: v.PORT,
+    relayAuthentication: relayAuthentication(v),
+    relayProfile: v.RELAY_PROFILE,
+    tls:
+      v.TLS_CERT_FILE !== undefined && v.TLS_KEY_FILE !== undefined
+        ? {
+            certFile: v.TLS_CERT_FILE,
+            keyFile: v.TLS_KEY_FILE,
+            clientCaFile: v.TLS_CLIENT_CA_FILE ?? null,
+          }
+        : null,
+    maxConnections: v.MAX_CONNECTIONS,
+    maxBodyBytes: v.MAX_BODY_BYTES,
+    adminHost: v.ADMIN_HOST,
+    adminPort: v.ADMIN_PORT,
+    adminToken: v.ADMIN_TOKEN ?? null,
+    api: apiConfig(v),
+    secretsKey: v.SECRETS_KEY ?? null,
+    secretsKeyOld: v.SECRETS_KEY_OLD ?? null,
+    sandbox: v.SANDBOX === 'true',
+    redis:
+      v.REDIS_URL === undefined
+        ? null
+        : {
+            urls: v.REDIS_URL.split(','),
+            cluster: v.REDIS_CLUSTER === 'true',
+            ...(v.REDIS_SENTINEL !== undefined && { sentinels: v.REDIS_SENTINEL.split(',') }),
+            durability: v.DURABILITY,
+            durabilityStrict: v.DURABILITY_STRICT === 'true',
+          },
+    dataDir: v.DATA_DIR,
+    rulesDir: v.RULES_DIR,
+    rulesReload: v.RULES_RELOAD,
+    defaultDecision: v.DEFAULT_DECISION,
+    budgetMs: v.DECISION_BUDGET_MS,
+    heartbeatMs: v.HEARTBEAT_MS,
+    eventRetentionDays: v.EVENT_RETENTION_DAYS,
+    logRetentionDays: v.LOG_RETENTION_DAYS,
+    cacheCards: v.CACHE_CARDS,
+    warmCards: v.WARM_CARDS,
+    engineHeapMb: v.ENGINE_HEAP_MB,
+    logLevel: v.LOG_LEVEL,
+    warnings: findOddities(v),
+  }
+}
+
+export function isConfig(result: Config | readonly ConfigProblem[]): result is Config {
+  return !Array.isArray(result)
+}
+
+/** Undefined when it is not set, null when it is known to be wrong. */
+function readRaw(
+  env: NodeJS.ProcessEnv,
+  name: Name,
+  problems: ConfigProblem[],
+): string | undefined | null {
+  const direct = env[name] || undefined
+  const fileName = `${name}_FILE`
+  const file = fromFiles.includes(name) ? env[fileName] || undefined : undefined
+  if (file === undefined) return direct
+  if (direct !== undefined) {
+    problems.push({ variable: name, message: `is also given by ${fileName}; set only one of them` })
+    return null
+  }
+  const content = readSecretFile(file)
+  if (content.problem === '') return content.secret
+  problems.push({ variable: fileName, message: content.problem })
+  return null
+}
+
+function readSecretFile(file: string): { readonly secret: string; readonly problem: string } {
+  let content: Buffer
+  try {
+    content = readFileSync(file)
+  } catch (error) {
+    return { secret: '', problem: unreadable(error) }
+  }
+  if (content.length > maxSecretFileBytes) {
+    return { secret: '', problem: `names a file of more than ${maxSecretFileBytes} bytes` }
+  }
+  const secretText = content.toString('utf8').trim()
+  return { secret: secretText, problem: secretText === '' ? 'names an empty file' : '' }
+}
+
+function apiConfig(v: Settings): ApiConfig | null {
+  if (v.API_PORT === undefined) return null
+  const [certFile, keyFile] = [v.API_TLS_CERT_FILE, v.API_TLS_KEY_FILE]
+  return {
+    host: v.API_HOST,
+    port: v.API_PORT,
+    tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null,
+    publicUrls: (v.PUBLIC_URL?.split(',') ?? []).map((url) => url.replace(/\/+$/, '')),
+    tokenSeconds: v.API_TOKEN_SECONDS,
+    ratePerSecond: v.API_RATE_PER_SECOND,
+    getReferences: v.API_GET_REFERENCES,
+  }
+}
+
+function relayAuthentication(v: Settings): RelayAuthentication {
+  const mode = v.RELAY_AUTH ?? (v.RELAY_SECRET === undefined ? 'none' : 'hmac')
+  switch (mode) {
+    case 'hmac':
+      return {
+        mode,
+        secrets: [v.RELAY_SECRET, v.RELAY_SECRET_NEXT].filter((each) => each !== undefined),
+      }
+    case 'basic':
+      return { mode, user: v.RELAY_USER as string, password: v.RELAY_PASSWORD as string }
+    case 'mtls':
+    case 'none':
+      return { mode }
+  }
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { suggestion } from './spelling.ts'
+
+/** An object that knows its names: a misspelt one is answered with the one that was meant. */
+export function strict<const T extends z.ZodRawShape>(shape: T, kind = 'a map') {
+  const known = Object.keys(shape)
+  return z.strictObject(shape, {
+    error(issue) {
+      if (issue.code === 'unrecognized_keys') {
+        return issue.keys.map((key) => `is not known${suggestion(key, known)}`).join('\n')
+      }
+      return issue.input === undefined || issue.input === null ? 'is required' : `must be ${kind}`
+    },
+  })
+}
+
+/** In the words of a person who edits the file. */
+export function explainIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') {
+    if (issue.input === undefined || issue.input === null) return 'is required'
+    return `must be ${typeNames[issue.expected] ?? issue.expected}`
+  }
+  if (issue.code === 'invalid_value') {
+    const known = issue.values.map(String)
+    if (issue.input === undefined) return 'is required'
+    const meant = typeof issue.input === 'string' ? suggestion(issue.input, known) : ''
+    return `must be one of ${known.join(', ')}${meant}`
+  }
+  if (issue.code === 'invalid_key') {
+    return issue.issues[0]?.message ?? 'is no name for this place'
+  }
+  if (issue.code === 'invalid_union') {
+    if (issue.input === undefined) return 'is required'
+    // None of its forms fits: the first says which there are.
+    return issue.errors[0]?.[0]?.message
+  }
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}`
+  if (issue.code === 'too_small') return `must be at least ${issue.minimum}`
+  return undefined
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'a map',
+  record: 'a map',
+  array: 'a list',
+}

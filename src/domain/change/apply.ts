@@ -1,0 +1,322 @@
+import { copyAccount } from '../record/account.ts'
+import { type Card, copyCard, maxRecentAsks, noCard, repeatWithinMs } from '../record/card.ts'
+import { type EventRecord, forGood, maxClaims } from '../record/event-record.ts'
+import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
+import {
+  type AskShare,
+  copyTransaction,
+  credit,
+  heldPart,
+  maxAskShares,
+  postedPart,
+  type Transaction,
+  withheld,
+} from '../record/transaction.ts'
+import { type Change, copyView, type EntryKind, type PlacedHold, type View } from './change.ts'
+import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
+import { withCountry, withMerchant } from './familiarity.ts'
+
+type ChangeOf<T extends Change['type']> = Extract<Change, { readonly type: T }>
+
+type Appliers = {
+  readonly [T in Change['type']]: (view: View, change: ChangeOf<T>, atMs: number) => View
+}
+
+const appliers: Appliers = {
+  // The emergency list belongs to no account.
+  blocked: (view) => view,
+  unblocked: (view) => view,
+  ruleTripped: (view) => view,
+  ruleArmed: (view) => view,
+  repaired: (view) => view,
+  accountOpened: (view, { account }) => ({ ...view, account }),
+  // The log of an earlier release has cards without what was added since.
+  cardIssued: (view, { card }) => ({ ...view, card: { ...noCard, ...card } }),
+  cardChanged: (view, { set }) => withCard(view, set),
+  transferred: (view, { amountMinor }) => ({
+    ...view,
+    account: {
+      ...view.account,
+      transfersMinor: view.account.transfersMinor + amountMinor,
+      postedMinor: view.account.postedMinor + amountMinor,
+    },
+  }),
+  named: (view, { name }) =>
+    withTransaction(view, { ...view.transaction, names: [...view.transaction.names, name] }),
+  linked: (view, { to }) => linkTo(view, to),
+  holdPlaced: (view, { hold }) => withTransaction(view, placeHold(view.transaction, hold)),
+  askAbsorbed: (view, { hold }) => withTransaction(view, absorbAsk(view.transaction, hold)),
+  holdUndone: (view, { eventKey, heirKey }) =>
+    withTransaction(view, undoHold(view.transaction, eventKey, heirKey)),
+  declined(view, { code }) {
+    const next = copyTransaction(view.transaction)
+    next.lastDecline = code
+    return withTransaction(view, next)
+  },
+  captured(view, { amountMinor, closes, foreign }) {
+    const next = copyTransaction(view.transaction)
+    next.settledMinor += amountMinor
+    next.foreignSettledMinor += foreign ? amountMinor : 0
+    next.closed ||= closes
+    return withTransaction(view, next)
+  },
+  reduced: (view, { amountMinor }) =>
+    withTransaction(view, {
+      ...view.transaction,
+      reversedMinor: view.transaction.reversedMinor + amountMinor,
+    }),
+  capped: (view, { ceilingMinor }) => withTransaction(view, { ...view.transaction, ceilingMinor }),
+  voided: (view) => withTransaction(view, { ...view.transaction, voided: true }),
+  refunded: (view, { amountMinor }) =>
+    withTransaction(view, {
+      ...view.transaction,
+      refundedMinor: view.transaction.refundedMinor + amountMinor,
+    }),
+  granted: (view, { amountMinor, day }) => grant(view, amountMinor, day),
+  expired: (view) => withTransaction(view, { ...view.transaction, expired: true }),
+  chargeDue: (view, { takenMinor, pendingMinor }) => charge(view, takenMinor, pendingMinor),
+  chargeReturned: (view, { takenMinor, pendingMinor }) => charge(view, -takenMinor, -pendingMinor),
+  swipeUsed: (view) =>
+    withCard(withTransaction(view, { ...view.transaction, swiped: true }), {
+      swipesLeft: Math.max(0, (view.card.swipesLeft ?? 0) - 1),
+    }),
+  swipeReturned: (view) =>
+    withCard(withTransaction(view, { ...view.transaction, swiped: false }), {
+      swipesLeft: (view.card.swipesLeft ?? 0) + 1,
+    }),
+  unblockUsed: (view, { mid }) =>
+    withCard(withTransaction(view, { ...view.transaction, unblocked: true }), {
+      unblockedMids: view.card.unblockedMids.filter((unblocked) => unblocked !== mid),
+    }),
+  unblockReturned: (view, { mid }) =>
+    withCard(withTransaction(view, { ...view.transaction, unblocked: false }), {
+      unblockedMids: [...new Set([...view.card.unblockedMids, mid])],
+    }),
+  cardTerminated: (view, { by }) => withCard(view, { status: 'Terminated', terminatedBy: by }),
+  cardRevived: (view) => withCard(view, { status: 'Active', terminatedBy: '' }),
+  spendCounted: (view, { amountMinor, at }) => countSpend(view, amountMinor, at),
+  spendGivenBack: (view, { amountMinor }) => giveSpendBack(view, amountMinor),
+  attemptCounted: (view, { amountMinor, at }) => countIn(view, at, amountMinor, () => 1),
+  askRemembered(view, { mid, amountMinor }, atMs) {
+    const recent = view.card.recentAsks.filter((ask) => atMs - ask.atMs <= repeatWithinMs)
+    recent.push({ atMs, mid, amountMinor })
+    const card = copyCard(view.card)
+    card.lastAskAtMs = atMs
+    card.recentAsks = recent.length > maxRecentAsks ? recent.slice(-maxRecentAsks) : recent
+    return onCard(view, card)
+  },
+  askSeen: (view, _change, atMs) => withCard(view, { lastAskAtMs: atMs }),
+  merchantSeen: (view, { hash }) =>
+    withCard(view, { seenMerchants: withMerchant(view.card.seenMerchants, hash) }),
+  countrySeen: (view, { country }) =>
+    withCard(view, { seenCountries: withCountry(view.card.seenCountries, country) }),
+  windowsDropped: (view, { before }) => dropOld(view, before),
+  attentionSet(view, { of, dueAtMs }) {
+    if (of === 'linked') return { ...view, linked: view.linked && { ...view.linked, dueAtMs } }
+    const next = copyView(view)
+    const transaction = copyTransaction(view.transaction)
+    transaction.dueAtMs = dueAtMs
+    next.transaction = transaction
+    return next
+  },
+  forgotten: (view) => ({ ...view, forgotten: true }),
+  // Only the list that named it changes, and no record is kept of that but the log.
+  handled: (view) => view,
+  recorded(view, { record }) {
+    const next = copyView(view)
+    next.event = record
+    return next
+  },
+  claimed: (view, { slot }) =>
+    withEvent(view, (record) => ({ ...record, claims: addClaim(record.claims, slot) })),
+  unclaimed: (view, { slot }) =>
+    withEvent(view, (record) => ({
+      ...record,
+      claims: record.claims.filter((claim) => claim !== slot),
+    })),
+  answerChanged: (view, { answer }) => withEvent(view, (record) => ({ ...record, answer })),
+}
+
+export function apply(view: View, change: Change, atMs: number): View {
+  const applier = appliers[change.type] as (view: View, change: Change, atMs: number) => View
+  return applier(view, change, atMs)
+}
+
+/**
+ * The last step of every entry. The sweeper's own look at a transaction is no arrival, and only
+ * events of the relay date the transactions they touched.
+ */
+export function stamp(before: View, after: View, atMs: number, kind: EntryKind): View {
+  const account = copyAccount(after.account)
+  if (account.entryCount === 0) account.openedAtMs = atMs
+  if (kind !== 'tended') account.lastArrivalMs = atMs
+  account.entryCount++
+  const stamped = copyView(after)
+  stamped.account = account
+  if (kind === 'tended' || kind === 'operated') return stamped
+  const { transaction, linked } = after
+  if (transaction !== before.transaction) stamped.transaction = dated(transaction, atMs)
+  if (linked !== null && linked !== before.linked) stamped.linked = dated(linked, atMs)
+  return stamped
+}
+
+function dated(transaction: Transaction, atMs: number): Transaction {
+  const next = copyTransaction(transaction)
+  next.lastEventAtMs = atMs
+  return next
+}
+
+function withCard(view: View, set: Partial<Card>): View {
+  return onCard(view, { ...view.card, ...set })
+}
+
+function onCard(view: View, card: Card): View {
+  const next = copyView(view)
+  next.card = card
+  return next
+}
+
+function withEvent(view: View, change: (record: EventRecord) => EventRecord): View {
+  if (view.event === null) throw new Error('a claim needs its event record')
+  return { ...view, event: change(view.event) }
+}
+
+/** The only place where money moves: by what the transaction's parts differ before and after. */
+function withTransaction(view: View, next: Transaction): View {
+  const before = view.transaction
+  const creditRise = next.linkedTo === '' ? 0 : credit(next) - credit(before)
+  const account = copyAccount(view.account)
+  // Differences first: the sum of two safe integers need not be one.
+  account.postedMinor += postedPart(next) - postedPart(before)
+  account.heldMinor += heldPart(next) - heldPart(before)
+  account.withheldMinor += withheld(next) - withheld(before)
+  const moved = copyView(view)
+  moved.transaction = next
+  moved.account = account
+  return creditRise === 0 ? moved : addLinkedCredit(moved, creditRise, 0)
+}
+
+function addLinkedCredit(view: View, creditMinor: number, grantedMinor: number): View {
+  if (view.linked === null) throw new Error('a linked refund needs its original')
+  const linked = {
+    ...view.linked,
+    linkedCreditMinor: view.linked.linkedCreditMinor + creditMinor,
+    grantedMinor: view.linked.grantedMinor + grantedMinor,
+  }
+  const withheldMinor = view.account.withheldMinor + (withheld(linked) - withheld(view.linked))
+  return { ...view, linked, account: { ...view.account, withheldMinor } }
+}
+
+/** What was credited and granted before the link was known moves to the original with it. */
+function linkTo(view: View, to: string): View {
+  const creditMinor = credit(view.transaction)
+  const { grantedMinor } = view.transaction
+  const next = { ...view.transaction, linkedTo: to, grantedMinor: 0 }
+  const withheldMinor = view.account.withheldMinor + (withheld(next) - withheld(view.transaction))
+  const account = { ...view.account, withheldMinor }
+  return addLinkedCredit({ ...view, transaction: next, account }, creditMinor, grantedMinor)
+}
+
+function placeHold(t: Transaction, hold: PlacedHold): Transaction {
+  const share: AskShare = {
+    eventKey: hold.eventKey,
+    preauthorized: hold.preauthorized,
+    addedMinor: hold.addedMinor,
+    unblockedMid: hold.unblockedMid,
+    reopened: t.expired,
+    adjustment: hold.adjustment ?? null,
+  }
+  const next = copyTransaction(t)
+  if (hold.preauthorized) next.preauthorizedMinor += hold.addedMinor
+  else next.authorizedMinor += hold.addedMinor
+  next.reversedMinor += hold.reversedMinor
+  next.ceilingMinor = null
+  next.asks = keptShares([...t.asks, share])
+  if (t.asks.length === 0) {
+    next.cash = hold.cash !== ''
+    next.cashPosted = hold.cash === 'posted'
+  }
+  next.foreignCash ||= hold.cash !== '' && hold.foreign
+  next.expired = false
+  next.expiresAtMs = Math.max(t.expiresAtMs, hold.expiresAtMs)
+  next.adjustment = raisedBy(t.adjustment, share.adjustment)
+  return next
+}
+
+/** The oldest that is kept takes over what those before it adjusted. */
+function keptShares(asks: readonly AskShare[]): readonly AskShare[] {
+  if (asks.length <= maxAskShares) return asks
+  const [gone, oldest, ...rest] = asks as readonly [AskShare, AskShare, ...AskShare[]]
+  return [{ ...oldest, adjustment: raisedBy(gone.adjustment, oldest.adjustment) }, ...rest]
+}
+
+/** It was declined: only an approved ask opens its transaction again, or makes it last longer. */
+function absorbAsk(t: Transaction, hold: PlacedHold): Transaction {
+  const { expired, expiresAtMs } = t
+  return { ...placeHold(t, hold), expired, expiresAtMs }
+}
+
+/** Takes one ask's addition out, or leaves it to the later ask that stands on it. */
+function undoHold(t: Transaction, eventKey: string, heirKey: string): Transaction {
+  const share = t.asks.find((ask) => ask.eventKey === eventKey)
+  if (share === undefined) return t
+  const newest = t.asks.at(-1) === share
+  const left = heirKey === '' ? share.addedMinor : 0
+  const asks = t.asks
+    .filter((ask) => ask !== share)
+    .map((ask) =>
+      ask.eventKey === heirKey ? { ...ask, addedMinor: ask.addedMinor + share.addedMinor } : ask,
+    )
+  return {
+    ...t,
+    preauthorizedMinor: t.preauthorizedMinor - (share.preauthorized ? left : 0),
+    authorizedMinor: t.authorizedMinor - (share.preauthorized ? 0 : left),
+    asks,
+    cash: asks.length > 0 && t.cash,
+    cashPosted: asks.length > 0 && t.cashPosted,
+    foreignCash: asks.length > 0 && t.foreignCash,
+    expired: t.expired || (newest && share.reopened),
+    adjustment: share.adjustment === null ? t.adjustment : adjustmentOf(asks),
+  }
+}
+
+function adjustmentOf(asks: readonly AskShare[]): HoldAdjustment | null {
+  return asks.reduce<HoldAdjustment | null>((all, ask) => raisedBy(all, ask.adjustment), null)
+}
+
+function grant(view: View, amountMinor: number, day: number): View {
+  const { account } = view
+  const grantedToday = account.grantDay === day ? account.grantedMinor : 0
+  const granted: View = {
+    ...view,
+    account: { ...account, grantDay: day, grantedMinor: grantedToday + amountMinor },
+  }
+  if (view.transaction.linkedTo !== '') return addLinkedCredit(granted, 0, amountMinor)
+  return withTransaction(granted, {
+    ...view.transaction,
+    grantedMinor: view.transaction.grantedMinor + amountMinor,
+  })
+}
+
+function charge(view: View, takenMinor: number, pendingMinor: number): View {
+  const { account, transaction } = view
+  return {
+    ...view,
+    account: {
+      ...account,
+      postedMinor: account.postedMinor - takenMinor,
+      chargesTakenMinor: account.chargesTakenMinor + takenMinor,
+      chargesPendingMinor: account.chargesPendingMinor + pendingMinor,
+    },
+    transaction: {
+      ...transaction,
+      chargeTakenMinor: transaction.chargeTakenMinor + takenMinor,
+      chargePendingMinor: transaction.chargePendingMinor + pendingMinor,
+    },
+  }
+}
+
+function addClaim(claims: readonly string[], slot: string): readonly string[] {
+  if (claims.includes(slot) || claims.includes(forGood)) return claims
+  return claims.length < maxClaims ? [...claims, slot] : [forGood]
+}

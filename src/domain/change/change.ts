@@ -1,0 +1,144 @@
+import type { BlockKind } from '../decide/block.ts'
+import type { CountedNow } from '../decide/window.ts'
+import type { Account } from '../record/account.ts'
+import type { Card } from '../record/card.ts'
+import type { Answer, EventRecord } from '../record/event-record.ts'
+import type { Fresh } from '../record/fresh.ts'
+import type { HoldAdjustment } from '../record/hold-adjustment.ts'
+import type { ResponseCode } from '../record/response-code.ts'
+import type { Transaction } from '../record/transaction.ts'
+
+/** The records that one event can touch. */
+export interface View {
+  readonly account: Account
+  readonly card: Card
+  /** The card that the transaction was first seen on, when it is another than `card`. */
+  readonly home: Card | null
+  readonly transaction: Transaction
+  /** The original of a refund. */
+  readonly linked: Transaction | null
+  /** The name that the event has for the transaction, when it is a new one; '' when not. */
+  readonly joining: string
+  /** The original that the event links its refund to, when the link is new; '' when not. */
+  readonly linking: string
+  /** The transaction's time is over: its record goes. */
+  readonly forgotten: boolean
+  /** What `event` is kept under: the event id, and its content where the id is taken by another. */
+  readonly eventKey: string
+  readonly otherContent: boolean
+  readonly contentHash: string
+  readonly event: EventRecord | null
+}
+
+/**
+ * Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. `booked` is a person
+ * who books an advice of the relay: it dates the transaction as the advice would have.
+ */
+export const entryKinds = ['event', 'said', 'tended', 'operated', 'booked'] as const
+export type EntryKind = (typeof entryKinds)[number]
+
+/** Lists of what people should look at. */
+export const worklists = ['unmatched', 'anomalies'] as const
+export type Worklist = (typeof worklists)[number]
+
+/** What happened, in the past tense: it is applied, stored, logged and replayed. */
+export type Change =
+  | { readonly type: 'accountOpened'; readonly account: Account }
+  | { readonly type: 'cardIssued'; readonly card: Card }
+  | { readonly type: 'cardChanged'; readonly set: Partial<Card> }
+  | { readonly type: 'transferred'; readonly amountMinor: number }
+  | { readonly type: 'named'; readonly name: string }
+  | { readonly type: 'linked'; readonly to: string }
+  | { readonly type: 'holdPlaced'; readonly hold: PlacedHold }
+  | { readonly type: 'askAbsorbed'; readonly hold: PlacedHold }
+  | { readonly type: 'holdUndone'; readonly eventKey: string; readonly heirKey: string }
+  | { readonly type: 'declined'; readonly code: ResponseCode }
+  | {
+      readonly type: 'captured'
+      readonly amountMinor: number
+      readonly closes: boolean
+      readonly foreign: boolean
+    }
+  | { readonly type: 'reduced'; readonly amountMinor: number }
+  | { readonly type: 'capped'; readonly ceilingMinor: number }
+  | { readonly type: 'voided' }
+  | { readonly type: 'refunded'; readonly amountMinor: number }
+  | { readonly type: 'granted'; readonly amountMinor: number; readonly day: number }
+  | { readonly type: 'expired' }
+  | { readonly type: 'chargeDue'; readonly takenMinor: number; readonly pendingMinor: number }
+  | { readonly type: 'chargeReturned'; readonly takenMinor: number; readonly pendingMinor: number }
+  | { readonly type: 'swipeUsed' }
+  | { readonly type: 'swipeReturned' }
+  | { readonly type: 'unblockUsed'; readonly mid: string }
+  | { readonly type: 'unblockReturned'; readonly mid: string }
+  | { readonly type: 'cardTerminated'; readonly by: Card['terminatedBy'] }
+  | { readonly type: 'cardRevived' }
+  | {
+      readonly type: 'spendCounted'
+      readonly amountMinor: number
+      readonly at: readonly CountedNow[]
+    }
+  | { readonly type: 'spendGivenBack'; readonly amountMinor: number }
+  | {
+      readonly type: 'attemptCounted'
+      readonly amountMinor: number
+      readonly at: readonly CountedNow[]
+    }
+  | { readonly type: 'askRemembered'; readonly mid: string; readonly amountMinor: number }
+  | { readonly type: 'askSeen' }
+  | { readonly type: 'merchantSeen'; readonly hash: string }
+  | { readonly type: 'countrySeen'; readonly country: string }
+  | { readonly type: 'windowsDropped'; readonly before: readonly CountedNow[] }
+  | {
+      readonly type: 'attentionSet'
+      readonly of: 'transaction' | 'linked'
+      readonly dueAtMs: number
+    }
+  | { readonly type: 'forgotten' }
+  | { readonly type: 'handled'; readonly list: Worklist; readonly sortKey: string }
+  | { readonly type: 'recorded'; readonly record: EventRecord }
+  | { readonly type: 'claimed'; readonly slot: string }
+  | { readonly type: 'unclaimed'; readonly slot: string }
+  | { readonly type: 'answerChanged'; readonly answer: Answer }
+  | {
+      readonly type: 'blocked'
+      readonly kind: BlockKind
+      readonly value: string
+      readonly untilMs: number
+    }
+  | { readonly type: 'unblocked'; readonly kind: BlockKind; readonly value: string }
+  | { readonly type: 'ruleTripped'; readonly ruleId: string; readonly rulesVersion: string }
+  | { readonly type: 'ruleArmed'; readonly ruleId: string }
+  /** The records were made anew from the log; the entry dates the account, also back from the future. */
+  | { readonly type: 'repaired' }
+
+export interface PlacedHold {
+  readonly eventKey: string
+  readonly preauthorized: boolean
+  readonly addedMinor: number
+  /** What a ceiling that was said before the ask takes back at once. */
+  readonly reversedMinor: number
+  readonly cash: '' | 'held' | 'posted'
+  readonly foreign: boolean
+  readonly expiresAtMs: number
+  readonly unblockedMid: string
+  /** Absent where there is none, as in all entries of earlier releases. */
+  readonly adjustment?: HoldAdjustment
+}
+
+export function copyView(v: View): Fresh<View> {
+  return {
+    account: v.account,
+    card: v.card,
+    home: v.home,
+    transaction: v.transaction,
+    linked: v.linked,
+    joining: v.joining,
+    linking: v.linking,
+    forgotten: v.forgotten,
+    eventKey: v.eventKey,
+    otherContent: v.otherContent,
+    contentHash: v.contentHash,
+    event: v.event,
+  }
+}

@@ -1,0 +1,149 @@
+import {
+  addTo,
+  type Counted,
+  type CountedNow,
+  dropBefore,
+  maxSpendEntries,
+  type OpenStates,
+  type SpendEntry,
+  takeFrom,
+  type WindowStates,
+} from '../decide/window.ts'
+import { type Account, copyAccount } from '../record/account.ts'
+import { type Card, copyCard } from '../record/card.ts'
+import { copyTransaction } from '../record/transaction.ts'
+import { copyView, type View } from './change.ts'
+
+/** Counts in each window; a count is added where `countFor` says so. */
+export function countIn(
+  view: View,
+  at: readonly CountedNow[],
+  amountMinor: number,
+  countFor: (window: string) => number,
+): View {
+  return changeWindows(view, at, (states, { window, bucket, oldest }) => {
+    dropBefore(states, window, oldest)
+    addTo(states, window, bucket, amountMinor, countFor(window))
+  })
+}
+
+/** Changes windows of the card and of the account, each copied once. */
+function changeWindows<T extends Counted>(
+  view: View,
+  at: readonly T[],
+  change: (states: OpenStates, place: T) => void,
+): View {
+  let ofCard: OpenStates | null = null
+  let ofAccount: OpenStates | null = null
+  for (const place of at) {
+    if (place.scope === 'card') {
+      ofCard ??= { ...view.card.windows }
+      change(ofCard, place)
+    } else {
+      ofAccount ??= { ...view.account.windows }
+      change(ofAccount, place)
+    }
+  }
+  const next = copyView(view)
+  if (ofCard !== null) next.card = cardWith(view.card, ofCard)
+  if (ofAccount !== null) next.account = accountWith(view.account, ofAccount)
+  return next
+}
+
+function cardWith(card: Card, windows: WindowStates): Card {
+  const next = copyCard(card)
+  next.windows = windows
+  return next
+}
+
+function accountWith(account: Account, windows: WindowStates): Account {
+  const next = copyAccount(account)
+  next.windows = windows
+  return next
+}
+
+export function countSpend(view: View, amountMinor: number, at: readonly CountedNow[]): View {
+  const t = view.transaction
+  const mentioned = mentionsIn(t.spend)
+  const counted = countIn(view, at, amountMinor, (window) => (mentioned.has(window) ? 0 : 1))
+  const cardId = view.card.cardId === t.cardId ? '' : view.card.cardId
+  const places = at.map(({ window, scope, bucket }) => ({ window, scope, bucket }))
+  const newest = t.spend.at(-1)
+  const same = newest !== undefined && newest.cardId === cardId && samePlaces(newest.at, places)
+  const spend = same
+    ? [...t.spend.slice(0, -1), { ...newest, amountMinor: newest.amountMinor + amountMinor }]
+    : [...t.spend, { amountMinor, cardId, at: places }].slice(-maxSpendEntries)
+  return withSpend(counted, spend)
+}
+
+function withSpend(view: View, spend: readonly SpendEntry[]): View {
+  const next = copyView(view)
+  const transaction = copyTransaction(view.transaction)
+  transaction.spend = spend
+  next.transaction = transaction
+  return next
+}
+
+/** From the newest entry back, in the buckets where they stand. */
+export function giveSpendBack(view: View, amountMinor: number): View {
+  let left = amountMinor
+  let current = view
+  const spend = [...view.transaction.spend]
+  const mentioned = mentionsIn(spend)
+  while (left > 0 && spend.length > 0) {
+    const entry = spend.pop()!
+    const taken = Math.min(left, entry.amountMinor)
+    left -= taken
+    const gone = taken === entry.amountMinor
+    if (gone) forget(mentioned, entry)
+    else spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
+    current = takeBack(current, entry, taken, (window) => (mentioned.has(window) ? 0 : 1))
+  }
+  return withSpend(current, spend)
+}
+
+function takeBack(
+  view: View,
+  entry: SpendEntry,
+  amountMinor: number,
+  countFor: (window: string) => number,
+): View {
+  const take = (states: OpenStates, { window, bucket }: Counted) =>
+    takeFrom(states, window, bucket, amountMinor, countFor(window))
+  const cardId = entry.cardId === '' ? view.transaction.cardId : entry.cardId
+  if (view.card.cardId === cardId) return changeWindows(view, entry.at, take)
+  const ofAccount = entry.at.filter(({ scope }) => scope === 'account')
+  const taken = changeWindows(view, ofAccount, take)
+  if (view.home?.cardId !== cardId) return taken
+  const states: OpenStates = { ...view.home.windows }
+  for (const place of entry.at) if (place.scope === 'card') take(states, place)
+  return { ...taken, home: cardWith(view.home, states) }
+}
+
+export function dropOld(view: View, places: readonly CountedNow[]): View {
+  return changeWindows(view, places, (states, { window, oldest }) => {
+    dropBefore(states, window, oldest)
+  })
+}
+
+/** How many entries mention each window. */
+function mentionsIn(entries: readonly SpendEntry[]): Map<string, number> {
+  const mentioned = new Map<string, number>()
+  for (const { at } of entries) {
+    for (const { window } of at) mentioned.set(window, (mentioned.get(window) ?? 0) + 1)
+  }
+  return mentioned
+}
+
+function forget(mentioned: Map<string, number>, { at }: SpendEntry): void {
+  for (const { window } of at) {
+    const left = (mentioned.get(window) ?? 0) - 1
+    if (left > 0) mentioned.set(window, left)
+    else mentioned.delete(window)
+  }
+}
+
+function samePlaces(a: readonly Counted[], b: readonly Counted[]): boolean {
+  if (a.length !== b.length) return false
+  return a.every((place, i) => place.window === b[i]!.window && place.bucket === b[i]!.bucket)
+}

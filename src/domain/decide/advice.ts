@@ -1,0 +1,151 @@
+import type { View } from '../change/change.ts'
+import { type Draft, nameTransaction, namingAnomalies, openDraft } from '../change/draft.ts'
+import type { CardEvent } from '../record/event.ts'
+import type { UnmatchedCause } from '../record/event-record.ts'
+import { isAsked, netAuthorized, type Transaction, uncovered } from '../record/transaction.ts'
+import {
+  type Anomaly,
+  partialReversalAnomalies,
+  refundAnomalies,
+  reversalAnomalies,
+  settlementAnomalies,
+} from './anomaly.ts'
+import { usesSwipe } from './ask.ts'
+import { follow } from './consequence.ts'
+import type { Decided } from './decide.ts'
+import { isForeign, type Pack } from './pack.ts'
+
+/** Always acknowledged; what cannot be booked safely is kept for people. */
+export function bookAdvice(event: CardEvent, draft: Draft, pack: Pack): Decided {
+  const refusal = refusalOf(event, draft, pack)
+  // A whole Reversal voids whatever its amount says, so its currency does not matter.
+  const books = refusal === '' || (refusal === 'other currency' && event.requestType === 'Reversal')
+  if (!books) return acknowledged(openDraft(draft.before, draft.atMs), [], refusal)
+  const anomalies = [...book(event, draft, pack), ...namingAnomalies(draft.before)]
+  follow(draft, event, pack)
+  if (!isSafe(draft.view)) return acknowledged(openDraft(draft.before, draft.atMs), [], 'too large')
+  return acknowledged(draft, anomalies, refusal)
+}
+
+function acknowledged(
+  draft: Draft,
+  anomalies: readonly Anomaly[],
+  unmatched: UnmatchedCause | '',
+): Decided {
+  return {
+    code: '000',
+    approvedAmountMinor: null,
+    ruleId: '',
+    matchedRules: [],
+    shadowRules: [],
+    absorbed: false,
+    anomalies,
+    unmatched,
+    changes: draft.changes,
+    after: draft.view,
+  }
+}
+
+function refusalOf(event: CardEvent, draft: Draft, pack: Pack): UnmatchedCause | '' {
+  const { account, card } = draft.before
+  if (card.cardId === '') return 'unknown card'
+  // Its duplicate can no longer be seen, so it might be booked twice.
+  const old = event.occurredAtMs !== 0 && event.occurredAtMs < draft.atMs - pack.retentionMs
+  if (old) return 'too old'
+  if (event.currency !== account.currency) return 'other currency'
+  return ''
+}
+
+/** Every figure must stay exact. */
+export function isSafe({ account, transaction, linked }: View): boolean {
+  return (
+    Number.isSafeInteger(account.postedMinor) &&
+    Number.isSafeInteger(account.heldMinor) &&
+    Number.isSafeInteger(account.withheldMinor) &&
+    Number.isSafeInteger(account.chargesTakenMinor) &&
+    Number.isSafeInteger(account.chargesPendingMinor) &&
+    hasSafeSums(transaction) &&
+    (linked === null || hasSafeSums(linked))
+  )
+}
+
+function hasSafeSums(t: Transaction): boolean {
+  return (
+    Number.isSafeInteger(t.preauthorizedMinor) &&
+    Number.isSafeInteger(t.authorizedMinor) &&
+    Number.isSafeInteger(t.reversedMinor) &&
+    Number.isSafeInteger(t.settledMinor) &&
+    Number.isSafeInteger(t.refundedMinor) &&
+    Number.isSafeInteger(t.linkedCreditMinor) &&
+    Number.isSafeInteger(t.grantedMinor) &&
+    Number.isSafeInteger(t.chargeTakenMinor) &&
+    Number.isSafeInteger(t.chargePendingMinor)
+  )
+}
+
+function book(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
+  nameTransaction(draft)
+  switch (event.requestType) {
+    case 'Settlement':
+      return settle(event, draft, pack)
+    case 'PartialReversal':
+      return reversePart(event, draft, pack)
+    case 'Reversal':
+      draft.make({ type: 'voided' })
+      return reversalAnomalies(event, draft.before.transaction)
+    case 'Refund':
+      return refund(event, draft, pack)
+    default:
+      throw new Error(`${event.requestType} is not an advice`)
+  }
+}
+
+function settle(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
+  const { account, card, transaction } = draft.view
+  const closes = event.final ?? pack.switches.settlementRemainder === 'release'
+  // A capture of cash taken abroad is abroad also when it does not say so.
+  const unsaid = event.merchant.country === '' && transaction.foreignCash
+  const foreign = unsaid || isForeign(event, account)
+  const amountMinor = event.amountMinor ?? 0
+  draft.make({ type: 'captured', amountMinor, closes, foreign })
+  if (amountMinor > 0 && usesSwipe(card, transaction)) draft.make({ type: 'swipeUsed' })
+  return settlementAnomalies(transaction, draft.view.transaction)
+}
+
+function reversePart(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
+  const { transaction } = draft.view
+  const amountMinor = event.amountMinor ?? 0
+  if (pack.switches.partialReversalAmount === 'released') {
+    draft.make({ type: 'reduced', amountMinor })
+  } else if (isAsked(transaction)) {
+    const reduction = Math.max(0, netAuthorized(transaction) - amountMinor)
+    draft.make({ type: 'reduced', amountMinor: reduction })
+  } else {
+    const ceilingMinor = Math.min(transaction.ceilingMinor ?? amountMinor, amountMinor)
+    draft.make({ type: 'capped', ceilingMinor })
+  }
+  return partialReversalAnomalies(event, transaction, draft.view.transaction, pack.switches)
+}
+
+function refund(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
+  const { linking } = draft.view
+  if (linking !== '') draft.make({ type: 'linked', to: linking })
+  const uncoveredBefore = uncovered(bearer(draft.view))
+  draft.make({ type: 'refunded', amountMinor: event.amountMinor ?? 0 })
+  const rise = uncovered(bearer(draft.view)) - uncoveredBefore
+  const day = pack.zone.dayOf(draft.atMs)
+  const grantMinor = Math.min(rise, leftToGrant(draft.view, day, pack))
+  if (grantMinor > 0) draft.make({ type: 'granted', amountMinor: grantMinor, day })
+  return refundAnomalies(bearer(draft.view))
+}
+
+/** The transaction that a refund's uncovered part stands at. */
+function bearer({ transaction, linked }: View): Transaction {
+  return transaction.linkedTo === '' || linked === null ? transaction : linked
+}
+
+function leftToGrant({ account }: View, day: number, { switches }: Pack): number {
+  const perDayMinor = switches.uncoveredRefundPerDayMinor[account.currency] ?? 0
+  const granted = account.grantDay === day ? account.grantedMinor : 0
+  return Math.max(0, perDayMinor - granted)
+}

@@ -1,0 +1,161 @@
+import type { PlacedHold, View } from '../change/change.ts'
+import type { Account } from '../record/account.ts'
+import type { Card } from '../record/card.ts'
+import type { CardEvent } from '../record/event.ts'
+import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
+import {
+  heldFor,
+  netAuthorized,
+  openAuthorized,
+  openHold,
+  type Transaction,
+} from '../record/transaction.ts'
+import { isForeign, type Pack, type Switches } from './pack.ts'
+
+/** An ask with all that its checks look at, computed once. */
+export interface Ask {
+  readonly event: CardEvent
+  readonly amountMinor: number
+  readonly account: Account
+  readonly card: Card
+  readonly transaction: Transaction
+  readonly pack: Pack
+  readonly atMs: number
+  readonly sums: AskSums
+  /** A lite transaction uses one swipe, once. */
+  readonly swipes: boolean
+  readonly eventKey: string
+  readonly adjustment: HoldAdjustment | null
+}
+
+/** The transaction's sums as they would be after this ask. */
+export interface AskSums {
+  /** What the ask adds to the sum of its kind. */
+  readonly addedMinor: number
+  /** What a ceiling said before takes back at once. */
+  readonly reversedMinor: number
+  readonly netMinor: number
+  /** By how much the authorized total, the net, the open hold and the spend rise. */
+  readonly totalRise: number
+  readonly netRise: number
+  readonly openRise: number
+  readonly spendRise: number
+  /** What it would have to add besides to be held after the reversals before it; 0 when covered. */
+  readonly uncoveredMinor: number
+  /** The hold is another than what was asked for. */
+  readonly adjusted: boolean
+}
+
+export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number): Ask {
+  const amountMinor = event.amountMinor ?? 0
+  const { account, card, transaction } = view
+  const adjustment = adjustmentOf(event, account, pack.switches)
+  const sums = sumsAfter(event, amountMinor, transaction, adjustment, pack)
+  const swipes = usesSwipe(card, transaction)
+  const { eventKey } = view
+  return {
+    event,
+    eventKey,
+    amountMinor,
+    account,
+    card,
+    transaction,
+    pack,
+    atMs,
+    sums,
+    swipes,
+    adjustment,
+  }
+}
+
+/** Cash is dispensed as it was asked for, so only purchases are adjusted. */
+function adjustmentOf(
+  event: CardEvent,
+  { currency }: Account,
+  { holdAdjustments }: Switches,
+): HoldAdjustment | null {
+  if (event.requestType === 'CashWithdrawal') return null
+  const found = holdAdjustments.get(event.merchant.mcc)
+  if (found === undefined) return null
+  const { plusMillionths } = found
+  const fixedMinor = found.fixedMinor[currency] ?? 0
+  const plusMinor = found.plusMinor[currency] ?? 0
+  // An amount in the pack's currency says nothing to an account in another.
+  if (fixedMinor + plusMillionths + plusMinor === 0) return null
+  return { fixedMinor, plusMillionths, plusMinor }
+}
+
+function sumsAfter(
+  { requestType }: CardEvent,
+  amountMinor: number,
+  t: Transaction,
+  adjustment: HoldAdjustment | null,
+  { switches }: Pack,
+): AskSums {
+  const preauthorized = requestType === 'PreAuthorization'
+  const total = Math.max(t.preauthorizedMinor, t.authorizedMinor)
+  const own = preauthorized ? t.preauthorizedMinor : t.authorizedMinor
+  const other = preauthorized ? t.authorizedMinor : t.preauthorizedMinor
+  const delta = switches.incrementalAmount === 'delta'
+  const ownAfter = delta
+    ? own + amountMinor
+    : Math.max(own, amountMinor + Math.min(t.reversedMinor, total))
+  const totalAfter = Math.max(ownAfter, other)
+  const uncappedMinor = t.voided ? 0 : Math.max(0, totalAfter - t.reversedMinor)
+  const reversedMinor = t.ceilingMinor === null ? 0 : Math.max(0, uncappedMinor - t.ceilingMinor)
+  const netMinor = uncappedMinor - reversedMinor
+  const spendAfter = t.closed ? 0 : Math.max(0, netMinor - t.settledMinor)
+  const heldMinor = heldFor(netMinor, t.cash, raisedBy(t.adjustment, adjustment))
+  const openAfter = t.closed ? 0 : Math.max(0, heldMinor - t.settledMinor)
+  const addedMinor = ownAfter - own
+  const totalRise = totalAfter - total
+  // A new total stands above what was reversed, so it is always held whole.
+  const held = !delta || totalRise === addedMinor || ownAfter <= netMinor
+  const covered = held || t.voided
+  return {
+    addedMinor,
+    reversedMinor,
+    netMinor,
+    totalRise,
+    netRise: netMinor - netAuthorized(t),
+    openRise: openAfter - openHold(t),
+    spendRise: spendAfter - openAuthorized(t),
+    uncoveredMinor: covered ? 0 : other - own,
+    adjusted: heldMinor !== netMinor,
+  }
+}
+
+/** The hold that an ask places when it adds `addedMinor`. */
+export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): PlacedHold {
+  const { event, pack, sums, atMs, adjustment } = ask
+  const hold = {
+    eventKey: ask.eventKey,
+    preauthorized: event.requestType === 'PreAuthorization',
+    addedMinor,
+    reversedMinor: sums.reversedMinor,
+    cash: cashOf(event, pack.switches),
+    foreign: isForeign(event, ask.account),
+    expiresAtMs: atMs + holdDays(event, pack.switches) * dayMs,
+    unblockedMid,
+  }
+  return adjustment === null ? hold : { ...hold, adjustment }
+}
+
+const dayMs = 86_400_000
+
+function cashOf(event: CardEvent, switches: Switches): PlacedHold['cash'] {
+  if (event.requestType !== 'CashWithdrawal') return ''
+  return switches.cashWithdrawal === 'post' ? 'posted' : 'held'
+}
+
+function holdDays(event: CardEvent, { holdDays }: Switches): number {
+  const ofMcc = holdDays.byMcc.get(event.merchant.mcc)
+  if (ofMcc !== undefined) return ofMcc
+  return event.requestType === 'PreAuthorization'
+    ? holdDays.preauthorization
+    : holdDays.authorization
+}
+
+export function usesSwipe(card: Card, transaction: Transaction): boolean {
+  return card.type === 'lite' && !transaction.swiped && (card.swipesLeft ?? 0) > 0
+}

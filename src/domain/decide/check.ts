@@ -1,0 +1,146 @@
+import { availableMinor } from '../record/account.ts'
+import { monthIndexOfText } from '../record/calendar.ts'
+import type { ResponseCode } from '../record/response-code.ts'
+import { isAsked, type Transaction } from '../record/transaction.ts'
+import type { Ask } from './ask.ts'
+import { dailyWindow, windowValue } from './window.ts'
+
+export const maxAskMinor = 1_000_000_000_000
+
+export interface Check {
+  readonly name: string
+  readonly code: ResponseCode
+  readonly fails: (ask: Ask) => boolean
+  /** Also asked of an amount of zero, which only checks the card. */
+  readonly ofZero: boolean
+}
+
+/** Its reversal came first and takes back all of it: declined, yet its sums are kept. */
+export const absorbedCheck: Check = {
+  name: 'not absorbed',
+  code: '175',
+  ofZero: false,
+  fails: ({ sums }) => sums.totalRise > 0 && sums.netMinor === 0,
+}
+
+/**
+ * An approved ask is always held. PreAuthorization and Authorization confirm each other, so one may
+ * find that the other was reversed: unless it raises the total by all that it adds, or the hold
+ * covers all that was approved of its kind, it is declined and changes no sum.
+ */
+const coveredCheck: Check = {
+  name: 'covered',
+  code: '175',
+  ofZero: false,
+  fails: ({ sums }) => sums.uncoveredMinor > 0,
+}
+
+/** Also the answer to an ask by which a sum would leave the safe integers. */
+export const amountCheck: Check = {
+  name: 'amount bounded',
+  code: '111',
+  ofZero: true,
+  fails: ({ amountMinor }) => amountMinor > maxAskMinor,
+}
+
+const blockedMidCheck: Check = {
+  name: 'MID not blocked',
+  code: '186',
+  ofZero: true,
+  fails: (ask) => isBlockedMid(ask) && !ask.transaction.unblocked && !isUnblocked(ask),
+}
+
+/** The order of this array is the order of the answers; then come the rule pack and the funds. */
+export const checks: readonly Check[] = [
+  { name: 'card known', code: '148', ofZero: true, fails: ({ card }) => card.cardId === '' },
+  { name: 'card not terminated', code: '143', ofZero: true, fails: isTerminated },
+  { name: 'card active', code: '117', ofZero: true, fails: ({ card }) => card.status === 'Frozen' },
+  { name: 'card not expired', code: '142', ofZero: true, fails: isPastExpiry },
+  {
+    name: 'transaction not reversed',
+    code: '175',
+    ofZero: true,
+    fails: ({ transaction }) => transaction.voided,
+  },
+  { name: 'transaction open', code: '133', ofZero: true, fails: isClosedOrOther },
+  amountCheck,
+  {
+    name: 'currency of the account',
+    code: '121',
+    ofZero: true,
+    fails: ({ event, account }) => event.currency !== account.currency,
+  },
+  { name: 'MID allowed', code: '125', ofZero: true, fails: isOutsideAllowedMids },
+  blockedMidCheck,
+  { name: 'MCC allowed', code: '127', ofZero: true, fails: isRefusedMcc },
+  absorbedCheck,
+  coveredCheck,
+  { name: 'transaction limit', code: '129', ofZero: false, fails: isAboveTransactionLimit },
+  { name: 'daily limit', code: '130', ofZero: false, fails: isAboveDailyLimit },
+]
+
+export const fundsCheck: Check = {
+  name: 'funds',
+  code: '116',
+  ofZero: false,
+  fails: ({ account, sums }) => sums.openRise > 0 && sums.openRise > availableMinor(account),
+}
+
+/** Asks under a running transaction outlive the last swipe. */
+function isTerminated({ card, transaction }: Ask): boolean {
+  if (card.status !== 'Terminated') return false
+  return !(card.terminatedBy === 'swipes' && isAsked(transaction))
+}
+
+function isPastExpiry({ card, pack, atMs }: Ask): boolean {
+  if (card.expiry === '') return false
+  const lastMonth = monthIndexOfText(card.expiry)
+  return lastMonth !== null && pack.zone.monthOf(atMs) > lastMonth
+}
+
+function isClosedOrOther({ event, transaction }: Ask): boolean {
+  if (transaction.closed && isAsked(transaction)) return true
+  if (isRefund(transaction)) return true
+  const cash = event.requestType === 'CashWithdrawal'
+  return isAsked(transaction) && transaction.cash !== cash
+}
+
+function isRefund(t: Transaction): boolean {
+  return t.refundedMinor > 0 && t.settledMinor === 0 && !isAsked(t)
+}
+
+function isOutsideAllowedMids({ event, card }: Ask): boolean {
+  return card.allowedMids.length > 0 && !card.allowedMids.includes(event.merchant.mid)
+}
+
+function isBlockedMid({ event, card }: Ask): boolean {
+  return card.allowedMids.length === 0 && card.blockedMids.includes(event.merchant.mid)
+}
+
+function isUnblocked({ event, card }: Ask): boolean {
+  return card.unblockedMids.includes(event.merchant.mid)
+}
+
+/** It passes the blocked list only because of a one-time unblock, which it then uses up. */
+export function usesUnblock(ask: Ask, failed: Check | undefined): boolean {
+  if (ask.amountMinor === 0 || !isBlockedMid(ask) || ask.transaction.unblocked) return false
+  const passed = failed === undefined || checks.indexOf(failed) > checks.indexOf(blockedMidCheck)
+  return passed && isUnblocked(ask)
+}
+
+function isRefusedMcc({ event, card }: Ask): boolean {
+  const { mcc } = event.merchant
+  if (card.allowedMccs.length > 0 && !card.allowedMccs.includes(mcc)) return true
+  return card.blockedMccs.includes(mcc)
+}
+
+function isAboveTransactionLimit({ card, sums }: Ask): boolean {
+  return card.transactionLimitMinor !== null && sums.netMinor > card.transactionLimitMinor
+}
+
+function isAboveDailyLimit({ card, pack, sums, atMs }: Ask): boolean {
+  if (card.dailyLimitMinor === null || sums.spendRise <= 0) return false
+  const daily = pack.windows.find((window) => window.name === dailyWindow)!
+  const { sumMinor } = windowValue(card.windows, daily, atMs, '')
+  return sumMinor + sums.spendRise > card.dailyLimitMinor
+}

@@ -1,0 +1,178 @@
+import { stamp } from '../change/apply.ts'
+import type { Change, View } from '../change/change.ts'
+import { type Draft, openDraft, resumeDraft } from '../change/draft.ts'
+import { rememberAsk } from '../change/familiarity.ts'
+import { type CardEvent, isAsk } from '../record/event.ts'
+import { type Answer, type EventRecord, forGood } from '../record/event-record.ts'
+import type { Anomaly } from './anomaly.ts'
+import { follow } from './consequence.ts'
+import { arrivalMs, type Decided, decide } from './decide.ts'
+import { standIn, undoAsk } from './default-decision.ts'
+import type { Pack } from './pack.ts'
+
+/** One delivery of an event, in the slot of the gate that answers it. */
+export interface Delivery {
+  readonly event: CardEvent
+  readonly slot: string
+  readonly receivedAtMs: number
+  /** What the gate has already answered by default; null while the answer is ours to give. */
+  readonly said: Answer | null
+}
+
+/** What became of a delivery: the answer, and what must be committed before it is given. */
+export interface Step {
+  readonly answer: Answer
+  readonly atMs: number
+  /** Empty when the record already says everything. */
+  readonly changes: readonly Change[]
+  readonly after: View
+  readonly anomalies: readonly Anomaly[]
+  readonly unmatched: Decided['unmatched']
+  readonly matchedRules: readonly string[]
+  readonly shadowRules: readonly string[]
+}
+
+/**
+ * An ask's effect is in the sums if and only if its record has claims; each branch below keeps that,
+ * whoever spoke first.
+ */
+export function take(delivery: Delivery, view: View, pack: Pack): Step {
+  if (delivery.said === null) return deliver(delivery, view, pack)
+  if (!isAsk(delivery.event)) return sayAck(delivery, view, pack, delivery.said)
+  return delivery.said.code === '000'
+    ? sayApprove(delivery, view, pack, delivery.said)
+    : sayDecline(delivery, view, pack, delivery.said)
+}
+
+function deliver(delivery: Delivery, view: View, pack: Pack): Step {
+  const { event, slot } = delivery
+  const record = view.event
+  if (record === null) return decideNew(delivery, view, pack)
+  const approved = isAsk(event) && record.claims.length > 0
+  if (!approved || holds(record, slot)) return unchanged(delivery, view, record.answer)
+  return claim(delivery, view, record.answer)
+}
+
+function sayAck(delivery: Delivery, view: View, pack: Pack, said: Answer): Step {
+  if (view.event === null) return decideNew(delivery, view, pack)
+  return unchanged(delivery, view, said)
+}
+
+function sayDecline(delivery: Delivery, view: View, pack: Pack, said: Answer): Step {
+  const { event, slot } = delivery
+  const record = view.event
+  // Another delivery may have been told approve: its hold is not ours to touch.
+  if (record !== null && !record.claims.includes(slot)) return unchanged(delivery, view, said)
+  const draft = openDraft(view, arrivalMs(view, delivery.receivedAtMs))
+  if (record === null) {
+    draft.make({ type: 'recorded', record: newRecord(view, said, draft.atMs, [], false, '') })
+  } else {
+    draft.make({ type: 'unclaimed', slot })
+    if (draft.view.event!.claims.length > 0) return committed(draft, said)
+    undoAsk(draft, pack)
+    draft.make({ type: 'answerChanged', answer: said })
+  }
+  if (view.card.cardId !== '') draft.make({ type: 'declined', code: said.code })
+  if (record === null) {
+    if (view.card.cardId !== '') rememberAsk(draft, event, false, pack.remembers)
+    follow(draft, event, pack)
+  }
+  return committed(draft, said)
+}
+
+function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): Step {
+  const { event, slot, receivedAtMs } = delivery
+  const record = view.event
+  if (record !== null && record.claims.length > 0) {
+    return holds(record, slot) ? unchanged(delivery, view, said) : claim(delivery, view, said)
+  }
+  const decided = standIn(event, view, pack, receivedAtMs, said.approvedAmountMinor)
+  const draft = resumeDraft(view, decided.changes, decided.after, arrivalMs(view, receivedAtMs))
+  if (record === null) {
+    const fresh = newRecord(view, said, draft.atMs, [slot], decided.absorbed, decided.unmatched)
+    draft.make({ type: 'recorded', record: fresh })
+  } else {
+    draft.make({ type: 'claimed', slot })
+    draft.make({ type: 'answerChanged', answer: said })
+  }
+  return committed(draft, said, decided)
+}
+
+function decideNew({ event, slot, receivedAtMs, said }: Delivery, view: View, pack: Pack): Step {
+  const decided = view.otherContent
+    ? refuseOther(event, view)
+    : decide(event, view, pack, receivedAtMs)
+  const answer: Answer = said ?? {
+    code: decided.code,
+    decidedBy: 'engine',
+    cause: '',
+    ruleId: decided.ruleId,
+    approvedAmountMinor: decided.approvedAmountMinor,
+    rulesVersion: pack.version,
+  }
+  const draft = resumeDraft(view, decided.changes, decided.after, arrivalMs(view, receivedAtMs))
+  const claims = isAsk(event) && answer.code === '000' ? [slot] : []
+  const { absorbed, unmatched } = decided
+  const record = newRecord(view, answer, draft.atMs, claims, absorbed, unmatched)
+  draft.make({ type: 'recorded', record })
+  return committed(draft, answer, decided)
+}
+
+/** The event id came before with other content: an ask is refused, an advice waits for people. */
+function refuseOther(event: CardEvent, view: View): Decided {
+  return {
+    code: isAsk(event) ? '139' : '000',
+    approvedAmountMinor: null,
+    ruleId: '',
+    matchedRules: [],
+    shadowRules: [],
+    absorbed: false,
+    anomalies: [],
+    unmatched: isAsk(event) ? '' : 'other content',
+    changes: [],
+    after: view,
+  }
+}
+
+function holds(record: EventRecord, slot: string): boolean {
+  return record.claims.includes(slot) || record.claims.includes(forGood)
+}
+
+function newRecord(
+  { contentHash }: View,
+  answer: Answer,
+  atMs: number,
+  claims: readonly string[],
+  absorbed: boolean,
+  unmatched: EventRecord['unmatched'],
+): EventRecord {
+  return { contentHash, answer, claims, absorbed, unmatched, atMs }
+}
+
+function claim(delivery: Delivery, view: View, answer: Answer): Step {
+  const draft = openDraft(view, arrivalMs(view, delivery.receivedAtMs))
+  draft.make({ type: 'claimed', slot: delivery.slot })
+  return committed(draft, answer)
+}
+
+function unchanged(delivery: Delivery, view: View, answer: Answer): Step {
+  const atMs = arrivalMs(view, delivery.receivedAtMs)
+  const nothing = [] as const
+  return {
+    answer,
+    atMs,
+    changes: nothing,
+    after: view,
+    anomalies: nothing,
+    unmatched: '',
+    matchedRules: nothing,
+    shadowRules: nothing,
+  }
+}
+
+function committed(draft: Draft, answer: Answer, decided: Partial<Decided> = {}): Step {
+  const { anomalies = [], unmatched = '', matchedRules = [], shadowRules = [] } = decided
+  const after = stamp(draft.before, draft.view, draft.atMs, 'event')
+  const { atMs, changes } = draft
+  return { answer, atMs, changes, after, anomalies, unmatched, matchedRules, shadowRules }
+}

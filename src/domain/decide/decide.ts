@@ -1,0 +1,159 @@
+import type { Change, View } from '../change/change.ts'
+import { type Draft, nameTransaction, namingAnomalies, openDraft } from '../change/draft.ts'
+import { rememberAsk } from '../change/familiarity.ts'
+import { availableMinor } from '../record/account.ts'
+import { type CardEvent, isAsk } from '../record/event.ts'
+import type { UnmatchedCause } from '../record/event-record.ts'
+import type { ResponseCode } from '../record/response-code.ts'
+import { bookAdvice, isSafe } from './advice.ts'
+import { type Anomaly, askAnomalies } from './anomaly.ts'
+import { type Ask, holdOf, openAsk } from './ask.ts'
+import { absorbedCheck, amountCheck, checks, fundsCheck, usesUnblock } from './check.ts'
+import { follow, makePlaces } from './consequence.ts'
+import { noVerdict, type Pack } from './pack.ts'
+
+/** A decision, and what happened with it; whoever asked applies the changes. */
+export interface Decided {
+  readonly code: ResponseCode
+  readonly approvedAmountMinor: number | null
+  readonly ruleId: string
+  readonly matchedRules: readonly string[]
+  readonly shadowRules: readonly string[]
+  /** Declined because its reversal came first; what it adds stands in the sums all the same. */
+  readonly absorbed: boolean
+  readonly anomalies: readonly Anomaly[]
+  readonly unmatched: UnmatchedCause | ''
+  readonly changes: readonly Change[]
+  /** The view with all changes applied. */
+  readonly after: View
+}
+
+export function decide(event: CardEvent, view: View, pack: Pack, receivedAtMs: number): Decided {
+  const draft = openDraft(view, arrivalMs(view, receivedAtMs))
+  return isAsk(event) ? decideAsk(event, draft, pack) : bookAdvice(event, draft, pack)
+}
+
+/** Days never run backwards for an account, whatever the clock does. */
+export function arrivalMs(view: View, receivedAtMs: number): number {
+  return Math.max(receivedAtMs, view.account.lastArrivalMs)
+}
+
+interface Verdict {
+  readonly code: ResponseCode
+  readonly ruleId: string
+  readonly matchedRules: readonly string[]
+  readonly shadowRules: readonly string[]
+  /** The part of the hold that a partial approval leaves out. */
+  readonly shortMinor: number
+  readonly absorbed: boolean
+  readonly unblocks: boolean
+}
+
+function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
+  const ask = openAsk(event, draft.before, pack, draft.atMs)
+  const verdict = judge(ask)
+  const decided = carryOut(draft, ask, verdict)
+  if (isSafe(decided.after)) return decided
+  const { matchedRules, shadowRules } = verdict
+  const tooLarge = { ...declinedWith(amountCheck.code), matchedRules, shadowRules }
+  return carryOut(openDraft(draft.before, draft.atMs), ask, tooLarge)
+}
+
+function declinedWith(code: ResponseCode): Verdict {
+  const nothing = { matchedRules: [], shadowRules: [], absorbed: false, unblocks: false } as const
+  return { code, ruleId: '', shortMinor: 0, ...nothing }
+}
+
+/** Nothing here may refuse. */
+function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
+  const { event, pack } = ask
+  if (ask.card.cardId !== '') {
+    record(draft, ask, verdict)
+    follow(draft, event, pack)
+  }
+  return {
+    code: verdict.code,
+    ruleId: verdict.ruleId,
+    matchedRules: verdict.matchedRules,
+    shadowRules: verdict.shadowRules,
+    absorbed: verdict.absorbed,
+    approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
+    anomalies: isComparable(ask) ? [...anomaliesOf(ask), ...namingAnomalies(draft.before)] : [],
+    unmatched: '',
+    changes: draft.changes,
+    after: draft.view,
+  }
+}
+
+/** All refusals, in their order. */
+function judge(ask: Ask): Verdict {
+  const zero = ask.amountMinor === 0
+  const failed = checks.find((check) => (check.ofZero || !zero) && check.fails(ask))
+  const unblocks = usesUnblock(ask, failed)
+  const absorbed = failed === absorbedCheck
+  const rules = failed === undefined ? ask.pack.evaluate(ask) : noVerdict
+  const say = (code: ResponseCode, ruleId: string, shortMinor: number): Verdict => {
+    const { matched: matchedRules, shadow: shadowRules } = rules
+    return { code, ruleId, matchedRules, shadowRules, shortMinor, absorbed, unblocks }
+  }
+  if (failed !== undefined) return say(failed.code, '', 0)
+  const { decline } = rules
+  if (decline !== null) return say(decline.code, decline.ruleId, 0)
+  const shortMinor = zero ? 0 : shortOfFunds(ask)
+  return shortMinor === null ? say(fundsCheck.code, '', 0) : say('000', '', shortMinor)
+}
+
+/** How much of the hold the funds do not cover: 0 in full, null when it must be declined. */
+function shortOfFunds(ask: Ask): number | null {
+  if (!fundsCheck.fails(ask)) return 0
+  const available = availableMinor(ask.account)
+  const short = ask.sums.openRise - available
+  // A part of an adjusted ask would not hold that part: it is approved in full or not at all.
+  const { partialApproval } = ask.pack.switches
+  const partial = partialApproval && ask.event.partialApprovalSupported && !ask.sums.adjusted
+  return partial && available > 0 && short < ask.sums.netRise ? short : null
+}
+
+function record(draft: Draft, ask: Ask, verdict: Verdict): void {
+  const { mid } = ask.event.merchant
+  const approved = verdict.code === '000'
+  if (isComparable(ask)) nameTransaction(draft)
+  if (verdict.unblocks) draft.make({ type: 'unblockUsed', mid })
+  if (!approved) {
+    // The sums of an absorbed ask are kept, so that the pair nets to nothing.
+    if (verdict.absorbed) {
+      draft.make({ type: 'askAbsorbed', hold: holdOf(ask, ask.sums.addedMinor, '') })
+    }
+    draft.make({ type: 'declined', code: verdict.code })
+  }
+  rememberAsk(draft, ask.event, approved, ask.pack.remembers)
+  if (ask.amountMinor === 0) return
+  if (approved) {
+    placeHold(draft, ask, verdict.shortMinor, verdict.unblocks ? mid : '')
+    if (ask.swipes) draft.make({ type: 'swipeUsed' })
+    draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
+  }
+  countAttempt(draft, ask, !approved)
+}
+
+function placeHold(draft: Draft, ask: Ask, shortMinor: number, unblockedMid: string): void {
+  const hold = holdOf(ask, ask.sums.addedMinor - shortMinor, unblockedMid)
+  draft.make({ type: 'holdPlaced', hold })
+}
+
+/** Windows of attempts count asks, whatever became of them. */
+export function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
+  const at = makePlaces(draft, ask.event, ask.pack, ({ over }) => {
+    return over === 'asks' || (over === 'declines' && declined)
+  })
+  if (at.length > 0) draft.make({ type: 'attemptCounted', amountMinor: ask.amountMinor, at })
+}
+
+/** An ask in another currency, or for no card, says nothing about the transaction it names. */
+function isComparable({ event, account }: Ask): boolean {
+  return event.currency === account.currency
+}
+
+function anomaliesOf({ event, transaction, card, pack, atMs }: Ask): Anomaly[] {
+  return askAnomalies(event, transaction, card, pack.switches, atMs)
+}

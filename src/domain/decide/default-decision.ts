@@ -1,0 +1,87 @@
+import type { View } from '../change/change.ts'
+import { type Draft, nameTransaction, namingAnomalies, openDraft } from '../change/draft.ts'
+import { rememberAsk } from '../change/familiarity.ts'
+import type { CardEvent } from '../record/event.ts'
+import type { Transaction } from '../record/transaction.ts'
+import { isSafe } from './advice.ts'
+import { askAnomalies } from './anomaly.ts'
+import { holdOf, openAsk } from './ask.ts'
+import { follow, liteEnd } from './consequence.ts'
+import { arrivalMs, countAttempt, type Decided } from './decide.ts'
+import type { Pack } from './pack.ts'
+
+/**
+ * It was approved, by default or before a failover lost it: the ask is booked without checks, and holds
+ * nothing if voided or closed.
+ */
+export function standIn(
+  event: CardEvent,
+  view: View,
+  pack: Pack,
+  receivedAtMs: number,
+  approvedAmountMinor: number | null,
+): Decided {
+  const draft = openDraft(view, arrivalMs(view, receivedAtMs))
+  const ask = openAsk(event, view, pack, draft.atMs)
+  const decided = {
+    code: '000',
+    approvedAmountMinor,
+    ruleId: '',
+    matchedRules: [],
+    shadowRules: [],
+    absorbed: false,
+  } as const
+  const nothing = { ...decided, anomalies: [], changes: [], after: view }
+  if (view.card.cardId === '') return { ...nothing, unmatched: 'unknown card' }
+  if (event.currency !== view.account.currency) return { ...nothing, unmatched: 'other currency' }
+
+  nameTransaction(draft)
+  rememberAsk(draft, event, true, pack.remembers)
+  // An absorbed ask's sums are kept already.
+  if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
+    const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
+    // What was approved is held, also where the checks would have found no cover for it.
+    const addedMinor = ask.sums.addedMinor + ask.sums.uncoveredMinor - shortMinor
+    draft.make({ type: 'holdPlaced', hold: holdOf(ask, addedMinor, '') })
+    if (ask.swipes) draft.make({ type: 'swipeUsed' })
+    const { mid } = event.merchant
+    draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
+    countAttempt(draft, ask, false)
+  }
+  follow(draft, event, pack)
+  if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
+  const { transaction, card } = view
+  const ofAsk = askAnomalies(event, transaction, card, pack.switches, draft.atMs)
+  const anomalies = [...ofAsk, ...namingAnomalies(view)]
+  return { ...decided, anomalies, unmatched: '', changes: draft.changes, after: draft.view }
+}
+
+/** The default declined what we had approved: takes back what the transaction still has counted. */
+export function undoAsk(draft: Draft, pack: Pack): void {
+  const { transaction, eventKey } = draft.view
+  const share = transaction.asks.find((ask) => ask.eventKey === eventKey)
+  if (share === undefined) return
+  draft.make({ type: 'holdUndone', eventKey, heirKey: heirOf(transaction, eventKey, pack) })
+  if (share.unblockedMid !== '') {
+    draft.make({ type: 'unblockReturned', mid: share.unblockedMid })
+  }
+  if (isSwipeUnused(draft.view)) draft.make({ type: 'swipeReturned' })
+  follow(draft, null, pack)
+  const { card } = draft.view
+  const endedByItself = card.terminatedBy === 'swipes' || card.terminatedBy === 'exhausted'
+  if (endedByItself && liteEnd(draft.view) === '') draft.make({ type: 'cardRevived' })
+}
+
+/** A later total stands on the earlier one: it takes over what that had added. */
+function heirOf(t: Transaction, eventKey: string, { switches }: Pack): string {
+  if (switches.incrementalAmount === 'delta') return ''
+  const at = t.asks.findIndex((ask) => ask.eventKey === eventKey)
+  const { preauthorized } = t.asks[at]!
+  const heir = t.asks.slice(at + 1).find((ask) => ask.preauthorized === preauthorized)
+  return heir?.eventKey ?? ''
+}
+
+function isSwipeUnused({ card, transaction }: View): boolean {
+  const used = transaction.asks.length > 0 || transaction.settledMinor > 0
+  return card.type === 'lite' && transaction.swiped && !used
+}

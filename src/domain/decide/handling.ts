@@ -1,0 +1,127 @@
+import type { View, Worklist } from '../change/change.ts'
+import { type Draft, openDraft, resumeDraft } from '../change/draft.ts'
+import { type Book, gather, gatherCard } from '../ledger/book.ts'
+import { type CardEvent, contentHash, isAsk } from '../record/event.ts'
+import { doneRecord, type UnmatchedCause } from '../record/event-record.ts'
+import { bookAdvice } from './advice.ts'
+import { arrivalMs } from './decide.ts'
+import type { OperationRefused } from './operation.ts'
+import type { Pack } from './pack.ts'
+
+/** What people do with an entry of a worklist. The account is the one that the entry stands under. */
+export type Handling =
+  | { readonly type: 'handle'; readonly list: Worklist; readonly sortKey: string }
+  | {
+      /** Fixes what an unmatched advice is booked as, before it is booked at another account. */
+      readonly type: 'assign'
+      readonly event: CardEvent
+      readonly bookingKey: string
+    }
+  | {
+      readonly type: 'book'
+      /** The advice, on the card and transaction and with the amount that it is booked with. */
+      readonly event: CardEvent
+      readonly bookingKey: string
+      /** The entry of the list, when it stands under this account; else ''. */
+      readonly sortKey: string
+    }
+
+/** What an unmatched advice is booked under, once; it names the account that the advice came to. */
+export function bookingKey(accountId: string, eventKey: string): string {
+  return `book·${accountId}·${eventKey}`
+}
+
+export function handle(
+  operation: Handling,
+  book: Book,
+  pack: Pack,
+  nowMs: number,
+): Draft | OperationRefused {
+  if (book.account() === null) return { refused: 'there is no such account' }
+  switch (operation.type) {
+    case 'handle': {
+      const { list, sortKey } = operation
+      const draft = draftOn(gatherCard('', book), nowMs)
+      draft.make({ type: 'handled', list, sortKey })
+      return draft
+    }
+    case 'assign':
+      return assign(operation, book, pack, nowMs)
+    case 'book':
+      return bookUnmatched(operation, book, pack, nowMs)
+  }
+}
+
+function draftOn(view: View, nowMs: number): Draft {
+  return openDraft(view, arrivalMs(view, nowMs))
+}
+
+/** Safe to repeat with the same booking, so that one that was cut off can be finished. */
+function assign(
+  { event, bookingKey }: Extract<Handling, { type: 'assign' }>,
+  book: Book,
+  pack: Pack,
+  nowMs: number,
+): Draft | OperationRefused {
+  const view = { ...gatherCard('', book), eventKey: bookingKey, event: book.event(bookingKey) }
+  const draft = draftOn(view, nowMs)
+  const hash = contentHash(event)
+  if (view.event === null) {
+    draft.make({ type: 'recorded', record: doneRecord(hash, pack.version, draft.atMs) })
+  } else if (view.event.contentHash !== hash) {
+    return { refused: bookedOtherwise }
+  }
+  return draft
+}
+
+const bookedOtherwise =
+  'its booking was begun with another card, transaction or amount: repeat it with those'
+
+function bookUnmatched(
+  { event, bookingKey, sortKey }: Extract<Handling, { type: 'book' }>,
+  book: Book,
+  pack: Pack,
+  nowMs: number,
+): Draft | OperationRefused {
+  const gathered = gather(event, book)
+  const done = book.event(bookingKey)
+  const view: View = { ...gathered, eventKey: bookingKey, otherContent: false, event: done }
+  const { account, card } = view
+  if (isAsk(event)) {
+    return { refused: `${event.requestType} is not an advice: its Settlement can be booked` }
+  }
+  if (card.cardId === '') return { refused: `there is no card ${event.cardId}` }
+  // A whole Reversal voids whatever its amount says.
+  const comparable = event.currency === account.currency || event.requestType === 'Reversal'
+  if (!comparable) {
+    return {
+      refused: `the advice is in ${event.currency}, the account in ${account.currency}: give the amount in ${account.currency}`,
+    }
+  }
+  const hash = contentHash(event)
+  if (done !== null) {
+    return done.contentHash === hash ? draftOn(view, nowMs) : { refused: bookedOtherwise }
+  }
+  const atMs = arrivalMs(view, nowMs)
+  // Its age was the relay's to explain; a person has looked at it now.
+  const { unmatched, changes, after } = bookAdvice(
+    { ...event, occurredAtMs: 0 },
+    openDraft(view, atMs),
+    pack,
+  )
+  if (unmatched !== '' && unmatched !== 'other currency') return { refused: refusals[unmatched] }
+
+  // Nothing below may refuse.
+  const draft = resumeDraft(view, changes, after, atMs)
+  draft.make({ type: 'recorded', record: doneRecord(hash, pack.version, atMs) })
+  if (sortKey !== '') draft.make({ type: 'handled', list: 'unmatched', sortKey })
+  return draft
+}
+
+const refusals: Readonly<Record<UnmatchedCause, string>> = {
+  'unknown card': 'there is no such card',
+  'other currency': 'the advice is in another currency than the account',
+  'other content': 'the event came before with other content',
+  'too old': 'the advice is too old',
+  'too large': 'the account would leave the numbers that are kept exactly',
+}

@@ -1,0 +1,106 @@
+import type { Remembers } from '../change/familiarity.ts'
+import type { Account } from '../record/account.ts'
+import type { Zone } from '../record/calendar.ts'
+import type { Card } from '../record/card.ts'
+import type { CardEvent } from '../record/event.ts'
+import type { ResponseCode } from '../record/response-code.ts'
+import type { Transaction } from '../record/transaction.ts'
+import type { Breaker } from './breaker.ts'
+import type { StandInPolicy } from './stand-in.ts'
+import type { WindowDefinition } from './window.ts'
+
+/** Where relays differ; the names and values of pack.yaml. */
+export interface Switches {
+  /** What the amount of a further ask says: what is added, or the new total. */
+  readonly incrementalAmount: 'delta' | 'cumulative'
+  /** What a Settlement without `final` does with the rest of the hold. */
+  readonly settlementRemainder: 'release' | 'keep'
+  /** What the amount of a PartialReversal says: what is given back, or the new total. */
+  readonly partialReversalAmount: 'released' | 'remaining'
+  readonly cashWithdrawal: 'post' | 'hold'
+  readonly partialApproval: boolean
+  /** By currency; how much refunded money that no settlement covers may be spent per account and day. */
+  readonly uncoveredRefundPerDayMinor: Readonly<Record<string, number>>
+  readonly crossBorder: CrossBorder | null
+  readonly holdDays: HoldDays
+  /** By MCC. */
+  readonly holdAdjustments: ReadonlyMap<string, HoldAdjustmentSwitch>
+  /** What is approved from memory while the store is away; null for nothing. */
+  readonly standIn: StandInPolicy | null
+}
+
+/** What asks hold above what they ask for; amounts by currency. */
+export interface HoldAdjustmentSwitch {
+  readonly fixedMinor: Readonly<Record<string, number>>
+  readonly plusMillionths: number
+  readonly plusMinor: Readonly<Record<string, number>>
+}
+
+export interface CrossBorder {
+  /** By currency; taken once per transaction. */
+  readonly fixedMinor: Readonly<Record<string, number>>
+  /** Millionths of the amount: 15,000 is 1.5 %. */
+  readonly percentMillionths: number
+}
+
+export interface HoldDays {
+  readonly authorization: number
+  readonly preauthorization: number
+  readonly byMcc: ReadonlyMap<string, number>
+}
+
+export const defaultSwitches: Switches = {
+  incrementalAmount: 'delta',
+  settlementRemainder: 'release',
+  partialReversalAmount: 'released',
+  cashWithdrawal: 'post',
+  partialApproval: false,
+  uncoveredRefundPerDayMinor: {},
+  crossBorder: null,
+  holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
+  holdAdjustments: new Map(),
+  standIn: null,
+}
+
+/** What a rule may look at. */
+export interface AskFacts {
+  readonly event: CardEvent
+  readonly account: Account
+  readonly card: Card
+  readonly transaction: Transaction
+  readonly atMs: number
+}
+
+export interface RuleVerdict {
+  /** Ids of the enforced rules that matched, by file order. */
+  readonly matched: readonly string[]
+  /** Of those that only record. */
+  readonly shadow: readonly string[]
+  /** What the first of the enforced ones says. */
+  readonly decline: { readonly ruleId: string; readonly code: ResponseCode } | null
+}
+
+export const noVerdict: RuleVerdict = { matched: [], shadow: [], decline: null }
+
+/** All that risk teams configure, checked and compiled; a decision sees one pack from start to end. */
+export interface Pack {
+  readonly version: string
+  readonly zone: Zone
+  readonly switches: Switches
+  /** Spend windows first by the built-in daily one. */
+  readonly windows: readonly WindowDefinition[]
+  readonly evaluate: (facts: AskFacts) => RuleVerdict
+  /** The same pack, but these rules only record. */
+  readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack
+  /** Of the enforced rules that have one. */
+  readonly breakers?: readonly Breaker[]
+  /** What cards must keep for the rules. */
+  readonly remembers: Remembers
+  /** How long events, and transactions after their last event, are kept. */
+  readonly retentionMs: number
+}
+
+export function isForeign(event: CardEvent, account: Account): boolean {
+  const { country } = event.merchant
+  return country !== '' && account.country !== '' && country !== account.country
+}

@@ -1,0 +1,49 @@
+import type { View } from '../change/change.ts'
+import type { CardEvent } from '../record/event.ts'
+import { decide } from './decide.ts'
+import type { Pack } from './pack.ts'
+
+/** What may be approved from memory while the store is away; amounts by currency. */
+export interface StandInPolicy {
+  readonly maxMinor: Readonly<Record<string, number>>
+  /** Of one card, while the store is away. */
+  readonly perCardCount: number
+  readonly perCardTotalMinor: Readonly<Record<string, number>>
+}
+
+/** What was approved from memory since the store went away and is in no record yet. */
+export interface StandIns {
+  readonly cardCount: number
+  readonly cardTotalMinor: number
+  readonly accountTotalMinor: number
+}
+
+export const noStandIns: StandIns = { cardCount: 0, cardTotalMinor: 0, accountTotalMinor: 0 }
+
+/**
+ * Whether memory approves a small purchase within the bounds of the policy. All checks and rules are
+ * asked as always, with what was approved in the same way before taken from the funds. Cash never is:
+ * what is dispensed does not come back.
+ */
+export function mayStandIn(
+  event: CardEvent,
+  view: View,
+  pack: Pack,
+  receivedAtMs: number,
+  before: StandIns,
+): boolean {
+  const policy = pack.switches.standIn
+  const amountMinor = event.amountMinor ?? 0
+  const { currency } = view.account
+  if (policy === null || event.requestType === 'CashWithdrawal' || amountMinor === 0) return false
+  if (view.card.cardId === '' || amountMinor > (policy.maxMinor[currency] ?? 0)) return false
+  if (before.cardCount >= policy.perCardCount) return false
+  const totalMinor = before.cardTotalMinor + amountMinor
+  if (totalMinor > (policy.perCardTotalMinor[currency] ?? 0)) return false
+  // Memory has decided it already, in a command that did not get through.
+  if (view.event !== null) return view.event.claims.length > 0
+  const heldMinor = view.account.heldMinor + before.accountTotalMinor
+  const account = { ...view.account, heldMinor }
+  const { code, approvedAmountMinor } = decide(event, { ...view, account }, pack, receivedAtMs)
+  return code === '000' && approvedAmountMinor === null
+}

@@ -1,0 +1,87 @@
+import type { View } from '../change/change.ts'
+import { type Draft, openDraft } from '../change/draft.ts'
+import { attentionAtMs, expires, follow, mayBeForgotten } from './consequence.ts'
+import { arrivalMs } from './decide.ts'
+import type { Pack } from './pack.ts'
+import {
+  type Bucket,
+  type CountedNow,
+  maxWindowStates,
+  merchantKey,
+  type WindowStates,
+} from './window.ts'
+
+const dayMs = 86_400_000
+
+/**
+ * The internal event that the sweeper sends when a transaction's time has come: its hold expires, or
+ * its record is forgotten, or it is looked at again later; windows that no longer count are dropped.
+ */
+export function tend(view: View, pack: Pack, nowMs: number): Draft {
+  const draft = openDraft(view, arrivalMs(view, nowMs))
+  const { transaction } = view
+  if (expires(transaction) && draft.atMs >= transaction.expiresAtMs) {
+    draft.make({ type: 'expired' })
+    follow(draft, null, pack)
+  }
+  dropOldWindows(draft, pack)
+  if (mayBeForgotten(draft.view.transaction, draft.atMs, pack)) draft.make({ type: 'forgotten' })
+  else lookAgain(draft, pack)
+  return draft
+}
+
+/** After the retention, so that a clock that goes back still finds the windows as they were. */
+function dropOldWindows(draft: Draft, pack: Pack): void {
+  const { card, account } = draft.view
+  const atMs = Math.max(account.lastArrivalMs, draft.atMs - pack.retentionMs)
+  const before: CountedNow[] = []
+  for (const { name, scope: of, span, bucketOf } of pack.windows) {
+    const scope = of === 'account' ? 'account' : 'card'
+    const states = scope === 'account' ? account.windows : card.windows
+    const bucket = bucketOf(atMs)
+    const oldest = bucket - span + 1
+    const state = states[name]
+    if (state === undefined) continue
+    if (isOld(state.buckets, oldest)) before.push({ window: name, scope, bucket, oldest })
+    for (const { mid, buckets } of state.merchants) {
+      const window = merchantKey(name, mid)
+      if (isOld(buckets, oldest)) before.push({ window, scope, bucket, oldest })
+    }
+  }
+  for (const scope of ['card', 'account'] as const) {
+    before.push(...strayWindows(draft.view[scope].windows, scope, pack))
+  }
+  if (before.length > 0) draft.make({ type: 'windowsDropped', before })
+}
+
+/**
+ * Windows that the pack no longer has stay, because another instance may have another pack; once there
+ * are too many, all of them go.
+ */
+function strayWindows(
+  states: WindowStates,
+  scope: 'card' | 'account',
+  { windows }: Pack,
+): CountedNow[] {
+  const kept = Object.keys(states)
+  if (kept.length <= maxWindowStates) return []
+  const known = new Set(windows.map(({ name }) => name))
+  return kept
+    .filter((name) => !known.has(name))
+    .flatMap((name) => [name, ...states[name]!.merchants.map(({ mid }) => merchantKey(name, mid))])
+    .map((window) => ({ window, scope, bucket: 0, oldest: Number.MAX_SAFE_INTEGER }))
+}
+
+function isOld(buckets: readonly Bucket[], oldest: number): boolean {
+  return buckets.length > 0 && buckets[0]!.index < oldest
+}
+
+/** Money that never expires keeps its transaction: a look a day is enough for it. */
+function lookAgain(draft: Draft, pack: Pack): void {
+  const { transaction } = draft.view
+  const planned = attentionAtMs(transaction, transaction.lastEventAtMs, pack)
+  const dueAtMs = planned > draft.atMs ? planned : draft.atMs + dayMs
+  if (dueAtMs !== transaction.dueAtMs) {
+    draft.make({ type: 'attentionSet', of: 'transaction', dueAtMs })
+  }
+}

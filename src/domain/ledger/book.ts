@@ -1,0 +1,202 @@
+import type { View } from '../change/change.ts'
+import { type Account, noAccount } from '../record/account.ts'
+import { type Card, noCard } from '../record/card.ts'
+import { type CardEvent, contentHash, isAbsentId, isAsk } from '../record/event.ts'
+import type { EventRecord } from '../record/event-record.ts'
+import { type Alias, newTransaction, openHold, type Transaction } from '../record/transaction.ts'
+
+/** The records of one account; null means that there is none, or that none is assumed. */
+export interface Book {
+  account(): Account | null
+  card(cardId: string): Card | null
+  transaction(cardId: string, transactionId: string): Transaction | Alias | null
+  event(eventKey: string): EventRecord | null
+}
+
+export function isAlias(found: Transaction | Alias): found is Alias {
+  return 'aliasOf' in found
+}
+
+/** Gathers the records that one event can touch, and says how the event names them. */
+export function gather(event: CardEvent, book: Book): View {
+  const card = book.card(event.cardId)
+  const hash = contentHash(event)
+  const first = book.event(event.eventId)
+  const otherContent = first !== null && first.contentHash !== hash
+  // The middle dot is no character of an id, so such a key is never another event's.
+  const eventKey = otherContent ? `${event.eventId}·${hash}` : event.eventId
+  const record = otherContent ? book.event(eventKey) : first
+  const found = card === null ? nowhere(event) : find(event, card, book)
+  // Written out, here and on the rest of the way of an event: a literal with several spreads is slow.
+  return {
+    account: book.account() ?? noAccount,
+    card: card ?? noCard,
+    home: found.home,
+    transaction: found.transaction,
+    linked: found.linked,
+    joining: found.joining,
+    linking: found.linking,
+    forgotten: false,
+    eventKey,
+    otherContent,
+    contentHash: hash,
+    event: record,
+  }
+}
+
+type Found = Pick<View, 'transaction' | 'home' | 'linked' | 'joining' | 'linking'>
+
+function nowhere(event: CardEvent): Found {
+  const transaction = newTransaction('', event.transactionId)
+  return { transaction, home: null, linked: null, joining: '', linking: '' }
+}
+
+function find(event: CardEvent, card: Card, book: Book): Found {
+  const name = nameOf(event)
+  const own = lookUp(name, card, book)
+  const original = originalOf(event, name)
+  if (event.requestType === 'Refund') {
+    const refund = own ?? newTransaction(card.cardId, name)
+    return linkedRefund(refund, original, card, book)
+  }
+  if (own !== null) return withLinked(own, '', card, book)
+  const joined = original === '' ? null : joinedBy(event, original, card, book)
+  if (joined === null) return withLinked(newTransaction(card.cardId, name), '', card, book)
+  return withLinked(joined, isAbsentId(event.transactionId) ? '' : name, card, book)
+}
+
+/** An event without a transaction id is a transaction of its own. */
+function nameOf(event: CardEvent): string {
+  return isAbsentId(event.transactionId) ? `·${event.eventId}` : event.transactionId
+}
+
+/** An event that names itself as its original names none. */
+function originalOf({ originalTransactionId }: CardEvent, name: string): string {
+  const none = isAbsentId(originalTransactionId) || originalTransactionId === name
+  return none ? '' : originalTransactionId
+}
+
+/** An advice belongs to its original; an ask only to an open PreAuthorization. */
+function joinedBy(event: CardEvent, original: string, card: Card, book: Book): Transaction | null {
+  const found = lookUp(original, card, book)
+  if (!isAsk(event)) return found ?? newTransaction(card.cardId, original)
+  const open = found !== null && found.preauthorizedMinor > 0 && openHold(found) > 0
+  return open ? found : null
+}
+
+function linkedRefund(refund: Transaction, original: string, card: Card, book: Book): Found {
+  if (refund.linkedTo !== '' || original === '') return withLinked(refund, '', card, book)
+  const linked = lookUp(original, card, book) ?? newTransaction(card.cardId, original)
+  // A refund that turns out to be under a second name of its original needs no link.
+  if (linked.transactionId === refund.transactionId) return withLinked(refund, '', card, book)
+  const home = homeOf(refund, card, book)
+  return { transaction: refund, home, linked, joining: '', linking: linked.transactionId }
+}
+
+function withLinked(transaction: Transaction, joining: string, card: Card, book: Book): Found {
+  const { linkedTo } = transaction
+  const linked = linkedTo === '' ? null : (lookUp(linkedTo, card, book) ?? null)
+  const original =
+    linkedTo !== '' && linked === null ? newTransaction(card.cardId, linkedTo) : linked
+  const home = homeOf(transaction, card, book)
+  return { transaction, home, linked: original, joining, linking: '' }
+}
+
+function homeOf(transaction: Transaction, card: Card, book: Book): Card | null {
+  return transaction.cardId === card.cardId ? null : book.card(transaction.cardId)
+}
+
+const maxReissues = 8
+
+/** On this card, or on a card that this one was issued for again; under its own or a second name. */
+function lookUp(name: string, card: Card, book: Book): Transaction | null {
+  let current: Card | null = card
+  for (let i = 0; current !== null && i < maxReissues; i++) {
+    const found = book.transaction(current.cardId, name)
+    if (found !== null && !isAlias(found)) return found
+    if (found !== null) {
+      const named = book.transaction(found.cardId, found.aliasOf)
+      if (named !== null && !isAlias(named)) return named
+    }
+    current = current.replaces === '' ? null : book.card(current.replaces)
+  }
+  return null
+}
+
+/** The view of an account and perhaps a card, but no transaction. */
+export function gatherCard(cardId: string, book: Book): View {
+  return {
+    account: book.account() ?? noAccount,
+    card: (cardId === '' ? null : book.card(cardId)) ?? noCard,
+    home: null,
+    transaction: newTransaction('', ''),
+    linked: null,
+    joining: '',
+    linking: '',
+    forgotten: false,
+    eventKey: '',
+    otherContent: false,
+    contentHash: '',
+    event: null,
+  }
+}
+
+/** The view that the sweeper tends one transaction in. */
+export function gatherDue(cardId: string, transactionId: string, book: Book): View | null {
+  const card = book.card(cardId)
+  const transaction = book.transaction(cardId, transactionId)
+  const account = book.account()
+  if (card === null || account === null || transaction === null || isAlias(transaction)) return null
+  return {
+    ...withLinked(transaction, '', card, book),
+    account,
+    card,
+    event: null,
+    eventKey: '',
+    otherContent: false,
+    contentHash: '',
+    forgotten: false,
+  }
+}
+
+/** What a view changed, to be put into a book or into a commit. */
+export interface Touched {
+  readonly account: Account
+  readonly cards: readonly Card[]
+  readonly transactions: readonly Transaction[]
+  readonly aliases: readonly (Alias & { readonly name: string })[]
+  readonly forgotten: Transaction | null
+  readonly event: { readonly key: string; readonly record: EventRecord } | null
+}
+
+const none: readonly never[] = []
+
+/** Without lists where there is nothing: this is done for every entry of every log. */
+export function touchedBy(before: View, after: View): Touched {
+  const { names } = after.transaction
+  const named = before.transaction.names.length
+  return {
+    account: after.account,
+    cards: changed(after.card, after.home, before.card, before.home),
+    transactions: after.forgotten
+      ? none
+      : changed(after.transaction, after.linked, before.transaction, before.linked),
+    aliases: names.length === named ? none : aliasesOf(after.transaction, named),
+    forgotten: after.forgotten ? after.transaction : null,
+    event:
+      after.event === null || after.event === before.event
+        ? null
+        : { key: after.eventKey, record: after.event },
+  }
+}
+
+/** Of two records, those that are neither of the two that were there before. */
+function changed<T>(first: T, second: T | null, was: T, other: T | null): readonly T[] {
+  const isFirst = first !== was && first !== other
+  if (second === null || second === was || second === other) return isFirst ? [first] : none
+  return isFirst ? [first, second] : [second]
+}
+
+function aliasesOf({ cardId, transactionId, names }: Transaction, from: number) {
+  return names.slice(from).map((name) => ({ name, cardId, aliasOf: transactionId }))
+}

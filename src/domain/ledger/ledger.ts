@@ -1,0 +1,165 @@
+import { stamp } from '../change/apply.ts'
+import type { View } from '../change/change.ts'
+import type { Draft } from '../change/draft.ts'
+import { type Delivery, type Step, take } from '../decide/claim.ts'
+import {
+  adviceOf,
+  kindOf,
+  type OperatedKind,
+  type Operation,
+  type OperationRefused,
+  operate,
+} from '../decide/operation.ts'
+import type { Pack } from '../decide/pack.ts'
+import { tend } from '../decide/tending.ts'
+import type { Account } from '../record/account.ts'
+import type { Card } from '../record/card.ts'
+import type { EventRecord } from '../record/event-record.ts'
+import type { Alias, Transaction } from '../record/transaction.ts'
+import { type Book, gather, gatherDue, isAlias, type Touched, touchedBy } from './book.ts'
+import { type Entry, entryOfChanges, entryOfStep, replay, unexplained } from './entry.ts'
+
+/** A book held whole in memory. */
+export interface MemoryBook extends Book {
+  readonly cards: ReadonlyMap<string, Card>
+  readonly transactions: ReadonlyMap<string, Transaction | Alias>
+  readonly events: ReadonlyMap<string, EventRecord>
+  put(touched: Touched): void
+  /** No event came later than this: a clock that was wrong has dated them. */
+  redate(latestMs: number): void
+}
+
+/** What an entry did to a book, done to it again. */
+export function follow(entry: Entry, book: MemoryBook): void {
+  const { before, after } = replay(entry, book)
+  book.put(touchedBy(before, after))
+  if (entry.changes.some(({ type }) => type === 'repaired')) book.redate(entry.atMs)
+}
+
+/** Ids are printable, so a line break can stand between them. */
+export function transactionKey(cardId: string, transactionId: string): string {
+  return `${cardId}\n${transactionId}`
+}
+
+/** Empty, or with all that another has: records never change, so the two share them. */
+export function createMemoryBook(from?: MemoryBook): MemoryBook {
+  let account: Account | null = from?.account() ?? null
+  const cards = new Map<string, Card>(from?.cards)
+  const transactions = new Map<string, Transaction | Alias>(from?.transactions)
+  const events = new Map<string, EventRecord>(from?.events)
+  return {
+    cards,
+    transactions,
+    events,
+    account: () => account,
+    card: (cardId) => cards.get(cardId) ?? null,
+    transaction: (cardId, id) => transactions.get(transactionKey(cardId, id)) ?? null,
+    event: (eventKey) => events.get(eventKey) ?? null,
+    put(touched) {
+      account = touched.account
+      for (const card of touched.cards) cards.set(card.cardId, card)
+      for (const t of touched.transactions) {
+        transactions.set(transactionKey(t.cardId, t.transactionId), t)
+      }
+      for (const { name, ...alias } of touched.aliases) {
+        transactions.set(transactionKey(alias.cardId, name), alias)
+      }
+      if (touched.forgotten !== null) {
+        const { cardId, transactionId, names } = touched.forgotten
+        for (const name of [transactionId, ...names]) {
+          transactions.delete(transactionKey(cardId, name))
+        }
+      }
+      if (touched.event !== null) events.set(touched.event.key, touched.event.record)
+    },
+    redate(latestMs) {
+      for (const [key, record] of events) {
+        if (record.atMs > latestMs) events.set(key, { ...record, atMs: latestMs })
+      }
+    },
+  }
+}
+
+/** All accounts in memory, without a store: for scenarios, replays and backtests. */
+export interface Ledger {
+  readonly entries: readonly Entry[]
+  book(accountId: string): MemoryBook
+  operate(
+    accountId: string,
+    operation: Operation,
+    pack: Pack,
+    nowMs: number,
+  ): OperationRefused | null
+  deliver(delivery: Delivery, pack: Pack): Step & { before: View }
+  /** Tends every transaction whose time has come. */
+  tend(pack: Pack, nowMs: number): void
+  replay(entry: Entry): void
+}
+
+export function createLedger(): Ledger {
+  const books = new Map<string, MemoryBook>()
+  const accountOfCard = new Map<string, string>()
+  const entries: Entry[] = []
+
+  function book(accountId: string): MemoryBook {
+    let found = books.get(accountId)
+    if (found === undefined) {
+      found = createMemoryBook()
+      books.set(accountId, found)
+    }
+    return found
+  }
+
+  function commit(into: MemoryBook, before: View, after: View, entry: Entry): void {
+    into.put(touchedBy(before, after))
+    entries.push(entry)
+  }
+
+  function commitDraft(
+    into: MemoryBook,
+    kind: 'tended' | OperatedKind,
+    draft: Draft,
+    cause = unexplained,
+  ): void {
+    const { before, changes, atMs } = draft
+    if (changes.length === 0) return
+    const after = stamp(before, draft.view, atMs, kind)
+    commit(into, before, after, entryOfChanges(kind, before, after, changes, atMs, cause))
+  }
+
+  return {
+    entries,
+    book,
+    operate(accountId, operation, pack, nowMs) {
+      const into = book(accountId)
+      const draft = operate(operation, into, pack, nowMs)
+      if ('refused' in draft) return draft
+      if (operation.type === 'open') accountOfCard.set(operation.card.cardId, accountId)
+      commitDraft(into, kindOf(operation), draft, { reason: '', event: adviceOf(operation) })
+      return null
+    },
+    deliver(delivery, pack) {
+      const into = book(accountOfCard.get(delivery.event.cardId) ?? '')
+      const before = gather(delivery.event, into)
+      const step = take(delivery, before, pack)
+      if (step.changes.length > 0) {
+        commit(into, before, step.after, entryOfStep(delivery, before, step))
+      }
+      return { ...step, before }
+    },
+    tend(pack, nowMs) {
+      for (const into of books.values()) {
+        for (const t of [...into.transactions.values()]) {
+          if (isAlias(t) || t.dueAtMs > nowMs) continue
+          const before = gatherDue(t.cardId, t.transactionId, into)
+          if (before === null) continue
+          commitDraft(into, 'tended', tend(before, pack, nowMs))
+        }
+      }
+    },
+    replay(entry) {
+      follow(entry, book(entry.accountId))
+      entries.push(entry)
+    },
+  }
+}

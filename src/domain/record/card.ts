@@ -1,0 +1,102 @@
+import type { WindowStates } from '../decide/window.ts'
+import type { Fresh } from './fresh.ts'
+
+export const cardTypes = ['retail', 'corporate', 'lite'] as const
+export type CardType = (typeof cardTypes)[number]
+
+export const cardStatuses = ['Active', 'Frozen', 'Terminated'] as const
+export type CardStatus = (typeof cardStatuses)[number]
+
+export interface Card {
+  readonly cardId: string
+  readonly customerId: string
+  readonly accountId: string
+  readonly type: CardType
+  readonly status: CardStatus
+  /** Why a Terminated card is: asks under a running transaction outlive the last swipe only. */
+  readonly terminatedBy: '' | 'swipes' | 'exhausted' | 'operator'
+  /** The last month it is good for, as '2029-12'; '' for none. */
+  readonly expiry: string
+  /** The card that this one was issued for again. */
+  readonly replaces: string
+  readonly dailyLimitMinor: number | null
+  readonly transactionLimitMinor: number | null
+  /** An empty list is no list: no restriction. */
+  readonly allowedMccs: readonly string[]
+  readonly blockedMccs: readonly string[]
+  readonly allowedMids: readonly string[]
+  readonly blockedMids: readonly string[]
+  /** MIDs on the blocked list that one ask may still use. */
+  readonly unblockedMids: readonly string[]
+  readonly swipesLeft: number | null
+  /** Approved asks of the last minute, newest last: they tell a possible repeat. */
+  readonly recentAsks: readonly RecentAsk[]
+  readonly lastAskAtMs: number
+  readonly windows: WindowStates
+  /** Hashes of merchants, and countries, of one width each and used last at the end. */
+  readonly seenMerchants: string
+  readonly seenCountries: string
+}
+
+export interface RecentAsk {
+  readonly atMs: number
+  readonly mid: string
+  readonly amountMinor: number
+}
+
+export const maxListedMccs = 1000
+export const maxListedMids = 10_000
+
+export const repeatWithinMs = 60_000
+/** A card with more approved asks a minute than this tells repeats among the newest only. */
+export const maxRecentAsks = 8
+
+export const noCard: Card = {
+  cardId: '',
+  customerId: '',
+  accountId: '',
+  type: 'retail',
+  status: 'Active',
+  terminatedBy: '',
+  expiry: '',
+  replaces: '',
+  dailyLimitMinor: null,
+  transactionLimitMinor: null,
+  allowedMccs: [],
+  blockedMccs: [],
+  allowedMids: [],
+  blockedMids: [],
+  unblockedMids: [],
+  swipesLeft: null,
+  recentAsks: [],
+  lastAskAtMs: 0,
+  windows: {},
+  seenMerchants: '',
+  seenCountries: '',
+}
+
+export function copyCard(c: Card): Fresh<Card> {
+  return {
+    cardId: c.cardId,
+    customerId: c.customerId,
+    accountId: c.accountId,
+    type: c.type,
+    status: c.status,
+    terminatedBy: c.terminatedBy,
+    expiry: c.expiry,
+    replaces: c.replaces,
+    dailyLimitMinor: c.dailyLimitMinor,
+    transactionLimitMinor: c.transactionLimitMinor,
+    allowedMccs: c.allowedMccs,
+    blockedMccs: c.blockedMccs,
+    allowedMids: c.allowedMids,
+    blockedMids: c.blockedMids,
+    unblockedMids: c.unblockedMids,
+    swipesLeft: c.swipesLeft,
+    recentAsks: c.recentAsks,
+    lastAskAtMs: c.lastAskAtMs,
+    windows: c.windows,
+    seenMerchants: c.seenMerchants,
+    seenCountries: c.seenCountries,
+  }
+}

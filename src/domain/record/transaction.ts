@@ -1,0 +1,230 @@
+import type { SpendEntry } from '../decide/window.ts'
+import type { Fresh } from './fresh.ts'
+import { adjusted, type HoldAdjustment } from './hold-adjustment.ts'
+import type { ResponseCode } from './response-code.ts'
+
+/**
+ * One lifecycle: sums that events only add to, and flags that they only raise. Holds, balances and
+ * windows are functions of these, so the order of arrival does not matter.
+ */
+export interface Transaction {
+  /** The card it was first seen on; a re-issued card finds it here. */
+  readonly cardId: string
+  readonly transactionId: string
+  readonly preauthorizedMinor: number
+  readonly authorizedMinor: number
+  /** Taken back by reversals; may exceed what was authorized when it came first. */
+  readonly reversedMinor: number
+  /** The total said by a `remaining` reversal before any ask; null for none. */
+  readonly ceilingMinor: number | null
+  readonly settledMinor: number
+  readonly refundedMinor: number
+  /** Credit of the refunds that name this transaction as their original. */
+  readonly linkedCreditMinor: number
+  /** The uncovered part that may be spent all the same. */
+  readonly grantedMinor: number
+  /** Asks that were approved or absorbed, oldest first: what each added, so that it can be undone. */
+  readonly asks: readonly AskShare[]
+  readonly cash: boolean
+  /** Cash whose open part is posted instead of held; fixed by the pack of its first ask. */
+  readonly cashPosted: boolean
+  readonly voided: boolean
+  readonly closed: boolean
+  readonly expired: boolean
+  /** Second names, by which its later events may call it. */
+  readonly names: readonly string[]
+  /** The original of a refund; '' for none. */
+  readonly linkedTo: string
+  /** Why its last ask was declined: the reason to show if it is settled all the same. */
+  readonly lastDecline: ResponseCode | ''
+  readonly swiped: boolean
+  /** A one-time unblock was used here: its later asks pass the blocked list too. */
+  readonly unblocked: boolean
+  /** The part of `settledMinor` that was captured abroad. */
+  readonly foreignSettledMinor: number
+  readonly foreignCash: boolean
+  readonly chargeTakenMinor: number
+  readonly chargePendingMinor: number
+  readonly expiresAtMs: number
+  readonly lastEventAtMs: number
+  /** When the sweeper looks at it next; 0 before its first commit. */
+  readonly dueAtMs: number
+  readonly spend: readonly SpendEntry[]
+  /** What its purchases hold above what they asked for; null for no more. */
+  readonly adjustment: HoldAdjustment | null
+}
+
+export interface AskShare {
+  readonly eventKey: string
+  readonly preauthorized: boolean
+  readonly addedMinor: number
+  /** The one-time unblock that it used; '' for none. */
+  readonly unblockedMid: string
+  /** It opened the transaction again after its expiry. */
+  readonly reopened: boolean
+  readonly adjustment: HoldAdjustment | null
+}
+
+/** Beyond this many asks the oldest can no longer be undone one by one: an over-hold, never less. */
+export const maxAskShares = 64
+
+/** With so many second names a transaction takes no more: an anomaly, and the money is right. */
+export const maxNames = 64
+
+/** A second name of a transaction. */
+export interface Alias {
+  readonly aliasOf: string
+  readonly cardId: string
+}
+
+export function newTransaction(cardId: string, transactionId: string): Transaction {
+  return {
+    cardId,
+    transactionId,
+    preauthorizedMinor: 0,
+    authorizedMinor: 0,
+    reversedMinor: 0,
+    ceilingMinor: null,
+    settledMinor: 0,
+    refundedMinor: 0,
+    linkedCreditMinor: 0,
+    grantedMinor: 0,
+    asks: [],
+    cash: false,
+    cashPosted: false,
+    voided: false,
+    closed: false,
+    expired: false,
+    names: [],
+    linkedTo: '',
+    lastDecline: '',
+    swiped: false,
+    unblocked: false,
+    foreignSettledMinor: 0,
+    foreignCash: false,
+    chargeTakenMinor: 0,
+    chargePendingMinor: 0,
+    expiresAtMs: 0,
+    lastEventAtMs: 0,
+    dueAtMs: 0,
+    spend: [],
+    adjustment: null,
+  }
+}
+
+export function isAsked(t: Transaction): boolean {
+  return t.asks.length > 0
+}
+
+function authorizedTotal(t: Transaction): number {
+  return Math.max(t.preauthorizedMinor, t.authorizedMinor)
+}
+
+/** What was authorized less what was reversed, not looking at `voided`. */
+export function netBeforeVoid(t: Transaction): number {
+  return Math.max(0, authorizedTotal(t) - t.reversedMinor)
+}
+
+export function netAuthorized(t: Transaction): number {
+  return t.voided ? 0 : netBeforeVoid(t)
+}
+
+/** What to hold for a net amount; cash is what was dispensed and never more. */
+export function heldFor(
+  netMinor: number,
+  cash: boolean,
+  adjustment: HoldAdjustment | null,
+): number {
+  return cash ? netMinor : adjusted(netMinor, adjustment)
+}
+
+/** What was to be held for it, not looking at `voided`: a capture of so much is no surprise. */
+export function heldBeforeVoid(t: Transaction): number {
+  return heldFor(netBeforeVoid(t), t.cash, t.adjustment)
+}
+
+export function openHold(t: Transaction): number {
+  if (t.closed || t.expired) return 0
+  return Math.max(0, heldFor(netAuthorized(t), t.cash, t.adjustment) - t.settledMinor)
+}
+
+/** What was asked for and is still open: the hold without its adjustment. */
+export function openAuthorized(t: Transaction): number {
+  return t.closed || t.expired ? 0 : Math.max(0, netAuthorized(t) - t.settledMinor)
+}
+
+/** What the windows count. */
+export function spend(t: Transaction): number {
+  return t.settledMinor + openAuthorized(t)
+}
+
+/** What refunds under this id are worth now. */
+export function credit(t: Transaction): number {
+  if (t.settledMinor > 0) return t.refundedMinor
+  if (t.voided) return 0
+  const takenBack = Math.max(0, t.reversedMinor - authorizedTotal(t))
+  return Math.max(0, Math.min(t.refundedMinor - takenBack, t.ceilingMinor ?? Infinity))
+}
+
+/** Refunded money that no settlement covers; a linked refund counts at its original. */
+export function uncovered(t: Transaction): number {
+  const own = t.linkedTo === '' ? credit(t) : 0
+  return Math.max(0, own + t.linkedCreditMinor - t.settledMinor)
+}
+
+export function withheld(t: Transaction): number {
+  return Math.max(0, uncovered(t) - t.grantedMinor)
+}
+
+/** The part of this transaction in the account's `postedMinor`. */
+export function postedPart(t: Transaction): number {
+  return credit(t) - t.settledMinor - (t.cashPosted ? openHold(t) : 0)
+}
+
+export function heldPart(t: Transaction): number {
+  return t.cashPosted ? 0 : openHold(t)
+}
+
+/** What cross-border charges are due on. */
+export function foreignBase(t: Transaction): number {
+  return t.foreignSettledMinor + (t.foreignCash && t.cashPosted ? openHold(t) : 0)
+}
+
+export function overReversed(t: Transaction): boolean {
+  return t.reversedMinor > authorizedTotal(t)
+}
+
+export function copyTransaction(t: Transaction): Fresh<Transaction> {
+  return {
+    cardId: t.cardId,
+    transactionId: t.transactionId,
+    preauthorizedMinor: t.preauthorizedMinor,
+    authorizedMinor: t.authorizedMinor,
+    reversedMinor: t.reversedMinor,
+    ceilingMinor: t.ceilingMinor,
+    settledMinor: t.settledMinor,
+    refundedMinor: t.refundedMinor,
+    linkedCreditMinor: t.linkedCreditMinor,
+    grantedMinor: t.grantedMinor,
+    asks: t.asks,
+    cash: t.cash,
+    cashPosted: t.cashPosted,
+    voided: t.voided,
+    closed: t.closed,
+    expired: t.expired,
+    names: t.names,
+    linkedTo: t.linkedTo,
+    lastDecline: t.lastDecline,
+    swiped: t.swiped,
+    unblocked: t.unblocked,
+    foreignSettledMinor: t.foreignSettledMinor,
+    foreignCash: t.foreignCash,
+    chargeTakenMinor: t.chargeTakenMinor,
+    chargePendingMinor: t.chargePendingMinor,
+    expiresAtMs: t.expiresAtMs,
+    lastEventAtMs: t.lastEventAtMs,
+    dueAtMs: t.dueAtMs,
+    spend: t.spend,
+    adjustment: t.adjustment,
+  }
+}

@@ -1,0 +1,296 @@
+import {
+  type Bucket,
+  type Counted,
+  type MerchantBuckets,
+  merchantKey,
+  type SpendEntry,
+  splitKey,
+  type WindowStates,
+} from '../../domain/decide/window.ts'
+import { isAlias } from '../../domain/ledger/book.ts'
+import { type Account, noAccount } from '../../domain/record/account.ts'
+import { type Card, noCard, type RecentAsk } from '../../domain/record/card.ts'
+import type { EventRecord } from '../../domain/record/event-record.ts'
+import type { HoldAdjustment } from '../../domain/record/hold-adjustment.ts'
+import {
+  type Alias,
+  type AskShare,
+  newTransaction,
+  type Transaction,
+} from '../../domain/record/transaction.ts'
+import { type Codec, createCodec, flag, parseJson, RecordUnreadable } from './row-codec.ts'
+
+/** A row for each window that has buckets of its own, and one for each of its merchants. */
+function writeWindows(states: WindowStates): unknown[] {
+  const rows: unknown[] = []
+  for (const name in states) {
+    const { buckets, merchants } = states[name]!
+    if (buckets.length > 0) rows.push(writeBuckets(name, buckets))
+    for (const { mid, buckets } of merchants) {
+      rows.push(writeBuckets(merchantKey(name, mid), buckets))
+    }
+  }
+  return rows
+}
+
+function writeBuckets(key: string, buckets: readonly Bucket[]): (string | number)[] {
+  const row: (string | number)[] = [key]
+  for (const { index, sumMinor, count } of buckets) row.push(index, sumMinor, count)
+  return row
+}
+
+function readWindows(json: (string | number)[][]): WindowStates {
+  if (!Array.isArray(json)) throw new RangeError('no windows')
+  const states: Record<string, { buckets: Bucket[]; merchants: MerchantBuckets[] }> = {}
+  for (const [key, ...numbers] of json) {
+    const { name, mid } = splitKey(key as string)
+    states[name] ??= { buckets: [], merchants: [] }
+    const state = states[name]
+    const buckets = readBuckets(numbers as number[])
+    if (mid === null) state.buckets = buckets
+    else state.merchants.push({ mid, buckets })
+  }
+  return states
+}
+
+function readBuckets(numbers: readonly number[]): Bucket[] {
+  if (numbers.length % 3 > 0 || !numbers.every(Number.isFinite)) throw new RangeError('no buckets')
+  const buckets: Bucket[] = []
+  for (let i = 0; i < numbers.length; i += 3) {
+    buckets.push({ index: numbers[i]!, sumMinor: numbers[i + 1]!, count: numbers[i + 2]! })
+  }
+  return buckets
+}
+
+export const accountCodec: Codec<Account> = createCodec(
+  noAccount,
+  (a) => [
+    1,
+    a.accountId,
+    a.currency,
+    a.postedMinor,
+    a.heldMinor,
+    a.openingMinor,
+    a.openedAtMs,
+    a.lastArrivalMs,
+    a.entryCount,
+    a.country,
+    a.organizationId,
+    a.withheldMinor,
+    a.transfersMinor,
+    writeWindows(a.windows),
+    a.chargesTakenMinor,
+    a.chargesPendingMinor,
+    a.grantDay,
+    a.grantedMinor,
+  ],
+  { windows: readWindows },
+)
+
+const writeRecentAsk = (a: RecentAsk) => [a.atMs, a.mid, a.amountMinor]
+
+const readRecentAsks = (json: [number, string, number][]): RecentAsk[] =>
+  json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor }))
+
+export const cardCodec: Codec<Card> = createCodec(
+  noCard,
+  (c) => [
+    1,
+    c.cardId,
+    c.customerId,
+    c.accountId,
+    c.type,
+    c.status,
+    c.expiry,
+    c.lastAskAtMs,
+    writeWindows(c.windows),
+    c.recentAsks.map(writeRecentAsk),
+    c.dailyLimitMinor,
+    c.transactionLimitMinor,
+    c.allowedMccs,
+    c.blockedMccs,
+    c.allowedMids,
+    c.blockedMids,
+    c.unblockedMids,
+    c.swipesLeft,
+    c.terminatedBy,
+    c.replaces,
+    c.seenMerchants,
+    c.seenCountries,
+  ],
+  { windows: readWindows, recentAsks: readRecentAsks },
+)
+
+const writeAdjustment = (a: HoldAdjustment | null) =>
+  a === null ? [] : [a.fixedMinor, a.plusMillionths, a.plusMinor]
+
+function readAdjustment(json: readonly number[]): HoldAdjustment | null {
+  if (!Array.isArray(json)) throw new RangeError('no adjustment')
+  const [fixedMinor, plusMillionths, plusMinor] = json
+  if (fixedMinor === undefined) return null
+  return { fixedMinor, plusMillionths: plusMillionths!, plusMinor: plusMinor! }
+}
+
+function writeAsk(a: AskShare): unknown[] {
+  const row = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flag(a.reopened)]
+  return a.adjustment === null ? row : [...row, ...writeAdjustment(a.adjustment)]
+}
+
+type AskRow = [string, number, number, string, number, ...number[]]
+
+function readAsk(row: AskRow): AskShare {
+  const [eventKey, addedMinor, preauthorized, unblockedMid, reopened, ...adjustment] = row
+  if (!Number.isFinite(addedMinor)) throw new RangeError('no share')
+  return {
+    eventKey,
+    preauthorized: preauthorized === 1,
+    addedMinor,
+    unblockedMid,
+    reopened: reopened === 1,
+    adjustment: readAdjustment(adjustment),
+  }
+}
+
+function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
+  const row: unknown[] = [amountMinor, cardId]
+  for (const { window, scope, bucket } of at) row.push(window, scope === 'card' ? 0 : 1, bucket)
+  return row
+}
+
+type SpendRow = [number, string, ...unknown[]]
+
+function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
+  if (!Number.isFinite(amountMinor)) throw new RangeError('no spend')
+  const at: Counted[] = []
+  for (let i = 0; i < places.length; i += 3) {
+    const scope = places[i + 1] === 0 ? 'card' : 'account'
+    at.push({ window: places[i] as string, scope, bucket: places[i + 2] as number })
+  }
+  return { amountMinor, cardId, at }
+}
+
+const plainTransaction: Codec<Transaction> = createCodec(
+  newTransaction('', ''),
+  (t) => [
+    1,
+    t.cardId,
+    t.transactionId,
+    t.authorizedMinor,
+    t.settledMinor,
+    t.asks.map(writeAsk),
+    t.expiresAtMs,
+    t.lastEventAtMs,
+    t.dueAtMs,
+    t.spend.map(writeSpend),
+    flag(t.closed),
+    flag(t.voided),
+    flag(t.expired),
+    t.preauthorizedMinor,
+    t.reversedMinor,
+    t.lastDecline,
+    flag(t.cash),
+    flag(t.cashPosted),
+    t.refundedMinor,
+    t.linkedCreditMinor,
+    t.grantedMinor,
+    t.ceilingMinor,
+    t.names,
+    t.linkedTo,
+    flag(t.swiped),
+    flag(t.unblocked),
+    t.foreignSettledMinor,
+    flag(t.foreignCash),
+    t.chargeTakenMinor,
+    t.chargePendingMinor,
+    writeAdjustment(t.adjustment),
+  ],
+  {
+    asks: (json: AskRow[]) => json.map(readAsk),
+    spend: (json: SpendRow[]) => json.map(readSpend),
+    adjustment: readAdjustment,
+  },
+)
+
+/** A second name is kept where a transaction would be, marked by its first element. */
+export const transactionCodec: Codec<Transaction | Alias> = {
+  encode: (record) =>
+    isAlias(record)
+      ? JSON.stringify(['alias', record.cardId, record.aliasOf])
+      : plainTransaction.encode(record),
+  decode(text) {
+    if (!text.startsWith('["alias"')) return plainTransaction.decode(text)
+    const [, cardId, aliasOf] = parseJson(text) as readonly unknown[]
+    if (typeof cardId !== 'string' || typeof aliasOf !== 'string') {
+      throw new RecordUnreadable('it is no second name')
+    }
+    return { cardId, aliasOf }
+  },
+}
+
+interface FlatEvent extends Omit<EventRecord, 'answer'> {
+  readonly code: string
+  readonly decidedBy: string
+  readonly cause: string
+  readonly ruleId: string
+  readonly approvedAmountMinor: number | null
+  readonly rulesVersion: string
+}
+
+const blankEvent: FlatEvent = {
+  contentHash: '',
+  code: '000',
+  decidedBy: 'engine',
+  cause: '',
+  ruleId: '',
+  approvedAmountMinor: null,
+  rulesVersion: '',
+  claims: [],
+  absorbed: false,
+  unmatched: '',
+  atMs: 0,
+}
+
+const flatEvent: Codec<FlatEvent> = createCodec(blankEvent, (e) => [
+  1,
+  e.contentHash,
+  e.atMs,
+  e.code,
+  e.rulesVersion,
+  e.claims,
+  e.ruleId,
+  e.decidedBy,
+  e.cause,
+  e.approvedAmountMinor,
+  flag(e.absorbed),
+  e.unmatched,
+])
+
+export const eventCodec: Codec<EventRecord> = {
+  encode({ contentHash, answer, claims, absorbed, unmatched, atMs }) {
+    const { code, decidedBy, cause, ruleId, approvedAmountMinor, rulesVersion } = answer
+    return flatEvent.encode({
+      contentHash,
+      code,
+      decidedBy,
+      cause,
+      ruleId,
+      approvedAmountMinor,
+      rulesVersion,
+      claims,
+      absorbed,
+      unmatched,
+      atMs,
+    })
+  },
+  decode(text) {
+    const { contentHash, claims, absorbed, unmatched, atMs, ...answer } = flatEvent.decode(text)
+    return {
+      contentHash,
+      answer: answer as EventRecord['answer'],
+      claims,
+      absorbed,
+      unmatched,
+      atMs,
+    }
+  },
+}

@@ -1,0 +1,95 @@
+import { transactionKey } from '../../domain/ledger/ledger.ts'
+import { hash64 } from '../../domain/record/event.ts'
+import type { ChildKey, Key } from '../../store/port.ts'
+
+/** Where the engine keeps its records in a store. */
+
+const dayMs = 86_400_000
+
+/** Events of this many days lie together and are dropped together. */
+const generationDays = 15
+
+export function accountAggregate(accountId: string): string {
+  return `a:${accountId}`
+}
+
+/** Events of cards that nobody knows, spread so that they do not queue behind each other. */
+export function strayAggregate(eventId: string): string {
+  return `u:${bucketOf(eventId, 256)}`
+}
+
+/** What was fixed when the store was made. */
+export const metaAggregate = 'meta'
+
+/** The emergency list. */
+export const blocksAggregate = 'blocks'
+
+/** Rules that their breakers have put into shadow. */
+export const trippedAggregate = 'tripped'
+
+/** What the instances that share the store tell each other. */
+export const instancesAggregate = 'instances'
+
+/** Which account a card belongs to; small groups, because these cost the least memory. */
+export function directoryKey(cardId: string): Key {
+  return { aggregate: `d:${bucketOf(cardId, 16_384)}`, group: 'd', id: cardId }
+}
+
+function bucketOf(text: string, buckets: number): string {
+  return (Number.parseInt(hash64(text).slice(0, 8), 16) % buckets).toString(36)
+}
+
+export function cardKey(cardId: string): ChildKey {
+  return { group: 'c', id: cardId }
+}
+
+export function transactionChild(cardId: string, transactionId: string): ChildKey {
+  return { group: 't', id: transactionKey(cardId, transactionId) }
+}
+
+/** The generation that an event of this arrival is kept in. */
+export function eventKeyAt(eventKey: string, atMs: number, retentionMs: number): ChildKey {
+  return { group: generationOf(firstDayOf(atMs), retentionMs), id: eventKey }
+}
+
+/** Every generation that may still hold the event: those since the account's first entry. */
+export function eventKeys(
+  eventKey: string,
+  nowMs: number,
+  openedAtMs: number,
+  retentionMs: number,
+): ChildKey[] {
+  const oldest = firstDayOf(Math.min(nowMs, Math.max(nowMs - retentionMs, openedAtMs)))
+  const keys: ChildKey[] = []
+  for (let day = firstDayOf(nowMs); day >= oldest; day -= generationDays) {
+    keys.push({ group: generationOf(day, retentionMs), id: eventKey })
+  }
+  return keys
+}
+
+function firstDayOf(atMs: number): number {
+  const day = Math.floor(atMs / dayMs)
+  return day - (day % generationDays)
+}
+
+function generationOf(firstDay: number, retentionMs: number): string {
+  return `e@${firstDay + generationDays - 1 + Math.ceil(retentionMs / dayMs)}`
+}
+
+/** Indexes of transactions to tend, of what people should look at, and of what there is. */
+export const indexes = {
+  due: 'due',
+  unmatched: 'unmatched',
+  anomalies: 'anomalies',
+  cards: 'cards',
+} as const
+
+/** Sorts by time; parts are split by line breaks, which no id contains. */
+export function timeSortKey(atMs: number, ...parts: readonly string[]): string {
+  return [String(atMs).padStart(15, '0'), ...parts].join('\n')
+}
+
+export function splitSortKey(sortKey: string): { atMs: number; parts: string[] } {
+  const [atMs = '0', ...parts] = sortKey.split('\n')
+  return { atMs: Number(atMs), parts }
+}

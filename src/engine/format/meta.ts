@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { type Store, type StoreRecord, StoreRefused } from '../../store/port.ts'
+import { metaAggregate as aggregate } from './layout.ts'
+import { parseJson, RecordUnreadable } from './row-codec.ts'
+
+/** What was fixed when the store was made. */
+const meta = z.object({ format: z.literal(1), eventRetentionDays: z.int() })
+
+export type Meta = z.output<typeof meta>
+
+const firstVersion = 'meta.1'
+/** In its place while a store is being filled from another. */
+const unfinished = JSON.stringify({ unfinished: true })
+
+/**
+ * Claims a new store, or checks that an old one was made with the same settings. The places of events
+ * depend on the retention: with another one their duplicates would not be found. Resolves to what is wrong
+ * with a record that cannot be read, '' when nothing is: the retention that is configured was compared at
+ * every start before, so serving by it is better than serving nobody.
+ */
+export async function claimStore(store: Store, eventRetentionDays: number): Promise<string> {
+  const command = {
+    aggregate,
+    expectedVersion: null,
+    newVersion: firstVersion,
+    root: textOf(eventRetentionDays),
+    mustBeAbsent: [],
+    put: [],
+    remove: [],
+    index: [],
+    unindex: [],
+    log: [],
+  }
+  let claimed: unknown = null
+  try {
+    const [outcome] = await store.commit([command])
+    if (outcome === 'committed') return ''
+  } catch (error) {
+    claimed = error
+  }
+  try {
+    const { eventRetentionDays: days } = await readMeta(store)
+    if (claimed !== null) throw claimed
+    if (days !== eventRetentionDays) {
+      throw new StoreRefused(
+        `the store was made with EVENT_RETENTION_DAYS=${days}, which cannot change: set it to ${days}`,
+      )
+    }
+    return ''
+  } catch (error) {
+    if (error instanceof RecordUnreadable) return error.message
+    throw claimed ?? error
+  }
+}
+
+/** Refuses a store that this release cannot read whole. */
+export async function readMeta(store: Store): Promise<Meta> {
+  const [found] = await store.load([{ aggregate, group: '', id: '' }])
+  if (found === undefined)
+    throw new StoreRefused('there is no store of Arbiter: name another place')
+  if (found.value === unfinished) {
+    throw new StoreRefused('the store is an unfinished copy: remove it, and copy or restore again')
+  }
+  return decode(found.value)
+}
+
+function decode(value: string): Meta {
+  const json = parseJson(value)
+  const kept = meta.safeParse(json)
+  if (kept.success) return kept.data
+  const numbered = z.object({ format: z.int() }).safeParse(json)
+  if (!numbered.success || numbered.data.format === 1) {
+    throw new RecordUnreadable('what was fixed when the store was made cannot be read')
+  }
+  throw new StoreRefused(
+    `the store has format ${numbered.data.format}, and this release reads format 1: run the release ` +
+      'that wrote it, or use another store',
+  )
+}
+
+/** Throws when a server could not take it. */
+export function checkMeta(value: string): void {
+  if (value !== unfinished) decode(value)
+}
+
+/** Only where it cannot be read: a store of another format, or with other settings, stays refused. */
+export async function repairMeta(store: Store, eventRetentionDays: number): Promise<string> {
+  try {
+    await readMeta(store)
+    return 'it can be read'
+  } catch (error) {
+    if (!(error instanceof RecordUnreadable)) throw error
+    await putMeta(store, eventRetentionDays)
+    return ''
+  }
+}
+
+/** From here until `putMeta` no server takes the store. */
+export function markUnfinished(store: Store): Promise<void> {
+  return store.fill([{ kind: 'root', aggregate, version: firstVersion, value: unfinished }])
+}
+
+export function putMeta(store: Store, eventRetentionDays: number): Promise<void> {
+  const value = textOf(eventRetentionDays)
+  return store.fill([{ kind: 'root', aggregate, version: firstVersion, value }])
+}
+
+export function isMeta(record: StoreRecord): boolean {
+  return record.kind === 'root' && record.aggregate === aggregate
+}
+
+function textOf(eventRetentionDays: number): string {
+  return JSON.stringify({ format: 1, eventRetentionDays } satisfies Meta)
+}

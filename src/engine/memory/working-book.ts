@@ -1,0 +1,212 @@
+import type { Book, Touched } from '../../domain/ledger/book.ts'
+import { transactionKey } from '../../domain/ledger/ledger.ts'
+import type { Card } from '../../domain/record/card.ts'
+import type { EventRecord } from '../../domain/record/event-record.ts'
+import type { Alias, Transaction } from '../../domain/record/transaction.ts'
+import type { ChildKey, Key, Loaded } from '../../store/port.ts'
+import { eventCodec, transactionCodec } from '../format/codec.ts'
+import { cardKey, eventKeyAt, eventKeys, transactionChild } from '../format/layout.ts'
+import {
+  type Damage,
+  decodeAccount,
+  decodeCard,
+  decodeTransaction,
+  messageOf,
+  RecordDamaged,
+  rootOf,
+} from '../quarantine/damage.ts'
+import { type CachedAccount, noteRow } from './cache.ts'
+
+/** What a batch must read before it can go on: a key of the store, or all places of an event. */
+export interface Wanted {
+  readonly keys: readonly Key[]
+  readonly fill: (loaded: readonly (Loaded | undefined)[]) => void
+}
+
+/**
+ * The cached records of one account as a book to decide on. What is not in memory is either assumed
+ * not to exist, and then checked by the commit, or wanted, and then read before deciding.
+ */
+export interface WorkingBook extends Book {
+  readonly wanted: readonly Wanted[]
+  readonly assumedAbsent: readonly ChildKey[]
+  readonly dirty: {
+    readonly cards: ReadonlyMap<string, Card>
+    readonly transactions: ReadonlyMap<
+      string,
+      { key: ChildKey; record: Transaction | Alias | null }
+    >
+    readonly events: ReadonlyMap<string, EventRecord>
+  }
+  /** How the next item is read: arrival for the events' places, and whether new ids are guessed so. */
+  next(atMs: number, guess: { readonly event: boolean; readonly transaction: boolean }): void
+  put(touched: Touched): void
+}
+
+export function openWorkingBook(cached: CachedAccount, retentionMs: number): WorkingBook {
+  const wanted: Wanted[] = []
+  const assumedAbsent: ChildKey[] = []
+  const cards = new Map<string, Card>()
+  const transactions = new Map<string, { key: ChildKey; record: Transaction | Alias | null }>()
+  const events = new Map<string, EventRecord>()
+  // Guesses live with the batch whose commit checks them, never in the cache.
+  const guessed = new Set<string>()
+  let arrivalMs = 0
+  let guess = { event: false, transaction: false }
+
+  /** Reads it, unless it was just read and cannot be: then whatever needs it cannot be decided. */
+  function want(children: readonly ChildKey[], fill: Wanted['fill']): null {
+    const damage = cached.unreadable.size === 0 ? undefined : damageIn(cached, children)
+    if (damage !== undefined) throw new RecordDamaged(damage)
+    const { aggregate } = cached
+    const keys = children.map((child) => ({ aggregate, ...child }))
+    wanted.push({ keys, fill: (loaded) => fillOr(cached, children, loaded, fill) })
+    return null
+  }
+
+  function setTransaction(cardId: string, id: string, record: Transaction | Alias | null): void {
+    const name = transactionKey(cardId, id)
+    cached.transactions.set(name, record)
+    transactions.set(name, { key: transactionChild(cardId, id), record })
+  }
+
+  return {
+    wanted,
+    assumedAbsent,
+    dirty: { cards, transactions, events },
+    next(atMs, guessed) {
+      arrivalMs = atMs
+      guess = guessed
+    },
+    account: () => cached.account,
+    card(cardId) {
+      const known = cached.cards.get(cardId)
+      if (known !== undefined) return known
+      return want([cardKey(cardId)], ([found]) => {
+        cached.cards.set(cardId, found ? decodeCard(cardId, found.value) : null)
+        if (found) noteRow(cached, cardId, found.value)
+      })
+    },
+    transaction(cardId, id) {
+      const name = transactionKey(cardId, id)
+      const known = cached.transactions.get(name)
+      if (typeof known === 'string') {
+        const record = transactionCodec.decode(known)
+        cached.transactions.set(name, record)
+        return record
+      }
+      if (known !== undefined) return known
+      if (guessed.has(name)) return null
+      const key = transactionChild(cardId, id)
+      if (guess.transaction) {
+        assumedAbsent.push(key)
+        guessed.add(name)
+        return null
+      }
+      return want([key], ([found]) => {
+        const record = found ? decodeTransaction(cardId, id, found.value) : null
+        cached.transactions.set(name, record)
+      })
+    },
+    event(eventKey) {
+      const known = events.get(eventKey) ?? cached.events.get(eventKey)
+      if (known !== undefined) return known
+      if (guessed.has(eventKey)) return null
+      const openedAtMs = cached.account?.openedAtMs ?? arrivalMs
+      const keys = eventKeys(eventKey, arrivalMs, openedAtMs, retentionMs)
+      if (guess.event) {
+        assumedAbsent.push(...keys)
+        guessed.add(eventKey)
+        return null
+      }
+      return want(keys, (loaded) => {
+        const found = loaded.find((place) => place !== undefined)
+        cached.events.set(eventKey, found ? eventCodec.decode(found.value) : null)
+      })
+    },
+    put(touched) {
+      cached.account = touched.account
+      for (const card of touched.cards) {
+        cached.cards.set(card.cardId, card)
+        cards.set(card.cardId, card)
+      }
+      for (const t of touched.transactions) setTransaction(t.cardId, t.transactionId, t)
+      for (const { name, ...alias } of touched.aliases) setTransaction(alias.cardId, name, alias)
+      if (touched.forgotten !== null) {
+        const { cardId, transactionId, names } = touched.forgotten
+        for (const name of [transactionId, ...names]) setTransaction(cardId, name, null)
+      }
+      if (touched.event !== null) {
+        events.set(touched.event.key, touched.event.record)
+      }
+    },
+  }
+}
+
+/** The root, read before all else under it. */
+export function wantRoot(cached: CachedAccount): Wanted {
+  const { aggregate } = cached
+  return {
+    keys: [{ aggregate, ...rootOf }],
+    fill: (loaded) =>
+      fillOr(cached, [rootOf], loaded, ([root]) => {
+        cached.account = root ? decodeAccount(aggregate, root.value) : null
+        cached.version = root?.version ?? null
+        cached.loaded = true
+        if (root) noteRow(cached, '', root.value)
+      }),
+  }
+}
+
+/**
+ * A store that can lose what it acknowledged may answer from another server than before: what is read
+ * later belongs to the root in memory only when that server has the same root.
+ */
+export function checkRoot(cached: CachedAccount, onOther: () => void): Wanted {
+  return {
+    keys: [{ aggregate: cached.aggregate, group: '', id: '' }],
+    fill([root]) {
+      if ((root?.version ?? null) !== cached.version) onOther()
+    },
+  }
+}
+
+export function rootDamage({ unreadable }: CachedAccount): Damage | undefined {
+  return unreadable.get(nameIn(rootOf))
+}
+
+/** What cannot be read is noted: the read was for others, too. */
+function fillOr(
+  cached: CachedAccount,
+  children: readonly ChildKey[],
+  loaded: readonly (Loaded | undefined)[],
+  fill: Wanted['fill'],
+): void {
+  try {
+    fill(loaded)
+  } catch (error) {
+    const at = Math.max(
+      0,
+      loaded.findIndex((place) => place !== undefined),
+    )
+    const key = children[at]!
+    const { aggregate } = cached
+    cached.unreadable.set(nameIn(key), { aggregate, key, problem: messageOf(error) })
+  }
+}
+
+function damageIn({ unreadable }: CachedAccount, keys: readonly ChildKey[]): Damage | undefined {
+  for (const key of keys) {
+    const damage = unreadable.get(nameIn(key))
+    if (damage !== undefined) return damage
+  }
+  return undefined
+}
+
+function nameIn({ group, id }: ChildKey): string {
+  return `${group}\n${id}`
+}
+
+export function eventPlace(eventKey: string, record: EventRecord, retentionMs: number): ChildKey {
+  return eventKeyAt(eventKey, record.atMs, retentionMs)
+}

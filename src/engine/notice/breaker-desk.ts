@@ -1,0 +1,100 @@
+import type { Clock } from '../../clock.ts'
+import type { Step } from '../../domain/decide/claim.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import type { Store } from '../../store/port.ts'
+import { trippedAggregate } from '../format/layout.ts'
+import { type BreakerCounts, createBreakerCounts } from './breaker-counts.ts'
+import type { NoticeBoard } from './notice-board.ts'
+import { type TrippedRule, trippedIn, tripRule } from './tripped-rules.ts'
+
+/** Counts for the breakers of the pack in use, trips those that are past their bound, and obeys all. */
+export interface BreakerDesk {
+  /** An ask that was decided for the first time. */
+  note(step: Step): void
+  setPack(pack: Pack): void
+  /** The pack in use, with the tripped rules in shadow. */
+  obeyed(): Pack
+  tripped(): readonly string[]
+  stop(): void
+}
+
+export interface BreakerDeskOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly board: NoticeBoard
+  readonly pack: Pack
+  readonly newVersion: () => string
+  readonly intervalMs: number
+  /** Other rules than before only record. */
+  readonly onChange: () => void
+  readonly onTrouble: (message: string) => void
+}
+
+/** Resolves after the first look at what other instances have tripped. */
+export async function openBreakerDesk(options: BreakerDeskOptions): Promise<BreakerDesk> {
+  const { store, clock, board, newVersion } = options
+  let pack = options.pack
+  let counts: BreakerCounts = createBreakerCounts(pack.breakers ?? [])
+  let all: readonly TrippedRule[] = []
+  let tripping = false
+  const told = new Set<string>()
+
+  const inForce = () => all.filter(({ rulesVersion }) => rulesVersion === pack.version)
+
+  await board.follow(trippedAggregate, (found) => {
+    const before = new Set(inForce().map(({ ruleId }) => ruleId))
+    all = trippedIn(found)
+    const now = inForce()
+    for (const { ruleId, reason } of now) {
+      if (!before.has(ruleId)) {
+        options.onTrouble(
+          `rule ${ruleId} is in shadow now: it ${reason}; mend the pack, or run arbiter rules arm ${ruleId}`,
+        )
+      }
+    }
+    const armed = [...before].some((id) => now.every(({ ruleId }) => ruleId !== id))
+    // Who armed it has looked at what it declined: it is counted anew.
+    if (armed) counts = createBreakerCounts(pack.breakers ?? [])
+    told.clear()
+    options.onChange()
+  })
+
+  async function trip(): Promise<void> {
+    if (tripping) return
+    tripping = true
+    try {
+      const nowMs = clock.nowMs()
+      const known = new Set(inForce().map(({ ruleId }) => ruleId))
+      for (const { ruleId, reason } of counts.past(nowMs)) {
+        if (known.has(ruleId) || told.has(ruleId)) continue
+        const rule = { ruleId, rulesVersion: pack.version, atMs: nowMs, reason }
+        await tripRule(store, rule, newVersion)
+        told.add(ruleId)
+        await board.look()
+      }
+    } catch {
+      // The store is away: the breaker is still past its bound at the next look.
+    } finally {
+      tripping = false
+    }
+  }
+
+  const timer = setInterval(() => void trip(), options.intervalMs)
+  timer.unref()
+  return {
+    note: (step) => counts.note(step, clock.nowMs()),
+    setPack(next) {
+      if (next.version !== pack.version) {
+        counts = createBreakerCounts(next.breakers ?? [])
+        told.clear()
+      }
+      pack = next
+    },
+    obeyed() {
+      const ids = new Set(inForce().map(({ ruleId }) => ruleId))
+      return ids.size === 0 ? pack : (pack.inShadow?.(ids) ?? pack)
+    },
+    tripped: () => inForce().map(({ ruleId }) => ruleId),
+    stop: () => clearInterval(timer),
+  }
+}

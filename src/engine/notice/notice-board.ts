@@ -1,0 +1,71 @@
+import type { Loaded, Store } from '../../store/port.ts'
+import { messageOf } from '../quarantine/damage.ts'
+
+/** Called with a record when it is another than before; null when there is none. */
+type OnNotice = (found: Loaded | null) => void
+
+/** Small records that all instances must see soon: every engine looks at their versions by one read. */
+export interface NoticeBoard {
+  /** Resolves after the first look, so that nothing is decided before it. */
+  follow(aggregate: string, onNotice: OnNotice): Promise<void>
+  /** Looks now, for who has just changed something. */
+  look(): Promise<void>
+  stop(): void
+}
+
+export interface NoticeBoardOptions {
+  readonly store: Store
+  readonly intervalMs: number
+  /** Whether a record can be read: ''; else what is wrong with it, and what it said before goes on. */
+  readonly onState: (aggregate: string, problem: string) => void
+}
+
+export function createNoticeBoard({ store, intervalMs, onState }: NoticeBoardOptions): NoticeBoard {
+  const notices: { aggregate: string; version: string | null; onNotice: OnNotice }[] = []
+  let looking = false
+  let stopped = false
+
+  async function look(): Promise<void> {
+    if (looking || stopped || notices.length === 0) return
+    looking = true
+    try {
+      const looked = [...notices]
+      const found = await store.load(
+        looked.map(({ aggregate }) => ({ aggregate, group: '', id: '' })),
+      )
+      for (const [i, notice] of looked.entries()) tell(notice, found[i] ?? null)
+    } catch {
+      // A store that is away tells nothing: what was read last goes on.
+    } finally {
+      looking = false
+    }
+  }
+
+  function tell(notice: (typeof notices)[number], found: Loaded | null): void {
+    const version = found?.version ?? null
+    if (version === notice.version || stopped) return
+    notice.version = version
+    try {
+      notice.onNotice(found)
+      onState(notice.aggregate, '')
+    } catch (error) {
+      onState(notice.aggregate, messageOf(error))
+    }
+  }
+
+  const timer = setInterval(() => void look(), intervalMs)
+  timer.unref()
+  return {
+    async follow(aggregate, onNotice) {
+      const [found] = await store.load([{ aggregate, group: '', id: '' }])
+      const notice = { aggregate, version: null, onNotice }
+      tell(notice, found ?? null)
+      notices.push(notice)
+    },
+    look,
+    stop() {
+      stopped = true
+      clearInterval(timer)
+    },
+  }
+}

@@ -1,0 +1,199 @@
+import { isCurrency } from '../../domain/record/currency.ts'
+import {
+  type CardEvent,
+  type Merchant,
+  type RequestType,
+  requestTypes,
+} from '../../domain/record/event.ts'
+import { fieldShapes, isId, maxTextChars, printable, type Shape } from '../../wire/field-shape.ts'
+import type { Refusal } from '../../wire/refusal.ts'
+import { type EchoingEvent, echoes, repeat } from './echo.ts'
+import {
+  compileAmount,
+  compileCountry,
+  compileFlag,
+  compileId,
+  compileText,
+  compileTime,
+  type Named,
+  type TextField,
+  toCurrency,
+  unknownCode,
+} from './field.ts'
+import type { FieldsFile, OverridesFile } from './file.ts'
+import type { Found, PointerPlan } from './pointer.ts'
+
+/** The field, and a sentence that names it and its place. */
+export type Fault = readonly [field: string, message: string]
+
+export type ReadFields = (found: Found) => CardEvent | Refusal
+
+type Fields = ReturnType<typeof override>
+
+/** The mapping for one requestType; null is a mapping that it does not have. */
+export function override(base: FieldsFile, given: OverridesFile | undefined) {
+  const pick = <T>(over: T | null | undefined, under: T | undefined): T | null =>
+    over === undefined ? (under ?? null) : over
+  const over = given ?? {}
+  return {
+    eventId: over.eventId ?? base.eventId,
+    transactionId: over.transactionId ?? base.transactionId,
+    originalTransactionId: pick(over.originalTransactionId, base.originalTransactionId),
+    cardId: over.cardId ?? base.cardId,
+    amount: pick(over.amount, base.amount),
+    currency: over.currency ?? base.currency,
+    occurredAt: pick(over.occurredAt, base.occurredAt),
+    final: pick(over.final, base.final),
+    partialApprovalSupported: pick(over.partialApprovalSupported, base.partialApprovalSupported),
+    channel: pick(over.channel, base.channel),
+    entryMode: pick(over.entryMode, base.entryMode),
+    merchantAmount: pick(over.merchantAmount, base.merchantAmount),
+    merchantCurrency: pick(over.merchantCurrency, base.merchantCurrency),
+    mid: over.merchant?.mid ?? base.merchant.mid,
+    mcc: over.merchant?.mcc ?? base.merchant.mcc,
+    merchantName: pick(over.merchant?.name, base.merchant.name),
+    merchantCity: pick(over.merchant?.city, base.merchant.city),
+    merchantCountry: pick(over.merchant?.country, base.merchant.country),
+  }
+}
+
+export function compileFields(
+  plan: PointerPlan,
+  requestType: RequestType,
+  fields: Fields,
+  echoed: readonly number[],
+  refuse: (found: Found, faults: readonly Fault[], about: 'ask' | 'advice') => Refusal,
+): ReadFields {
+  const ask = requestTypes[requestType] === 'ask'
+  const eventId = compileId(plan, 'eventId', fields.eventId)
+  const transactionId = compileId(plan, 'transactionId', fields.transactionId)
+  const originalTransactionId = compileId(
+    plan,
+    'originalTransactionId',
+    fields.originalTransactionId,
+  )
+  const cardId = compileId(plan, 'cardId', fields.cardId)
+  const currency = compileText(plan, 'currency', fields.currency, toCurrency)
+  const channel = compileId(plan, 'channel', fields.channel)
+  const entryMode = compileId(plan, 'entryMode', fields.entryMode)
+  const mid = compileId(plan, 'merchant.mid', fields.mid)
+  const mcc = compileText(plan, 'merchant.mcc', fields.mcc)
+  const merchantName = compileText(plan, 'merchant.name', fields.merchantName)
+  const merchantCity = compileText(plan, 'merchant.city', fields.merchantCity)
+  const merchantCountry = compileCountry(plan, 'merchant.country', fields.merchantCountry)
+  const merchantCurrency = compileText(
+    plan,
+    'merchantCurrency',
+    fields.merchantCurrency,
+    toCurrency,
+  )
+  const readAmount = compileAmount(plan, 'amount', fields.amount)
+  const readMerchantAmount = compileAmount(plan, 'merchantAmount', fields.merchantAmount)
+  const readTime = compileTime(plan, fields.occurredAt)
+  const readFinal = compileFlag(plan, 'final', fields.final)
+  const readPartial = compileFlag(plan, 'partialApprovalSupported', fields.partialApprovalSupported)
+  const { id } = fieldShapes
+
+  /** Of the body that is being read. Reading never waits, so one list serves all bodies. */
+  const faults: Fault[] = []
+  const wrong = ({ name, where }: Named, problem: string): void => {
+    faults.push([name, `${name} ${where === '' ? '' : `(${where}) `}${problem}`])
+  }
+
+  function readId(field: TextField, found: Found, needed: boolean): string {
+    const given = field.read(found)
+    if (given === '') {
+      if (needed) wrong(field, 'is required')
+      return ''
+    }
+    if (given !== undefined && (field.fits || isId(given))) return given
+    wrong(field, id.must)
+    return ''
+  }
+
+  /** Rules look at it, and an advice goes through no rules: there it is absent when it is wrong. */
+  function readFact(field: TextField, found: Found, needed: boolean, shape: Shape): string {
+    const given = field.read(found)
+    if (given === '' && !needed) return ''
+    if (given !== undefined && given !== '' && (field.fits || shape.holds(given))) return given
+    if (ask) wrong(field, given === '' ? 'is required' : shape.must)
+    return ''
+  }
+
+  return (found) => {
+    const event = readId(eventId, found, true)
+    const transaction = readId(transactionId, found, !transactionId.mayBeAbsent)
+    const card = readId(cardId, found, true)
+    const currencyCode = currency.read(found) ?? unknownCode
+    const knownCurrency = isCurrency(currencyCode)
+    if (!knownCurrency) {
+      wrong(currency, currencyCode === '' ? 'is required' : fieldShapes.currency.must)
+    }
+    const occurredAtMs = readTime.read(found)
+    if (occurredAtMs === null) wrong(readTime, readTime.must)
+    if (occurredAtMs === 0 && readTime.where !== '') wrong(readTime, 'is required')
+
+    const merchant: Merchant = {
+      mid: readFact(mid, found, ask, id),
+      mcc: readFact(mcc, found, ask, fieldShapes.mcc),
+      name: forPeople(merchantName.read(found)),
+      city: forPeople(merchantCity.read(found)),
+      country: readFact(merchantCountry, found, false, country),
+    }
+    const original = readId(originalTransactionId, found, false)
+    const channelId = readFact(channel, found, false, id)
+    const mode = readFact(entryMode, found, false, id)
+    const final = readFinal.read(found)
+    if (final === undefined) wrong(readFinal, mustBeFlag)
+    const partial = readPartial.read(found)
+    if (partial === undefined && ask) wrong(readPartial, mustBeFlag)
+
+    const amountMinor = knownCurrency ? readAmount.read(found, currencyCode) : 0
+    if (typeof amountMinor === 'string') wrong(readAmount, amountMinor)
+    if (amountMinor === null && requestType !== 'Reversal') wrong(readAmount, 'is required')
+    if (
+      faults.length > 0 ||
+      occurredAtMs === null ||
+      final === undefined ||
+      typeof amountMinor === 'string'
+    ) {
+      return refuse(found, faults.splice(0), ask ? 'ask' : 'advice')
+    }
+
+    // Nothing below may refuse.
+    // Facts for rules, never booked: what cannot be read of them is absent and refuses no payment.
+    const theirs = merchantCurrency.read(found) ?? unknownCode
+    const theirCurrency = isCurrency(theirs) ? theirs : ''
+    const theirAmount = theirCurrency === '' ? 0 : readMerchantAmount.read(found, theirCurrency)
+    const mapped: CardEvent = {
+      eventId: event,
+      requestType,
+      transactionId: transaction,
+      originalTransactionId: original,
+      cardId: card,
+      amountMinor,
+      currency: currencyCode,
+      final,
+      partialApprovalSupported: partial ?? false,
+      merchant,
+      channel: channelId,
+      entryMode: mode,
+      merchantAmountMinor: typeof theirAmount === 'number' ? theirAmount : 0,
+      merchantCurrency: theirCurrency,
+      occurredAtMs,
+    }
+    if (echoed.length > 0) (mapped as EchoingEvent)[echoes] = repeat(found, echoed)
+    return mapped
+  }
+}
+
+/** A name that is too long is cut, and one that is no text is none: a payment does not hang on it. */
+function forPeople(name: string | undefined): string {
+  return name === undefined ? '' : printable(name.slice(0, maxTextChars))
+}
+
+const country: Shape = {
+  must: 'must be an ISO 3166 alpha-2 or alpha-3 code',
+  holds: fieldShapes.country.holds,
+}
+const mustBeFlag = 'must be true or false, or one of the texts of yes and no'

@@ -1,0 +1,248 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
+import { suggestion } from '../../document/spelling.ts'
+import type { Path } from '../../document/yaml-document.ts'
+import type { Switches } from '../../domain/decide/pack.ts'
+import type { CardEvent, RequestType } from '../../domain/record/event.ts'
+import { requestTypes } from '../../domain/record/event.ts'
+import type { Answer } from '../../domain/record/event-record.ts'
+import { readEvent } from '../../wire/event.ts'
+import type { Refusal } from '../../wire/refusal.ts'
+import { renderRefusal, renderReply } from '../../wire/reply.ts'
+import { createAnswerStyle, type Rendered } from './answer.ts'
+import type { Choice } from './choice.ts'
+import {
+  maxProfileBytes,
+  openProfileDocument,
+  type ProfileDocument,
+  ProfileRefused,
+} from './document.ts'
+import {
+  type AuthenticationFile,
+  type ChoiceTarget,
+  choiceFile,
+  choiceTargets,
+  type OverridesFile,
+  type ProfileFile,
+  profileFile,
+  type RequiresFile,
+} from './file.ts'
+import { createPointerPlan } from './pointer.ts'
+import { createProfileReader } from './reader.ts'
+
+/** How one peer's bodies become events, and our answers its bodies. */
+export interface Profile {
+  readonly name: string
+  readonly path: string
+  /** Sent with every answer, besides our own. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Switches of the pack that this peer's amounts need. */
+  readonly requires: RequiresFile
+  readonly authentication: AuthenticationFile
+  readEvent(bytes: Buffer, headers?: IncomingHttpHeaders): CardEvent | Refusal
+  renderReply(event: CardEvent, answer: Answer): Rendered
+  renderRefusal(refusal: Refusal): Rendered
+}
+
+/** Our own wire format; it needs no file. */
+export const defaultProfile: Profile = {
+  name: 'default',
+  path: '/authorize',
+  headers: {},
+  requires: {},
+  authentication: { scheme: 'none' },
+  readEvent,
+  renderReply: (event, answer) => ({
+    status: 200,
+    body: renderReply({
+      eventId: event.eventId,
+      transactionId: event.transactionId,
+      decision: answer.code === '000' ? 'approve' : 'decline',
+      responseCode: answer.code,
+      decidedBy: answer.decidedBy,
+      rulesVersion: answer.rulesVersion,
+      ruleId: answer.ruleId,
+      approvedAmountMinor: answer.approvedAmountMinor,
+      currency: event.currency,
+      cause: answer.cause,
+    }),
+  }),
+  renderRefusal: (refusal) => ({ status: refusal.status, body: renderRefusal(refusal) }),
+}
+
+/** The same place below src and dist. */
+const shippedFolder = join(import.meta.dirname, '..', '..', '..', 'rules', 'profiles')
+
+/**
+ * The profile of this name, from the pack's folder or of those that are shipped; or that of the file
+ * at this path. Throws ProfileRefused.
+ */
+export function findProfile(nameOrPath: string, rulesDir: string): Profile {
+  if (nameOrPath === 'default') return defaultProfile
+  if (!/^[a-z0-9][a-z0-9-]*$/.test(nameOrPath)) return loadProfile(nameOrPath)
+  const folders = [join(rulesDir, 'profiles'), shippedFolder]
+  const files = folders.map((folder) => join(folder, `${nameOrPath}.yaml`))
+  const file = files.find((one) => existsSync(one))
+  if (file !== undefined) return loadProfile(file)
+  const names = folders
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => readdirSync(folder))
+    .filter((name) => name.endsWith('.yaml'))
+    .map((name) => name.slice(0, -'.yaml'.length))
+  const known = [...new Set(names)].sort().join(', ')
+  const message = `there is no relay profile ${nameOrPath}: known are ${known}; a file is named by its path`
+  throw new ProfileRefused([{ file: files[0]!, line: 1, column: 1, message }])
+}
+
+/** Reads and compiles a profile; throws ProfileRefused with every fault that it found. */
+export function loadProfile(file: string): Profile {
+  const document = openProfileDocument(file, readText(file))
+  if (document.faults.length > 0) throw new ProfileRefused(document.faults)
+  const content = document.parse(profileFile, document.value ?? undefined, [])
+  // Also when the rest has faults: one report tells all.
+  const { requestType } = (document.value ?? {}) as { requestType?: unknown }
+  const choice = readChoice(document, requestType, ['requestType'], 0)
+  if (content === null || choice === null) throw new ProfileRefused(document.faults)
+  const profile = compile(document, content, choice)
+  if (document.faults.length > 0) throw new ProfileRefused(document.faults)
+  return profile
+}
+
+function readText(file: string): string {
+  const refuse = (message: string) => new ProfileRefused([{ file, line: 1, column: 1, message }])
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(file)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    throw refuse(`cannot be read (${code}): RELAY_PROFILE names a shipped profile or a file`)
+  }
+  if (bytes.length > maxProfileBytes) throw refuse(`is larger than ${maxProfileBytes} bytes`)
+  return bytes.toString('utf8')
+}
+
+const maxChoiceDepth = 8
+
+/** Null when it has faults, which the document then knows. */
+function readChoice(
+  document: ProfileDocument,
+  target: unknown,
+  path: Path,
+  depth: number,
+): Choice | null {
+  if (target === undefined || target === null) {
+    document.fault(path, 'is required')
+    return null
+  }
+  if (typeof target !== 'object') {
+    const name = String(target)
+    if (choiceTargets.includes(name)) return { target: name as ChoiceTarget }
+    const meant = suggestion(name, choiceTargets)
+    document.fault(path, `must be a map or one of ${choiceTargets.join(', ')}${meant}`)
+    return null
+  }
+  if (depth === maxChoiceDepth) {
+    document.fault(path, 'is nested too deeply')
+    return null
+  }
+  const content = document.parse(choiceFile, target, path)
+  if (content === null) return null
+  const map = new Map<string, Choice>()
+  let whole = true
+  for (const [value, next] of Object.entries(content.map)) {
+    const choice = readChoice(document, next, [...path, 'map', value], depth + 1)
+    if (choice === null) whole = false
+    else map.set(value, choice)
+  }
+  const otherwise =
+    content.default === undefined
+      ? null
+      : readChoice(document, content.default, [...path, 'default'], depth + 1)
+  if (!whole || (content.default !== undefined && otherwise === null)) return null
+  return { pointers: content.pointer, map, otherwise }
+}
+
+function compile(document: ProfileDocument, content: ProfileFile, choice: Choice): Profile {
+  const { fields, overrides, answer } = content
+  const plan = createPointerPlan()
+  const echoed: string[] = []
+  const echo = (pointer: string): number => {
+    if (!echoed.includes(pointer)) echoed.push(pointer)
+    return echoed.indexOf(pointer)
+  }
+  const { fault } = document
+  const style = createAnswerStyle({ file: answer, decimals: fields.amount.decimals, echo, fault })
+  checkAcross(content, fault)
+  const read = createProfileReader({ plan, choice, fields, overrides, echoed })
+  return {
+    name: content.name,
+    path: content.path,
+    headers: answer.headers,
+    requires: content.requires,
+    authentication: content.authentication,
+    readEvent: read,
+    renderReply: style.renderReply,
+    renderRefusal: style.renderRefusal,
+  }
+}
+
+/** What one part of a profile demands of another. */
+function checkAcross(content: ProfileFile, fault: ProfileDocument['fault']): void {
+  const { fields, overrides, answer, authentication } = content
+  const entries = Object.entries(overrides) as [RequestType, OverridesFile][]
+  for (const [requestType, over] of entries) {
+    if (over.amount === null && requestType !== 'Reversal') {
+      fault(['overrides', requestType, 'amount'], 'only a Reversal may come without an amount')
+    }
+  }
+  const partials: [Path, { readonly constant?: boolean | undefined } | null | undefined][] = [
+    [['fields'], fields.partialApprovalSupported],
+    ...entries
+      .filter(([requestType]) => requestTypes[requestType] === 'ask')
+      .map(([requestType, over]): [Path, typeof over.partialApprovalSupported] => [
+        ['overrides', requestType],
+        over.partialApprovalSupported,
+      ]),
+  ]
+  // A partial approval told as a whole one would be spent as a whole one.
+  for (const [path, mapping] of partials) {
+    if (mapping && mapping.constant !== false && answer.partial === undefined) {
+      fault([...path, 'partialApprovalSupported'], 'needs answer.partial, to tell how much')
+    }
+  }
+  for (const [path, mapping] of [
+    [['fields'], fields],
+    ...entries.map(([requestType, over]) => [['overrides', requestType], over] as const),
+  ] as const) {
+    if (mapping.merchantAmount && !(mapping.merchantCurrency ?? fields.merchantCurrency)) {
+      fault([...path, 'merchantAmount'], 'needs merchantCurrency')
+    }
+  }
+  const { scheme, header, idHeader, timestampHeader } = authentication
+  const taken = { header: header, idHeader, timestampHeader }
+  const known: readonly string[] = headersOf[scheme]
+  for (const [name, given] of Object.entries(taken)) {
+    if (given !== undefined && !known.includes(name)) {
+      fault(['authentication', name], `is not known to the scheme ${scheme}`)
+    }
+  }
+}
+
+const headersOf: Readonly<Record<AuthenticationFile['scheme'], readonly string[]>> = {
+  'arbiter-hmac': ['header'],
+  stripe: ['header'],
+  'standard-webhooks': ['header', 'idHeader', 'timestampHeader'],
+  basic: [],
+  none: [],
+}
+
+/** Where the pack is set otherwise than this peer's amounts need, for the log. */
+export function unmetRequirements({ name, requires }: Profile, switches: Switches): string[] {
+  return (Object.keys(requires) as (keyof RequiresFile)[])
+    .filter((key) => requires[key] !== undefined && requires[key] !== switches[key])
+    .map(
+      (key) =>
+        `the relay profile ${name} needs ${key}: ${requires[key]} in the pack, and it is ${switches[key]}`,
+    )
+}

@@ -1,0 +1,88 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { CardEvent, RequestType } from '../../domain/record/event.ts'
+import { isId } from '../../wire/field-shape.ts'
+import { isJsonObject, isJsonProblem, parseJson } from '../../wire/json.ts'
+import type { Refusal } from '../../wire/refusal.ts'
+import { type Choice, compileChoice } from './choice.ts'
+import { echoes, type MappedRefusal, repeat } from './echo.ts'
+import { compileFields, type Fault, override, type ReadFields } from './event.ts'
+import { compileId, type TextField } from './field.ts'
+import type { FieldsFile, OverridesFile } from './file.ts'
+import type { Found, PointerPlan } from './pointer.ts'
+import { compileParts, nothing } from './source.ts'
+
+export interface ReaderOptions {
+  readonly plan: PointerPlan
+  readonly choice: Choice
+  readonly fields: FieldsFile
+  readonly overrides: Readonly<Partial<Record<RequestType, OverridesFile | undefined>>>
+  /** Pointers of what the answer repeats, in the order of its places. */
+  readonly echoed: readonly string[]
+}
+
+/** Compiles a profile's mapping; the result reads one body into a true CardEvent or an answer. */
+export function createProfileReader(
+  options: ReaderOptions,
+): (bytes: Buffer, headers?: IncomingHttpHeaders) => CardEvent | Refusal {
+  const { plan, fields, overrides } = options
+  const eventId = compileId(plan, 'eventId', fields.eventId)
+  const transactionId = compileId(plan, 'transactionId', fields.transactionId)
+  const echoed = options.echoed.map((pointer) => plan.place(pointer))
+
+  function refuse(
+    found: Found | null,
+    faults: readonly Fault[],
+    about: 'ask' | 'advice' = 'ask',
+  ): MappedRefusal {
+    const idAt = ({ read }: TextField): string => {
+      const given = found === null ? '' : (read(found) ?? '')
+      return isId(given) ? given : ''
+    }
+    return {
+      status: 400,
+      responseCode: '136',
+      field: faults[0]?.[0] ?? '',
+      message: faults.map(([, message]) => message).join('; '),
+      eventId: idAt(eventId),
+      transactionId: idAt(transactionId),
+      about,
+      unknownKind: '',
+      [echoes]: found === null ? [] : repeat(found, echoed),
+    }
+  }
+
+  const readers = new Map<RequestType, ReadFields>()
+  const choose = compileChoice(plan, options.choice, (requestType) => {
+    const known = readers.get(requestType)
+    if (known !== undefined) return known
+    const merged = override(fields, overrides[requestType])
+    const reader = compileFields(plan, requestType, merged, echoed, refuse)
+    readers.set(requestType, reader)
+    return reader
+  })
+  /** What the peer calls its messages: what the first choice looks at. */
+  const readKind =
+    'target' in options.choice
+      ? nothing
+      : compileParts(
+          plan,
+          options.choice.pointers.map((pointer) => ({ pointer })),
+        )
+
+  return (bytes, headers = {}) => {
+    const body = parseJson(bytes)
+    if (isJsonProblem(body)) {
+      return refuse(null, [['', `not JSON: ${body.problem} at byte ${body.offsetBytes}`]])
+    }
+    if (!isJsonObject(body)) return refuse(null, [['', 'the body must be a JSON object']])
+    const found = plan.find(body, headers)
+    const outcome = choose(found)
+    if (typeof outcome === 'function') return outcome(found)
+    const { what, code, message } = outcome
+    if (what === 'refuse') {
+      return { ...refuse(found, [['requestType', message]]), responseCode: code }
+    }
+    const unknownKind = what === 'unknown' ? readKind(found) || 'without a kind' : ''
+    return { ...refuse(found, [['', message]]), status: 200, responseCode: '000', unknownKind }
+  }
+}

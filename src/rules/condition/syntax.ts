@@ -1,0 +1,91 @@
+import { type ASTNode, Environment } from '@marcbachmann/cel-js'
+import { isCurrency } from '../../domain/record/currency.ts'
+import type { MoneyUnit } from './fact.ts'
+
+/** Adds a fault at a character of the condition. */
+export type ConditionFault = (offset: number, message: string) => void
+
+const maxConditionChars = 4000
+
+const parser = new Environment({
+  unlistedVariablesAreDyn: true,
+  // Lists may mix facts and literals; their types are checked here.
+  homogeneousAggregateLiterals: false,
+  limits: { maxDepth: 32, maxAstNodes: 2000, maxListElements: 500, maxCallArguments: 8 },
+})
+
+export function parseCondition(text: string, fault: ConditionFault): ASTNode | null {
+  if (text.length > maxConditionChars) {
+    fault(0, `is longer than ${maxConditionChars} characters: put values into a list`)
+    return null
+  }
+  try {
+    return parser.parse(text).ast
+  } catch (error) {
+    const { summary, range } = error as { summary?: string; range?: { start: number } }
+    const known = summary ?? (error instanceof RangeError ? 'is nested too deeply' : null)
+    if (known === null) throw error
+    fault(Math.min(range?.start ?? 0, Math.max(0, text.length - 1)), lowered(known))
+    return null
+  }
+}
+
+function lowered(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1)
+}
+
+/** The currencies that can be meant, by the fact that says them; null where none was named. */
+export type Currencies = Readonly<Record<MoneyUnit, readonly string[] | null>>
+
+export const anyCurrency: Currencies = { currency: null, merchantCurrency: null }
+
+/** The currencies that must hold where the condition does: what a conjunction names. */
+export function namedCurrencies(node: ASTNode, outer: Currencies): Currencies {
+  const named = { ...outer }
+  for (const part of conjuncts(node)) {
+    if (part.op !== '==' && part.op !== 'in') continue
+    const [left, right] = part.args
+    nameIn(left, right)
+    if (part.op === '==') nameIn(right, left)
+  }
+  return named
+
+  function nameIn(fact: ASTNode, value: ASTNode): void {
+    const unit = unitNames.get(nameOf(fact) ?? '')
+    const codes = unit === undefined ? null : textsOf(value)
+    if (unit !== undefined && codes?.every(isCurrency)) named[unit] = codes
+  }
+}
+
+/** An ask is in the currency of its account, so either says it. */
+export const unitNames: ReadonlyMap<string, MoneyUnit> = new Map([
+  ['currency', 'currency'],
+  ['account.currency', 'currency'],
+  ['merchantCurrency', 'merchantCurrency'],
+])
+
+function conjuncts(node: ASTNode): ASTNode[] {
+  return node.op === '&&' ? node.args.flatMap(conjuncts) : [node]
+}
+
+function textsOf(node: ASTNode): string[] | null {
+  const nodes = node.op === 'list' ? node.args : [node]
+  const texts = nodes.map((one) => (one.op === 'value' ? one.args : null))
+  return texts.length > 0 && texts.every((text) => typeof text === 'string') ? texts : null
+}
+
+/** `merchant.mcc` for what is written so. */
+export function nameOf(node: ASTNode): string | null {
+  if (node.op === 'id') return node.args
+  if (node.op !== '.') return null
+  const of = nameOf(node.args[0])
+  return of === null ? null : `${of}.${node.args[1]}`
+}
+
+const maxShownChars = 40
+
+/** A piece of the condition, as its author wrote it. */
+export function sourceOf({ input, start, end }: ASTNode): string {
+  const text = input.slice(start, end)
+  return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text
+}

@@ -1,0 +1,72 @@
+import type { View } from '../../domain/change/change.ts'
+import { openAsk } from '../../domain/decide/ask.ts'
+import { checks, fundsCheck } from '../../domain/decide/check.ts'
+import { arrivalMs, decide } from '../../domain/decide/decide.ts'
+import { availableMinor } from '../../domain/record/account.ts'
+import { type CardEvent, isAsk } from '../../domain/record/event.ts'
+import { formatMinor } from '../../domain/record/money.ts'
+import type { ResponseCode } from '../../domain/record/response-code.ts'
+import type { CompiledPack } from '../load/load-pack.ts'
+import { type ExplainedRule, explainRules } from './explanation.ts'
+
+export interface ExplainedCheck {
+  readonly name: string
+  readonly code: ResponseCode
+  /** A zero amount only checks the card; what comes after a failed check is not asked. */
+  readonly outcome: 'passed' | 'failed' | 'not asked'
+}
+
+/** Why an event is answered as it is. */
+export interface ExplainedDecision {
+  readonly code: ResponseCode
+  /** The check or the rule that declined; both '' for an approval. */
+  readonly check: string
+  readonly ruleId: string
+  readonly approvedAmount: string
+  readonly shadowRules: readonly string[]
+  readonly atMs: number
+  /** In their order, funds last; none for an advice, which is always acknowledged. */
+  readonly checks: readonly ExplainedCheck[]
+  readonly rules: readonly ExplainedRule[]
+  /** What the ask would hold, and what there is. */
+  readonly funds: { readonly holds: string; readonly available: string } | null
+}
+
+/** Decides as a server would, changes nothing, and tells each part of the way. */
+export function explainDecision(
+  event: CardEvent,
+  view: View,
+  pack: CompiledPack,
+  receivedAtMs: number,
+): ExplainedDecision {
+  const { code, ruleId, shadowRules, approvedAmountMinor } = decide(event, view, pack, receivedAtMs)
+  const approvedAmount =
+    approvedAmountMinor === null ? '' : formatMinor(approvedAmountMinor, event.currency)
+  const atMs = arrivalMs(view, receivedAtMs)
+  const told = { code, ruleId, shadowRules, approvedAmount, atMs }
+  if (!isAsk(event)) return { ...told, check: '', checks: [], rules: [], funds: null }
+  const ask = openAsk(event, view, pack, atMs)
+  const zero = ask.amountMinor === 0
+  const failed = checks.find((one) => (one.ofZero || !zero) && one.fails(ask))
+  const asked = [...checks, fundsCheck]
+  // The funds are looked at last, and not when a rule has declined.
+  const last = failed ?? (code === fundsCheck.code && ruleId === '' ? fundsCheck : undefined)
+  const outcomeOf = (at: number): ExplainedCheck['outcome'] => {
+    const one = asked[at]!
+    if (one === last) return 'failed'
+    const reached = last === undefined || at < asked.indexOf(last)
+    const declined = one === fundsCheck && ruleId !== ''
+    return reached && !declined && (one.ofZero || !zero) ? 'passed' : 'not asked'
+  }
+  const { account, sums } = ask
+  return {
+    ...told,
+    check: last?.name ?? '',
+    checks: asked.map(({ name, code }, at) => ({ name, code, outcome: outcomeOf(at) })),
+    rules: explainRules(pack, ask),
+    funds: {
+      holds: formatMinor(Math.max(0, sums.openRise), event.currency),
+      available: formatMinor(availableMinor(account), account.currency || event.currency),
+    },
+  }
+}

@@ -1,0 +1,206 @@
+import type { ASTNode } from '@marcbachmann/cel-js'
+import type { AskFacts } from '../../domain/decide/pack.ts'
+import { dayText } from '../../domain/record/calendar.ts'
+import { formatMinor } from '../../domain/record/money.ts'
+import { compileTest } from '../condition/closure.ts'
+import { type CurrencyUse, checkCondition, type Vocabulary } from '../condition/condition.ts'
+import { type Fact, factsOf } from '../condition/fact.ts'
+import { createFactSlots } from '../condition/fact-slots.ts'
+import {
+  anyCurrency,
+  type Currencies,
+  namedCurrencies,
+  nameOf,
+  parseCondition,
+} from '../condition/syntax.ts'
+import type { CompiledPack } from '../load/load-pack.ts'
+import { type Rule, scopes } from '../pack/rule.ts'
+
+/** A part of a condition, with what it came to for one ask. */
+export interface ExplainedPart {
+  readonly text: string
+  readonly holds: boolean
+  /** What its names stand for; none where it has parts. */
+  readonly values: readonly ExplainedValue[]
+  /** How its parts are joined; '' where it has none. */
+  readonly joined: '' | 'and' | 'or' | 'not'
+  readonly parts: readonly ExplainedPart[]
+}
+
+export interface ExplainedValue {
+  readonly name: string
+  readonly value: string
+}
+
+export interface ExplainedRule {
+  readonly rule: Rule
+  /** Why it does not look at this ask at all; '' when it does. */
+  readonly asleep: string
+  readonly matched: boolean
+  /** All of these must hold; none when it is asleep. */
+  readonly parts: readonly ExplainedPart[]
+  /** None of these may hold. */
+  readonly unless: ExplainedPart | null
+}
+
+/** Looks at every rule of a pack as the ask does, part by part. For people: it is slow. */
+export function explainRules(pack: CompiledPack, ask: AskFacts): ExplainedRule[] {
+  const facts = factsOf(pack.windows)
+  return pack.rules.map((rule) => {
+    const asleep = sleepOf(rule, ask, pack)
+    if (asleep !== '') return { rule, asleep, matched: false, parts: [], unless: null }
+    return explainRule(rule, ask, pack, facts)
+  })
+}
+
+function sleepOf({ mode, on, expiryDay }: Rule, { event, atMs }: AskFacts, pack: CompiledPack) {
+  if (mode === 'off') return 'it is off'
+  if (!on.includes(event.requestType)) return `it looks at ${on.join(', ')}`
+  const expired = expiryDay !== null && pack.zone.dayOf(atMs) >= expiryDay
+  return expired ? `it expired on ${dayText(expiryDay)}` : ''
+}
+
+function explainRule(
+  rule: Rule,
+  ask: AskFacts,
+  pack: CompiledPack,
+  facts: Vocabulary['facts'],
+): ExplainedRule {
+  const { when, unless } = rule.written
+  const use: CurrencyUse = { named: false, compared: false, unnamed: [] }
+  const explain = createExplainer(ask, pack, facts, use)
+  const node = parsed(when)
+  const first = explain(node, anyCurrency)
+  const except =
+    unless === undefined ? null : explain(parsed(unless), namedCurrencies(node, anyCurrency))
+  const parts = [...scopeParts(rule, ask, pack, facts)]
+  // It is not written, so it is only told where it decides.
+  const guarded = use.compared && !use.named && ask.event.currency !== pack.currency
+  if (guarded) parts.push(currencyPart(ask, pack))
+  parts.push(first)
+  const matched = parts.every(({ holds }) => holds) && except?.holds !== true
+  return { rule, asleep: '', matched, parts, unless: except }
+}
+
+function parsed(text: string): ASTNode {
+  const node = parseCondition(text, () => {})
+  if (node === null) throw new Error(`a condition of a pack that was loaded: ${text}`)
+  return node
+}
+
+type Explainer = (node: ASTNode, within: Currencies) => ExplainedPart
+
+const joints = new Map([
+  ['&&', 'and'],
+  ['||', 'or'],
+] as const)
+
+function createExplainer(
+  ask: AskFacts,
+  { zone, parts: { lists }, currency }: CompiledPack,
+  facts: Vocabulary['facts'],
+  use: CurrencyUse,
+): Explainer {
+  const slots = createFactSlots(zone)
+  const vocabulary: Vocabulary = { facts, lists, slots, currency }
+
+  /** By the same checker and the same closures as a decision. */
+  function evaluate(node: ASTNode, within: Currencies): boolean {
+    const test = checkCondition(node, within, use, vocabulary, () => {})
+    if (test === null) throw new Error(`a condition of a pack that was loaded: ${textOf(node)}`)
+    const closure = compileTest(test, slots.codeOf)
+    const { facts: values, fill } = slots.createFacts()
+    fill(ask)
+    return closure(values)
+  }
+
+  function valuesIn(node: ASTNode): ExplainedValue[] {
+    const names = [...new Set(namesIn(node))]
+    return names.flatMap((name) => {
+      const list = name.startsWith('lists.') ? lists.get(name.slice('lists.'.length)) : undefined
+      if (list !== undefined) return [{ name, value: `${list.size} values` }]
+      const fact = facts.get(name)
+      return fact === undefined ? [] : [{ name, value: shownValue(fact, ask, zone) }]
+    })
+  }
+
+  function explain(node: ASTNode, within: Currencies): ExplainedPart {
+    const inner = namedCurrencies(node, within)
+    const holds = evaluate(node, within)
+    const joint = joints.get(node.op as '&&' | '||')
+    if (joint !== undefined) {
+      const parts = chainOf(node).map((part) => explain(part, joint === 'and' ? inner : within))
+      return { text: textOf(node), holds, values: [], joined: joint, parts }
+    }
+    if (node.op === '!_' && joints.has(node.args.op as '&&')) {
+      const parts = [explain(node.args, within)]
+      return { text: textOf(node), holds, values: [], joined: 'not', parts }
+    }
+    return { text: textOf(node), holds, values: valuesIn(node), joined: '', parts: [] }
+  }
+
+  return explain
+}
+
+/** `a && b && c` is one chain, as it reads. */
+function chainOf(node: ASTNode): ASTNode[] {
+  const [left, right] = node.args as [ASTNode, ASTNode]
+  return [...(left.op === node.op ? chainOf(left) : [left]), right]
+}
+
+function textOf({ input, start, end }: ASTNode): string {
+  return input.slice(start, end).replace(/\s+/g, ' ')
+}
+
+/** Names of facts and lists, in the order in which they are written. */
+function namesIn(node: ASTNode): string[] {
+  const name = nameOf(node)
+  if (name !== null) return [name]
+  return childrenOf(node.args).flatMap(namesIn)
+}
+
+function childrenOf(args: unknown): ASTNode[] {
+  if (Array.isArray(args)) return args.flatMap(childrenOf)
+  const isNode = typeof args === 'object' && args !== null && 'op' in args
+  return isNode ? [args as ASTNode] : []
+}
+
+function shownValue(fact: Fact, ask: AskFacts, zone: CompiledPack['zone']): string {
+  if (fact.isPresent?.(ask, zone) === false) return 'absent'
+  switch (fact.type) {
+    case 'text':
+      return JSON.stringify(fact.read(ask, zone))
+    case 'yes/no':
+      return fact.read(ask, zone) ? 'yes' : 'no'
+    case 'number':
+      return String(fact.read(ask, zone))
+    case 'money': {
+      const { currency, merchantCurrency } = ask.event
+      const unit = fact.unit === 'currency' ? currency : merchantCurrency
+      return `${formatMinor(fact.read(ask, zone), unit)} ${unit}`
+    }
+  }
+}
+
+function currencyPart({ event }: AskFacts, { currency }: CompiledPack): ExplainedPart {
+  const values = [{ name: 'currency', value: JSON.stringify(event.currency) }]
+  const text = `currency == "${currency}", the pack's`
+  return { text, holds: false, values, joined: '', parts: [] }
+}
+
+function scopeParts(
+  { written }: Rule,
+  ask: AskFacts,
+  { parts: { lists }, zone }: CompiledPack,
+  facts: Vocabulary['facts'],
+): ExplainedPart[] {
+  return (Object.keys(scopes) as (keyof typeof scopes)[]).flatMap((field) => {
+    const list = written[field]
+    if (list === undefined) return []
+    const name = scopes[field]
+    const fact = facts.get(name) as Extract<Fact, { type: 'text' }>
+    const holds = lists.get(list)!.has(fact.read(ask, zone))
+    const values = [{ name, value: shownValue(fact, ask, zone) }]
+    return [{ text: `${name} in lists.${list}`, holds, values, joined: '' as const, parts: [] }]
+  })
+}

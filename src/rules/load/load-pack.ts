@@ -1,0 +1,288 @@
+import { systemClock } from '../../clock.ts'
+import { type FileFault, openYaml, type YamlDocument } from '../../document/yaml-document.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import type { WindowDefinition } from '../../domain/decide/window.ts'
+import { createZone, dayText, type Zone } from '../../domain/record/calendar.ts'
+import { isCurrency } from '../../domain/record/currency.ts'
+import type { Vocabulary } from '../condition/condition.ts'
+import { factsOf, remembersFor } from '../condition/fact.ts'
+import { createFactSlots, type Places } from '../condition/fact-slots.ts'
+import {
+  breakersOf,
+  buildEvaluation,
+  type EvaluationPlan,
+  isNever,
+  planEvaluation,
+} from '../evaluate/evaluation.ts'
+import { costFault, costOf, type PackCost } from '../pack/cost.ts'
+import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
+import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
+import { listNameOf, parseList } from '../pack/list-file.ts'
+import type { Lists, PackProblem } from '../pack/named-list.ts'
+import { PackRefused } from '../pack/refused.ts'
+import { checkRule, type Rule } from '../pack/rule.ts'
+import { maxRules, ruleList } from '../pack/rule-file.ts'
+import { finish } from '../pack/step.ts'
+import {
+  compileDailyWindow,
+  compileWindow,
+  maxWindows,
+  type WindowFile,
+  windowsFile,
+} from '../pack/window-file.ts'
+import { runPackTests } from '../testing/pack-test.ts'
+import { readPackTests } from '../testing/test-document.ts'
+
+export { type PackFiles, PackRefused, readPackFiles }
+export type PackFault = FileFault
+
+const dayMs = 86_400_000
+
+/** A pack with what its author should know about it. */
+export interface CompiledPack extends Pack {
+  readonly name: string
+  readonly currency: string
+  /** All rules by file order, those that are off too. */
+  readonly rules: readonly Rule[]
+  /** What does not stop the pack, and is hardly meant: rules that have expired or never match. */
+  readonly warnings: readonly PackFault[]
+  readonly cost: PackCost
+  readonly parts: PackParts
+}
+
+/** What was checked, as plain data: the same pack can be made of it in another thread. */
+export interface PackParts {
+  readonly lists: Lists
+  readonly windows: readonly WindowFile[]
+  readonly places: Places
+  readonly plan: EvaluationPlan
+}
+
+export interface CompileOptions {
+  /** What `expires` is compared with for the warnings; asks are compared by their own time. */
+  readonly nowMs?: number
+  /** false evaluates every rule for every ask: the same verdicts, slower. */
+  readonly indexed?: boolean
+  /** false leaves the pack's own tests out: for files that have passed them, or to run them apart. */
+  readonly tested?: boolean
+}
+
+/** Reads a pack whole; throws PackRefused with every fault that it found. */
+export function loadPack(folder: string, retentionDays: number): CompiledPack {
+  return compilePack(readPackFiles(folder), retentionDays)
+}
+
+export function compilePack(
+  files: PackFiles,
+  retentionDays: number,
+  { nowMs = systemClock.nowMs(), indexed = true, tested = true }: CompileOptions = {},
+): CompiledPack {
+  const faults = checkFiles(files)
+  const readable = new Map([...files].filter(([name, text]) => isReadable(name, text)).sort(byName))
+  const lists = readLists(readable, faults)
+  const settings = readSettings(readable, retentionDays, lists, faults)
+  const { zone, currency } = settings
+  const { windows, written } = readWindows(readable, zone, lists, faults)
+  const facts = factsOf(windows)
+  const slots = createFactSlots(zone)
+  const rules = readRules(readable, { facts, lists, slots, currency }, faults)
+  if (faults.length > 0 || settings.switches === null) {
+    // Tests cannot run on it, but what is wrong with them can be told.
+    const unread = tested ? readPackTests(readable).faults : []
+    throw new PackRefused([...faults, ...unread])
+  }
+  const plan = planEvaluation(rules, facts, slots, indexed)
+  const cost = costOf(windows, plan.rules)
+  const costly = costFault(cost)
+  if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
+  const parts = { lists, windows: written, places: slots.places(), plan }
+  const evaluate = finish(buildEvaluation(plan, facts, slots))
+  const pack: CompiledPack = {
+    version: versionOf(files),
+    name: settings.name,
+    currency,
+    zone,
+    switches: settings.switches,
+    windows,
+    rules,
+    warnings: warningsOf(rules, zone.dayOf(nowMs)),
+    cost,
+    parts,
+    evaluate: (ask) => evaluate(ask),
+    inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
+    breakers: breakersOf(rules),
+    remembers: remembersFor(slots.uses),
+    retentionMs: retentionDays * dayMs,
+  }
+  const failed = tested ? runPackTests(readable, pack) : []
+  if (failed.length > 0) throw new PackRefused(failed)
+  return pack
+}
+
+function byName([a]: [string, string], [b]: [string, string]): number {
+  return a < b ? -1 : 1
+}
+
+/** Opens a file of the pack; null when it is not there or cannot be parsed. */
+function open(files: PackFiles, file: string, faults: FileFault[]): YamlDocument | null {
+  const text = files.get(file)
+  if (text === undefined) return null
+  const document = openYaml(file, text)
+  // A file that is being written is empty first, and must not take the rules away.
+  const empty = document.faults.length === 0 && (document.value ?? null) === null
+  if (empty)
+    document.fault([], `is empty: write ${file === 'pack.yaml' ? '{}' : '[]'} if it is to be`)
+  if (document.faults.length === 0) return document
+  faults.push(...document.faults)
+  return null
+}
+
+interface Settings {
+  readonly name: string
+  readonly zone: Zone
+  readonly currency: string
+  /** null when the file has faults. */
+  readonly switches: Pack['switches'] | null
+}
+
+/** Where pack.yaml has faults the other files are still checked, with what can be told of it. */
+function readSettings(
+  files: PackFiles,
+  retentionDays: number,
+  lists: Lists,
+  faults: FileFault[],
+): Settings {
+  const document = open(files, 'pack.yaml', faults)
+  const given = (document?.value ?? {}) as Partial<PackFile>
+  const zone = findZone(given?.zone)
+  const currency = isCurrency(String(given?.currency)) ? String(given.currency) : 'USD'
+  const unread: Settings = { name: '', zone: zone ?? createZone('UTC'), currency, switches: null }
+  if (document === null) return unread
+  const file = document.parse(packFile, given, [])
+  if (file === null) {
+    faults.push(...document.faults)
+    return unread
+  }
+  if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
+  const { name, zone: _zone, currency: _currency, ...switchesText } = file
+  const { switches, problems } = compileSwitches(switchesText, currency, lists)
+  for (const { field, message } of problems) document.fault(pathOf(field), message)
+  checkHoldDays(document, file, retentionDays)
+  faults.push(...document.faults)
+  return { ...unread, name, switches: document.faults.length > 0 ? null : switches }
+}
+
+/** An MCC has four digits, so a shorter number is a place in a list. */
+function pathOf(field: string): (string | number)[] {
+  return field.split('.').map((part) => (/^\d{1,3}$/.test(part) ? Number(part) : part))
+}
+
+function checkHoldDays(
+  document: YamlDocument,
+  { holdDays }: PackFile,
+  retentionDays: number,
+): void {
+  const { byMcc, ...others } = holdDays
+  const given = [
+    ...Object.entries(others).map(([name, days]) => ({ path: [name], days })),
+    ...Object.entries(byMcc).map(([mcc, days]) => ({ path: ['byMcc', mcc], days })),
+  ]
+  for (const { path, days } of given) {
+    if (days <= retentionDays) continue
+    const message = `${days} days are more than EVENT_RETENTION_DAYS, ${retentionDays}`
+    document.fault(['holdDays', ...path], message)
+  }
+}
+
+function findZone(name: unknown): Zone | null {
+  try {
+    return createZone(typeof name === 'string' ? name : 'UTC')
+  } catch {
+    return null
+  }
+}
+
+function readWindows(
+  files: PackFiles,
+  zone: Zone,
+  lists: Lists,
+  faults: FileFault[],
+): { windows: WindowDefinition[]; written: WindowFile[] } {
+  const daily = compileDailyWindow(zone)
+  const document = open(files, 'windows.yaml', faults)
+  if (document === null) return { windows: [daily], written: [] }
+  const parsed = document.parse(windowsFile, document.value, [])
+  const given: unknown[] = Array.isArray(document.value) ? document.value : []
+  const names = given.map((window) => String(fieldOf(window, 'name') ?? ''))
+  names.forEach((name, i) => {
+    if (name === '' || names.indexOf(name) === i) return
+    document.fault([i, 'name'], `${name} is the name of another window`)
+  })
+  const compiled = parsed?.map((window, i) => {
+    const problems: PackProblem[] = []
+    const definition = compileWindow(window, zone, lists, problems)
+    for (const { field, message } of problems) document.fault([i, ...pathOf(field)], message)
+    return definition
+  })
+  faults.push(...document.faults)
+  if (compiled !== undefined) return { windows: [daily, ...compiled], written: parsed ?? [] }
+  // A window with a fault is there all the same: rules that name it have no fault of their own.
+  const stubs = names.slice(0, maxWindows).map((name) => ({ ...daily, name }))
+  return { windows: [daily, ...stubs], written: [] }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
+
+function readLists(files: PackFiles, faults: FileFault[]): Map<string, Set<string>> {
+  const lists = new Map<string, Set<string>>()
+  for (const [file, text] of files) {
+    const name = listNameOf(file)
+    if (name !== null) lists.set(name, parseList(file, text, faults))
+  }
+  return lists
+}
+
+function readRules(files: PackFiles, vocabulary: Vocabulary, faults: FileFault[]): Rule[] {
+  const rules: Rule[] = []
+  const places = new Map<string, string>()
+  for (const file of files.keys()) {
+    if (!file.endsWith('.rules.yaml')) continue
+    const document = open(files, file, faults)
+    if (document === null) continue
+    const given = document.parse(ruleList, document.value, []) ?? []
+    for (const [at, one] of given.entries()) {
+      checkId(one, at, document, file, places)
+      const rule = checkRule(one, at, document, file, vocabulary)
+      if (rule !== null) rules.push(rule)
+    }
+    if (rules.length > maxRules) document.fault([], `the pack has more than ${maxRules} rules`)
+    faults.push(...document.faults)
+  }
+  return rules
+}
+
+function checkId(
+  rule: unknown,
+  at: number,
+  document: YamlDocument,
+  file: string,
+  places: Map<string, string>,
+): void {
+  const id = fieldOf(rule, 'id')
+  if (typeof id !== 'string') return
+  const other = places.get(id)
+  if (other === undefined) places.set(id, `${file}:${document.placeOf([at, 'id']).line}`)
+  else document.fault([at, 'id'], `${id} is the id of the rule at ${other}`)
+}
+
+function warningsOf(rules: readonly Rule[], today: number): PackFault[] {
+  return rules.flatMap(({ id, mode, condition, expiryDay, file, line }) => {
+    const warn = (message: string) => [{ file, line, column: 1, message: `${id} ${message}` }]
+    if (mode === 'off') return []
+    if (expiryDay !== null && expiryDay <= today)
+      return warn(`is off: it expired on ${dayText(expiryDay)}`)
+    return isNever(condition) ? warn('never matches') : []
+  })
+}

@@ -1,0 +1,237 @@
+import type { Remembers } from '../../domain/change/familiarity.ts'
+import type { Breaker } from '../../domain/decide/breaker.ts'
+import type { HoldAdjustmentSwitch, Pack, Switches } from '../../domain/decide/pack.ts'
+import { createZone } from '../../domain/record/calendar.ts'
+import type { RequestType } from '../../domain/record/event.ts'
+import type { ResponseCode } from '../../domain/record/response-code.ts'
+import type { Test } from '../condition/expression.ts'
+import { factsOf } from '../condition/fact.ts'
+import { createFactSlots, type NumberSlot, type Places } from '../condition/fact-slots.ts'
+import { breakersOf, buildEvaluation, type EvaluatedRule } from '../evaluate/evaluation.ts'
+import type { CompiledPack } from '../load/load-pack.ts'
+import type { Steps } from './step.ts'
+import { compileDailyWindow, compileWindow, type WindowFile } from './window-file.ts'
+
+/**
+ * A checked pack for another thread: closures cannot be sent, so it travels as lines of JSON in memory
+ * that threads share, and whoever uses it makes the closures line by line. Nothing is checked again.
+ */
+export type PackBytes = SharedArrayBuffer
+
+interface Header {
+  readonly version: string
+  readonly zone: string
+  readonly retentionMs: number
+  readonly remembers: Remembers
+  readonly switches: Omit<Switches, 'holdAdjustments'>
+  readonly places: Places
+  readonly indexed: boolean
+}
+
+/** Lists come before the windows, windows before the rules. */
+type Line =
+  | readonly ['list', name: string, values: readonly string[]]
+  | readonly ['days', entries: readonly (readonly [string, number])[]]
+  | readonly ['adjustments', entries: readonly (readonly [string, HoldAdjustmentSwitch])[]]
+  | readonly ['window', WindowFile]
+  | readonly ['rule', RuleRow]
+
+type RuleRow = readonly [
+  id: string,
+  mode: EvaluatedRule['mode'],
+  code: ResponseCode,
+  on: readonly RequestType[],
+  key: number,
+  condition: Record<string, unknown>,
+  rollout: EvaluatedRule['rollout'],
+  breaker: BreakerRow | null,
+]
+
+/** Without the rule, and with 0 for no bound: JSON has no Infinity. */
+type BreakerRow = readonly [withinMs: number, declines: number, share: number, minAsks: number]
+
+function writeBreaker(breaker: Breaker | null): BreakerRow | null {
+  if (breaker === null) return null
+  const { withinMs, maxDeclines, maxShare, minAsks } = breaker
+  const bound = (most: number) => (Number.isFinite(most) ? most : 0)
+  return [withinMs, bound(maxDeclines), bound(maxShare), minAsks]
+}
+
+function readBreaker(ruleId: string, row: BreakerRow | null): Breaker | null {
+  if (row === null) return null
+  const [withinMs, declines, share, minAsks] = row
+  return {
+    ruleId,
+    withinMs,
+    maxDeclines: declines || Infinity,
+    maxShare: share || Infinity,
+    minAsks,
+  }
+}
+
+/** Reading a line must be a small step. */
+const valuesPerLine = 500
+
+export function bytesOfPack(pack: CompiledPack): PackBytes {
+  const { parts, switches, zone } = pack
+  const { holdAdjustments, ...plain } = switches
+  const { byMcc } = switches.holdDays
+  const header: Header = {
+    version: pack.version,
+    zone: zone.name,
+    retentionMs: pack.retentionMs,
+    remembers: pack.remembers,
+    switches: { ...plain, holdDays: { ...switches.holdDays, byMcc: new Map() } },
+    places: parts.places,
+    indexed: parts.plan.indexed,
+  }
+  const used = new Set<string>()
+  const rules = ruleLines(pack, used)
+  for (const { mccs, mids, countries } of parts.windows) {
+    for (const given of [mccs, mids, countries]) if (typeof given === 'string') used.add(given)
+  }
+  const lines: Line[] = [
+    ...[...used].flatMap((name) => {
+      const values = [...(parts.lists.get(name) ?? [])]
+      return portionsOf(values).map((some): Line => ['list', name, some])
+    }),
+    ...portionsOf([...byMcc]).map((some): Line => ['days', some]),
+    ...portionsOf([...holdAdjustments]).map((some): Line => ['adjustments', some]),
+    ...parts.windows.map((window): Line => ['window', window]),
+  ]
+  return bytesOf([JSON.stringify(header), ...lines.map((line) => JSON.stringify(line)), ...rules])
+}
+
+/** At least one, so that an empty list is there too. */
+function portionsOf<T>(values: readonly T[]): (readonly T[])[] {
+  const portions = [values.slice(0, valuesPerLine)]
+  for (let at = valuesPerLine; at < values.length; at += valuesPerLine) {
+    portions.push(values.slice(at, at + valuesPerLine))
+  }
+  return portions
+}
+
+/** Facts are named by their places, lists by their names; `used` gets the latter. */
+function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
+  const nameOf = new Map([...parts.lists].map(([name, values]) => [values as unknown, name]))
+  const plain = (key: string, value: unknown) => {
+    if (key === 'slot') return (value as NumberSlot).index
+    if (!(value instanceof Set)) return value
+    const name = nameOf.get(value)
+    if (name === undefined) return [...value]
+    used.add(name)
+    return name
+  }
+  return parts.plan.rules.map(({ id, mode, code, on, condition, rollout, breaker }, number) => {
+    const key = parts.plan.keys[number]!
+    const row: RuleRow = [id, mode, code, on, key, { ...condition }, rollout, writeBreaker(breaker)]
+    return JSON.stringify(['rule', row] satisfies Line, plain)
+  })
+}
+
+function bytesOf(lines: readonly string[]): PackBytes {
+  const text = Buffer.from(`${lines.join('\n')}\n`)
+  const shared = new SharedArrayBuffer(text.length)
+  Buffer.from(shared).set(text)
+  return shared
+}
+
+function* linesIn(bytes: PackBytes): Generator<string, void, void> {
+  const buffer = Buffer.from(bytes)
+  for (let at = 0; at < buffer.length; ) {
+    const end = buffer.indexOf(10, at)
+    yield buffer.toString('utf8', at, end)
+    at = end + 1
+  }
+}
+
+/** Makes the pack again. One step is small, whatever the pack has. */
+export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
+  const lines = linesIn(bytes)
+  const header = JSON.parse(lines.next().value as string) as Header
+  const zone = createZone(header.zone)
+  const lists = new Map<string, Set<string>>()
+  const days = new Map<string, number>()
+  const adjustments = new Map<string, HoldAdjustmentSwitch>()
+  const windows = [compileDailyWindow(zone)]
+  const rows: RuleRow[] = []
+  for (const text of lines) {
+    const line = JSON.parse(text) as Line
+    switch (line[0]) {
+      case 'list':
+        addValues(lists, line[1], line[2])
+        break
+      case 'days':
+        for (const [mcc, count] of line[1]) days.set(mcc, count)
+        break
+      case 'adjustments':
+        for (const [mcc, adjustment] of line[1]) adjustments.set(mcc, adjustment)
+        break
+      case 'window':
+        windows.push(compileWindow(line[1], zone, lists, []))
+        break
+      case 'rule':
+        rows.push(line[1])
+    }
+    yield
+  }
+  const facts = factsOf(windows)
+  const slots = createFactSlots(zone)
+  const places = slots.takePlaces(header.places, facts)
+  const rules: EvaluatedRule[] = []
+  for (const [id, mode, code, on, , condition, rollout, breaker] of rows) {
+    restore(condition, places, lists)
+    rules.push({
+      id,
+      mode,
+      code,
+      on,
+      condition: condition as unknown as Test,
+      rollout,
+      breaker: readBreaker(id, breaker),
+    })
+    yield
+  }
+  const plan = { rules, keys: rows.map((row) => row[4]), indexed: header.indexed }
+  const { switches } = header
+  const evaluate = yield* buildEvaluation(plan, facts, slots)
+  const pack: Pack = {
+    version: header.version,
+    zone,
+    switches: {
+      ...switches,
+      holdDays: { ...switches.holdDays, byMcc: days },
+      holdAdjustments: adjustments,
+    },
+    windows,
+    evaluate: (ask) => evaluate(ask),
+    inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
+    breakers: breakersOf(rules),
+    remembers: header.remembers,
+    retentionMs: header.retentionMs,
+  }
+  return pack
+}
+
+function addValues(lists: Map<string, Set<string>>, name: string, values: readonly string[]): void {
+  const list = lists.get(name) ?? new Set()
+  lists.set(name, list)
+  for (const value of values) list.add(value)
+}
+
+/** Gives a condition its slots and lists again, in place: what is copied must be collected. */
+function restore(
+  node: Record<string, unknown>,
+  places: readonly NumberSlot[],
+  lists: ReadonlyMap<string, ReadonlySet<string>>,
+): void {
+  for (const key in node) {
+    const value = node[key]
+    if (key === 'slot') node[key] = places[value as number]
+    else if (key === 'values') {
+      node[key] = lists.get(value as string) ?? new Set(value as string[])
+    } else if (typeof value === 'object' && value !== null) {
+      restore(value as Record<string, unknown>, places, lists)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { maxWindowMerchants, type WindowDefinition } from '../../domain/decide/window.ts'
+import type { EvaluatedRule } from '../evaluate/evaluation.ts'
+
+/** A decision that takes longer keeps all others waiting: five of them would use up the budget. */
+export const maxDecisionMs = 50
+
+/**
+ * Upper figures for a slow core, in microseconds, from twice what was measured: reading, counting and
+ * writing one bucket of a window, one merchant of it and the window itself, and one part of a condition.
+ */
+const costs = { decision: 200, window: 20, merchant: 1, bucket: 0.5, part: 0.05 } as const
+
+/** What the windows of one card and its account can come to, and the rules to be asked. */
+export interface PackCost {
+  readonly windowsMs: number
+  readonly rulesMs: number
+  /** Of one decision, at most, on the card that has the most to count. */
+  readonly decisionMs: number
+}
+
+export function costOf(
+  windows: readonly WindowDefinition[],
+  rules: readonly Pick<EvaluatedRule, 'condition'>[],
+): PackCost {
+  const windowsMs = sum(windows.map(windowCost)) / 1000
+  const rulesMs = (sum(rules.map(({ condition }) => partsIn(condition))) * costs.part) / 1000
+  return { windowsMs, rulesMs, decisionMs: costs.decision / 1000 + windowsMs + rulesMs }
+}
+
+function windowCost({ scope, over, distinct, span }: WindowDefinition): number {
+  const own = scope === 'card-and-merchant' ? 0 : span
+  const merchants = scope === 'card-and-merchant' || distinct ? maxWindowMerchants : 0
+  // Distinct merchants of attempts keep their newest bucket only.
+  const attempts = over === 'asks' || over === 'declines'
+  const each = distinct && attempts ? 1 : span
+  return costs.window + merchants * costs.merchant + (own + merchants * each) * costs.bucket
+}
+
+/** How many operations and values a condition has. */
+function partsIn(node: object): number {
+  let parts = 1
+  for (const part of Object.values(node)) {
+    if (Array.isArray(part)) for (const one of part) parts += partsIn(one)
+    else if (typeof part === 'object' && part !== null && 'op' in part) parts += partsIn(part)
+  }
+  return parts
+}
+
+function sum(costs: readonly number[]): number {
+  return costs.reduce((all, cost) => all + cost, 0)
+}
+
+/** The fault of a pack that cannot be decided by in time; null for all others. */
+export function costFault(cost: PackCost): { file: string; message: string } | null {
+  const { windowsMs, rulesMs, decisionMs } = cost
+  if (decisionMs <= maxDecisionMs) return null
+  const whole = `a decision may take ${Math.ceil(decisionMs)} ms, which is more than ${maxDecisionMs}`
+  if (windowsMs < rulesMs) {
+    return { file: 'pack.yaml', message: `has too much in its conditions: ${whole}` }
+  }
+  const message = `counts too much: ${whole}; a trailing window per merchant costs the most, a calendar one far less`
+  return { file: 'windows.yaml', message }
+}
+
+/** For people: rounded up, so that it is never less than what was said. */
+export function costText({ decisionMs }: PackCost): string {
+  return `${(Math.ceil(decisionMs * 10) / 10).toFixed(1)} ms`
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import { strict } from '../../document/schema-words.ts'
+import { maxAskMinor } from '../../domain/decide/check.ts'
+import type { HoldAdjustmentSwitch, Switches } from '../../domain/decide/pack.ts'
+import { isCurrency } from '../../domain/record/currency.ts'
+import { parseMinor } from '../../domain/record/money.ts'
+import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
+
+/** Money in a file: a decimal text in major units of the pack's currency. */
+const decimalText = z.union([z.string(), z.number()]).transform((value) => String(value))
+const days = z.int().min(1).max(400)
+const mcc = z.string().regex(/^\d{4}$/, 'an MCC has four digits')
+
+const holdAdjustment = strict({
+  /** MCCs, or the name of a list of them. */
+  mccs: z.union([z.array(mcc), listName]),
+  /** Hold at least so much. */
+  fixed: decimalText.optional(),
+  plusPercent: decimalText.optional(),
+  plusAmount: decimalText.optional(),
+}).refine(
+  ({ fixed, plusPercent, plusAmount }) =>
+    [fixed, plusPercent, plusAmount].filter((each) => each !== undefined).length === 1,
+  'says what to hold by one of fixed, plusPercent and plusAmount',
+)
+
+const maxHoldAdjustments = 100
+
+/** The switches of pack.yaml; the first value of each is its default. */
+export const switchesFile = strict({
+  incrementalAmount: z.enum(['delta', 'cumulative']).default('delta'),
+  settlementRemainder: z.enum(['release', 'keep']).default('release'),
+  partialReversalAmount: z.enum(['released', 'remaining']).default('released'),
+  cashWithdrawal: z.enum(['post', 'hold']).default('post'),
+  partialApproval: z.boolean().default(false),
+  uncoveredRefundPerDay: decimalText.default('0'),
+  crossBorder: strict({
+    fixed: decimalText.default('0'),
+    percent: decimalText.default('0'),
+  }).optional(),
+  holdDays: strict({
+    authorization: days.default(7),
+    preauthorization: days.default(30),
+    /** By MCC, or by the name of a list of them. */
+    byMcc: z.record(z.union([mcc, listName]), days).default({}),
+  }).default({ authorization: 7, preauthorization: 30, byMcc: {} }),
+  /** The first that names the MCC counts. */
+  holdAdjustments: z.array(holdAdjustment).max(maxHoldAdjustments).default([]),
+  /** What is approved from memory while the store is away: never cash, never a card not in memory. */
+  standIn: strict({
+    maxAmount: decimalText,
+    perCard: strict({ count: z.int().min(1).max(100), total: decimalText }),
+  }).optional(),
+})
+
+export type SwitchesFile = z.infer<typeof switchesFile>
+
+export const packFile = strict({
+  ...switchesFile.shape,
+  name: z.string().min(1).max(64).default('pack'),
+  zone: z.string().default('UTC'),
+  currency: z.string().refine(isCurrency, 'not an ISO 4217 currency').default('USD'),
+})
+
+export type PackFile = z.infer<typeof packFile>
+
+export function compileSwitches(
+  file: SwitchesFile,
+  currency: string,
+  lists: Lists,
+): { switches: Switches; problems: PackProblem[] } {
+  const problems: PackProblem[] = []
+  const reader = createReader(currency, problems)
+  const { crossBorder, uncoveredRefundPerDay, holdDays, holdAdjustments, standIn, ...rest } = file
+  const switches: Switches = {
+    ...rest,
+    uncoveredRefundPerDayMinor: reader.money('uncoveredRefundPerDay', uncoveredRefundPerDay),
+    crossBorder:
+      crossBorder === undefined
+        ? null
+        : {
+            fixedMinor: reader.money('crossBorder.fixed', crossBorder.fixed),
+            percentMillionths: reader.percent('crossBorder.percent', crossBorder.percent),
+          },
+    holdDays: { ...holdDays, byMcc: daysByMcc(holdDays.byMcc, lists, problems) },
+    holdAdjustments: adjustmentsByMcc(holdAdjustments, reader, lists, problems),
+    standIn:
+      standIn === undefined
+        ? null
+        : {
+            maxMinor: reader.money('standIn.maxAmount', standIn.maxAmount),
+            perCardCount: standIn.perCard.count,
+            perCardTotalMinor: reader.money('standIn.perCard.total', standIn.perCard.total),
+          },
+  }
+  return { switches, problems }
+}
+
+interface Reader {
+  /** By currency, which is the pack's. */
+  money(field: string, text: string, maxMinor?: number): Readonly<Record<string, number>>
+  /** In millionths. */
+  percent(field: string, text: string): number
+}
+
+function createReader(currency: string, problems: PackProblem[]): Reader {
+  return {
+    money(field, text, maxMinor = Number.MAX_SAFE_INTEGER) {
+      const minor = parseMinor(text, currency)
+      if (typeof minor === 'number' && minor <= maxMinor) return { [currency]: minor }
+      const problem = typeof minor === 'number' ? 'too much' : minor
+      problems.push({ field, message: `${problem} for an amount in ${currency}` })
+      return {}
+    },
+    percent(field, text) {
+      const millionths = Math.round(Number(text) * 10_000)
+      if (Number.isFinite(millionths) && millionths >= 0 && millionths <= 1e6) return millionths
+      problems.push({ field, message: 'must be from 0 to 100' })
+      return 0
+    },
+  }
+}
+
+function adjustmentsByMcc(
+  given: SwitchesFile['holdAdjustments'],
+  reader: Reader,
+  lists: Lists,
+  problems: PackProblem[],
+): Switches['holdAdjustments'] {
+  const byMcc = new Map<string, HoldAdjustmentSwitch>()
+  given.forEach(({ mccs, fixed = '0', plusPercent = '0', plusAmount = '0' }, i) => {
+    const field = `holdAdjustments.${i}`
+    const adjustment = {
+      fixedMinor: reader.money(`${field}.fixed`, fixed, maxAskMinor),
+      plusMillionths: reader.percent(`${field}.plusPercent`, plusPercent),
+      plusMinor: reader.money(`${field}.plusAmount`, plusAmount, maxAskMinor),
+    }
+    for (const listed of valuesOf(mccs, `${field}.mccs`, lists, problems)) {
+      if (!byMcc.has(listed)) byMcc.set(listed, adjustment)
+    }
+  })
+  return byMcc
+}
+
+/** An MCC that is written out goes before one of a list, an earlier list before a later one. */
+function daysByMcc(
+  given: Readonly<Record<string, number>>,
+  lists: Lists,
+  problems: PackProblem[],
+): ReadonlyMap<string, number> {
+  const isMcc = (key: string) => mcc.safeParse(key).success
+  const byMcc = new Map(Object.entries(given).filter(([key]) => isMcc(key)))
+  for (const [key, days] of Object.entries(given)) {
+    if (isMcc(key)) continue
+    for (const listed of valuesOf(key, 'holdDays.byMcc', lists, problems)) {
+      if (!byMcc.has(listed)) byMcc.set(listed, days)
+    }
+  }
+  return byMcc
+}

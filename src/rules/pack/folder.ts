@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { suggestion } from '../../document/spelling.ts'
+import { type FileFault, maxFileFaults } from '../../document/yaml-document.ts'
+import { listNameOf } from './list-file.ts'
+import { PackRefused } from './refused.ts'
+
+/** The files of a pack as they were read, by name. */
+export type PackFiles = ReadonlyMap<string, string>
+
+const maxYamlBytes = 1 << 20
+const maxListBytes = 32 << 20
+/** All files together: the engine and the gate each keep them. */
+const maxPackChars = 64 << 20
+const maxFiles = 500
+
+export function faultOfFile(file: string, message: string): FileFault {
+  return { file, line: 0, column: 0, message }
+}
+
+/** Profiles, schemas and pages beside the pack are no part of it. */
+export function readPackFiles(folder: string): PackFiles {
+  const names = [
+    ...namesIn(folder, folder).filter((name) => /\.ya?ml$/.test(name)),
+    ...listNames(folder).map((name) => `lists/${name}`),
+  ].sort()
+  if (names.length > maxFiles) {
+    throw new PackRefused([faultOfFile(folder, `has more than ${maxFiles} files`)])
+  }
+  const faults: FileFault[] = []
+  const files = new Map<string, string>()
+  let chars = 0
+  for (const name of names) {
+    const text = readText(join(folder, name), maxBytesOf(name))
+    if (text instanceof Error) faults.push(faultOfFile(name, text.message))
+    else {
+      files.set(name, text)
+      chars += text.length
+    }
+    if (chars > maxPackChars) {
+      const message = `makes the pack larger than ${maxPackChars} characters`
+      throw new PackRefused([...faults, faultOfFile(name, message)])
+    }
+  }
+  if (faults.length > 0) throw new PackRefused(faults)
+  return files
+}
+
+function namesIn(folder: string, shown: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => !name.startsWith('.'))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const message = `cannot be read (${code}): name the folder of a rule pack, or set RULES_DIR`
+    throw new PackRefused([faultOfFile(shown, message)])
+  }
+}
+
+function listNames(folder: string): string[] {
+  const entries = readdirSync(folder)
+  if (!entries.includes('lists')) return []
+  return namesIn(join(folder, 'lists'), 'lists').filter((name) => name.endsWith('.txt'))
+}
+
+function maxBytesOf(name: string): number {
+  return name.startsWith('lists/') ? maxListBytes : maxYamlBytes
+}
+
+/** At most one byte more than allowed: enough to see that it is too large. */
+function readText(path: string, maxBytes: number): string | Error {
+  let file: number | null = null
+  try {
+    // Opening a pipe would otherwise wait for someone to write to it.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stat = fstatSync(file)
+    if (!stat.isFile()) return new Error('is not a file')
+    const buffer = Buffer.allocUnsafe(Math.min(stat.size, maxBytes) + 1)
+    let length = 0
+    while (length < buffer.length) {
+      const read = readSync(file, buffer, length, buffer.length - length, null)
+      if (read === 0) break
+      length += read
+    }
+    return buffer.toString('utf8', 0, length)
+  } catch (error) {
+    return new Error(`cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  } finally {
+    if (file !== null) closeSync(file)
+  }
+}
+
+const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}\.(rules|test)\.yaml$/
+const fixedNames = ['pack.yaml', 'windows.yaml']
+
+/** What is wrong with the files before anybody looks into them. */
+export function checkFiles(files: PackFiles): FileFault[] {
+  const faults: FileFault[] = []
+  if (!files.has('pack.yaml')) faults.push(faultOfFile('pack.yaml', 'is missing'))
+  for (const [name, text] of files) {
+    const problem = problemOf(name, text)
+    if (problem !== '' && faults.length < maxFileFaults) faults.push(faultOfFile(name, problem))
+  }
+  return faults
+}
+
+export function isReadable(name: string, text: string): boolean {
+  return problemOf(name, text) === ''
+}
+
+function problemOf(name: string, text: string): string {
+  if (name.startsWith('lists/')) {
+    if (listNameOf(name) === null) return 'must be named with lower case letters, digits and _'
+  } else if (!fixedNames.includes(name) && !namePattern.test(name)) {
+    const meant = suggestion(name, fixedNames)
+    return `is no file of a pack: name it pack.yaml, windows.yaml, NAME.rules.yaml or NAME.test.yaml${meant}`
+  }
+  const maxBytes = maxBytesOf(name)
+  if (Buffer.byteLength(text) > maxBytes) return `is larger than ${maxBytes} bytes`
+  return text.includes('\ufffd') ? 'is not UTF-8 text' : ''
+}
+
+/** The same files have the same version, on every instance. */
+export function versionOf(files: PackFiles): string {
+  const hash = createHash('sha256')
+  const names = [...files.keys()].sort()
+  for (const name of names) hash.update(`${name}\0${files.get(name)}\0`)
+  return hash.digest('hex').slice(0, 12)
+}

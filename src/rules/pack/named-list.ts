@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { suggestion } from '../../document/spelling.ts'
+
+/** The lists of a pack by name: lists/gambling_mccs.txt is gambling_mccs. */
+export type Lists = ReadonlyMap<string, ReadonlySet<string>>
+
+export const listName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,39}$/, 'the name of a list has lower case letters, digits and _')
+
+/** A problem found beyond the schema, named by its field. */
+export interface PackProblem {
+  readonly field: string
+  readonly message: string
+}
+
+/** Literal values, or those of the list that is named; one that is not there is a problem. */
+export function valuesOf(
+  given: string | readonly string[],
+  field: string,
+  lists: Lists,
+  problems: PackProblem[],
+): ReadonlySet<string> {
+  if (typeof given !== 'string') return new Set(given)
+  const list = lists.get(given)
+  if (list !== undefined) return list
+  problems.push({ field, message: `there is no list ${given}${suggestion(given, lists.keys())}` })
+  return new Set()
+}

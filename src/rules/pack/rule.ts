@@ -1,0 +1,188 @@
+import { suggestion } from '../../document/spelling.ts'
+import type { YamlDocument } from '../../document/yaml-document.ts'
+import type { Breaker } from '../../domain/decide/breaker.ts'
+import { dayIndexOfText } from '../../domain/record/calendar.ts'
+import type { RequestType } from '../../domain/record/event.ts'
+import type { ResponseCode } from '../../domain/record/response-code.ts'
+import { type CurrencyUse, checkCondition, type Vocabulary } from '../condition/condition.ts'
+import {
+  among,
+  compare,
+  compareText,
+  join,
+  not,
+  type Test,
+  type Text,
+} from '../condition/expression.ts'
+import type { Fact } from '../condition/fact.ts'
+import { askTypes } from '../condition/fact.ts'
+import {
+  anyCurrency,
+  type ConditionFault,
+  type Currencies,
+  namedCurrencies,
+  parseCondition,
+} from '../condition/syntax.ts'
+import { type Rollout, rolloutOf, shareOfText } from './rollout.ts'
+import { type RuleFile, ruleFile } from './rule-file.ts'
+import { durationMs } from './window-file.ts'
+
+/** A rule that was checked: what it declines, and when. */
+export interface Rule {
+  readonly id: string
+  readonly mode: RuleFile['mode']
+  readonly code: ResponseCode
+  readonly on: readonly RequestType[]
+  /** All that must hold, scopes and expiry included. */
+  readonly condition: Test
+  readonly why: string
+  readonly owner: string
+  /** The day it goes off, as the zone counts days; null for never. */
+  readonly expiryDay: number | null
+  readonly file: string
+  readonly line: number
+  /** The share of cards that it is enforced for; null for all. */
+  readonly rollout: Rollout | null
+  readonly breaker: Breaker | null
+  /** As its author wrote it, for explanations. */
+  readonly written: RuleFile
+}
+
+/** Checks the rule at this place of its document; null when it has faults. */
+export function checkRule(
+  given: unknown,
+  at: number,
+  document: YamlDocument,
+  file: string,
+  vocabulary: Vocabulary,
+): Rule | null {
+  const written = document.parse(ruleFile, given, [at])
+  // Its conditions are looked at whatever else is wrong with it: all faults are told at once.
+  const texts = textsIn(given)
+  const condition = checkConditions(texts, at, document, vocabulary)
+  const scope = checkScope(texts, at, document, vocabulary)
+  if (written === null || condition === null || scope === null) return null
+  const expiryDay = written.expires === undefined ? null : dayIndexOfText(written.expires)
+  const parts = [...scope, condition]
+  if (expiryDay !== null) {
+    const today = { op: 'fact', slot: vocabulary.slots.day() } as const
+    parts.unshift(compare('<', today, { op: 'number', value: expiryDay }))
+  }
+  return {
+    id: written.id,
+    mode: written.mode,
+    code: written.decline as ResponseCode,
+    on: (written.on as RequestType[] | undefined) ?? askTypes,
+    condition: join('and', parts),
+    why: written.why,
+    owner: written.owner ?? '',
+    expiryDay,
+    file,
+    line: document.placeOf([at]).line,
+    rollout: rolloutOf(written.id, shareOfText(written.rollout ?? '100%') ?? 0),
+    breaker: breakerOf(written),
+    written,
+  }
+}
+
+export const defaultMinAsks = 100
+
+function breakerOf({ id, breaker }: RuleFile): Breaker | null {
+  if (breaker === undefined) return null
+  const { declines, share, within, minAsks = defaultMinAsks } = breaker
+  return {
+    ruleId: id,
+    withinMs: durationMs(within),
+    maxDeclines: declines ?? Infinity,
+    maxShare: share === undefined ? Infinity : (shareOfText(share) ?? 0),
+    minAsks,
+  }
+}
+
+type Texts = Readonly<Record<string, string | undefined>>
+
+function textsIn(given: unknown): Texts {
+  if (typeof given !== 'object' || given === null) return {}
+  const texts = Object.entries(given).flatMap(([name, value]) =>
+    typeof value === 'string' || typeof value === 'boolean' ? [[name, String(value)]] : [],
+  )
+  return Object.fromEntries(texts)
+}
+
+const nothing = { test: null, within: anyCurrency }
+
+/** `when && !unless`, in the currency that they are about. */
+function checkConditions(
+  { when, unless }: Texts,
+  at: number,
+  document: YamlDocument,
+  vocabulary: Vocabulary,
+): Test | null {
+  const use: CurrencyUse = { named: false, compared: false, unnamed: [] }
+  const faultIn =
+    (field: 'when' | 'unless'): ConditionFault =>
+    (offset, message) =>
+      document.faultInText([at, field], offset, message)
+  const check = (field: 'when' | 'unless', text: string, outer: Currencies) => {
+    const fault = faultIn(field)
+    const node = parseCondition(text, fault)
+    if (node === null) return { test: null, within: outer }
+    const test = checkCondition(node, outer, use, vocabulary, fault)
+    return { test, within: namedCurrencies(node, outer) }
+  }
+  const first = when === undefined ? nothing : check('when', when, anyCurrency)
+  // What `when` names holds wherever `unless` is looked at.
+  const second = unless === undefined ? null : check('unless', unless, first.within)
+  if (first.test === null || second?.test === null) return null
+  if (!checkCurrency(use)) return null
+  const guard = use.compared && !use.named ? [inCurrency(vocabulary)] : []
+  return join('and', [...guard, first.test, ...(second === null ? [] : [not(second.test!)])])
+}
+
+/** A number that is an amount in one currency must not be compared in another. */
+function checkCurrency({ named, unnamed }: CurrencyUse): boolean {
+  if (!named) return true
+  for (const { fault, offset, text } of unnamed) {
+    fault(offset, `name the currency of ${text} beside it: currency == "USD" && …`)
+  }
+  return unnamed.length === 0
+}
+
+function inCurrency({ facts, slots, currency }: Vocabulary): Test {
+  return compareText('==', textOf('currency', facts, slots), { op: 'text', value: currency })
+}
+
+function textOf(name: string, facts: Vocabulary['facts'], slots: Vocabulary['slots']): Text {
+  const fact = facts.get(name) as Extract<Fact, { type: 'text' }>
+  return { op: 'fact', index: slots.textOf(fact) }
+}
+
+export const scopes = {
+  cards: 'card.id',
+  customers: 'card.customerId',
+  organizations: 'account.organizationId',
+} as const
+
+function checkScope(
+  written: Texts,
+  at: number,
+  document: YamlDocument,
+  { lists, facts, slots }: Vocabulary,
+): Test[] | null {
+  const tests: Test[] = []
+  let whole = true
+  for (const field of Object.keys(scopes) as (keyof typeof scopes)[]) {
+    const name = written[field]
+    if (name === undefined) continue
+    const values = lists.get(name)
+    if (values === undefined) {
+      const meant = suggestion(name, lists.keys())
+      document.fault(
+        [at, field],
+        `must be the name of a list, and there is no lists/${name}.txt${meant}`,
+      )
+      whole = false
+    } else tests.push(among(textOf(scopes[field], facts, slots), values))
+  }
+  return whole ? tests : null
+}

@@ -1,0 +1,44 @@
+import { readCardRow } from '../../wire/card-row.ts'
+
+const cardDefaults = {
+  cardId: 'c1',
+  customerId: 'cust-1',
+  type: 'retail',
+  currency: 'USD',
+  country: 'US',
+  balance: '100.00',
+}
+
+/** A scenario gives limits beside the other fields, which reads better. */
+export function rowOf(given: Record<string, unknown>): Record<string, unknown> {
+  const { dailyLimit, transactionLimit, ...rest } = { ...cardDefaults, ...given } as Record<
+    string,
+    unknown
+  >
+  const limits = { dailyLimit, transactionLimit }
+  const cardLimits = Object.fromEntries(Object.entries(limits).filter(([, v]) => v !== undefined))
+  return { ...rest, cardLimits }
+}
+
+export function readRow(given: Record<string, unknown>) {
+  const row = readCardRow(rowOf(given))
+  if (Array.isArray(row)) throw new Error(row.map((p) => `${p.field}: ${p.message}`).join('; '))
+  return row
+}
+
+/** Reads the changed row whole and takes the settings that the change names. */
+export function settingsOf(given: Record<string, unknown>, set: Record<string, unknown>) {
+  const { card } = readRow({ ...given, ...set })
+  const names = {
+    status: ['status', 'terminatedBy'],
+    dailyLimit: ['dailyLimitMinor'],
+    transactionLimit: ['transactionLimitMinor'],
+    whiteListedMccs: ['allowedMccs'],
+    blackListedMccs: ['blockedMccs'],
+    whiteListedMids: ['allowedMids'],
+    blackListedMids: ['blockedMids'],
+    unblockedMids: ['unblockedMids'],
+  } as const
+  const picked = Object.keys(set).flatMap((name) => names[name as keyof typeof names])
+  return Object.fromEntries(picked.map((name) => [name, card[name]]))
+}

@@ -1,0 +1,261 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type Command,
+  type IndexEntry,
+  type Key,
+  type Loaded,
+  type LogLine,
+  type Outcome,
+  type OwnedRecord,
+  type Store,
+  StoreError,
+  StoreRefused,
+} from '../port.ts'
+import { decodeRoot, foresee, type LogClock, queueWrite, toWrites } from './commands.ts'
+import { scanTree, toPut } from './copy.ts'
+import { messageOf, openDatabase, throwCause } from './database.ts'
+import { markFilled, prepareFolder } from './folder.ts'
+import {
+  childKey,
+  cursorOf,
+  expiredRange,
+  indexRange,
+  type KeyRange,
+  logRange,
+  logRangeBefore,
+  logRangeUpTo,
+  microsOfCursor,
+  sortKeyOf,
+  versionHash,
+} from './keys.ts'
+import { fileOf, watchWhereabouts } from './whereabouts.ts'
+
+export interface LmdbStoreOptions {
+  /** Made when it is missing. Must lie on a local disk: LMDB shares memory and locks through it. */
+  readonly folder: string
+  /** Wall clock: it dates the log. */
+  readonly nowMs: () => number
+  /** A commit that takes longer rejects as unknown: a disk that hangs must not hang the caller. */
+  readonly commitTimeoutMs?: number
+  /** The file that an earlier opening had (`Store.file`): no other is taken, and none is made. */
+  readonly expectedFile?: string
+  /** The files are no longer in place, or are again (''). */
+  readonly onWarning?: (message: string) => void
+}
+
+const dayMs = 86_400_000
+const defaultCommitTimeoutMs = 5_000
+const whereaboutsMs = 500
+
+/** Rejects with StoreRefused when the folder must not be opened. */
+export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
+  const { folder, nowMs, commitTimeoutMs = defaultCommitTimeoutMs, expectedFile = '' } = options
+  if (expectedFile !== '' && fileOf(folder) !== expectedFile) {
+    throw new StoreRefused(
+      `${folder} was removed or replaced while it was in use. Put it back, or stop the server, restore ` +
+        'the whole folder from a backup, and start again.',
+    )
+  }
+  const { filled } = await prepareFolder(folder)
+  const db = openDatabase(folder)
+  if (!filled) {
+    await markFilled(folder).catch(async (error) => {
+      await db.close()
+      throw error
+    })
+  }
+
+  let isClosed = false
+  let onAvailable: (available: boolean) => void = ignore
+  const whereabouts = watchWhereabouts({
+    folder,
+    intervalMs: whereaboutsMs,
+    onChange(problem) {
+      onAvailable(problem === '')
+      options.onWarning?.(problem === '' ? `${folder} is in place again` : problem)
+    },
+  })
+  // After the newest entry at the start, and after whatever `load` finds: the clock may have been set
+  // back, or another process's clock may be ahead.
+  let lastLogMicros = microsOfCursor(readTail(1, '')[0]?.cursor ?? '0')
+  const clock: LogClock = {
+    // Tells apart what two writers log in the same microsecond.
+    nonce: randomBytes(6).toString('base64url'),
+    nextMicros() {
+      lastLogMicros = Math.max(lastLogMicros + 1, Math.floor(nowMs() * 1_000))
+      return lastLogMicros
+    },
+    lastMicros: () => lastLogMicros,
+  }
+
+  async function commit(commands: readonly Command[]): Promise<Outcome[]> {
+    refuseUnlessUsable()
+    const writes = toWrites(commands, clock)
+    const foreseen = read(() => writes.map((write) => foresee(db, write)))
+    // Nothing below may refuse: what is queued will be executed, so a throw would leave half a call.
+    const queued = writes.filter((_, i) => foreseen[i] === undefined)
+    const answers = await written(queued.map((write) => queueWrite(db, write)))
+    let answered = 0
+    return foreseen.map((outcome) => outcome ?? (answers[answered++] ? 'committed' : 'conflict'))
+  }
+
+  async function load(keys: readonly Key[]): Promise<(Loaded | undefined)[]> {
+    return read(() =>
+      keys.map((key) => {
+        const value = db.get(childKey(key.aggregate, key))
+        if (value === undefined) return undefined
+        if (key.group !== '' || key.id !== '') return { value, version: '' }
+        const root = decodeRoot(value)
+        // Whoever changes this aggregate next has loaded it, so its log stays in the order of its commits.
+        lastLogMicros = Math.max(lastLogMicros, root.logMicros)
+        return { value: root.value, version: root.version }
+      }),
+    )
+  }
+
+  async function range(index: string, after: string, limit: number): Promise<IndexEntry[]> {
+    return read(() =>
+      entriesIn(indexRange(index, after), limit).map(({ key, value }) => ({
+        sortKey: sortKeyOf(key, index),
+        value,
+      })),
+    )
+  }
+
+  async function readLog(after: string, limit: number): Promise<LogLine[]> {
+    return read(() => entriesIn(logRange(after), limit).map(toLogLine))
+  }
+
+  async function tailLog(limit: number, before = ''): Promise<LogLine[]> {
+    return read(() => readTail(limit, before))
+  }
+
+  async function sweep(sweptAtMs: number, logBeforeMs: number, limit: number): Promise<number> {
+    // A process that was killed while it read would keep the pages of its snapshot from being used again.
+    read(() => db.readerCheck())
+    const keys = read(() => [
+      ...keysIn(expiredRange(Math.floor(sweptAtMs / dayMs)), limit),
+      ...keysIn(logRangeBefore(logBeforeMs * 1_000), limit),
+    ])
+    await written(keys.map((key) => db.remove(key)))
+    return keys.length
+  }
+
+  async function fill(records: readonly OwnedRecord[]): Promise<void> {
+    refuseUnlessUsable()
+    const puts = records.map((record) => toPut(record, clock.nonce, logMicrosAt))
+    await written(
+      puts.map(({ key, value, version }) =>
+        version === null ? db.put(key, value) : db.put(key, value, versionHash(version)),
+      ),
+    )
+  }
+
+  function logMicrosAt(micros: number): number {
+    lastLogMicros = Math.max(lastLogMicros + 1, micros)
+    return lastLogMicros
+  }
+
+  async function snapshot(into: string): Promise<void> {
+    refuseUnlessUsable()
+    await prepareFolder(into)
+    try {
+      // Compacting, it leaves out free pages, and holds up no writer: it only reads, at one snapshot.
+      await db.backup(into, true)
+    } catch (cause) {
+      throw new StoreRefused(
+        `${into} cannot be written (${messageOf(cause)}): free some space, or name another place`,
+        { cause },
+      )
+    }
+    await markFilled(into)
+  }
+
+  async function close(): Promise<void> {
+    if (isClosed) return
+    isClosed = true
+    whereabouts.stop()
+    await db.close()
+  }
+
+  function refuseUnlessUsable(): void {
+    if (isClosed) throw new StoreError('the store is closed', 'no')
+    if (whereabouts.problem !== '') throw new StoreError(whereabouts.problem, 'no')
+  }
+
+  /** Everything read in one turn is of one snapshot: the newest, also of what others committed. */
+  function read<T>(reads: () => T): T {
+    refuseUnlessUsable()
+    try {
+      // lmdb-js keeps a snapshot until its timer fires, so a busy turn would read an old one.
+      db.resetReadTxn()
+      return reads()
+    } catch (cause) {
+      throw new StoreError(`the store cannot be read: ${messageOf(cause)}`, 'no', { cause })
+    }
+  }
+
+  function readTail(limit: number, before: string): LogLine[] {
+    const { start, end } = logRangeUpTo(before)
+    // Backwards, a range runs from its start, not included, down to its end.
+    const backwards = { start: end, end: start, reverse: true, exclusiveStart: true }
+    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(toLogLine).reverse()
+  }
+
+  // lmdb-js takes a limit of 0 for no limit.
+  function entriesIn(keys: KeyRange, limit: number): { key: string; value: string }[] {
+    return limit < 1 ? [] : [...db.getRange({ ...keys, limit })]
+  }
+
+  function keysIn(keys: KeyRange, limit: number): string[] {
+    return limit < 1 ? [] : [...db.getKeys({ ...keys, limit })]
+  }
+
+  async function written(answers: readonly Promise<boolean>[]): Promise<boolean[]> {
+    let timer: NodeJS.Timeout | undefined
+    const tooLate = new Promise<never>((_, reject) => {
+      const give = () => reject(new Error(`nothing was heard for ${commitTimeoutMs} ms`))
+      timer = setTimeout(give, commitTimeoutMs)
+    })
+    // lmdb-js makes a promise for the turn as a whole when the turn ends, and hands it to nobody: if the
+    // transaction failed, its rejection would end the process.
+    setImmediate(() => db.committed.then(ignore, ignore))
+    try {
+      const answered = await Promise.race([Promise.all(answers).catch(throwCause), tooLate])
+      // After it was written and before anybody is told: what went to a file that is gone is not kept.
+      if (!whereabouts.isInPlace()) throw new Error(whereabouts.problem)
+      return answered
+    } catch (cause) {
+      // Unknown also when LMDB reports a failure: the last step of a commit can fail after it took effect.
+      throw new StoreError(`the store cannot be written: ${messageOf(cause)}`, 'unknown', { cause })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  const scan = () =>
+    scanTree(Math.floor(nowMs() / dayMs), (keys, limit) => read(() => entriesIn(keys, limit)))
+
+  return {
+    file: whereabouts.file,
+    commit,
+    load,
+    range,
+    readLog,
+    tailLog,
+    sweep,
+    scan,
+    snapshot,
+    fill,
+    onAvailable(listener) {
+      onAvailable = listener
+    },
+    close,
+  }
+}
+
+function toLogLine({ key, value }: { key: string; value: string }): LogLine {
+  return { cursor: cursorOf(key), entry: value }
+}
+
+function ignore(): void {}

@@ -1,0 +1,345 @@
+import { Cluster, type ClusterOptions, Command, Redis, type RedisOptions } from 'ioredis'
+import { StoreError, StoreRefused } from '../port.ts'
+import { withoutCredentials } from './address.ts'
+import { adviceOn, messageOf } from './failures.ts'
+
+/** What the store needs of a client: a command goes out now, on a connection that is there, or not at all. */
+export interface RedisConnection {
+  readonly isCluster: boolean
+  /** Resolves when all masters can be reached. */
+  ready(withinMs: number): Promise<void>
+  /** To the master of a key. Rejects with a StoreError 'no' when it is not connected. */
+  send(key: string, name: string, args: readonly string[]): Promise<unknown>
+  /** To all masters that are connected; rejects when none of them took it. */
+  sendToMasters(name: string, args: readonly string[]): Promise<unknown[]>
+  /** Calls whenever a connection to a server is made. */
+  onConnected(listener: () => void): void
+  /** The same, with what each of them said. */
+  askMasters(name: string, args: readonly string[]): Promise<MasterReply[]>
+  /** All keys of all masters that fit a pattern, some perhaps more than once. */
+  scanKeys(pattern: string): AsyncIterable<readonly string[]>
+  close(): Promise<void>
+}
+
+export interface MasterReply {
+  /** Host and port. */
+  readonly address: string
+  readonly reply?: unknown
+  /** Why there is no reply. */
+  readonly problem?: unknown
+}
+
+export interface RedisPlace {
+  readonly urls: readonly string[]
+  readonly cluster: boolean
+  /** When there are any, the host of the one url is the name of the master that they know. */
+  readonly sentinels: readonly string[]
+  /** A command that takes longer has an unknown outcome. */
+  readonly commandTimeoutMs: number
+}
+
+/** A connection that is silent this much longer than a command may take is replaced. */
+const silenceGraceMs = 500
+const connectTimeoutMs = 2_000
+const maxReconnectDelayMs = 400
+const endTimeoutMs = 1_000
+const defaultSentinelPort = 26_379
+
+const reconnectDelayMs = (attempt: number) => Math.min(20 * attempt, maxReconnectDelayMs)
+
+export function connectRedis(place: RedisPlace): RedisConnection {
+  const options = optionsFor(place)
+  if (!place.cluster) {
+    // The offline queue would send commands after their callers were told that they failed.
+    const own = { ...options, enableOfflineQueue: false, retryStrategy: reconnectDelayMs }
+    if (place.sentinels.length === 0) {
+      return standaloneConnection(new Redis(place.urls[0] ?? '', own), place.urls)
+    }
+    const client = new Redis({ ...own, ...sentinelOptionsFor(place) })
+    return standaloneConnection(client, place.sentinels)
+  }
+  return clusterConnection(new Cluster([...place.urls], clusterOptionsFor(place)), place.urls)
+}
+
+/** With ioredis's own defaults a write runs twice after a lost reply. */
+function optionsFor({ commandTimeoutMs }: RedisPlace) {
+  return {
+    // Whoever waits must know in time; without it a command waits as long as the connection stands.
+    commandTimeout: commandTimeoutMs,
+    // A connection that hangs is not a slow one: the next commands get a new one.
+    socketTimeout: commandTimeoutMs + silenceGraceMs,
+    // What was in flight when the connection broke is reported at once, and never sent again: only who
+    // decided it knows whether it may be repeated.
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    // The default of 10 s would outlast most outages.
+    connectTimeout: connectTimeoutMs,
+    // While Redis loads its data it is asked again this often; the default waits up to 10 s.
+    maxLoadingRetryTime: 200,
+    // Two commands less before a new connection is ready.
+    disableClientInfo: true,
+  } satisfies RedisOptions
+}
+
+function clusterOptionsFor(place: RedisPlace) {
+  return {
+    // Nodes other than those named are found by asking, and need the same credentials.
+    redisOptions: { ...optionsFor(place), ...credentialsOf(place.urls[0] ?? '') },
+    enableOfflineQueue: false,
+    // Sending a command again after its connection broke might run it twice.
+    retryDelayOnFailover: 0,
+    // Not executed, and it takes longer than anyone waits: tell the caller.
+    retryDelayOnClusterDown: 0,
+    retryDelayOnTryAgain: 20,
+    // MOVED, then ASK, and one to spare; the default of 16 would go on long after the timeout.
+    maxRedirections: 4,
+    clusterRetryStrategy: reconnectDelayMs,
+    // By default a node that was lost stays away until somebody is redirected to it.
+    clusterNodeRetryStrategy: reconnectDelayMs,
+    // A failover is noticed also when nothing is sent.
+    slotsRefreshInterval: 5_000,
+    slotsRefreshTimeout: connectTimeoutMs,
+    // Names stay names, because certificates are checked against them.
+    dnsLookup: (address, callback) => callback(null, address),
+  } satisfies ClusterOptions
+}
+
+function sentinelOptionsFor({ urls, sentinels, commandTimeoutMs }: RedisPlace) {
+  const master = new URL(urls[0] ?? '')
+  const { username, password, tls } = credentialsOf(sentinels[0] ?? '')
+  return {
+    name: decodeURIComponent(master.hostname),
+    db: Number(master.pathname.slice(1)),
+    ...credentialsOf(urls[0] ?? ''),
+    enableTLSForSentinelMode: master.protocol === 'rediss:',
+    sentinels: sentinels.map((url) => {
+      const { hostname, port } = new URL(url)
+      return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || defaultSentinelPort) }
+    }),
+    ...(username !== undefined && { sentinelUsername: username }),
+    ...(password !== undefined && { sentinelPassword: password }),
+    ...(tls !== undefined && { sentinelTLS: tls }),
+    // By default a sentinel that hangs is waited for without end.
+    sentinelCommandTimeout: commandTimeoutMs,
+    sentinelRetryStrategy: reconnectDelayMs,
+    // Those that are named are asked; what they know of others may be addresses of another network.
+    updateSentinels: false,
+    // A master that hangs and was replaced is left as soon as a sentinel says so.
+    failoverDetector: true,
+  } satisfies RedisOptions
+}
+
+interface Credentials {
+  readonly username?: string
+  readonly password?: string
+  readonly tls?: Record<string, never>
+}
+
+function credentialsOf(url: string): Credentials {
+  const { protocol, username, password } = new URL(url)
+  return {
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' ? { tls: {} } : {}),
+  }
+}
+
+/** The arguments are one flat list: ioredis's own `call` would look for lists in each of thousands. */
+function run(client: Redis | Cluster, name: string, args: readonly string[]): Promise<unknown> {
+  const command = new Command(name, [], { replyEncoding: 'utf8' })
+  command.args = args as string[]
+  return client.sendCommand(command) as Promise<unknown>
+}
+
+export function standaloneConnection(client: Redis, urls: readonly string[]): RedisConnection {
+  const trouble = createTrouble(urls)
+  // Without a listener ioredis writes to the console; commands fail anyway and tell why.
+  client.on('error', trouble.note)
+  client.on('sentinelError', trouble.note)
+
+  async function send(_key: string, name: string, args: readonly string[]): Promise<unknown> {
+    if (client.status !== 'ready') throw trouble.notSent()
+    return run(client, name, args)
+  }
+
+  return {
+    isCluster: false,
+    ready: (withinMs) => becomeReady(() => client.status === 'ready', withinMs, trouble),
+    send,
+    sendToMasters: async (name, args) => [await send('', name, args)],
+    onConnected: (listener) => void client.on('ready', listener),
+    askMasters: async (name, args) => [await answerOf(addressOf(client), send('', name, args))],
+    scanKeys: (pattern) => scanOne((args) => send('', 'SCAN', args), pattern),
+    close: () => end(client),
+  }
+}
+
+export function clusterConnection(client: Cluster, urls: readonly string[]): RedisConnection {
+  const trouble = createTrouble(urls)
+  const slots = new Map<string, number>()
+  let refreshing = false
+  client.on('error', trouble.note)
+  client.on('node error', trouble.note)
+  client.on('+node', connectMaster)
+
+  /** ioredis connects when the first command comes, and that one would wait. */
+  function connectMaster(node: Redis): void {
+    if (node.options.readOnly !== true && node.status === 'wait') node.connect().catch(ignore)
+  }
+
+  function masterOf(key: string): Redis | undefined {
+    const tag = key.slice(0, key.indexOf('}') + 1)
+    let slot = slots.get(tag)
+    if (slot === undefined) {
+      slot = new Command('get', [tag]).getSlot()
+      slots.set(tag, slot)
+    }
+    const address = client.slots[slot]?.[0]
+    return client.nodes('master').find((node) => addressOf(node) === address)
+  }
+
+  /** A master that is gone may have a successor. */
+  function lookForMasters(): void {
+    if (refreshing || client.status !== 'ready') return
+    refreshing = true
+    client.refreshSlotsCache(() => {
+      setTimeout(() => {
+        refreshing = false
+      }, maxReconnectDelayMs / 4).unref()
+    })
+  }
+
+  async function send(key: string, name: string, args: readonly string[]): Promise<unknown> {
+    if (client.status !== 'ready' || masterOf(key)?.status !== 'ready') {
+      lookForMasters()
+      throw trouble.notSent()
+    }
+    return run(client, name, args)
+  }
+
+  function askMasters(name: string, args: readonly string[]): Promise<MasterReply[]> {
+    const ready = client.nodes('master').filter(({ status }) => status === 'ready')
+    return Promise.all(ready.map((node) => answerOf(addressOf(node), run(node, name, args))))
+  }
+
+  function mastersAreReady(): boolean {
+    const masters = client.nodes('master')
+    for (const node of masters) connectMaster(node)
+    return client.status === 'ready' && masters.every(({ status }) => status === 'ready')
+  }
+
+  return {
+    isCluster: true,
+    ready: (withinMs) => becomeReady(mastersAreReady, withinMs, trouble),
+    send,
+    async sendToMasters(name, args) {
+      const replies = await askMasters(name, args)
+      const reached = replies.filter(({ problem }) => problem === undefined)
+      if (reached.length > 0) return reached.map(({ reply }) => reply)
+      throw replies[0]?.problem ?? trouble.notSent()
+    },
+    onConnected(listener) {
+      for (const node of client.nodes('master')) node.on('ready', listener)
+      client.on('+node', (node) => {
+        node.on('ready', listener)
+        // A replica that we knew already is not connected anew when it is promoted.
+        listener()
+      })
+    },
+    askMasters,
+    async *scanKeys(pattern) {
+      for (const node of client.nodes('master')) {
+        yield* scanOne((args) => run(node, 'SCAN', args), pattern)
+      }
+    },
+    close: () => end(client),
+  }
+}
+
+const keysPerScan = 500
+
+async function* scanOne(
+  scan: (args: readonly string[]) => Promise<unknown>,
+  pattern: string,
+): AsyncGenerator<readonly string[]> {
+  let cursor = '0'
+  do {
+    const args = [cursor, 'MATCH', pattern, 'COUNT', String(keysPerScan)]
+    const [next, keys] = (await scan(args)) as [string, string[]]
+    cursor = next
+    if (keys.length > 0) yield keys
+  } while (cursor !== '0')
+}
+
+async function answerOf(address: string, asking: Promise<unknown>): Promise<MasterReply> {
+  try {
+    return { address, reply: await asking }
+  } catch (problem) {
+    return { address, problem }
+  }
+}
+
+function addressOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`
+}
+
+interface Trouble {
+  note(error: unknown): void
+  notSent(): StoreError
+  unreachable(): Error
+}
+
+/** Keeps what was last wrong with the connection, for those who ask later. */
+function createTrouble(urls: readonly string[]): Trouble {
+  const where = urls.map(withoutCredentials).join(',')
+  let last = 'no connection'
+  return {
+    note(error) {
+      // A cluster's error only says that no node would do; what the last of them said is inside.
+      const inner = (error as { lastNodeError?: unknown } | undefined)?.lastNodeError
+      const text = messageOf(inner ?? error)
+      // That none of the sentinels would do is said after what the last of them said.
+      if (!text.startsWith('All sentinels are unreachable')) last = text
+    },
+    notSent: () => new StoreError(`not sent to Redis at ${where}: ${last}`, 'no'),
+    unreachable() {
+      const advice = adviceOn(last)
+      if (advice === undefined) {
+        return new StoreError(`Redis at ${where} cannot be reached: ${last}`, 'no')
+      }
+      return new StoreRefused(`Redis at ${where} says ${last}. ${advice}`)
+    },
+  }
+}
+
+async function becomeReady(
+  isReady: () => boolean,
+  withinMs: number,
+  trouble: Trouble,
+): Promise<void> {
+  const stepMs = 10
+  for (let waitedMs = 0; !isReady(); waitedMs += stepMs) {
+    const problem = trouble.unreachable()
+    if (problem instanceof StoreRefused || waitedMs >= withinMs) throw problem
+    await new Promise((resolve) => setTimeout(resolve, stepMs))
+  }
+}
+
+function end(client: Redis | Cluster): Promise<void> {
+  return new Promise((resolve) => {
+    // While it waits to connect again there is nothing that could end.
+    const isOpen = ['connecting', 'connect', 'ready'].includes(client.status)
+    if (!isOpen) {
+      client.disconnect()
+      return resolve()
+    }
+    const timer = setTimeout(resolve, endTimeoutMs)
+    client.once('end', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    client.disconnect()
+  })
+}
+
+function ignore(): void {}

@@ -1,0 +1,77 @@
+import { StoreError } from '../port.ts'
+
+/**
+ * What a failure tells about the command: it never left, Redis refused it before its first write, or
+ * nobody knows. 'missing' is refused, too, and the library is loaded again.
+ */
+export type Meaning = 'not sent' | 'not executed' | 'missing' | 'unknown'
+
+/**
+ * The one table. Texts are matched at their beginning. Redis runs a function whole or, with these
+ * answers, not at all; whatever is not listed may have been executed.
+ */
+export const failures: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
+  // From Redis, instead of running the function.
+  [/^READONLY /, 'not executed'],
+  [/^ERR Can not run script with write flag on readonly replica/, 'not executed'],
+  [/^LOADING /, 'not executed'],
+  [/^OOM /, 'not executed'],
+  [/^MISCONF /, 'not executed'],
+  [/^BUSY /, 'not executed'],
+  [/^NOREPLICAS /, 'not executed'],
+  [/^MASTERDOWN /, 'not executed'],
+  [/^CLUSTERDOWN /, 'not executed'],
+  [/^MOVED /, 'not executed'],
+  [/^ASK /, 'not executed'],
+  [/^TRYAGAIN /, 'not executed'],
+  [/^CROSSSLOT /, 'not executed'],
+  [/^NOAUTH /, 'not executed'],
+  [/^NOPERM /, 'not executed'],
+  [/^ERR Function not found/, 'missing'],
+  // From our library, before its first write.
+  [/^ARBITER /, 'not executed'],
+  // From ioredis, instead of sending it.
+  [/^Stream isn't writeable and enableOfflineQueue options is false/, 'not sent'],
+  [/^Cluster isn't ready and enableOfflineQueue options is false/, 'not sent'],
+  // From ioredis, about a command that may have been sent; as is everything that is not listed.
+  [/^Command timed out/, 'unknown'],
+  [/^Connection is closed/, 'unknown'],
+  [/^Command aborted due to connection close/, 'unknown'],
+  [/^Reached the max retries per request limit/, 'unknown'],
+  [/ECONNRESET|EPIPE|ETIMEDOUT/, 'unknown'],
+]
+
+/** ioredis puts this before the error that it gave up on. */
+const redirections = /^Too many Cluster redirections\. Last error: (\w*Error: )?/
+
+export function meaningOf(error: unknown): Meaning {
+  const text = messageOf(error).replace(redirections, '')
+  return failures.find(([pattern]) => pattern.test(text))?.[1] ?? 'unknown'
+}
+
+/**
+ * The error that ioredis gives holds the command with all its arguments, the password among them when
+ * signing in fails. So it is never passed on, only its text.
+ */
+export function storeErrorOf(doing: string, error: unknown): StoreError {
+  if (error instanceof StoreError) return error
+  const executed = meaningOf(error) === 'unknown' ? 'unknown' : 'no'
+  return new StoreError(`${doing}: ${messageOf(error)}`, executed)
+}
+
+/** What an operator must change before a server can be used; undefined when waiting may help. */
+export function adviceOn(problem: string): string | undefined {
+  return advices.find(([pattern]) => pattern.test(problem))?.[1]
+}
+
+const advices: readonly (readonly [problem: RegExp, advice: string])[] = [
+  [/^(NOAUTH|WRONGPASS|ERR AUTH)/, 'Give user and password in REDIS_URL.'],
+  [/^NOPERM/, 'Give the user of REDIS_URL the right to run FUNCTION, FCALL, INFO and CLUSTER.'],
+  [/^ERR unknown command/i, 'Arbiter needs Redis 7 or later, or Valkey.'],
+  [/^ARBITER its key/, 'That is not a store of Arbiter: name another Redis, or a database of it.'],
+  [/cluster support disabled/, 'It is a single server: unset REDIS_CLUSTER.'],
+]
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,412 @@
+import {
+  type Command,
+  type IndexEntry,
+  type Key,
+  type Loaded,
+  type LogLine,
+  type Marks,
+  type Outcome,
+  type OwnedRecord,
+  PartlyFailed,
+  type PartOutcome,
+  type Store,
+  StoreError,
+  type StoreRecord,
+  StoreRefused,
+} from '../port.ts'
+import { connectRedis, type RedisConnection, type RedisPlace } from './client.ts'
+import { type Call, decodeRoot, isOutcome, readReply, toCalls } from './commands.ts'
+import { createFiller, scanServers } from './copy.ts'
+import { checkDurability, type Durability } from './durability.ts'
+import { adviceOn, meaningOf, messageOf, storeErrorOf } from './failures.ts'
+import { boundAfter, compareBytes, createRedisKeys, fieldOf, splitMember } from './keys.ts'
+import { type FunctionName, functionName, isReader, librarySource } from './library.ts'
+import {
+  comparePlaces,
+  createLogClock,
+  endBefore,
+  idOf,
+  type LogPlace,
+  type PlacedLine,
+  parseCursor,
+  placeOf,
+  readEntries,
+  startAfter,
+  toLogLine,
+} from './log.ts'
+import { createMarkKeeper, isLossOf } from './marks.ts'
+import { mergeSources } from './pages.ts'
+import { claimServer } from './server.ts'
+
+export interface RedisStoreOptions {
+  /** One server, or some nodes of a cluster. */
+  readonly urls: readonly string[]
+  readonly cluster: boolean
+  /** They name the master that the one url asks for. */
+  readonly sentinels?: readonly string[]
+  /** Wall clock: it dates the log, and says how long a group is kept. */
+  readonly nowMs: () => number
+  /** Fixed when the store is made. More of them than masters, so that they can be spread. */
+  readonly partitions?: number
+  /** A commit that takes longer rejects as unknown. */
+  readonly commitTimeoutMs?: number
+  /** Before every key, for several stores in one Redis. */
+  readonly prefix?: string
+  /** What Redis must keep; without it nobody looks. */
+  readonly durability?: Durability
+  /** Of a process that tells others what was committed; without them nobody looks for losses. */
+  readonly marks?: Marks
+  readonly onWarning?: (message: string) => void
+  /** How to connect; tests connect otherwise. */
+  readonly connect?: (place: RedisPlace) => RedisConnection
+}
+
+const defaultPartitions = 16
+const defaultCommitTimeoutMs = 1_000
+/** Less than the time after which an engine that says nothing is replaced. */
+const openTimeoutMs = 3_000
+/** Somebody may flush it again as soon as it is there. */
+const maxLibraryLoads = 3
+/** A read beyond this is split. */
+const maxKeysPerRead = 5_000
+
+/**
+ * Rejects with StoreRefused when an operator must change something first, with StoreError when Redis
+ * cannot be reached now.
+ */
+export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
+  const { urls, cluster, sentinels = [], nowMs, prefix = '' } = options
+  const { partitions = defaultPartitions, connect = connectRedis } = options
+  const { commitTimeoutMs = defaultCommitTimeoutMs } = options
+  const keys = createRedisKeys(prefix, partitions)
+  const connection = connect({ urls, cluster, sentinels, commandTimeoutMs: commitTimeoutMs })
+  const clock = createLogClock(nowMs)
+  const inFlight = new Set<Promise<unknown>>()
+  let isClosed = false
+  let onCrowded: (aggregate: string) => void = ignore
+  const { marks } = options
+  const keeper =
+    marks === undefined ? null : createMarkKeeper({ marks, connection, keys, callFunction })
+  let loading: Promise<void> | null = null
+
+  /** Loads the library everywhere; those who find it missing at the same time wait for one loading. */
+  function loadLibrary(): Promise<void> {
+    loading ??= connection
+      .sendToMasters('FUNCTION', ['LOAD', 'REPLACE', librarySource])
+      .then(ignore)
+      .finally(() => {
+        loading = null
+      })
+    return loading
+  }
+
+  /** A node that restarted empty, or was flushed, lacks the library: nothing was executed. */
+  async function callFunction(
+    name: FunctionName,
+    names: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown> {
+    const command = isReader(name) ? 'FCALL_RO' : 'FCALL'
+    const call = [functionName(name), String(names.length), ...names, ...args]
+    for (let loads = 0; ; loads++) {
+      try {
+        return await connection.send(names[0] ?? '', command, call)
+      } catch (error) {
+        if (meaningOf(error) !== 'missing' || loads === maxLibraryLoads) throw error
+        await loadLibrary().catch((cause) => {
+          throw new StoreError(storeErrorOf('the library is missing', cause).message, 'no')
+        })
+      }
+    }
+  }
+
+  async function commit(commands: readonly Command[]): Promise<Outcome[]> {
+    refuseWhenClosed()
+    const byPartition = connection.isCluster
+    const markAt = keeper?.markAt ?? noMark
+    const calls = toCalls(commands, { keys, clock, nowMs: nowMs(), byPartition, markAt })
+    const outcomes = new Array<PartOutcome>(commands.length)
+    const problems = new Set<string>()
+    await track(Promise.all(calls.map((call) => settle(call, commands, outcomes, problems))))
+    if (outcomes.every(isOutcome)) return outcomes
+    throw new PartlyFailed([...problems].join('; '), outcomes)
+  }
+
+  async function settle(
+    call: Call,
+    commands: readonly Command[],
+    outcomes: PartOutcome[],
+    problems: Set<string>,
+  ): Promise<void> {
+    try {
+      if (keeper?.isLost(call.target)) throw new StoreError(lossMessage, 'no')
+      const reply = readReply(await callFunction('commit', call.keys, call.args), call)
+      const { outcomes: settled, logIds } = reply
+      // Before anybody is told what was committed.
+      keeper?.acknowledge(call.target, reply.mark)
+      for (const place of reply.crowded) onCrowded(commands[place]!.aggregate)
+      call.places.forEach((place, i) => {
+        outcomes[place] = settled[i] as PartOutcome
+      })
+      for (const id of logIds) observe(placeOf(id, 0))
+      const damaged = settled.filter((outcome) => outcome === 'refused').length
+      if (damaged > 0) {
+        problems.add(`${damaged} aggregates have a key that holds another type of value`)
+      }
+    } catch (error) {
+      if (isLossOf(error)) keeper?.noteLoss(call.target, Number(call.args[1]))
+      const failure = storeErrorOf('Redis did not commit', error)
+      problems.add(failure.message)
+      for (const place of call.places) {
+        outcomes[place] = failure.executed === 'no' ? 'refused' : 'unknown'
+      }
+    }
+  }
+
+  async function load(wanted: readonly Key[]): Promise<(Loaded | undefined)[]> {
+    const parts: (readonly Key[])[] = []
+    for (let i = 0; i < wanted.length; i += maxKeysPerRead) {
+      parts.push(wanted.slice(i, i + maxKeysPerRead))
+    }
+    return read(async () => (await Promise.all(parts.map(loadPart))).flat())
+  }
+
+  async function loadPart(wanted: readonly Key[]): Promise<(Loaded | undefined)[]> {
+    const places = new Map<number, number[]>()
+    wanted.forEach(({ aggregate }, place) => {
+      const target = connection.isCluster ? keys.partitionOf(aggregate) : 0
+      const list = places.get(target)
+      if (list === undefined) places.set(target, [place])
+      else list.push(place)
+    })
+    const loaded = new Array<Loaded | undefined>(wanted.length)
+    await Promise.all(
+      [...places].map(async ([target, list]) => {
+        const found = await loadTogether(
+          target,
+          list.map((place) => wanted[place] as Key),
+        )
+        list.forEach((place, i) => {
+          loaded[place] = found[i]
+        })
+      }),
+    )
+    return loaded
+  }
+
+  async function loadTogether(
+    target: number,
+    wanted: readonly Key[],
+  ): Promise<(Loaded | undefined)[]> {
+    const names = new Map<string, string>()
+    // Once the loss is known, what is there can be read: it is needed to book the rest again.
+    const mark = keeper?.isLost(target) ? undefined : keeper?.markAt(target)
+    const args = ['0', '0']
+    if (mark !== undefined) {
+      names.set(mark.key, '1')
+      args.splice(0, 2, '1', String(mark.acknowledged))
+    }
+    for (const key of wanted) {
+      const name = keys.group(key.aggregate, key.group)
+      if (!names.has(name)) names.set(name, String(names.size + 1))
+      args.push(names.get(name) as string, fieldOf(key))
+    }
+    const reading = callFunction('load', [...names.keys()], args)
+    const found = (await reading.catch((error) => {
+      if (isLossOf(error)) keeper?.noteLoss(target, Number(args[1]))
+      throw error
+    })) as (string | number | null)[]
+    return wanted.map(({ group, id }, i) => {
+      const text = found[i]
+      if (text === null || text === undefined) return undefined
+      if (typeof text === 'number') return { value: '', version: '', wrongType: true }
+      return group === '' && id === '' ? decodeRoot(text) : { value: text, version: '' }
+    })
+  }
+
+  function range(index: string, after: string, limit: number): Promise<IndexEntry[]> {
+    return read(() =>
+      mergeSources<IndexEntry>(
+        partitions,
+        limit,
+        async (partition, last, count) => {
+          const key = keys.index(partition, index)
+          const from = boundAfter(last?.sortKey ?? after)
+          const args = [key, from, '+', 'BYLEX', 'LIMIT', '0', String(count)]
+          return ((await connection.send(key, 'ZRANGE', args)) as string[]).map(splitMember)
+        },
+        (a, b) => compareBytes(a.sortKey, b.sortKey),
+      ),
+    )
+  }
+
+  function readLog(after: string, limit: number): Promise<LogLine[]> {
+    return read(async () => (await readLines(parseCursor(after), limit)).map(observed))
+  }
+
+  function readLines(place: LogPlace | undefined, limit: number): Promise<PlacedLine[]> {
+    return mergeSources<PlacedLine>(
+      partitions,
+      limit,
+      async (partition, last, count) => {
+        const key = keys.log(partition)
+        const args = [key, startAfter(last ?? place, partition), '+', 'COUNT', String(count)]
+        return readEntries(await connection.send(key, 'XRANGE', args), partition)
+      },
+      comparePlaces,
+    )
+  }
+
+  function tailLog(limit: number, before = ''): Promise<LogLine[]> {
+    return read(async () => {
+      const place = parseCursor(before)
+      const lines = await mergeSources<PlacedLine>(
+        partitions,
+        limit,
+        async (partition, last, count) => {
+          const key = keys.log(partition)
+          const args = [key, endBefore(last ?? place, partition), '-', 'COUNT', String(count)]
+          return readEntries(await connection.send(key, 'XREVRANGE', args), partition)
+        },
+        (a, b) => comparePlaces(b, a),
+      )
+      return lines.map(observed).reverse()
+    })
+  }
+
+  function observed(line: PlacedLine): LogLine {
+    observe(line)
+    return toLogLine(line)
+  }
+
+  function observe({ ms, sequence }: LogPlace): void {
+    clock.observe(ms, sequence)
+  }
+
+  /** Groups expire by themselves: only the log is left to trim. */
+  function sweep(_nowMs: number, logBeforeMs: number, limit: number): Promise<number> {
+    return read(async () => {
+      const end = `(${Math.max(0, Math.ceil(logBeforeMs))}-0`
+      const oldest = await mergeSources<LogPlace>(
+        partitions,
+        limit,
+        async (partition, last, count) => {
+          const args = [startAfter(last, partition), end, String(count)]
+          const ids = (await callFunction('ids', [keys.log(partition)], args)) as string[]
+          return ids.map((id) => placeOf(id, partition))
+        },
+        comparePlaces,
+      )
+      const newest = new Map(oldest.map((place) => [place.partition, place]))
+      const trimmed = await Promise.all(
+        [...newest.values()].map(async ({ ms, sequence, partition }) => {
+          const key = keys.log(partition)
+          const keptFrom = idOf({ ms, sequence: sequence + 1, partition })
+          return (await connection.send(key, 'XTRIM', [key, 'MINID', keptFrom])) as number
+        }),
+      )
+      return trimmed.reduce((sum, count) => sum + count, 0)
+    })
+  }
+
+  async function* scan(): AsyncGenerator<readonly StoreRecord[]> {
+    const pages = scanServers({ connection, keys, nowMs }, readLines)
+    for (;;) {
+      const page = await read(() => pages.next())
+      if (page.done) return
+      yield page.value
+    }
+  }
+
+  const fillServers = createFiller({ connection, keys, nowMs }, clock)
+
+  async function fill(records: readonly OwnedRecord[]): Promise<void> {
+    refuseWhenClosed()
+    try {
+      await track(fillServers(records))
+    } catch (error) {
+      throw new StoreError(storeErrorOf('Redis cannot be filled', error).message, 'unknown')
+    }
+  }
+
+  async function close(): Promise<void> {
+    if (isClosed) return
+    isClosed = true
+    keeper?.stop()
+    await Promise.allSettled(inFlight)
+    await connection.close()
+  }
+
+  function refuseWhenClosed(): void {
+    if (isClosed) throw new StoreError('the store is closed', 'no')
+  }
+
+  async function read<T>(reading: () => Promise<T>): Promise<T> {
+    refuseWhenClosed()
+    try {
+      return await track(reading())
+    } catch (error) {
+      throw new StoreError(storeErrorOf('Redis cannot be read', error).message, 'no')
+    }
+  }
+
+  async function track<T>(work: Promise<T>): Promise<T> {
+    inFlight.add(work)
+    try {
+      return await work
+    } finally {
+      inFlight.delete(work)
+    }
+  }
+
+  try {
+    await connection.ready(openTimeoutMs)
+    await loadLibrary()
+    const { durability, onWarning = ignore } = options
+    if (durability !== undefined) {
+      for (const warning of await checkDurability(connection, durability)) onWarning(warning)
+    }
+    await claimServer({ connection, keys, callFunction })
+    // After the newest entry: this clock may be behind the one that dated it.
+    await tailLog(1)
+  } catch (error) {
+    keeper?.stop()
+    await connection.close()
+    throw openErrorOf(error)
+  }
+  return {
+    commit,
+    load,
+    range,
+    readLog,
+    tailLog,
+    sweep,
+    scan,
+    fill,
+    ...(keeper && { losses: keeper }),
+    async serverTimes() {
+      const replies = (await connection.sendToMasters('TIME', [])) as [string, string][]
+      return replies.map(([seconds, micros]) => Number(seconds) * 1_000 + Number(micros) / 1_000)
+    },
+    onCrowded(listener) {
+      onCrowded = listener
+    },
+    close,
+  }
+}
+
+function openErrorOf(error: unknown): Error {
+  if (error instanceof StoreRefused) return error
+  const problem = messageOf(error)
+  const advice = adviceOn(problem)
+  if (advice !== undefined) return new StoreRefused(`Redis says ${problem}. ${advice}`)
+  return storeErrorOf('Redis cannot be opened', error)
+}
+
+const lossMessage = 'Redis lacks what it acknowledged, which is booked again first'
+
+function noMark(): null {
+  return null
+}
+
+function ignore(): void {}

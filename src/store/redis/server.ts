@@ -1,0 +1,58 @@
+import { StoreRefused } from '../port.ts'
+import type { RedisConnection } from './client.ts'
+import type { RedisKeys } from './keys.ts'
+import type { FunctionName } from './library.ts'
+
+const format = '1'
+
+export interface ServerChecks {
+  readonly connection: RedisConnection
+  readonly keys: RedisKeys
+  readonly callFunction: (
+    name: FunctionName,
+    keys: readonly string[],
+    args: readonly string[],
+  ) => Promise<unknown>
+}
+
+/** Refuses a server that would lose or half-write what it is given; makes the store when there is none. */
+export async function claimServer({ connection, keys, callFunction }: ServerChecks): Promise<void> {
+  for (const info of await connection.sendToMasters('INFO', ['memory', 'cluster'])) {
+    checkServer(String(info), connection.isCluster)
+  }
+  const samples = [keys.meta, keys.index(0, 'x'), keys.log(0)]
+  const denied = (await callFunction('denied', samples, [])) as string[]
+  if (denied.length > 0) {
+    throw new StoreRefused(
+      `the user of REDIS_URL may not run ${denied.join(', ')} on all keys: give it the right`,
+    )
+  }
+  const fixed = [format, String(keys.partitions)]
+  const [foundFormat, partitions] = (await callFunction('claim', [keys.meta], fixed)) as string[]
+  if (foundFormat !== format) {
+    throw new StoreRefused(
+      `the store in Redis has format ${foundFormat} and this version of Arbiter reads ${format}: ` +
+        'start the version that made it, or name another Redis',
+    )
+  }
+  if (partitions !== String(keys.partitions)) {
+    throw new StoreRefused(
+      `the store in Redis was made with ${partitions} partitions, which cannot change, and would be ` +
+        `opened with ${keys.partitions}: open it with ${partitions}, or name another Redis`,
+    )
+  }
+}
+
+function checkServer(info: string, isCluster: boolean): void {
+  const settingOf = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? ''
+  if (!isCluster && settingOf('cluster_enabled') === '1') {
+    throw new StoreRefused('REDIS_URL names a node of a cluster: set REDIS_CLUSTER=true')
+  }
+  const policy = settingOf('maxmemory_policy')
+  if (settingOf('maxmemory') !== '0' && policy !== '' && policy !== 'noeviction') {
+    throw new StoreRefused(
+      `Redis may drop records when its memory is full (maxmemory-policy ${policy}), and with them ` +
+        'holds and events: set maxmemory-policy noeviction',
+    )
+  }
+}

@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import { type Account, noAccount } from '../domain/record/account.ts'
+import { monthIndexOfText } from '../domain/record/calendar.ts'
+import {
+  type Card,
+  cardStatuses,
+  cardTypes,
+  maxListedMccs,
+  maxListedMids,
+  noCard,
+} from '../domain/record/card.ts'
+import { isCurrency } from '../domain/record/currency.ts'
+import { formatMinor, parseMinor } from '../domain/record/money.ts'
+
+const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
+const amount = z.union([z.string(), z.number()]).transform((value) => String(value))
+const mccs = z.array(z.string().regex(/^\d{4}$/, 'an MCC has four digits')).max(maxListedMccs)
+const mids = z.array(id).max(maxListedMids)
+
+/** A card as files and the management API write it. */
+export const cardRow = z.strictObject({
+  cardId: id,
+  customerId: id,
+  accountId: id.optional(),
+  organizationId: id.optional(),
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/, 'an ISO 3166 alpha-2 country')
+    .optional(),
+  type: z.enum(cardTypes),
+  status: z.enum(cardStatuses).default('Active'),
+  currency: z.string().refine(isCurrency, 'not an ISO 4217 currency'),
+  balance: amount.optional(),
+  expiry: z
+    .string()
+    .refine((text) => monthIndexOfText(text) !== null, 'a month such as 2029-12')
+    .optional(),
+  replaces: id.optional(),
+  cardLimits: z
+    .strictObject({ dailyLimit: amount.optional(), transactionLimit: amount.optional() })
+    .default({}),
+  whiteListedMccs: mccs.default([]),
+  blackListedMccs: mccs.default([]),
+  whiteListedMids: mids.default([]),
+  blackListedMids: mids.default([]),
+  unblockedMids: mids.default([]),
+  swipeCount: z.int().min(0).max(1_000_000).optional(),
+})
+
+export type CardRow = z.infer<typeof cardRow>
+
+export interface RowProblem {
+  readonly field: string
+  readonly message: string
+}
+
+export interface ReadRow {
+  readonly account: Account
+  readonly card: Card
+  /** Rows that share an account give its balance once. */
+  readonly givesBalance: boolean
+}
+
+export function readCardRow(json: unknown): ReadRow | RowProblem[] {
+  const parsed = cardRow.safeParse(json)
+  if (!parsed.success) {
+    return parsed.error.issues.map((issue) => ({
+      field: issue.path.join('.'),
+      message: isMissing(issue, json) ? 'is required' : issue.message,
+    }))
+  }
+  const row = parsed.data
+  const problems: RowProblem[] = []
+  const minor = (field: string, text: string): number => {
+    const negative = text.startsWith('-') && field === 'balance'
+    const value = parseMinor(negative ? text.slice(1) : text, row.currency)
+    if (typeof value === 'number') return negative ? -value : value
+    problems.push({ field, message: `${value} for an amount in ${row.currency}` })
+    return 0
+  }
+  const limit = (field: 'dailyLimit' | 'transactionLimit'): number | null => {
+    const text = row.cardLimits[field]
+    return text === undefined ? null : minor(`cardLimits.${field}`, text)
+  }
+  const balanceMinor = row.balance === undefined ? 0 : minor('balance', row.balance)
+  const accountId = row.accountId ?? row.cardId
+  const account: Account = {
+    ...noAccount,
+    accountId,
+    organizationId: row.organizationId ?? '',
+    currency: row.currency,
+    country: row.country ?? '',
+    openingMinor: balanceMinor,
+    postedMinor: balanceMinor,
+  }
+  const card: Card = {
+    ...noCard,
+    cardId: row.cardId,
+    customerId: row.customerId,
+    accountId,
+    type: row.type,
+    status: row.status,
+    terminatedBy: row.status === 'Terminated' ? 'operator' : '',
+    expiry: row.expiry ?? '',
+    replaces: row.replaces ?? '',
+    dailyLimitMinor: limit('dailyLimit'),
+    transactionLimitMinor: limit('transactionLimit'),
+    allowedMccs: row.whiteListedMccs,
+    blockedMccs: row.blackListedMccs,
+    allowedMids: row.whiteListedMids,
+    blockedMids: row.blackListedMids,
+    unblockedMids: row.unblockedMids,
+    swipesLeft: row.swipeCount ?? null,
+  }
+  if (row.type === 'lite' && row.swipeCount === undefined) {
+    problems.push({ field: 'swipeCount', message: 'a lite card needs its number of swipes' })
+  }
+  return problems.length > 0 ? problems : { account, card, givesBalance: row.balance !== undefined }
+}
+
+function isMissing({ path }: z.core.$ZodIssue, json: unknown): boolean {
+  const [name] = path
+  return path.length === 1 && typeof json === 'object' && json !== null && !(name! in json)
+}
+
+/** The row that would import this card as it is now. */
+export function writeCardRow(account: Account, card: Card, givesBalance: boolean): CardRow {
+  const { currency } = account
+  const limits = { dailyLimit: card.dailyLimitMinor, transactionLimit: card.transactionLimitMinor }
+  const given = Object.entries(limits).flatMap(([name, minor]) =>
+    minor === null ? [] : [[name, formatMinor(minor, currency)]],
+  )
+  return {
+    cardId: card.cardId,
+    customerId: card.customerId,
+    accountId: account.accountId,
+    ...(account.organizationId === '' ? {} : { organizationId: account.organizationId }),
+    ...(account.country === '' ? {} : { country: account.country }),
+    type: card.type,
+    status: card.status,
+    currency,
+    ...(givesBalance ? { balance: formatMinor(account.postedMinor, currency) } : {}),
+    ...(card.expiry === '' ? {} : { expiry: card.expiry }),
+    ...(card.replaces === '' ? {} : { replaces: card.replaces }),
+    cardLimits: Object.fromEntries(given),
+    whiteListedMccs: [...card.allowedMccs],
+    blackListedMccs: [...card.blockedMccs],
+    whiteListedMids: [...card.allowedMids],
+    blackListedMids: [...card.blockedMids],
+    unblockedMids: [...card.unblockedMids],
+    ...(card.swipesLeft === null ? {} : { swipeCount: card.swipesLeft }),
+  }
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest'
+import { createFilter, followLog, searchBack } from '../../../src/cli/log/log-search.ts'
+import { entryOfChanges } from '../../../src/domain/ledger/entry.ts'
+import { noAccount } from '../../../src/domain/record/account.ts'
+import { noCard } from '../../../src/domain/record/card.ts'
+import { newTransaction } from '../../../src/domain/record/transaction.ts'
+import { encodeEntry } from '../../../src/engine/format/entry-codec.ts'
+import type { LogLine, Store } from '../../../src/store/port.ts'
+import { createMemoryStore } from '../../support/memory-store.ts'
+
+const noView = {
+  account: noAccount,
+  card: noCard,
+  home: null,
+  transaction: newTransaction('', ''),
+  linked: null,
+  joining: '',
+  linking: '',
+  forgotten: false,
+  eventKey: '',
+  otherContent: false,
+  contentHash: '',
+  event: null,
+}
+const blank = entryOfChanges('operated', noView, noView, [], 0)
+
+function entryAt(atMs: number): string {
+  return encodeEntry({ ...blank, atMs })
+}
+
+/** A log whose lines appear in any order, as those of several writers do. */
+function createLog(): { store: Store; lines: LogLine[]; write(...cursors: string[]): void } {
+  const lines: LogLine[] = []
+  const store: Store = {
+    ...createMemoryStore(),
+    readLog: async (after, limit) => lines.filter(({ cursor }) => cursor > after).slice(0, limit),
+    tailLog: async (limit, before = '') =>
+      lines.filter(({ cursor }) => before === '' || cursor < before).slice(-limit),
+  }
+  return {
+    store,
+    lines,
+    write(...cursors) {
+      lines.push(...cursors.map((cursor) => ({ cursor, entry: entryAt(Number(cursor)) })))
+      lines.sort((a, b) => (a.cursor < b.cursor ? -1 : 1))
+    },
+  }
+}
+
+const cursorsOf = (lines: readonly { cursor: string }[]) => lines.map(({ cursor }) => cursor)
+const padded = (n: number) => String(n).padStart(6, '0')
+
+describe('following the log', () => {
+  it('tells every entry once, also one that lands behind the newest', async () => {
+    const { store, write } = createLog()
+    let nowMs = 0
+    write('000010', '000020')
+    const follower = await followLog(store, () => nowMs)
+    expect(await follower.next()).toEqual([])
+    write('000040')
+    expect(cursorsOf(await follower.next())).toEqual(['000040'])
+    nowMs += 1000
+    write('000030', '000050')
+    expect(cursorsOf(await follower.next())).toEqual(['000030', '000050'])
+    nowMs += 10_000
+    expect(await follower.next()).toEqual([])
+    write('000060')
+    expect(cursorsOf(await follower.next())).toEqual(['000060'])
+  })
+
+  it('reads on through more than a page, and leaves out what was told', async () => {
+    const { store, write } = createLog()
+    const follower = await followLog(store, () => 0)
+    follower.leaveOut([padded(3)])
+    write(...Array.from({ length: 2500 }, (_, i) => padded(i + 1)))
+    const told = await follower.next()
+    expect(told).toHaveLength(2499)
+    expect(cursorsOf(told)).not.toContain(padded(3))
+    expect(await follower.next()).toEqual([])
+  })
+})
+
+describe('searching the log', () => {
+  it('goes back page by page until enough is found, oldest first', async () => {
+    const { store, write } = createLog()
+    write(...Array.from({ length: 3500 }, (_, i) => padded(i + 1)))
+    const all = createFilter({})
+    const newest = await searchBack(store, all, 1200)
+    expect(newest.complete).toBe(true)
+    expect(cursorsOf(newest.found)).toEqual(
+      Array.from({ length: 1200 }, (_, i) => padded(2301 + i)),
+    )
+    const since = await searchBack(store, createFilter({ since: 3400 }), 500, 3400)
+    expect(since.found).toHaveLength(101)
+    const nothing = await searchBack(store, createFilter({ card: 'nobody' }), 1)
+    expect(nothing).toEqual({ found: [], complete: true })
+  })
+})

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest'
+import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
+import { maxWindowMerchants, windowValue } from '../../../src/domain/decide/window.ts'
+import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import type { CardEvent } from '../../../src/domain/record/event.ts'
+import { cardCodec } from '../../../src/engine/format/codec.ts'
+import { type WindowFile, windowFile } from '../../../src/rules/pack/window-file.ts'
+import { encodeBook } from '../../support/book-text.ts'
+import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
+import { accountOf, cardOf, packOf } from '../../support/world.ts'
+
+const startMs = Date.UTC(2026, 10, 14, 9)
+
+/** One card, one event a second; `value` is what a window says of it at a merchant. */
+function world(...files: WindowFile[]) {
+  const pack = packOf(defaultSwitches, 45, { windows: files })
+  const ledger = createLedger()
+  const naive = { accountId: 'A1', currency: 'USD', country: 'NG', openingMinor: 1_000_000 }
+  const card = cardOf(naiveCard({}))
+  const account = accountOf(naive)
+  ledger.operate('A1', { type: 'open', account, card, givesBalance: true }, pack, startMs)
+  let sent = 0
+  let nowMs = startMs
+  return {
+    ledger,
+    wait(ms: number) {
+      nowMs += ms
+    },
+    send(mid: string, said: Partial<CardEvent> = {}): string {
+      nowMs += 1000
+      const eventId = `E${sent++}`
+      const merchant = { mid, mcc: '5411', name: '', city: '', country: 'NG' }
+      const event = eventOf({ eventId, transactionId: eventId, merchant, ...said })
+      ledger.deliver({ event, slot: eventId, receivedAtMs: nowMs, said: null }, pack)
+      return event.transactionId
+    },
+    value(name: string, mid = '') {
+      const definition = pack.windows.find((window) => window.name === name)!
+      const { windows } = ledger.book('A1').card('C1')!
+      return windowValue(windows, definition, nowMs, mid)
+    },
+    states: () => ledger.book('A1').card('C1')!.windows,
+  }
+}
+
+const perMerchant = windowFile.parse({ name: 'each', scope: 'card-and-merchant', period: 'day' })
+const distinct = windowFile.parse({ name: 'shops', scope: 'card', period: 'day', distinct: true })
+const tried = windowFile.parse({
+  name: 'tried',
+  scope: 'card',
+  over: 'asks',
+  period: { trailing: '1h' },
+  distinct: true,
+})
+
+describe('a window per card and merchant', () => {
+  it('counts each merchant apart, and gives back where it was counted', () => {
+    const { send, value } = world(perMerchant)
+    send('M1')
+    const second = send('M2', { amountMinor: 30 })
+    send('M1', { amountMinor: 50 })
+    expect(value('each', 'M1')).toEqual({ sumMinor: 150, count: 2, distinct: 0 })
+    expect(value('each', 'M2')).toEqual({ sumMinor: 30, count: 1, distinct: 0 })
+    send('M9', { requestType: 'Reversal', transactionId: second })
+    expect(value('each', 'M1')).toMatchObject({ sumMinor: 150 })
+    expect(value('each', 'M2')).toMatchObject({ sumMinor: 0, count: 0 })
+    expect(value('each', 'M9')).toMatchObject({ sumMinor: 0, count: 0 })
+  })
+
+  it('forgets the merchant that was changed longest ago when there are too many', () => {
+    const { send, value, states } = world(perMerchant)
+    for (let i = 0; i < maxWindowMerchants; i++) send(`M${i}`)
+    send('M0')
+    send('another')
+    expect(states().each!.merchants).toHaveLength(maxWindowMerchants)
+    expect(value('each', 'M0')).toMatchObject({ sumMinor: 200, count: 2 })
+    expect(value('each', 'M1')).toMatchObject({ sumMinor: 0, count: 0 })
+    expect(value('each', 'another')).toMatchObject({ sumMinor: 100, count: 1 })
+  })
+
+  it('never falls below zero by what a forgotten merchant gives back', () => {
+    const { send, value } = world(perMerchant)
+    const first = send('M0')
+    for (let i = 1; i <= maxWindowMerchants; i++) send(`M${i}`)
+    send('M0', { amountMinor: 40 })
+    send('M0', { requestType: 'Reversal', transactionId: first })
+    expect(value('each', 'M0')).toMatchObject({ sumMinor: 0, count: 0 })
+  })
+
+  it('replays byte for byte, also beyond its bound', () => {
+    const { send, ledger } = world(perMerchant, distinct, tried)
+    const random = [7, 3, 90, 12, 55, 3, 71, 28, 64, 5]
+    for (let i = 0; i < 150; i++) send(`M${(i * random[i % random.length]!) % 97}`)
+    const again = createLedger()
+    for (const entry of ledger.entries) again.replay(JSON.parse(JSON.stringify(entry)))
+    expect(encodeBook(again.book('A1'))).toEqual(encodeBook(ledger.book('A1')))
+  })
+})
+
+describe('distinct merchants', () => {
+  it('are counted once each, and leave with the last transaction that stands there', () => {
+    const { send, value } = world(distinct)
+    const first = send('M1')
+    const again = send('M1')
+    send('M2')
+    expect(value('shops')).toEqual({ sumMinor: 300, count: 3, distinct: 2 })
+    send('M1', { requestType: 'Reversal', transactionId: first })
+    expect(value('shops')).toMatchObject({ count: 2, distinct: 2 })
+    send('M1', { requestType: 'Reversal', transactionId: again })
+    expect(value('shops')).toMatchObject({ count: 1, distinct: 1 })
+  })
+
+  it('do not count a merchant that has no MID', () => {
+    const { send, value } = world(distinct)
+    send('')
+    expect(value('shops')).toEqual({ sumMinor: 100, count: 1, distinct: 0 })
+  })
+
+  it('stay at the bound when there are more', () => {
+    const { send, value } = world(distinct)
+    for (let i = 0; i < maxWindowMerchants + 20; i++) send(`M${i}`)
+    expect(value('shops')).toMatchObject({ count: 84, distinct: maxWindowMerchants })
+  })
+
+  it('of attempts keep one bucket a merchant, and forget it with the time', () => {
+    const { send, value, states, wait } = world(tried)
+    for (let i = 0; i < 5; i++) {
+      send('M1')
+      wait(120_000)
+    }
+    send('M2', { amountMinor: 10 ** 9 })
+    expect(value('tried')).toMatchObject({ count: 6, distinct: 2 })
+    expect(states().tried!.merchants.map(({ buckets }) => buckets.length)).toEqual([1, 1])
+    wait(3_500_000)
+    expect(value('tried')).toMatchObject({ count: 1, distinct: 1 })
+  })
+})
+
+describe('the records', () => {
+  it('are written as before by packs without such windows', () => {
+    const { send, ledger } = world(windowFile.parse({ name: 'day', scope: 'card', period: 'day' }))
+    send('M1')
+    const card = ledger.book('A1').card('C1')!
+    const [, , , , , , , , windows] = JSON.parse(cardCodec.encode(card))
+    expect(windows).toEqual([
+      ['daily', 20771, 100, 1],
+      ['day', 20771, 100, 1],
+    ])
+  })
+
+  it('come back as they were with such windows', () => {
+    const { send, ledger } = world(perMerchant, distinct)
+    send('M1')
+    send('M2')
+    const card = ledger.book('A1').card('C1')!
+    const decoded = cardCodec.decode(cardCodec.encode(card))
+    expect(decoded).toEqual(card)
+    expect(Object.keys(decoded.windows)).toEqual(Object.keys(card.windows))
+  })
+})
+
+describe('windows.yaml', () => {
+  it('refuses a name that every object has', () => {
+    const parsed = windowFile.safeParse({ ...perMerchant, name: 'constructor' })
+    expect(parsed.error?.issues).toMatchObject([{ path: ['name'] }])
+  })
+
+  it('refuses distinct merchants of one merchant', () => {
+    const parsed = windowFile.safeParse({ ...perMerchant, distinct: true })
+    expect(parsed.error?.issues).toMatchObject([{ path: ['distinct'] }])
+  })
+})

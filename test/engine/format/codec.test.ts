@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest'
+import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
+import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import { noAccount } from '../../../src/domain/record/account.ts'
+import { noCard } from '../../../src/domain/record/card.ts'
+import type { EventRecord } from '../../../src/domain/record/event-record.ts'
+import { newTransaction, openHold } from '../../../src/domain/record/transaction.ts'
+import {
+  accountCodec,
+  cardCodec,
+  eventCodec,
+  transactionCodec,
+} from '../../../src/engine/format/codec.ts'
+import { decodeEntry, encodeEntry, openEntry } from '../../../src/engine/format/entry-codec.ts'
+import { eventOf } from '../../support/event-generator.ts'
+import { packOf } from '../../support/world.ts'
+
+/** As release 0.1.0 wrote them. */
+const rows = {
+  account:
+    '[1,"A1","USD",1000,200,1000,1700000000000,1700000002000,3,"NG","",0,0,[["ours",19675,200,1]]]',
+  card: '[1,"C1","customer","A1","retail","Active","",1700000001000,[["daily",19675,200,1]],[[1700000001000,"M1",300]]]',
+  transaction:
+    '[1,"C1","T1",0,0,[["E1",300,1,"",0]],1702592001000,1700000002000,1702592001000,[[200,"","daily",0,19675,"ours",1,19675]],0,0,0,300,100]',
+}
+
+describe('records of an earlier release', () => {
+  it('are read, and written as they were while nothing new is used', () => {
+    expect(accountCodec.encode(accountCodec.decode(rows.account))).toBe(rows.account)
+    expect(cardCodec.encode(cardCodec.decode(rows.card))).toBe(rows.card)
+    const transaction = transactionCodec.decode(rows.transaction)
+    expect(transactionCodec.encode(transaction)).toBe(rows.transaction)
+    expect(transaction).toMatchObject({ adjustment: null, asks: [{ adjustment: null }] })
+    expect(cardCodec.decode(rows.card)).toMatchObject({ seenMerchants: '', seenCountries: '' })
+  })
+
+  it('are replayed from its log to the same bytes', () => {
+    const { seenMerchants: _m, seenCountries: _c, ...card } = noCard
+    const issued = { ...card, cardId: 'C1', accountId: 'A1' }
+    const entry = { kind: 'operated', accountId: 'A1', cardId: 'C1' }
+    const text = JSON.stringify({ ...entry, changes: [{ type: 'cardIssued', card: issued }] })
+    const ledger = createLedger()
+    ledger.replay(decodeEntry(text))
+    const replayed = cardCodec.encode(ledger.book('A1').card('C1')!)
+    expect(replayed).toBe('[1,"C1","","A1"]')
+  })
+})
+
+describe('a record in which no field is at its default', () => {
+  const lists = {
+    windows: {
+      daily: {
+        buckets: [{ index: 1, sumMinor: 2, count: 3 }],
+        merchants: [{ mid: '77', buckets: [{ index: 4, sumMinor: 5, count: 6 }] }],
+      },
+    },
+    recentAsks: [{ atMs: 1, mid: 'M1', amountMinor: 2 }],
+    asks: [
+      {
+        eventKey: 'E1',
+        preauthorized: true,
+        addedMinor: 3,
+        unblockedMid: 'M1',
+        reopened: true,
+        adjustment: { fixedMinor: 1, plusMillionths: 2, plusMinor: 3 },
+      },
+    ],
+    spend: [
+      {
+        amountMinor: 4,
+        cardId: 'C9',
+        at: [
+          { window: 'daily', scope: 'card', bucket: 5 },
+          { window: 'ours', scope: 'account', bucket: 6 },
+        ],
+      },
+    ],
+    adjustment: { fixedMinor: 4, plusMillionths: 5, plusMinor: 6 },
+  } as Record<string, unknown>
+
+  /** Every plain field has a value of its own, so that one in the place of another is seen. */
+  function filled<T extends object>(blank: T): T {
+    const entries = Object.entries(blank).map(([name, value], i) => {
+      if (name in lists) return [name, lists[name]]
+      if (typeof value === 'boolean') return [name, !value]
+      if (typeof value === 'string') return [name, `text ${i}`]
+      return [name, Array.isArray(value) ? [`item ${i}`] : 1000 + i]
+    })
+    return Object.fromEntries(entries) as T
+  }
+
+  it('comes back as it was', () => {
+    const account = filled(noAccount)
+    expect(accountCodec.decode(accountCodec.encode(account))).toEqual(account)
+    const card = filled(noCard)
+    expect(cardCodec.decode(cardCodec.encode(card))).toEqual(card)
+    const transaction = filled(newTransaction('C1', 'T1'))
+    expect(transactionCodec.decode(transactionCodec.encode(transaction))).toEqual(transaction)
+    const record: EventRecord = {
+      contentHash: 'hash',
+      answer: {
+        code: '127',
+        decidedBy: 'default',
+        cause: 'deadline',
+        ruleId: 'rule',
+        approvedAmountMinor: 7,
+        rulesVersion: 'version',
+      },
+      claims: ['slot'],
+      absorbed: true,
+      unmatched: 'other content',
+      atMs: 8,
+    }
+    expect(eventCodec.decode(eventCodec.encode(record))).toEqual(record)
+  })
+})
+
+describe('a transaction with an adjusted hold', () => {
+  it('comes back as it was', () => {
+    const adjustment = { fixedMinor: 10_000, plusMillionths: 0, plusMinor: 5 }
+    const share = { eventKey: 'E1', preauthorized: false, addedMinor: 100, unblockedMid: '' }
+    const transaction = {
+      ...newTransaction('C1', 'T1'),
+      authorizedMinor: 100,
+      adjustment,
+      asks: [
+        { ...share, reopened: false, adjustment },
+        { ...share, reopened: true, adjustment: null },
+      ],
+    }
+    const decoded = transactionCodec.decode(transactionCodec.encode(transaction))
+    expect(decoded).toEqual(transaction)
+    expect(openHold(transaction)).toBe(10_000)
+  })
+})
+
+describe('an entry whose changes are read later', () => {
+  const names = ['Shop', 'a,[[1', '],[["]]]', '\\",[[\\"', '']
+
+  it.each(names)('is the same entry at a merchant with the name %j', (name) => {
+    const ledger = createLedger()
+    const merchant = { mid: 'M1', mcc: '5411', name, city: name, country: 'NG' }
+    const event = eventOf({ eventId: 'E1', merchant })
+    const delivery = { event, slot: 's/1', receivedAtMs: 1_790_000_000_000, said: null }
+    ledger.deliver(delivery, packOf(defaultSwitches))
+    const [decided] = ledger.entries
+    const nothing = { ...decided!, changes: [] }
+    for (const entry of [decided!, nothing]) {
+      const text = encodeEntry(entry)
+      const opened = openEntry(text)
+      expect(opened.head).toMatchObject({ eventKey: 'E1', event: { merchant }, slot: 's/1' })
+      expect(opened.whole()).toEqual(decodeEntry(text))
+      expect(opened.whole()).toEqual(entry)
+    }
+  })
+
+  it('is refused when it is of a later release', () => {
+    expect(() => openEntry('[3,0,1,[["x"]]]')).toThrow('format 3')
+  })
+})

@@ -1,0 +1,133 @@
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { createConnections, maxUnanswered } from '../../src/http/connections.ts'
+
+const mebibyte = 2 ** 20
+
+class FakeSocket extends EventEmitter {
+  destroyed = false
+  readonly parser = { onIncoming: null as ((request: object) => number) | null }
+  destroy(): void {
+    this.destroyed = true
+    // As Node does, some time later.
+    setImmediate(() => this.emit('close'))
+  }
+}
+
+function open(maxConnections: number) {
+  const connections = createConnections({ maxConnections, maxBodyBytes: mebibyte })
+  return {
+    connections,
+    join(): FakeSocket & Socket {
+      const socket = new FakeSocket() as FakeSocket & Socket
+      connections.admit(socket)
+      return socket
+    },
+    ask(socket: Socket, headers: Record<string, string> = {}) {
+      const response = new EventEmitter()
+      const taken = connections.receive(
+        { socket, headers } as unknown as IncomingMessage,
+        response as ServerResponse,
+      )
+      return { taken, answer: () => response.emit('close') }
+    },
+  }
+}
+
+describe('connections', () => {
+  it('that are too many cost the oldest idle stranger its place', () => {
+    const { connections, join, ask } = open(3)
+    const [first, second, third] = [join(), join(), join()]
+    const { answer } = ask(first)
+    join()
+    expect([first, second, third].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+    answer()
+    join()
+    expect([first, third].map(({ destroyed }) => destroyed)).toEqual([false, true])
+    expect(connections).toMatchObject({ open: 3, proven: 0, cut: 2 })
+  })
+
+  it('that are too many cost a busy stranger its place when none is idle', () => {
+    const { join, ask } = open(2)
+    const [first, second] = [join(), join()]
+    ask(second)
+    ask(first)
+    join()
+    expect([first, second].map(({ destroyed }) => destroyed)).toEqual([false, true])
+  })
+
+  it('that were proven are never closed for another', () => {
+    const { connections, join, ask } = open(2)
+    const [first, second] = [join(), join()]
+    connections.prove(first)
+    connections.prove(second)
+    ask(second).answer()
+    const third = join()
+    expect([first, second, third].map(({ destroyed }) => destroyed)).toEqual([false, false, true])
+    expect(connections).toMatchObject({ open: 2, proven: 2, cut: 1 })
+    expect(connections.standingOf(first)).toBe('proven')
+    expect(connections.standingOf(third)).toBe('refused')
+    connections.doubt(second)
+    expect(connections.standingOf(second)).toBe('refused')
+    const fourth = join()
+    expect(connections.standingOf(fourth)).toBe('new')
+    expect([first, second, fourth].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+  })
+
+  it('that end leave their place and what they held', async () => {
+    const { connections, join, ask } = open(2)
+    const [first, second] = [join(), join()]
+    connections.prove(first)
+    const { answer } = ask(second, { 'content-length': '1000' })
+    first.destroy()
+    second.destroy()
+    await new Promise(setImmediate)
+    answer()
+    expect(connections).toMatchObject({ open: 0, proven: 0, cut: 0 })
+    join()
+    join()
+    expect(connections).toMatchObject({ open: 2, cut: 0 })
+  })
+
+  it('have so many requests without an answer, and then read no further', () => {
+    const { join, ask } = open(2)
+    const socket = join()
+    const asked = Array.from({ length: maxUnanswered }, () => ask(socket))
+    expect(asked.every(({ taken }) => taken)).toBe(true)
+    asked[0]!.answer()
+    expect(ask(socket).taken).toBe(true)
+    expect(socket.parser.onIncoming).toBeNull()
+    expect(ask(socket).taken).toBe(false)
+    const next = { upgrade: false }
+    expect(socket.parser.onIncoming?.(next)).toBe(2)
+    expect(next.upgrade).toBe(true)
+  })
+
+  it('of strangers hold 16 MiB of bodies, and the oldest is cut for a new one', () => {
+    const { connections, join, ask } = open(100)
+    const lengths = [
+      { 'content-length': String(mebibyte) },
+      { 'transfer-encoding': 'chunked' },
+      // Refused by its head, and never held.
+      { 'content-length': '99999999999' },
+    ]
+    const sockets = Array.from({ length: 16 }, join)
+    for (const [i, socket] of sockets.entries()) ask(socket, lengths[i % 3])
+    expect(sockets.some(({ destroyed }) => destroyed)).toBe(false)
+    const relay = join()
+    connections.prove(relay)
+    ask(relay, lengths[0])
+    expect(sockets.some(({ destroyed }) => destroyed)).toBe(false)
+    const { answer } = ask(join(), { 'content-length': '1' })
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, ...Array(15).fill(false)])
+    // What was answered is held no more.
+    answer()
+    ask(join(), lengths[0])
+    expect(sockets[1]?.destroyed).toBe(false)
+    ask(join(), lengths[0])
+    expect(sockets[1]?.destroyed).toBe(true)
+    expect(relay.destroyed).toBe(false)
+  })
+})

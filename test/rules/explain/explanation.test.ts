@@ -1,0 +1,182 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { gather } from '../../../src/domain/ledger/book.ts'
+import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import { createRandom } from '../../../src/relay/traffic.ts'
+import { explainDecision } from '../../../src/rules/explain/decision-explanation.ts'
+import { type ExplainedPart, explainRules } from '../../../src/rules/explain/explanation.ts'
+import { type CompiledPack, loadPack } from '../../../src/rules/load/load-pack.ts'
+import { readCardRow } from '../../../src/wire/card-row.ts'
+import { eventOf } from '../../support/event-generator.ts'
+import { askOf, noonMs, packOfFiles, rulesText } from '../../support/rule-world.ts'
+
+const pack = packOfFiles({
+  'lists/vips.txt': 'K1\nK2',
+  'lists/mids.txt': 'M1\nM2',
+  'windows.yaml': '- { name: asks_1h, scope: card, over: asks, period: { trailing: 1h } }',
+  'a.rules.yaml': rulesText([
+    { when: 'amount > 200 && (merchant.mid in lists.mids || foreign)', unless: 'hour < 6' },
+    { when: '!(merchant.mid == "M1" || merchant.mid == "M3")', customers: 'vips' },
+    { when: 'currency == "EUR" && amount >= 50.5', on: ['CashWithdrawal'] },
+    { when: 'windows.asks_1h.count < 3 ? amount > 10 : foreign', expires: '2026-11-16' },
+    { when: 'merchantCurrency == "SEK" && merchantAmount > 5', mode: 'shadow' },
+    { when: 'has(card.dailyLimit) && amount * 2 > card.dailyLimit' },
+    { when: 'amount > 1', mode: 'off' },
+  ]),
+})
+
+function leavesOf(part: ExplainedPart): ExplainedPart[] {
+  return part.parts.length === 0 ? [part] : part.parts.flatMap(leavesOf)
+}
+
+function randomAsk(random: ReturnType<typeof createRandom>) {
+  const currency = random.pick(['USD', 'USD', 'EUR'])
+  return askOf({
+    event: {
+      requestType: random.pick(['Authorization', 'PreAuthorization', 'CashWithdrawal']),
+      amountMinor: random.pick([0, 100, 499, 500, 1001, 5050, 20_000, 20_001, 30_001, 60_000]),
+      currency,
+      merchantCurrency: random.pick(['', 'SEK']),
+      merchantAmountMinor: random.pick([0, 500, 501]),
+    },
+    merchant: {
+      mid: random.pick(['M1', 'M2', 'M3', 'MID-SCAM-1', 'TRANSIT-01']),
+      mcc: random.pick(['5411', '7995', '7011']),
+      country: random.pick(['US', 'FR', '']),
+    },
+    account: { currency },
+    card: {
+      customerId: random.pick(['K1', 'K3']),
+      type: random.pick(['retail', 'corporate']),
+      dailyLimitMinor: random.pick([null, 0, 10_000]),
+    },
+    atMs: noonMs + random.below(48) * 3_600_000,
+  })
+}
+
+describe('the explanation of a pack', () => {
+  const sample = loadPack(join(import.meta.dirname, '..', '..', '..', 'rules'), 45)
+
+  it.each([
+    ['a pack of all kinds', pack],
+    ['the sample pack', sample],
+  ] as [string, CompiledPack][])('says of each rule what the decision says, for %s', (_, pack) => {
+    const seed = 20_261_115
+    const random = createRandom(seed)
+    let matches = 0
+    for (let i = 0; i < 300; i++) {
+      const ask = randomAsk(random)
+      const { matched, shadow } = pack.evaluate(ask)
+      const explained = explainRules(pack, ask).filter((one) => one.matched)
+      const ids = explained.map(({ rule }) => rule.id).sort()
+      expect(ids, `seed ${seed}, ask ${i}`).toEqual([...matched, ...shadow].sort())
+      matches += ids.length
+    }
+    expect(matches).toBeGreaterThan(100)
+  })
+
+  it('shows each part of a condition with the values that it named', () => {
+    const ask = askOf({
+      event: { amountMinor: 25_000 },
+      merchant: { mid: 'M9', country: 'FR' },
+    })
+    const [first] = explainRules(pack, ask)
+    const shown = first!.parts.flatMap(leavesOf).map(({ text, holds, values }) => {
+      return [text, holds, values.map(({ name, value }) => `${name} ${value}`).join()]
+    })
+    expect(shown).toEqual([
+      ['amount > 200', true, 'amount 250.00 USD'],
+      ['merchant.mid in lists.mids', false, 'merchant.mid "M9",lists.mids 2 values'],
+      ['foreign', true, 'foreign yes'],
+    ])
+    expect(first!.unless).toMatchObject({ text: 'hour < 6', holds: false })
+    expect(first!.matched).toBe(true)
+  })
+
+  it('says why a rule does not look at an ask', () => {
+    const later = askOf({ atMs: noonMs + 86_400_000, event: { currency: 'EUR' } })
+    const asleep = explainRules(pack, later).map((one) => one.asleep)
+    expect(asleep).toEqual([
+      '',
+      '',
+      'it looks at CashWithdrawal',
+      'it expired on 2026-11-16',
+      '',
+      '',
+      'it is off',
+    ])
+    const [first] = explainRules(pack, later)
+    expect(first!.parts[0]).toMatchObject({ text: `currency == "USD", the pack's`, holds: false })
+  })
+})
+
+describe('the explanation of a decision', () => {
+  function explain(given: Parameters<typeof eventOf>[0], row: Record<string, unknown> = {}) {
+    const read = readCardRow({
+      cardId: 'C1',
+      customerId: 'K9',
+      type: 'retail',
+      currency: 'USD',
+      country: 'US',
+      balance: '100.00',
+      ...row,
+    })
+    if (Array.isArray(read)) throw new Error(JSON.stringify(read))
+    const ledger = createLedger()
+    const { account, card } = read
+    const open = { type: 'open', account, card, givesBalance: false } as const
+    ledger.operate(account.accountId, open, pack, noonMs)
+    const event = eventOf({ cardId: 'C1', ...given })
+    const book = ledger.book(account.accountId)
+    const explained = explainDecision(event, gather(event, book), pack, noonMs)
+    const { answer } = ledger.deliver({ event, slot: 's', receivedAtMs: noonMs, said: null }, pack)
+    expect([explained.code, explained.ruleId]).toEqual([answer.code, answer.ruleId])
+    return explained
+  }
+  const m3 = { mid: 'M3', mcc: '5411', name: '', city: '', country: 'US' }
+
+  it('names the check that failed, and asks none after it', () => {
+    const explained = explain({ eventId: 'a', amountMinor: 500 }, { status: 'Frozen' })
+    expect(explained).toMatchObject({ code: '117', check: 'card active', ruleId: '' })
+    expect(explained.checks.map(({ outcome }) => outcome)).toEqual([
+      'passed',
+      'passed',
+      'failed',
+      ...Array(13).fill('not asked'),
+    ])
+  })
+
+  it('names the rule, and leaves the funds unasked', () => {
+    const explained = explain({ eventId: 'a', amountMinor: 50_000 })
+    expect(explained).toMatchObject({ check: '', ruleId: expect.stringMatching(/^r/) })
+    expect(explained.checks.at(-1)).toMatchObject({ name: 'funds', outcome: 'not asked' })
+  })
+
+  it('names the funds, with what it would hold and what there is', () => {
+    const given = { eventId: 'a', amountMinor: 900, merchant: m3 }
+    const explained = explain(given, { balance: '8.99' })
+    expect(explained).toMatchObject({
+      code: '116',
+      check: 'funds',
+      funds: { holds: '9.00', available: '8.99' },
+    })
+  })
+
+  it('passes an ask of zero by the checks that a card is checked with', () => {
+    const explained = explain({ eventId: 'a', amountMinor: 0, merchant: m3 })
+    const unasked = explained.checks.filter(({ outcome }) => outcome === 'not asked')
+    expect(explained.code).toBe('000')
+    expect(unasked.map(({ name }) => name)).toEqual([
+      'not absorbed',
+      'covered',
+      'transaction limit',
+      'daily limit',
+      'funds',
+    ])
+  })
+
+  it('acknowledges an advice without any check', () => {
+    const explained = explain({ eventId: 'a', requestType: 'Settlement', amountMinor: 500 })
+    expect(explained).toMatchObject({ code: '000', checks: [], rules: [], funds: null })
+  })
+})

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
+import { maxWindowMerchants } from '../../../src/domain/decide/window.ts'
+import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import { cardCodec } from '../../../src/engine/format/codec.ts'
+import { costText, maxDecisionMs } from '../../../src/rules/pack/cost.ts'
+import { type WindowFile, windowFile } from '../../../src/rules/pack/window-file.ts'
+import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
+import { packOfFiles, rulesText } from '../../support/rule-world.ts'
+import { accountOf, cardOf, packOf } from '../../support/world.ts'
+
+const perMerchant = (count: number, period: WindowFile['period']): WindowFile[] =>
+  Array.from({ length: count }, (_, i) =>
+    windowFile.parse({ name: `w${i}`, scope: 'card-and-merchant', period }),
+  )
+
+const packWith = (windows: WindowFile[]) =>
+  packOfFiles({ 'windows.yaml': JSON.stringify(windows, null, 1), 'a.rules.yaml': '[]' })
+
+describe('the cost of a pack', () => {
+  it('is told, and is small for calendar windows per merchant, as many as there may be', () => {
+    expect(packWith(perMerchant(100, 'day')).cost.decisionMs).toBeLessThan(15)
+    expect(costText(packWith([]).cost)).toBe('0.3 ms')
+  })
+
+  it('refuses with a sentence what cannot be decided in time, and takes what just can', () => {
+    const trailing = { trailing: '24h' }
+    const fits = packWith(perMerchant(24, trailing)).cost.decisionMs
+    expect(fits).toBeLessThanOrEqual(maxDecisionMs)
+    expect(() => packWith(perMerchant(26, trailing))).toThrow(
+      /^windows\.yaml counts too much: a decision may take \d+ ms, which is more than 50; /,
+    )
+  })
+
+  it('is not asked of more windows than there may be', () => {
+    expect(() => packWith(perMerchant(101, 'day'))).toThrow(/windows\.yaml.*100/)
+  })
+
+  it('counts the parts of conditions', () => {
+    const when = Array.from({ length: 200 }, (_, i) => `amount == ${i}`).join(' || ')
+    const rules = Array.from({ length: 100 }, (_, i) => ({ when: `${when} || amount == 1000${i}` }))
+    const cost = packOfFiles({ 'a.rules.yaml': rulesText(rules) }).cost.rulesMs
+    expect(cost).toBeGreaterThan(2)
+    expect(cost).toBeLessThan(10)
+  })
+})
+
+describe('deciding with windows per merchant', () => {
+  /** In microseconds of the processor, so that other work of the machine counts less. */
+  function cpuOf(windows: number): number {
+    const pack = packOf(defaultSwitches, 45, { windows: perMerchant(windows, 'day') })
+    const ledger = createLedger()
+    const naive = { accountId: 'A1', currency: 'USD', country: 'NG', openingMinor: 1_000_000_000 }
+    const card = cardOf(naiveCard({}))
+    const account = accountOf(naive)
+    ledger.operate('A1', { type: 'open', account, card, givesBalance: true }, pack, 0)
+    let sent = 0
+    const send = (times: number) => {
+      for (let i = 0; i < times; i++) {
+        const eventId = `E${sent}`
+        const mid = `M${sent++ % (maxWindowMerchants + 6)}`
+        const merchant = { mid, mcc: '5411', name: '', city: '', country: 'NG' }
+        const event = eventOf({ eventId, transactionId: eventId, merchant })
+        ledger.deliver({ event, slot: eventId, receivedAtMs: sent, said: null }, pack)
+        cardCodec.encode(ledger.book('A1').card('C1')!)
+      }
+    }
+    send(maxWindowMerchants + 6)
+    const before = process.cpuUsage()
+    send(40)
+    return process.cpuUsage(before).user
+  }
+
+  it('costs the same for each window, however many there are', () => {
+    cpuOf(10)
+    const [few, many] = [cpuOf(10), cpuOf(60)]
+    // Six times as many windows; with all of them copied for each it was thirty times as long.
+    expect(many / few).toBeLessThan(18)
+  }, 60_000)
+})

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest'
+import { askTypes } from '../../../src/rules/condition/fact.ts'
+import { compilePack } from '../../../src/rules/load/load-pack.ts'
+import { diffPacks, type PackSide } from '../../../src/rules/pack/diff.ts'
+import { noonMs, rulesText } from '../../support/rule-world.ts'
+
+function sideOf(files: Record<string, string>): PackSide {
+  const all = new Map(Object.entries({ 'pack.yaml': '{}', ...files }))
+  return { files: all, pack: compilePack(all, 45, { nowMs: noonMs }) }
+}
+
+type Rule = Record<string, unknown>
+
+/** The effect of changing one rule, where the rest of the pack stays. */
+function effectOf(before: Rule, after: Rule, files: Record<string, string> = {}): string {
+  const side = (rule: Rule) =>
+    sideOf({ ...files, 'a.rules.yaml': rulesText([{ id: 'x', when: 'true', ...rule }]) })
+  const [change] = diffPacks(side(before), side(after))
+  return change?.effect ?? 'nothing'
+}
+
+const lists = { 'lists/few.txt': 'C1\n', 'lists/many.txt': 'C1\nC2\n' }
+
+describe('the difference of a rule', () => {
+  it.each<[string, Rule, Rule, string]>([
+    ['the same with other spaces', { when: 'amount > 200' }, { when: '(amount>200)' }, 'none'],
+    ['a raised limit', { when: 'amount > 200' }, { when: 'amount > 300' }, 'looser'],
+    ['a lowered limit', { when: 'amount >= 200' }, { when: 'amount >= 100' }, 'tighter'],
+    ['a lowered limit below', { when: 'hour < 6' }, { when: 'hour < 5' }, 'looser'],
+    ['a part added to &&', { when: 'foreign' }, { when: 'foreign && amount > 5' }, 'looser'],
+    ['a part taken from &&', { when: 'foreign && hour < 6' }, { when: 'hour < 6' }, 'tighter'],
+    ['a part added to ||', { when: 'foreign' }, { when: 'foreign || hour < 6' }, 'tighter'],
+    ['a part taken from ||', { when: 'foreign || hour < 6' }, { when: 'foreign' }, 'looser'],
+    [
+      'a limit raised within &&',
+      { when: 'foreign && amount > 1' },
+      { when: 'foreign && amount > 2' },
+      'looser',
+    ],
+    ['a limit raised under !', { when: '!(amount > 1)' }, { when: '!(amount > 2)' }, 'tighter'],
+    [
+      'values that went',
+      { when: 'merchant.mcc in ["7995", "7801"]' },
+      { when: 'merchant.mcc in ["7995"]' },
+      'looser',
+    ],
+    [
+      'values that came',
+      { when: 'merchant.mcc in ["7995"]' },
+      { when: 'merchant.mcc in ["7995", "7801"]' },
+      'tighter',
+    ],
+    ['another condition', { when: 'foreign' }, { when: 'hour < 6' }, 'unknown'],
+    [
+      'two parts changed',
+      { when: 'amount > 1 && hour < 6' },
+      { when: 'amount > 2 && hour < 7' },
+      'unknown',
+    ],
+    ['an exception', {}, { unless: 'foreign' }, 'looser'],
+    ['a smaller exception', { unless: 'amount < 9' }, { unless: 'amount < 5' }, 'tighter'],
+    ['no exception any more', { unless: 'foreign' }, {}, 'tighter'],
+    ['to shadow', {}, { mode: 'shadow' }, 'looser'],
+    ['to off', {}, { mode: 'off' }, 'looser'],
+    ['from shadow', { mode: 'shadow' }, {}, 'tighter'],
+    [
+      'a limit raised in shadow',
+      { mode: 'shadow', when: 'amount > 1' },
+      { mode: 'shadow', when: 'amount > 2' },
+      'none',
+    ],
+    ['fewer request types', {}, { on: ['CashWithdrawal'] }, 'looser'],
+    ['more request types', { on: ['CashWithdrawal'] }, {}, 'tighter'],
+    ['an end', {}, { expires: '2026-12-31' }, 'looser'],
+    ['a later end', { expires: '2026-12-30' }, { expires: '2026-12-31' }, 'tighter'],
+    ['a scope', {}, { cards: 'few' }, 'looser'],
+    ['a larger scope', { cards: 'few' }, { cards: 'many' }, 'tighter'],
+    ['a smaller scope', { cards: 'many' }, { cards: 'few' }, 'looser'],
+    ['a smaller rollout', {}, { rollout: '10%' }, 'looser'],
+    ['a larger rollout', { rollout: '10%' }, { rollout: '20%' }, 'tighter'],
+    ['a breaker', {}, { breaker: { declines: 9, within: '10m' } }, 'looser'],
+    ['all request types written out', {}, { on: [...askTypes].reverse() }, 'nothing'],
+    ['the whole rollout written out', {}, { rollout: '100%' }, 'nothing'],
+    [
+      'the least number of asks of a breaker written out',
+      { breaker: { share: '5%', within: '10m' } },
+      { breaker: { share: '5%', within: '10m', minAsks: 100 } },
+      'nothing',
+    ],
+    ['another code', { decline: '127' }, { decline: '129' }, 'none'],
+    ['other words', { why: 'a' }, { why: 'b' }, 'none'],
+    [
+      'one tighter and one looser',
+      { when: 'amount > 2' },
+      { when: 'amount > 1', rollout: '50%' },
+      'looser',
+    ],
+  ])('%s', (_name, before, after, effect) => {
+    expect(effectOf(before, after, lists)).toBe(effect)
+  })
+
+  it('tells fields with their old and new text', () => {
+    const side = (when: string) =>
+      sideOf({ 'a.rules.yaml': rulesText([{ id: 'x', when, why: when }]) })
+    const [change] = diffPacks(side('amount > 200'), side('amount > 300'))
+    expect(change).toMatchObject({
+      part: 'rule',
+      id: 'x',
+      what: 'changed',
+      place: 'a.rules.yaml:2',
+      fields: [
+        { field: 'when', before: 'amount > 200', after: 'amount > 300', effect: 'looser' },
+        { field: 'why', effect: 'none' },
+      ],
+    })
+  })
+
+  it('that is added tightens and that is removed loosens, unless it did not decline', () => {
+    const both = sideOf({
+      'a.rules.yaml': rulesText([
+        { id: 'x', when: 'true' },
+        { id: 'q', mode: 'shadow', when: 'true' },
+      ]),
+    })
+    const none = sideOf({})
+    const effects = (a: PackSide, b: PackSide) =>
+      diffPacks(a, b).map(({ id, what, effect }) => [id, what, effect])
+    expect(effects(none, both)).toEqual([
+      ['x', 'added', 'tighter'],
+      ['q', 'added', 'none'],
+    ])
+    expect(effects(both, none)).toEqual([
+      ['x', 'removed', 'looser'],
+      ['q', 'removed', 'none'],
+    ])
+  })
+})
+
+describe('the difference of lists, windows and settings', () => {
+  const using = (rule: Rule, text: string, more = {}) =>
+    sideOf({
+      ...more,
+      'lists/l.txt': text,
+      'a.rules.yaml': rulesText([{ id: 'x', when: 'true', ...rule }]),
+    })
+  const listEffect = (rule: Rule, before: string, after: string) =>
+    diffPacks(using(rule, before), using(rule, after)).find(({ part }) => part === 'list')
+
+  it('of a list that declines, and of one that excepts', () => {
+    const [declines, excepts] = [
+      { when: 'merchant.mcc in lists.l' },
+      { unless: 'merchant.mid in lists.l' },
+    ]
+    const [longer, shorter] = ['7995\n7801\n', '7995\n']
+    expect(listEffect(declines, longer, shorter)?.effect).toBe('looser')
+    expect(listEffect(declines, shorter, longer)?.effect).toBe('tighter')
+    expect(listEffect(excepts, longer, shorter)?.effect).toBe('tighter')
+    expect(listEffect(excepts, shorter, longer)?.effect).toBe('looser')
+    expect(listEffect({ when: '!(merchant.mcc in lists.l)' }, shorter, longer)?.effect).toBe(
+      'looser',
+    )
+    expect(listEffect({ mode: 'shadow', ...declines }, longer, shorter)?.effect).toBe('none')
+    expect(listEffect(declines, 'a\nb\n', 'b\nc\n')).toMatchObject({
+      effect: 'looser',
+      values: { added: 1, removed: 1, before: 2, after: 2, firstAdded: ['c'], firstRemoved: ['a'] },
+    })
+  })
+
+  it('of a window that a rule looks at cannot be told', () => {
+    const window = (period: string) =>
+      `- { name: w, scope: card, over: asks, period: { trailing: ${period} } }`
+    const side = (period: string, when: string) =>
+      sideOf({ 'windows.yaml': window(period), 'a.rules.yaml': rulesText([{ when }]) })
+    const looked = diffPacks(side('1h', 'windows.w.count > 3'), side('2h', 'windows.w.count > 3'))
+    expect(looked).toMatchObject([
+      { part: 'window', id: 'w', effect: 'unknown', fields: [{ field: 'period' }] },
+    ])
+    expect(diffPacks(side('1h', 'true'), side('2h', 'true'))[0]?.effect).toBe('none')
+    const plain = (more: string) =>
+      sideOf({ 'windows.yaml': `- { name: w, scope: card, period: day${more} }` })
+    expect(diffPacks(plain(''), plain(', over: approved, distinct: false'))).toEqual([])
+  })
+
+  it('of settings says what is approved that was not', () => {
+    const effect = (before: string, after: string) =>
+      diffPacks(sideOf({ 'pack.yaml': before }), sideOf({ 'pack.yaml': after })).map((one) => [
+        one.id,
+        one.effect,
+      ])
+    expect(effect('name: a', 'name: b')).toEqual([['name', 'none']])
+    expect(effect('{}', 'partialApproval: true')).toEqual([['partialApproval', 'looser']])
+    expect(effect('uncoveredRefundPerDay: "10"', '{}')).toEqual([
+      ['uncoveredRefundPerDay', 'tighter'],
+    ])
+    const defaults = 'holdDays: { authorization: 7 }\ncashWithdrawal: post\nzone: UTC\nname: pack'
+    expect(effect('{}', defaults)).toEqual([])
+    expect(effect('{}', 'cashWithdrawal: hold')).toEqual([['cashWithdrawal', 'unknown']])
+  })
+})

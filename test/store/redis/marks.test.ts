@@ -1,0 +1,226 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { newMarks } from '../../../src/engine/memory/recall.ts'
+import type { LossListener, Marks, Store } from '../../../src/store/port.ts'
+import { createRedisKeys } from '../../../src/store/redis/keys.ts'
+import { openRedisStore } from '../../../src/store/redis/redis.ts'
+import { type RedisServer, startRedis, startRedisCluster } from '../../support/redis-server.ts'
+import { until } from '../../support/server.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { commandOf, randomFrom } from '../conformance.ts'
+
+const endings: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end()
+})
+
+async function redis(settings: Record<string, string> = {}): Promise<RedisServer> {
+  const server = await startRedis(settings)
+  endings.push(server.dispose)
+  return server
+}
+
+interface Watched {
+  readonly store: Store
+  readonly marks: Marks
+  readonly seen: { losses: number; checkpoints: number; kept: number }
+}
+
+/** As an engine opens it; every open store of one process has the same marks. */
+async function watched(url: string | readonly string[], marks = newMarks('w1')): Promise<Watched> {
+  const urls = typeof url === 'string' ? [url] : url
+  const cluster = typeof url !== 'string'
+  const options = { urls, cluster, nowMs: Date.now, commitTimeoutMs: 2_000, marks }
+  const store = await openRedisStore(options)
+  endings.push(store.close)
+  const seen = { losses: 0, checkpoints: 0, kept: 0 }
+  const listener: LossListener = {
+    onLoss() {
+      seen.losses++
+    },
+    onCheckpoint(number) {
+      seen.checkpoints = number
+    },
+    onKept(number) {
+      seen.kept = number
+    },
+  }
+  store.losses?.watch(listener)
+  return { store, marks, seen }
+}
+
+let names = 0
+
+/** A commit on an aggregate that nobody has used. */
+const commitNew = (store: Store) =>
+  store.commit([commandOf({ aggregate: `new-${names++}` })]).then(
+    ([outcome]) => outcome as string,
+    (error: Error) => error.message,
+  )
+
+async function commits(store: Store): Promise<void> {
+  await until(async () => (await commitNew(store)) === 'committed')
+}
+
+async function inStep(replica: RedisServer): Promise<void> {
+  await until(async () =>
+    String(await replica.command('INFO', 'replication')).includes('master_link_status:up'),
+  )
+}
+
+const lossText = /lost: less is here|lacks what it acknowledged/
+
+describe('a server that lacks what was acknowledged', () => {
+  it('refuses the next commit, also when the one it followed comes back', async () => {
+    const master = await redis()
+    const replica = await redis({ replicaof: `127.0.0.1 ${master.port}` })
+    await inStep(replica)
+    const proxy = await startTcpProxy(master.port, randomFrom(1))
+    endings.push(proxy.dispose)
+    const { store, seen, marks } = await watched(proxy.url)
+    await commits(store)
+    await sleep(100)
+    await replica.command('REPLICAOF', 'NO', 'ONE')
+    await commits(store)
+    expect(seen.losses).toBe(0)
+
+    for (const [server, losses] of [
+      [replica, 1],
+      [master, 2],
+    ] as const) {
+      const before = await server.command('DBSIZE')
+      proxy.moveTo(server.port)
+      let message = ''
+      await until(async () => {
+        message = await commitNew(store)
+        return lossText.test(message) || message === 'committed'
+      })
+      expect(message).toMatch(lossText)
+      expect(await commitNew(store)).toMatch(lossText)
+      expect(seen.losses).toBe(losses)
+      expect(await server.command('DBSIZE')).toBe(before)
+      await store.losses?.resume()
+      expect(await commitNew(store)).toBe('committed')
+      expect(await commitNew(store)).toBe('committed')
+      expect(seen.losses).toBe(losses)
+    }
+    // To a store that was opened since it is no loss.
+    const { store: next, seen: nextSeen } = await watched(proxy.url, marks)
+    expect(await commitNew(next)).toBe('committed')
+    expect(nextSeen.losses).toBe(0)
+  })
+
+  it('is found by another engine of the process, and when nothing is committed', async () => {
+    const server = await redis()
+    const { store, marks } = await watched(server.url)
+    await commits(store)
+    await store.close()
+    // Nothing was kept on the disk.
+    await server.kill()
+    await server.restart()
+    const { seen } = await watched(server.url, marks)
+    await until(async () => seen.losses === 1)
+  })
+
+  it('is one that started with less; one that started with all of it is not', async () => {
+    const server = await redis({ appendonly: 'yes', appendfsync: 'always' })
+    const { store, seen } = await watched(server.url)
+    await commits(store)
+    await server.kill()
+    await server.restart()
+    await commits(store)
+    const before = seen.checkpoints
+    await until(async () => seen.checkpoints > before + 1)
+    expect(seen.losses).toBe(0)
+  })
+
+  it('is told of again until it can be resumed', { timeout: 20_000 }, async () => {
+    const server = await redis()
+    const { store, seen } = await watched(server.url)
+    await commits(store)
+    await server.command('FLUSHALL')
+    expect(await commitNew(store)).toMatch(lossText)
+    await server.kill()
+    await expect(store.losses?.resume()).rejects.toThrow()
+    await server.restart()
+    await until(async () => seen.losses > 1)
+    await until(async () =>
+      store.losses!.resume().then(
+        () => true,
+        () => false,
+      ),
+    )
+    await commits(store)
+  })
+})
+
+describe('marks', () => {
+  it('go with a writer that is gone, and are not kept for one that tells nobody', async () => {
+    const server = await redis()
+    const keys = createRedisKeys('', 16)
+    const { store } = await watched(server.url)
+    await commits(store)
+    const lifeMs = Number(await server.command('PTTL', keys.mark(0, 'w1')))
+    expect(lifeMs).toBeGreaterThan(80_000_000)
+    expect(lifeMs).toBeLessThanOrEqual(86_400_000)
+    const plain = await openRedisStore({ urls: [server.url], cluster: false, nowMs: Date.now })
+    endings.push(plain.close)
+    expect(plain.losses).toBeUndefined()
+    await commits(plain)
+    expect(await server.command('KEYS', '{p??}w*')).toEqual([keys.mark(0, 'w1')])
+    // A copy has none: they are of this server.
+    const pages = []
+    for await (const page of store.scan()) pages.push(...page)
+    expect(JSON.stringify(pages)).not.toContain('w1')
+  })
+
+  it('are confirmed once the replicas have caught up, and not by a master they have left', {
+    timeout: 30_000,
+  }, async () => {
+    const master = await redis({ 'repl-timeout': '2' })
+    const alone = await watched(master.url)
+    await until(async () => alone.seen.kept > 0)
+    const replica = await redis({ replicaof: `127.0.0.1 ${master.port}` })
+    await inStep(replica)
+    const { store, seen } = await watched(master.url, newMarks('w2'))
+    await commits(store)
+    await until(async () => seen.kept > 1)
+    replica.pause()
+    await commits(store)
+    const { checkpoints } = seen
+    await until(async () => seen.checkpoints > checkpoints + 3)
+    // The master gives the replica up, too.
+    await until(async () =>
+      String(await master.command('INFO', 'replication')).includes('connected_slaves:0'),
+    )
+    await sleep(1_100)
+    expect(seen.kept).toBeLessThanOrEqual(checkpoints)
+    replica.resume()
+    await until(async () => seen.kept > checkpoints)
+  })
+})
+
+describe('a node of a cluster that starts empty', () => {
+  it('is held back, and the others go on', { timeout: 30_000 }, async () => {
+    const cluster = await startRedisCluster(3, { 'cluster-require-full-coverage': 'no' })
+    endings.push(cluster.dispose)
+    const { store, seen } = await watched(cluster.urls)
+    const all = () => Array.from({ length: 60 }, () => commandOf({ aggregate: `c-${names++}` }))
+    expect(new Set(await store.commit(all()))).toEqual(new Set(['committed']))
+    await cluster.masters[0]!.kill()
+    await cluster.masters[0]!.restart()
+    await until(async () => seen.losses > 0)
+    const error = await store.commit(all()).catch((error) => error)
+    const count = (wanted: string) =>
+      error.outcomes.filter((outcome: string) => outcome === wanted).length
+    expect(count('refused')).toBeGreaterThan(5)
+    expect(count('committed')).toBeGreaterThan(20)
+    await until(async () => {
+      await store.losses?.resume().catch(() => {})
+      return store.commit(all()).then(
+        () => true,
+        () => false,
+      )
+    })
+  })
+})
