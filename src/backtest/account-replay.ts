@@ -99,14 +99,14 @@ export function createAccountReplay(
     if (newLane === oldLane) newLane = oldLane.copy()
   }
 
-  /** Transactions that the log does not tend, because only the new pack has them so. */
-  function tendOwn(nowMs: number): void {
+  /** Transactions that the log does not sweep, because only the new pack has them so. */
+  function sweepOwn(nowMs: number): void {
     for (let key = due.next(nowMs); key !== null; key = due.next(nowMs)) {
       const [cardId = '', id = ''] = key.split('\n')
       const mine = transactionIn(newLane.book, cardId, id)
       const theirs = transactionIn(oldLane.book, cardId, id)
       if (mine === null || mine.dueAtMs > nowMs || mine.dueAtMs === theirs?.dueAtMs) continue
-      newLane.tend(cardId, id, newPack, mine.dueAtMs)
+      newLane.sweepTransaction(cardId, id, newPack, mine.dueAtMs)
       noteDue(transactionIn(newLane.book, cardId, id))
     }
   }
@@ -206,7 +206,7 @@ export function createAccountReplay(
   function takeOther({ head, whole }: OpenEntry, lane: Lane): void {
     const [cardId, id] = head.transaction
     if (head.kind !== 'tended') lane.repeat(whole(), newPack)
-    else lane.tend(cardId, id, newPack, head.atMs)
+    else lane.sweepTransaction(cardId, id, newPack, head.atMs)
     if (id !== '') noteDue(transactionIn(newLane.book, cardId, id))
   }
 
@@ -214,13 +214,13 @@ export function createAccountReplay(
     take(entry) {
       const { kind, atMs, transaction, eventKey } = entry.head
       if (atMs < toMs) {
-        if (newLane !== oldLane) tendOwn(atMs)
+        if (newLane !== oldLane) sweepOwn(atMs)
         const delivery = deliveryOf(entry.head)
         if (atMs < fromMs) warmUp(entry, delivery)
         else if (delivery !== null) takeDelivery(entry.head, delivery)
         else {
           const apart = newLane !== oldLane
-          if (kind === 'tended') oldLane.tend(...transaction, oldPack, atMs)
+          if (kind === 'tended') oldLane.sweepTransaction(...transaction, oldPack, atMs)
           else oldLane.follow(entry.whole())
           if (apart) takeOther(entry, newLane)
         }

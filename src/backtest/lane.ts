@@ -1,10 +1,10 @@
 import { stamp } from '../domain/change/apply.ts'
 import type { EntryKind, View } from '../domain/change/change.ts'
 import type { Draft } from '../domain/change/draft.ts'
-import { type Delivery, type Step, take } from '../domain/decide/claim.ts'
+import { answerDelivery, type Delivery, type Step } from '../domain/decide/claim.ts'
 import { operate } from '../domain/decide/operation.ts'
 import type { Pack } from '../domain/decide/pack.ts'
-import { tend } from '../domain/decide/tending.ts'
+import { sweepTransaction } from '../domain/decide/sweep.ts'
 import { type Book, gather, gatherDue, isAlias, touchedBy } from '../domain/ledger/book.ts'
 import { type Entry, replay } from '../domain/ledger/entry.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
@@ -17,7 +17,7 @@ export interface Lane {
   decide(delivery: Delivery, pack: Pack): Decision
   keep(decision: Decision): void
   /** The sweeper came by. */
-  tend(cardId: string, transactionId: string, pack: Pack, nowMs: number): void
+  sweepTransaction(cardId: string, transactionId: string, pack: Pack, nowMs: number): void
   /** What the log says happened, as it happened. */
   follow(entry: Entry): void
   /** What people did, where the book is no longer the one that they did it on. */
@@ -47,15 +47,15 @@ export function createLane(book = createReplayBook()): Lane {
     book,
     decide(delivery, pack) {
       const before = gather(delivery.event, book)
-      return { before, step: take(delivery, before, pack) }
+      return { before, step: answerDelivery(delivery, before, pack) }
     },
     keep({ before, step }) {
       if (step.changes.length > 0) book.put(touchedBy(before, step.after))
     },
-    tend(cardId, transactionId, pack, nowMs) {
+    sweepTransaction(cardId, transactionId, pack, nowMs) {
       const before = gatherDue(cardId, transactionId, book)
       if (before === null || before.transaction.dueAtMs > nowMs) return
-      keepDraft(tend(before, pack, nowMs), 'tended')
+      keepDraft(sweepTransaction(before, pack, nowMs), 'tended')
     },
     follow,
     repeat(entry, pack) {

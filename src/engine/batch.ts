@@ -1,16 +1,16 @@
 import { stamp } from '../domain/change/apply.ts'
 import type { View } from '../domain/change/change.ts'
 import type { Draft } from '../domain/change/draft.ts'
-import type { take } from '../domain/decide/claim.ts'
+import type { answerDelivery } from '../domain/decide/claim.ts'
 import { adviceOf, kindOf, type OperatedKind, operate } from '../domain/decide/operation.ts'
 import type { Pack } from '../domain/decide/pack.ts'
-import { tend } from '../domain/decide/tending.ts'
+import { sweepTransaction } from '../domain/decide/sweep.ts'
 import { gather, gatherDue, touchedBy } from '../domain/ledger/book.ts'
 import {
-  type Cause,
   type Entry,
   entryOfChanges,
   entryOfStep,
+  type Motive,
   unexplained,
 } from '../domain/ledger/entry.ts'
 import { isAsk } from '../domain/record/event.ts'
@@ -19,7 +19,7 @@ import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
 import { indexes, timeSortKey } from './format/layout.ts'
-import type { DeliveryItem, Item, OperationItem, TendItem } from './item.ts'
+import type { DeliveryItem, Item, OperationItem, SweepItem } from './item.ts'
 import { type CachedAccount, noteRow } from './memory/cache.ts'
 import {
   eventPlace,
@@ -50,7 +50,7 @@ export interface BatchContext {
   readonly pack: Pack
   readonly nowMs: number
   readonly newVersion: () => string
-  readonly take: typeof take
+  readonly answerDelivery: typeof answerDelivery
 }
 
 /**
@@ -113,7 +113,7 @@ function wantedFirst(
 
 function cardIdOf(item: Item): string {
   if (item.kind === 'delivery') return item.event.cardId
-  return item.kind === 'tend' ? item.cardId : ''
+  return item.kind === 'sweep' ? item.cardId : ''
 }
 
 /** When the first item must wait for a read, the others' reads go with it. */
@@ -157,7 +157,7 @@ function createWrites(): Writes {
 
 function decideItem(item: Item, book: WorkingBook, writes: Writes, context: BatchContext): void {
   if (item.kind === 'delivery') decideDelivery(item, book, writes, context)
-  else if (item.kind === 'tend') decideTend(item, book, writes, context)
+  else if (item.kind === 'sweep') decideSweep(item, book, writes, context)
   else decideOperation(item, book, writes, context)
 }
 
@@ -180,7 +180,7 @@ function decideDelivery(
   readFor(item, book)
   const before = gather(item.event, book)
   if (book.wanted.length > 0) return
-  const step = context.take(item, before, context.pack)
+  const step = context.answerDelivery(item, before, context.pack)
   item.step = step
   if (step.changes.length > 0) {
     record(before, step.after, entryOfStep(item, before, step), book, writes)
@@ -190,8 +190,8 @@ function decideDelivery(
   }
 }
 
-function decideTend(
-  item: TendItem,
+function decideSweep(
+  item: SweepItem,
   book: WorkingBook,
   writes: Writes,
   context: BatchContext,
@@ -200,7 +200,7 @@ function decideTend(
   const before = gatherDue(item.cardId, item.transactionId, book)
   if (book.wanted.length > 0) return
   if (before !== null && before.transaction.dueAtMs <= context.nowMs) {
-    const draft = tend(before, context.pack, context.nowMs)
+    const draft = sweepTransaction(before, context.pack, context.nowMs)
     recordDraft('tended', draft, unexplained, book, writes)
   }
   const due = before === null ? '' : dueKey(before.account.accountId, before.transaction)
@@ -222,21 +222,21 @@ function decideOperation(
   const refused = 'refused' in draft ? draft.refused : ''
   item.outcome = { refused, changed: !('refused' in draft) && draft.changes.length > 0 }
   if ('refused' in draft) return
-  const cause = { reason, event: adviceOf(operation) }
-  recordDraft(kindOf(operation), draft, cause, book, writes)
+  const motive = { reason, event: adviceOf(operation) }
+  recordDraft(kindOf(operation), draft, motive, book, writes)
 }
 
 function recordDraft(
   kind: 'tended' | OperatedKind,
   draft: Draft,
-  cause: Cause,
+  motive: Motive,
   book: WorkingBook,
   writes: Writes,
 ): void {
   const { before, changes, atMs } = draft
   if (changes.length === 0) return
   const after = stamp(before, draft.view, atMs, kind)
-  const entry = entryOfChanges(kind, before, after, changes, atMs, cause)
+  const entry = entryOfChanges(kind, before, after, changes, atMs, motive)
   record(before, after, entry, book, writes)
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Step, take } from '../domain/decide/claim.ts'
+import { answerDelivery, type Step } from '../domain/decide/claim.ts'
 import type { Operation, OperationOutcome } from '../domain/decide/operation.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { type CardEvent, isAsk } from '../domain/record/event.ts'
@@ -73,7 +73,7 @@ export interface EngineOptions {
   readonly onStore?: (available: boolean) => void
   /** An ask was decided for the first time, and committed. */
   readonly onDecided?: (step: Step) => void
-  readonly take?: typeof take
+  readonly answerDelivery?: typeof answerDelivery
   readonly random?: () => number
 }
 
@@ -111,7 +111,12 @@ export interface Engine {
   operate(accountId: string, operation: Operation, reason: string): Promise<OperationOutcome>
   /** The same where events are kept whose card nobody knew. */
   operateStray(eventId: string, operation: Operation, reason: string): Promise<OperationOutcome>
-  tend(accountId: string, cardId: string, transactionId: string, sortKey: string): Promise<void>
+  sweepTransaction(
+    accountId: string,
+    cardId: string,
+    transactionId: string,
+    sortKey: string,
+  ): Promise<void>
   /**
    * Reads cards into memory beside the events of the moment; resolves to whether there is room for more.
    * Rejects with a StoreError when the store cannot be read.
@@ -308,7 +313,12 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** null when memory had to be dropped: then its items are decided again, one by one. */
   function tryBatch(queue: Queue, cached: CachedAccount, items: readonly Item[]): Batch | null {
-    const context = { pack, nowMs: clock.nowMs(), newVersion, take: options.take ?? take }
+    const context = {
+      pack,
+      nowMs: clock.nowMs(),
+      newVersion,
+      answerDelivery: options.answerDelivery ?? answerDelivery,
+    }
     try {
       options.onTouch?.(queue.aggregate)
       const batch = decideBatch(cached, items, context)
@@ -338,7 +348,7 @@ export function createEngine(options: EngineOptions): Engine {
   /** What the gate has said stays; what it has not said is the gate's to answer now. */
   function letGo(item: Item, damage: Damage): void {
     quarantine.note(damage)
-    if (item.kind === 'tend') item.done()
+    if (item.kind === 'sweep') item.done()
     else if (item.kind === 'operation') {
       const refused = `${nameOfDamage(damage)} is damaged (${damage.problem}): see arbiter damaged`
       item.done({ refused, changed: false })
@@ -387,7 +397,7 @@ export function createEngine(options: EngineOptions): Engine {
     const commitMs = clock.monoMs() - sentMonoMs
     queue.failures = 0
     for (const item of batch.decided) {
-      if (item.kind === 'tend') item.done()
+      if (item.kind === 'sweep') item.done()
       else if (item.kind === 'operation') item.done(item.outcome)
       else tell(item, { queueMs: startedMonoMs - item.enqueuedMonoMs, decideMs, commitMs })
     }
@@ -618,9 +628,9 @@ export function createEngine(options: EngineOptions): Engine {
       operateOn(accountAggregate(accountId), false, operation, reason),
     operateStray: (eventId, operation, reason) =>
       operateOn(strayAggregate(eventId), true, operation, reason),
-    tend(accountId, cardId, transactionId, sortKey) {
+    sweepTransaction(accountId, cardId, transactionId, sortKey) {
       return new Promise((done) => {
-        const item = { kind: 'tend', cardId, transactionId, sortKey, done } as const
+        const item = { kind: 'sweep', cardId, transactionId, sortKey, done } as const
         queues.enqueue(accountAggregate(accountId), false, { ...item })
         schedule()
       })

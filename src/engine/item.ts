@@ -62,8 +62,8 @@ export function newDelivery(
 }
 
 /** The sweeper's look at one transaction. */
-export interface TendItem {
-  readonly kind: 'tend'
+export interface SweepItem {
+  readonly kind: 'sweep'
   readonly cardId: string
   readonly transactionId: string
   /** The index entry that named it. */
@@ -79,7 +79,7 @@ export interface OperationItem {
   readonly done: (outcome: OperationOutcome) => void
 }
 
-export type Item = DeliveryItem | TendItem | OperationItem
+export type Item = DeliveryItem | SweepItem | OperationItem
 
 export function isWithdrawn(item: Item): boolean {
   return item.kind === 'delivery' && item.state === 'withdrawn'

@@ -15,7 +15,7 @@ export interface SweeperOptions {
 }
 
 export interface Sweeper {
-  /** Tends all that is due now and drops what is past its time; resolves to how many were tended. */
+  /** Sweeps all that is due now and drops what is past its time; resolves to how many there were. */
   sweep(): Promise<number>
   stop(): void
 }
@@ -50,8 +50,8 @@ export function startSweeper(options: SweeperOptions): Sweeper {
     return stopped || clock.isDoubted()
   }
 
-  async function tendDue(): Promise<number> {
-    let tended = 0
+  async function sweepDue(): Promise<number> {
+    let swept = 0
     let after = ''
     while (!isOver()) {
       const entries = await store.range(indexes.due, after, batchSize)
@@ -62,18 +62,18 @@ export function startSweeper(options: SweeperOptions): Sweeper {
       const broken = places.filter((place) => place === null).length
       if (broken !== unreadable && after === '') options.onUnreadable?.(broken)
       if (after === '') unreadable = broken
-      await Promise.all(due.map((place) => tendOne(place!)))
-      tended += due.length
+      await Promise.all(due.map((place) => sweepOne(place!)))
+      swept += due.length
       const last = places.at(-1)
-      if (entries.length < batchSize || (last && last.dueAtMs > nowMs)) return tended
+      if (entries.length < batchSize || (last && last.dueAtMs > nowMs)) return swept
       after = entries.at(-1)!.sortKey
     }
-    return tended
+    return swept
   }
 
-  function tendOne({ sortKey, parts }: DuePlace): Promise<void> {
+  function sweepOne({ sortKey, parts }: DuePlace): Promise<void> {
     const [accountId, cardId, transactionId] = parts
-    return engine.tend(accountId, cardId, transactionId, sortKey)
+    return engine.sweepTransaction(accountId, cardId, transactionId, sortKey)
   }
 
   async function dropOld(): Promise<void> {
@@ -85,9 +85,9 @@ export function startSweeper(options: SweeperOptions): Sweeper {
   }
 
   async function sweepAll(): Promise<number> {
-    const tended = await tendDue()
+    const swept = await sweepDue()
     await dropOld()
-    return tended
+    return swept
   }
 
   function sweep(): Promise<number> {

@@ -125,7 +125,7 @@ describe('windows of packs that are no more', () => {
   ])('stay until there are too many: %s', (count, left) => {
     const { send, ledger, pack } = world({}, { windows: old(count) })
     send({ transactionId: 'T1' })
-    ledger.tend(pack, 100 * dayMs)
+    ledger.sweep(pack, 100 * dayMs)
     expect(Object.keys(ledger.book('A1').card('C1')!.windows)).toHaveLength(left)
   })
 })

@@ -182,7 +182,7 @@ function compareWalk(seed: number): void {
   world.steps.forEach((step, i) => {
     const where = () => `seed ${seed}, step ${i}: ${JSON.stringify(step)}`
     if (step.kind === 'expire') {
-      ledger.tend(pack, step.nowMs)
+      ledger.sweep(pack, step.nowMs)
       model.expireDue(step.nowMs)
     } else {
       const { event, receivedAtMs } = step

@@ -1,6 +1,6 @@
 import { apply, stamp } from '../../src/domain/change/apply.ts'
 import type { Change, View } from '../../src/domain/change/change.ts'
-import { type Delivery, type Step, take } from '../../src/domain/decide/claim.ts'
+import { answerDelivery, type Delivery, type Step } from '../../src/domain/decide/claim.ts'
 import { isAsk } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { type Outcome, StoreError } from '../../src/store/port.ts'
@@ -29,8 +29,8 @@ function claimFaults(): PlantedFault[] {
     {
       when: 'an approved ask is recorded without its claim (2a)',
       planted: {
-        take(delivery, view, pack) {
-          const step = take(delivery, view, pack)
+        answerDelivery(delivery, view, pack) {
+          const step = answerDelivery(delivery, view, pack)
           return delivery.said === null ? rewritten(step, view, unclaimedRecords) : step
         },
       },
@@ -38,29 +38,34 @@ function claimFaults(): PlantedFault[] {
     {
       when: 'an ask is approved beyond what is available (2a)',
       planted: {
-        take(delivery, view, pack) {
+        answerDelivery(delivery, view, pack) {
           const account = { ...view.account, withheldMinor: -1_000_000 }
           const isNew = delivery.said === null && view.event === null
-          if (!isNew || !isAsk(delivery.event)) return take(delivery, view, pack)
-          return rewritten(take(delivery, { ...view, account }, pack), view, (change) => change)
+          if (!isNew || !isAsk(delivery.event)) return answerDelivery(delivery, view, pack)
+          return rewritten(
+            answerDelivery(delivery, { ...view, account }, pack),
+            view,
+            (change) => change,
+          )
         },
       },
     },
     {
       when: 'the duplicate of a declined ask is decided again (2b)',
       planted: {
-        take(delivery, view, pack) {
+        answerDelivery(delivery, view, pack) {
           const declined = isAsk(delivery.event) && view.event?.claims.length === 0
           const again = delivery.said === null && declined
-          return take(delivery, again ? { ...view, event: null } : view, pack)
+          return answerDelivery(delivery, again ? { ...view, event: null } : view, pack)
         },
       },
     },
     {
       when: 'the duplicate of an approved ask is answered without adding its claim (2b)',
       planted: {
-        take(delivery, view, pack) {
-          if (delivery.said !== null || !isOthers(delivery, view)) return take(delivery, view, pack)
+        answerDelivery(delivery, view, pack) {
+          if (delivery.said !== null || !isOthers(delivery, view))
+            return answerDelivery(delivery, view, pack)
           return nothingDone(delivery, view, view.event!.answer)
         },
       },
@@ -68,17 +73,18 @@ function claimFaults(): PlantedFault[] {
     {
       when: 'a said decline undoes a hold that it has no claim to (2c)',
       planted: {
-        take(delivery, view, pack) {
-          if (!saysDecline(delivery) || !isOthers(delivery, view)) return take(delivery, view, pack)
-          return take({ ...delivery, slot: view.event!.claims[0]! }, view, pack)
+        answerDelivery(delivery, view, pack) {
+          if (!saysDecline(delivery) || !isOthers(delivery, view))
+            return answerDelivery(delivery, view, pack)
+          return answerDelivery({ ...delivery, slot: view.event!.claims[0]! }, view, pack)
         },
       },
     },
     {
       when: 'a said decline gives up the last claim and leaves the hold (2c)',
       planted: {
-        take(delivery, view, pack) {
-          const step = take(delivery, view, pack)
+        answerDelivery(delivery, view, pack) {
+          const step = answerDelivery(delivery, view, pack)
           if (!saysDecline(delivery) || view.event === null) return step
           return rewritten(step, view, (change) =>
             change.type === 'unclaimed' || change.type === 'answerChanged' ? change : null,
@@ -89,8 +95,9 @@ function claimFaults(): PlantedFault[] {
     {
       when: 'a said decline of an event without a record records nothing (2c)',
       planted: {
-        take(delivery, view, pack) {
-          if (!saysDecline(delivery) || view.event !== null) return take(delivery, view, pack)
+        answerDelivery(delivery, view, pack) {
+          if (!saysDecline(delivery) || view.event !== null)
+            return answerDelivery(delivery, view, pack)
           return nothingDone(delivery, view, delivery.said!)
         },
       },
@@ -98,9 +105,9 @@ function claimFaults(): PlantedFault[] {
     {
       when: 'a said approve books nothing because the record was declined (2d)',
       planted: {
-        take(delivery, view, pack) {
+        answerDelivery(delivery, view, pack) {
           const declined = view.event !== null && view.event.claims.length === 0
-          if (!saysApprove(delivery) || !declined) return take(delivery, view, pack)
+          if (!saysApprove(delivery) || !declined) return answerDelivery(delivery, view, pack)
           return nothingDone(delivery, view, delivery.said!)
         },
       },
@@ -108,8 +115,9 @@ function claimFaults(): PlantedFault[] {
     {
       when: 'a said approve of an approved ask adds no claim (2d)',
       planted: {
-        take(delivery, view, pack) {
-          if (!saysApprove(delivery) || !isOthers(delivery, view)) return take(delivery, view, pack)
+        answerDelivery(delivery, view, pack) {
+          if (!saysApprove(delivery) || !isOthers(delivery, view))
+            return answerDelivery(delivery, view, pack)
           return nothingDone(delivery, view, delivery.said!)
         },
       },
@@ -117,9 +125,9 @@ function claimFaults(): PlantedFault[] {
     {
       when: 'an acknowledged advice is booked again although it has a record (2e)',
       planted: {
-        take(delivery, view, pack) {
+        answerDelivery(delivery, view, pack) {
           const again = delivery.said !== null && !isAsk(delivery.event) && view.event !== null
-          return take(delivery, again ? { ...view, event: null } : view, pack)
+          return answerDelivery(delivery, again ? { ...view, event: null } : view, pack)
         },
       },
     },

@@ -1,5 +1,5 @@
 import { type Clock, createTrustedClock, type TrustedClock } from '../../src/clock.ts'
-import type { take } from '../../src/domain/decide/claim.ts'
+import type { answerDelivery } from '../../src/domain/decide/claim.ts'
 import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
@@ -23,7 +23,7 @@ import type { VirtualLoop } from './virtual-loop.ts'
 
 /** One rule broken from the outside; each part wraps what the simulation would use. */
 export interface Planted {
-  readonly take?: typeof take
+  readonly answerDelivery?: typeof answerDelivery
   readonly store?: (store: Store, at: EnginePlace) => Store
   readonly inbox?: (inbox: Inbox, at: EnginePlace) => Inbox
   readonly link?: (link: EngineLink, at: GatePlace) => EngineLink
@@ -335,7 +335,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       onRepeated: () => post(() => of.recall.onRepeated()),
       onCheckpoint: (number) => post(() => of.recall.onCheckpoint(number)),
       onKept: (number) => post(() => of.recall.onKept(number, loop.nowMs)),
-      ...(planted.take && { take: planted.take }),
+      ...(planted.answerDelivery && { answerDelivery: planted.answerDelivery }),
       random: () => random() * 0.1,
     })
     const retire = () => {

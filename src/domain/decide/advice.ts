@@ -11,7 +11,7 @@ import {
   settlementAnomalies,
 } from './anomaly.ts'
 import { usesSwipe } from './ask.ts'
-import { follow } from './consequence.ts'
+import { bookConsequences } from './consequence.ts'
 import type { Decided } from './decide.ts'
 import { isForeign, type Pack } from './pack.ts'
 
@@ -22,7 +22,7 @@ export function bookAdvice(event: CardEvent, draft: Draft, pack: Pack): Decided 
   const books = refusal === '' || (refusal === 'other currency' && event.requestType === 'Reversal')
   if (!books) return acknowledged(openDraft(draft.before, draft.atMs), [], refusal)
   const anomalies = [...book(event, draft, pack), ...namingAnomalies(draft.before)]
-  follow(draft, event, pack)
+  bookConsequences(draft, event, pack)
   if (!isSafe(draft.view)) return acknowledged(openDraft(draft.before, draft.atMs), [], 'too large')
   return acknowledged(draft, anomalies, refusal)
 }

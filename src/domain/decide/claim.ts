@@ -5,7 +5,7 @@ import { rememberAsk } from '../change/familiarity.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import { type Answer, type EventRecord, forGood } from '../record/event-record.ts'
 import type { Anomaly } from './anomaly.ts'
-import { follow } from './consequence.ts'
+import { bookConsequences } from './consequence.ts'
 import { arrivalMs, type Decided, decide } from './decide.ts'
 import { standIn, undoAsk } from './default-decision.ts'
 import type { Pack } from './pack.ts'
@@ -36,7 +36,7 @@ export interface Step {
  * An ask's effect is in the sums if and only if its record has claims; each branch below keeps that,
  * whoever spoke first.
  */
-export function take(delivery: Delivery, view: View, pack: Pack): Step {
+export function answerDelivery(delivery: Delivery, view: View, pack: Pack): Step {
   if (delivery.said === null) return deliver(delivery, view, pack)
   if (!isAsk(delivery.event)) return sayAck(delivery, view, pack, delivery.said)
   return delivery.said.code === '000'
@@ -75,7 +75,7 @@ function sayDecline(delivery: Delivery, view: View, pack: Pack, said: Answer): S
   if (view.card.cardId !== '') draft.make({ type: 'declined', code: said.code })
   if (record === null) {
     if (view.card.cardId !== '') rememberAsk(draft, event, false, pack.remembers)
-    follow(draft, event, pack)
+    bookConsequences(draft, event, pack)
   }
   return committed(draft, said)
 }

@@ -9,7 +9,7 @@ import type { CrossBorder, Pack } from './pack.ts'
 import { type CountedNow, crowdedOut, placesIn, type WindowDefinition } from './window.ts'
 
 /** What follows from the sums after any event, in this order; nothing here may refuse. */
-export function follow(draft: Draft, event: CardEvent | null, pack: Pack): void {
+export function bookConsequences(draft: Draft, event: CardEvent | null, pack: Pack): void {
   countSpend(draft, event, pack)
   chargeCrossBorder(draft, pack.switches.crossBorder)
   endLiteCard(draft)

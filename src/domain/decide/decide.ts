@@ -9,7 +9,7 @@ import { bookAdvice, isSafe } from './advice.ts'
 import { type Anomaly, askAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import { absorbedCheck, amountCheck, checks, fundsCheck, usesUnblock } from './check.ts'
-import { follow, makePlaces } from './consequence.ts'
+import { bookConsequences, makePlaces } from './consequence.ts'
 import { noVerdict, type Pack } from './pack.ts'
 
 /** A decision, and what happened with it; whoever asked applies the changes. */
@@ -69,7 +69,7 @@ function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
   const { event, pack } = ask
   if (ask.card.cardId !== '') {
     record(draft, ask, verdict)
-    follow(draft, event, pack)
+    bookConsequences(draft, event, pack)
   }
   return {
     code: verdict.code,

@@ -6,7 +6,7 @@ import type { Transaction } from '../record/transaction.ts'
 import { isSafe } from './advice.ts'
 import { askAnomalies } from './anomaly.ts'
 import { holdOf, openAsk } from './ask.ts'
-import { follow, liteEnd } from './consequence.ts'
+import { bookConsequences, liteEnd } from './consequence.ts'
 import { arrivalMs, countAttempt, type Decided } from './decide.ts'
 import type { Pack } from './pack.ts'
 
@@ -48,7 +48,7 @@ export function standIn(
     draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
     countAttempt(draft, ask, false)
   }
-  follow(draft, event, pack)
+  bookConsequences(draft, event, pack)
   if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
   const { transaction, card } = view
   const ofAsk = askAnomalies(event, transaction, card, pack.switches, draft.atMs)
@@ -66,7 +66,7 @@ export function undoAsk(draft: Draft, pack: Pack): void {
     draft.make({ type: 'unblockReturned', mid: share.unblockedMid })
   }
   if (isSwipeUnused(draft.view)) draft.make({ type: 'swipeReturned' })
-  follow(draft, null, pack)
+  bookConsequences(draft, null, pack)
   const { card } = draft.view
   const endedByItself = card.terminatedBy === 'swipes' || card.terminatedBy === 'exhausted'
   if (endedByItself && liteEnd(draft.view) === '') draft.make({ type: 'cardRevived' })

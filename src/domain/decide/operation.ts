@@ -7,7 +7,7 @@ import { type CardEvent, hash64 } from '../record/event.ts'
 import { doneRecord } from '../record/event-record.ts'
 import { formatMinor } from '../record/money.ts'
 import { openHold } from '../record/transaction.ts'
-import { follow } from './consequence.ts'
+import { bookConsequences } from './consequence.ts'
 import { arrivalMs } from './decide.ts'
 import { type Handling, handle } from './handling.ts'
 import type { Pack } from './pack.ts'
@@ -244,6 +244,6 @@ function releaseHold(
   }
   const draft = draftOn(view, nowMs)
   draft.make({ type: 'expired' })
-  follow(draft, null, pack)
+  bookConsequences(draft, null, pack)
   return draft
 }

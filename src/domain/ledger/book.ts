@@ -141,7 +141,7 @@ export function gatherCard(cardId: string, book: Book): View {
   }
 }
 
-/** The view that the sweeper tends one transaction in. */
+/** The view that the sweeper looks at one transaction in. */
 export function gatherDue(cardId: string, transactionId: string, book: Book): View | null {
   const card = book.card(cardId)
   const transaction = book.transaction(cardId, transactionId)

@@ -62,12 +62,12 @@ export function entryOfStep(delivery: Delivery, before: View, step: Step): Entry
 }
 
 /** Why a person did something, and the advice that it was about. */
-export interface Cause {
+export interface Motive {
   readonly reason: string
   readonly event: CardEvent | null
 }
 
-export const unexplained: Cause = { reason: '', event: null }
+export const unexplained: Motive = { reason: '', event: null }
 
 export function entryOfChanges(
   kind: 'tended' | 'operated' | 'booked',
@@ -75,7 +75,7 @@ export function entryOfChanges(
   after: View,
   changes: readonly Change[],
   atMs: number,
-  { reason, event }: Cause = unexplained,
+  { reason, event }: Motive = unexplained,
 ): Entry {
   const { account, card, transaction, linked, eventKey } = after
   return {

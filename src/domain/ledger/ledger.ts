@@ -1,7 +1,7 @@
 import { stamp } from '../change/apply.ts'
 import type { View } from '../change/change.ts'
 import type { Draft } from '../change/draft.ts'
-import { type Delivery, type Step, take } from '../decide/claim.ts'
+import { answerDelivery, type Delivery, type Step } from '../decide/claim.ts'
 import {
   adviceOf,
   kindOf,
@@ -11,7 +11,7 @@ import {
   operate,
 } from '../decide/operation.ts'
 import type { Pack } from '../decide/pack.ts'
-import { tend } from '../decide/tending.ts'
+import { sweepTransaction } from '../decide/sweep.ts'
 import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { EventRecord } from '../record/event-record.ts'
@@ -91,8 +91,8 @@ export interface Ledger {
     nowMs: number,
   ): OperationRefused | null
   deliver(delivery: Delivery, pack: Pack): Step & { before: View }
-  /** Tends every transaction whose time has come. */
-  tend(pack: Pack, nowMs: number): void
+  /** Sweeps every transaction whose time has come. */
+  sweep(pack: Pack, nowMs: number): void
   replay(entry: Entry): void
 }
 
@@ -119,12 +119,12 @@ export function createLedger(): Ledger {
     into: MemoryBook,
     kind: 'tended' | OperatedKind,
     draft: Draft,
-    cause = unexplained,
+    motive = unexplained,
   ): void {
     const { before, changes, atMs } = draft
     if (changes.length === 0) return
     const after = stamp(before, draft.view, atMs, kind)
-    commit(into, before, after, entryOfChanges(kind, before, after, changes, atMs, cause))
+    commit(into, before, after, entryOfChanges(kind, before, after, changes, atMs, motive))
   }
 
   return {
@@ -141,19 +141,19 @@ export function createLedger(): Ledger {
     deliver(delivery, pack) {
       const into = book(accountOfCard.get(delivery.event.cardId) ?? '')
       const before = gather(delivery.event, into)
-      const step = take(delivery, before, pack)
+      const step = answerDelivery(delivery, before, pack)
       if (step.changes.length > 0) {
         commit(into, before, step.after, entryOfStep(delivery, before, step))
       }
       return { ...step, before }
     },
-    tend(pack, nowMs) {
+    sweep(pack, nowMs) {
       for (const into of books.values()) {
         for (const t of [...into.transactions.values()]) {
           if (isAlias(t) || t.dueAtMs > nowMs) continue
           const before = gatherDue(t.cardId, t.transactionId, into)
           if (before === null) continue
-          commitDraft(into, 'tended', tend(before, pack, nowMs))
+          commitDraft(into, 'tended', sweepTransaction(before, pack, nowMs))
         }
       }
     },

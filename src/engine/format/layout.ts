@@ -76,7 +76,7 @@ function generationOf(firstDay: number, retentionMs: number): string {
   return `e@${firstDay + generationDays - 1 + Math.ceil(retentionMs / dayMs)}`
 }
 
-/** Indexes of transactions to tend, of what people should look at, and of what there is. */
+/** Indexes of transactions to sweep, of what people should look at, and of what there is. */
 export const indexes = {
   due: 'due',
   unmatched: 'unmatched',

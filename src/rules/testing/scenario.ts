@@ -105,7 +105,7 @@ export function startScenario(
       return differences(step, null, card)
     }
     nowMs = 'wait' in step ? nowMs + durationMs(step.wait) : Date.parse(step.at)
-    ledger.tend(pack, nowMs)
+    ledger.sweep(pack, nowMs)
     return differences(step, null, step.card ?? firstCard)
   }
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { take } from '../../../src/domain/decide/claim.ts'
+import { answerDelivery } from '../../../src/domain/decide/claim.ts'
 import { directoryKey } from '../../../src/engine/format/layout.ts'
 import type { Damage } from '../../../src/engine/quarantine/damage.ts'
 import { openCards, startEngine, type TestEngine, testEvent } from '../../support/engine-world.ts'
@@ -166,7 +166,7 @@ describe('a record that cannot be read', () => {
     const operation = { type: 'adjust', amountMinor: 5, reference: 'r' } as const
     const { refused } = await engine.operate('account-0', operation, 'test')
     expect(refused).toBe('account account-0 is damaged (it is no JSON): see arbiter damaged')
-    await engine.tend('account-0', 'card-0', 'old-0', 'x')
+    await engine.sweepTransaction('account-0', 'card-0', 'old-0', 'x')
     expect((await engine.operate('account-1', operation, 'test')).refused).toBe('')
   })
 
@@ -180,13 +180,13 @@ describe('a record that cannot be read', () => {
 })
 
 describe('a decision that fails', () => {
-  const failing: typeof take = (delivery, view, pack) => {
+  const failing: typeof answerDelivery = (delivery, view, pack) => {
     if (delivery.event.eventId.startsWith('poison')) throw new TypeError('4111111111111111')
-    return take(delivery, view, pack)
+    return answerDelivery(delivery, view, pack)
   }
 
   it('is set aside alone, without what its message quotes', async () => {
-    const { engine, aside, damage } = await openWorld({ take: failing })
+    const { engine, aside, damage } = await openWorld({ answerDelivery: failing })
     const answers = ['a', 'b', 'c'].map((eventId) => engine.ask({ eventId }))
     engine.deliver(testEvent({ eventId: 'poison' }), 'slot-p', Date.now(), false)
     const more = engine.ask({ eventId: 'd' })
@@ -200,9 +200,9 @@ describe('a decision that fails', () => {
   it('is tried again with another pack', async () => {
     let broken = true
     const { engine } = await openWorld({
-      take: (delivery, view, pack) => {
+      answerDelivery: (delivery, view, pack) => {
         if (broken) throw new Error('broken')
-        return take(delivery, view, pack)
+        return answerDelivery(delivery, view, pack)
       },
     })
     engine.say(testEvent({ eventId: 'ask' }), 'slot-a', Date.now(), said, false)
@@ -215,14 +215,14 @@ describe('a decision that fails', () => {
   })
 
   it('half-way through what is put down is looked for one by one', async () => {
-    const half: typeof take = (delivery, view, pack) => {
-      const step = take(delivery, view, pack)
+    const half: typeof answerDelivery = (delivery, view, pack) => {
+      const step = answerDelivery(delivery, view, pack)
       if (!delivery.event.eventId.startsWith('poison')) return step
       // It cannot be written: the working copy has it by then.
       const account = { ...step.after.account, postedMinor: 1n as unknown as number }
       return { ...step, after: { ...step.after, account } }
     }
-    const { state, engine, aside } = await openWorld({ take: half })
+    const { state, engine, aside } = await openWorld({ answerDelivery: half })
     const answers = ['a', 'b'].map((eventId) => engine.ask({ eventId, amountMinor: 100 }))
     engine.deliver(testEvent({ eventId: 'poison' }), 'slot-p', Date.now(), false)
     const more = engine.ask({ eventId: 'c', amountMinor: 100 })

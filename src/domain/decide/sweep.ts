@@ -1,6 +1,6 @@
 import type { View } from '../change/change.ts'
 import { type Draft, openDraft } from '../change/draft.ts'
-import { attentionAtMs, expires, follow, mayBeForgotten } from './consequence.ts'
+import { attentionAtMs, bookConsequences, expires, mayBeForgotten } from './consequence.ts'
 import { arrivalMs } from './decide.ts'
 import type { Pack } from './pack.ts'
 import {
@@ -17,12 +17,12 @@ const dayMs = 86_400_000
  * The internal event that the sweeper sends when a transaction's time has come: its hold expires, or
  * its record is forgotten, or it is looked at again later; windows that no longer count are dropped.
  */
-export function tend(view: View, pack: Pack, nowMs: number): Draft {
+export function sweepTransaction(view: View, pack: Pack, nowMs: number): Draft {
   const draft = openDraft(view, arrivalMs(view, nowMs))
   const { transaction } = view
   if (expires(transaction) && draft.atMs >= transaction.expiresAtMs) {
     draft.make({ type: 'expired' })
-    follow(draft, null, pack)
+    bookConsequences(draft, null, pack)
   }
   dropOldWindows(draft, pack)
   if (mayBeForgotten(draft.view.transaction, draft.atMs, pack)) draft.make({ type: 'forgotten' })
