@@ -14,7 +14,7 @@ import { Redis } from 'ioredis'
 import { systemClock } from '../dist/clock.js'
 import { createEngine } from '../dist/engine/engine.js'
 import { importRows } from '../dist/engine/import.js'
-import { loadPack } from '../dist/rules/load/load-pack.js'
+import { loadPack } from '../dist/rules/load/compiler.js'
 import { openRedisStore } from '../dist/store/redis/redis.js'
 import { freePort, start, temporaryFolder } from './support/processes.mjs'
 

@@ -8,7 +8,7 @@ import zen from '@gorules/zen-engine'
 import { Environment } from '@marcbachmann/cel-js'
 import { LogicEngine } from 'json-logic-engine'
 import { Engine } from 'json-rules-engine'
-import { compilePack } from '../dist/rules/load/load-pack.js'
+import { compilePack } from '../dist/rules/load/compiler.js'
 import { askOf } from './support/ask.mjs'
 import { inRounds, median, medianRatio } from './support/rounds.mjs'
 

@@ -4,7 +4,7 @@
  * processor time of this process, so that a busy machine disturbs them less.
  */
 import { Environment } from '@marcbachmann/cel-js'
-import { compilePack } from '../dist/rules/load/load-pack.js'
+import { compilePack } from '../dist/rules/load/compiler.js'
 import { askOf } from './support/ask.mjs'
 import { median } from './support/rounds.mjs'
 

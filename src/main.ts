@@ -103,7 +103,7 @@ async function findDisagreements(profile: Profile, config: Config): Promise<stri
   }
   if (Object.keys(profile.requires).length === 0) return warnings
   // The rules thread loads the pack; most profiles ask nothing of it, and do not wait for it here.
-  const { loadPack } = await import('./rules/load/load-pack.ts')
+  const { loadPack } = await import('./rules/load/compiler.ts')
   try {
     const { switches } = loadPack(config.rulesDir, config.eventRetentionDays)
     return [...warnings, ...unmetRequirements(profile, switches)]

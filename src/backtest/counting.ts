@@ -1,4 +1,4 @@
-import type { CompiledPack } from '../rules/load/load-pack.ts'
+import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 
 /** Both packs make the same changes of the same decision. */
 export function countAlike(a: CompiledPack, b: CompiledPack): boolean {

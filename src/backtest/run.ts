@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { decodeEntry } from '../engine/format/entry-codec.ts'
-import type { CompiledPack } from '../rules/load/load-pack.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
+import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { countAlike } from './counting.ts'
 import { type CutAccount, createReplayer, type ReplayOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'

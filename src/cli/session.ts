@@ -8,7 +8,7 @@ import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
 import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
 import { RelayRefused } from '../relay/refusal.ts'
-import { PackRefused } from '../rules/pack/refused.ts'
+import { PackRefused } from '../rules/pack/refusal.ts'
 import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { Interrupted } from './interrupt.ts'
@@ -128,7 +128,8 @@ function createSession(
       await refuseWrongClock(store, config)
       // Half of what there is to load: a command that only reads does not wait for it.
       const { createEngine } = await import('../engine/engine.ts')
-      const { compilePack, readPackFiles } = await import('../rules/load/load-pack.ts')
+      const { compilePack } = await import('../rules/load/compiler.ts')
+      const { readPackFiles } = await import('../rules/pack/folder.ts')
       // Its own tests are the server's to run: nobody waits for them, or is stopped, to freeze a card.
       const untested = { tested: false }
       engine ??= createEngine({

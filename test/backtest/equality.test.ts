@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { runBacktest } from '../../src/backtest/run.ts'
 import { storeSource } from '../../src/cli/log/log-source.ts'
 import { isAsk } from '../../src/domain/record/event.ts'
-import { type CompiledPack, compilePack, type PackFiles } from '../../src/rules/load/load-pack.ts'
+import { compilePack } from '../../src/rules/load/compiler.ts'
+import type { CompiledPack } from '../../src/rules/pack/compiled-pack.ts'
+import type { PackFiles } from '../../src/rules/pack/folder.ts'
 import {
   type Arrival,
   filesOf,

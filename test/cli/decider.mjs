@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { systemClock } from '../../dist/clock.js'
 import { createEngine } from '../../dist/engine/engine.js'
-import { loadPack } from '../../dist/rules/load/load-pack.js'
+import { loadPack } from '../../dist/rules/load/compiler.js'
 import { openStore } from '../../dist/store/open.js'
 
 // A server without its gate: asks 0.01 on a card without end, one after the other, and says on every

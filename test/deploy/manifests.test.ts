@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { isConfig, readConfig } from '../../src/config/config.ts'
 import { fileVariables, variables } from '../../src/config/schema.ts'
-import { loadPack } from '../../src/rules/load/load-pack.ts'
+import { loadPack } from '../../src/rules/load/compiler.ts'
 import { findPrograms } from '../support/installed.ts'
 import { temporaryFolder } from '../support/server.ts'
 

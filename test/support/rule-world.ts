@@ -3,12 +3,9 @@ import { type Account, noAccount } from '../../src/domain/record/account.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
 import type { CardEvent } from '../../src/domain/record/event.ts'
 import { newTransaction, type Transaction } from '../../src/domain/record/transaction.ts'
-import {
-  type CompiledPack,
-  type CompileOptions,
-  compilePack,
-  PackRefused,
-} from '../../src/rules/load/load-pack.ts'
+import { type CompileOptions, compilePack } from '../../src/rules/load/compiler.ts'
+import type { CompiledPack } from '../../src/rules/pack/compiled-pack.ts'
+import { PackRefused } from '../../src/rules/pack/refusal.ts'
 import { eventOf } from './event-generator.ts'
 
 /** Sunday, 15 November 2026, 12:00 UTC. */

@@ -13,7 +13,8 @@ import {
   prefixOf,
   type ScenarioOutcome,
 } from '../../relay/conformance.ts'
-import { loadPack, PackRefused } from '../../rules/load/load-pack.ts'
+import { loadPack } from '../../rules/load/compiler.ts'
+import { PackRefused } from '../../rules/pack/refusal.ts'
 import { scenarioFile } from '../../rules/testing/scenario-file.ts'
 import { readId } from '../argument.ts'
 import { explain, inSession } from '../session.ts'

@@ -1,13 +1,9 @@
 import { existsSync } from 'node:fs'
-import {
-  type CompiledPack,
-  compilePack,
-  type PackFault,
-  type PackFiles,
-  PackRefused,
-  readPackFiles,
-} from '../../rules/load/load-pack.ts'
-import { lineOfFault } from '../../rules/pack/refused.ts'
+import type { FileFault } from '../../document/yaml-document.ts'
+import { compilePack } from '../../rules/load/compiler.ts'
+import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
+import { type PackFiles, readPackFiles } from '../../rules/pack/folder.ts'
+import { lineOfFault, PackRefused } from '../../rules/pack/refusal.ts'
 import { complain, createPaint, type ExitCode, print, printJson } from '../terminal.ts'
 
 export function packFolder(): string {
@@ -41,7 +37,7 @@ export async function readPack(
   }
 }
 
-async function tellFaults(dir: string, faults: readonly PackFault[], json: boolean): Promise<void> {
+async function tellFaults(dir: string, faults: readonly FileFault[], json: boolean): Promise<void> {
   if (json) return printJson({ faults: faults.map((fault) => placed(dir, fault)) }, 2)
   const paint = createPaint()
   for (const fault of faults) await print(paint.bad(lineIn(dir, fault)))
@@ -51,10 +47,10 @@ async function tellFaults(dir: string, faults: readonly PackFault[], json: boole
 }
 
 /** Named from here, so that an editor or a terminal can open it. */
-export function lineIn(dir: string, fault: PackFault): string {
+export function lineIn(dir: string, fault: FileFault): string {
   return lineOfFault(placed(dir, fault))
 }
 
-export function placed(dir: string, fault: PackFault): PackFault {
+export function placed(dir: string, fault: FileFault): FileFault {
   return { ...fault, file: fault.file === dir ? dir : `${dir.replace(/\/+$/, '')}/${fault.file}` }
 }

@@ -3,7 +3,7 @@ import { formatMinor } from '../../domain/record/money.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import type { ExplainedDecision } from '../../rules/explain/decision-explanation.ts'
 import type { ExplainedPart, ExplainedRule } from '../../rules/explain/explanation.ts'
-import type { CompiledPack } from '../../rules/load/load-pack.ts'
+import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { createPaint, type Paint, plain, print, printJson } from '../terminal.ts'
 
 export interface ShownDecision {

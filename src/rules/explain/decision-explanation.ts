@@ -6,7 +6,7 @@ import { availableMinor } from '../../domain/record/account.ts'
 import { type CardEvent, isAsk } from '../../domain/record/event.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import type { ResponseCode } from '../../domain/record/response-code.ts'
-import type { CompiledPack } from '../load/load-pack.ts'
+import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { type ExplainedRule, explainRules } from './explanation.ts'
 
 export interface ExplainedCheck {

@@ -13,7 +13,7 @@ import {
   nameOf,
   parseCondition,
 } from '../condition/syntax.ts'
-import type { CompiledPack } from '../load/load-pack.ts'
+import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { type Rule, scopes } from '../pack/rule.ts'
 
 /** A part of a condition, with what it came to for one ask. */

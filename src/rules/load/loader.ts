@@ -1,9 +1,9 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { bytesOfPack, type PackBytes } from '../pack/bytes.ts'
-import { versionOf } from '../pack/folder.ts'
-import { lineOfFault } from '../pack/refused.ts'
+import { type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
+import { lineOfFault, PackRefused } from '../pack/refusal.ts'
+import { compilePack } from './compiler.ts'
 import { watchFolder } from './folder-watch.ts'
-import { compilePack, type PackFiles, PackRefused, readPackFiles } from './load-pack.ts'
 import { readSteadily } from './steady-read.ts'
 
 /** What the gate gives a new loader. */

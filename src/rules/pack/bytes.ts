@@ -8,7 +8,7 @@ import type { Test } from '../condition/expression.ts'
 import { factsOf } from '../condition/fact.ts'
 import { createFactSlots, type NumberSlot, type Places } from '../condition/fact-slots.ts'
 import { breakersOf, buildEvaluation, type EvaluatedRule } from '../evaluate/evaluation.ts'
-import type { CompiledPack } from '../load/load-pack.ts'
+import type { CompiledPack } from './compiled-pack.ts'
 import type { Steps } from './step.ts'
 import { compileDailyWindow, compileWindow, type WindowFile } from './window-file.ts'
 

@@ -1,5 +1,5 @@
 import { openYaml } from '../../document/yaml-document.ts'
-import type { CompiledPack } from '../load/load-pack.ts'
+import type { CompiledPack } from './compiled-pack.ts'
 import { type ListUse, listUse, type ReachChange, reachChange, turned } from './condition-diff.ts'
 import { packFile } from './file.ts'
 import type { PackFiles } from './folder.ts'

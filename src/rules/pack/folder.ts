@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { suggestion } from '../../document/spelling.ts'
 import { type FileFault, maxFileFaults } from '../../document/yaml-document.ts'
 import { listNameOf } from './list-file.ts'
-import { PackRefused } from './refused.ts'
+import { PackRefused } from './refusal.ts'
 
 /** The files of a pack as they were read, by name. */
 export type PackFiles = ReadonlyMap<string, string>

@@ -1,7 +1,7 @@
 import { type FileFault, maxFileFaults } from '../../document/yaml-document.ts'
 import type { AskFacts, RuleVerdict } from '../../domain/decide/pack.ts'
 import { requestTypes } from '../../domain/record/event.ts'
-import type { CompiledPack } from '../load/load-pack.ts'
+import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { faultOfFile, type PackFiles } from '../pack/folder.ts'
 import { ScenarioRefused, type ScenarioRun, startMs, startScenario } from './scenario.ts'
 import type { Scenario, ScenarioStep } from './scenario-file.ts'

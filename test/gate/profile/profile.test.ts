@@ -19,7 +19,7 @@ import {
   type Profile,
   unmetRequirements,
 } from '../../../src/gate/profile/profile.ts'
-import { loadPack } from '../../../src/rules/load/load-pack.ts'
+import { loadPack } from '../../../src/rules/load/compiler.ts'
 import { signatureWindowMs, signBody } from '../../../src/wire/authentication.ts'
 import { countries } from '../../../src/wire/country.ts'
 import { readEvent } from '../../../src/wire/event.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { askTypes } from '../../../src/rules/condition/fact.ts'
-import { compilePack } from '../../../src/rules/load/load-pack.ts'
+import { compilePack } from '../../../src/rules/load/compiler.ts'
 import { diffPacks, type PackSide } from '../../../src/rules/pack/diff.ts'
 import { noonMs, rulesText } from '../../support/rule-world.ts'
 

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadPack, PackRefused } from '../../../src/rules/load/load-pack.ts'
+import { loadPack } from '../../../src/rules/load/compiler.ts'
+import { PackRefused } from '../../../src/rules/pack/refusal.ts'
 import { askOf, reportOf, rulesText } from '../../support/rule-world.ts'
 
 let folder: string

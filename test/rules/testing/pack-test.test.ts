@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { compilePack, readPackFiles } from '../../../src/rules/load/load-pack.ts'
+import { compilePack } from '../../../src/rules/load/compiler.ts'
+import { readPackFiles } from '../../../src/rules/pack/folder.ts'
 import { coveredPercent, runPackTests, testPack } from '../../../src/rules/testing/pack-test.ts'
 import { packOfFiles, reportOf } from '../../support/rule-world.ts'
 

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadPack, PackRefused } from '../../../src/rules/load/load-pack.ts'
+import { loadPack } from '../../../src/rules/load/compiler.ts'
+import { PackRefused } from '../../../src/rules/pack/refusal.ts'
 
 let folder: string
 

@@ -6,20 +6,15 @@ import { createZone, dayText, type Zone } from '../../domain/record/calendar.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import type { Vocabulary } from '../condition/condition.ts'
 import { factsOf, remembersFor } from '../condition/fact.ts'
-import { createFactSlots, type Places } from '../condition/fact-slots.ts'
-import {
-  breakersOf,
-  buildEvaluation,
-  type EvaluationPlan,
-  isNever,
-  planEvaluation,
-} from '../evaluate/evaluation.ts'
-import { costFault, costOf, type PackCost } from '../pack/cost.ts'
+import { createFactSlots } from '../condition/fact-slots.ts'
+import { breakersOf, buildEvaluation, isNever, planEvaluation } from '../evaluate/evaluation.ts'
+import type { CompiledPack } from '../pack/compiled-pack.ts'
+import { costFault, costOf } from '../pack/cost.ts'
 import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
 import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
 import { listNameOf, parseList } from '../pack/list-file.ts'
 import type { Lists, PackProblem } from '../pack/named-list.ts'
-import { PackRefused } from '../pack/refused.ts'
+import { PackRefused } from '../pack/refusal.ts'
 import { checkRule, type Rule } from '../pack/rule.ts'
 import { maxRules, ruleList } from '../pack/rule-file.ts'
 import { finish } from '../pack/step.ts'
@@ -33,30 +28,7 @@ import {
 import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
 
-export { type PackFiles, PackRefused, readPackFiles }
-export type PackFault = FileFault
-
 const dayMs = 86_400_000
-
-/** A pack with what its author should know about it. */
-export interface CompiledPack extends Pack {
-  readonly name: string
-  readonly currency: string
-  /** All rules by file order, those that are off too. */
-  readonly rules: readonly Rule[]
-  /** What does not stop the pack, and is hardly meant: rules that have expired or never match. */
-  readonly warnings: readonly PackFault[]
-  readonly cost: PackCost
-  readonly parts: PackParts
-}
-
-/** What was checked, as plain data: the same pack can be made of it in another thread. */
-export interface PackParts {
-  readonly lists: Lists
-  readonly windows: readonly WindowFile[]
-  readonly places: Places
-  readonly plan: EvaluationPlan
-}
 
 export interface CompileOptions {
   /** What `expires` is compared with for the warnings; asks are compared by their own time. */
@@ -277,7 +249,7 @@ function checkId(
   else document.fault([at, 'id'], `${id} is the id of the rule at ${other}`)
 }
 
-function warningsOf(rules: readonly Rule[], today: number): PackFault[] {
+function warningsOf(rules: readonly Rule[], today: number): FileFault[] {
   return rules.flatMap(({ id, mode, condition, expiryDay, file, line }) => {
     const warn = (message: string) => [{ file, line, column: 1, message: `${id} ${message}` }]
     if (mode === 'off') return []

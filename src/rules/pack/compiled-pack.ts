@@ -1,0 +1,28 @@
+import type { FileFault } from '../../document/yaml-document.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import type { Places } from '../condition/fact-slots.ts'
+import type { EvaluationPlan } from '../evaluate/evaluation.ts'
+import type { PackCost } from './cost.ts'
+import type { Lists } from './named-list.ts'
+import type { Rule } from './rule.ts'
+import type { WindowFile } from './window-file.ts'
+
+/** A checked pack, with what its author and other threads want to know about it. */
+export interface CompiledPack extends Pack {
+  readonly name: string
+  readonly currency: string
+  /** In file order, also those that are off. */
+  readonly rules: readonly Rule[]
+  /** Rules that have expired or never match: hardly meant, and no reason to refuse the pack. */
+  readonly warnings: readonly FileFault[]
+  readonly cost: PackCost
+  readonly parts: PackParts
+}
+
+/** The checked content as plain data, from which another thread can make the same pack. */
+export interface PackParts {
+  readonly lists: Lists
+  readonly windows: readonly WindowFile[]
+  readonly places: Places
+  readonly plan: EvaluationPlan
+}
