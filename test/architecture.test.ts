@@ -48,7 +48,7 @@ const mayLookAt: Record<string, readonly string[]> = {
   wire: ['domain', 'config'],
   rules: ['domain', 'document', 'wire'],
   engine: ['domain', 'store', 'rules', 'wire'],
-  backoffice: ['domain', 'store', 'engine', 'wire'],
+  backoffice: ['domain', 'store', 'engine', 'wire', 'backtest'],
   management: ['domain', 'store', 'engine'],
   api: ['domain', 'store', 'engine', 'management', 'document', 'http', 'wire'],
   telemetry: ['domain', 'engine', 'api', 'wire'],

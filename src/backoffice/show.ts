@@ -50,7 +50,17 @@ export async function accountIdOf(store: Store, cardId: string): Promise<string 
   throw new RecordUnreadable(`nobody can read whose card ${cardId} is: see arbiter damaged`)
 }
 
-export function readAccount(accountId: string, { value }: Loaded): Account {
+export async function readAccount(store: Store, accountId: string): Promise<Account | null> {
+  const found = await loadOne(store, accountAggregate(accountId), root)
+  return found === undefined ? null : decodeFound(accountId, found)
+}
+
+export async function accountOfCard(store: Store, cardId: string): Promise<Account | null> {
+  const accountId = await accountIdOf(store, cardId)
+  return accountId === null ? null : readAccount(store, accountId)
+}
+
+function decodeFound(accountId: string, { value }: Loaded): Account {
   const aggregate = accountAggregate(accountId)
   return named(`account ${accountId}`, () => decodeAccount(aggregate, value))
 }
@@ -67,7 +77,7 @@ function named<T>(name: string, decode: () => T): T {
 export async function showAccount(store: Store, accountId: string): Promise<Shown> {
   const found = await loadOne(store, accountAggregate(accountId), root)
   if (found === undefined) return null
-  const account = readAccount(accountId, found)
+  const account = decodeFound(accountId, found)
   return { ...account, availableMinor: availableMinor(account), version: found.version }
 }
 
@@ -79,7 +89,7 @@ export async function showCard(store: Store, cardId: string): Promise<Shown> {
   const [account, found] = await store.load(keys)
   if (account === undefined || found === undefined) return null
   const card = named(`card ${cardId}`, () => decodeCard(cardId, found.value))
-  return { ...card, importRow: writeCardRow(readAccount(accountId, account), card, false) }
+  return { ...card, importRow: writeCardRow(decodeFound(accountId, account), card, false) }
 }
 
 export async function showTransaction(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { storeSource } from '../../src/backoffice/log-source.ts'
 import { runBacktest } from '../../src/backtest/run.ts'
-import { storeSource } from '../../src/cli/log/log-source.ts'
 import { isAsk } from '../../src/domain/record/event.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import type { CompiledPack } from '../../src/rules/pack/compiled-pack.ts'

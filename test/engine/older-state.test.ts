@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { checkBackup, readBackup } from '../../src/backoffice/backup-file.ts'
 import { showAccount, showEvent } from '../../src/backoffice/show.ts'
 import { fillStore } from '../../src/backoffice/transfer.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
-import { checkBackup, readBackup } from '../../src/cli/store/backup-file.ts'
 import {
   accountCodec,
   cardCodec,

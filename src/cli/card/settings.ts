@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { accountIdOf, showCard } from '../../backoffice/show.ts'
+import { accountIdOf, accountOfCard, showCard } from '../../backoffice/show.ts'
 import type { CardSettings, ListEdit, Operation } from '../../domain/decide/operation.ts'
 import {
   type AmountRefused,
@@ -9,7 +9,6 @@ import {
   readMcc,
   reasonOption,
 } from '../argument.ts'
-import { readAccount } from '../log/account-line.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, printText, refuse } from '../terminal.ts'
 
@@ -122,8 +121,7 @@ async function setLimits(
   { daily, transaction, reason }: LimitOptions,
   session: Session,
 ): Promise<ExitCode> {
-  const accountId = await accountIdOf(session.store, cardId)
-  const account = accountId === null ? null : await readAccount(session.store, accountId)
+  const account = await accountOfCard(session.store, cardId)
   if (account === null) return refuse(`there is no card ${cardId}`)
   const limitOf = (text: string) => (text === 'none' ? null : minorOf(text, account.currency))
   const dailyLimitMinor = daily === undefined ? undefined : limitOf(daily)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
+import { createFilter, type Filters, maxSearched, searchBack } from '../../backoffice/log-search.ts'
 import {
-  accountIdOf,
+  accountOfCard,
   type Shown,
   showAccount,
   showCard,
@@ -9,8 +10,6 @@ import {
 } from '../../backoffice/show.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Store } from '../../store/port.ts'
-import { readAccount } from '../log/account-line.ts'
-import { createFilter, type Filters, maxSearched, searchBack } from '../log/log-search.ts'
 import { readable } from '../readable.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printJson, refuse } from '../terminal.ts'
@@ -86,9 +85,7 @@ async function printFound(shown: Shown, name: string, currency: string): Promise
 
 /** Of the card's account; '' for a card that nobody knows. */
 async function currencyOf(store: Store, cardId: string): Promise<string> {
-  const accountId = await accountIdOf(store, cardId)
-  if (accountId === null) return ''
-  return (await readAccount(store, accountId))?.currency ?? ''
+  return (await accountOfCard(store, cardId))?.currency ?? ''
 }
 
 async function printTransaction(

@@ -1,12 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
-import { systemClock } from '../../clock.ts'
-import { entryKinds } from '../../domain/change/change.ts'
-import type { Entry } from '../../domain/ledger/entry.ts'
-import { readCount, readId, readSince } from '../argument.ts'
-import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, print, printMarkedJson, printText } from '../terminal.ts'
-import { lineOfEntry } from './entry-line.ts'
 import {
   createFilter,
   type Filters,
@@ -14,7 +7,14 @@ import {
   followLog,
   maxSearched,
   searchBack,
-} from './log-search.ts'
+} from '../../backoffice/log-search.ts'
+import { systemClock } from '../../clock.ts'
+import { entryKinds } from '../../domain/change/change.ts'
+import type { Entry } from '../../domain/ledger/entry.ts'
+import { readCount, readId, readSince } from '../argument.ts'
+import { inSession, type Session } from '../session.ts'
+import { complain, type ExitCode, print, printMarkedJson, printText } from '../terminal.ts'
+import { lineOfEntry } from './entry-line.ts'
 
 const pollMs = 250
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import { accountIdOf, showTransaction } from '../../backoffice/show.ts'
+import { accountOfCard, readAccount, showTransaction } from '../../backoffice/show.ts'
 import { bookingKey } from '../../domain/decide/handling.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import { minorOf, readAmount, readId, reasonOption } from '../argument.ts'
-import { accountLine, readAccount } from '../log/account-line.ts'
 import { amountText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { accountLine } from './account-line.ts'
 import { findWork, markHandled, notListed, operateAt, type Work } from './worklist.ts'
 
 interface BookOptions {
@@ -49,8 +49,7 @@ async function book(work: Work, options: BookOptions, session: Session): Promise
   const advice = work.entry.event
   if (advice === null) return refuse(`${work.key} has no event: mark it as done`)
   const cardId = card ?? advice.cardId
-  const accountId = await accountIdOf(store, cardId)
-  const account = accountId === null ? null : await readAccount(store, accountId)
+  const account = await accountOfCard(store, cardId)
   if (account === null) return refuse(`there is no card ${cardId}: import it, or give --card`)
   const known = transaction === undefined || (await showTransaction(store, cardId, transaction))
   if (known === null) return refuse(`card ${cardId} has no transaction ${transaction}`)

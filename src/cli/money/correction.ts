@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { accountIdOf, showTransaction } from '../../backoffice/show.ts'
+import { accountOfCard, readAccount, showTransaction } from '../../backoffice/show.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { minorOf, readId, readSignedAmount, reasonOption } from '../argument.ts'
-import { accountLine, readAccount } from '../log/account-line.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { accountLine } from './account-line.ts'
 
 interface AdjustOptions {
   readonly reason: string
@@ -58,8 +58,7 @@ async function releaseHold(
   session: Session,
 ): Promise<ExitCode> {
   const { store } = session
-  const accountId = await accountIdOf(store, cardId)
-  const account = accountId === null ? null : await readAccount(store, accountId)
+  const account = await accountOfCard(store, cardId)
   if (account === null) return refuse(`there is no card ${cardId}`)
   const shown = await showTransaction(store, cardId, transactionId)
   if (shown === null) return refuse(`card ${cardId} has no transaction ${transactionId}`)

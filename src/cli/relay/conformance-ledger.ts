@@ -1,3 +1,4 @@
+import { createFilter, searchBack } from '../../backoffice/log-search.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import type { Account } from '../../domain/record/account.ts'
 import type { Card } from '../../domain/record/card.ts'
@@ -6,7 +7,6 @@ import { accountAggregate, cardKey } from '../../engine/format/layout.ts'
 import type { Ledger } from '../../relay/conformance.ts'
 import { settingsOf } from '../../rules/testing/scenario-card.ts'
 import { lookAt } from '../../rules/testing/scenario-expectation.ts'
-import { createFilter, searchBack } from '../log/log-search.ts'
 import type { Session } from '../session.ts'
 
 const maxEntriesOfEvent = 20

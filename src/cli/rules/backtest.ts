@@ -1,5 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { checkBackup } from '../../backoffice/backup-file.ts'
+import { backupSource, storeSource } from '../../backoffice/log-source.ts'
 import { pageOf } from '../../backtest/page.ts'
 import { type BacktestReport, textOfReport } from '../../backtest/report.ts'
 import { type LogSource, LogTooLong, runBacktest } from '../../backtest/run.ts'
@@ -12,9 +14,7 @@ import { readPackFiles } from '../../rules/pack/folder.ts'
 import { maskPan } from '../../telemetry/mask.ts'
 import { readCount, readSince } from '../argument.ts'
 import { interruptible } from '../interrupt.ts'
-import { backupSource, storeSource } from '../log/log-source.ts'
 import { explain, inSession } from '../session.ts'
-import { checkBackup } from '../store/backup-file.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
 
 export interface BacktestOptions {

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
+import { checkBackup } from '../../backoffice/backup-file.ts'
+import { backupSource, storeSource } from '../../backoffice/log-source.ts'
 import { runBacktest } from '../../backtest/run.ts'
 import type { RuleTally, Tally } from '../../backtest/tally.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
@@ -9,9 +11,7 @@ import { diffPacks, loosens, type PackSide, type PartChange } from '../../rules/
 import { readPackFiles } from '../../rules/pack/folder.ts'
 import { storeFolder } from '../../store/open.ts'
 import { interruptible } from '../interrupt.ts'
-import { backupSource, storeSource } from '../log/log-source.ts'
 import { explain, inSession } from '../session.ts'
-import { checkBackup } from '../store/backup-file.ts'
 import { type ExitCode, printJson, printText, showProgress } from '../terminal.ts'
 
 interface DiffOptions {

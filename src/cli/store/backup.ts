@@ -1,5 +1,11 @@
 import * as fs from 'node:fs/promises'
 import type { Command } from 'commander'
+import {
+  checkBackup,
+  readBackup,
+  refuseExisting,
+  writeBackup,
+} from '../../backoffice/backup-file.ts'
 import { createTally, fillStore, readStore, refuseUnlessEmpty } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
@@ -9,7 +15,6 @@ import type { StorePlace } from '../../store/open.ts'
 import type { StoreRecord } from '../../store/port.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
 import { nameOfPlace, refuseMissing } from './address.ts'
-import { checkBackup, readBackup, refuseExisting, writeBackup } from './backup-file.ts'
 import { printTallies, progress, sayServed, telling, withStore } from './copy.ts'
 import { refuseUnbooked, withSnapshot } from './snapshot.ts'
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
+import { readBackup } from '../../backoffice/backup-file.ts'
 import {
   type Repair,
   type RepairOptions,
@@ -13,7 +14,6 @@ import { repairTripped } from '../../engine/notice/tripped-rules.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printText, refuse, showProgress } from '../terminal.ts'
-import { readBackup } from './backup-file.ts'
 
 const damagedHelp = `
 All records are read, also while servers run; nothing is changed. What servers have met is in /readyz.

@@ -1,7 +1,7 @@
-import type { EntryKind } from '../../domain/change/change.ts'
-import type { Entry } from '../../domain/ledger/entry.ts'
-import { entryIn } from '../../engine/log-reading.ts'
-import type { LogLine, Store } from '../../store/port.ts'
+import type { EntryKind } from '../domain/change/change.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
+import { entryIn } from '../engine/log-reading.ts'
+import type { LogLine, Store } from '../store/port.ts'
 
 /** How far back a search goes. */
 export const maxSearched = 500_000

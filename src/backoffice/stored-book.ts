@@ -1,13 +1,13 @@
-import { accountIdOf } from '../../backoffice/show.ts'
-import { type Book, isAlias } from '../../domain/ledger/book.ts'
-import { transactionKey } from '../../domain/ledger/ledger.ts'
-import type { Account } from '../../domain/record/account.ts'
-import type { Card } from '../../domain/record/card.ts'
-import type { CardEvent } from '../../domain/record/event.ts'
-import type { Alias, Transaction } from '../../domain/record/transaction.ts'
-import { accountCodec, cardCodec, transactionCodec } from '../../engine/format/codec.ts'
-import { accountAggregate, cardKey, transactionChild } from '../../engine/format/layout.ts'
-import type { ChildKey, Store } from '../../store/port.ts'
+import { type Book, isAlias } from '../domain/ledger/book.ts'
+import { transactionKey } from '../domain/ledger/ledger.ts'
+import type { Account } from '../domain/record/account.ts'
+import type { Card } from '../domain/record/card.ts'
+import type { CardEvent } from '../domain/record/event.ts'
+import type { Alias, Transaction } from '../domain/record/transaction.ts'
+import { accountCodec, cardCodec, transactionCodec } from '../engine/format/codec.ts'
+import { accountAggregate, cardKey, transactionChild } from '../engine/format/layout.ts'
+import type { ChildKey, Store } from '../store/port.ts'
+import { accountIdOf } from './show.ts'
 
 /** As many cards as are looked through for a transaction of a card that was issued again. */
 const maxReissues = 8

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createFilter, followLog, searchBack } from '../../../src/cli/log/log-search.ts'
-import { entryOfChanges } from '../../../src/domain/ledger/entry.ts'
-import { noAccount } from '../../../src/domain/record/account.ts'
-import { noCard } from '../../../src/domain/record/card.ts'
-import { newTransaction } from '../../../src/domain/record/transaction.ts'
-import { encodeEntry } from '../../../src/engine/format/entry-codec.ts'
-import type { LogLine, Store } from '../../../src/store/port.ts'
-import { createMemoryStore } from '../../support/memory-store.ts'
+import { createFilter, followLog, searchBack } from '../../src/backoffice/log-search.ts'
+import { entryOfChanges } from '../../src/domain/ledger/entry.ts'
+import { noAccount } from '../../src/domain/record/account.ts'
+import { noCard } from '../../src/domain/record/card.ts'
+import { newTransaction } from '../../src/domain/record/transaction.ts'
+import { encodeEntry } from '../../src/engine/format/entry-codec.ts'
+import type { LogLine, Store } from '../../src/store/port.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
 
 const noView = {
   account: noAccount,

@@ -6,8 +6,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { z } from 'zod'
-import { type StoreRecord, StoreRefused } from '../../store/port.ts'
-import { readLines } from '../log/line-reader.ts'
+import { type StoreRecord, StoreRefused } from '../store/port.ts'
+import { readLines } from './line-reader.ts'
 
 /**
  * A backup is text, one JSON a line: a header, a row for each record, and an end with their number and

@@ -1,9 +1,9 @@
-import type { CutAccount } from '../../backtest/replayer.ts'
-import type { LogSource } from '../../backtest/run.ts'
-import type { Snapshot } from '../../backtest/snapshot.ts'
-import { accountAggregate, cardKey } from '../../engine/format/layout.ts'
-import type { Store } from '../../store/port.ts'
-import { readBackup } from '../store/backup-file.ts'
+import type { CutAccount } from '../backtest/replayer.ts'
+import type { LogSource } from '../backtest/run.ts'
+import type { Snapshot } from '../backtest/snapshot.ts'
+import { accountAggregate, cardKey } from '../engine/format/layout.ts'
+import type { Store } from '../store/port.ts'
+import { readBackup } from './backup-file.ts'
 
 const linesPerRead = 1000
 
