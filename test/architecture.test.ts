@@ -1,8 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
-
-const source = join(import.meta.dirname, '..', 'src')
+import { readSource, source, sourceFiles } from './support/source-tree.ts'
 
 interface Import {
   readonly file: string
@@ -22,9 +21,7 @@ function importsOf(file: string): Import[] {
   }))
 }
 
-const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => name.replaceAll('\\', '/'))
+const files = sourceFiles()
 const imports = files.flatMap(importsOf)
 
 /** The room a file is in: its folder below src, or '' for those at the top. */
@@ -32,8 +29,8 @@ function roomOf(file: string): string {
   return file.includes('/') ? file.slice(0, file.indexOf('/')) : ''
 }
 
-function targetRoom({ file, from }: Import): string {
-  return roomOf(relative(source, join(source, file, '..', from)).replaceAll('\\', '/'))
+function targetOf({ file, from }: Import): string {
+  return relative(source, join(source, file, '..', from)).replaceAll('\\', '/')
 }
 
 const own = imports.filter(({ from }) => from.startsWith('.'))
@@ -85,7 +82,7 @@ describe('the direction of imports', () => {
   it('is one way from room to room', () => {
     const wrong = own.filter((one) => {
       const from = roomOf(one.file)
-      const to = targetRoom(one)
+      const to = roomOf(targetOf(one))
       if (from === '' || to === '' || from === to) return false
       return !(mayLookAt[from] ?? []).includes(to)
     })
@@ -121,13 +118,89 @@ describe('the direction of imports', () => {
       'backtest/worker.ts',
       'rules/load/loader.ts',
     ]
-    const importers = own.filter((one) => {
-      const target = relative(source, join(source, one.file, '..', one.from)).replaceAll('\\', '/')
-      return roots.includes(target) && !one.typeOnly
-    })
+    const importers = own.filter((one) => roots.includes(targetOf(one)) && !one.typeOnly)
     expect(importers).toEqual([])
   })
 })
+
+/**
+ * What is above a bound today. The lists may only become shorter: each is compared as a whole, so that what is
+ * no longer above its bound must be taken out.
+ */
+const above: Record<string, readonly string[]> = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'fixtures', 'above-bounds.json'), 'utf8'),
+)
+
+function expectNoMore(list: string, found: readonly string[]): void {
+  expect([...found].sort()).toEqual(above[list])
+}
+
+describe('the size of things', () => {
+  const texts = readSource()
+
+  it('has no cycle of imports, types included', () => {
+    expectNoMore('files in a cycle', filesInCycles())
+  })
+
+  it('is at most 20 files in a folder', () => {
+    const folders = [...new Set(files.map((file) => dirname(file)))]
+    const sizeOf = (folder: string) => files.filter((file) => dirname(file) === folder).length
+    expectNoMore(
+      'folders',
+      folders.filter((folder) => sizeOf(folder) > 20),
+    )
+  })
+
+  it('is at most 300 lines in a file', () => {
+    const long = texts.filter(({ text }) => text.trimEnd().split('\n').length > 300)
+    expectNoMore(
+      'files',
+      long.map(({ file }) => file),
+    )
+  })
+
+  it('is at most 70 lines in a function, those of functions inside it not counted', () => {
+    const functions = texts.flatMap((one) => one.functions)
+    expect(functions.length).toBeGreaterThan(1000)
+    const long = functions.filter(({ ownLines }) => ownLines > 70)
+    expectNoMore(
+      'functions',
+      long.map(({ file, name }) => `${file} ${name}`),
+    )
+  })
+
+  it('is one meaning for an exported name', () => {
+    const places = new Map<string, string[]>()
+    for (const { file, exports } of texts) {
+      for (const name of new Set(exports)) places.set(name, [...(places.get(name) ?? []), file])
+    }
+    expect(places.size).toBeGreaterThan(1000)
+    const shared = [...places].filter(([, found]) => found.length > 1)
+    expectNoMore(
+      'names',
+      shared.map(([name, found]) => `${name}: ${found.join(', ')}`),
+    )
+  })
+})
+
+/** Those from which imports lead back to themselves. */
+function filesInCycles(): string[] {
+  const targets = new Map(files.map((file) => [file, new Set<string>()]))
+  for (const one of own) targets.get(one.file)!.add(targetOf(one))
+  const reaches = (from: string): boolean => {
+    const seen = new Set<string>()
+    const open = [from]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      for (const target of targets.get(next) ?? []) {
+        if (target === from) return true
+        if (!seen.has(target)) open.push(target)
+        seen.add(target)
+      }
+    }
+    return false
+  }
+  return files.filter(reaches)
+}
 
 /** The text without comments. */
 function codeOf(file: string): string {
