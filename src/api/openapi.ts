@@ -91,6 +91,25 @@ function parametersOf(fields: z.ZodObject, where: 'path' | 'query'): Json[] {
   })
 }
 
+/** One parameter or field of a body, for people. */
+export interface DescribedField {
+  readonly name: string
+  readonly where: 'path' | 'query' | 'body'
+  readonly required: boolean
+  readonly type: string
+}
+
+export function fieldsOf(fields: z.ZodObject, where: DescribedField['where']): DescribedField[] {
+  const { properties = {}, required = [] } = schemaOf(fields, 'input') as {
+    properties?: Record<string, { type?: unknown; enum?: readonly unknown[] }>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => {
+    const type = schema.enum === undefined ? String(schema.type ?? 'any') : schema.enum.join(' | ')
+    return { name, where, required: required.includes(name), type }
+  })
+}
+
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest

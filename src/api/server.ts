@@ -9,6 +9,7 @@ import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { type Envelope, refusalOf, successOf } from './envelope.ts'
 import { readFields } from './input.ts'
 import { openApiOf } from './openapi.ts'
+import { referencePageOf } from './reference-page.ts'
 import type { References } from './references.ts'
 import { allows, type Done, type Route } from './route.ts'
 import { addTokenEndpoint, type TokenEndpointOptions } from './token-endpoint.ts'
@@ -84,6 +85,18 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const document = JSON.stringify(openApiOf(options.routes, apiPrefix, options.version))
   server.get('/openapi.json', async (_request, reply) => {
     return reply.type('application/json; charset=utf-8').send(document)
+  })
+
+  const page = referencePageOf(options.routes, apiPrefix, options.version)
+  server.get('/docs', async (_request, reply) => {
+    const { contentSecurityPolicy, html } = page
+    return reply
+      .headers({
+        'content-security-policy': contentSecurityPolicy,
+        'x-content-type-options': 'nosniff',
+      })
+      .type('text/html; charset=utf-8')
+      .send(html)
   })
 
   function begin(request: FastifyRequest, reply: FastifyReply): Passing {

@@ -11,6 +11,7 @@ import { createAuthentication } from './authentication.ts'
 import { createClientCache } from './client-cache.ts'
 import { createReferences } from './references.ts'
 import { organizationRoutes } from './route/organization.ts'
+import { requestRoutes } from './route/request.ts'
 import { type AnsweredCall, createApiServer } from './server.ts'
 import { createTokens } from './token.ts'
 
@@ -78,7 +79,7 @@ function serverOn(store: Store, settings: ApiSettings, send: (message: FromApi) 
   const clients = createClientCache(store, createSecretBox(keys))
   const { tls, sandbox } = settings
   return createApiServer({
-    routes: organizationRoutes,
+    routes: [...organizationRoutes, ...requestRoutes(store)],
     version: settings.version,
     authenticate: createAuthentication({
       clients,

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createAuthentication } from '../../src/api/authentication.ts'
 import { createClientCache } from '../../src/api/client-cache.ts'
 import { createReferences } from '../../src/api/references.ts'
 import { organizationRoutes } from '../../src/api/route/organization.ts'
+import { requestRoutes } from '../../src/api/route/request.ts'
 import { type AnsweredCall, createApiServer } from '../../src/api/server.ts'
 import { signCall } from '../../src/api/signature.ts'
 import { createTokens } from '../../src/api/token.ts'
@@ -54,7 +56,7 @@ async function openApi(sandbox = false) {
   const answered: AnsweredCall[] = []
   const bugs: unknown[] = []
   const server = createApiServer({
-    routes: organizationRoutes,
+    routes: [...organizationRoutes, ...requestRoutes(store)],
     version: '1.2.3',
     authenticate: createAuthentication({
       clients,
@@ -261,7 +263,52 @@ describe('a call with its five headers', () => {
   })
 })
 
+describe('a request that was lost sight of', () => {
+  it('is found by its Reference, by its own client', async () => {
+    const { headersOf, call } = await openApi()
+    await call('GET', target, await headersOf('GET', target, { reference: 'Lost/1' }))
+    const asked = '/api/v1/requests/Lost%2F1'
+    const { status, body } = await call('GET', asked, await headersOf('GET', asked))
+    expect(status).toBe(200)
+    expect(body.data).toEqual({
+      reference: 'Lost/1',
+      state: 'Succeeded',
+      method: 'GET',
+      path: target,
+      startedAt: '2026-11-15T10:00:00.000Z',
+      endedAt: '2026-11-15T10:00:00.000Z',
+      httpStatus: 200,
+      responseCode: '000',
+      message: 'Success',
+      finality: 'TerminalSuccess',
+      data: null,
+    })
+    const unknown = '/api/v1/requests/Other'
+    const none = await call('GET', unknown, await headersOf('GET', unknown))
+    expect([none.status, none.body.responseCode]).toEqual([404, '157'])
+  })
+})
+
+describe('the reference page', () => {
+  it('names every operation, and lets nothing from elsewhere in', async () => {
+    const { url } = await openApi()
+    const response = await fetch(`${url}/docs`)
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
+    const html = await response.text()
+    for (const { operation } of organizationRoutes) expect(html).toContain(`id="${operation}"`)
+    expect(html).not.toMatch(/<script|https?:\/\//)
+  })
+})
+
 describe('the OpenAPI document', () => {
+  it('is one by the rules of OpenAPI', async () => {
+    const { url } = await openApi()
+    const document = (await (await fetch(`${url}/openapi.json`)).json()) as Record<string, unknown>
+    const { valid, errors } = await new Validator().validate(document)
+    expect(errors).toBeUndefined()
+    expect(valid).toBe(true)
+  })
+
   it('is there for everybody, and has every route with its codes', async () => {
     const { url } = await openApi()
     const document = (await (await fetch(`${url}/openapi.json`)).json()) as {

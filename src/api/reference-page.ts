@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { responseCodes } from '../domain/record/response-code.ts'
+import { type Condition, conditions } from './condition.ts'
+import { fieldsOf } from './openapi.ts'
+import type { Route } from './route.ts'
+
+/** A page for people about all routes, with no script and nothing from elsewhere. */
+export interface ReferencePage {
+  readonly html: string
+  /** Lets the page's own style in, and nothing else. */
+  readonly contentSecurityPolicy: string
+}
+
+const style = `
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+  color: #1a1a1a; background: #fff }
+h2 { margin-top: 2.5rem } code { background: #f0f0f0; padding: .1em .3em; border-radius: 3px }
+table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem;
+  border-bottom: 1px solid #ddd; vertical-align: top }
+nav li { list-style: none } .method { display: inline-block; width: 4.5rem; font-weight: 600 }
+@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616 }
+  code { background: #2a2a2a } td, th { border-color: #3a3a3a } a { color: #8ab4ff } }
+`
+
+export function referencePageOf(
+  routes: readonly Route[],
+  prefix: string,
+  version: string,
+): ReferencePage {
+  const list = routes.map(
+    (route) =>
+      `<li><a href="#${route.operation}"><span class="method">${route.method}</span>` +
+      `<code>${prefix}${text(route.path)}</code></a> ${text(route.summary)}</li>`,
+  )
+  const sections = routes.map((route) => sectionOf(route, prefix))
+  const html = [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width"><title>Arbiter management API</title>',
+    `<style>${style}</style></head><body><h1>Arbiter management API</h1>`,
+    `<p>Version ${text(version)}. The same as OpenAPI 3.1: <a href="openapi.json">openapi.json</a>.`,
+    'Every call carries the headers Reference, Signature, UniqueKey, ServiceAuthorization and',
+    'Authorization; <code>POST /connect/token</code> gives the token.</p>',
+    `<nav><ul>${list.join('')}</ul></nav>${sections.join('')}</body></html>`,
+  ].join('\n')
+  const hash = createHash('sha256').update(style).digest('base64')
+  return {
+    html,
+    contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  }
+}
+
+function sectionOf(route: Route, prefix: string): string {
+  const fields = [
+    ...fieldsOf(route.params, 'path'),
+    ...fieldsOf(route.query, 'query'),
+    ...fieldsOf(route.body, 'body'),
+  ]
+  const rows = fields.map(
+    ({ name, where, required, type }) =>
+      `<tr><td><code>${text(name)}</code></td><td>${where}</td><td>${text(type)}</td>` +
+      `<td>${required ? 'required' : ''}</td></tr>`,
+  )
+  const table = rows.length === 0 ? '' : `<table>${rows.join('')}</table>`
+  return (
+    `<section id="${route.operation}"><h2>${text(route.summary)}</h2>` +
+    `<p><code>${route.method} ${prefix}${text(route.path)}</code>, scope ` +
+    `<code>${route.scope}</code></p>${table}${refusalsOf(route.refusals)}</section>`
+  )
+}
+
+function refusalsOf(refusals: readonly Condition[]): string {
+  if (refusals.length === 0) return ''
+  const rows = refusals.map((condition) => {
+    const { status, code } = conditions[condition]
+    return `<tr><td>${status}</td><td>${code}</td><td>${text(responseCodes[code].meaning)}</td></tr>`
+  })
+  return `<h3>Refusals of its own</h3><table>${rows.join('')}</table>`
+}
+
+function text(value: string): string {
+  return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
