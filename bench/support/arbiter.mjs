@@ -13,7 +13,7 @@ export function writePack(folder, files) {
 }
 
 /** One file of cards, by `arbiter import` into the store that the environment names. */
-export async function importCards(count, env, rowOf = cardRow) {
+async function importCards(count, env, rowOf = cardRow) {
   const folder = temporaryFolder()
   const file = join(folder.path, 'cards.ndjson')
   const fd = openSync(file, 'w')

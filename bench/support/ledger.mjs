@@ -3,7 +3,7 @@ import { isConfig, readConfig } from '../../dist/config/config.js'
 import { openStore } from '../../dist/store/open.js'
 
 /** What all these accounts hold and have available, read from the store itself. */
-export async function ledgerOf(env, accountIds) {
+async function ledgerOf(env, accountIds) {
   const config = readConfig({ ...env })
   if (!isConfig(config)) throw new Error(JSON.stringify(config))
   const store = await openStore(config, Date.now)

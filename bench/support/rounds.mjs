@@ -18,11 +18,6 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** How far the samples lie apart, as part of their median. */
-export function spread(numbers) {
-  return (Math.max(...numbers) - Math.min(...numbers)) / median(numbers)
-}
-
 /** The median of ratios within a round: both sides met the same weather. */
 export function medianRatio(above, below, pick) {
   return median(above.map((sample, round) => pick(sample) / pick(below[round])))

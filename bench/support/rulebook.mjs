@@ -4,7 +4,7 @@
  * a country, a list, a pace, an amount.
  */
 const countries = ['RU', 'KP', 'IR', 'SY', 'CU', 'BY', 'MM', 'AF', 'SD', 'YE']
-export const gamblingMccs = ['7995', '7801', '7802', '7800']
+const gamblingMccs = ['7995', '7801', '7802', '7800']
 /** Looked at in every decision, and never reached: one hot card has as many asks as there are. */
 export const paceLimit = 1_000_000
 

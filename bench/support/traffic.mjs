@@ -46,7 +46,7 @@ function startOf(run) {
  * The i-th event of a run: another event, transaction and, until all had their turn, card each time.
  * A prime step walks through all cards in no order that a store could guess.
  */
-export function eventOf(run, i, cards) {
+function eventOf(run, i, cards) {
   const { mid, mcc, country } = merchantOf(i)
   // A prime, and another start in each run: the same card, amount and merchant soon again is an anomaly.
   const amountMinor = 100 + ((i * 37 + startOf(run)) % 4_999)
@@ -60,7 +60,7 @@ export function eventOf(run, i, cards) {
   }
 }
 
-export function bodyOf(event, occurredAt) {
+function bodyOf(event, occurredAt) {
   const { eventId, cardId, amountMinor, mid, mcc, country } = event
   return JSON.stringify({
     eventId,
@@ -74,7 +74,7 @@ export function bodyOf(event, occurredAt) {
   })
 }
 
-export function signatureOf(body, nowMs) {
+function signatureOf(body, nowMs) {
   const mac = createHmac('sha256', benchSecret).update(`${nowMs}.`).update(body).digest('hex')
   return `t=${nowMs},v1=${mac}`
 }

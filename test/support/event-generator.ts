@@ -12,7 +12,7 @@ import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 /** Random worlds and events; the seed alone decides all, so print it when something fails. */
 
-export type WalkStep =
+type WalkStep =
   | { readonly kind: 'deliver'; readonly event: CardEvent; readonly receivedAtMs: number }
   | { readonly kind: 'expire'; readonly nowMs: number }
 

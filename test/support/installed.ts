@@ -12,7 +12,7 @@ const packages = {
 
 export type Program = keyof typeof packages
 
-export function onPath(program: string): string | undefined {
+function onPath(program: string): string | undefined {
   const folders = (process.env.PATH ?? '').split(':')
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
 }

@@ -49,7 +49,7 @@ interface Aggregate {
 }
 
 /** Everything a store holds, sorted: equal states have equal dumps. */
-export interface MemoryDump {
+interface MemoryDump {
   readonly aggregates: Record<string, DumpedAggregate>
   readonly indexes: Record<string, readonly (readonly [string, string])[]>
   readonly log: readonly string[]

@@ -26,7 +26,7 @@ export interface Failovers {
   watch(marks: Marks): Watched
 }
 
-export interface Watched extends LossWatch {
+interface Watched extends LossWatch {
   readonly isLost: boolean
   /** Throws where less is than was acknowledged. */
   check(): void

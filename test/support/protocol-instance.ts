@@ -46,9 +46,9 @@ export interface Planted {
 }
 
 /** What the engine is sent, at the moment it arrives. */
-export type Inbox = Pick<Engine, 'deliver' | 'say' | 'recall'>
+type Inbox = Pick<Engine, 'deliver' | 'say' | 'recall'>
 
-export interface EnginePlace {
+interface EnginePlace {
   readonly random: () => number
   readonly state: MemoryState
   /** Whether a command that carries something for this slot is on its way. */
@@ -57,7 +57,7 @@ export interface EnginePlace {
   book(slot: string): void
 }
 
-export interface GatePlace {
+interface GatePlace {
   readonly journal: SlotJournal
   /** Replies once more to the deliveries of a slot that was answered. */
   replyAgain(slot: string, answer: Answer): void

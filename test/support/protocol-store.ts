@@ -4,7 +4,7 @@ import { createFailovers } from './protocol-failover.ts'
 import type { Counts } from './protocol-story.ts'
 
 /** What is kept back until the simulation lets it go on. */
-export interface Held {
+interface Held {
   readonly kind: 'late' | 'delayed' | 'reply' | 'read'
   readonly release: () => void
   /** Its connection breaks. */

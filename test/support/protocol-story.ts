@@ -35,7 +35,7 @@ export interface DeliveryStory {
   lost: boolean
 }
 
-export const counted = [
+const counted = [
   'deliveries',
   'engineApprovals',
   'engineDeclines',

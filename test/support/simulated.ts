@@ -14,13 +14,13 @@ import {
 } from '../../src/relay/simulation.ts'
 import { openLmdbStore } from '../../src/store/lmdb/lmdb.ts'
 
-export interface TimedDelivery {
+interface TimedDelivery {
   readonly eventId: string
   readonly sentMonoMs: number
   readonly ms: number
 }
 
-export interface LateAsk {
+interface LateAsk {
   readonly transactionId: string
   readonly sentMonoMs: number
   /** What came all the same; null: nothing. */

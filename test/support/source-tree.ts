@@ -6,7 +6,7 @@ import { API } from 'typescript/unstable/sync'
 const root = join(import.meta.dirname, '..', '..')
 export const source = join(root, 'src')
 
-export interface SourceFunction {
+interface SourceFunction {
   readonly name: string
   readonly file: string
   /** Those of functions inside it are theirs. */

@@ -8,10 +8,7 @@ import type { Store } from '../../src/store/port.ts'
 const pageEntries = 1_000
 
 /** The store of a server that has stopped. */
-export async function withStore<T>(
-  dataDir: string,
-  look: (store: Store) => Promise<T>,
-): Promise<T> {
+async function withStore<T>(dataDir: string, look: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore({ redis: null, dataDir }, systemClock.nowMs)
   try {
     return await look(store)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 /** How often, of all pieces of data that pass, each thing is done to one. */
-export interface ProxyFaults {
+interface ProxyFaults {
   /** The request arrives, its reply does not, and the connection breaks. */
   readonly loseReply?: number
   /** Half of the request arrives, and the connection breaks. */
