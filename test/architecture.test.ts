@@ -97,6 +97,17 @@ describe('the direction of imports', () => {
     expect(foreign).toEqual([])
   })
 
+  it('is one way within the domain, from records to the ledger', () => {
+    const order = ['record', 'change', 'decide', 'operation', 'ledger']
+    const placeOf = (file: string) => order.indexOf(file.split('/')[1] ?? '')
+    const wrong = own.filter((one) => {
+      if (roomOf(one.file) !== 'domain') return false
+      const [from, to] = [placeOf(one.file), placeOf(targetOf(one))]
+      return from < 0 || to < 0 || to > from
+    })
+    expect(wrong).toEqual([])
+  })
+
   it('gives the domain no clock, no chance and nothing asynchronous', () => {
     const forbidden =
       /\bDate\.now\b|new Date\(\)|\bMath\.random\b|\basync\b|\bawait\b|\bPromise\b|process\./

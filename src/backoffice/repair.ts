@@ -1,5 +1,5 @@
 import { stamp } from '../domain/change/apply.ts'
-import { gatherCard, isAlias } from '../domain/ledger/book.ts'
+import { gatherCard, isAlias } from '../domain/change/book.ts'
 import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
 import { createMemoryBook, follow, type MemoryBook } from '../domain/ledger/ledger.ts'
 import { noAccount } from '../domain/record/account.ts'

@@ -1,4 +1,4 @@
-import { isAlias } from '../domain/ledger/book.ts'
+import { isAlias } from '../domain/change/book.ts'
 import { type Account, availableMinor } from '../domain/record/account.ts'
 import {
   credit,

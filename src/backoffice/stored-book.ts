@@ -1,4 +1,4 @@
-import { type Book, isAlias } from '../domain/ledger/book.ts'
+import { type Book, isAlias } from '../domain/change/book.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'

@@ -1,4 +1,4 @@
-import type { Book, Touched } from '../domain/ledger/book.ts'
+import type { Book, Touched } from '../domain/change/book.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { EventRecord } from '../domain/record/event-record.ts'

@@ -1,11 +1,10 @@
 import { stamp } from '../domain/change/apply.ts'
-import type { View } from '../domain/change/change.ts'
+import { gather, gatherDue, touchedBy } from '../domain/change/book.ts'
 import type { Draft } from '../domain/change/draft.ts'
+import type { View } from '../domain/change/view.ts'
 import type { answerDelivery } from '../domain/decide/claim.ts'
-import { adviceOf, kindOf, type OperatedKind, operate } from '../domain/decide/operation.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { sweepTransaction } from '../domain/decide/sweep.ts'
-import { gather, gatherDue, touchedBy } from '../domain/ledger/book.ts'
 import {
   type Entry,
   entryOfChanges,
@@ -13,6 +12,7 @@ import {
   type Motive,
   unexplained,
 } from '../domain/ledger/entry.ts'
+import { adviceOf, kindOf, type OperatedKind, operate } from '../domain/operation/operation.ts'
 import { isAsk } from '../domain/record/event.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { answerDelivery, type Step } from '../domain/decide/claim.ts'
-import type { Operation, OperationOutcome } from '../domain/decide/operation.ts'
 import type { Pack } from '../domain/decide/pack.ts'
+import type { Operation } from '../domain/operation/operation.ts'
+import type { OperationOutcome } from '../domain/operation/outcome.ts'
 import { type CardEvent, isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import {

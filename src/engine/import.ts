@@ -1,4 +1,4 @@
-import { whyNotOpened } from '../domain/decide/operation.ts'
+import { whyNotOpened } from '../domain/operation/operation.ts'
 import type { Store } from '../store/port.ts'
 import type { ReadRow, RowProblem } from '../wire/card-row.ts'
 import type { Engine } from './engine.ts'

@@ -1,5 +1,6 @@
 import type { Step } from '../domain/decide/claim.ts'
-import type { Operation, OperationOutcome } from '../domain/decide/operation.ts'
+import type { Operation } from '../domain/operation/operation.ts'
+import type { OperationOutcome } from '../domain/operation/outcome.ts'
 import type { CardEvent } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
+import { gather } from '../domain/change/book.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { mayStandIn, noStandIns } from '../domain/decide/stand-in.ts'
-import { gather } from '../domain/ledger/book.ts'
 import type { DeliveryItem } from './item.ts'
 import type { CachedAccount } from './memory/cache.ts'
 import { openWorkingBook } from './memory/working-book.ts'

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { defaultSwitches, type Switches } from '../../src/domain/decide/pack.ts'
-import { maxSpendEntries, maxWindowStates } from '../../src/domain/decide/window.ts'
 import { createLedger } from '../../src/domain/ledger/ledger.ts'
 import { type Card, maxListedMids, maxRecentAsks } from '../../src/domain/record/card.ts'
 import type { CardEvent } from '../../src/domain/record/event.ts'
 import { forGood, maxClaims } from '../../src/domain/record/event-record.ts'
 import { maxAskShares, maxNames, type Transaction } from '../../src/domain/record/transaction.ts'
+import { maxSpendEntries, maxWindowStates } from '../../src/domain/record/window-state.ts'
 import { eventOf, cardOf as naiveCard } from '../support/event-generator.ts'
 import { accountOf, cardOf, packOf } from '../support/world.ts'
 

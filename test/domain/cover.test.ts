@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { isAlias } from '../../src/domain/change/book.ts'
 import type { Switches } from '../../src/domain/decide/pack.ts'
-import { isAlias } from '../../src/domain/ledger/book.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
 import { type CardEvent, isAsk, type RequestType } from '../../src/domain/record/event.ts'
 import {

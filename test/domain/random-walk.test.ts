@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { isAlias } from '../../src/domain/change/book.ts'
+import type { Step } from '../../src/domain/decide/claim.ts'
+import type { Pack } from '../../src/domain/decide/pack.ts'
+import { windowValue } from '../../src/domain/decide/window.ts'
+import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
+import { availableMinor } from '../../src/domain/record/account.ts'
 import {
   hasSeenCountry,
   hasSeenMerchant,
   minutesSinceLastAsk,
-} from '../../src/domain/change/familiarity.ts'
-import type { Step } from '../../src/domain/decide/claim.ts'
-import type { Pack } from '../../src/domain/decide/pack.ts'
-import { windowValue } from '../../src/domain/decide/window.ts'
-import { isAlias } from '../../src/domain/ledger/book.ts'
-import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
-import { availableMinor } from '../../src/domain/record/account.ts'
+} from '../../src/domain/record/familiarity.ts'
 import {
   credit,
   isAsked,

@@ -1,4 +1,4 @@
-import type { Remembers } from '../../src/domain/change/familiarity.ts'
+import type { Remembers } from '../../src/domain/decide/ask-memory.ts'
 import type { Switches } from '../../src/domain/decide/pack.ts'
 import {
   type CardEvent,

@@ -1,4 +1,4 @@
-import { isAlias } from '../../src/domain/ledger/book.ts'
+import { isAlias } from '../../src/domain/change/book.ts'
 import type { Entry } from '../../src/domain/ledger/entry.ts'
 import { createLedger, transactionKey } from '../../src/domain/ledger/ledger.ts'
 import { availableMinor } from '../../src/domain/record/account.ts'

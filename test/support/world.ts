@@ -1,4 +1,4 @@
-import { type Remembers, remembersNothing } from '../../src/domain/change/familiarity.ts'
+import { type Remembers, remembersNothing } from '../../src/domain/decide/ask-memory.ts'
 import { noVerdict, type Pack, type Switches } from '../../src/domain/decide/pack.ts'
 import { type Account, noAccount } from '../../src/domain/record/account.ts'
 import { createZone } from '../../src/domain/record/calendar.ts'

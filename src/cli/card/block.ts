@@ -7,7 +7,7 @@ import {
   blockKinds,
   maxBlockDays,
   maxBlocks,
-} from '../../domain/decide/block.ts'
+} from '../../domain/record/block.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import { changeBlocks, readBlocks } from '../../engine/notice/block-list.ts'
 import { readDuration, readId, readMcc, reasonOption } from '../argument.ts'

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { accountIdOf, accountOfCard, showCard } from '../../backoffice/show.ts'
-import type { CardSettings, ListEdit, Operation } from '../../domain/decide/operation.ts'
+import type { CardSettings, ListEdit, Operation } from '../../domain/operation/operation.ts'
 import {
   type AmountRefused,
   minorOf,

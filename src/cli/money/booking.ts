@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { accountOfCard, readAccount, showTransaction } from '../../backoffice/show.ts'
-import { bookingKey } from '../../domain/decide/handling.ts'
+import { bookingKey } from '../../domain/operation/handling.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import { minorOf, readAmount, readId, reasonOption } from '../argument.ts'
 import { amountText } from '../log/entry-line.ts'

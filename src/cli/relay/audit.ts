@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { accountIdOf, showEvent } from '../../backoffice/show.ts'
-import { isAlias } from '../../domain/ledger/book.ts'
+import { isAlias } from '../../domain/change/book.ts'
 import { transactionCodec } from '../../engine/format/codec.ts'
 import { accountAggregate, transactionChild } from '../../engine/format/layout.ts'
 import {

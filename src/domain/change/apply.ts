@@ -1,20 +1,19 @@
 import { copyAccount } from '../record/account.ts'
 import { type Card, copyCard, maxRecentAsks, noCard, repeatWithinMs } from '../record/card.ts'
 import { type EventRecord, forGood, maxClaims } from '../record/event-record.ts'
-import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
+import { withCountry, withMerchant } from '../record/familiarity.ts'
 import {
-  type AskShare,
   copyTransaction,
   credit,
   heldPart,
-  maxAskShares,
   postedPart,
   type Transaction,
   withheld,
 } from '../record/transaction.ts'
-import { type Change, copyView, type EntryKind, type PlacedHold, type View } from './change.ts'
+import type { Change, EntryKind } from './change.ts'
 import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
-import { withCountry, withMerchant } from './familiarity.ts'
+import { absorbAsk, placeHold, undoHold } from './hold.ts'
+import { copyView, type View } from './view.ts'
 
 type ChangeOf<T extends Change['type']> = Extract<Change, { readonly type: T }>
 
@@ -215,73 +214,6 @@ function linkTo(view: View, to: string): View {
   const withheldMinor = view.account.withheldMinor + (withheld(next) - withheld(view.transaction))
   const account = { ...view.account, withheldMinor }
   return addLinkedCredit({ ...view, transaction: next, account }, creditMinor, grantedMinor)
-}
-
-function placeHold(t: Transaction, hold: PlacedHold): Transaction {
-  const share: AskShare = {
-    eventKey: hold.eventKey,
-    preauthorized: hold.preauthorized,
-    addedMinor: hold.addedMinor,
-    unblockedMid: hold.unblockedMid,
-    reopened: t.expired,
-    adjustment: hold.adjustment ?? null,
-  }
-  const next = copyTransaction(t)
-  if (hold.preauthorized) next.preauthorizedMinor += hold.addedMinor
-  else next.authorizedMinor += hold.addedMinor
-  next.reversedMinor += hold.reversedMinor
-  next.ceilingMinor = null
-  next.asks = keptShares([...t.asks, share])
-  if (t.asks.length === 0) {
-    next.cash = hold.cash !== ''
-    next.cashPosted = hold.cash === 'posted'
-  }
-  next.foreignCash ||= hold.cash !== '' && hold.foreign
-  next.expired = false
-  next.expiresAtMs = Math.max(t.expiresAtMs, hold.expiresAtMs)
-  next.adjustment = raisedBy(t.adjustment, share.adjustment)
-  return next
-}
-
-/** The oldest that is kept takes over what those before it adjusted. */
-function keptShares(asks: readonly AskShare[]): readonly AskShare[] {
-  if (asks.length <= maxAskShares) return asks
-  const [gone, oldest, ...rest] = asks as readonly [AskShare, AskShare, ...AskShare[]]
-  return [{ ...oldest, adjustment: raisedBy(gone.adjustment, oldest.adjustment) }, ...rest]
-}
-
-/** It was declined: only an approved ask opens its transaction again, or makes it last longer. */
-function absorbAsk(t: Transaction, hold: PlacedHold): Transaction {
-  const { expired, expiresAtMs } = t
-  return { ...placeHold(t, hold), expired, expiresAtMs }
-}
-
-/** Takes one ask's addition out, or leaves it to the later ask that stands on it. */
-function undoHold(t: Transaction, eventKey: string, heirKey: string): Transaction {
-  const share = t.asks.find((ask) => ask.eventKey === eventKey)
-  if (share === undefined) return t
-  const newest = t.asks.at(-1) === share
-  const left = heirKey === '' ? share.addedMinor : 0
-  const asks = t.asks
-    .filter((ask) => ask !== share)
-    .map((ask) =>
-      ask.eventKey === heirKey ? { ...ask, addedMinor: ask.addedMinor + share.addedMinor } : ask,
-    )
-  return {
-    ...t,
-    preauthorizedMinor: t.preauthorizedMinor - (share.preauthorized ? left : 0),
-    authorizedMinor: t.authorizedMinor - (share.preauthorized ? 0 : left),
-    asks,
-    cash: asks.length > 0 && t.cash,
-    cashPosted: asks.length > 0 && t.cashPosted,
-    foreignCash: asks.length > 0 && t.foreignCash,
-    expired: t.expired || (newest && share.reopened),
-    adjustment: share.adjustment === null ? t.adjustment : adjustmentOf(asks),
-  }
-}
-
-function adjustmentOf(asks: readonly AskShare[]): HoldAdjustment | null {
-  return asks.reduce<HoldAdjustment | null>((all, ask) => raisedBy(all, ask.adjustment), null)
 }
 
 function grant(view: View, amountMinor: number, day: number): View {

@@ -1,44 +1,22 @@
-import type { BlockKind } from '../decide/block.ts'
-import type { CountedNow } from '../decide/window.ts'
 import type { Account } from '../record/account.ts'
+import type { BlockKind } from '../record/block.ts'
 import type { Card } from '../record/card.ts'
 import type { Answer, EventRecord } from '../record/event-record.ts'
-import type { Fresh } from '../record/fresh.ts'
 import type { HoldAdjustment } from '../record/hold-adjustment.ts'
 import type { ResponseCode } from '../record/response-code.ts'
-import type { Transaction } from '../record/transaction.ts'
-
-/** The records that one event can touch. */
-export interface View {
-  readonly account: Account
-  readonly card: Card
-  /** The card that the transaction was first seen on, when it is another than `card`. */
-  readonly home: Card | null
-  readonly transaction: Transaction
-  /** The original of a refund. */
-  readonly linked: Transaction | null
-  /** The name that the event has for the transaction, when it is a new one; '' when not. */
-  readonly joining: string
-  /** The original that the event links its refund to, when the link is new; '' when not. */
-  readonly linking: string
-  /** The transaction's time is over: its record goes. */
-  readonly forgotten: boolean
-  /** What `event` is kept under: the event id, and its content where the id is taken by another. */
-  readonly eventKey: string
-  readonly otherContent: boolean
-  readonly contentHash: string
-  readonly event: EventRecord | null
-}
+import type { CountedNow } from '../record/window-state.ts'
 
 /**
  * Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. `booked` is a person
  * who books an advice of the relay: it dates the transaction as the advice would have.
  */
 export const entryKinds = ['event', 'said', 'tended', 'operated', 'booked'] as const
+
 export type EntryKind = (typeof entryKinds)[number]
 
 /** Lists of what people should look at. */
 export const worklists = ['unmatched', 'anomalies'] as const
+
 export type Worklist = (typeof worklists)[number]
 
 /** What happened, in the past tense: it is applied, stored, logged and replayed. */
@@ -124,21 +102,4 @@ export interface PlacedHold {
   readonly unblockedMid: string
   /** Absent where there is none, as in all entries of earlier releases. */
   readonly adjustment?: HoldAdjustment
-}
-
-export function copyView(v: View): Fresh<View> {
-  return {
-    account: v.account,
-    card: v.card,
-    home: v.home,
-    transaction: v.transaction,
-    linked: v.linked,
-    joining: v.joining,
-    linking: v.linking,
-    forgotten: v.forgotten,
-    eventKey: v.eventKey,
-    otherContent: v.otherContent,
-    contentHash: v.contentHash,
-    event: v.event,
-  }
 }

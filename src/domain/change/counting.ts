@@ -1,3 +1,6 @@
+import { type Account, copyAccount } from '../record/account.ts'
+import { type Card, copyCard } from '../record/card.ts'
+import { copyTransaction } from '../record/transaction.ts'
 import {
   addTo,
   type Counted,
@@ -8,11 +11,8 @@ import {
   type SpendEntry,
   takeFrom,
   type WindowStates,
-} from '../decide/window.ts'
-import { type Account, copyAccount } from '../record/account.ts'
-import { type Card, copyCard } from '../record/card.ts'
-import { copyTransaction } from '../record/transaction.ts'
-import { copyView, type View } from './change.ts'
+} from '../record/window-state.ts'
+import { copyView, type View } from './view.ts'
 
 /** Counts in each window; a count is added where `countFor` says so. */
 export function countIn(

@@ -1,7 +1,7 @@
-import type { Anomaly } from '../decide/anomaly.ts'
 import { maxNames } from '../record/transaction.ts'
 import { apply } from './apply.ts'
-import type { Change, View } from './change.ts'
+import type { Change } from './change.ts'
+import type { View } from './view.ts'
 
 /** Changes as they are made, with the view that they lead to. */
 export interface Draft {
@@ -44,7 +44,7 @@ export function nameTransaction(draft: Draft): void {
   if (joining !== '' && hasRoom) draft.make({ type: 'named', name: joining })
 }
 
-/** It is booked where it belongs; later events have to name the original again. */
-export function namingAnomalies({ joining, transaction }: View): Anomaly[] {
-  return joining !== '' && transaction.names.length >= maxNames ? ['too_many_names'] : []
+/** Days never run backwards for an account, whatever the clock does. */
+export function arrivalMs(view: View, receivedAtMs: number): number {
+  return Math.max(receivedAtMs, view.account.lastArrivalMs)
 }

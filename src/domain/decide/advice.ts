@@ -1,10 +1,11 @@
-import type { View } from '../change/change.ts'
-import { type Draft, nameTransaction, namingAnomalies, openDraft } from '../change/draft.ts'
+import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
+import { isSafe, type View } from '../change/view.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { UnmatchedCause } from '../record/event-record.ts'
 import { isAsked, netAuthorized, type Transaction, uncovered } from '../record/transaction.ts'
 import {
   type Anomaly,
+  namingAnomalies,
   partialReversalAnomalies,
   refundAnomalies,
   reversalAnomalies,
@@ -12,7 +13,7 @@ import {
 } from './anomaly.ts'
 import { usesSwipe } from './ask.ts'
 import { bookConsequences } from './consequence.ts'
-import type { Decided } from './decide.ts'
+import type { Decided } from './decision.ts'
 import { isForeign, type Pack } from './pack.ts'
 
 /** Always acknowledged; what cannot be booked safely is kept for people. */
@@ -54,33 +55,6 @@ function refusalOf(event: CardEvent, draft: Draft, pack: Pack): UnmatchedCause |
   if (old) return 'too old'
   if (event.currency !== account.currency) return 'other currency'
   return ''
-}
-
-/** Every figure must stay exact. */
-export function isSafe({ account, transaction, linked }: View): boolean {
-  return (
-    Number.isSafeInteger(account.postedMinor) &&
-    Number.isSafeInteger(account.heldMinor) &&
-    Number.isSafeInteger(account.withheldMinor) &&
-    Number.isSafeInteger(account.chargesTakenMinor) &&
-    Number.isSafeInteger(account.chargesPendingMinor) &&
-    hasSafeSums(transaction) &&
-    (linked === null || hasSafeSums(linked))
-  )
-}
-
-function hasSafeSums(t: Transaction): boolean {
-  return (
-    Number.isSafeInteger(t.preauthorizedMinor) &&
-    Number.isSafeInteger(t.authorizedMinor) &&
-    Number.isSafeInteger(t.reversedMinor) &&
-    Number.isSafeInteger(t.settledMinor) &&
-    Number.isSafeInteger(t.refundedMinor) &&
-    Number.isSafeInteger(t.linkedCreditMinor) &&
-    Number.isSafeInteger(t.grantedMinor) &&
-    Number.isSafeInteger(t.chargeTakenMinor) &&
-    Number.isSafeInteger(t.chargePendingMinor)
-  )
 }
 
 function book(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {

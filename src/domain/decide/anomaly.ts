@@ -1,8 +1,10 @@
+import type { View } from '../change/view.ts'
 import { type Card, repeatWithinMs } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import {
   heldBeforeVoid,
   isAsked,
+  maxNames,
   netAuthorized,
   openHold,
   overReversed,
@@ -29,6 +31,7 @@ export const anomalies = [
   'possible_repeat',
   'too_many_names',
 ] as const
+
 export type Anomaly = (typeof anomalies)[number]
 
 type Finding = readonly [Anomaly, boolean]
@@ -96,4 +99,9 @@ function isRepeat(event: CardEvent, card: Card, amountMinor: number, atMs: numbe
       ask.mid === event.merchant.mid &&
       atMs - ask.atMs <= repeatWithinMs,
   )
+}
+
+/** It is booked where it belongs; later events have to name the original again. */
+export function namingAnomalies({ joining, transaction }: View): Anomaly[] {
+  return joining !== '' && transaction.names.length >= maxNames ? ['too_many_names'] : []
 }

@@ -1,4 +1,5 @@
-import type { PlacedHold, View } from '../change/change.ts'
+import type { PlacedHold } from '../change/change.ts'
+import type { View } from '../change/view.ts'
 import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'

@@ -1,12 +1,13 @@
-import type { View } from '../change/change.ts'
 import type { Draft } from '../change/draft.ts'
+import type { View } from '../change/view.ts'
 import { availableMinor } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import { percentOf } from '../record/money.ts'
 import { foreignBase, openHold, spend, type Transaction, withheld } from '../record/transaction.ts'
+import type { CountedNow } from '../record/window-state.ts'
 import type { CrossBorder, Pack } from './pack.ts'
-import { type CountedNow, crowdedOut, placesIn, type WindowDefinition } from './window.ts'
+import { crowdedOut, placesIn, type WindowDefinition } from './window.ts'
 
 /** What follows from the sums after any event, in this order; nothing here may refuse. */
 export function bookConsequences(draft: Draft, event: CardEvent | null, pack: Pack): void {

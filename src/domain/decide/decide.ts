@@ -1,41 +1,20 @@
-import type { Change, View } from '../change/change.ts'
-import { type Draft, nameTransaction, namingAnomalies, openDraft } from '../change/draft.ts'
-import { rememberAsk } from '../change/familiarity.ts'
+import { arrivalMs, type Draft, nameTransaction, openDraft } from '../change/draft.ts'
+import { isSafe, type View } from '../change/view.ts'
 import { availableMinor } from '../record/account.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
-import type { UnmatchedCause } from '../record/event-record.ts'
 import type { ResponseCode } from '../record/response-code.ts'
-import { bookAdvice, isSafe } from './advice.ts'
-import { type Anomaly, askAnomalies } from './anomaly.ts'
+import { bookAdvice } from './advice.ts'
+import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
+import { rememberAsk } from './ask-memory.ts'
 import { absorbedCheck, amountCheck, checks, fundsCheck, usesUnblock } from './check.ts'
 import { bookConsequences, makePlaces } from './consequence.ts'
+import type { Decided } from './decision.ts'
 import { noVerdict, type Pack } from './pack.ts'
-
-/** A decision, and what happened with it; whoever asked applies the changes. */
-export interface Decided {
-  readonly code: ResponseCode
-  readonly approvedAmountMinor: number | null
-  readonly ruleId: string
-  readonly matchedRules: readonly string[]
-  readonly shadowRules: readonly string[]
-  /** Declined because its reversal came first; what it adds stands in the sums all the same. */
-  readonly absorbed: boolean
-  readonly anomalies: readonly Anomaly[]
-  readonly unmatched: UnmatchedCause | ''
-  readonly changes: readonly Change[]
-  /** The view with all changes applied. */
-  readonly after: View
-}
 
 export function decide(event: CardEvent, view: View, pack: Pack, receivedAtMs: number): Decided {
   const draft = openDraft(view, arrivalMs(view, receivedAtMs))
   return isAsk(event) ? decideAsk(event, draft, pack) : bookAdvice(event, draft, pack)
-}
-
-/** Days never run backwards for an account, whatever the clock does. */
-export function arrivalMs(view: View, receivedAtMs: number): number {
-  return Math.max(receivedAtMs, view.account.lastArrivalMs)
 }
 
 interface Verdict {

@@ -1,12 +1,12 @@
-import type { Remembers } from '../change/familiarity.ts'
 import type { Account } from '../record/account.ts'
+import { type Block, type BlockKind, blockCodes, blockId, blockKinds } from '../record/block.ts'
 import type { Zone } from '../record/calendar.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import type { Transaction } from '../record/transaction.ts'
+import type { Remembers } from './ask-memory.ts'
 import type { Breaker } from './breaker.ts'
-import type { StandInPolicy } from './stand-in.ts'
 import type { WindowDefinition } from './window.ts'
 
 /** Where relays differ; the names and values of pack.yaml. */
@@ -103,4 +103,47 @@ export interface Pack {
 export function isForeign(event: CardEvent, account: Account): boolean {
   const { country } = event.merchant
   return country !== '' && account.country !== '' && country !== account.country
+}
+
+const picks: Record<BlockKind, (event: CardEvent) => string> = {
+  card: (event) => event.cardId,
+  mid: (event) => event.merchant.mid,
+  mcc: (event) => event.merchant.mcc,
+  country: (event) => event.merchant.country,
+}
+
+/** The pack with blocks before its rules. What its rules say is recorded all the same. */
+export function withBlocks(pack: Pack, blocks: readonly Block[]): Pack {
+  if (blocks.length === 0) return pack
+  const byKind = blockKinds.map((kind) => ({
+    pick: picks[kind],
+    blocks: new Map(
+      blocks.filter((block) => block.kind === kind).map((block) => [block.value, block]),
+    ),
+  }))
+
+  function evaluate(ask: AskFacts): RuleVerdict {
+    const verdict = pack.evaluate(ask)
+    const met = byKind.flatMap(({ pick, blocks: ofKind }) => {
+      const block = ofKind.get(pick(ask.event))
+      return block !== undefined && ask.atMs < block.untilMs ? [block] : []
+    })
+    const [first] = met
+    if (first === undefined) return verdict
+    return {
+      matched: [...met.map(blockId), ...verdict.matched],
+      shadow: verdict.shadow,
+      decline: { ruleId: blockId(first), code: blockCodes[first.kind] },
+    }
+  }
+
+  return { ...pack, evaluate }
+}
+
+/** What may be approved from memory while the store is away; amounts by currency. */
+export interface StandInPolicy {
+  readonly maxMinor: Readonly<Record<string, number>>
+  /** Of one card, while the store is away. */
+  readonly perCardCount: number
+  readonly perCardTotalMinor: Readonly<Record<string, number>>
 }

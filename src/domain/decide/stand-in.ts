@@ -1,15 +1,7 @@
-import type { View } from '../change/change.ts'
+import type { View } from '../change/view.ts'
 import type { CardEvent } from '../record/event.ts'
 import { decide } from './decide.ts'
 import type { Pack } from './pack.ts'
-
-/** What may be approved from memory while the store is away; amounts by currency. */
-export interface StandInPolicy {
-  readonly maxMinor: Readonly<Record<string, number>>
-  /** Of one card, while the store is away. */
-  readonly perCardCount: number
-  readonly perCardTotalMinor: Readonly<Record<string, number>>
-}
 
 /** What was approved from memory since the store went away and is in no record yet. */
 export interface StandIns {

@@ -1,15 +1,14 @@
-import type { View } from '../change/change.ts'
-import { type Draft, openDraft } from '../change/draft.ts'
-import { attentionAtMs, bookConsequences, expires, mayBeForgotten } from './consequence.ts'
-import { arrivalMs } from './decide.ts'
-import type { Pack } from './pack.ts'
+import { arrivalMs, type Draft, openDraft } from '../change/draft.ts'
+import type { View } from '../change/view.ts'
 import {
   type Bucket,
   type CountedNow,
   maxWindowStates,
   merchantKey,
   type WindowStates,
-} from './window.ts'
+} from '../record/window-state.ts'
+import { attentionAtMs, bookConsequences, expires, mayBeForgotten } from './consequence.ts'
+import type { Pack } from './pack.ts'
 
 const dayMs = 86_400_000
 

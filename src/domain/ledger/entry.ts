@@ -1,5 +1,7 @@
 import { apply, stamp } from '../change/apply.ts'
-import type { Change, EntryKind, View } from '../change/change.ts'
+import { type Book, isAlias } from '../change/book.ts'
+import type { Change, EntryKind } from '../change/change.ts'
+import type { View } from '../change/view.ts'
 import type { Anomaly } from '../decide/anomaly.ts'
 import type { Delivery, Step } from '../decide/claim.ts'
 import { noAccount } from '../record/account.ts'
@@ -7,7 +9,6 @@ import { noCard } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { Answer, UnmatchedCause } from '../record/event-record.ts'
 import { newTransaction, type Transaction } from '../record/transaction.ts'
-import { type Book, isAlias } from './book.ts'
 
 export type Place = readonly [cardId: string, transactionId: string]
 

@@ -1,22 +1,22 @@
 import { stamp } from '../change/apply.ts'
-import type { View } from '../change/change.ts'
+import { type Book, gather, gatherDue, isAlias, type Touched, touchedBy } from '../change/book.ts'
 import type { Draft } from '../change/draft.ts'
+import type { View } from '../change/view.ts'
 import { answerDelivery, type Delivery, type Step } from '../decide/claim.ts'
+import type { Pack } from '../decide/pack.ts'
+import { sweepTransaction } from '../decide/sweep.ts'
 import {
   adviceOf,
   kindOf,
   type OperatedKind,
   type Operation,
-  type OperationRefused,
   operate,
-} from '../decide/operation.ts'
-import type { Pack } from '../decide/pack.ts'
-import { sweepTransaction } from '../decide/sweep.ts'
+} from '../operation/operation.ts'
+import type { OperationRefused } from '../operation/outcome.ts'
 import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { EventRecord } from '../record/event-record.ts'
 import type { Alias, Transaction } from '../record/transaction.ts'
-import { type Book, gather, gatherDue, isAlias, type Touched, touchedBy } from './book.ts'
 import { type Entry, entryOfChanges, entryOfStep, replay, unexplained } from './entry.ts'
 
 /** A book held whole in memory. */

@@ -1,5 +1,5 @@
-import type { WindowStates } from '../decide/window.ts'
 import type { Fresh } from './fresh.ts'
+import type { WindowStates } from './window-state.ts'
 
 /** Posted, held and withheld follow from the transactions; only `apply` moves them. */
 export interface Account {

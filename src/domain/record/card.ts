@@ -1,5 +1,5 @@
-import type { WindowStates } from '../decide/window.ts'
 import type { Fresh } from './fresh.ts'
+import type { WindowStates } from './window-state.ts'
 
 export const cardTypes = ['retail', 'corporate', 'lite'] as const
 export type CardType = (typeof cardTypes)[number]

@@ -1,7 +1,7 @@
-import type { SpendEntry } from '../decide/window.ts'
 import type { Fresh } from './fresh.ts'
 import { adjusted, type HoldAdjustment } from './hold-adjustment.ts'
 import type { ResponseCode } from './response-code.ts'
+import type { SpendEntry } from './window-state.ts'
 
 /**
  * One lifecycle: sums that events only add to, and flags that they only raise. Holds, balances and

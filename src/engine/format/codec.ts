@@ -1,13 +1,4 @@
-import {
-  type Bucket,
-  type Counted,
-  type MerchantBuckets,
-  merchantKey,
-  type SpendEntry,
-  splitKey,
-  type WindowStates,
-} from '../../domain/decide/window.ts'
-import { isAlias } from '../../domain/ledger/book.ts'
+import { isAlias } from '../../domain/change/book.ts'
 import { type Account, noAccount } from '../../domain/record/account.ts'
 import { type Card, noCard, type RecentAsk } from '../../domain/record/card.ts'
 import type { EventRecord } from '../../domain/record/event-record.ts'
@@ -18,6 +9,15 @@ import {
   newTransaction,
   type Transaction,
 } from '../../domain/record/transaction.ts'
+import {
+  type Bucket,
+  type Counted,
+  type MerchantBuckets,
+  merchantKey,
+  type SpendEntry,
+  splitKey,
+  type WindowStates,
+} from '../../domain/record/window-state.ts'
 import { type Codec, createCodec, flag, parseJson, RecordUnreadable } from './row-codec.ts'
 
 /** A row for each window that has buckets of its own, and one for each of its merchants. */

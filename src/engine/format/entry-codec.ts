@@ -4,11 +4,11 @@ import {
   entryKinds,
   type PlacedHold,
 } from '../../domain/change/change.ts'
-import type { CountedNow } from '../../domain/decide/window.ts'
 import type { Entry, Place } from '../../domain/ledger/entry.ts'
 import { type CardEvent, type RequestType, requestTypes } from '../../domain/record/event.ts'
 import type { Answer, EventRecord } from '../../domain/record/event-record.ts'
 import type { Fresh } from '../../domain/record/fresh.ts'
+import type { CountedNow } from '../../domain/record/window-state.ts'
 import { accountCodec, cardCodec } from './codec.ts'
 import { readNamedEntry } from './entry-format-1.ts'
 import { parseJson, RecordUnreadable } from './row-codec.ts'

@@ -1,12 +1,12 @@
 import { z } from 'zod'
+import type { Entry } from '../../domain/ledger/entry.ts'
 import {
   type Block,
   type BlockOperation,
   blockKinds,
   maxBlocks,
   operateBlocks,
-} from '../../domain/decide/block.ts'
-import type { Entry } from '../../domain/ledger/entry.ts'
+} from '../../domain/record/block.ts'
 import type { Command, Store } from '../../store/port.ts'
 import { encodeEntry } from '../format/entry-codec.ts'
 import { blocksAggregate } from '../format/layout.ts'

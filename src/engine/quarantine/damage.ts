@@ -1,4 +1,4 @@
-import { isAlias } from '../../domain/ledger/book.ts'
+import { isAlias } from '../../domain/change/book.ts'
 import type { ChildKey, Key } from '../../store/port.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../format/codec.ts'
 import { accountAggregate } from '../format/layout.ts'

@@ -1,11 +1,4 @@
-import {
-  hasSeenCountry,
-  hasSeenMerchant,
-  maxMinutesSinceLastAsk,
-  minutesSinceLastAsk,
-  type Remembers,
-  remembersNothing,
-} from '../../domain/change/familiarity.ts'
+import { type Remembers, remembersNothing } from '../../domain/decide/ask-memory.ts'
 import { type AskFacts, isForeign } from '../../domain/decide/pack.ts'
 import { type WindowDefinition, type WindowValue, windowAt } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'
@@ -13,6 +6,12 @@ import type { Zone } from '../../domain/record/calendar.ts'
 import { cardStatuses, cardTypes } from '../../domain/record/card.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { type RequestType, requestTypes } from '../../domain/record/event.ts'
+import {
+  hasSeenCountry,
+  hasSeenMerchant,
+  maxMinutesSinceLastAsk,
+  minutesSinceLastAsk,
+} from '../../domain/record/familiarity.ts'
 import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
 
 export type FactType = 'number' | 'money' | 'text' | 'yes/no'

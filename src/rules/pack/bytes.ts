@@ -1,4 +1,4 @@
-import type { Remembers } from '../../domain/change/familiarity.ts'
+import type { Remembers } from '../../domain/decide/ask-memory.ts'
 import type { Breaker } from '../../domain/decide/breaker.ts'
 import type { HoldAdjustmentSwitch, Pack, Switches } from '../../domain/decide/pack.ts'
 import { createZone } from '../../domain/record/calendar.ts'

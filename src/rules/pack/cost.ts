@@ -1,4 +1,5 @@
-import { maxWindowMerchants, type WindowDefinition } from '../../domain/decide/window.ts'
+import type { WindowDefinition } from '../../domain/decide/window.ts'
+import { maxWindowMerchants } from '../../domain/record/window-state.ts'
 import type { EvaluatedRule } from '../evaluate/evaluation.ts'
 
 /** A decision that takes longer keeps all others waiting: five of them would use up the budget. */

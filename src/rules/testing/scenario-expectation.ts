@@ -1,7 +1,7 @@
+import type { Book } from '../../domain/change/book.ts'
 import type { Step } from '../../domain/decide/claim.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { dailyWindow, windowValue } from '../../domain/decide/window.ts'
-import type { Book } from '../../domain/ledger/book.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'

@@ -1,4 +1,4 @@
-import { remembersNothing } from '../../domain/change/familiarity.ts'
+import { remembersNothing } from '../../domain/decide/ask-memory.ts'
 import type { Step } from '../../domain/decide/claim.ts'
 import { noVerdict, type Pack } from '../../domain/decide/pack.ts'
 import { createLedger, type Ledger, type MemoryBook } from '../../domain/ledger/ledger.ts'

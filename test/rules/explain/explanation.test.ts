@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { gather } from '../../../src/domain/ledger/book.ts'
+import { gather } from '../../../src/domain/change/book.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import { createRandom } from '../../../src/relay/traffic.ts'
 import { explainDecision } from '../../../src/rules/explain/decision-explanation.ts'

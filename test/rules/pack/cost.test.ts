@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
-import { maxWindowMerchants } from '../../../src/domain/decide/window.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import { maxWindowMerchants } from '../../../src/domain/record/window-state.ts'
 import { cardCodec } from '../../../src/engine/format/codec.ts'
 import { costText, maxDecisionMs } from '../../../src/rules/pack/cost.ts'
 import { type WindowFile, windowFile } from '../../../src/rules/pack/window-file.ts'

@@ -1,9 +1,9 @@
-import type { View } from '../change/change.ts'
 import { type Account, noAccount } from '../record/account.ts'
 import { type Card, noCard } from '../record/card.ts'
 import { type CardEvent, contentHash, isAbsentId, isAsk } from '../record/event.ts'
 import type { EventRecord } from '../record/event-record.ts'
 import { type Alias, newTransaction, openHold, type Transaction } from '../record/transaction.ts'
+import type { View } from './view.ts'
 
 /** The records of one account; null means that there is none, or that none is assumed. */
 export interface Book {

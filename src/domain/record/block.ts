@@ -1,6 +1,4 @@
-import type { CardEvent } from '../record/event.ts'
-import type { ResponseCode } from '../record/response-code.ts'
-import type { AskFacts, Pack, RuleVerdict } from './pack.ts'
+import type { ResponseCode } from './response-code.ts'
 
 /** What can be blocked in an emergency, without a deployment, and what its asks are then declined with. */
 export const blockCodes = {
@@ -25,6 +23,7 @@ export interface Block {
 }
 
 export const maxBlocks = 1_000
+
 /** What should stay longer belongs into the pack. */
 export const maxBlockDays = 31
 
@@ -60,39 +59,4 @@ export function operateBlocks(
 /** The id that decisions name it by. A card is in the event already and is not said again. */
 export function blockId({ kind, value }: Pick<Block, 'kind' | 'value'>): string {
   return kind === 'card' ? 'block:card' : `block:${kind}:${value}`
-}
-
-const picks: Record<BlockKind, (event: CardEvent) => string> = {
-  card: (event) => event.cardId,
-  mid: (event) => event.merchant.mid,
-  mcc: (event) => event.merchant.mcc,
-  country: (event) => event.merchant.country,
-}
-
-/** The pack with blocks before its rules. What its rules say is recorded all the same. */
-export function withBlocks(pack: Pack, blocks: readonly Block[]): Pack {
-  if (blocks.length === 0) return pack
-  const byKind = blockKinds.map((kind) => ({
-    pick: picks[kind],
-    blocks: new Map(
-      blocks.filter((block) => block.kind === kind).map((block) => [block.value, block]),
-    ),
-  }))
-
-  function evaluate(ask: AskFacts): RuleVerdict {
-    const verdict = pack.evaluate(ask)
-    const met = byKind.flatMap(({ pick, blocks: ofKind }) => {
-      const block = ofKind.get(pick(ask.event))
-      return block !== undefined && ask.atMs < block.untilMs ? [block] : []
-    })
-    const [first] = met
-    if (first === undefined) return verdict
-    return {
-      matched: [...met.map(blockId), ...verdict.matched],
-      shadow: verdict.shadow,
-      decline: { ruleId: blockId(first), code: blockCodes[first.kind] },
-    }
-  }
-
-  return { ...pack, evaluate }
 }

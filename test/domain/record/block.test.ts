@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { withBlocks } from '../../../src/domain/decide/pack.ts'
 import {
   type Block,
   type BlockKind,
@@ -6,8 +7,7 @@ import {
   blockKinds,
   maxBlocks,
   operateBlocks,
-  withBlocks,
-} from '../../../src/domain/decide/block.ts'
+} from '../../../src/domain/record/block.ts'
 import { declineCodes } from '../../../src/domain/record/response-code.ts'
 import { askOf, noonMs, packOfFiles, rulesText } from '../../support/rule-world.ts'
 

@@ -1,17 +1,16 @@
 import { describe, expect, it } from 'vitest'
+import { type Remembers, remembersNothing } from '../../../src/domain/decide/ask-memory.ts'
+import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
+import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import type { CardEvent } from '../../../src/domain/record/event.ts'
+import type { Answer } from '../../../src/domain/record/event-record.ts'
 import {
   hasSeenCountry,
   hasSeenMerchant,
   maxSeenCountries,
   maxSeenMerchants,
   minutesSinceLastAsk,
-  type Remembers,
-  remembersNothing,
-} from '../../../src/domain/change/familiarity.ts'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
-import { createLedger } from '../../../src/domain/ledger/ledger.ts'
-import type { CardEvent } from '../../../src/domain/record/event.ts'
-import type { Answer } from '../../../src/domain/record/event-record.ts'
+} from '../../../src/domain/record/familiarity.ts'
 import { cardCodec } from '../../../src/engine/format/codec.ts'
 import { encodeBook } from '../../support/book-text.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'

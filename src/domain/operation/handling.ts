@@ -1,12 +1,12 @@
-import type { View, Worklist } from '../change/change.ts'
-import { type Draft, openDraft, resumeDraft } from '../change/draft.ts'
-import { type Book, gather, gatherCard } from '../ledger/book.ts'
+import { type Book, gather, gatherCard } from '../change/book.ts'
+import type { Worklist } from '../change/change.ts'
+import { arrivalMs, type Draft, openDraft, resumeDraft } from '../change/draft.ts'
+import type { View } from '../change/view.ts'
+import { bookAdvice } from '../decide/advice.ts'
+import type { Pack } from '../decide/pack.ts'
 import { type CardEvent, contentHash, isAsk } from '../record/event.ts'
 import { doneRecord, type UnmatchedCause } from '../record/event-record.ts'
-import { bookAdvice } from './advice.ts'
-import { arrivalMs } from './decide.ts'
-import type { OperationRefused } from './operation.ts'
-import type { Pack } from './pack.ts'
+import type { OperationRefused } from './outcome.ts'
 
 /** What people do with an entry of a worklist. The account is the one that the entry stands under. */
 export type Handling =

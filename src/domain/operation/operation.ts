@@ -1,16 +1,16 @@
-import type { View } from '../change/change.ts'
-import { type Draft, openDraft } from '../change/draft.ts'
-import { type Book, gatherCard, gatherDue } from '../ledger/book.ts'
+import { type Book, gatherCard, gatherDue } from '../change/book.ts'
+import { arrivalMs, type Draft, openDraft } from '../change/draft.ts'
+import type { View } from '../change/view.ts'
+import { bookConsequences } from '../decide/consequence.ts'
+import type { Pack } from '../decide/pack.ts'
 import type { Account } from '../record/account.ts'
 import { type Card, maxListedMccs, maxListedMids } from '../record/card.ts'
 import { type CardEvent, hash64 } from '../record/event.ts'
 import { doneRecord } from '../record/event-record.ts'
 import { formatMinor } from '../record/money.ts'
 import { openHold } from '../record/transaction.ts'
-import { bookConsequences } from './consequence.ts'
-import { arrivalMs } from './decide.ts'
 import { type Handling, handle } from './handling.ts'
-import type { Pack } from './pack.ts'
+import type { OperationRefused } from './outcome.ts'
 
 /** What a person, or a tool for one, does to an account; always with a reason in the log. */
 export type Operation =
@@ -65,16 +65,6 @@ export interface ListEdit {
   readonly clears: boolean
   readonly remove: readonly string[]
   readonly add: readonly string[]
-}
-
-/** Why an operation cannot be done; the message is for the person who asked. */
-export interface OperationRefused {
-  readonly refused: string
-}
-
-export interface OperationOutcome extends OperationRefused {
-  /** False when everything was so already; `refused` is '' when it was done. */
-  readonly changed: boolean
 }
 
 export function operate(

@@ -1,0 +1,56 @@
+import type { Draft } from '../change/draft.ts'
+import type { CardEvent } from '../record/event.ts'
+import {
+  countryChars,
+  isFading,
+  maxSeenCountries,
+  maxSeenMerchants,
+  merchantHash,
+} from '../record/familiarity.ts'
+
+/**
+ * What a card remembers for rules: where it has bought before, and when it was last asked.
+ *
+ * Seen is where an ask above zero was approved. A zero amount does not count, or who tries a card
+ * would make himself known by it; nor does a settlement, which often names another merchant than its
+ * ask did, or none. What was seen stays so when the ask is reversed, expires or is undone because
+ * the default declined it: it had passed every rule. A card that was issued again starts anew.
+ *
+ * An ask is any ask of the relay, approved or declined, zero or more: each shows the card in use.
+ */
+export interface Remembers {
+  readonly merchants: boolean
+  readonly countries: boolean
+  /** Without it only approved asks above zero date the card. */
+  readonly lastAsk: boolean
+}
+
+/** Nothing is kept for packs whose rules do not look at it. */
+export const remembersNothing: Remembers = { merchants: false, countries: false, lastAsk: false }
+
+/** Makes the changes by which a card remembers an ask. */
+export function rememberAsk(
+  draft: Draft,
+  { merchant, amountMinor }: CardEvent,
+  approved: boolean,
+  remembers: Remembers,
+): void {
+  const { card } = draft.view
+  const bought = approved && amountMinor !== 0
+  if (remembers.lastAsk && !bought && card.lastAskAtMs !== draft.atMs) {
+    draft.make({ type: 'askSeen' })
+  }
+  if (!bought) return
+  if (remembers.merchants && merchant.mid !== '') {
+    const hash = merchantHash(merchant.mid)
+    if (isFading(card.seenMerchants, hash, maxSeenMerchants)) {
+      draft.make({ type: 'merchantSeen', hash })
+    }
+  }
+  const { country } = merchant
+  if (remembers.countries && country.length === countryChars) {
+    if (isFading(card.seenCountries, country, maxSeenCountries)) {
+      draft.make({ type: 'countrySeen', country })
+    }
+  }
+}

@@ -1,0 +1,172 @@
+export interface Bucket {
+  readonly index: number
+  readonly sumMinor: number
+  readonly count: number
+}
+
+/** What a window counts, oldest bucket first, and what it counts of each merchant apart. */
+export interface WindowState {
+  readonly buckets: readonly Bucket[]
+  /** The merchant that was changed last at the end. */
+  readonly merchants: readonly MerchantBuckets[]
+}
+
+export interface MerchantBuckets {
+  readonly mid: string
+  readonly buckets: readonly Bucket[]
+}
+
+/** By window name. */
+export type WindowStates = Readonly<Record<string, WindowState>>
+
+export const noState: WindowState = { buckets: [], merchants: [] }
+
+/** Where something is counted: a window, or a merchant's part of it by `merchantKey`, and a bucket. `card` windows stand on one card. */
+export interface Counted {
+  readonly window: string
+  readonly scope: 'card' | 'account'
+  readonly bucket: number
+}
+
+/** A rise of a transaction's spend, and where it stands; '' is the transaction's own card. */
+export interface SpendEntry {
+  readonly amountMinor: number
+  readonly cardId: string
+  readonly at: readonly Counted[]
+}
+
+/** A transaction with more rises in different buckets than this gives back among the newest only. */
+export const maxSpendEntries = 64
+
+/**
+ * A window with more merchants than this forgets the one that was changed longest ago. `distinct`
+ * then stays at this number, and a card-and-merchant window of a forgotten merchant starts at zero.
+ */
+export const maxWindowMerchants = 64
+
+/** Twice what a pack may have: with more, a card or account forgets those of earlier packs. */
+export const maxWindowStates = 200
+
+/** Names and MIDs are printable, so a line break can stand between them. */
+export function merchantKey(window: string, mid: string): string {
+  return `${window}\n${mid}`
+}
+
+/** The window of a key, and the merchant where it names one; null for the window's own buckets. */
+export function splitKey(key: string): { readonly name: string; readonly mid: string | null } {
+  const at = key.indexOf('\n')
+  return at < 0 ? { name: key, mid: null } : { name: key.slice(0, at), mid: key.slice(at + 1) }
+}
+
+/** Of the window itself, or of one of its merchants. */
+export function bucketsOf(
+  { buckets, merchants }: WindowState,
+  mid: string | null,
+): readonly Bucket[] {
+  if (mid === null) return buckets
+  return merchants[placeOf(merchants, mid)]?.buckets ?? noState.buckets
+}
+
+export function placeOf(merchants: readonly MerchantBuckets[], mid: string): number {
+  // Mostly the merchant that was changed last is the one that is asked for again.
+  let place = merchants.length - 1
+  while (place >= 0 && merchants[place]!.mid !== mid) place--
+  return place
+}
+
+/** A place to count at now. */
+export interface CountedNow extends Counted {
+  /** Buckets older than this no longer count and are dropped. */
+  readonly oldest: number
+}
+
+/**
+ * States that may still be changed: a copy, made once for all that one event counts. A window costs the
+ * same however many others there are.
+ */
+export type OpenStates = Record<string, WindowState>
+
+/** Adds to one bucket, making it where it is missing and dropping it when nothing is left in it. */
+export function addTo(
+  states: OpenStates,
+  window: string,
+  index: number,
+  sumMinor: number,
+  count: number,
+): void {
+  const { name, mid } = splitKey(window)
+  const buckets = bucketsOf(states[name] ?? noState, mid)
+  // Mostly the newest bucket is the one that changes.
+  let place = buckets.length
+  while (place > 0 && buckets[place - 1]!.index >= index) place--
+  const old = buckets[place]
+  const found = old !== undefined && old.index === index
+  const merged: Bucket = found
+    ? { index, sumMinor: old.sumMinor + sumMinor, count: old.count + count }
+    : { index, sumMinor, count }
+  const isEmpty = merged.sumMinor === 0 && merged.count === 0
+  put(states, name, mid, replaced(buckets, place, found, isEmpty ? null : merged))
+}
+
+function replaced(
+  buckets: readonly Bucket[],
+  place: number,
+  found: boolean,
+  bucket: Bucket | null,
+): readonly Bucket[] {
+  const next = buckets.slice()
+  if (bucket === null) next.splice(place, found ? 1 : 0)
+  else if (found) next[place] = bucket
+  else if (place === next.length) next.push(bucket)
+  else next.splice(place, 0, bucket)
+  return next
+}
+
+/**
+ * Takes from a bucket that is still kept; what was dropped with its time needs no giving back. A
+ * merchant that was forgotten and counted again has less there than is given back: nothing falls
+ * below zero.
+ */
+export function takeFrom(
+  states: OpenStates,
+  window: string,
+  index: number,
+  sumMinor: number,
+  count: number,
+): void {
+  const { name, mid } = splitKey(window)
+  const buckets = bucketsOf(states[name] ?? noState, mid)
+  const kept = buckets.find((bucket) => bucket.index === index)
+  if (kept === undefined) return
+  const takenMinor = Math.min(sumMinor, kept.sumMinor)
+  addTo(states, window, index, -takenMinor, -Math.min(count, kept.count))
+}
+
+/** Drops the buckets that no longer count. */
+export function dropBefore(states: OpenStates, window: string, oldest: number): void {
+  const { name, mid } = splitKey(window)
+  const buckets = bucketsOf(states[name] ?? noState, mid)
+  if (buckets.length === 0 || buckets[0]!.index >= oldest) return
+  const kept = buckets.filter((bucket) => bucket.index >= oldest)
+  put(states, name, mid, kept)
+}
+
+function put(
+  states: OpenStates,
+  name: string,
+  mid: string | null,
+  buckets: readonly Bucket[],
+): void {
+  const old = states[name] ?? noState
+  const next = mid === null ? { ...old, buckets } : withMerchant(old, mid, buckets)
+  if (next.buckets.length > 0 || next.merchants.length > 0) states[name] = next
+  else delete states[name]
+}
+
+function withMerchant(old: WindowState, mid: string, buckets: readonly Bucket[]): WindowState {
+  const merchants = old.merchants.slice()
+  const place = placeOf(merchants, mid)
+  if (place >= 0) merchants.splice(place, 1)
+  if (buckets.length > 0) merchants.push({ mid, buckets })
+  return { buckets: old.buckets, merchants }
+}
