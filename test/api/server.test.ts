@@ -1,126 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { afterEach, describe, expect, it } from 'vitest'
-import { createAuthentication } from '../../src/api/authentication.ts'
-import { createClientCache } from '../../src/api/client-cache.ts'
-import { createReferences } from '../../src/api/references.ts'
+import { describe, expect, it } from 'vitest'
 import { organizationRoutes } from '../../src/api/route/organization.ts'
-import { requestRoutes } from '../../src/api/route/request.ts'
-import { type AnsweredCall, createApiServer } from '../../src/api/server.ts'
-import { signCall } from '../../src/api/signature.ts'
-import { createTokens } from '../../src/api/token.ts'
-import { createAggregates } from '../../src/engine/aggregates.ts'
-import { addClient, type Credentials, setClientEnabled } from '../../src/management/client.ts'
-import { addOrganization, setOrganization } from '../../src/management/organization.ts'
-import { createSecretBox } from '../../src/management/secret-box.ts'
-import { createMemoryStore } from '../support/memory-store.ts'
-
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-const startMs = Date.UTC(2026, 10, 15, 10)
-
-async function openApi(sandbox = false) {
-  const time = { ms: startMs }
-  const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
-  const key = randomBytes(32)
-  const store = createMemoryStore()
-  let versions = 0
-  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
-  const box = createSecretBox([key])
-  const tokens = createTokens([key], 900)
-  const clients = createClientCache(store, box)
-  await addOrganization(
-    aggregates,
-    'org-1',
-    {
-      name: 'Acme',
-      country: 'US',
-      currencies: ['USD', 'NGN'],
-      defaultDecision: 'decline',
-      maxTopUpMinor: { USD: 1_000_000 },
-      minimumBalanceMinor: { USD: 100 },
-      cardValidityMonths: 36,
-    },
-    startMs,
-  )
-  const owned = { organizationId: 'org-1', name: 'back office' }
-  const credentials = await addClient(
-    aggregates,
-    box,
-    { ...owned, scopes: ['CardAPIs.Read', 'CardAPIs.Fund'] },
-    startMs,
-  )
-  const answered: AnsweredCall[] = []
-  const bugs: unknown[] = []
-  const server = createApiServer({
-    routes: [...organizationRoutes, ...requestRoutes(store)],
-    version: '1.2.3',
-    authenticate: createAuthentication({
-      clients,
-      tokens,
-      clock,
-      publicUrls: [],
-      scheme: 'http',
-      ratePerSecond: 50,
-      sandbox,
-    }),
-    references: createReferences({ store, aggregates, nowMs: clock.nowMs, ofReads: true }),
-    token: { clients, tokens, clock },
-    tls: null,
-    clock,
-    sandbox,
-    onAnswered: (call) => answered.push(call),
-    onBug: (error) => bugs.push(error),
-  })
-  const url = await server.listen({ port: 0, host: '127.0.0.1' })
-  closing.push(() => server.close())
-
-  function basic({ clientId, clientSecret }: Credentials): string {
-    return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`
-  }
-
-  async function askToken(form = 'grant_type=client_credentials', headers = {}) {
-    return fetch(`${url}/connect/token`, {
-      method: 'POST',
-      headers: {
-        authorization: basic(credentials),
-        'content-type': 'application/x-www-form-urlencoded',
-        ...headers,
-      },
-      body: form,
-    })
-  }
-
-  let references = 0
-  async function headersOf(method: string, target: string, given: Record<string, string> = {}) {
-    const { access_token: token } = (await (await askToken()).json()) as { access_token: string }
-    const reference = given.reference ?? `Ref-${references++}`
-    const { clientId, clientSecret } = credentials
-    const signature = signCall(
-      { method, baseUrls: [url], target, reference, clientId },
-      clientSecret,
-    )
-    return {
-      reference,
-      serviceauthorization: `ServiceAuth ${Buffer.from(clientId).toString('base64')}`,
-      authorization: `Bearer ${token}`,
-      uniquekey: credentials.uniqueKey,
-      signature,
-      ...given,
-    } as Record<string, string>
-  }
-
-  async function call(method: string, target: string, headers: Record<string, string>) {
-    const response = await fetch(`${url}${target}`, { method, headers })
-    const body = (await response.json()) as Record<string, unknown>
-    return { status: response.status, headers: response.headers, body }
-  }
-
-  return { time, url, credentials, aggregates, askToken, headersOf, call, answered, bugs, basic }
-}
+import { setClientEnabled } from '../../src/management/client.ts'
+import { setOrganization } from '../../src/management/organization.ts'
+import { openApi } from '../support/api-world.ts'
 
 const target = '/api/v1/organization'
 
@@ -252,7 +135,7 @@ describe('a call with its five headers', () => {
   })
 
   it('explains a wrong Signature in a sandbox, without the secret', async () => {
-    const { headersOf, call, credentials } = await openApi(true)
+    const { headersOf, call, credentials } = await openApi({ sandbox: true })
     const headers = await headersOf('GET', target)
     const raw = Buffer.from('01234567890123456789').toString('base64')
     const { body, headers: got } = await call('GET', target, { ...headers, signature: raw })

@@ -1,0 +1,221 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { refuse } from '../../src/api/condition.ts'
+import { defineRoute } from '../../src/api/route.ts'
+import { addClient } from '../../src/management/client.ts'
+import { openApi } from '../support/api-world.ts'
+import type { Fault } from '../support/memory-store.ts'
+
+const target = '/api/v1/notes'
+
+/** A route that changes something, as far as its Reference is concerned. */
+function noteRoute(handle: (text: string) => Promise<string | null>) {
+  return defineRoute({
+    operation: 'notes.add',
+    summary: 'Keep a note',
+    method: 'POST',
+    path: '/notes',
+    scope: 'CardAPIs.Fund',
+    params: z.object({}),
+    query: z.object({}),
+    body: z.object({ text: z.string().max(100), tags: z.array(z.string()).max(3).optional() }),
+    data: z.object({ kept: z.string() }),
+    reads: false,
+    refusals: ['notPermitted'],
+    async handle({ body }) {
+      const kept = await handle(body.text)
+      return kept === null ? refuse('notPermitted', 'no such note') : { data: { kept } }
+    },
+  })
+}
+
+function notes(handle: (text: string) => Promise<string | null> = async (text) => text) {
+  const kept: string[] = []
+  const route = noteRoute(async (text) => {
+    kept.push(text)
+    return handle(text)
+  })
+  return { kept, route }
+}
+
+/** Sends bytes as they are, and resolves to what came back until the server or the time ended it. */
+async function rawCall(url: string, head: string, ms = 1_000): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  let text = ''
+  socket.setEncoding('latin1')
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(head)
+  await Promise.race([once(socket, 'close'), sleep(ms)])
+  socket.destroy()
+  return text
+}
+
+describe('a call that is meant to hurt', () => {
+  it('gets nowhere with a header that stands twice', async () => {
+    const { url, headersOf } = await openApi()
+    const headers = await headersOf('GET', '/api/v1/organization')
+    for (const name of Object.keys(headers)) {
+      const lines = Object.entries(headers).map(([key, value]) => `${key}: ${value}`)
+      const twice = [...lines, `${name.toUpperCase()}: ${headers[name]}`].join('\r\n')
+      const { host } = new URL(url)
+      const head = `GET /api/v1/organization HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n${twice}\r\n\r\n`
+      const answer = await rawCall(url, head)
+      expect(answer, name).toMatch(/^HTTP\/1\.1 40[01] /)
+      expect(answer, name).not.toContain('"organizationId"')
+    }
+  })
+
+  it('gets nowhere with a token of another client, or with an old one', async () => {
+    const { aggregates, box, headersOf, call, time, credentials } = await openApi()
+    const other = await addClient(
+      aggregates,
+      box,
+      { organizationId: 'org-1', name: 'other', scopes: ['CardAPIs'] },
+      time.ms,
+    )
+    const stolen = await headersOf('GET', '/api/v1/organization')
+    const service = `ServiceAuth ${Buffer.from(other.clientId).toString('base64')}`
+    const swapped = { ...stolen, serviceauthorization: service, uniquekey: other.uniqueKey }
+    const { status, body } = await call('GET', '/api/v1/organization', swapped)
+    expect([status, body.responseCode]).toEqual([401, '146'])
+    time.ms += 931_000
+    const late = await call('GET', '/api/v1/organization', stolen)
+    expect(late.body.message).toContain('expired')
+    expect(late.headers.get('www-authenticate')).toContain('invalid_token')
+    expect(JSON.stringify(late.body)).not.toContain(credentials.uniqueKey)
+  })
+
+  it('is not read further than its head when it is not let in', async () => {
+    const { url, bugs } = await openApi()
+    const { host } = new URL(url)
+    const head = `POST ${target} HTTP/1.1\r\nhost: ${host}\r\nreference: r\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{"text":`
+    const answer = await rawCall(url, head)
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+    expect(bugs).toEqual([])
+  })
+
+  it.each([
+    ['no JSON', '{"text":', '136'],
+    ['a name twice', '{"text":"a","text":"b"}', '136'],
+    ['a deep nest', `{"text":"a","x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`, '136'],
+    ['a large body', JSON.stringify({ text: 'a', x: 'x'.repeat(140_000) }), '136'],
+    ['many names', `{"text":"a",${Array.from({ length: 500 }, (_, i) => `"n${i}":1`)}}`, '136'],
+    ['no object', '[]', '136'],
+    ['a missing field', '{}', '158'],
+    ['a long text', JSON.stringify({ text: 'a'.repeat(101) }), '136'],
+    ['a long list', JSON.stringify({ text: 'a', tags: ['1', '2', '3', '4'] }), '136'],
+    ['a slip', JSON.stringify({ text: 'a', tag: [] }), '131'],
+    ['a half of a surrogate', '{"text":"\\ud800"}', '136'],
+  ])('with %s changes nothing', async (_name, body, code) => {
+    const { kept, route } = notes()
+    const { headersOf, call, bugs } = await openApi({ routes: [route] })
+    const headers = await headersOf('POST', target)
+    const answer = await call('POST', target, headers, body)
+    expect([answer.status, answer.body.responseCode]).toEqual([400, code])
+    expect(kept).toEqual([])
+    expect(bugs).toEqual([])
+    // What was refused before it began may be sent again, mended.
+    const again = await call('POST', target, headers, '{"text":"a"}')
+    expect(again.status).toBe(200)
+  })
+
+  it('with another content type, a method or a scope that it does not have changes nothing', async () => {
+    const { kept, route } = notes()
+    const { headersOf, call } = await openApi({ routes: [{ ...route, scope: 'CardAPIs.Pan' }] })
+    const headers = await headersOf('POST', target)
+    expect((await call('POST', target, headers, '{"text":"a"}')).body.responseCode).toBe('149')
+    const patch = await headersOf('PATCH', target)
+    expect((await call('PATCH', target, patch, '{"text":"a"}')).body.responseCode).toBe('131')
+    expect(kept).toEqual([])
+  })
+})
+
+describe('a Reference', () => {
+  it('lets a call be done once, whatever is sent under it later', async () => {
+    const { kept, route } = notes()
+    const { headersOf, call } = await openApi({ routes: [route] })
+    const headers = await headersOf('POST', target, { reference: 'Once' })
+    expect((await call('POST', target, headers, '{"text":"a"}')).body.data).toEqual({ kept: 'a' })
+    for (const body of ['{"text":"a"}', '{"text":"b"}', '{']) {
+      const again = await call('POST', target, headers, body)
+      expect([again.status, again.body.responseCode]).toEqual([400, '139'])
+    }
+    expect(kept).toEqual(['a'])
+  })
+
+  it('may be tried again after a refusal with the same payload, and not with another', async () => {
+    const answers = [null, 'kept']
+    const { kept, route } = notes(async () => answers.shift()!)
+    const { headersOf, call } = await openApi({ routes: [route] })
+    const headers = await headersOf('POST', target, { reference: 'Again' })
+    expect((await call('POST', target, headers, '{"text":"a"}')).status).toBe(422)
+    expect((await call('POST', target, headers, '{"text":"b"}')).body.responseCode).toBe('139')
+    const done = await call('POST', target, headers, '{ "text": "a" }')
+    expect(done.body.data).toEqual({ kept: 'kept' })
+    expect(kept).toEqual(['a', 'a'])
+  })
+
+  it('stays free when the store refuses, and is unknown when its answer is lost', async () => {
+    const faults: Fault[] = []
+    const { route } = notes()
+    const world = await openApi({
+      routes: [route],
+      faults: () => faults.shift() ?? { kind: 'none' },
+    })
+    const headers = await world.headersOf('POST', target, { reference: 'Store' })
+    faults.push({ kind: 'replyLost' }, { kind: 'refused' })
+    // Both are tried again until they are known.
+    const { status } = await world.call('POST', target, headers, '{"text":"a"}')
+    expect(status).toBe(200)
+    expect((await world.call('POST', target, headers, '{"text":"a"}')).body.responseCode).toBe(
+      '139',
+    )
+  })
+
+  it('says 911 for a bug, without a word about it', async () => {
+    const { route } = notes(async () => {
+      throw new Error('a secret detail')
+    })
+    const { headersOf, call, bugs } = await openApi({ routes: [route] })
+    const { status, body } = await call(
+      'POST',
+      target,
+      await headersOf('POST', target),
+      '{"text":"a"}',
+    )
+    expect([status, body.responseCode]).toEqual([500, '911'])
+    expect(JSON.stringify(body)).not.toContain('secret')
+    expect(bugs).toHaveLength(1)
+  })
+})
+
+describe('ten thousand wrong signatures', () => {
+  it('leave right calls through', async () => {
+    const { headersOf, call, time } = await openApi()
+    const good = await headersOf('GET', '/api/v1/organization')
+    const wrong = { ...good, signature: `${'A'.repeat(54)}==` }
+    const codes = new Map<unknown, number>()
+    const count = process.env.TORTURE ? 10_000 : 300
+    for (let i = 0; i < count; i += 50) {
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => call('GET', '/api/v1/organization', wrong)),
+      )
+      for (const { body } of answers) {
+        codes.set(body.responseCode, (codes.get(body.responseCode) ?? 0) + 1)
+      }
+      time.ms += 1_000
+      const right = await headersOf('GET', '/api/v1/organization')
+      expect((await call('GET', '/api/v1/organization', right)).status).toBe(200)
+    }
+    // Twenty are explained, then a few more as time passes.
+    expect(codes.get('146')).toBeLessThan(20 + count / 50 + 1)
+    expect(codes.get('170')).toBeGreaterThan(count / 2)
+  })
+})
