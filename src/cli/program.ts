@@ -12,139 +12,157 @@ Examples:
   $ arbiter log --card card-1 --since 2h
   $ arbiter freeze card-1 --reason "reported lost"`
 
-/** Commands that are loaded together, when a line names one of them. */
-interface Part {
-  /** What the list of all commands shows of each, by how it is called. */
-  readonly commands: Readonly<Record<string, string>>
-  add(program: Command): Promise<void>
-}
+type Add = (program: Command) => void
 
-const parts: readonly Part[] = [
-  {
-    commands: { 'import <file>': 'import cards and balances' },
-    add: async (program) => (await import('./card/import.ts')).addImport(program),
-  },
-  {
-    commands: { export: 'write all cards as rows for import' },
-    add: async (program) => (await import('./card/export.ts')).addExport(program),
-  },
-  {
-    commands: { show: 'show a card, account, transaction or event' },
-    add: async (program) => (await import('./card/show.ts')).addShow(program),
-  },
-  {
-    commands: { 'log [options]': 'what was decided, and why' },
-    add: async (program) => (await import('./log/log.ts')).addLog(program),
-  },
-  {
-    commands: { unmatched: 'Advices that could not be booked and wait for a person.' },
-    async add(program) {
-      const { addWorklist } = await import('./money/worklist.ts')
-      const { addBooking } = await import('./money/booking.ts')
-      addBooking(addWorklist(program, 'unmatched'))
-    },
-  },
-  {
-    commands: { anomalies: 'Events that were booked, and that somebody should look at.' },
-    async add(program) {
-      const { addWorklist } = await import('./money/worklist.ts')
-      addWorklist(program, 'anomalies')
-    },
-  },
-  {
-    commands: {
-      hold: 'Release a hold.',
-      'adjust [options] <account> <amount>': 'add to or take from what an account has',
-    },
-    add: async (program) => (await import('./money/correction.ts')).addCorrections(program),
-  },
-  {
-    commands: {
-      'freeze [options] <card>': 'Decline what a card asks, until it is unfrozen.',
-      'unfreeze [options] <card>': 'Make a Frozen card Active again.',
-      'terminate [options] <card>': 'End a card for good.',
-      'unblock-once [options] <card> <mid>': 'let one ask at a blocked merchant pass',
-      'limits [options] <card>': 'set the limits of a card',
-      'lists [options] <card> [action]': 'show or change the MCC and MID lists of a card',
-    },
-    add: async (program) => (await import('./card/settings.ts')).addCardSettings(program),
-  },
-  {
-    commands: {
-      'block [options] <kind> <value>':
-        'decline asks of an MCC, a merchant, a country or a card at once',
-      'unblock [options] <kind> <value>': 'end such a block',
-      'blocks [options]': 'Show what is blocked, until when, and why.',
-    },
-    add: async (program) => (await import('./card/block.ts')).addBlocks(program),
-  },
-  {
-    commands: {
-      verify: 'Recompute every account from the decision log and compare it with the store.',
-    },
-    add: async (program) => (await import('./store/verify.ts')).addVerify(program),
-  },
-  {
-    commands: {
-      damaged: 'List the records that cannot be read.',
-      'repair [options] [account]': 'make a damaged account anew from the log',
-    },
-    add: async (program) => (await import('./store/damage.ts')).addDamage(program),
-  },
-  {
-    commands: { rules: 'check, test and explain a rule pack' },
-    async add(program) {
-      const { addRules } = await import('./rules/rules.ts')
-      const { addRuleTrust } = await import('./rules/commands.ts')
-      addRules(program)
-      addRuleTrust(program)
-    },
-  },
-  {
-    commands: { 'copy [options]': 'copy a whole store to another place' },
-    add: async (program) => (await import('./store/copy.ts')).addCopy(program),
-  },
-  {
-    commands: {
-      'backup <file>': 'write the whole store to a file',
-      'restore <file>': 'fill an empty store from a backup',
-    },
-    add: async (program) => (await import('./store/backup.ts')).addBackup(program),
-  },
-  {
-    commands: { organization: 'Make and change the organizations that own cards.' },
-    add: async (program) =>
-      (await import('./management/organization.ts')).addOrganizations(program),
-  },
-  {
-    commands: { client: 'Make and change the credentials of organizations.' },
-    add: async (program) => (await import('./management/client.ts')).addClients(program),
-  },
-  {
-    commands: { secrets: 'Encrypt the secrets anew with another key.' },
-    add: async (program) => (await import('./management/secrets.ts')).addSecrets(program),
-  },
-  {
-    commands: {
-      'api [options] <method> <path> [body]': 'sign and send one call to the management API',
-    },
-    add: async (program) => (await import('./management/api.ts')).addApi(program),
-  },
-  {
-    commands: { relay: 'Act as the relay towards a running server.' },
-    add: async (program) => (await import('./relay/relay.ts')).addRelay(program),
-  },
-  {
-    commands: {
-      'conformance [options] [url]':
-        'Fire the scenarios that define what each event does at a running server.',
-    },
-    add: async (program) => (await import('./relay/conformance.ts')).addConformance(program),
-  },
-  {
-    commands: { 'demo [options]': 'See a server of its own work under traffic.' },
-    add: async (program) => (await import('./relay/demo.ts')).addDemo(program),
-  },
+/** Each command: how it is called, what the list of all commands says of it, and where it is loaded from. */
+const commands: readonly (readonly [call: string, says: string, load: () => Promise<Add>])[] = [
+  [
+    'import <file>',
+    'import cards and balances',
+    async () => (await import('./card/import.ts')).addImport,
+  ],
+  [
+    'export',
+    'write all cards as rows for import',
+    async () => (await import('./card/export.ts')).addExport,
+  ],
+  [
+    'show',
+    'show a card, account, transaction or event',
+    async () => (await import('./card/show.ts')).addShow,
+  ],
+  ['log [options]', 'what was decided, and why', async () => (await import('./log/log.ts')).addLog],
+  [
+    'unmatched',
+    'Advices that could not be booked and wait for a person.',
+    async () => (await import('./money/unmatched.ts')).addUnmatched,
+  ],
+  [
+    'anomalies',
+    'Events that were booked, and that somebody should look at.',
+    async () => (await import('./money/anomalies.ts')).addAnomalies,
+  ],
+  ['hold', 'Release a hold.', async () => (await import('./money/hold.ts')).addHold],
+  [
+    'adjust [options] <account> <amount>',
+    'add to or take from what an account has',
+    async () => (await import('./money/adjust.ts')).addAdjust,
+  ],
+  [
+    'freeze [options] <card>',
+    'Decline what a card asks, until it is unfrozen.',
+    async () => (await import('./card/freeze.ts')).addFreeze,
+  ],
+  [
+    'unfreeze [options] <card>',
+    'Make a Frozen card Active again.',
+    async () => (await import('./card/unfreeze.ts')).addUnfreeze,
+  ],
+  [
+    'terminate [options] <card>',
+    'End a card for good.',
+    async () => (await import('./card/terminate.ts')).addTerminate,
+  ],
+  [
+    'unblock-once [options] <card> <mid>',
+    'let one ask at a blocked merchant pass',
+    async () => (await import('./card/unblock-once.ts')).addUnblockOnce,
+  ],
+  [
+    'limits [options] <card>',
+    'set the limits of a card',
+    async () => (await import('./card/limits.ts')).addLimits,
+  ],
+  [
+    'lists [options] <card> [action]',
+    'show or change the MCC and MID lists of a card',
+    async () => (await import('./card/lists.ts')).addLists,
+  ],
+  [
+    'block [options] <kind> <value>',
+    'decline asks of an MCC, a merchant, a country or a card at once',
+    async () => (await import('./card/block.ts')).addBlock,
+  ],
+  [
+    'unblock [options] <kind> <value>',
+    'end such a block',
+    async () => (await import('./card/unblock.ts')).addUnblock,
+  ],
+  [
+    'blocks [options]',
+    'Show what is blocked, until when, and why.',
+    async () => (await import('./card/blocks.ts')).addBlocks,
+  ],
+  [
+    'verify',
+    'Recompute every account from the decision log and compare it with the store.',
+    async () => (await import('./store/verify.ts')).addVerify,
+  ],
+  [
+    'damaged',
+    'List the records that cannot be read.',
+    async () => (await import('./store/damaged.ts')).addDamaged,
+  ],
+  [
+    'repair [options] [account]',
+    'make a damaged account anew from the log',
+    async () => (await import('./store/repair.ts')).addRepair,
+  ],
+  [
+    'rules',
+    'check, test and explain a rule pack',
+    async () => (await import('./rules/rules.ts')).addRules,
+  ],
+  [
+    'copy [options]',
+    'copy a whole store to another place',
+    async () => (await import('./store/copy.ts')).addCopy,
+  ],
+  [
+    'backup <file>',
+    'write the whole store to a file',
+    async () => (await import('./store/backup.ts')).addBackup,
+  ],
+  [
+    'restore <file>',
+    'fill an empty store from a backup',
+    async () => (await import('./store/restore.ts')).addRestore,
+  ],
+  [
+    'organization',
+    'Make and change the organizations that own cards.',
+    async () => (await import('./management/organization.ts')).addOrganizations,
+  ],
+  [
+    'client',
+    'Make and change the credentials of organizations.',
+    async () => (await import('./management/client.ts')).addClients,
+  ],
+  [
+    'secrets',
+    'Encrypt the secrets anew with another key.',
+    async () => (await import('./management/secrets.ts')).addSecrets,
+  ],
+  [
+    'api [options] <method> <path> [body]',
+    'sign and send one call to the management API',
+    async () => (await import('./management/api.ts')).addApi,
+  ],
+  [
+    'relay',
+    'Act as the relay towards a running server.',
+    async () => (await import('./relay/relay.ts')).addRelay,
+  ],
+  [
+    'conformance [options] [url]',
+    'Fire the scenarios that define what each event does at a running server.',
+    async () => (await import('./relay/conformance.ts')).addConformance,
+  ],
+  [
+    'demo [options]',
+    'See a server of its own work under traffic.',
+    async () => (await import('./relay/demo.ts')).addDemo,
+  ],
 ]
 
 /**
@@ -158,19 +176,13 @@ export async function createProgram(line?: readonly string[]): Promise<Command> 
     .exitOverride()
     .version(readVersion(), '--version', 'show the version')
     .addHelpText('after', help)
-  for (const { commands, add } of parts) {
-    if (line === undefined || namesOf(commands).some((name) => line.includes(name))) {
-      await add(program)
-    } else {
-      for (const [call, says] of Object.entries(commands)) program.command(call).description(says)
-    }
+  for (const [call, says, load] of commands) {
+    const [name] = call.split(' ', 1)
+    if (line === undefined || line.includes(name!)) (await load())(program)
+    else program.command(call).description(says)
   }
   tellErrors(program, 'arbiter')
   return program
-}
-
-function namesOf(commands: Part['commands']): string[] {
-  return Object.keys(commands).map((call) => call.split(' ', 1)[0]!)
 }
 
 /** Errors of usage are one line that names the help to read. */

@@ -1,25 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { Argument, type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { accountIdOf } from '../../backoffice/show.ts'
-import {
-  type BlockKind,
-  blockCodes,
-  blockKinds,
-  maxBlockDays,
-  maxBlocks,
-} from '../../domain/record/block.ts'
-import { reasonOf } from '../../domain/record/response-code.ts'
-import { changeBlocks, readBlocks } from '../../engine/notice/block-list.ts'
-import { readDuration, readId, readMcc, reasonOption } from '../argument.ts'
+import { type BlockKind, blockKinds, maxBlockDays, maxBlocks } from '../../domain/record/block.ts'
+import { changeBlocks } from '../../engine/notice/block-list.ts'
+import { readDuration, reasonOption } from '../argument.ts'
 import { timeText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printJson, printText, refuse } from '../terminal.ts'
+import { complain, type ExitCode, printText, refuse } from '../terminal.ts'
+import { codeText, kindArgument, readValue } from './block-argument.ts'
 
-const codesHelp = blockKinds
-  .map((kind) => `  ${kind} ${blockCodes[kind]} (${reasonOf(blockCodes[kind])})`)
-  .join(',\n')
+const codesHelp = blockKinds.map((kind) => `  ${kind} ${codeText(kind)}`).join(',\n')
 
-const blockHelp = `
+const help = `
 It counts within a second on every server of the store, without a deployment, ends by itself, and is
 in the log. Asks are declined before the rules of the pack:
 ${codesHelp}.
@@ -31,52 +23,23 @@ Examples:
   $ arbiter block country NG --for 1d --reason "asked by the scheme"
   $ arbiter block card card-1 --for 2h --reason "holder cannot be reached"`
 
-const unblockHelp = `
-Example:
-  $ arbiter unblock mcc 7995 --reason "the attack is over"`
-
-const blocksHelp = `
-Examples:
-  $ arbiter blocks
-  $ arbiter blocks --json`
-
 interface BlockOptions {
   readonly for: number
   readonly reason: string
 }
 
-export function addBlocks(program: Command): void {
-  const kind = () => new Argument('<kind>', 'what is blocked').choices(blockKinds)
+export function addBlock(program: Command): void {
   program
     .command('block')
     .summary('decline asks of an MCC, a merchant, a country or a card at once')
     .description('Decline the asks of an MCC, a merchant, a country or a card for some time.')
-    .addArgument(kind())
+    .addArgument(kindArgument())
     .argument('<value>', 'an MCC, a MID, an ISO 3166 alpha-2 country or a card')
     .requiredOption('--for <duration>', `such as 30m, 2h or 1d, at most ${maxBlockDays}d`, readFor)
     .addOption(reasonOption())
-    .addHelpText('after', blockHelp)
+    .addHelpText('after', help)
     .action((of: BlockKind, value: string, options: BlockOptions) =>
       inSession((session) => block(of, value, options, session)),
-    )
-  program
-    .command('unblock')
-    .summary('end such a block')
-    .description('End a block before its time.')
-    .addArgument(kind())
-    .argument('<value>', 'as it was blocked')
-    .addOption(reasonOption())
-    .addHelpText('after', unblockHelp)
-    .action((of: BlockKind, value: string, { reason }: BlockOptions) =>
-      inSession((session) => unblock(of, value, reason, session)),
-    )
-  program
-    .command('blocks')
-    .description('Show what is blocked, until when, and why.')
-    .option('--json', 'as one JSON')
-    .addHelpText('after', blocksHelp)
-    .action(({ json = false }: { json?: boolean }) =>
-      inSession((session) => showBlocks(json, session)),
     )
 }
 
@@ -86,29 +49,6 @@ function readFor(text: string): number {
   const ms = readDuration(text)
   if (ms > 0 && ms <= maxBlockDays * dayMs) return ms
   throw new InvalidArgumentError(`It must be from 1s to ${maxBlockDays}d.`)
-}
-
-function readCountry(text: string): string {
-  if (/^[A-Za-z]{2}$/.test(text)) return text.toUpperCase()
-  throw new InvalidArgumentError('It must be an ISO 3166 alpha-2 country.')
-}
-
-const readers: Record<BlockKind, (text: string) => string> = {
-  mcc: readMcc,
-  mid: readId,
-  card: readId,
-  country: readCountry,
-}
-
-/** What a value may be depends on the argument before it, which commander does not tell its parser. */
-function readValue(kind: BlockKind, text: string): string | null {
-  try {
-    return readers[kind](text)
-  } catch (error) {
-    if (!(error instanceof InvalidArgumentError)) throw error
-    complain(`${text} is no ${kind}: ${error.message} See arbiter block --help`)
-    return null
-  }
 }
 
 async function block(
@@ -128,45 +68,6 @@ async function block(
   const { refused } = await changeBlocks(store, operation, reason, nowMs, randomUUID)
   if (refused !== '') return refuse(refused)
   const until = timeText(operation.untilMs)
-  await printText(`${kind} ${value} is blocked until ${until}: asks are declined ${codeOf(kind)}`)
-  return 0
-}
-
-function codeOf(kind: BlockKind): string {
-  return `${blockCodes[kind]} (${reasonOf(blockCodes[kind])})`
-}
-
-async function unblock(
-  kind: BlockKind,
-  text: string,
-  reason: string,
-  { store, clock }: Session,
-): Promise<ExitCode> {
-  const value = readValue(kind, text)
-  if (value === null) return 2
-  const operation = { type: 'unblock', kind, value } as const
-  const { refused } = await changeBlocks(store, operation, reason, clock.nowMs(), randomUUID)
-  if (refused !== '') return refuse(`${refused}: see arbiter blocks`)
-  await printText(`${kind} ${value} is no longer blocked`)
-  return 0
-}
-
-async function showBlocks(json: boolean, { store, clock }: Session): Promise<ExitCode> {
-  const blocks = await readBlocks(store, clock.nowMs())
-  if (json) {
-    const shown = blocks.map(({ sinceMs, untilMs, ...block }) => ({
-      ...block,
-      code: blockCodes[block.kind],
-      since: timeText(sinceMs),
-      until: timeText(untilMs),
-    }))
-    await printJson(shown, 2)
-    return 0
-  }
-  if (blocks.length === 0) await printText('nothing is blocked')
-  for (const { kind, value, untilMs, reason } of blocks) {
-    const line = [kind.padEnd(7), value, `until ${timeText(untilMs)}`, codeOf(kind), reason]
-    await printText(line.join('  '))
-  }
+  await printText(`${kind} ${value} is blocked until ${until}: asks are declined ${codeText(kind)}`)
   return 0
 }

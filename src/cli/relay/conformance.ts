@@ -28,7 +28,7 @@ import {
   readUrls,
   type TlsFiles,
 } from './connection.ts'
-import { newRunId } from './relay.ts'
+import { newRunId } from './run.ts'
 
 interface ConformanceOptions extends TlsFiles {
   readonly store?: boolean

@@ -15,7 +15,7 @@ import { complain, type ExitCode, printText } from '../terminal.ts'
 import { finderIn, printAudit } from './audit.ts'
 import { openClient } from './connection.ts'
 import { drive } from './drive.ts'
-import { meanWaitMs, newRunId } from './relay.ts'
+import { meanWaitMs, newRunId } from './run.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
 interface DemoOptions {

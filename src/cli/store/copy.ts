@@ -1,12 +1,10 @@
 import type { Command } from 'commander'
-import { copyStore, type KindTally, nameOf } from '../../backoffice/transfer.ts'
+import { copyStore } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
-import { openStore, type StorePlace } from '../../store/open.ts'
-import type { Store } from '../../store/port.ts'
-import { explain } from '../session.ts'
-import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
-import { refuseWrongClock } from '../wrong-clock.ts'
-import { addressHelp, nameOfPlace, readAddress, refuseMissing, refuseServed } from './address.ts'
+import type { StorePlace } from '../../store/open.ts'
+import { printText } from '../terminal.ts'
+import { addressHelp, nameOfPlace, readAddress, refuseMissing } from './address.ts'
+import { printTallies, progress, sayServed, telling, withStore } from './store-work.ts'
 
 const help = `${addressHelp}
 
@@ -49,45 +47,4 @@ export function addCopy(program: Command): void {
       return 0
     })
   })
-}
-
-/** Sets the exit code, and says in a line what stood against the command. */
-export async function telling(command: () => Promise<ExitCode>): Promise<void> {
-  try {
-    process.exitCode = await command()
-  } catch (error) {
-    showProgress('')
-    process.exitCode = explain(error)
-  }
-}
-
-export async function sayServed(...places: readonly StorePlace[]): Promise<void> {
-  for (const place of places) {
-    const note = await refuseServed(place)
-    if (note !== '') complain(note)
-  }
-}
-
-export async function withStore<T>(
-  place: StorePlace,
-  work: (store: Store) => Promise<T>,
-): Promise<T> {
-  const store = await openStore(place, systemClock.nowMs)
-  try {
-    await refuseWrongClock(store, place)
-    return await work(store)
-  } finally {
-    await store.close()
-  }
-}
-
-export function progress(done: string): (records: number) => void {
-  return (records) => showProgress(`${records} records ${done}`)
-}
-
-export async function printTallies(tallies: readonly KindTally[]): Promise<void> {
-  showProgress('')
-  for (const { kind, count, hash } of tallies) {
-    await printText(`${String(count).padStart(10)} ${nameOf(kind)}, content ${hash}`)
-  }
 }

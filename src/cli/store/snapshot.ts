@@ -38,11 +38,3 @@ export async function withSnapshot<T>(
     remove()
   }
 }
-
-/** A journal of another life would be booked into what is restored. */
-export async function refuseUnbooked({ dataDir }: StorePlace): Promise<void> {
-  if ((await readKeptLines(fs, dataDir)).length === 0) return
-  throw new StoreRefused(
-    `the journal in ${dataDir} has answers that are not booked yet: move it away, or name another DATA_DIR`,
-  )
-}

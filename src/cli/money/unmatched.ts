@@ -7,7 +7,7 @@ import { amountText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, refuse } from '../terminal.ts'
 import { accountLine } from './account-line.ts'
-import { findWork, markHandled, notListed, operateAt, type Work } from './worklist.ts'
+import { addWorklist, findWork, markHandled, notListed, operateAt, type Work } from './worklist.ts'
 
 interface BookOptions {
   readonly reason: string
@@ -25,8 +25,8 @@ Examples:
   $ arbiter unmatched book mhz3k9q1-4f2a17 --reason "card imported late"
   $ arbiter unmatched book mhz3k9q1-4f2a17 --card card-1 --amount 11.80 --reason "was in EUR"`
 
-export function addBooking(unmatched: Command): void {
-  unmatched
+export function addUnmatched(program: Command): void {
+  addWorklist(program, 'unmatched')
     .command('book')
     .description('Book an unmatched advice now, and mark it as handled.')
     .argument('<key>', 'the key in the list')

@@ -7,21 +7,14 @@ import {
   repairAccount,
   repairStray,
 } from '../../backoffice/repair.ts'
-import { findDamage } from '../../backoffice/store-check.ts'
 import { readMeta, repairMeta } from '../../engine/format/meta.ts'
 import { repairBlocks } from '../../engine/notice/block-list.ts'
 import { repairTripped } from '../../engine/notice/tripped-rules.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printText, refuse, showProgress } from '../terminal.ts'
+import { complain, type ExitCode, printText, refuse } from '../terminal.ts'
 
-const damagedHelp = `
-All records are read, also while servers run; nothing is changed. What servers have met is in /readyz.
-
-Example:
-  $ arbiter damaged`
-
-const repairHelp = `
+const help = `
 An account is made anew from the decision log, and the log gets an entry that says so. Servers may run: what
 they have set aside for it is booked within seconds. The log must reach back to the opening of the account
 (LOG_RETENTION_DAYS); where it does not, --from names a backup from which it reaches on. An account that a
@@ -43,12 +36,7 @@ interface RepairArguments {
   readonly record?: string
 }
 
-export function addDamage(program: Command): void {
-  program
-    .command('damaged')
-    .description('List the records that cannot be read.')
-    .addHelpText('after', damagedHelp)
-    .action(() => inSession(listDamage))
+export function addRepair(program: Command): void {
   program
     .command('repair')
     .summary('make a damaged account anew from the log')
@@ -58,7 +46,7 @@ export function addDamage(program: Command): void {
     .option('--dry-run', 'show what would change, and change nothing')
     .option('--from <backup>', 'a file that "arbiter backup" wrote, for what the log no longer has')
     .addOption(new Option('--record <name>', 'a record that belongs to no account'))
-    .addHelpText('after', repairHelp)
+    .addHelpText('after', help)
     .action((account: string | undefined, given: RepairArguments, command: Command) => {
       if ((account === undefined) === (given.record === undefined)) {
         return command.error('name an account, or a --record')
@@ -69,20 +57,6 @@ export function addDamage(program: Command): void {
           : report(repairAccount(session.store, account, optionsOf(given, session)), given),
       )
     })
-}
-
-async function listDamage({ store }: Session): Promise<ExitCode> {
-  let found = 0
-  for await (const { name, problem, repair } of findDamage(store, (records) =>
-    showProgress(`${records} records read`),
-  )) {
-    found++
-    showProgress('')
-    await printText(`${name}: ${problem}${repair === '' ? '' : `; arbiter repair ${repair}`}`)
-  }
-  showProgress('')
-  await printText(found === 0 ? 'every record can be read' : `${found} records cannot be read`)
-  return found === 0 ? 0 : 1
 }
 
 function optionsOf(given: RepairArguments, { clock, retentionMs }: Session): RepairOptions {

@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto'
+import type { Command } from 'commander'
+import type { BlockKind } from '../../domain/record/block.ts'
+import { changeBlocks } from '../../engine/notice/block-list.ts'
+import { reasonOption } from '../argument.ts'
+import { inSession, type Session } from '../session.ts'
+import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { kindArgument, readValue } from './block-argument.ts'
+
+const help = `
+Example:
+  $ arbiter unblock mcc 7995 --reason "the attack is over"`
+
+export function addUnblock(program: Command): void {
+  program
+    .command('unblock')
+    .summary('end such a block')
+    .description('End a block before its time.')
+    .addArgument(kindArgument())
+    .argument('<value>', 'as it was blocked')
+    .addOption(reasonOption())
+    .addHelpText('after', help)
+    .action((kind: BlockKind, value: string, { reason }: { reason: string }) =>
+      inSession((session) => unblock(kind, value, reason, session)),
+    )
+}
+
+async function unblock(
+  kind: BlockKind,
+  text: string,
+  reason: string,
+  { store, clock }: Session,
+): Promise<ExitCode> {
+  const value = readValue(kind, text)
+  if (value === null) return 2
+  const operation = { type: 'unblock', kind, value } as const
+  const { refused } = await changeBlocks(store, operation, reason, clock.nowMs(), randomUUID)
+  if (refused !== '') return refuse(`${refused}: see arbiter blocks`)
+  await printText(`${kind} ${value} is no longer blocked`)
+  return 0
+}

@@ -1,0 +1,52 @@
+import * as fs from 'node:fs/promises'
+import type { Command } from 'commander'
+import { checkBackup, readBackup } from '../../backoffice/backup-file.ts'
+import { fillStore, refuseUnlessEmpty } from '../../backoffice/transfer.ts'
+import { systemClock } from '../../clock.ts'
+import { readKeptLines, writeKeptLines } from '../../gate/journal/file.ts'
+import type { StorePlace } from '../../store/open.ts'
+import { StoreRefused } from '../../store/port.ts'
+import { type ExitCode, printText, showProgress } from '../terminal.ts'
+import { nameOfPlace } from './address.ts'
+import { onConfigured, printTallies, progress, sayServed, withStore } from './store-work.ts'
+
+const help = `
+The store is the one that REDIS_URL or DATA_DIR names, and must be empty. The file is read whole first: one
+that is cut off or was changed is refused before anything is written.
+
+Example:
+  $ DATA_DIR=./restored arbiter restore arbiter-2026-11-15.ndjson.gz`
+
+export function addRestore(program: Command): void {
+  program
+    .command('restore')
+    .summary('fill an empty store from a backup')
+    .description('Fill an empty store from a file that "arbiter backup" wrote.')
+    .argument('<file>', 'the backup')
+    .addHelpText('after', help)
+    .action((file: string) => onConfigured((place) => restore(place, file)))
+}
+
+async function restore(place: StorePlace, file: string): Promise<ExitCode> {
+  const { eventRetentionDays, createdAt, journal } = await checkBackup(file, progress('checked'))
+  showProgress('')
+  await sayServed(place)
+  await refuseUnbooked(place)
+  const tallies = await withStore(place, async (store) => {
+    await refuseUnlessEmpty(store)
+    if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
+    const options = { onProgress: progress('restored'), nowMs: systemClock.nowMs }
+    return fillStore(store, eventRetentionDays, readBackup(file), options)
+  })
+  await printTallies(tallies)
+  await printText(`${nameOfPlace(place)} holds what was backed up at ${createdAt}`)
+  return 0
+}
+
+/** A journal of another life would be booked into what is restored. */
+async function refuseUnbooked({ dataDir }: StorePlace): Promise<void> {
+  if ((await readKeptLines(fs, dataDir)).length === 0) return
+  throw new StoreRefused(
+    `the journal in ${dataDir} has answers that are not booked yet: move it away, or name another DATA_DIR`,
+  )
+}

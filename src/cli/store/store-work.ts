@@ -1,0 +1,60 @@
+import { type KindTally, nameOf } from '../../backoffice/transfer.ts'
+import { systemClock } from '../../clock.ts'
+import { isConfig, readConfig } from '../../config/config.ts'
+import { openStore, type StorePlace } from '../../store/open.ts'
+import type { Store } from '../../store/port.ts'
+import { explain } from '../session.ts'
+import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
+import { refuseWrongClock } from '../wrong-clock.ts'
+import { refuseServed } from './address.ts'
+
+/** Sets the exit code, and says in a line what stood against the command. */
+export async function telling(command: () => Promise<ExitCode>): Promise<void> {
+  try {
+    process.exitCode = await command()
+  } catch (error) {
+    showProgress('')
+    process.exitCode = explain(error)
+  }
+}
+
+/** Works on the store that the environment names, without a session: it may be empty, or not there. */
+export async function onConfigured(work: (place: StorePlace) => Promise<ExitCode>): Promise<void> {
+  await telling(async () => {
+    const config = readConfig(process.env)
+    if (isConfig(config)) return work(config)
+    for (const { variable, message } of config) complain(`${variable} ${message}`)
+    return 2
+  })
+}
+
+export async function sayServed(...places: readonly StorePlace[]): Promise<void> {
+  for (const place of places) {
+    const note = await refuseServed(place)
+    if (note !== '') complain(note)
+  }
+}
+
+export async function withStore<T>(
+  place: StorePlace,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = await openStore(place, systemClock.nowMs)
+  try {
+    await refuseWrongClock(store, place)
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+export function progress(done: string): (records: number) => void {
+  return (records) => showProgress(`${records} records ${done}`)
+}
+
+export async function printTallies(tallies: readonly KindTally[]): Promise<void> {
+  showProgress('')
+  for (const { kind, count, hash } of tallies) {
+    await printText(`${String(count).padStart(10)} ${nameOf(kind)}, content ${hash}`)
+  }
+}
