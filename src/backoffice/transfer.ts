@@ -29,7 +29,7 @@ export interface KindTally {
   readonly hash: string
 }
 
-export interface Tally {
+export interface RecordTally {
   add(record: StoreRecord): void
   readonly records: number
   result(): KindTally[]
@@ -43,7 +43,7 @@ const dayMs = 86_400_000
  * has an order, and its entries are hashed with their numbers. When an entry was written may shift by
  * microseconds in a copy, and is left out.
  */
-export function createTally(): Tally {
+export function createRecordTally(): RecordTally {
   const sums = new Map(recordKinds.map((kind) => [kind, new Uint32Array(lanes)]))
   const counts = { root: 0, child: 0, index: 0, log: 0 }
   return {
@@ -115,7 +115,7 @@ export async function fillStore(
 ): Promise<KindTally[]> {
   await refuseUnlessEmpty(target)
   await markUnfinished(target)
-  const given = createTally()
+  const given = createRecordTally()
   for await (const whole of pages) {
     const today = Math.floor(nowMs() / dayMs)
     const page = whole.filter((one) => one.kind !== 'child' || lastDayOf(one.group) >= today)
@@ -160,7 +160,7 @@ export async function refuseUnlessEmpty(target: Store): Promise<void> {
 }
 
 async function tallyOf(store: Store): Promise<KindTally[]> {
-  const tally = createTally()
+  const tally = createRecordTally()
   for await (const page of contentPages(store)) for (const record of page) tally.add(record)
   return tally.result()
 }

@@ -8,7 +8,7 @@ import {
   ruleRows,
   timesOf,
 } from './report.ts'
-import { changeKinds, type Tally } from './tally.ts'
+import { changeKinds, type DecisionTally } from './tally.ts'
 
 const maxListed = 1000
 const maxBars = 20
@@ -55,13 +55,13 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`)
 }
 
-function cutText({ cutAccounts, exactFromMs }: Tally): string {
+function cutText({ cutAccounts, exactFromMs }: DecisionTally): string {
   if (cutAccounts === 0) return ''
   const from = new Date(exactFromMs).toISOString()
   return `<p>${cutAccounts} accounts are older than the log and began with the store's records: exact from ${from} on.</p>`
 }
 
-function changeRows({ changes }: Tally): string[][] {
+function changeRows({ changes }: DecisionTally): string[][] {
   return changeKinds.map((kind) => {
     const { asks, amounts, good, goodAmounts } = changes[kind]
     const ofGood = kind === 'newlyDeclined' ? [String(good), amountsText(goodAmounts)] : ['', '']
@@ -80,7 +80,7 @@ const plotWidth = 900
 const plotHeight = 220
 const margin = 46
 
-function dayPlot({ days }: Tally): string {
+function dayPlot({ days }: DecisionTally): string {
   const names = Object.keys(days).sort()
   if (names.length === 0) return '<p>There are none.</p>'
   const shares = (field: 'oldDeclined' | 'newDeclined') =>
@@ -114,7 +114,7 @@ function dayPlot({ days }: Tally): string {
   )
 }
 
-function rulePlot({ rules }: Tally): string {
+function rulePlot({ rules }: DecisionTally): string {
   const changing = Object.entries(rules)
     .filter(([, rule]) => rule.newlyDeclined + rule.newlyApproved > 0)
     .sort(([, a], [, b]) => b.newlyDeclined + b.newlyApproved - a.newlyDeclined - a.newlyApproved)

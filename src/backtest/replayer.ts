@@ -9,7 +9,7 @@ import {
   listenTo,
 } from './account-replay.ts'
 import { laneOfSnapshot, type Snapshot } from './snapshot.ts'
-import { createCounter, type Tally } from './tally.ts'
+import { createCounter, type DecisionTally } from './tally.ts'
 
 /** For another thread: checked packs are made again from their bytes in a tenth of the time. */
 export interface ReplayOptions extends Omit<Comparison, 'old' | 'newPack'> {
@@ -28,7 +28,7 @@ export interface Replayer {
   take(lines: readonly string[]): void
   /** At the end of the log: whose records are needed to go on. */
   cut(): CutAccount[]
-  finish(snapshots: ReadonlyMap<string, Snapshot>): Tally
+  finish(snapshots: ReadonlyMap<string, Snapshot>): DecisionTally
 }
 
 export function createReplayer(options: ReplayOptions): Replayer {

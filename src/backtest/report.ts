@@ -4,8 +4,8 @@ import {
   type ChangedRow,
   causeOf,
   changeKinds,
+  type DecisionTally,
   type Said,
-  type Tally,
 } from './tally.ts'
 
 /** A backtest with what it was about. */
@@ -18,7 +18,7 @@ export interface BacktestReport {
   /** null for no end. */
   readonly toMs: number | null
   readonly tookMs: number
-  readonly tally: Tally
+  readonly tally: DecisionTally
 }
 
 export const kindTexts = {
@@ -48,7 +48,7 @@ export function timesOf({ fromMs, toMs }: BacktestReport): string {
   return toMs === null ? from : `${from} to ${timeText(toMs)}`
 }
 
-function cutLines({ cutAccounts, exactFromMs, inexactAsks }: Tally): string[] {
+function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): string[] {
   if (cutAccounts === 0) return []
   return [
     `${cutAccounts} accounts are older than the log and began with the store's records: ` +
@@ -78,7 +78,7 @@ export function proofLines({ tally, oldVersion }: BacktestReport): string[] {
   ]
 }
 
-function changeLines(tally: Tally, limit: number, changed: number): string[] {
+function changeLines(tally: DecisionTally, limit: number, changed: number): string[] {
   return [
     ...tableOf([
       ['', 'asks', 'amount', 'good customers', 'their amount'],
@@ -112,7 +112,7 @@ export const ruleHeads = [
 ]
 
 /** The rules that change something first; shadow matches stand after a plus. */
-export function ruleRows({ rules }: Tally): string[][] {
+export function ruleRows({ rules }: DecisionTally): string[][] {
   return Object.entries(rules)
     .sort(
       ([a, x], [b, y]) =>

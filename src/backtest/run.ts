@@ -5,7 +5,7 @@ import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { countAlike } from './counting.ts'
 import { type CutAccount, createReplayer, type ReplayOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
-import type { Tally } from './tally.ts'
+import type { DecisionTally } from './tally.ts'
 import { addTogether } from './tally-sum.ts'
 
 export type ToReplayer =
@@ -16,7 +16,7 @@ export type ToReplayer =
 export type FromReplayer =
   | { readonly type: 'taken' }
   | { readonly type: 'cut'; readonly accounts: CutAccount[] }
-  | { readonly type: 'done'; readonly tally: Tally }
+  | { readonly type: 'done'; readonly tally: DecisionTally }
 
 /** Where the log is read from, and the records of accounts that are older than it. */
 export interface LogSource {
@@ -56,7 +56,7 @@ export class LogTooLong extends Error {
   }
 }
 
-export async function runBacktest(options: BacktestOptions): Promise<Tally> {
+export async function runBacktest(options: BacktestOptions): Promise<DecisionTally> {
   const { oldPack, newPack, fromMs, toMs, threads, signal } = options
   signal?.throwIfAborted()
   const replay = {
@@ -75,7 +75,7 @@ export async function runBacktest(options: BacktestOptions): Promise<Tally> {
   }
 }
 
-async function replayAll(options: BacktestOptions, lanes: readonly Part[]): Promise<Tally> {
+async function replayAll(options: BacktestOptions, lanes: readonly Part[]): Promise<DecisionTally> {
   const { source, onProgress = () => {} } = options
   let entries = 0
   for await (const page of source.lines()) {
@@ -102,7 +102,7 @@ interface Part {
   /** Resolves when more may be added. */
   room(): Promise<void>
   end(): Promise<CutAccount[]>
-  finish(snapshots: ReadonlyMap<string, Snapshot>): Promise<Tally>
+  finish(snapshots: ReadonlyMap<string, Snapshot>): Promise<DecisionTally>
   stop(): Promise<void>
 }
 

@@ -4,17 +4,17 @@ import {
   type ChangedRow,
   type ChangeTally,
   changeKinds,
+  type DecisionTally,
   maxDisagreementRows,
   maxRows,
-  newTally,
+  newDecisionTally,
   type RuleTally,
   ruleOf,
-  type Tally,
 } from './tally.ts'
 
 /** What several threads found, as one: accounts are in one of them each, rows are put in order. */
-export function addTogether(parts: readonly Tally[]): Tally {
-  const sum = newTally()
+export function addTogether(parts: readonly DecisionTally[]): DecisionTally {
+  const sum = newDecisionTally()
   for (const part of parts) {
     sum.entries += part.entries
     sum.accounts += part.accounts

@@ -1,7 +1,7 @@
 import type { Changed, Compared, Fate } from './account-replay.ts'
 
 /** What a backtest found, as plain data: threads add theirs together, and files keep it. */
-export interface Tally {
+export interface DecisionTally {
   entries: number
   accounts: number
   /** Asks that the engine decided within the time of the backtest. */
@@ -106,7 +106,7 @@ const maxNames = 100_000
 /** What declines because the other decisions left another balance or another limit. */
 export const byConsequence = '(balance or limit)'
 
-export function newTally(): Tally {
+export function newDecisionTally(): DecisionTally {
   return {
     entries: 0,
     accounts: 0,
@@ -139,11 +139,11 @@ function newChange(): ChangeTally {
 export interface Counter {
   compare(compared: Compared): void
   change(changed: Changed): void
-  readonly tally: Tally
+  readonly tally: DecisionTally
 }
 
 export function createCounter(): Counter {
-  const tally = newTally()
+  const tally = newDecisionTally()
   const dayOf = createDays(tally)
   const cards = new Set<string>()
   const merchants = new Set<string>()
@@ -219,7 +219,7 @@ export function createCounter(): Counter {
 const dayMs = 86_400_000
 
 /** Most asks are of the day of the one before: making its name costs more than all the rest. */
-function createDays(tally: Tally): (atMs: number) => DayTally {
+function createDays(tally: DecisionTally): (atMs: number) => DayTally {
   let lastDay = Number.NaN
   let last: DayTally = { asks: 0, oldDeclined: 0, newDeclined: 0 }
   return (atMs) => {
@@ -233,7 +233,7 @@ function createDays(tally: Tally): (atMs: number) => DayTally {
   }
 }
 
-export function ruleOf(tally: Tally, id: string): RuleTally {
+export function ruleOf(tally: DecisionTally, id: string): RuleTally {
   tally.rules[id] ??= {
     oldMatched: 0,
     oldShadow: 0,

@@ -5,22 +5,14 @@ import type { Clock } from '../clock.ts'
 import { type CardEvent, isAsk } from '../domain/record/event.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import { signBody } from '../wire/authentication.ts'
+import { contractLimitMs, type RelayAnswer } from './answer.ts'
 import { explainProblem, RelayRefused, whyTurnedAway } from './refusal.ts'
-
-/** What a relay waits for before it applies the Default Authorization Decision. */
-export const contractLimitMs = 400
-
-export interface Answered {
-  readonly status: number
-  readonly text: string
-  readonly ms: number
-}
 
 /** One delivery as the relay saw it; null when nothing came within the contract limit. */
 export interface Delivered {
-  readonly answer: Answered | null
+  readonly answer: RelayAnswer | null
   /** What came after the relay had given up, or null when nothing ever did. */
-  readonly late: Promise<Answered | null>
+  readonly late: Promise<RelayAnswer | null>
   /** Why the connection failed; '' while it has not. */
   problem(): string
 }
@@ -63,7 +55,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
     body: string,
     waitsMs: number,
     onProblem: (code: string) => void,
-  ): Promise<Answered | null> {
+  ): Promise<RelayAnswer | null> {
     const startedMonoMs = clock.monoMs()
     const secure = url.protocol === 'https:'
     return new Promise((resolve) => {

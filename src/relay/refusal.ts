@@ -1,4 +1,4 @@
-import type { Answered } from './client.ts'
+import type { RelayAnswer } from './answer.ts'
 
 /** Traffic makes no sense as things are set up; the message says what to do. */
 export class RelayRefused extends Error {
@@ -29,7 +29,7 @@ export function explainProblem(code: string): { readonly text: string; readonly 
 }
 
 /** Why an answer says nothing of a decision and never will; '' when it does. */
-export function whyTurnedAway({ status, text }: Answered): string {
+export function whyTurnedAway({ status, text }: RelayAnswer): string {
   if (status === 401 || status === 403) {
     return `does not let this in (HTTP ${status}): set RELAY_SECRET, or RELAY_AUTH=basic with RELAY_USER and RELAY_PASSWORD, or give --cert and --key, as the server expects it`
   }

@@ -2,11 +2,11 @@ import type { Clock } from '../clock.ts'
 import { type CardEvent, isAbsentId } from '../domain/record/event.ts'
 import type { Meaning } from './belief.ts'
 import type { RelayClient } from './client.ts'
+import { createDeliveryTally } from './delivery-tally.ts'
 import { createPauses } from './pause.ts'
 import type { Recorded } from './recording.ts'
 import { createSender } from './sender.ts'
 import type { Traffic } from './simulation.ts'
-import { createTally } from './tally.ts'
 
 export interface ReplayOptions {
   readonly client: RelayClient
@@ -22,7 +22,7 @@ export interface ReplayOptions {
 /** Sends recorded events in their order, at their pace; those of one transaction one after the other. */
 export function createReplay(options: ReplayOptions): Traffic {
   const { client, clock, defaultDecision, meaning } = options
-  const tally = createTally(clock)
+  const tally = createDeliveryTally(clock)
   const sender = createSender({ client, tally, defaultDecision, meaning })
   const pauses = createPauses()
   const inFlight = new Set<Promise<void>>()

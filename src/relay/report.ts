@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { type BelievedTransaction, type Meaning, meanings } from './belief.ts'
-import type { Figures } from './tally.ts'
+import type { Figures } from './delivery-tally.ts'
 
 const told = z.object({
   eventId: z.string(),

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CardEvent, isAbsentId, isAsk } from '../domain/record/event.ts'
-import { parseMinor } from '../domain/record/money.ts'
+import { type ReadAnswer, readAnswer } from './answer.ts'
 import { type BelievedTransaction, believedMoney, type Meaning, type Told } from './belief.ts'
-import type { Answered, RelayClient } from './client.ts'
-import type { Tally } from './tally.ts'
+import type { RelayClient } from './client.ts'
+import type { DeliveryTally } from './delivery-tally.ts'
 
 export interface SenderOptions {
   readonly client: RelayClient
-  readonly tally: Tally
+  readonly tally: DeliveryTally
   readonly defaultDecision: 'approve' | 'decline'
   readonly meaning: Meaning
 }
@@ -178,27 +178,5 @@ function told(
     unanswered,
     uncertain,
     code: answer?.code ?? '',
-  }
-}
-
-export interface ReadAnswer {
-  readonly approved: boolean
-  readonly approvedMinor: number
-  readonly code: string
-}
-
-/** null for what may be decided when it is sent again: nothing came, 408, 429 or a 5xx. */
-export function readAnswer(event: CardEvent, answered: Answered | null): ReadAnswer | null {
-  if (answered === null || answered.status >= 500) return null
-  if (answered.status === 408 || answered.status === 429) return null
-  try {
-    const { decision, responseCode, approvedAmount } = JSON.parse(answered.text)
-    const asked = event.amountMinor ?? 0
-    const partial =
-      approvedAmount === undefined ? asked : parseMinor(String(approvedAmount), event.currency)
-    const approvedMinor = typeof partial === 'number' ? partial : asked
-    return { approved: decision === 'approve', approvedMinor, code: String(responseCode) }
-  } catch {
-    return null
   }
 }

@@ -2,9 +2,9 @@ import type { Clock } from '../clock.ts'
 import { type CardEvent, isAsk } from '../domain/record/event.ts'
 import type { BelievedTransaction, Meaning } from './belief.ts'
 import type { RelayClient } from './client.ts'
+import { createDeliveryTally, type DeliveryTally } from './delivery-tally.ts'
 import { createPauses } from './pause.ts'
 import { createSender } from './sender.ts'
-import { createTally, type Tally } from './tally.ts'
 import { createRandom, eventOf, merchantOf, planLifecycle, type Random } from './traffic.ts'
 
 /** How badly deliveries are treated on their way; each is a share of all, from 0 to 1. */
@@ -49,7 +49,7 @@ export interface SimulationOptions {
 
 /** Traffic on its way, of whatever origin. */
 export interface Traffic {
-  readonly tally: Tally
+  readonly tally: DeliveryTally
   /** Resolves to what the network then believes. */
   run(): Promise<readonly BelievedTransaction[]>
   /** Nothing new; what is open is finished without further waiting. */
@@ -62,7 +62,7 @@ const maxOpen = 20_000
 export function createSimulation(options: SimulationOptions): Traffic {
   const { client, clock, disorder, meaning, defaultDecision } = options
   const random = createRandom(options.seed)
-  const tally = createTally(clock)
+  const tally = createDeliveryTally(clock)
   const sender = createSender({ client, tally, defaultDecision, meaning })
   const pauses = createPauses()
   const open = new Set<Promise<void>>()

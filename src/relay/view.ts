@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import { type ResponseCode, reasonOf } from '../domain/record/response-code.ts'
-import { contractLimitMs } from './client.ts'
-import { type Figures, latencyBoundsMs } from './tally.ts'
+import { contractLimitMs } from './answer.ts'
+import { type Figures, latencyBoundsMs } from './delivery-tally.ts'
 
 export interface ViewOptions {
   readonly title: string

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import type { Figures } from '../../src/relay/tally.ts'
+import type { Figures } from '../../src/relay/delivery-tally.ts'
 import { lineOf, renderView } from '../../src/relay/view.ts'
 
 const figures: Figures = {

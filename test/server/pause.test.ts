@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { contractLimitMs } from '../../src/relay/client.ts'
+import { contractLimitMs } from '../../src/relay/answer.ts'
 import { createRandom } from '../../src/relay/traffic.ts'
 import { seedCards } from '../support/ledger-check.ts'
 import { fastFolder, readiness, startServer, until } from '../support/server.ts'

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { finderIn } from '../../src/cli/relay/audit.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isAsk } from '../../src/domain/record/event.ts'
+import { type ReadAnswer, readAnswer } from '../../src/relay/answer.ts'
 import { type Audit, audit } from '../../src/relay/audit.ts'
 import { type BelievedTransaction, type Meaning, usualMeaning } from '../../src/relay/belief.ts'
 import { createRelayClient } from '../../src/relay/client.ts'
-import { type ReadAnswer, readAnswer } from '../../src/relay/sender.ts'
 import {
   createSimulation,
   noDisorder,

@@ -4,7 +4,8 @@ import { type Command, Option } from 'commander'
 import { systemClock } from '../../clock.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { requestTypes } from '../../domain/record/event.ts'
-import { type Answered, contractLimitMs, type RelayClient } from '../../relay/client.ts'
+import { contractLimitMs, type RelayAnswer } from '../../relay/answer.ts'
+import type { RelayClient } from '../../relay/client.ts'
 import { explainProblem, whyTurnedAway } from '../../relay/refusal.ts'
 import { readAmount, readId, readMcc } from '../argument.ts'
 import { explain } from '../session.ts'
@@ -128,7 +129,7 @@ function readBody(file: string): string | null {
 async function tell(
   url: string,
   body: string,
-  answered: Answered | null,
+  answered: RelayAnswer | null,
   problem: string,
 ): Promise<void> {
   await printText(`POST ${url}`)
@@ -150,7 +151,7 @@ async function tell(
 async function tellJson(
   url: string,
   body: string,
-  answered: Answered | null,
+  answered: RelayAnswer | null,
   problem: string,
 ): Promise<void> {
   const answer =
@@ -170,7 +171,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function codeOf(answer: Answered | null): ExitCode {
+function codeOf(answer: RelayAnswer | null): ExitCode {
   if (answer === null || answer.status >= 500) return 3
   if (answer.status >= 400) return 2
   const decision = (parsed(answer.text) as { decision?: unknown } | null)?.decision

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { Figures } from '../../relay/tally.ts'
+import type { Figures } from '../../relay/delivery-tally.ts'
 import { lineOf, renderView } from '../../relay/view.ts'
 import { plain, showProgress } from '../terminal.ts'
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { checkBackup } from '../../backoffice/backup-file.ts'
 import { backupSource, storeSource } from '../../backoffice/log-source.ts'
 import { runBacktest } from '../../backtest/run.ts'
-import type { RuleTally, Tally } from '../../backtest/tally.ts'
+import type { DecisionTally, RuleTally } from '../../backtest/tally.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
@@ -91,7 +91,7 @@ async function replay(
   before: PackSide,
   after: PackSide,
   source: Parameters<typeof runBacktest>[0]['source'],
-): Promise<Tally> {
+): Promise<DecisionTally> {
   const tally = await interruptible((signal) =>
     runBacktest({
       oldPack: before.pack,
@@ -121,7 +121,7 @@ interface LogMatches {
 
 async function tell(
   changes: readonly PartChange[],
-  tally: Tally | null,
+  tally: DecisionTally | null,
   before: CompiledPack,
   after: CompiledPack,
   { json }: DiffOptions,
@@ -143,7 +143,7 @@ async function tell(
 }
 
 /** What the log shows outweighs what the text seems to say. */
-function withLog(change: PartChange, tally: Tally | null): Told {
+function withLog(change: PartChange, tally: DecisionTally | null): Told {
   const found: RuleTally | undefined = change.part === 'rule' ? tally?.rules[change.id] : undefined
   if (tally === null || change.part !== 'rule') return { ...change, log: null }
   const log = {

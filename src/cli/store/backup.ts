@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { refuseExisting, writeBackup } from '../../backoffice/backup-file.ts'
-import { createTally, readStore } from '../../backoffice/transfer.ts'
+import { createRecordTally, readStore } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
 import { readMeta } from '../../engine/format/meta.ts'
 import type { StorePlace } from '../../store/open.ts'
@@ -34,7 +34,7 @@ export function addBackup(program: Command): void {
 async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
   refuseMissing(place)
   await refuseExisting(file)
-  const tally = createTally()
+  const tally = createRecordTally()
   const report = progress('written')
   const createdAt = new Date(systemClock.nowMs()).toISOString()
   const write = (from: StorePlace, journal: string) =>

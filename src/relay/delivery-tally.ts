@@ -1,7 +1,7 @@
 import { createHistogram } from 'node:perf_hooks'
 import type { Clock } from '../clock.ts'
 import type { CardEvent } from '../domain/record/event.ts'
-import { type Answered, contractLimitMs } from './client.ts'
+import { contractLimitMs, type RelayAnswer } from './answer.ts'
 
 /** Upper bounds of the latency bars; what is above the last one came too late. */
 export const latencyBoundsMs = [1, 2, 5, 10, 20, 50, 100, 200, 300, contractLimitMs] as const
@@ -34,15 +34,15 @@ export interface Figures {
 }
 
 /** Counts what came back. */
-export interface Tally {
-  delivered(event: CardEvent, answer: Answered | null): void
+export interface DeliveryTally {
+  delivered(event: CardEvent, answer: RelayAnswer | null): void
   lateApproval(): void
   figures(): Figures
 }
 
 const rateSeconds = 3
 
-export function createTally(clock: Clock): Tally {
+export function createDeliveryTally(clock: Clock): DeliveryTally {
   const codes = new Map<string, number>()
   const causes = new Map<string, number>()
   const statuses = new Map<string, number>()

@@ -1,0 +1,35 @@
+import type { CardEvent } from '../domain/record/event.ts'
+import { parseMinor } from '../domain/record/money.ts'
+
+/** How long a relay waits before it applies the Default Authorization Decision. */
+export const contractLimitMs = 400
+
+/** An HTTP answer as it came. */
+export interface RelayAnswer {
+  readonly status: number
+  readonly text: string
+  readonly ms: number
+}
+
+/** The decision in an answer. */
+export interface ReadAnswer {
+  readonly approved: boolean
+  readonly approvedMinor: number
+  readonly code: string
+}
+
+/** null for what may be decided when it is sent again: nothing came, 408, 429 or a 5xx. */
+export function readAnswer(event: CardEvent, answered: RelayAnswer | null): ReadAnswer | null {
+  if (answered === null || answered.status >= 500) return null
+  if (answered.status === 408 || answered.status === 429) return null
+  try {
+    const { decision, responseCode, approvedAmount } = JSON.parse(answered.text)
+    const asked = event.amountMinor ?? 0
+    const partial =
+      approvedAmount === undefined ? asked : parseMinor(String(approvedAmount), event.currency)
+    const approvedMinor = typeof partial === 'number' ? partial : asked
+    return { approved: decision === 'approve', approvedMinor, code: String(responseCode) }
+  } catch {
+    return null
+  }
+}
