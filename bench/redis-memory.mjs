@@ -88,7 +88,13 @@ async function run() {
             const slot = `${incarnation}.${(slots++).toString(36)}`
             return new Promise((resolve) => {
               waiting.set(slot, resolve)
-              engine.deliver(eventOf(from + i), slot, Date.now(), false)
+              engine.deliver({
+                event: eventOf(from + i),
+                slot,
+                receivedAtMs: Date.now(),
+                said: null,
+                mayStillCommit: false,
+              })
             }).then(() => waiting.delete(slot))
           }),
         ),

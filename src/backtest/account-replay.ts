@@ -1,5 +1,5 @@
 import type { Change } from '../domain/change/change.ts'
-import type { Delivery } from '../domain/decide/claim.ts'
+import type { Delivery } from '../domain/decide/delivery.ts'
 import { type AskFacts, noVerdict, type Pack, type RuleVerdict } from '../domain/decide/pack.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import { isAsk } from '../domain/record/event.ts'

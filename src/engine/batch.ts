@@ -166,7 +166,7 @@ function decideItem(item: Item, book: WorkingBook, writes: Writes, context: Batc
  * guessed not to exist and the commit checks it. An advice mostly finds its transaction in the store.
  */
 function readFor(item: DeliveryItem, book: WorkingBook): void {
-  const fresh = item.said === null && !item.doubted
+  const fresh = item.said === null && !item.mayExist
   const arrivalMs = Math.max(item.receivedAtMs, book.account()?.lastArrivalMs ?? 0)
   book.next(arrivalMs, { event: fresh, transaction: fresh && isAsk(item.event) })
 }
@@ -184,7 +184,7 @@ function decideDelivery(
   item.step = step
   if (step.changes.length > 0) {
     record(before, step.after, entryOfStep(item, before, step), book, writes)
-  } else if (item.uncertain) {
+  } else if (item.mayStillCommit) {
     // A command of this item may still be on its way: a new version makes it fail.
     writes.forced = true
   }

@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts'
 import { answerDelivery, type Step } from '../domain/decide/claim.ts'
+import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
-import { type CardEvent, isAsk } from '../domain/record/event.ts'
+import { isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import {
   type Command,
@@ -15,7 +16,14 @@ import {
 } from '../store/port.ts'
 import { type Batch, damageOf, decideBatch } from './batch.ts'
 import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
-import { type DeliveryItem, type Item, newDelivery, type Origin, type Timing } from './item.ts'
+import {
+  type DeliveryItem,
+  type HandedDelivery,
+  type Item,
+  newDeliveryItem,
+  type Origin,
+  type Timing,
+} from './item.ts'
 import { type CachedAccount, createCache } from './memory/cache.ts'
 import { createDirectory, type Directory } from './memory/directory.ts'
 import { createReadAhead } from './memory/read-ahead.ts'
@@ -58,10 +66,9 @@ export interface EngineOptions {
    */
   readonly isRetired?: () => boolean
   /**
-   * It cannot be decided, and the engine has let go of it. `uncertain` when a command that carries it may
-   * still be on its way.
+   * It cannot be decided, and the engine has let go of it, unless a command with it may still be executed.
    */
-  readonly onSetAside?: (slot: string, uncertain: boolean) => void
+  readonly onSetAside?: (slot: string, mayStillCommit: boolean) => void
   /** Something that keeps an account, or a part of it, from being decided on was found, or is well again. */
   readonly onDamage?: (damage: Damage, healed: boolean) => void
   /** '' unless the account must not be touched; else why. */
@@ -103,10 +110,10 @@ export interface EngineStats {
 
 export interface Engine {
   readonly directory: Directory
-  /** A delivery whose answer is ours; `uncertain` when an engine that died may have taken it. */
-  deliver(event: CardEvent, slot: string, receivedAtMs: number, uncertain: boolean): void
+  /** A delivery whose answer is ours. */
+  deliver(delivery: HandedDelivery): void
   /** The gate has answered by default; the ledger follows, and `onBooked` tells when it has. */
-  say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean): void
+  say(delivery: HandedDelivery & SaidDelivery): void
   /** A part of what the relay was told; with the last of them it begins to be booked again. */
   recall(told: readonly string[], last: boolean): void
   operate(accountId: string, operation: Operation, reason: string): Promise<OperationOutcome>
@@ -356,7 +363,7 @@ export function createEngine(options: EngineOptions): Engine {
     } else if (item.said !== null) quarantine.keep(item, damage)
     else {
       bySlot.delete(item.slot)
-      options.onSetAside?.(item.slot, item.uncertain)
+      options.onSetAside?.(item.slot, item.mayStillCommit)
     }
   }
 
@@ -431,13 +438,13 @@ export function createEngine(options: EngineOptions): Engine {
     findings.note(step)
     const decided = item.said === null && step.changes.length > 0 && isAsk(item.event)
     if (decided) options.onDecided?.(step)
-    const { event, receivedAtMs, said } = item
-    const answer = said ?? step.answer
-    const told = repetition === null ? null : textOf({ event, slot, receivedAtMs, answer })
+    const { event, receivedAtMs } = item
+    const answer = item.said ?? step.answer
+    const told = repetition === null ? null : textOf({ event, slot, receivedAtMs, said: answer })
     if (told !== null) repetition?.onTold(slot, told)
     if (saidInFlight !== null) {
       // The gate spoke while the command was in flight: the ledger now follows what it said.
-      submit(newDelivery(event, slot, receivedAtMs, saidInFlight, false, clock.monoMs()))
+      submit({ event, slot, receivedAtMs, said: saidInFlight, mayStillCommit: false })
     } else if (item.said === null) {
       const { queueMs, decideMs, commitMs } = timing
       const { changes, matchedRules, shadowRules } = step
@@ -453,12 +460,12 @@ export function createEngine(options: EngineOptions): Engine {
   /** What the relay was told of an aggregate before the store lost it. */
   function toldAt(aggregate: string): DeliveryItem[] {
     const items: DeliveryItem[] = []
-    for (const { event, slot, receivedAtMs, answer } of repetition?.take(aggregate) ?? []) {
+    for (const told of repetition?.take(aggregate) ?? []) {
       // Under way again, or said otherwise meanwhile: that is the last word.
-      if (bySlot.has(slot)) continue
+      if (bySlot.has(told.slot)) continue
       counts.repeated++
-      const item = newDelivery(event, slot, receivedAtMs, answer, false, clock.monoMs())
-      bySlot.set(slot, item)
+      const item = newDeliveryItem({ ...told, mayStillCommit: false }, clock.monoMs())
+      bySlot.set(told.slot, item)
       items.push(item)
     }
     return items
@@ -471,8 +478,8 @@ export function createEngine(options: EngineOptions): Engine {
     if (failure === 'conflict') counts.conflicts++
     for (const item of batch.decided) {
       if (item.kind !== 'delivery') continue
-      if (failure !== 'conflict') item.doubted = true
-      if (failure === 'unknown') item.uncertain = true
+      if (failure !== 'conflict') item.mayExist = true
+      if (failure === 'unknown') item.mayStillCommit = true
       item.said ??= item.saidInFlight
       item.saidInFlight = null
     }
@@ -545,7 +552,8 @@ export function createEngine(options: EngineOptions): Engine {
     )
   }
 
-  function submit(item: DeliveryItem): void {
+  function submit(delivery: HandedDelivery): void {
+    const item = newDeliveryItem(delivery, clock.monoMs())
     bySlot.set(item.slot, item)
     place(item)
   }
@@ -568,20 +576,20 @@ export function createEngine(options: EngineOptions): Engine {
     schedule()
   }
 
-  function say(
-    event: CardEvent,
-    slot: string,
-    receivedAtMs: number,
-    said: Answer,
-    uncertain: boolean,
-  ): void {
+  function say(delivery: HandedDelivery & SaidDelivery): void {
+    const { slot, said, mayStillCommit } = delivery
     const item = bySlot.get(slot)
     repetition?.forget(slot)
     if (item === undefined) {
-      submit(newDelivery(event, slot, receivedAtMs, said, uncertain, clock.monoMs()))
+      submit(delivery)
     } else if (item.state === 'flying') {
       item.saidInFlight = said
-    } else if (said.code !== '000' && item.said === null && !item.uncertain && !uncertain) {
+    } else if (
+      said.code !== '000' &&
+      item.said === null &&
+      !item.mayStillCommit &&
+      !mayStillCommit
+    ) {
       // It was never booked, unlike what is repeated after a loss, and it is in no command that can still be
       // executed: there is nothing to follow.
       item.state = 'withdrawn'
@@ -590,7 +598,7 @@ export function createEngine(options: EngineOptions): Engine {
       schedule()
     } else {
       item.said = said
-      item.uncertain ||= uncertain
+      item.mayStillCommit ||= mayStillCommit
     }
   }
 
@@ -618,9 +626,9 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     directory,
     newVersion,
-    deliver(event, slot, receivedAtMs, uncertain) {
-      if (bySlot.has(slot)) return
-      submit(newDelivery(event, slot, receivedAtMs, null, uncertain, clock.monoMs()))
+    deliver(delivery) {
+      if (bySlot.has(delivery.slot)) return
+      submit(delivery)
       if (pack.switches.standIn !== null) standInWatch.begin()
     },
     say,

@@ -1,7 +1,7 @@
 import type { Step } from '../domain/decide/claim.ts'
+import type { Delivery } from '../domain/decide/delivery.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
-import type { CardEvent } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 
 /** Where the milliseconds of one answer went. */
@@ -20,18 +20,19 @@ export interface Origin extends Timing {
   readonly shadowRules: readonly string[]
 }
 
-/** One delivery on its way through the engine. */
-export interface DeliveryItem {
+/** A delivery as the gate hands it to an engine. */
+export interface HandedDelivery extends Delivery {
+  /** A command with it may still be executed: one without an outcome, or of an engine that died. */
+  readonly mayStillCommit: boolean
+}
+
+/** A delivery on its way through the engine. */
+export interface DeliveryItem extends HandedDelivery {
   readonly kind: 'delivery'
-  readonly event: CardEvent
-  readonly slot: string
-  readonly receivedAtMs: number
-  /** What the gate answered; from then on the ledger follows that. */
   said: Answer | null
-  /** It was in a command that may still be executed, or came from an engine that died. */
-  uncertain: boolean
+  mayStillCommit: boolean
   /** Its event or transaction may be in the store: they are read, not guessed to be new. */
-  doubted: boolean
+  mayExist: boolean
   readonly enqueuedMonoMs: number
   step: Step | null
   state: 'waiting' | 'flying' | 'withdrawn'
@@ -39,12 +40,8 @@ export interface DeliveryItem {
   saidInFlight: Answer | null
 }
 
-export function newDelivery(
-  event: CardEvent,
-  slot: string,
-  receivedAtMs: number,
-  said: Answer | null,
-  uncertain: boolean,
+export function newDeliveryItem(
+  { event, slot, receivedAtMs, said, mayStillCommit }: HandedDelivery,
   enqueuedMonoMs: number,
 ): DeliveryItem {
   return {
@@ -53,8 +50,8 @@ export function newDelivery(
     slot,
     receivedAtMs,
     said,
-    uncertain,
-    doubted: false,
+    mayStillCommit,
+    mayExist: false,
     enqueuedMonoMs,
     step: null,
     state: 'waiting',

@@ -2,7 +2,7 @@ import type { Worklist } from '../domain/change/change.ts'
 import type { CardEvent, RequestType } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import type { EngineStats } from './engine.ts'
-import type { Origin } from './item.ts'
+import type { HandedDelivery, Origin } from './item.ts'
 import type { FindingCounts } from './notice/finding-counts.ts'
 import type { RuleCount } from './notice/rule-counts.ts'
 import type { OfferedPack } from './pack-swap.ts'
@@ -13,15 +13,6 @@ import type { OfferedPack } from './pack-swap.ts'
  */
 
 export type Cell = string | number | null
-
-/** One delivery, or something the gate has said. */
-export interface ToEngineItem {
-  readonly event: CardEvent
-  readonly slot: string
-  readonly receivedAtMs: number
-  readonly said: Answer | null
-  readonly uncertain: boolean
-}
 
 export type ToEngine =
   | { readonly type: 'items'; readonly cells: readonly Cell[] }
@@ -97,19 +88,13 @@ export type FromEngine =
 const eventCells = 21
 const answerCells = 6
 
-export function writeItem(
-  cells: Cell[],
-  event: CardEvent,
-  slot: string,
-  receivedAtMs: number,
-  said: Answer | null,
-  uncertain: boolean,
-): void {
+export function writeDelivery(cells: Cell[], delivery: HandedDelivery): void {
+  const { event, slot, receivedAtMs, said, mayStillCommit } = delivery
   const { merchant } = event
   cells.push(
     slot,
     receivedAtMs,
-    (said === null ? 0 : 2) + (uncertain ? 1 : 0),
+    (said === null ? 0 : 2) + (mayStillCommit ? 1 : 0),
     event.eventId,
     event.requestType,
     event.transactionId,
@@ -133,15 +118,18 @@ export function writeItem(
   if (said !== null) writeAnswer(cells, said)
 }
 
-export function readItems(cells: readonly Cell[], take: (item: ToEngineItem) => void): void {
+export function readDeliveries(
+  cells: readonly Cell[],
+  receive: (delivery: HandedDelivery) => void,
+): void {
   let at = 0
   while (at < cells.length) {
     const flags = cells[at + 2] as number
     const said = flags >= 2 ? readAnswer(cells, at + 1 + eventCells) : null
-    take({
+    receive({
       slot: cells[at] as string,
       receivedAtMs: cells[at + 1] as number,
-      uncertain: flags % 2 === 1,
+      mayStillCommit: flags % 2 === 1,
       event: readEvent(cells, at + 3),
       said,
     })
@@ -221,7 +209,7 @@ function split(text: string): readonly string[] {
 const bookedMark = -1
 const standInMark = -2
 const setAsideMark = -3
-const uncertainAsideMark = -4
+const mayCommitAsideMark = -4
 
 export function writeBooked(cells: Cell[], slot: string, told: string | null): void {
   cells.push(slot, bookedMark, told)
@@ -231,8 +219,8 @@ export function writeStandIn(cells: Cell[], slot: string): void {
   cells.push(slot, standInMark, null)
 }
 
-export function writeSetAside(cells: Cell[], slot: string, uncertain: boolean): void {
-  cells.push(slot, uncertain ? uncertainAsideMark : setAsideMark, null)
+export function writeSetAside(cells: Cell[], slot: string, mayStillCommit: boolean): void {
+  cells.push(slot, mayStillCommit ? mayCommitAsideMark : setAsideMark, null)
 }
 
 /** What the engine has to say about slots. */
@@ -243,7 +231,7 @@ export interface AnswerListener {
   readonly onStandIn: (slot: string) => void
   /** What the relay was told there, to be kept until the store is known to keep it. */
   readonly onTold: (slot: string, told: string) => void
-  readonly onSetAside: (slot: string, uncertain: boolean) => void
+  readonly onSetAside: (slot: string, mayStillCommit: boolean) => void
 }
 
 export function readAnswers(cells: readonly Cell[], listener: AnswerListener): void {
@@ -256,7 +244,7 @@ export function readAnswers(cells: readonly Cell[], listener: AnswerListener): v
       if (told !== null) listener.onTold(slot, told)
       if (queueMs === bookedMark) listener.onBooked(slot)
       else if (queueMs === standInMark) listener.onStandIn(slot)
-      else listener.onSetAside(slot, queueMs === uncertainAsideMark)
+      else listener.onSetAside(slot, queueMs === mayCommitAsideMark)
       at += 3
       continue
     }

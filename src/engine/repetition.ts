@@ -1,17 +1,8 @@
-import type { CardEvent } from '../domain/record/event.ts'
-import type { Answer } from '../domain/record/event-record.ts'
+import type { Delivery, SaidDelivery } from '../domain/decide/delivery.ts'
 import type { LossWatch } from '../store/port.ts'
 import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
 import type { Directory } from './memory/directory.ts'
-import { type Cell, readItems, writeItem } from './messages.ts'
-
-/** Something that the relay was told, in the slot it was told in. */
-export interface Told {
-  readonly event: CardEvent
-  readonly slot: string
-  readonly receivedAtMs: number
-  readonly answer: Answer
-}
+import { type Cell, readDeliveries, writeDelivery } from './messages.ts'
 
 export interface RepetitionOptions {
   readonly losses: LossWatch
@@ -41,7 +32,7 @@ export interface Repetition {
   /** A part of what the process has kept. */
   recall(told: readonly string[], last: boolean): void
   /** What is to be booked again on an aggregate, before all else. */
-  take(aggregate: string): readonly Told[]
+  take(aggregate: string): readonly SaidDelivery[]
   /** The gate says something in this slot: what it was told before does not count any more. */
   forget(slot: string): void
   /** Booked, and about to be told. */
@@ -163,19 +154,18 @@ export function createRepetition(options: RepetitionOptions): Repetition {
  * One text, because the objects of an event would all have to grow old in the garbage collector's eyes.
  * Slot and card come first, each in a line: to sort tens of thousands, nothing else is read.
  */
-export function textOf({ event, slot, receivedAtMs, answer }: Told): string {
+export function textOf(told: SaidDelivery): string {
+  const { event, slot } = told
   const cells: Cell[] = []
-  writeItem(cells, event, slot, receivedAtMs, answer, false)
+  writeDelivery(cells, { ...told, mayStillCommit: false })
   return `${slot}\n${JSON.stringify(event.cardId)}\n${JSON.stringify(cells)}`
 }
 
-function readTold(text: string): Told {
+function readTold(text: string): SaidDelivery {
   const cells = JSON.parse(text.slice(text.indexOf('\n', text.indexOf('\n') + 1))) as Cell[]
-  const found: Told[] = []
-  readItems(cells, ({ event, slot, receivedAtMs, said }) => {
-    found.push({ event, slot, receivedAtMs, answer: said! })
-  })
-  return found[0]!
+  const found: Delivery[] = []
+  readDeliveries(cells, (delivery) => found.push(delivery))
+  return found[0] as SaidDelivery
 }
 
 function slotOf(told: string): string {

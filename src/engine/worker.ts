@@ -20,7 +20,7 @@ import {
   type DemoCard,
   type EngineFigures,
   type FromEngine,
-  readItems,
+  readDeliveries,
   type ToEngine,
   writeAnswered,
   writeBooked,
@@ -191,7 +191,8 @@ async function serve(
       (condemned.get(aggregate) ?? 0) > clock.monoMs()
         ? 'engines died while they decided on it'
         : '',
-    onSetAside: (slot, uncertain) => put((cells) => writeSetAside(cells, slot, uncertain)),
+    onSetAside: (slot, mayStillCommit) =>
+      put((cells) => writeSetAside(cells, slot, mayStillCommit)),
     onDamage: (damage, healed) => {
       const { problem } = damage
       send({ type: 'damage', record: nameOfDamage(damage), problem: healed ? '' : problem })
@@ -267,9 +268,10 @@ async function serve(
       presence?.tell()
     },
     take(cells) {
-      readItems(cells, ({ event, slot, receivedAtMs, said, uncertain }) => {
-        if (said === null) engine.deliver(event, slot, receivedAtMs, uncertain)
-        else engine.say(event, slot, receivedAtMs, said, uncertain)
+      readDeliveries(cells, (delivery) => {
+        const { said } = delivery
+        if (said === null) engine.deliver(delivery)
+        else engine.say({ ...delivery, said })
       })
     },
     recall: engine.recall,

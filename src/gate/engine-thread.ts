@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
-import type { CardEvent } from '../domain/record/event.ts'
-import type { Answer } from '../domain/record/event-record.ts'
+import type { HandedDelivery } from '../engine/item.ts'
 import { createRecall, newMarks, type Recall } from '../engine/memory/recall.ts'
 import {
   type AnswerListener,
@@ -11,7 +10,7 @@ import {
   type FromEngine,
   readAnswers,
   type ToEngine,
-  writeItem,
+  writeDelivery,
 } from '../engine/messages.ts'
 import type { FindingCounts } from '../engine/notice/finding-counts.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
@@ -272,6 +271,10 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   )
   watch.unref()
 
+  function hand(delivery: HandedDelivery): void {
+    put((cells) => writeDelivery(cells, delivery))
+  }
+
   start()
 
   return {
@@ -297,12 +300,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     get rulesVersion() {
       return rulesVersion
     },
-    deliver(event: CardEvent, slot: string, receivedAtMs: number, uncertain: boolean) {
-      put((cells) => writeItem(cells, event, slot, receivedAtMs, null, uncertain))
-    },
-    say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean) {
-      put((cells) => writeItem(cells, event, slot, receivedAtMs, said, uncertain))
-    },
+    deliver: hand,
+    say: hand,
     get packNumber() {
       return packNumber
     },

@@ -97,7 +97,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     onBooked: (slot) => slots.onBooked(slot),
     onStandIn: (slot) => slots.onStandIn(slot),
-    onSetAside: (slot, uncertain) => slots.onSetAside(slot, uncertain),
+    onSetAside: (slot, mayStillCommit) => slots.onSetAside(slot, mayStillCommit),
     onDamage(damaged, problem) {
       const record = maskPan(damaged)
       if (problem === '') logger.info({ record }, 'the record can be read again')

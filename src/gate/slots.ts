@@ -1,29 +1,23 @@
 import type { Clock } from '../clock.ts'
+import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import { type CardEvent, contentHash, isAsk } from '../domain/record/event.ts'
 import type { Answer, Cause } from '../domain/record/event-record.ts'
+import type { HandedDelivery } from '../engine/item.ts'
 import { createTable } from '../engine/memory/table.ts'
 import { createDeclines } from './declines.ts'
+import type { JournalLine } from './journal/record.ts'
 
 /** What the engine is asked, or told, about one slot. */
 export interface EngineLink {
   /** False while no engine is there to take anything. */
   readonly alive: boolean
-  deliver(event: CardEvent, slot: string, receivedAtMs: number, uncertain: boolean): void
-  say(event: CardEvent, slot: string, receivedAtMs: number, said: Answer, uncertain: boolean): void
-}
-
-/** What the watchdog said, kept until the engine has booked it. */
-export interface SaidLine {
-  readonly slot: string
-  readonly said: Answer
-  readonly event: CardEvent
-  readonly receivedAtMs: number
-  readonly handed: boolean
+  deliver(delivery: HandedDelivery): void
+  say(delivery: HandedDelivery & SaidDelivery): void
 }
 
 export interface SlotJournal {
   /** Resolves when the line is flushed; a later line of the same slot replaces it. */
-  append(line: SaidLine): Promise<void>
+  append(line: JournalLine): Promise<void>
   /** The engine has booked it. */
   drop(slot: string): void
 }
@@ -86,13 +80,13 @@ export interface Slots {
   /** The engine's memory would approve it, within the pack's stand-in policy. */
   onStandIn(slot: string): void
   /** The engine cannot decide it, and has let go of it, unless a command may still be on its way. */
-  onSetAside(slot: string, uncertain: boolean): void
+  onSetAside(slot: string, mayStillCommit: boolean): void
   /** Answers by default what has passed its budget. */
   sweep(): void
   /** Another engine has started: it is told everything that is open or not yet booked. */
   onEngineStart(): void
   /** Lines of an earlier process that were never booked. */
-  restore(lines: readonly SaidLine[]): void
+  restore(lines: readonly JournalLine[]): void
   /** Resolves when every open slot has been answered. */
   drained(): Promise<void>
 }
@@ -141,7 +135,7 @@ export function createSlots(options: SlotsOptions): Slots {
   // What was answered is let go at once: it would keep its whole request alive.
   let fifo: (Slot | null)[] = []
   let head = 0
-  const unbooked = new Map<string, SaidLine>()
+  const unbooked = new Map<string, JournalLine>()
   const declines = createDeclines()
   const { maxDamaged = defaultMaxDamaged } = options
   let damaged = 0
@@ -238,9 +232,10 @@ export function createSlots(options: SlotsOptions): Slots {
     return null
   }
 
-  function hand(slot: Slot, uncertain: boolean): void {
+  function hand(slot: Slot, mayStillCommit: boolean): void {
     slot.handed = true
-    link.deliver(slot.event, slot.id, slot.receivedAtMs, uncertain)
+    const { id, event, receivedAtMs } = slot
+    link.deliver({ slot: id, event, receivedAtMs, said: null, mayStillCommit })
   }
 
   /** Whether anybody may have heard it. */
@@ -278,12 +273,12 @@ export function createSlots(options: SlotsOptions): Slots {
     return clock.monoMs() >= slot.deadlineMonoMs - options.budgetMs + options.contractMs
   }
 
-  function lineOf({ id, event, receivedAtMs, handed }: Slot, said: Answer): SaidLine {
+  function lineOf({ id, event, receivedAtMs, handed }: Slot, said: Answer): JournalLine {
     return { slot: id, said, event, receivedAtMs, handed }
   }
 
   /** What nobody heard is not what holds at the relay: there the default does, and the ledger follows it. */
-  function followDefault(line: SaidLine): SaidLine {
+  function followDefault(line: JournalLine): JournalLine {
     const byDefault = options.defaultDecision === 'approve' ? '000' : '176'
     const { said, event } = line
     if (!isAsk(event) || (said.code === '000') === (byDefault === '000')) return line
@@ -345,20 +340,20 @@ export function createSlots(options: SlotsOptions): Slots {
    * An approval that a crash could forget is not given. The engine may hold what is now declined: a line
    * that comes late, and the journal may have given up the first, still has it undone.
    */
-  function declineUnjournaled(line: SaidLine): SaidLine {
+  function declineUnjournaled(line: JournalLine): JournalLine {
     const declined = { ...line, said: defaultAnswer('176', line.said.cause as Cause) }
     journal.append(declined).catch(() => {})
     return declined
   }
 
-  function keep(line: SaidLine): void {
+  function keep(line: JournalLine): void {
     const before = unbooked.get(line.slot)?.said.cause
     if (before === 'damaged') damaged--
     if (line.said.cause === 'damaged') damaged++
     unbooked.set(line.slot, line)
   }
 
-  function keepAndTell(slot: Slot, line: SaidLine): void {
+  function keepAndTell(slot: Slot, line: JournalLine): void {
     keep(line)
     // An engine that had it only waiting leaves no record of it. Repeated, it could come too late to be
     // heard: that is no harm where the default is the same.
@@ -367,8 +362,8 @@ export function createSlots(options: SlotsOptions): Slots {
     if (link.alive) tell(line, slot.orphaned)
   }
 
-  function tell({ event, slot, receivedAtMs, said }: SaidLine, uncertain: boolean): void {
-    link.say(event, slot, receivedAtMs, said, uncertain)
+  function tell(line: JournalLine, mayStillCommit: boolean): void {
+    link.say({ ...line, mayStillCommit })
   }
 
   function defaultAnswer(code: '000' | '176', cause: Cause): Answer {
@@ -408,12 +403,12 @@ export function createSlots(options: SlotsOptions): Slots {
       const slot = byId.get(id)
       if (slot !== undefined) slot.standIn = true
     },
-    onSetAside(id, uncertain) {
+    onSetAside(id, mayStillCommit) {
       const slot = byId.get(id)
       if (slot === undefined || slot.taken) return
       // As if no engine had ever had it: then a decline leaves nothing to follow.
-      slot.handed = uncertain
-      slot.orphaned ||= uncertain
+      slot.handed = mayStillCommit
+      slot.orphaned ||= mayStillCommit
       slot.standIn = false
       speak(slot, 'damaged')
     },
@@ -429,9 +424,9 @@ export function createSlots(options: SlotsOptions): Slots {
     },
     restore(lines) {
       for (const line of lines) {
-        const uncertain = { ...line, handed: true }
-        keep(uncertain)
-        if (link.alive) tell(uncertain, true)
+        const orphaned = { ...line, handed: true }
+        keep(orphaned)
+        if (link.alive) tell(orphaned, true)
       }
     },
     drained() {

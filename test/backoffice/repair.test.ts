@@ -5,7 +5,7 @@ import { verifyStore } from '../../src/backoffice/verify.ts'
 import { eventCodec } from '../../src/engine/format/codec.ts'
 import { eventKeyAt } from '../../src/engine/format/layout.ts'
 import type { Store } from '../../src/store/port.ts'
-import { openCards, startEngine, testEvent } from '../support/engine-world.ts'
+import { handed, openCards, startEngine, testEvent } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore, type MemoryState } from '../support/memory-store.ts'
 
 const dayMs = 86_400_000
@@ -124,7 +124,7 @@ describe('a repair', () => {
     const futureMs = Date.now() + 400 * dayMs
     const clock = { nowMs: () => futureMs, monoMs: () => performance.now() }
     const ahead = startEngine(store, { clock })
-    ahead.deliver(testEvent({ eventId: 'ahead' }), 'slot-ahead', futureMs, false)
+    ahead.deliver(handed(testEvent({ eventId: 'ahead' }), 'slot-ahead', futureMs))
     await ahead.idle()
     ahead.stop()
     const { changed } = await repairAccount(store, 'account-0', options())

@@ -44,7 +44,7 @@ function ask() {
     merchantCurrency: '',
     occurredAtMs: 0,
   }
-  engine.deliver(event, id, Date.now(), false)
+  engine.deliver({ event, slot: id, receivedAtMs: Date.now(), said: null, mayStillCommit: false })
 }
 
 ask()

@@ -9,7 +9,7 @@ import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
 import { windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
-import { openCards, startEngine, testEvent } from '../support/engine-world.ts'
+import { handed, openCards, startEngine, testEvent } from '../support/engine-world.ts'
 import { createRandom, walk } from '../support/event-generator.ts'
 import { createMemoryState, createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
 import { accountOf, cardOf, packOf } from '../support/world.ts'
@@ -200,7 +200,7 @@ describe('the engine', () => {
         const { event, receivedAtMs } = step
         const delivery = { event, slot: event.eventId, receivedAtMs, said: null }
         const { answer } = ledger.deliver(delivery, pack)
-        engine.deliver(event, event.eventId, receivedAtMs, false)
+        engine.deliver(handed(event, event.eventId, receivedAtMs))
         await engine.idle()
         expect(engine.answers.get(event.eventId), `seed ${seed}`).toEqual(answer)
       }

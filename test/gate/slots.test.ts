@@ -2,14 +2,15 @@ import { describe, expect, it } from 'vitest'
 import type { CardEvent } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createDeclines, maxDeclines } from '../../src/gate/declines.ts'
-import { type Backlog, createSlots, type SaidLine, type Slots } from '../../src/gate/slots.ts'
+import type { JournalLine } from '../../src/gate/journal/record.ts'
+import { type Backlog, createSlots, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'
 import { collectGarbage } from '../support/garbage.ts'
 
 interface Gate {
   readonly slots: Slots
   /** What the engine was told: the slot, the code said, and whether a dead engine may have acted. */
-  readonly said: { slot: string; code: string; uncertain: boolean }[]
+  readonly said: { slot: string; code: string; mayStillCommit: boolean }[]
   readonly dropped: string[]
   readonly handed: string[]
   nowMs: number
@@ -31,11 +32,12 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamag
     clock: { nowMs: () => gate.nowMs, monoMs: () => gate.nowMs },
     link: {
       alive: true,
-      deliver: (_event, slot) => gate.handed.push(slot),
-      say: (_event, slot, _atMs, { code }, uncertain) => gate.said.push({ slot, code, uncertain }),
+      deliver: ({ slot }) => void gate.handed.push(slot),
+      say: ({ slot, said: { code }, mayStillCommit }) =>
+        void gate.said.push({ slot, code, mayStillCommit }),
     },
     journal: {
-      append: (_line: SaidLine) => new Promise((resolve) => waiting.push(resolve)),
+      append: (_line: JournalLine) => new Promise((resolve) => waiting.push(resolve)),
       drop: (slot) => gate.dropped.push(slot),
     },
     incarnation: 'g',
@@ -96,7 +98,7 @@ describe('slots', () => {
     expect(gate.said).toEqual([])
     gate.flush()
     expect(await told).toMatchObject({ code: '176' })
-    expect(gate.said).toEqual([{ slot: 'g.0', code: '176', uncertain: true }])
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '176', mayStillCommit: true }])
   })
 
   it('turn away the more of a crowd the longer its oldest waits, and no advice', () => {
@@ -189,7 +191,7 @@ describe('slots', () => {
     const gate = openGate('decline')
     void gate.take(testEvent({ eventId: 'e1' }), false)
     gate.slots.onAnswer('g.0', approval)
-    expect(gate.said).toEqual([{ slot: 'g.0', code: '176', uncertain: false }])
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '176', mayStillCommit: false }])
     expect(gate.slots.unbooked).toBe(1)
     void gate.take(testEvent({ eventId: 'e2' }), false)
     gate.slots.onAnswer('g.1', { ...approval, code: '116' })
@@ -206,7 +208,7 @@ describe('slots', () => {
     })
     gate.flush()
     expect(await told).toMatchObject({ code: '000', decidedBy: 'default' })
-    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', uncertain: false }])
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', mayStillCommit: false }])
   })
 
   it('say nothing when that cannot be journaled, and have the ledger follow it all the same', async () => {
@@ -217,7 +219,7 @@ describe('slots', () => {
       gate.slots.take(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
     })
     expect(await told).toBeNull()
-    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', uncertain: false }])
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', mayStillCommit: false }])
     expect(gate.slots.unbooked).toBe(1)
   })
 
@@ -227,7 +229,7 @@ describe('slots', () => {
     gate.nowMs = 250
     gate.slots.sweep()
     expect(await told).toMatchObject({ code: '176' })
-    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', uncertain: false }])
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', mayStillCommit: false }])
   })
 
   it('give no answer of the engine after the contract limit: the relay has done what the default says', async () => {
@@ -271,7 +273,7 @@ describe('slots', () => {
     gate.slots.onSetAside('g.1', true)
     gate.flush()
     expect(await other).toMatchObject({ code: '176', cause: 'damaged' })
-    expect(gate.said).toEqual([{ slot: 'g.1', code: '176', uncertain: true }])
+    expect(gate.said).toEqual([{ slot: 'g.1', code: '176', mayStillCommit: true }])
     expect(gate.slots.unbooked).toBe(1)
   })
 })

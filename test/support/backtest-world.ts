@@ -8,7 +8,7 @@ import { startSweeper } from '../../src/engine/sweeper.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import type { PackFiles } from '../../src/rules/pack/folder.ts'
 import type { Store } from '../../src/store/port.ts'
-import { startEngine } from './engine-world.ts'
+import { handed, startEngine } from './engine-world.ts'
 import { createRandom, eventOf, type Random } from './event-generator.ts'
 import { createMemoryStore } from './memory-store.ts'
 
@@ -141,8 +141,8 @@ export async function runLive(
     const [next] = await store.range(indexes.due, '', 1)
     if (next !== undefined && splitSortKey(next.sortKey).atMs <= atMs) await sweeper.sweep()
     const slot = `s${i}`
-    if (said === null) engine.deliver(event, slot, atMs, false)
-    else engine.say(event, slot, atMs, said, false)
+    if (said === null) engine.deliver(handed(event, slot, atMs))
+    else engine.say({ ...handed(event, slot, atMs), said })
     await engine.idle()
     const answer = said ?? engine.answers.get(slot)
     if (answer !== undefined && !answers.has(event.eventId)) answers.set(event.eventId, answer)

@@ -4,6 +4,7 @@ import type { CardEvent } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createEngine, type Engine, type EngineOptions } from '../../src/engine/engine.ts'
 import { importRows } from '../../src/engine/import.ts'
+import type { HandedDelivery } from '../../src/engine/item.ts'
 import type { Store } from '../../src/store/port.ts'
 import { eventOf } from './event-generator.ts'
 import { packOf } from './world.ts'
@@ -44,10 +45,15 @@ export function startEngine(store: Store, options: Partial<EngineOptions> = {}):
       const slot = `${nonce}/${slots++}`
       return new Promise((resolve) => {
         waiting.set(slot, resolve)
-        engine.deliver(testEvent(event), slot, Date.now(), false)
+        engine.deliver(handed(testEvent(event), slot))
       })
     },
   }
+}
+
+/** A delivery whose answer is the engine's to give. */
+export function handed(event: CardEvent, slot: string, receivedAtMs = Date.now()) {
+  return { event, slot, receivedAtMs, said: null, mayStillCommit: false } satisfies HandedDelivery
 }
 
 export const testPack: Pack = packOf(defaultSwitches)

@@ -1,8 +1,9 @@
-import type { SaidLine, SlotJournal } from '../../src/gate/slots.ts'
+import type { JournalLine } from '../../src/gate/journal/record.ts'
+import type { SlotJournal } from '../../src/gate/slots.ts'
 
 /** What a process leaves behind: lines on the disk, and drops that may not have got there. */
 export interface Disk {
-  readonly lines: Map<string, SaidLine>
+  readonly lines: Map<string, JournalLine>
   readonly unflushedDrops: Set<string>
 }
 
@@ -21,7 +22,7 @@ export interface DiskWeather {
 }
 
 interface Write {
-  readonly line: SaidLine
+  readonly line: JournalLine
   readonly flushes: boolean
   readonly resolve: () => void
   readonly reject: (error: Error) => void

@@ -1,7 +1,8 @@
 import { apply, stamp } from '../../src/domain/change/apply.ts'
 import type { Change } from '../../src/domain/change/change.ts'
 import type { View } from '../../src/domain/change/view.ts'
-import { answerDelivery, type Delivery, type Step } from '../../src/domain/decide/claim.ts'
+import { answerDelivery, type Step } from '../../src/domain/decide/claim.ts'
+import type { Delivery } from '../../src/domain/decide/delivery.ts'
 import { isAsk } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { type Outcome, StoreError } from '../../src/store/port.ts'
@@ -232,8 +233,8 @@ function engineFaults(): PlantedFault[] {
       planted: {
         inbox: ({ say, ...rest }, { isFlying }) => ({
           ...rest,
-          say(event, slot, receivedAtMs, said, uncertain) {
-            if (!isFlying(slot)) say(event, slot, receivedAtMs, said, uncertain)
+          say(delivery) {
+            if (!isFlying(delivery.slot)) say(delivery)
           },
         }),
       },
@@ -243,9 +244,10 @@ function engineFaults(): PlantedFault[] {
       planted: {
         inbox: ({ say, ...rest }, { isFlying, book }) => ({
           ...rest,
-          say(event, slot, receivedAtMs, said, uncertain) {
+          say(delivery) {
+            const { slot, said } = delivery
             if (said.code !== '000' && isFlying(slot)) book(slot)
-            else say(event, slot, receivedAtMs, said, uncertain)
+            else say(delivery)
           },
         }),
       },
@@ -314,9 +316,9 @@ function gateFaults(): PlantedFault[] {
             return link.alive
           },
           deliver: link.deliver,
-          say(event, slot, ...rest) {
-            link.say(event, slot, ...rest)
-            journal.drop(slot)
+          say(delivery) {
+            link.say(delivery)
+            journal.drop(delivery.slot)
           },
         }),
       },
@@ -331,9 +333,9 @@ function gateFaults(): PlantedFault[] {
               return link.alive
             },
             deliver: link.deliver,
-            say(event, slot, ...rest) {
-              if (!told.has(slot)) link.say(event, slot, ...rest)
-              told.add(slot)
+            say(delivery) {
+              if (!told.has(delivery.slot)) link.say(delivery)
+              told.add(delivery.slot)
             },
           }
         },
@@ -348,9 +350,9 @@ function gateFaults(): PlantedFault[] {
             get alive() {
               return link.alive
             },
-            deliver(event, slot, ...rest) {
-              if (!sent.has(slot)) link.deliver(event, slot, ...rest)
-              sent.add(slot)
+            deliver(delivery) {
+              if (!sent.has(delivery.slot)) link.deliver(delivery)
+              sent.add(delivery.slot)
             },
             say: link.say,
           }
@@ -368,8 +370,8 @@ function gateFaults(): PlantedFault[] {
           get alive() {
             return link.alive
           },
-          deliver: (event, slot, atMs) => link.deliver(event, slot, atMs, false),
-          say: (event, slot, atMs, said) => link.say(event, slot, atMs, said, false),
+          deliver: (delivery) => link.deliver({ ...delivery, mayStillCommit: false }),
+          say: (delivery) => link.say({ ...delivery, mayStillCommit: false }),
         }),
       },
     },

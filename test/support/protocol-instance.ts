@@ -240,19 +240,20 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       get alive() {
         return of.engineSeen && !of.dead
       },
-      deliver(event, slot, receivedAtMs, uncertain) {
+      deliver(delivery) {
         if (of.dead) return
+        const { slot, event } = delivery
         storyOf(of, slot, event).handed = true
         // Memory would approve some; should the watchdog speak, these are not declined.
         if (random() < 0.1) (of as Process).slots.onStandIn(slot)
-        post((inbox) => inbox.deliver(event, slot, receivedAtMs, uncertain))
+        post((inbox) => inbox.deliver(delivery))
       },
-      say(event, slot, receivedAtMs, said, uncertain) {
+      say(delivery) {
         if (of.dead) return
-        const told = storyOf(of, slot, event)
-        told.said = said
-        told.saidUncertain = uncertain
-        post((inbox) => inbox.say(event, slot, receivedAtMs, said, uncertain))
+        const told = storyOf(of, delivery.slot, delivery.event)
+        told.said = delivery.said
+        told.saidUncertain = delivery.mayStillCommit
+        post((inbox) => inbox.say(delivery))
       },
     }
   }

@@ -10,16 +10,8 @@ import { bookConsequences } from './consequence.ts'
 import { decide } from './decide.ts'
 import type { Decided } from './decision.ts'
 import { standIn, undoAsk } from './default-decision.ts'
+import type { Delivery } from './delivery.ts'
 import type { Pack } from './pack.ts'
-
-/** One delivery of an event, in the slot of the gate that answers it. */
-export interface Delivery {
-  readonly event: CardEvent
-  readonly slot: string
-  readonly receivedAtMs: number
-  /** What the gate has already answered by default; null while the answer is ours to give. */
-  readonly said: Answer | null
-}
 
 /** What became of a delivery: the answer, and what must be committed before it is given. */
 export interface Step {

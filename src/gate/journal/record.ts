@@ -1,14 +1,9 @@
 import { crc32 } from 'node:zlib'
-import type { CardEvent } from '../../domain/record/event.ts'
-import type { Answer } from '../../domain/record/event-record.ts'
+import type { SaidDelivery } from '../../domain/decide/delivery.ts'
 
 /** One thing that the watchdog said, or is about to say, and the engine has not booked yet. */
-export interface JournalLine {
-  readonly slot: string
-  readonly said: Answer
-  readonly event: CardEvent
-  readonly receivedAtMs: number
-  /** It was handed to the engine, so a command that carries it may still be on its way. */
+export interface JournalLine extends SaidDelivery {
+  /** An engine has had it: should that one be gone, a command with it may still be executed. */
   readonly handed: boolean
 }
 

@@ -7,7 +7,7 @@ import { startWarming, type WarmingOptions } from '../../../src/engine/memory/wa
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb.ts'
 import { type Key, type Store, StoreError } from '../../../src/store/port.ts'
 import { openRedisStore } from '../../../src/store/redis/redis.ts'
-import { openCards, startEngine, type TestEngine } from '../../support/engine-world.ts'
+import { handed, openCards, startEngine, type TestEngine } from '../../support/engine-world.ts'
 import { createRandom, walk } from '../../support/event-generator.ts'
 import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
 import { type RedisServer, startRedis } from '../../support/redis-server.ts'
@@ -437,7 +437,7 @@ describe('money', () => {
         const { event, receivedAtMs } = step
         const delivery = { event, slot: event.eventId, receivedAtMs, said: null }
         const { answer } = ledger.deliver(delivery, pack)
-        engine.deliver(event, event.eventId, receivedAtMs, false)
+        engine.deliver(handed(event, event.eventId, receivedAtMs))
         await engine.idle()
         expect(engine.answers.get(event.eventId), `seed ${run}`).toEqual(answer)
       }

@@ -2,7 +2,13 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { answerDelivery } from '../../../src/domain/decide/claim.ts'
 import { directoryKey } from '../../../src/engine/format/layout.ts'
 import type { Damage } from '../../../src/engine/quarantine/damage.ts'
-import { openCards, startEngine, type TestEngine, testEvent } from '../../support/engine-world.ts'
+import {
+  handed,
+  openCards,
+  startEngine,
+  type TestEngine,
+  testEvent,
+} from '../../support/engine-world.ts'
 import {
   createMemoryState,
   createMemoryStore,
@@ -40,7 +46,7 @@ async function openWorld(options: Parameters<typeof startEngine>[1] = {}): Promi
   const aside = new Map<string, boolean>()
   const damage: Damage[] = []
   const engine = startEngine(createMemoryStore(state), {
-    onSetAside: (slot, uncertain) => aside.set(slot, uncertain),
+    onSetAside: (slot, mayStillCommit) => aside.set(slot, mayStillCommit),
     onDamage: (found, healed) => {
       if (!healed) damage.push(found)
     },
@@ -103,7 +109,7 @@ describe('a record that cannot be read', () => {
       const account = state.aggregates.get('a:account-0')!
       const good = account.root
       account.root = change(good)
-      engine.deliver(testEvent({ eventId: 'a' }), 'slot-a', Date.now(), false)
+      engine.deliver(handed(testEvent({ eventId: 'a' }), 'slot-a'))
       expect((await engine.ask({ eventId: 'b', cardId: 'card-1' })).code).toBe('000')
       await settled(engine)
       expect([...aside]).toEqual([['slot-a', false]])
@@ -120,7 +126,7 @@ describe('a record that cannot be read', () => {
         if (kind === "another record's" && place === 'event') return
         const good = found.get(id)!
         found.set(id, change(good))
-        engine.deliver(testEvent(needs), 'slot-a', Date.now(), false)
+        engine.deliver(handed(testEvent(needs), 'slot-a'))
         expect((await engine.ask({ eventId: 'b', cardId: 'card-1' })).code).toBe('000')
         await settled(engine)
         expect([...aside]).toEqual([['slot-a', false]])
@@ -138,8 +144,8 @@ describe('a record that cannot be read', () => {
     const good = account.root
     account.root = 'x'
     const advice = testEvent({ eventId: 'advice', requestType: 'Settlement', amountMinor: 700 })
-    engine.say(advice, 'slot-a', Date.now(), said, false)
-    engine.say(testEvent({ eventId: 'ask' }), 'slot-b', Date.now(), said, false)
+    engine.say({ ...handed(advice, 'slot-a'), said })
+    engine.say({ ...handed(testEvent({ eventId: 'ask' }), 'slot-b'), said })
     await settled(engine)
     expect(aside.size).toBe(0)
     expect(engine.booked.size).toBe(0)
@@ -153,7 +159,7 @@ describe('a record that cannot be read', () => {
     const { state, engine, aside, damage } = await openWorld()
     const { aggregate, group: name, id } = directoryKey('card-0')
     state.aggregates.get(aggregate)!.groups.get(name)!.set(id, 'acc\u0001unt')
-    engine.deliver(testEvent({ eventId: 'a' }), 'slot-a', Date.now(), false)
+    engine.deliver(handed(testEvent({ eventId: 'a' }), 'slot-a'))
     expect((await engine.ask({ eventId: 'b', cardId: 'card-1' })).code).toBe('000')
     await settled(engine)
     expect([...aside.keys()]).toEqual(['slot-a'])
@@ -188,7 +194,7 @@ describe('a decision that fails', () => {
   it('is set aside alone, without what its message quotes', async () => {
     const { engine, aside, damage } = await openWorld({ answerDelivery: failing })
     const answers = ['a', 'b', 'c'].map((eventId) => engine.ask({ eventId }))
-    engine.deliver(testEvent({ eventId: 'poison' }), 'slot-p', Date.now(), false)
+    engine.deliver(handed(testEvent({ eventId: 'poison' }), 'slot-p'))
     const more = engine.ask({ eventId: 'd' })
     for (const answer of [...answers, more]) expect((await answer).code).toBe('000')
     expect([...aside.keys()]).toEqual(['slot-p'])
@@ -205,7 +211,7 @@ describe('a decision that fails', () => {
         return answerDelivery(delivery, view, pack)
       },
     })
-    engine.say(testEvent({ eventId: 'ask' }), 'slot-a', Date.now(), said, false)
+    engine.say({ ...handed(testEvent({ eventId: 'ask' }), 'slot-a'), said })
     await settled(engine)
     expect(engine.stats().setAside).toBe(1)
     broken = false
@@ -224,7 +230,7 @@ describe('a decision that fails', () => {
     }
     const { state, engine, aside } = await openWorld({ answerDelivery: half })
     const answers = ['a', 'b'].map((eventId) => engine.ask({ eventId, amountMinor: 100 }))
-    engine.deliver(testEvent({ eventId: 'poison' }), 'slot-p', Date.now(), false)
+    engine.deliver(handed(testEvent({ eventId: 'poison' }), 'slot-p'))
     const more = engine.ask({ eventId: 'c', amountMinor: 100 })
     for (const answer of [...answers, more]) expect((await answer).code).toBe('000')
     expect([...aside.keys()]).toEqual(['slot-p'])
@@ -237,7 +243,7 @@ describe('a decision that fails', () => {
       condemned: (aggregate) => (aggregate === 'a:account-0' ? 'the engine died of it' : ''),
       onTouch: (aggregate) => seen.push(aggregate),
     })
-    engine.deliver(testEvent({ eventId: 'a' }), 'slot-a', Date.now(), true)
+    engine.deliver({ ...handed(testEvent({ eventId: 'a' }), 'slot-a'), mayStillCommit: true })
     expect((await engine.ask({ eventId: 'b', cardId: 'card-1' })).code).toBe('000')
     await settled(engine)
     expect([...aside]).toEqual([['slot-a', true]])
