@@ -8,12 +8,25 @@ export interface ConfigProblem {
   readonly message: string
 }
 
+type Demand = (holds: boolean, variable: Name, message: string) => void
+type IsGiven = (name: Name) => boolean
+
 /** What one variable demands of another. */
-export function checkAcross(values: Values, given: (name: Name) => boolean): ConfigProblem[] {
+export function checkAcross(values: Values, given: IsGiven): ConfigProblem[] {
   const problems: ConfigProblem[] = []
-  const demand = (holds: boolean, variable: Name, message: string): void => {
+  const demand: Demand = (holds, variable, message) => {
     if (!holds) problems.push({ variable, message })
   }
+  checkRelay(values, given, demand)
+  problems.push(...checkTlsFiles(values, 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'))
+  checkApi(values, given, demand)
+  problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
+  checkAdmin(values, given, demand)
+  checkRedis(values, given, demand)
+  return problems
+}
+
+function checkRelay(values: Values, given: IsGiven, demand: Demand): void {
   const mode = values.RELAY_AUTH ?? (given('RELAY_SECRET') ? 'hmac' : 'none')
 
   if (!given('RELAY_AUTH') || values.RELAY_AUTH !== undefined) {
@@ -52,10 +65,9 @@ export function checkAcross(values: Values, given: (name: Name) => boolean): Con
     'TLS_CERT_FILE',
     `is required with ${given('TLS_KEY_FILE') ? 'TLS_KEY_FILE' : 'TLS_CLIENT_CA_FILE'}`,
   )
-  problems.push(...checkTlsFiles(values, 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'))
-  checkApi(values, given, demand)
-  problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
+}
 
+function checkAdmin(values: Values, given: IsGiven, demand: Demand): void {
   demand(
     values.ADMIN_HOST === undefined || isLoopback(values.ADMIN_HOST) || given('ADMIN_TOKEN'),
     'ADMIN_TOKEN',
@@ -66,7 +78,9 @@ export function checkAcross(values: Values, given: (name: Name) => boolean): Con
     'ADMIN_PORT',
     'must differ from PORT',
   )
+}
 
+function checkRedis(values: Values, given: IsGiven, demand: Demand): void {
   const cluster = values.REDIS_CLUSTER === 'true'
   demand(!cluster || given('REDIS_URL'), 'REDIS_URL', 'is required when REDIS_CLUSTER is true')
   demand(
@@ -84,7 +98,6 @@ export function checkAcross(values: Values, given: (name: Name) => boolean): Con
     'REDIS_CLUSTER',
     'must be true when REDIS_URL names several nodes',
   )
-  return problems
 }
 
 /** Only for who needs the pack: most commands do without. */
@@ -100,11 +113,7 @@ export function checkRulesDir(folder: string): ConfigProblem[] {
   }
 }
 
-function checkApi(
-  values: Values,
-  given: (name: Name) => boolean,
-  demand: (holds: boolean, variable: Name, message: string) => void,
-): void {
+function checkApi(values: Values, given: IsGiven, demand: Demand): void {
   demand(
     given('API_TLS_CERT_FILE') === given('API_TLS_KEY_FILE'),
     given('API_TLS_CERT_FILE') ? 'API_TLS_KEY_FILE' : 'API_TLS_CERT_FILE',

@@ -97,10 +97,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
   const given = (name: Name): boolean =>
     values[name] !== undefined || refused.has(name) || refused.has(`${name}_FILE`)
   problems.push(...checkAcross(values, given), ...findNearMisses(env))
-  if (problems.length > 0) return problems
+  return problems.length > 0 ? problems : configOf(values as Settings)
+}
 
-  // Nothing below may refuse.
-  const v = values as Settings
+function configOf(v: Settings): Config {
   return {
     host: v.HOST,
     port: v.PORT,
