@@ -1,4 +1,4 @@
-import type { Book, Touched } from '../domain/change/book.ts'
+import type { Book, TouchedRecords } from '../domain/change/book.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { EventRecord } from '../domain/record/event-record.ts'
@@ -9,7 +9,7 @@ import type { Alias, Transaction } from '../domain/record/transaction.ts'
  * then by name, because a key put together of both takes longer to make than to find.
  */
 export interface ReplayBook extends Book {
-  put(touched: Touched): void
+  put(touched: TouchedRecords): void
   /** With all that this one has: records never change, so the two share them. */
   copy(): ReplayBook
 }

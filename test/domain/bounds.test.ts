@@ -4,7 +4,11 @@ import { createLedger } from '../../src/domain/ledger/ledger.ts'
 import { type Card, maxListedMids, maxRecentAsks } from '../../src/domain/record/card.ts'
 import type { CardEvent } from '../../src/domain/record/event.ts'
 import { forGood, maxClaims } from '../../src/domain/record/event-record.ts'
-import { maxAskShares, maxNames, type Transaction } from '../../src/domain/record/transaction.ts'
+import {
+  maxAskShares,
+  maxSecondNames,
+  type Transaction,
+} from '../../src/domain/record/transaction.ts'
 import { maxSpendEntries, maxWindowStates } from '../../src/domain/record/window-state.ts'
 import { eventOf, cardOf as naiveCard } from '../support/event-generator.ts'
 import { accountOf, cardOf, packOf } from '../support/world.ts'
@@ -44,26 +48,26 @@ describe('the second names of a transaction', () => {
         amountMinor: 1,
         final: false,
       })
-    for (let i = 0; i < maxNames; i++) expect(settle(i).anomalies).toEqual([])
-    for (let i = maxNames; i < maxNames + 3; i++) {
+    for (let i = 0; i < maxSecondNames; i++) expect(settle(i).anomalies).toEqual([])
+    for (let i = maxSecondNames; i < maxSecondNames + 3; i++) {
       expect(settle(i).anomalies).toEqual(['too_many_names'])
     }
-    expect(transaction('T1')).toMatchObject({ settledMinor: maxNames + 3 })
-    expect(transaction('T1').names).toHaveLength(maxNames)
-    expect(ledger.book('A1').transactions.size).toBe(maxNames + 1)
-    expect(account()).toMatchObject({ heldMinor: 1000 - maxNames - 3 })
+    expect(transaction('T1')).toMatchObject({ settledMinor: maxSecondNames + 3 })
+    expect(transaction('T1').names).toHaveLength(maxSecondNames)
+    expect(ledger.book('A1').transactions.size).toBe(maxSecondNames + 1)
+    expect(account()).toMatchObject({ heldMinor: 1000 - maxSecondNames - 3 })
   })
 
   it('are bounded for asks that join an estimate', () => {
     const { send, transaction } = world()
     send({ requestType: 'PreAuthorization', transactionId: 'T1', amountMinor: 100_000 })
     let last: readonly string[] = []
-    for (let i = 0; i <= maxNames; i++) {
+    for (let i = 0; i <= maxSecondNames; i++) {
       const said = { transactionId: `T1-${i}`, originalTransactionId: 'T1', amountMinor: i + 1 }
       last = send(said).anomalies
     }
     expect(last).toEqual(['too_many_names'])
-    expect(transaction('T1').names).toHaveLength(maxNames)
+    expect(transaction('T1').names).toHaveLength(maxSecondNames)
   })
 })
 

@@ -160,7 +160,7 @@ export function gatherDue(cardId: string, transactionId: string, book: Book): Vi
 }
 
 /** What a view changed, to be put into a book or into a commit. */
-export interface Touched {
+export interface TouchedRecords {
   readonly account: Account
   readonly cards: readonly Card[]
   readonly transactions: readonly Transaction[]
@@ -172,7 +172,7 @@ export interface Touched {
 const none: readonly never[] = []
 
 /** Without lists where there is nothing: this is done for every entry of every log. */
-export function touchedBy(before: View, after: View): Touched {
+export function touchedBy(before: View, after: View): TouchedRecords {
   const { names } = after.transaction
   const named = before.transaction.names.length
   return {

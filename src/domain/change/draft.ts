@@ -1,28 +1,35 @@
-import { maxNames } from '../record/transaction.ts'
+import { maxSecondNames } from '../record/transaction.ts'
 import { apply } from './apply.ts'
 import type { Change } from './change.ts'
 import type { View } from './view.ts'
 
-/** Changes as they are made, with the view that they lead to. */
+/** The changes of one entry as they are made, with the view that they lead to. */
 export interface Draft {
   readonly before: View
   readonly view: View
   readonly changes: readonly Change[]
+  /** The arrival that the entry is dated with. */
   readonly atMs: number
   make(change: Change): void
 }
 
-export function openDraft(before: View, atMs: number): Draft {
-  return resumeDraft(before, [], before, atMs)
+/** Days never run backwards for an account, whatever the clock does. */
+export function arrivalMs(view: View, receivedAtMs: number): number {
+  return Math.max(receivedAtMs, view.account.lastArrivalMs)
 }
 
-/** Goes on from changes that were made before and the view that they led to. */
+export function openDraft(before: View, receivedAtMs: number): Draft {
+  return resumeDraft(before, [], before, receivedAtMs)
+}
+
+/** A draft that goes on from changes made by another, and from the view that they led to. */
 export function resumeDraft(
   before: View,
   made: readonly Change[],
   view: View,
-  atMs: number,
+  receivedAtMs: number,
 ): Draft {
+  const atMs = arrivalMs(before, receivedAtMs)
   const changes = [...made]
   const draft = {
     before,
@@ -40,11 +47,6 @@ export function resumeDraft(
 /** What joins a transaction makes its own id a second name of it, while there is room for one. */
 export function nameTransaction(draft: Draft): void {
   const { joining, transaction } = draft.view
-  const hasRoom = transaction.names.length < maxNames
+  const hasRoom = transaction.names.length < maxSecondNames
   if (joining !== '' && hasRoom) draft.make({ type: 'named', name: joining })
-}
-
-/** Days never run backwards for an account, whatever the clock does. */
-export function arrivalMs(view: View, receivedAtMs: number): number {
-  return Math.max(receivedAtMs, view.account.lastArrivalMs)
 }

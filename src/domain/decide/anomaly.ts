@@ -4,7 +4,7 @@ import type { CardEvent } from '../record/event.ts'
 import {
   heldBeforeVoid,
   isAsked,
-  maxNames,
+  maxSecondNames,
   netAuthorized,
   openHold,
   overReversed,
@@ -103,5 +103,5 @@ function isRepeat(event: CardEvent, card: Card, amountMinor: number, atMs: numbe
 
 /** It is booked where it belongs; later events have to name the original again. */
 export function namingAnomalies({ joining, transaction }: View): Anomaly[] {
-  return joining !== '' && transaction.names.length >= maxNames ? ['too_many_names'] : []
+  return joining !== '' && transaction.names.length >= maxSecondNames ? ['too_many_names'] : []
 }

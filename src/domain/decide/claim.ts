@@ -57,7 +57,7 @@ function sayDecline(delivery: Delivery, view: View, pack: Pack, said: Answer): S
   const record = view.event
   // Another delivery may have been told approve: its hold is not ours to touch.
   if (record !== null && !record.claims.includes(slot)) return unchanged(delivery, view, said)
-  const draft = openDraft(view, arrivalMs(view, delivery.receivedAtMs))
+  const draft = openDraft(view, delivery.receivedAtMs)
   if (record === null) {
     draft.make({ type: 'recorded', record: newRecord(view, said, draft.atMs, [], false, '') })
   } else {
@@ -81,7 +81,7 @@ function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): S
     return holds(record, slot) ? unchanged(delivery, view, said) : claim(delivery, view, said)
   }
   const decided = standIn(event, view, pack, receivedAtMs, said.approvedAmountMinor)
-  const draft = resumeDraft(view, decided.changes, decided.after, arrivalMs(view, receivedAtMs))
+  const draft = resumeDraft(view, decided.changes, decided.after, receivedAtMs)
   if (record === null) {
     const fresh = newRecord(view, said, draft.atMs, [slot], decided.absorbed, decided.unmatched)
     draft.make({ type: 'recorded', record: fresh })
@@ -104,7 +104,7 @@ function decideNew({ event, slot, receivedAtMs, said }: Delivery, view: View, pa
     approvedAmountMinor: decided.approvedAmountMinor,
     rulesVersion: pack.version,
   }
-  const draft = resumeDraft(view, decided.changes, decided.after, arrivalMs(view, receivedAtMs))
+  const draft = resumeDraft(view, decided.changes, decided.after, receivedAtMs)
   const claims = isAsk(event) && answer.code === '000' ? [slot] : []
   const { absorbed, unmatched } = decided
   const record = newRecord(view, answer, draft.atMs, claims, absorbed, unmatched)
@@ -144,7 +144,7 @@ function newRecord(
 }
 
 function claim(delivery: Delivery, view: View, answer: Answer): Step {
-  const draft = openDraft(view, arrivalMs(view, delivery.receivedAtMs))
+  const draft = openDraft(view, delivery.receivedAtMs)
   draft.make({ type: 'claimed', slot: delivery.slot })
   return committed(draft, answer)
 }

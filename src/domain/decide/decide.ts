@@ -1,4 +1,4 @@
-import { arrivalMs, type Draft, nameTransaction, openDraft } from '../change/draft.ts'
+import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
 import { isSafe, type View } from '../change/view.ts'
 import { availableMinor } from '../record/account.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
@@ -13,7 +13,7 @@ import type { Decided } from './decision.ts'
 import { noVerdict, type Pack } from './pack.ts'
 
 export function decide(event: CardEvent, view: View, pack: Pack, receivedAtMs: number): Decided {
-  const draft = openDraft(view, arrivalMs(view, receivedAtMs))
+  const draft = openDraft(view, receivedAtMs)
   return isAsk(event) ? decideAsk(event, draft, pack) : bookAdvice(event, draft, pack)
 }
 

@@ -1,4 +1,4 @@
-import { arrivalMs, type Draft, nameTransaction, openDraft } from '../change/draft.ts'
+import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
 import { isSafe, type View } from '../change/view.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { Transaction } from '../record/transaction.ts'
@@ -21,7 +21,7 @@ export function standIn(
   receivedAtMs: number,
   approvedAmountMinor: number | null,
 ): Decided {
-  const draft = openDraft(view, arrivalMs(view, receivedAtMs))
+  const draft = openDraft(view, receivedAtMs)
   const ask = openAsk(event, view, pack, draft.atMs)
   const decided = {
     code: '000',

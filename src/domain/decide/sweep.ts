@@ -1,4 +1,4 @@
-import { arrivalMs, type Draft, openDraft } from '../change/draft.ts'
+import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import {
   type Bucket,
@@ -17,7 +17,7 @@ const dayMs = 86_400_000
  * its record is forgotten, or it is looked at again later; windows that no longer count are dropped.
  */
 export function sweepTransaction(view: View, pack: Pack, nowMs: number): Draft {
-  const draft = openDraft(view, arrivalMs(view, nowMs))
+  const draft = openDraft(view, nowMs)
   const { transaction } = view
   if (expires(transaction) && draft.atMs >= transaction.expiresAtMs) {
     draft.make({ type: 'expired' })

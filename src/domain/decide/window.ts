@@ -8,7 +8,7 @@ import {
   maxWindowMerchants,
   merchantKey,
   noState,
-  placeOf,
+  placeOfMerchant,
   splitKey,
   type WindowState,
   type WindowStates,
@@ -114,7 +114,7 @@ export function crowdedOut(states: WindowStates, place: CountedNow): CountedNow 
   const { name, mid } = splitKey(window)
   const merchants = states[name]?.merchants ?? noState.merchants
   if (mid === null || merchants.length < maxWindowMerchants) return null
-  if (placeOf(merchants, mid) >= 0) return null
+  if (placeOfMerchant(merchants, mid) >= 0) return null
   const longestAgo = merchantKey(name, merchants[0]!.mid)
   return { window: longestAgo, scope, bucket, oldest: bucket + 1 }
 }

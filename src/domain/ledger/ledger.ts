@@ -1,5 +1,12 @@
 import { stamp } from '../change/apply.ts'
-import { type Book, gather, gatherDue, isAlias, type Touched, touchedBy } from '../change/book.ts'
+import {
+  type Book,
+  gather,
+  gatherDue,
+  isAlias,
+  type TouchedRecords,
+  touchedBy,
+} from '../change/book.ts'
 import type { Draft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { answerDelivery, type Step } from '../decide/claim.ts'
@@ -25,7 +32,7 @@ export interface MemoryBook extends Book {
   readonly cards: ReadonlyMap<string, Card>
   readonly transactions: ReadonlyMap<string, Transaction | Alias>
   readonly events: ReadonlyMap<string, EventRecord>
-  put(touched: Touched): void
+  put(touched: TouchedRecords): void
   /** No event came later than this: a clock that was wrong has dated them. */
   redate(latestMs: number): void
 }

@@ -1,6 +1,6 @@
 import { type Book, gather, gatherCard } from '../change/book.ts'
 import type { Worklist } from '../change/change.ts'
-import { arrivalMs, type Draft, openDraft, resumeDraft } from '../change/draft.ts'
+import { type Draft, openDraft, resumeDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { bookAdvice } from '../decide/advice.ts'
 import type { Pack } from '../decide/pack.ts'
@@ -41,7 +41,7 @@ export function handle(
   switch (operation.type) {
     case 'handle': {
       const { list, sortKey } = operation
-      const draft = draftOn(gatherCard('', book), nowMs)
+      const draft = openDraft(gatherCard('', book), nowMs)
       draft.make({ type: 'handled', list, sortKey })
       return draft
     }
@@ -52,10 +52,6 @@ export function handle(
   }
 }
 
-function draftOn(view: View, nowMs: number): Draft {
-  return openDraft(view, arrivalMs(view, nowMs))
-}
-
 /** Safe to repeat with the same booking, so that one that was cut off can be finished. */
 function assign(
   { event, bookingKey }: Extract<Handling, { type: 'assign' }>,
@@ -64,7 +60,7 @@ function assign(
   nowMs: number,
 ): Draft | OperationRefused {
   const view = { ...gatherCard('', book), eventKey: bookingKey, event: book.event(bookingKey) }
-  const draft = draftOn(view, nowMs)
+  const draft = openDraft(view, nowMs)
   const hash = contentHash(event)
   if (view.event === null) {
     draft.make({ type: 'recorded', record: doneRecord(hash, pack.version, draft.atMs) })
@@ -100,20 +96,16 @@ function bookUnmatched(
   }
   const hash = contentHash(event)
   if (done !== null) {
-    return done.contentHash === hash ? draftOn(view, nowMs) : { refused: bookedOtherwise }
+    return done.contentHash === hash ? openDraft(view, nowMs) : { refused: bookedOtherwise }
   }
-  const atMs = arrivalMs(view, nowMs)
   // Its age was the relay's to explain; a person has looked at it now.
-  const { unmatched, changes, after } = bookAdvice(
-    { ...event, occurredAtMs: 0 },
-    openDraft(view, atMs),
-    pack,
-  )
+  const ageless = { ...event, occurredAtMs: 0 }
+  const { unmatched, changes, after } = bookAdvice(ageless, openDraft(view, nowMs), pack)
   if (unmatched !== '' && unmatched !== 'other currency') return { refused: refusals[unmatched] }
 
   // Nothing below may refuse.
-  const draft = resumeDraft(view, changes, after, atMs)
-  draft.make({ type: 'recorded', record: doneRecord(hash, pack.version, atMs) })
+  const draft = resumeDraft(view, changes, after, nowMs)
+  draft.make({ type: 'recorded', record: doneRecord(hash, pack.version, draft.atMs) })
   if (sortKey !== '') draft.make({ type: 'handled', list: 'unmatched', sortKey })
   return draft
 }

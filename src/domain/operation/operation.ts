@@ -1,5 +1,5 @@
 import { type Book, gatherCard, gatherDue } from '../change/book.ts'
-import { arrivalMs, type Draft, openDraft } from '../change/draft.ts'
+import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { bookConsequences } from '../decide/consequence.ts'
 import type { Pack } from '../decide/pack.ts'
@@ -104,10 +104,6 @@ export function adviceOf(operation: Operation): CardEvent | null {
   return 'event' in operation ? operation.event : null
 }
 
-function draftOn(view: View, nowMs: number): Draft {
-  return openDraft(view, arrivalMs(view, nowMs))
-}
-
 /** Safe to repeat: a card that is there already stays as it is. */
 function open(
   { account, card, givesBalance }: Extract<Operation, { type: 'open' }>,
@@ -115,7 +111,7 @@ function open(
   nowMs: number,
 ): Draft | OperationRefused {
   const view = gatherCard(card.cardId, book)
-  const draft = draftOn(view, nowMs)
+  const draft = openDraft(view, nowMs)
   if (view.card.cardId !== '') return draft
   const there = view.account
   if (there.accountId === '') {
@@ -154,7 +150,7 @@ function changeCard(
 
 /** Nothing happened when everything was so already. */
 function settingCard(view: View, set: CardSettings, nowMs: number): Draft {
-  const draft = draftOn(view, nowMs)
+  const draft = openDraft(view, nowMs)
   const names = Object.keys(set) as (keyof CardSettings)[]
   const same = names.every((name) => isSame(view.card[name], set[name]))
   if (!same) draft.make({ type: 'cardChanged', set })
@@ -204,7 +200,7 @@ function adjust(
   const view = { ...gatherCard('', book), eventKey, event: book.event(eventKey) }
   const { account } = view
   if (account.accountId === '') return { refused: 'there is no such account' }
-  const draft = draftOn(view, nowMs)
+  const draft = openDraft(view, nowMs)
   const hash = hash64(String(amountMinor))
   if (view.event !== null) {
     const same = view.event.contentHash === hash
@@ -232,7 +228,7 @@ function releaseHold(
   if (openHold(view.transaction) === 0 || view.transaction.cashPosted) {
     return { refused: `transaction ${transactionId} holds nothing` }
   }
-  const draft = draftOn(view, nowMs)
+  const draft = openDraft(view, nowMs)
   draft.make({ type: 'expired' })
   bookConsequences(draft, null, pack)
   return draft

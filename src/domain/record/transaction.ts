@@ -69,7 +69,7 @@ export interface AskShare {
 export const maxAskShares = 64
 
 /** With so many second names a transaction takes no more: an anomaly, and the money is right. */
-export const maxNames = 64
+export const maxSecondNames = 64
 
 /** A second name of a transaction. */
 export interface Alias {

@@ -64,10 +64,10 @@ export function bucketsOf(
   mid: string | null,
 ): readonly Bucket[] {
   if (mid === null) return buckets
-  return merchants[placeOf(merchants, mid)]?.buckets ?? noState.buckets
+  return merchants[placeOfMerchant(merchants, mid)]?.buckets ?? noState.buckets
 }
 
-export function placeOf(merchants: readonly MerchantBuckets[], mid: string): number {
+export function placeOfMerchant(merchants: readonly MerchantBuckets[], mid: string): number {
   // Mostly the merchant that was changed last is the one that is asked for again.
   let place = merchants.length - 1
   while (place >= 0 && merchants[place]!.mid !== mid) place--
@@ -165,7 +165,7 @@ function put(
 
 function withMerchant(old: WindowState, mid: string, buckets: readonly Bucket[]): WindowState {
   const merchants = old.merchants.slice()
-  const place = placeOf(merchants, mid)
+  const place = placeOfMerchant(merchants, mid)
   if (place >= 0) merchants.splice(place, 1)
   if (buckets.length > 0) merchants.push({ mid, buckets })
   return { buckets: old.buckets, merchants }

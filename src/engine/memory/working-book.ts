@@ -1,4 +1,4 @@
-import type { Book, Touched } from '../../domain/change/book.ts'
+import type { Book, TouchedRecords } from '../../domain/change/book.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
 import type { Card } from '../../domain/record/card.ts'
 import type { EventRecord } from '../../domain/record/event-record.ts'
@@ -40,7 +40,7 @@ export interface WorkingBook extends Book {
   }
   /** How the next item is read: arrival for the events' places, and whether new ids are guessed so. */
   next(atMs: number, guess: { readonly event: boolean; readonly transaction: boolean }): void
-  put(touched: Touched): void
+  put(touched: TouchedRecords): void
 }
 
 export function openWorkingBook(cached: CachedAccount, retentionMs: number): WorkingBook {
