@@ -28,20 +28,11 @@ interface Result {
   readonly plots: readonly string[]
 }
 
-const names = [
-  'throughput',
-  'latency',
-  'stall',
-  'hot',
-  'scale',
-  'soak',
-  'profiles',
-  'rules',
-  'rules-peers',
-  'backtest',
-  // Their tables are in no aim, and they take longest.
-  ...(process.env.TORTURE ? ['redis-memory', 'redis-start'] : []),
-]
+/** The others take a minute and run in `npm run torture`. */
+const shortest = ['hot', 'profiles', 'rules', 'rules-peers']
+const longer = ['throughput', 'latency', 'stall', 'scale', 'soak', 'backtest']
+const scripts = ['redis-memory', 'redis-start']
+const names = process.env.TORTURE ? [...shortest, ...longer, ...scripts] : shortest
 
 describe('the benchmarks', () => {
   for (const name of names) {
@@ -60,6 +51,13 @@ describe('the benchmarks', () => {
       }
     }, 180_000)
   }
+
+  it('finds all that the longer ones import', async () => {
+    for (const name of longer) {
+      const { run } = await import(join(root, 'bench', `${name}.mjs`))
+      expect(run, name).toBeTypeOf('function')
+    }
+  })
 
   it('leaves no folder behind when it is stopped in the middle of a script', async () => {
     const own = temporaryFolder()

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type CliWorld, createCliWorld } from '../support/cli.ts'
 import { openDisturbedWorld } from '../support/disturbed-world.ts'
-import { createRelay, type Delivery } from '../support/relay.ts'
+import { createRelay, type Delivery, repeatUntilDecided } from '../support/relay.ts'
 import { readiness, startServer, until } from '../support/server.ts'
 
 const endings: (() => Promise<void> | void)[] = []
@@ -70,14 +70,8 @@ async function backUpUnderLoad(round: number): Promise<void> {
   // An approval that both gave is kept as the engine's, so only the decision is the same.
   const unlike = await Promise.all(
     alike.map(async ({ event, text, decision }) => {
-      let last = ''
-      // A busy machine may make the default answer, which here declines and changes nothing.
-      for (let tries = 0; tries < 20; tries++) {
-        const told = await repeated.deliver(event)
-        if (told.decision === decision) return ''
-        last = told.text
-      }
-      return `${event.requestType}: ${text} became ${last}`
+      const told = await repeatUntilDecided(repeated, event, (one) => one.decision === decision)
+      return told.decision === decision ? '' : `${event.requestType}: ${text} became ${told.text}`
     }),
   )
   expect(unlike.filter((line) => line !== '')).toEqual([])
