@@ -3,7 +3,7 @@ import { type Book, gather, gatherDue, isAlias, touchedBy } from '../domain/chan
 import type { EntryKind } from '../domain/change/change.ts'
 import type { Draft } from '../domain/change/draft.ts'
 import type { View } from '../domain/change/view.ts'
-import { answerDelivery, type Step } from '../domain/decide/claim.ts'
+import { answerDelivery, type Step } from '../domain/decide/answer.ts'
 import type { Delivery } from '../domain/decide/delivery.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { sweepTransaction } from '../domain/decide/sweep.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { answerDelivery, type Step } from '../domain/decide/claim.ts'
+import { answerDelivery, type Step } from '../domain/decide/answer.ts'
 import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Operation } from '../domain/operation/operation.ts'

@@ -1,4 +1,4 @@
-import type { Step } from '../domain/decide/claim.ts'
+import type { Step } from '../domain/decide/answer.ts'
 import type { Delivery } from '../domain/decide/delivery.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { isAlias } from '../../src/domain/change/book.ts'
-import type { Step } from '../../src/domain/decide/claim.ts'
+import type { Step } from '../../src/domain/decide/answer.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
 import { windowValue } from '../../src/domain/decide/window.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'

@@ -1,7 +1,7 @@
 import { apply, stamp } from '../../src/domain/change/apply.ts'
 import type { Change } from '../../src/domain/change/change.ts'
 import type { View } from '../../src/domain/change/view.ts'
-import { answerDelivery, type Step } from '../../src/domain/decide/claim.ts'
+import { answerDelivery, type Step } from '../../src/domain/decide/answer.ts'
 import type { Delivery } from '../../src/domain/decide/delivery.ts'
 import { isAsk } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'

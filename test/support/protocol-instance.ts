@@ -1,5 +1,5 @@
 import { type Clock, createTrustedClock, type TrustedClock } from '../../src/clock.ts'
-import type { answerDelivery } from '../../src/domain/decide/claim.ts'
+import type { answerDelivery } from '../../src/domain/decide/answer.ts'
 import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'

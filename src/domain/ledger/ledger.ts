@@ -9,7 +9,7 @@ import {
 } from '../change/book.ts'
 import type { Draft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
-import { answerDelivery, type Step } from '../decide/claim.ts'
+import { answerDelivery, type Step } from '../decide/answer.ts'
 import type { Delivery } from '../decide/delivery.ts'
 import type { Pack } from '../decide/pack.ts'
 import { sweepTransaction } from '../decide/sweep.ts'

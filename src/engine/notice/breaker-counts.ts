@@ -1,5 +1,5 @@
+import type { Step } from '../../domain/decide/answer.ts'
 import type { Breaker } from '../../domain/decide/breaker.ts'
-import type { Step } from '../../domain/decide/claim.ts'
 
 /** What one instance has seen within the time of a breaker when it is past its bound. */
 export interface Trip {

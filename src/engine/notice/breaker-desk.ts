@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { Step } from '../../domain/decide/claim.ts'
+import type { Step } from '../../domain/decide/answer.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import type { Store } from '../../store/port.ts'
 import { trippedAggregate } from '../format/layout.ts'

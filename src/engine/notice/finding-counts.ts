@@ -1,5 +1,5 @@
 import type { Anomaly } from '../../domain/decide/anomaly.ts'
-import type { Step } from '../../domain/decide/claim.ts'
+import type { Step } from '../../domain/decide/answer.ts'
 import type { UnmatchedCause } from '../../domain/record/event-record.ts'
 
 /** How often people were given something of a kind to look at, since it was asked last. */

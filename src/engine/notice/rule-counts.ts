@@ -1,4 +1,4 @@
-import type { Step } from '../../domain/decide/claim.ts'
+import type { Step } from '../../domain/decide/answer.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 
 /** What one rule has done since it was asked last, for asks in one currency. */

@@ -1,5 +1,5 @@
 import type { Book } from '../../domain/change/book.ts'
-import type { Step } from '../../domain/decide/claim.ts'
+import type { Step } from '../../domain/decide/answer.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { dailyWindow, windowValue } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'

@@ -1,5 +1,5 @@
+import type { Step } from '../../domain/decide/answer.ts'
 import { remembersNothing } from '../../domain/decide/ask-memory.ts'
-import type { Step } from '../../domain/decide/claim.ts'
 import { noVerdict, type Pack } from '../../domain/decide/pack.ts'
 import { createLedger, type Ledger, type MemoryBook } from '../../domain/ledger/ledger.ts'
 import { createZone } from '../../domain/record/calendar.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Step } from '../../../src/domain/decide/claim.ts'
+import type { Step } from '../../../src/domain/decide/answer.ts'
 import { createBreakerCounts } from '../../../src/engine/notice/breaker-counts.ts'
 
 const byDeclines = { ruleId: 'r', withinMs: 60_000, maxDeclines: 3, maxShare: Infinity, minAsks: 1 }

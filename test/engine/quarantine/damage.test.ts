@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { answerDelivery } from '../../../src/domain/decide/claim.ts'
+import { answerDelivery } from '../../../src/domain/decide/answer.ts'
 import { directoryKey } from '../../../src/engine/format/layout.ts'
 import type { Damage } from '../../../src/engine/quarantine/damage.ts'
 import {
