@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import type { AnsweredCall } from './server.ts'
-import type { ApiSettings, FromApi, ToApi } from './worker.ts'
+import type { ApiWorkerSettings, FromApi, ToApi } from './worker.ts'
 
 export interface ApiThreadOptions {
-  readonly settings: ApiSettings
+  readonly settings: ApiWorkerSettings
   readonly heapMb: number
   readonly onCalls: (calls: readonly AnsweredCall[]) => void
   readonly onListening: (port: number) => void

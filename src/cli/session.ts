@@ -17,6 +17,7 @@ import { complain, type ExitCode, showProgress, tellBug } from './terminal.ts'
 
 /** What a command works with: the store that the configuration names, beside a running server. */
 export interface Session {
+  readonly config: Config
   readonly store: Store
   readonly clock: Clock
   readonly retentionMs: number
@@ -112,6 +113,7 @@ function createSession(
   let versions = 0
   const newVersion = () => `${nonce}.${(versions++).toString(36)}`
   return {
+    config,
     store,
     clock: systemClock,
     retentionMs: config.eventRetentionDays * dayMs,

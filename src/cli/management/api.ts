@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Argument, type Command } from 'commander'
 import { signCall } from '../../api/signature.ts'
 import { complain, type ExitCode, print, refuse } from '../terminal.ts'
+import { addApiServe } from './api-serve.ts'
 
 const help = `
 Credentials come from ARBITER_CLIENT_ID, ARBITER_CLIENT_SECRET and ARBITER_UNIQUE_KEY, the address from
@@ -28,7 +29,7 @@ interface Credentials {
 }
 
 export function addApi(program: Command): void {
-  program
+  const api = program
     .command('api')
     .summary('sign and send one call to the management API')
     .description('Sign and send one call to the management API, and print the answer.')
@@ -41,6 +42,7 @@ export function addApi(program: Command): void {
     .action(async (method: string, path: string, body: string | undefined, options: ApiOptions) => {
       process.exitCode = await call(method, path, body, options)
     })
+  addApiServe(api)
 }
 
 async function call(

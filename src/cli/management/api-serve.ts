@@ -1,0 +1,54 @@
+import type { Command } from 'commander'
+import { systemClock } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import { onInterrupt } from '../interrupt.ts'
+import { inSession, type Session } from '../session.ts'
+import { complain, type ExitCode } from '../terminal.ts'
+
+const help = `
+With Redis the management API may run apart from the servers that decide. Its settings are those of a
+server: API_PORT and the others that begin with API_, REDIS_URL, SECRETS_KEY.
+
+Example:
+  $ API_PORT=8082 REDIS_URL=redis://127.0.0.1:6379 SECRETS_KEY_FILE=/run/secrets/key arbiter api serve`
+
+export function addApiServe(api: Command): void {
+  api
+    .command('serve')
+    .description('Serve the management API alone, on the Redis that the servers share.')
+    .addHelpText('after', help)
+    .action(() => inSession(serve))
+}
+
+async function serve({ store, config }: Session): Promise<ExitCode> {
+  const refused = refusalOf(config)
+  if (refused !== '' || config.api === null) {
+    complain(refused)
+    return 2
+  }
+  const { createApi, listen } = await import('../../api/api.ts')
+  const { readSecretKeys } = await import('../../management/secret-keys.ts')
+  const { createLogSink } = await import('../../telemetry/logger.ts')
+  const { logApiCall } = await import('../../telemetry/api-log.ts')
+  const { readVersion } = await import('../../version.ts')
+  const sink = createLogSink(config.logLevel)
+  const keys = readSecretKeys(config, () => {})
+  const settings = { ...config.api, keys, sandbox: config.sandbox, version: readVersion() }
+  const server = createApi(store, systemClock, settings, {
+    onAnswered: (call) => logApiCall(sink, call),
+    onTrouble: (message) => sink.logger.error(message),
+  })
+  const apiPort = await listen(server, settings.host, settings.port)
+  sink.logger.info({ apiPort }, 'serving the management API')
+  await new Promise<void>((resolve) => onInterrupt(resolve))
+  await server.close()
+  sink.logger.info('stopped')
+  await sink.end()
+  return 0
+}
+
+function refusalOf({ api, redis }: Config): string {
+  if (api === null) return 'API_PORT is required: the port to serve the management API on'
+  if (redis !== null) return ''
+  return 'REDIS_URL is required: an embedded store has one server, which serves the API itself by API_PORT'
+}

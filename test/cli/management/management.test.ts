@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createCliWorld } from '../../support/cli.ts'
+import { startRedis } from '../../support/redis-server.ts'
+
+const root = join(import.meta.dirname, '..', '..', '..')
+const newOrganization = ['organization', 'add', 'org-1', '--name', 'Acme', '--country', 'US']
+const newClient = ['client', 'add', '--organization', 'org-1', '--name', 'back office']
+
+/** Resolves to the port of the management API, when a process says that it serves it. */
+async function apiPortOf(child: ChildProcess): Promise<number> {
+  let text = ''
+  for await (const chunk of child.stdout!) {
+    text += chunk
+    const [, port] = /"apiPort":([0-9]+)/.exec(text) ?? []
+    if (port !== undefined) return Number(port)
+  }
+  throw new Error(`it ended: ${text}`)
+}
+
+async function openWorld() {
+  const world = await createCliWorld()
+  onTestFinished(() => world.dispose())
+  return world
+}
+
+describe('organizations and clients', () => {
+  it('are made, changed and shown, and a secret is shown once', async () => {
+    const world = await openWorld()
+    const made = await world.run(...newOrganization, '--currency', 'USD', '--currency', 'NGN')
+    expect(made.code).toBe(0)
+    expect(JSON.parse(made.out)).toMatchObject({
+      organizationId: 'org-1',
+      currencies: ['USD', 'NGN'],
+      minimumBalance: { USD: '1.00', NGN: '1.00' },
+      defaultDecision: 'decline',
+    })
+    const again = await world.run(...newOrganization, '--currency', 'USD')
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('already')])
+    const set = await world.run('organization', 'set', 'org-1', '--max-top-up', 'USD=500.00')
+    expect(JSON.parse(set.out)).toMatchObject({ maxTopUp: { USD: '500.00' } })
+    const lost = await world.run('organization', 'set', 'org-1', '--currency', 'USD')
+    expect(lost.err).toContain('NGN cannot be taken away')
+
+    const { out } = await world.run(...newClient, '--scope', 'CardAPIs')
+    const { clientId, clientSecret, uniqueKey } = JSON.parse(out)
+    expect(clientSecret).toMatch(/^[A-Za-z0-9]{32}$/)
+    expect(uniqueKey).toMatch(/^[0-9a-f]{32}$/)
+    for (const line of [
+      ['list'],
+      ['show', clientId],
+      ['disable', clientId],
+      ['enable', clientId],
+    ]) {
+      const shown = await world.run('client', ...line)
+      expect(shown.code).toBe(0)
+      expect(shown.out).not.toContain(clientSecret)
+      expect(shown.out).not.toContain(uniqueKey)
+    }
+    const rotated = await world.run('client', 'rotate', clientId, '--keep-old', '24h')
+    expect(JSON.parse(rotated.out).clientSecret).not.toBe(clientSecret)
+    expect((await world.run('client', 'show', clientId)).out).toContain('valid until')
+    expect((await world.run('client', 'remove', clientId)).code).toBe(0)
+    expect((await world.run('client', 'show', clientId)).err).toContain('there is no client')
+    expect((await world.run('client', 'disable', 'cli_none')).code).toBe(1)
+    expect((await world.run(...newClient, '--scope', 'Everything')).err).toContain('no scope')
+  })
+
+  it('keep their secrets when the key is changed', async () => {
+    const world = await openWorld()
+    const [old, next] = [0, 1].map(() => randomBytes(32).toString('base64')) as [string, string]
+    const env = { SECRETS_KEY: old }
+    await world.runWith({ env }, ...newOrganization, '--currency', 'USD')
+    await world.runWith({ env }, ...newClient, '--scope', 'CardAPIs')
+    const changed = { SECRETS_KEY: next, SECRETS_KEY_OLD: old }
+    const rewrapped = await world.runWith({ env: changed }, 'secrets', 'rewrap')
+    expect(rewrapped.out).toContain('1 of 1 clients')
+    const without = await world.runWith({ env: { SECRETS_KEY: next } }, 'secrets', 'rewrap')
+    expect(without.code).toBe(0)
+    const lost = await world.runWith({ env: { SECRETS_KEY: old } }, 'secrets', 'rewrap')
+    expect([lost.code, lost.err]).toEqual([1, expect.stringContaining('SECRETS_KEY_OLD')])
+  })
+})
+
+describe('the management API', () => {
+  it('answers the command line beside the server that decides, and is restarted with its store', async () => {
+    const world = await openWorld()
+    const env = { ...world.env, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', API_PORT: '0' }
+    const server = spawn(process.execPath, [join(root, 'dist/main.js')], { env })
+    onTestFinished(() => void server.kill('SIGKILL'))
+    const port = await apiPortOf(server)
+    await world.run(...newOrganization, '--currency', 'USD')
+    const { out } = await world.run(...newClient, '--scope', 'CardAPIs.Read')
+    const { clientId, clientSecret, uniqueKey } = JSON.parse(out)
+    const caller = {
+      ARBITER_API_URL: `http://127.0.0.1:${port}`,
+      ARBITER_CLIENT_ID: clientId,
+      ARBITER_CLIENT_SECRET: clientSecret,
+      ARBITER_UNIQUE_KEY: uniqueKey,
+    }
+    const shown = await world.runWith({ env: caller }, 'api', 'GET', '/organization')
+    expect(JSON.parse(shown.out)).toMatchObject({ responseCode: '000', data: { name: 'Acme' } })
+    const wrong = { ...caller, ARBITER_CLIENT_SECRET: 'x'.repeat(32) }
+    const refused = await world.runWith({ env: wrong }, 'api', 'GET', '/organization')
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('no token')])
+    const curl = await world.runWith({ env: caller }, 'api', 'GET', '/organization', '--curl')
+    expect(curl.out).toMatch(/^curl -sX GET/)
+    server.kill('SIGTERM')
+    expect(await once(server, 'exit')).toEqual([0, null])
+    const gone = await world.runWith({ env: caller }, 'api', 'GET', '/organization')
+    expect(gone.err).toContain('nobody answers')
+  })
+
+  it('is served alone on Redis', async () => {
+    const world = await openWorld()
+    const redis = await startRedis()
+    onTestFinished(() => redis.dispose())
+    const key = randomBytes(32).toString('base64')
+    const env = { REDIS_URL: redis.url, SECRETS_KEY: key }
+    await world.runWith({ env }, ...newOrganization, '--currency', 'USD')
+    const { out } = await world.runWith({ env }, ...newClient, '--scope', 'CardAPIs')
+    const { clientId, clientSecret, uniqueKey } = JSON.parse(out)
+    const server = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'api', 'serve'], {
+      env: { ...world.env, ...env, API_PORT: '0' },
+    })
+    onTestFinished(() => void server.kill('SIGKILL'))
+    const caller = {
+      ARBITER_API_URL: `http://127.0.0.1:${await apiPortOf(server)}`,
+      ARBITER_CLIENT_ID: clientId,
+      ARBITER_CLIENT_SECRET: clientSecret,
+      ARBITER_UNIQUE_KEY: uniqueKey,
+    }
+    const call = ['api', 'GET', '/organization', '--reference', 'Once'] as const
+    expect((await world.runWith({ env: caller }, ...call)).code).toBe(0)
+    const again = await world.runWith({ env: caller }, ...call)
+    expect(JSON.parse(again.out)).toMatchObject({ responseCode: '139' })
+    server.kill('SIGTERM')
+    expect(await once(server, 'exit')).toEqual([0, null])
+    await world.run(...newOrganization, '--currency', 'USD')
+    const embedded = await world.runWith({ env: { API_PORT: '0' } }, 'api', 'serve')
+    expect([embedded.code, embedded.err]).toEqual([2, expect.stringContaining('REDIS_URL')])
+  })
+})
