@@ -15,6 +15,8 @@ interface Demand {
   readonly fits: (value: string, durability: Durability['durability']) => boolean
   readonly change: (durability: Durability['durability']) => string
   readonly otherwise: string
+  /** INFO tells it, too, which needs fewer rights than CONFIG. */
+  readonly inInfo: boolean
 }
 
 const demands: readonly Demand[] = [
@@ -23,6 +25,7 @@ const demands: readonly Demand[] = [
     fits: (value) => value === 'yes',
     change: () => 'yes',
     otherwise: 'all cards, holds and events are lost when Redis restarts',
+    inInfo: true,
   },
   {
     setting: 'appendfsync',
@@ -30,18 +33,21 @@ const demands: readonly Demand[] = [
       value === 'always' || (value === 'everysec' && durability === 'everysec'),
     change: (durability) => (durability === 'fsync' ? 'always' : 'everysec'),
     otherwise: 'decisions that were answered can be lost with the machine',
+    inInfo: false,
   },
   {
     setting: 'no-appendfsync-on-rewrite',
     fits: (value, durability) => value === 'no' || durability === 'everysec',
     change: () => 'no',
     otherwise: 'decisions can be lost with the machine while the file is rewritten',
+    inInfo: false,
   },
   {
     setting: 'maxmemory-policy',
     fits: (value) => value === 'noeviction',
     change: () => 'noeviction',
     otherwise: 'holds and events are dropped when memory is full',
+    inInfo: true,
   },
 ]
 
@@ -65,7 +71,18 @@ export async function checkDurability(
   if (findings.length > 0 && wanted.durabilityStrict) {
     throw new StoreRefused([...findings, strictAdvice].join('\n'))
   }
-  return findings
+  return closed.length === 0 ? findings : [...findings, unseenBy(closed, wanted)]
+}
+
+/** A warning also when strict: whoever may run CONFIG GET may read the passwords among the settings. */
+function unseenBy(closed: readonly MasterReply[], { durability }: Durability): string {
+  const addresses = closed.map(({ address }) => address).join(', ')
+  const unseen = demands.filter(({ inInfo, fits }) => !inInfo && !fits('', durability))
+  const wanted = unseen.map(({ setting, change }) => `${setting} ${change(durability)}`)
+  return (
+    `Redis at ${addresses} does not show this user its settings: see yourself that its redis.conf ` +
+    `has ${wanted.join(' and ')}, which DURABILITY=${durability} needs`
+  )
 }
 
 const strictAdvice =
@@ -84,11 +101,6 @@ async function findingsByInfo(
     if (problem !== undefined && !isForbidden(problem)) throw unreadable(problem)
     findings.push(...findingsOf(address, settingsOfInfo(String(reply ?? '')), durability))
   }
-  findings.push(
-    `Redis at ${[...addresses].join(', ')} does not let this user read its settings, so DURABILITY=` +
-      `${durability} is not checked: give it +config|get, or see to appendfsync ` +
-      `${durability === 'fsync' ? 'always' : 'everysec'} there`,
-  )
   return findings
 }
 
