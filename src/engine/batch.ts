@@ -51,6 +51,8 @@ export interface BatchContext {
   readonly nowMs: number
   readonly newVersion: () => string
   readonly answerDelivery: typeof answerDelivery
+  /** The store can lose what it acknowledged. */
+  readonly mayLose: boolean
 }
 
 /**
@@ -184,8 +186,9 @@ function decideDelivery(
   item.step = step
   if (step.changes.length > 0) {
     record(before, step.after, entryOfStep(item, before, step), book, writes)
-  } else if (item.mayStillCommit) {
-    // A command of this item may still be on its way: a new version makes it fail.
+  } else if (item.mayStillCommit || context.mayLose) {
+    // A command of this item may still be on its way: a new version makes it fail. And a record that
+    // somebody else wrote can be lost unnoticed by us, unless something of ours was committed after it.
     writes.forced = true
   }
 }

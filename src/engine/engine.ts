@@ -326,6 +326,7 @@ export function createEngine(options: EngineOptions): Engine {
       nowMs: clock.nowMs(),
       newVersion,
       answerDelivery: options.answerDelivery ?? answerDelivery,
+      mayLose: losses !== undefined,
     }
     try {
       options.onTouch?.(queue.aggregate)

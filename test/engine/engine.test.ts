@@ -133,6 +133,25 @@ describe('the engine', () => {
     expect(shown).toMatchObject({ heldMinor: 75_000 })
   })
 
+  it('commits before it answers from a record of another, where the store can lose that', async () => {
+    const state = createMemoryState()
+    const first = startEngine(createMemoryStore(state))
+    await openCards(first, 1)
+    const advice = { eventId: 'e1', cardId: 'nobody', requestType: 'Settlement' } as const
+    const events = [{ eventId: 'e2', amountMinor: 200_000 }, advice]
+    for (const event of events) await first.ask(event)
+    const losses = { watch() {}, look: async () => {}, resume: async () => {} }
+    for (const [store, commits] of [
+      [{ ...createMemoryStore(state), losses }, 2],
+      [createMemoryStore(state), 0],
+    ] as const) {
+      const other = startEngine(store)
+      for (const event of events) await other.ask(event)
+      // The first finds that a record is there, which it had guessed not to be.
+      expect(other.stats().commits).toBe(2 + commits)
+    }
+  })
+
   it('expires holds by an internal event, on one of several engines, once', async () => {
     const state = createMemoryState()
     let nowMs = Date.now()
