@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import { type CardEvent, contentHash, isAsk } from '../domain/record/event.ts'
 import type { Answer, Cause } from '../domain/record/event-record.ts'
+import { defaultCodes, type ResponseCode } from '../domain/record/response-code.ts'
 import type { HandedDelivery } from '../engine/item.ts'
 import { createTable } from '../engine/memory/table.ts'
 import { createDeclines } from './declines.ts'
@@ -279,7 +280,7 @@ export function createSlots(options: SlotsOptions): Slots {
 
   /** What nobody heard is not what holds at the relay: there the default does, and the ledger follows it. */
   function followDefault(line: JournalLine): JournalLine {
-    const byDefault = options.defaultDecision === 'approve' ? '000' : '176'
+    const byDefault = defaultCodes[options.defaultDecision]
     const { said, event } = line
     if (!isAsk(event) || (said.code === '000') === (byDefault === '000')) return line
     unheard++
@@ -293,7 +294,7 @@ export function createSlots(options: SlotsOptions): Slots {
   function speak(slot: Slot, cause: Cause): void {
     slot.taken = true
     const approves = slot.standIn || !isAsk(slot.event) || options.defaultDecision === 'approve'
-    const said = defaultAnswer(approves ? '000' : '176', cause)
+    const said = defaultAnswer(defaultCodes[approves ? 'approve' : 'decline'], cause)
     // A decline of what no engine ever saw leaves nothing to follow.
     if (!approves && !slot.handed) {
       declines.remember(slot.key, said)
@@ -309,7 +310,7 @@ export function createSlots(options: SlotsOptions): Slots {
     const full = said.cause === 'damaged' && damaged >= maxDamaged
     if (full && isAsk(slot.event) && !slot.handed) {
       // An approval that nobody keeps is not given, and no engine has anything to follow.
-      const declined = lineOf(slot, defaultAnswer('176', 'damaged'))
+      const declined = lineOf(slot, defaultAnswer(defaultCodes.decline, 'damaged'))
       if (!close(slot, declined.said)) keepAndTell(slot, followDefault(declined))
       return
     }
@@ -341,7 +342,10 @@ export function createSlots(options: SlotsOptions): Slots {
    * that comes late, and the journal may have given up the first, still has it undone.
    */
   function declineUnjournaled(line: JournalLine): JournalLine {
-    const declined = { ...line, said: defaultAnswer('176', line.said.cause as Cause) }
+    const declined = {
+      ...line,
+      said: defaultAnswer(defaultCodes.decline, line.said.cause as Cause),
+    }
     journal.append(declined).catch(() => {})
     return declined
   }
@@ -366,7 +370,7 @@ export function createSlots(options: SlotsOptions): Slots {
     link.say({ ...line, mayStillCommit })
   }
 
-  function defaultAnswer(code: '000' | '176', cause: Cause): Answer {
+  function defaultAnswer(code: ResponseCode, cause: Cause): Answer {
     return {
       code,
       decidedBy: 'default',

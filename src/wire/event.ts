@@ -25,7 +25,7 @@ import {
   memberOf,
   parseJson,
 } from './json.ts'
-import type { Refusal } from './refusal.ts'
+import type { BodyCode, Refusal } from './refusal.ts'
 import { parseTimestamp } from './timestamp.ts'
 
 interface Field {
@@ -160,7 +160,7 @@ type Fault = readonly [field: string, problem: string]
 function refuse(
   body: JsonObject,
   faults: readonly Fault[],
-  responseCode: '136' | '131' = '136',
+  responseCode: BodyCode = '136',
   about: Refusal['about'] = 'ask',
 ): Refusal {
   const eventId = memberOf(body, 'eventId')

@@ -19,8 +19,12 @@ export interface Refusal {
   readonly unknownKind: string
 }
 
+/** Codes of a body that is refused with HTTP 400. */
+export const bodyCodes = ['136', '131'] as const satisfies readonly ResponseCode[]
+export type BodyCode = (typeof bodyCodes)[number]
+
 /**
- * A body says 136 or 131 for 400. 911 may be tried again: an advice we could not write down. 200 is a
+ * A body that is refused has a code of `bodyCodes`. 911 may be tried again: an advice we could not write down. 200 is a
  * message that a relay profile leaves aside: it is acknowledged, and nothing is decided.
  */
 export const refusalCodes = {

@@ -4,6 +4,7 @@ import { arrivalMs, type Draft, openDraft, resumeDraft } from '../change/draft.t
 import type { View } from '../change/view.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import { type Answer, type EventRecord, forGood } from '../record/event-record.ts'
+import { repeatedIdCode } from '../record/response-code.ts'
 import type { Anomaly } from './anomaly.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences } from './consequence.ts'
@@ -115,7 +116,7 @@ function decideNew({ event, slot, receivedAtMs, said }: Delivery, view: View, pa
 /** The event id came before with other content: an ask is refused, an advice waits for people. */
 function refuseOther(event: CardEvent, view: View): Decided {
   return {
-    code: isAsk(event) ? '139' : '000',
+    code: isAsk(event) ? repeatedIdCode : '000',
     approvedAmountMinor: null,
     ruleId: '',
     matchedRules: [],

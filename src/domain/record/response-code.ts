@@ -139,6 +139,12 @@ export const responseCodes = {
 
 export type ResponseCode = keyof typeof responseCodes
 
+/** Said when no decision was made in time, as DEFAULT_DECISION has it. */
+export const defaultCodes = { approve: '000', decline: '176' } as const
+
+/** Said to an ask whose event id came before with other content. */
+export const repeatedIdCode = '139' satisfies ResponseCode
+
 // An object puts '000' after '111', because only the latter looks like an array index.
 const allCodes = (Object.keys(responseCodes) as ResponseCode[]).sort()
 

@@ -1,4 +1,5 @@
 import type { RequestType } from '../../domain/record/event.ts'
+import type { BodyCode } from '../../wire/refusal.ts'
 import type { ReadFields } from './event.ts'
 import type { ChoiceTarget, NoEvent } from './file.ts'
 import { type Found, type PointerPlan, positionOf } from './pointer.ts'
@@ -16,7 +17,7 @@ export type Choice =
 /** A message that is no event of ours. */
 export interface NoReader {
   readonly what: NoEvent
-  readonly code: '136' | '131'
+  readonly code: BodyCode
   readonly message: string
 }
 

@@ -6,6 +6,7 @@ import { createZone } from '../../domain/record/calendar.ts'
 import type { CardEvent, RequestType } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
+import { defaultCodes } from '../../domain/record/response-code.ts'
 import { compileSwitches } from '../pack/file.ts'
 import { compileDailyWindow, compileWindow, durationMs } from '../pack/window-file.ts'
 import { readRow, settingsOf } from './scenario-card.ts'
@@ -173,7 +174,7 @@ export function startScenario(
 
 function saidAnswer(said: 'decline' | 'approve' | 'ack', rulesVersion: string): Answer {
   return {
-    code: said === 'decline' ? '176' : '000',
+    code: said === 'decline' ? defaultCodes.decline : '000',
     decidedBy: 'default',
     cause: 'deadline',
     ruleId: '',
