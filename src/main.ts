@@ -33,7 +33,7 @@ const apiStopMs = 12_000
 
 const usage = `Usage: node dist/main.js [--demo] [--accept-clock]
 
-Serves POST /authorize. Configuration is by environment variables; the README lists them.
+Serves POST /authorize. Configuration is by environment variables; docs/CONFIGURATION.md lists them.
 
   --demo   put a few demo cards into an empty embedded store, and print a command to try
   --accept-clock

@@ -1,81 +1,153 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { configTable } from '../src/config/schema.ts'
 import { temporaryFolder } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')
-const readmeFile = join(root, 'README.md')
-const readme = readFileSync(readmeFile, 'utf8')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const readme = read('README.md')
+const pages = readdirSync(join(root, 'docs')).sort()
 const tablePattern = /(<!-- configuration: .*? -->\n)[\s\S]*?(<!-- end -->)/
 
 /** Fenced blocks of one language, in order. */
-function blocks(language: string): string[] {
-  const fences = readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))
+function blocks(page: string, language: string): string[] {
+  const fences = page.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))
   return [...fences].map(([, text]) => text!.trim())
 }
 
-describe('the README', () => {
-  it('has the table of the configuration schema', () => {
-    const updated = readme.replace(tablePattern, (_, start, end) => start + configTable() + end)
-    if (process.env.UPDATE_README !== undefined) writeFileSync(readmeFile, updated)
-    else expect(readme).toBe(updated)
+/** A server that the README's first command has started, in a clone of its own. */
+interface Clone {
+  readonly folder: string
+  readonly env: Record<string, string | undefined>
+  readonly port: number
+}
+
+const replies = blocks(readme, 'json').filter((text) => text.includes('"decision"'))
+
+/** How a command that the pages show is run, and what must come of it. */
+const shown: readonly [part: string, check: (command: string, clone: Clone) => void][] = [
+  ['npm ci && npm test', () => {}],
+  [
+    'curl -s http',
+    (command, clone) => {
+      const curl = command.replace('localhost:8080', `127.0.0.1:${clone.port}`)
+      const reply = run(curl, clone)
+      expect(replies).toContain(reply)
+      expect(reply).toContain(/"eventId":"[^"]*"/.exec(command)![0])
+      expect(run(curl, clone)).toBe(reply)
+    },
+  ],
+  [
+    'show account',
+    (command, clone) => {
+      const account = JSON.parse(run(command, clone))
+      expect(account).toMatchObject({ heldMinor: 1250, availableMinor: 48_750 })
+    },
+  ],
+  [
+    'npm run demo',
+    (command, clone) => {
+      const { stdout, stderr, status } = tryRun(`${command} -- --seconds 2`, clone)
+      // 1 when an answer was late: that is this machine's business.
+      expect([0, 1], stderr).toContain(status)
+      expect(stdout).toMatch(/\d+ transactions, \d+ events: 0 differences, /)
+    },
+  ],
+  [
+    'rules test',
+    (command, clone) => {
+      const output = /```text\n([\s\S]*?)```/.exec(readme.slice(readme.indexOf(command)))![1]
+      expect(run(command, clone)).toBe(output)
+    },
+  ],
+  [
+    'import cards.ndjson',
+    (command, clone) => {
+      const row = blocks(readme, 'json').find((text) => text.includes('"customerId"'))!
+      writeFileSync(join(clone.folder, 'cards.ndjson'), `${row}\n`)
+      run(command, clone)
+    },
+  ],
+  [
+    'client add',
+    (command, clone) => {
+      const credentials = JSON.parse(run(command, clone).trim().split('\n').at(-1)!)
+      clone.env.ARBITER_CLIENT_ID = credentials.clientId
+      clone.env.ARBITER_CLIENT_SECRET = credentials.clientSecret
+      clone.env.ARBITER_UNIQUE_KEY = credentials.uniqueKey
+    },
+  ],
+  [
+    'api GET /organization',
+    (command, clone) => {
+      const answer = JSON.parse(run(command, clone))
+      expect(answer.data).toMatchObject({ organizationId: 'org-1', currencies: ['USD'] })
+    },
+  ],
+  ['backup arbiter.ndjson.gz', run],
+  [
+    'relay disorder',
+    (command, clone) => {
+      const { stdout } = tryRun(command.replace('--seconds 10', '--seconds 1'), clone)
+      expect(stdout).toMatch(/\d+ transactions, \d+ events: 0 differences, /)
+      expect(stdout).toMatch(/\d+ accounts, \d+ records, \d+ entries: 0 differences/)
+    },
+  ],
+  [
+    'conformance',
+    (command, clone) => {
+      const conformed = run(command.replace('8080', String(clone.port)), clone)
+      expect(conformed).toMatch(/\d+ passed, 0 differed, \d+ skipped/)
+    },
+  ],
+]
+
+function run(command: string, { folder, env }: Clone): string {
+  return execFileSync('bash', ['-ec', command], { cwd: folder, env, encoding: 'utf8' })
+}
+
+function tryRun(command: string, { folder, env }: Clone) {
+  return spawnSync('bash', ['-c', command], { cwd: folder, env, encoding: 'utf8' })
+}
+
+describe('the README and the pages', () => {
+  it('have the table of the configuration schema', () => {
+    const file = 'docs/CONFIGURATION.md'
+    const page = read(file)
+    const updated = page.replace(tablePattern, (_, start, end) => start + configTable() + end)
+    if (process.env.UPDATE_README !== undefined) writeFileSync(join(root, file), updated)
+    else expect(page).toBe(updated)
   })
 
-  it('starts a server from a clean clone, and its curls get the replies it shows', async () => {
-    const folder = temporaryFolder()
-    const clone = join(folder.path, 'arbiter')
-    execFileSync('git', ['clone', '--quiet', root, clone])
-    const [install, ...commands] = blocks('sh')
+  it('start a server from a clean clone, and every command they show does what they say', async () => {
+    const home = temporaryFolder()
+    const folder = join(home.path, 'arbiter')
+    execFileSync('git', ['clone', '--quiet', root, folder])
+    const [install, ...commands] = blocks(readme, 'sh')
     expect(install).toBe('npm ci && npm start')
-    const env = { ...process.env, PORT: '0', ADMIN_PORT: '0', HOME: folder.path }
+    commands.push(...pages.flatMap((page) => blocks(read(`docs/${page}`), 'sh')))
+    const env = { ...process.env, PORT: '0', ADMIN_PORT: '0', API_PORT: '0', HOME: home.path }
     const child = spawn('bash', ['-c', install!], {
-      cwd: clone,
+      cwd: folder,
       env: { ...env, ...npmCache() },
       detached: true,
     })
     try {
-      const port = await servingPort(child)
-      const curls = commands.filter((command) => command.startsWith('curl'))
-      const replies = blocks('json').filter((text) => text.includes('"decision"'))
-      expect(curls).toHaveLength(2)
-      curls.forEach((curl, i) => {
-        const command = curl.replace('localhost:8080', `127.0.0.1:${port}`)
-        const reply = execFileSync('bash', ['-c', command], { encoding: 'utf8' })
-        expect(reply).toBe(replies[i])
-        expect(execFileSync('bash', ['-c', command], { encoding: 'utf8' })).toBe(reply)
-      })
-      const show = commands.find((command) => command.includes('show account'))!
-      const shown = JSON.parse(
-        execFileSync('bash', ['-c', show], { cwd: clone, env, encoding: 'utf8' }),
-      )
-      expect(shown).toMatchObject({ postedMinor: 50_000, heldMinor: 1250, availableMinor: 48_750 })
-      const conform = commands.find((command) => command.includes('conformance'))!
-      const conformed = execFileSync('bash', ['-c', conform.replace('8080', String(port))], {
-        cwd: clone,
-        env,
-        encoding: 'utf8',
-      })
-      expect(conformed).toMatch(/\d+ passed, 0 differed, \d+ skipped/)
-      const demo = commands.find((command) => command.includes('npm run demo'))!
-      const shows = spawnSync('bash', ['-c', `${demo} -- --seconds 2`], {
-        cwd: clone,
-        env,
-        encoding: 'utf8',
-      })
-      // 1 when an answer was late: that is this machine's business.
-      expect([0, 1], shows.stderr).toContain(shows.status)
-      expect(shows.stdout).toMatch(/\d+ transactions, \d+ events: 0 differences, /)
-      const row = blocks('json').find((text) => text.includes('"customerId"'))!
-      writeFileSync(join(clone, 'cards.ndjson'), `${row}\n`)
-      const use = commands.find((command) => command.includes('import cards.ndjson'))!
-      const printed = execFileSync('bash', ['-c', use], { cwd: clone, env, encoding: 'utf8' })
-      expect(printed).toContain('Usage: arbiter')
+      const { port, apiPort } = await servingPorts(child)
+      const ports = { PORT: String(port), API_PORT: String(apiPort) }
+      const clone = { folder, port, env: { ...env, ...ports } }
+      for (const command of commands) {
+        const [, check] = shown.find(([part]) => command.includes(part)) ?? []
+        expect(check, `nothing here runs: ${command}`).toBeDefined()
+        check?.(command, clone)
+      }
+      expect(commands.length).toBeGreaterThanOrEqual(shown.length)
     } finally {
       await end(child)
-      folder.remove()
+      home.remove()
     }
   }, 180_000)
 })
@@ -83,7 +155,7 @@ describe('the README', () => {
 describe('the page on rules', () => {
   it('makes its pack step by step, and each command prints what the page shows', () => {
     const file = join(root, 'rules', 'README.md')
-    const page = readFileSync(file, 'utf8')
+    const page = read('rules/README.md')
     const folder = temporaryFolder()
     try {
       const printed = followPage(page, folder.path)
@@ -94,13 +166,6 @@ describe('the page on rules', () => {
       folder.remove()
     }
   }, 60_000)
-
-  it('is named in the README, with what the tests of the sample print', () => {
-    const test = blocks('sh').find((command) => command.includes('rules test'))!
-    const output = readme.slice(readme.indexOf(test)).match(/```text\n([\s\S]*?)```/)![1]
-    expect(execFileSync('bash', ['-c', test], { cwd: root, encoding: 'utf8' })).toBe(output)
-    expect(readme).toContain('(rules/README.md)')
-  })
 })
 
 /** Writes the files of the page where it names them, runs its commands, and fills in what they print. */
@@ -141,13 +206,17 @@ function npmCache(): Record<string, string> {
   return { npm_config_cache: cache }
 }
 
-function servingPort(child: ChildProcess): Promise<number> {
+function servingPorts(child: ChildProcess): Promise<{ port: number; apiPort: number }> {
   return new Promise((resolve, reject) => {
     let output = ''
     const look = (chunk: Buffer) => {
       output += chunk
-      const line = output.split('\n').find((text) => text.includes('"serving POST /authorize"'))
-      if (line !== undefined) resolve(JSON.parse(line).port)
+      const lines = output.split('\n')
+      const [api, relay] = ['"serving the management API"', '"serving POST /authorize"'].map(
+        (text) => lines.find((line) => line.includes(text) && line.endsWith('}')),
+      )
+      if (api === undefined || relay === undefined) return
+      resolve({ port: JSON.parse(relay).port, apiPort: JSON.parse(api).apiPort })
     }
     child.stdout?.on('data', look)
     child.stderr?.on('data', look)

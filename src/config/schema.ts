@@ -26,7 +26,7 @@ const key = text('must be 32 bytes in Base64', /^[A-Za-z0-9+/]{43}=$/)
 const secret = z.string().min(minSecretChars, `must be at least ${minSecretChars} characters`)
 
 /**
- * Everything that can be set, in the order of the README's table. What one variable demands of another
+ * Everything that can be set, in the order of the table in docs/CONFIGURATION.md. What one variable demands of another
  * is checked elsewhere; a default is what the table shows.
  */
 export const schema = z.object({
@@ -80,7 +80,7 @@ export const schema = z.object({
     .describe('Bearer token of the operations port, at least 16 characters'),
   API_PORT: wholeNumber(0, 65_535)
     .optional()
-    .describe('Port of the management API; without it there is none. `--demo` uses 8082'),
+    .describe('Port of the management API; without it there is none'),
   API_HOST: host
     .default('127.0.0.1')
     .describe(
@@ -205,7 +205,7 @@ export const fromFiles: readonly Name[] = [
 export const variables = Object.keys(schema.shape) as Name[]
 export const fileVariables = fromFiles.map((name) => `${name}_FILE`)
 
-/** The README's table of variables. */
+/** The table of docs/CONFIGURATION.md. */
 export function configTable(): string {
   const rows = variables.map((name) => {
     const field = schema.shape[name]
