@@ -149,7 +149,7 @@ describe('the README and the pages', () => {
       await end(child)
       home.remove()
     }
-  }, 180_000)
+  }, 300_000)
 })
 
 describe('the page on rules', () => {
