@@ -46,6 +46,14 @@ export type Text =
 export const yes: Test = { op: 'known', value: true }
 export const no: Test = { op: 'known', value: false }
 
+export function conjunctsOf(condition: Test): readonly Test[] {
+  return condition.op === 'and' ? condition.parts : [condition]
+}
+
+export function isNever(condition: Test): boolean {
+  return condition.op === 'known' && !condition.value
+}
+
 /** Joins without nesting, and without the parts that decide nothing. */
 export function join(op: 'and' | 'or', parts: readonly Test[]): Test {
   const decides = op === 'or'

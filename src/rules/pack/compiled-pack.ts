@@ -1,7 +1,7 @@
 import type { FileFault } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import type { Places } from '../condition/fact-slots.ts'
-import type { EvaluationPlan } from '../evaluate/evaluation.ts'
+import type { EvaluationPlan } from '../evaluate/plan.ts'
 import type { PackCost } from './cost.ts'
 import type { Lists } from './named-list.ts'
 import type { Rule } from './rule.ts'

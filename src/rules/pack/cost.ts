@@ -1,6 +1,6 @@
 import type { WindowDefinition } from '../../domain/decide/window.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
-import type { EvaluatedRule } from '../evaluate/evaluation.ts'
+import type { EvaluatedRule } from '../evaluate/plan.ts'
 
 /** A decision that takes longer keeps all others waiting: five of them would use up the budget. */
 export const maxDecisionMs = 50
