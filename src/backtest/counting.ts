@@ -1,12 +1,12 @@
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 
-/** Both packs make the same changes of the same decision. */
+/** Whether both packs make the same changes of the same decision. */
 export function countAlike(a: CompiledPack, b: CompiledPack): boolean {
   return changesText(a) === changesText(b)
 }
 
 function changesText({ zone, switches, remembers, parts }: CompiledPack): string {
-  // A window may name a list, whose values are what it counts by.
+  // A window may name a list: two lists of one name may have other values.
   const windows = parts.windows.map((window) => [
     window,
     [window.mccs, window.mids, window.countries].map((given) =>

@@ -3,21 +3,22 @@ import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
 import { finish } from '../rules/pack/step.ts'
 import {
   type AccountReplay,
-  type Comparison,
   createAccountReplay,
   type Head,
   listenTo,
+  type PackComparison,
 } from './account-replay.ts'
-import { laneOfSnapshot, type Snapshot } from './snapshot.ts'
-import { createCounter, type DecisionTally } from './tally.ts'
+import { createCounter } from './counter.ts'
+import { accountBeforeLog, type Snapshot } from './snapshot.ts'
+import type { DecisionTally } from './tally.ts'
 
-/** For another thread: checked packs are made again from their bytes in a tenth of the time. */
-export interface ReplayOptions extends Omit<Comparison, 'old' | 'newPack'> {
+/** Packs travel to the thread as bytes: making them from these takes a tenth of compiling them. */
+export interface ReplayerOptions extends Omit<PackComparison, 'old' | 'newPack'> {
   readonly oldPack: PackBytes
   readonly newPack: PackBytes
 }
 
-/** An account that is older than the log, and the cards that the log names of it. */
+/** An account that is older than the log, with those of its cards that the log names. */
 export interface CutAccount {
   readonly accountId: string
   readonly cardIds: readonly string[]
@@ -25,30 +26,30 @@ export interface CutAccount {
 
 /** Replays the accounts of one thread. */
 export interface Replayer {
-  take(lines: readonly string[]): void
-  /** At the end of the log: whose records are needed to go on. */
+  addLines(lines: readonly string[]): void
+  /** At the end of the log: the accounts that cannot be replayed without their snapshots. */
   cut(): CutAccount[]
   finish(snapshots: ReadonlyMap<string, Snapshot>): DecisionTally
 }
 
-export function createReplayer(options: ReplayOptions): Replayer {
+export function createReplayer(options: ReplayerOptions): Replayer {
   const comparison = comparisonOf(options)
   const counter = createCounter()
   const accounts = new Map<string, AccountReplay>()
   const waiting = new Map<string, OpenEntry[]>()
   let entries = 0
 
-  function takeEntry(entry: OpenEntry): void {
+  function addEntry(entry: OpenEntry): void {
     entries++
     const { accountId, n } = entry.head
     // Events of unknown cards hold no money, and no rule looks at them.
     if (accountId === '') return
     const found = accounts.get(accountId)
-    if (found !== undefined) found.take(entry)
+    if (found !== undefined) found.replay(entry)
     else if (n === 0) {
-      const account = createAccountReplay(comparison, counter.compare)
-      accounts.set(accountId, account)
-      account.take(entry)
+      const replay = createAccountReplay(comparison, counter.compare)
+      accounts.set(accountId, replay)
+      replay.replay(entry)
     } else {
       const kept = waiting.get(accountId)
       if (kept === undefined) waiting.set(accountId, [entry])
@@ -57,8 +58,8 @@ export function createReplayer(options: ReplayOptions): Replayer {
   }
 
   return {
-    take(lines) {
-      for (const line of lines) takeEntry(openEntry(line))
+    addLines(lines) {
+      for (const line of lines) addEntry(openEntry(line))
     },
     cut: () =>
       Array.from(waiting, ([accountId, kept]) => ({
@@ -69,15 +70,15 @@ export function createReplayer(options: ReplayOptions): Replayer {
       for (const [accountId, kept] of waiting) {
         const snapshot = snapshots.get(accountId)
         if (snapshot === undefined) continue
-        // What is older than the retention is no longer looked at by anybody.
+        // Events older than the retention no longer count anywhere.
         const exactFromMs = kept[0]!.head.atMs + comparison.old.pack.retentionMs
-        const lane = laneOfSnapshot(
+        const account = accountBeforeLog(
           snapshot,
           kept.map(({ whole }) => whole()),
         )
-        const account = createAccountReplay(comparison, counter.compare, { lane, exactFromMs })
-        for (const entry of kept) account.take(entry)
-        accounts.set(accountId, account)
+        const replay = createAccountReplay(comparison, counter.compare, { account, exactFromMs })
+        for (const entry of kept) replay.replay(entry)
+        accounts.set(accountId, replay)
         counter.tally.exactFromMs = Math.max(counter.tally.exactFromMs, exactFromMs)
       }
       for (const account of accounts.values())
@@ -95,7 +96,7 @@ function cardsIn({ cardId, transaction }: Head): string[] {
   return [cardId, transaction[0]].filter((id) => id !== '')
 }
 
-function comparisonOf({ oldPack, newPack, ...rest }: ReplayOptions): Comparison {
+function comparisonOf({ oldPack, newPack, ...rest }: ReplayerOptions): PackComparison {
   const old = listenTo(finish(readPackBytes(oldPack)))
   return { old, newPack: finish(readPackBytes(newPack)), ...rest }
 }

@@ -8,7 +8,7 @@ import {
   type Said,
 } from './tally.ts'
 
-/** A backtest with what it was about. */
+/** The result of a backtest, with the packs and the time that it is about. */
 export interface BacktestReport {
   readonly oldVersion: string
   readonly newVersion: string
@@ -56,7 +56,7 @@ function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): str
   ]
 }
 
-/** An unchanged pack changes nothing: what proves that the replay is what a server does. */
+/** The replay is what a server does if the old pack gives every answer of the log again. */
 export function proofLines({ tally, oldVersion }: BacktestReport): string[] {
   if (tally.disagreements === 0) {
     return [`proof: the old pack gives the answer of the log to all ${tally.asks} asks`]
@@ -171,7 +171,7 @@ export function amountsText(amounts: Amounts): string {
   return texts.join(', ') || '-'
 }
 
-export function timeText(atMs: number): string {
+function timeText(atMs: number): string {
   return new Date(atMs).toISOString()
 }
 

@@ -2,15 +2,15 @@ import type { Entry } from '../domain/ledger/entry.ts'
 import { isAsk } from '../domain/record/event.ts'
 import type { Amounts } from './tally.ts'
 
-/** What one rule did in the log. */
+/** The effect of one rule in the log. */
 export interface ReportedRule {
   readonly id: string
-  /** What it is in the pack; '' for one that the pack has no longer. */
+  /** As in the pack; '' for a rule that the pack no longer has. */
   readonly mode: string
-  /** Asks that it matched while enforced; of these it gave the answer to `declined`. */
+  /** Asks that the rule matched while enforced; it gave the answer to `declined` of them. */
   matched: number
   declined: number
-  /** Asks that it matched while it only recorded: in shadow, outside its rollout, or tripped. */
+  /** Asks that the rule matched while it only recorded: in shadow, outside its rollout, or tripped. */
   shadow: number
   amounts: Amounts
   readonly examples: Example[]
@@ -36,7 +36,7 @@ export interface RuleReport {
   readonly rules: readonly ReportedRule[]
   /** Pairs that matched the same asks, the most first. */
   readonly overlaps: readonly Overlap[]
-  /** Of the pack, and not off: they matched nothing. */
+  /** Rules of the pack that are not off and matched nothing. */
   readonly never: readonly string[]
 }
 
@@ -46,8 +46,8 @@ const maxPairs = 20_000
 const maxShownPairs = 50
 
 export interface RuleReporter {
-  /** Newest first. */
-  take(entry: Entry): void
+  /** Entries come newest first, so that the examples are the newest. */
+  add(entry: Entry): void
   report(): RuleReport
 }
 
@@ -101,7 +101,7 @@ export function createRuleReporter(
   }
 
   return {
-    take(entry) {
+    add(entry) {
       const { kind, event, changes, matchedRules, shadowRules } = entry
       // A delivery that came again was not decided again.
       if (kind !== 'event' || event === null || !isAsk(event)) return

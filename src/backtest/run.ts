@@ -3,7 +3,7 @@ import { decodeEntry } from '../engine/format/entry-codec.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { countAlike } from './counting.ts'
-import { type CutAccount, createReplayer, type ReplayOptions } from './replayer.ts'
+import { type CutAccount, createReplayer, type ReplayerOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { DecisionTally } from './tally.ts'
 import { addTogether } from './tally-sum.ts'
@@ -24,26 +24,26 @@ export interface LogSource {
   snapshots(accounts: readonly CutAccount[]): Promise<ReadonlyMap<string, Snapshot>>
 }
 
-export interface BacktestOptions {
+export interface BacktestInput {
   readonly oldPack: CompiledPack
   readonly newPack: CompiledPack
-  /** Asks from here on are decided anew, and those from `toMs` on are not. */
+  /** Asks from here on, and before `toMs`, are decided anew. */
   readonly fromMs: number
   readonly toMs: number
   readonly source: LogSource
-  /** Accounts are split among so many; 0 replays in this thread. */
+  /** Accounts are split among so many threads; 0 replays in this one. */
   readonly threads: number
   readonly onProgress?: (entries: number) => void
-  /** Ends it early: it rejects with the reason, and no thread is left. */
+  /** Ends the backtest early: it rejects with the reason, and no thread is left. */
   readonly signal?: AbortSignal
 }
 
-/** A log longer than this does not fit into memory. */
+/** The replay of a longer log does not fit into memory. */
 export const maxEntries = 10_000_000
 const linesPerMessage = 1000
 const maxMessagesAhead = 8
 const threadHeapMb = 4096
-/** Decisions make many objects that live shortly: with more room they are dropped for less. */
+/** Decisions make many short-lived objects: a larger young generation collects them for less. */
 const threadYoungMb = 128
 
 export class LogTooLong extends Error {
@@ -56,7 +56,7 @@ export class LogTooLong extends Error {
   }
 }
 
-export async function runBacktest(options: BacktestOptions): Promise<DecisionTally> {
+export async function runBacktest(options: BacktestInput): Promise<DecisionTally> {
   const { oldPack, newPack, fromMs, toMs, threads, signal } = options
   signal?.throwIfAborted()
   const replay = {
@@ -66,28 +66,31 @@ export async function runBacktest(options: BacktestOptions): Promise<DecisionTal
     fromMs,
     toMs,
   }
-  const lanes = threads === 0 ? [startHere(replay)] : startThreads(threads, replay)
+  const parts = threads === 0 ? [startHere(replay)] : startThreads(threads, replay)
   try {
-    const replayed = replayAll(options, lanes)
+    const replayed = replayAll(options, parts)
     return await (signal === undefined ? replayed : Promise.race([replayed, aborted(signal)]))
   } finally {
-    await Promise.all(lanes.map((lane) => lane.stop()))
+    await Promise.all(parts.map((part) => part.stop()))
   }
 }
 
-async function replayAll(options: BacktestOptions, lanes: readonly Part[]): Promise<DecisionTally> {
+async function replayAll(
+  options: BacktestInput,
+  parts: readonly ReplayPart[],
+): Promise<DecisionTally> {
   const { source, onProgress = () => {} } = options
   let entries = 0
   for await (const page of source.lines()) {
     entries += page.length
     if (entries > maxEntries) throw new LogTooLong()
-    for (const line of page) lanes[placeOf(line, lanes.length)]!.add(line)
-    for (const lane of lanes) await lane.room()
+    for (const line of page) parts[placeOf(line, parts.length)]!.add(line)
+    for (const part of parts) await part.room()
     onProgress(entries)
   }
-  const cut = await Promise.all(lanes.map((lane) => lane.end()))
+  const cut = await Promise.all(parts.map((part) => part.end()))
   const snapshots = await source.snapshots(cut.flat())
-  return addTogether(await Promise.all(lanes.map((lane) => lane.finish(snapshots))))
+  return addTogether(await Promise.all(parts.map((part) => part.finish(snapshots))))
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
@@ -96,8 +99,8 @@ function aborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** A thread of a backtest, or this one. */
-interface Part {
+/** Replays a part of the accounts, in a thread of its own or in this one. */
+interface ReplayPart {
   add(line: string): void
   /** Resolves when more may be added. */
   room(): Promise<void>
@@ -106,10 +109,10 @@ interface Part {
   stop(): Promise<void>
 }
 
-function startHere(options: ReplayOptions): Part {
+function startHere(options: ReplayerOptions): ReplayPart {
   const replayer = createReplayer(options)
   return {
-    add: (line) => replayer.take([line]),
+    add: (line) => replayer.addLines([line]),
     room: async () => {},
     end: async () => replayer.cut(),
     finish: async (snapshots) => replayer.finish(snapshots),
@@ -117,11 +120,11 @@ function startHere(options: ReplayOptions): Part {
   }
 }
 
-function startThreads(count: number, options: ReplayOptions): Part[] {
+function startThreads(count: number, options: ReplayerOptions): ReplayPart[] {
   return Array.from({ length: count }, () => startThread(options))
 }
 
-function startThread(options: ReplayOptions): Part {
+function startThread(options: ReplayerOptions): ReplayPart {
   const worker = new Worker(new URL('./worker.js', import.meta.url), {
     workerData: options,
     resourceLimits: {
@@ -191,7 +194,7 @@ function startThread(options: ReplayOptions): Part {
   }
 }
 
-/** The same for all entries of an account: it stands after the fourth comma of a row. */
+/** The part that replays an entry: by a hash of its account, without decoding the line. */
 function placeOf(line: string, places: number): number {
   if (places === 1) return 0
   const [from, to] = line.startsWith('[') ? accountIn(line) : [0, 0]
@@ -204,7 +207,7 @@ function placeOf(line: string, places: number): number {
 
 const comma = 44
 
-/** From its first quote to before its last. */
+/** Finds the account id after the fourth comma, from its first quote to before its last. */
 function accountIn(line: string): [from: number, to: number] {
   let at = 0
   for (let commas = 0; commas < 4 && at < line.length; at++) {

@@ -2,27 +2,27 @@ import type { Entry } from '../domain/ledger/entry.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import { accountCodec, cardCodec } from '../engine/format/codec.ts'
-import { createLane, type Lane } from './lane.ts'
 import { createReplayBook } from './replay-book.ts'
+import { createReplayedAccount, type ReplayedAccount } from './replayed-account.ts'
 
-/** The records of an account as the store has them now. */
+/** The records of an account as the store has them now, encoded. */
 export interface Snapshot {
   readonly account: string
   readonly cards: readonly string[]
 }
 
 /**
- * The book that an account had when the log begins, as far as it can be told: its money now, less what
- * the log has moved since; its cards as they are set now; no transaction and no window from before.
+ * The account as it was when the log began, as far as it can be told: its money now, less what the log
+ * has moved since; its cards with their present settings; no earlier transaction and no window.
  */
-export function laneOfSnapshot(snapshot: Snapshot, entries: readonly Entry[]): Lane {
+export function accountBeforeLog(snapshot: Snapshot, entries: readonly Entry[]): ReplayedAccount {
   const account = accountCodec.decode(snapshot.account)
   const cards = snapshot.cards.map((text) => cardBefore(cardCodec.decode(text), entries))
   const blank = { ...account, ...noMoney, windows: {}, lastArrivalMs: 0 }
-  const moved = laneWith(blank, cards)
+  const moved = accountWith(blank, cards)
   for (const entry of entries) moved.follow(entry)
   const after = moved.book.account() ?? blank
-  return laneWith(
+  return accountWith(
     {
       ...blank,
       postedMinor: account.postedMinor - after.postedMinor,
@@ -43,13 +43,13 @@ const noMoney = {
   grantedMinor: 0,
 } as const
 
-function laneWith(account: Account, cards: readonly Card[]): Lane {
+function accountWith(account: Account, cards: readonly Card[]): ReplayedAccount {
   const book = createReplayBook()
   book.put({ account, cards, transactions: [], aliases: [], forgotten: null, event: null })
-  return createLane(book)
+  return createReplayedAccount(book)
 }
 
-/** A status that the log changes was another one before: cards begin their time as Active. */
+/** A card whose status changes in the log begins as Active: its earlier status is not known. */
 function cardBefore(card: Card, entries: readonly Entry[]): Card {
   const restated = entries.some(
     ({ cardId, changes }) =>

@@ -1,6 +1,6 @@
 import {
   type Amounts,
-  add,
+  addAmount,
   type ChangedRow,
   type ChangeTally,
   changeKinds,
@@ -12,7 +12,7 @@ import {
   ruleOf,
 } from './tally.ts'
 
-/** What several threads found, as one: accounts are in one of them each, rows are put in order. */
+/** Adds up the tallies of several threads; each account is in one of them. */
 export function addTogether(parts: readonly DecisionTally[]): DecisionTally {
   const sum = newDecisionTally()
   for (const part of parts) {
@@ -78,7 +78,7 @@ function addRule(into: RuleTally, from: RuleTally): void {
 }
 
 function addAmounts(into: Amounts, from: Amounts): void {
-  for (const [currency, minor] of Object.entries(from)) add(into, currency, minor)
+  for (const [currency, minor] of Object.entries(from)) addAmount(into, currency, minor)
 }
 
 function union(a: readonly string[], b: readonly string[]): string[] {

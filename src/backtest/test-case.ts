@@ -5,7 +5,7 @@ import type { Card } from '../domain/record/card.ts'
 import type { CardEvent } from '../domain/record/event.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import { type CardRow, writeCardRow } from '../wire/card-row.ts'
-import type { Lane } from './lane.ts'
+import type { ReplayedAccount } from './replayed-account.ts'
 
 /** A case of a *.test.yaml, as it is written. */
 export interface TestCase {
@@ -15,9 +15,9 @@ export interface TestCase {
   readonly steps: readonly Record<string, unknown>[]
 }
 
-/** More would not fit into a case; the last ones are in it. */
+/** A case tells at most this many earlier events, the last ones. */
 const maxEarlier = 60
-/** The longest window: what is older counts nowhere. */
+/** The longest window: no window counts older events. */
 const longestMs = 31 * 86_400_000
 
 interface Earlier {
@@ -30,26 +30,30 @@ interface Earlier {
  * Makes a case of one decision: the cards as they were, the events before it that windows still count or
  * that are of the same transaction, and so much money that as much is available as there was.
  */
-export function testCaseOf(target: Entry, entries: readonly Entry[], lane: Lane): TestCase | null {
+export function testCaseOf(
+  target: Entry,
+  entries: readonly Entry[],
+  replayed: ReplayedAccount,
+): TestCase | null {
   const earlier: Earlier[] = []
   for (const entry of entries) {
     if (entry.n >= target.n) break
-    const before = lane.book.account()
-    const cardBefore = lane.book.card(entry.cardId)
-    lane.follow(entry)
-    const after = lane.book.account()
+    const before = replayed.book.account()
+    const cardBefore = replayed.book.card(entry.cardId)
+    replayed.follow(entry)
+    const after = replayed.book.account()
     if (before === null || after === null || !isTellable(entry)) continue
     const movedMinor = availableMinor(before) - availableMinor(after)
     earlier.push({ entry, movedMinor, cardBefore })
   }
-  const account = lane.book.account()
+  const account = replayed.book.account()
   if (account === null || target.event === null || target.answer === null) return null
   const told = chosen(earlier, target)
   const movedMinor = told.reduce((sum, one) => sum + one.movedMinor, 0)
   const balanceMinor = availableMinor(account) + movedMinor
   const cardIds = new Set([target.event.cardId, ...told.map(({ entry }) => entry.event!.cardId)])
   const cards = [...cardIds].flatMap((cardId, i) => {
-    const card = lane.book.card(cardId)
+    const card = replayed.book.card(cardId)
     if (card === null) return []
     const first = told.find(({ entry }) => entry.cardId === cardId)?.cardBefore
     const swipesLeft = first?.swipesLeft ?? card.swipesLeft
@@ -66,7 +70,7 @@ export function testCaseOf(target: Entry, entries: readonly Entry[], lane: Lane)
   }
 }
 
-/** What the watchdog said, and what people did, is no step of a case: their money is in the balance. */
+/** Answers of the watchdog and acts of people are no steps of a case: the balance has their money. */
 function isTellable({ kind, event, changes }: Entry): boolean {
   const first = changes.some(({ type }) => type === 'recorded')
   return kind === 'event' && event !== null && first
@@ -78,7 +82,7 @@ function chosen(earlier: readonly Earlier[], target: Entry): readonly Earlier[] 
     ({ entry }) => entry.atMs > target.atMs - longestMs || key(entry) === key(target),
   )
   const kept = recent.slice(-maxEarlier)
-  // An advice to something that is not told would be another thing here.
+  // Events of a transaction whose beginning is left out would mean something else here.
   const begun = new Set<string>()
   const late = new Set(recent.slice(0, -maxEarlier).map(({ entry }) => key(entry)))
   return kept.filter(({ entry }) => {
@@ -88,7 +92,7 @@ function chosen(earlier: readonly Earlier[], target: Entry): readonly Earlier[] 
   })
 }
 
-/** Without what has its default. */
+/** The row without the fields that have their default. */
 function written(row: CardRow): Record<string, unknown> {
   const { cardLimits, ...rest } = row
   return Object.fromEntries(

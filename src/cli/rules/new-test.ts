@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { createFilter, maxSearched, searchBack } from '../../backoffice/log-search.ts'
 import { storeSource } from '../../backoffice/log-source.ts'
-import { createLane } from '../../backtest/lane.ts'
-import { laneOfSnapshot } from '../../backtest/snapshot.ts'
+import { createReplayedAccount } from '../../backtest/replayed-account.ts'
+import { accountBeforeLog } from '../../backtest/snapshot.ts'
 import { type TestCase, testCaseOf } from '../../backtest/test-case.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import { isAsk } from '../../domain/record/event.ts'
@@ -58,8 +58,8 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   }
   if (target.accountId === '') return refuse(`event ${options.event} came for a card nobody knew`)
   const entries = await entriesOf(target.accountId, store)
-  const lane = await laneOf(target, entries, store)
-  const made = lane === null ? null : testCaseOf(target, entries, lane)
+  const account = await accountOf(target, entries, store)
+  const made = account === null ? null : testCaseOf(target, entries, account)
   if (made === null) return refuse(`account ${target.accountId} cannot be told from the log`)
   const named = options.name === undefined ? made : { ...made, name: options.name }
   const text = yamlOf(named)
@@ -107,14 +107,14 @@ async function entriesOf(accountId: string, store: Store): Promise<Entry[]> {
 }
 
 /** An account that is older than the log begins with the store's records. */
-async function laneOf(target: Entry, entries: readonly Entry[], store: Store) {
-  if (entries[0]?.n === 0) return createLane()
+async function accountOf(target: Entry, entries: readonly Entry[], store: Store) {
+  if (entries[0]?.n === 0) return createReplayedAccount()
   const { accountId } = target
   const cardIds = [...new Set(entries.map(({ cardId }) => cardId).filter((id) => id !== ''))]
   const snapshot = (await storeSource(store).snapshots([{ accountId, cardIds }])).get(accountId)
   if (snapshot === undefined) return null
   complain('warning: the account is older than the log: its windows begin empty')
-  return laneOfSnapshot(snapshot, entries)
+  return accountBeforeLog(snapshot, entries)
 }
 
 function yamlOf(made: TestCase): string {

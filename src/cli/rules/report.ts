@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { amountsText, tableOf, timeText } from '../../backtest/report.ts'
+import { amountsText, tableOf } from '../../backtest/report.ts'
 import { createRuleReporter, type RuleReport } from '../../backtest/rule-report.ts'
 import { systemClock } from '../../clock.ts'
 import { formatMinor } from '../../domain/record/money.ts'
@@ -8,6 +8,7 @@ import { compilePack } from '../../rules/load/compiler.ts'
 import { readPackFiles } from '../../rules/pack/folder.ts'
 import type { Store } from '../../store/port.ts'
 import { readSince } from '../argument.ts'
+import { timeText } from '../log/entry-line.ts'
 import { inSession } from '../session.ts'
 import { complain, type ExitCode, printJson, printText, showProgress } from '../terminal.ts'
 import { packFolder } from './pack.ts'
@@ -64,7 +65,7 @@ async function report(
     for (const line of lines.toReversed()) {
       const entry = entryIn(line)
       if (entry === null || entry.atMs < since) old++
-      else reporter.take(entry)
+      else reporter.add(entry)
     }
     showProgress(`${read + lines.length} entries read`)
     // The log is in order of writing, which arrivals follow only roughly.

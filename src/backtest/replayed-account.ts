@@ -12,19 +12,18 @@ import { operate } from '../domain/operation/operation.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import { createReplayBook, type ReplayBook } from './replay-book.ts'
 
-/** One account as one pack has it: its book, and what is done to it. */
-export interface Lane {
+/** One account under one pack: its book, and the ways to change it. */
+export interface ReplayedAccount {
   readonly book: ReplayBook
-  /** What this pack says to a delivery; nothing is booked yet. */
+  /** Decides a delivery without booking it. */
   decide(delivery: Delivery, pack: Pack): Decision
   keep(decision: Decision): void
-  /** The sweeper came by. */
   sweepTransaction(cardId: string, transactionId: string, pack: Pack, nowMs: number): void
-  /** What the log says happened, as it happened. */
+  /** Books the changes of a log entry as they are. */
   follow(entry: Entry): void
-  /** What people did, where the book is no longer the one that they did it on. */
+  /** Does again what people did, because this book is no longer the one that they did it on. */
   repeat(entry: Entry, pack: Pack): void
-  copy(): Lane
+  copy(): ReplayedAccount
 }
 
 export interface Decision {
@@ -32,7 +31,7 @@ export interface Decision {
   readonly step: Step
 }
 
-export function createLane(book = createReplayBook()): Lane {
+export function createReplayedAccount(book = createReplayBook()): ReplayedAccount {
   function keepDraft(draft: Draft, kind: EntryKind): void {
     if (draft.changes.length === 0) return
     const after = stamp(draft.before, draft.view, draft.atMs, kind)
@@ -69,11 +68,11 @@ export function createLane(book = createReplayBook()): Lane {
       const draft = operate(operation, book, pack, entry.atMs)
       if (!('refused' in draft)) keepDraft(draft, entry.kind)
     },
-    copy: () => createLane(book.copy()),
+    copy: () => createReplayedAccount(book.copy()),
   }
 }
 
-/** An entry about an event from before the log began. */
+/** A claim of an event from before the log began has nothing to change. */
 function isClaimOfNothing({ changes, eventKey }: Entry, book: Book): boolean {
   const claims = changes.some(
     ({ type }) => type === 'claimed' || type === 'unclaimed' || type === 'answerChanged',
@@ -81,7 +80,7 @@ function isClaimOfNothing({ changes, eventKey }: Entry, book: Book): boolean {
   return claims && book.event(eventKey) === null
 }
 
-/** What depends on the book that it is done to; null for what is the same on every book. */
+/** The operation behind an entry, where its changes depend on the book; null where they do not. */
 function operationOf({ kind, event, eventKey, transaction, changes }: Entry) {
   if (kind === 'booked' && event !== null) {
     return { type: 'book', event, bookingKey: eventKey, sortKey: '' } as const
