@@ -154,6 +154,11 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
     async () => (await import('./relay/relay.ts')).addRelay,
   ],
   [
+    'codes [options] [code...]',
+    'what response codes mean, and who says them',
+    async () => (await import('./codes.ts')).addCodes,
+  ],
+  [
     'conformance [options] [url]',
     'Fire the scenarios that define what each event does at a running server.',
     async () => (await import('./relay/conformance.ts')).addConformance,
