@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
-import type { Standing } from '../http/connections.ts'
+import { acceptedSocketOf, type Standing } from '../http/connections.ts'
 import type { LoopWatch } from './loop-watch.ts'
 import { type Backlog, noBacklog } from './slots.ts'
 
@@ -120,9 +120,10 @@ export function createPace(
 
   /** Of the first request of a connection that waited to be accepted; of all others, never. */
   function connectedMonoMs(socket: Socket): number {
-    const waited = late.get(socket)
+    const accepted = acceptedSocketOf(socket)
+    const waited = late.get(accepted)
     if (waited === undefined) return Number.POSITIVE_INFINITY
-    late.delete(socket)
+    late.delete(accepted)
     const together = turnMonoMs - waited.acceptedMonoMs < firstRequestMs
     return together ? waited.sinceMonoMs : Number.POSITIVE_INFINITY
   }

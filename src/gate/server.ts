@@ -210,7 +210,6 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     }
     const readMonoMs = clock.monoMs()
     const answerWith = (answer: Answer | null, slot: string) => {
-      // Neither destroyed nor, after the relay's last word, about to be.
       const heard = peer.writable && !peer.readableEnded
       if (answer === null && isAsk(event)) {
         // No answer at all: whatever the relay makes of a 5xx, it then does what the default says.
@@ -221,8 +220,13 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
         refuse(reply, refusalOf(503, 'the advice could not be written down: send it again', event))
         return heard
       }
-      const rendered = profile.renderReply(event, answer)
-      reply.code(rendered.status).headers(headers).send(rendered.body)
+      if (heard || !isAsk(event)) {
+        const rendered = profile.renderReply(event, answer)
+        reply.code(rendered.status).headers(headers).send(rendered.body)
+      } else {
+        // A relay that ended its side may still listen: it must not hear what is not booked.
+        peer.destroy()
+      }
       options.onDecided(event, answer, slot, arrivedMonoMs, readMonoMs)
       return heard
     }
@@ -281,5 +285,7 @@ function createHttpServer({ tls, relayAuthentication }: Config): Server {
     requestCert: mutual,
     rejectUnauthorized: false,
     handshakeTimeout: headersTimeoutMs,
+    // As in plain HTTP, where it is Node's default: see `httpAllowHalfOpen`.
+    allowHalfOpen: true,
   })
 }

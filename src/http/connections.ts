@@ -58,6 +58,11 @@ const maxStrangerBytes = 16 * 1024 * 1024
 const reservedFiles = 128
 const leastConnections = 16
 
+/** With TLS, requests have a socket of their own; whatever is known since the accept is known of the one below. */
+export function acceptedSocketOf(socket: HttpSocket): Socket {
+  return socket._parent ?? socket
+}
+
 /** As many of these connections as the limit of open files leaves. */
 export function withinOpenFiles(maxConnections: number): number {
   const room = readOpenFilesLimit() - reservedFiles
@@ -107,7 +112,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   function find(socket: Socket): Connection | undefined {
-    return all.get(socket) ?? all.get((socket as HttpSocket)._parent as Socket)
+    return all.get(socket) ?? all.get(acceptedSocketOf(socket))
   }
 
   /** At once: the event of its close comes a turn later. */

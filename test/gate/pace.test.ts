@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { LoopWatch } from '../../src/gate/loop-watch.ts'
 import { createPace, type PacedRequest } from '../../src/gate/pace.ts'
@@ -7,11 +8,11 @@ import { collectGarbage } from '../support/garbage.ts'
 /** A loop whose clock runs only while requests are handled, each for a millisecond, or as told. */
 function openPace() {
   const handled: { name: string; atMs: number; arrivedMonoMs: number }[] = []
-  const loop = { nowMs: 1_000, costMs: 1 }
+  const loop = { nowMs: 1_000, costMs: 1, acceptedSinceMs: null as number | null }
   const clock = { nowMs: () => loop.nowMs, monoMs: () => loop.nowMs }
   const watch: LoopWatch = {
     readSinceMonoMs: () => loop.nowMs,
-    acceptedSinceMonoMs: () => null,
+    acceptedSinceMonoMs: () => loop.acceptedSinceMs,
     stop: () => {},
   }
   const away: string[] = []
@@ -29,11 +30,13 @@ function openPace() {
       turnAway: ({ url }) => away.push(url!),
     },
   )
+  const receive = (url: string, socket = {}) =>
+    pace.take({ url, socket } as IncomingMessage, {} as ServerResponse)
   const read = (...names: string[]) => {
-    for (const url of names) pace.take({ url } as IncomingMessage, {} as ServerResponse)
+    for (const url of names) receive(url)
   }
   const names = () => handled.map(({ name }) => name).join(' ')
-  return { pace, loop, handled, read, names, away }
+  return { pace, loop, handled, read, receive, names, away }
 }
 
 const turn = () => new Promise(setImmediate)
@@ -67,6 +70,19 @@ describe('the pace of the gate', () => {
     expect(names()).toBe('a b c d e f g h')
     expect(handled.every(({ arrivedMonoMs }) => arrivedMonoMs === 1_000)).toBe(true)
     expect(pace).toMatchObject({ waiting: 0, sinceMonoMs: Number.POSITIVE_INFINITY })
+  })
+
+  it('dates the first request of a connection that waited to be accepted from its wait, with TLS too', async () => {
+    const { pace, loop, receive, handled } = openPace()
+    const [plain, below] = [{}, {}] as Socket[]
+    const secure = { _parent: below }
+    loop.acceptedSinceMs = 300
+    for (const socket of [plain, below]) pace.accept(socket!)
+    for (const socket of [plain, secure, plain, secure]) {
+      receive('a', socket)
+      await turns(2)
+    }
+    expect(handled.map(({ arrivedMonoMs }) => arrivedMonoMs)).toEqual([300, 300, 1_002, 1_003])
   })
 
   it('puts what comes meanwhile behind those that wait', async () => {
@@ -158,7 +174,7 @@ describe('the pace of the gate', () => {
     const { pace, loop, handled } = openPace()
     const requests: WeakRef<object>[] = []
     const readOne = (i: number) => {
-      const request = { url: String(i) } as IncomingMessage
+      const request = { url: String(i), socket: {} } as IncomingMessage
       requests.push(new WeakRef(request))
       pace.take(request, {} as ServerResponse)
     }

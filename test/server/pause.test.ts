@@ -29,8 +29,8 @@ describe('a server that is stopped and continued under load', () => {
       endings.push(server.kill)
       const witness = startWitness()
       endings.push(witness.stop)
-      // Shorter than the relay waits for what comes late: what it has hung up on may never be read.
-      const longestMs = torture ? 2_100 : 900
+      // Torture: longer than the relay waits for what comes late, so that it has hung up on some.
+      const longestMs = torture ? 6_600 : 900
       const waits = Array.from({ length: pauses }, () => 400 + random.next() * longestMs)
       const totalMs = waits.reduce((sum, ms) => sum + ms + 500, 300)
       const relay = simulate(
@@ -38,7 +38,8 @@ describe('a server that is stopped and continued under load', () => {
           cardIds: cards,
           seed,
           runId: 'pause',
-          ratePerSecond: torture ? 200 : 60,
+          // The connections of the longest pause must fit into the kernel's queue.
+          ratePerSecond: torture ? 100 : 60,
           durationMs: totalMs,
           defaultDecision: decision,
         },
