@@ -4,9 +4,9 @@ import { type CardEvent, isAbsentId, isAsk, type Merchant } from '../../src/doma
 import type { WindowFile } from '../../src/rules/pack/window-file.ts'
 
 /**
- * A second formulation of SEMANTICS.md, to be compared with the real one. It keeps the list of what
+ * A second formulation of docs/SEMANTICS.md, to be compared with the real one. It keeps the list of what
  * happened and folds all of it again whenever a number is wanted: slow, and with no balance to drift.
- * The letters are those of SEMANTICS.md.
+ * The letters and the quoted headings are those of that page.
  */
 
 export interface NaiveCard {
@@ -196,7 +196,7 @@ export function createNaiveModel(options: NaiveOptions) {
     return account
   }
 
-  // The formulas of "Sums and flags of a transaction".
+  // "Sums and flags of a transaction": its formulas.
 
   const unvoidedN = (t: Sums) => Math.max(0, Math.max(t.P, t.A) - t.R)
   const N = (t: Sums) => (t.voided ? 0 : unvoidedN(t))
@@ -663,6 +663,8 @@ export function createNaiveModel(options: NaiveOptions) {
     return [...sums, ...money, L(world, holderOf(world, key))].every(Number.isSafeInteger)
   }
 
+  // "Anomalies: in the log, never in the answer".
+
   function adviceAnomalies(event: CardEvent, t: Sums, after: World, key: string): string[] {
     const next = transactionOf(after, key)
     const holder = holderOf(after, key)
@@ -692,7 +694,7 @@ export function createNaiveModel(options: NaiveOptions) {
     return (said[event.requestType] ?? []).filter(([holds]) => holds).map(([, name]) => name)
   }
 
-  // What follows a booking: charges, then the end of a lite card.
+  // "Charges, negative accounts, expiry": what follows a booking, and then the end of a lite card.
 
   function chargesOf(account: NaiveAccount, key: string, effects: Effect[]): Effect[] {
     const world = fold(effects)
@@ -788,7 +790,8 @@ export function createNaiveModel(options: NaiveOptions) {
     return answer
   }
 
-  // "Windows": all of them counted again, from what stands of each transaction and from the asks.
+  // "Windows, lite cards, unblocks": all windows counted again, from what stands of each transaction
+  // and from the asks.
 
   function window(file: WindowFile, cardId: string, mid: string) {
     const accountId = cardOf(cardId)?.accountId ?? ''
