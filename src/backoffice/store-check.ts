@@ -97,6 +97,9 @@ function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null
   if (index === indexes.cards) {
     return told(name, decodePlace(value) === '' ? 'it names no account' : noProblem, '')
   }
+  if (index === indexes.clients) {
+    return told(name, decodePlace(value) === '' ? 'it names no client' : noProblem, '')
+  }
   if (index === indexes.due) {
     return told(name, duePlace(sortKey) === null ? 'it names no transaction' : noProblem, '')
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   accountAggregate,
   blocksAggregate,
+  clientAggregate,
   indexes,
   splitSortKey,
   strayAggregate,
@@ -187,6 +188,8 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
   switch (index) {
     case indexes.cards:
       return accountAggregate(value)
+    case indexes.clients:
+      return clientAggregate(value)
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.unmatched:

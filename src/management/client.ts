@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { z } from 'zod'
 import type { Aggregates, AggregateWrite } from '../engine/aggregates.ts'
+import { clientAggregate, indexes } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexKey, Store } from '../store/port.ts'
 import { newId } from './id.ts'
@@ -36,11 +37,9 @@ export interface Credentials {
   readonly uniqueKey: string
 }
 
-export const clientsIndex = 'clients'
 const secretChars = 32
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-const aggregateOf = (clientId: string) => `k:${clientId}`
 const secretPlace = (clientId: string) => ({ kind: 'client', id: clientId, field: 'secret' })
 const uniqueKeyPlace = (clientId: string) => ({ kind: 'client', id: clientId, field: 'uniqueKey' })
 
@@ -53,7 +52,7 @@ function decode(value: string): Client | null {
 }
 
 export async function readClient(store: Store, clientId: string): Promise<Client | null> {
-  const [found] = await store.load([{ aggregate: aggregateOf(clientId), group: '', id: '' }])
+  const [found] = await store.load([{ aggregate: clientAggregate(clientId), group: '', id: '' }])
   return found === undefined ? null : decode(found.value)
 }
 
@@ -63,9 +62,9 @@ export async function readClients(store: Store, organizationId: string): Promise
   const found: Client[] = []
   const start = organizationId === '' ? '' : `${organizationId}\n`
   for (let after = start; ; ) {
-    const page = await store.range(clientsIndex, after, pageLength)
+    const page = await store.range(indexes.clients, after, pageLength)
     const ids = page.filter(({ sortKey }) => sortKey.startsWith(start))
-    const keys = ids.map(({ value }) => ({ aggregate: aggregateOf(value), group: '', id: '' }))
+    const keys = ids.map(({ value }) => ({ aggregate: clientAggregate(value), group: '', id: '' }))
     for (const one of await store.load(keys)) {
       const client = one === undefined ? null : decode(one.value)
       if (client !== null) found.push(client)
@@ -179,7 +178,7 @@ function change(
   next: (client: Client | null) => AggregateWrite | string,
 ): Promise<string> {
   return aggregates.change({
-    aggregate: aggregateOf(clientId),
+    aggregate: clientAggregate(clientId),
     decide({ root }) {
       const write = next(root === null ? null : decode(root))
       if (typeof write !== 'string') return { result: '', write }
@@ -194,7 +193,7 @@ function unknown(clientId: string): string {
 }
 
 function indexKeyOf({ organizationId, clientId }: Client): IndexKey {
-  return { index: clientsIndex, sortKey: `${organizationId}\n${clientId}` }
+  return { index: indexes.clients, sortKey: `${organizationId}\n${clientId}` }
 }
 
 function newSecret(): string {

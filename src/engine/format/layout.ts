@@ -30,6 +30,11 @@ export const trippedAggregate = 'tripped'
 /** What the instances that share the store tell each other. */
 export const instancesAggregate = 'instances'
 
+/** One set of credentials for the management API. */
+export function clientAggregate(clientId: string): string {
+  return `k:${clientId}`
+}
+
 /** Which account a card belongs to; small groups, because these cost the least memory. */
 export function directoryKey(cardId: string): Key {
   return { aggregate: `d:${bucketOf(cardId, 16_384)}`, group: 'd', id: cardId }
@@ -82,6 +87,7 @@ export const indexes = {
   unmatched: 'unmatched',
   anomalies: 'anomalies',
   cards: 'cards',
+  clients: 'clients',
 } as const
 
 /** Sorts by time; parts are split by line breaks, which no id contains. */

@@ -69,6 +69,20 @@ describe('organizations and clients', () => {
     expect((await world.run(...newClient, '--scope', 'Everything')).err).toContain('no scope')
   })
 
+  it('are in a backup, and no damage', async () => {
+    const world = await openWorld()
+    await world.run(...newOrganization, '--currency', 'USD')
+    await world.run(...newClient, '--scope', 'CardAPIs')
+    expect((await world.run('damaged')).code).toBe(0)
+    expect((await world.run('verify')).code).toBe(0)
+    const file = join(world.folder, 'backup.gz')
+    expect((await world.run('backup', file)).code).toBe(0)
+    const env = { DATA_DIR: join(world.folder, 'restored') }
+    expect((await world.runWith({ env }, 'restore', file)).code).toBe(0)
+    expect((await world.runWith({ env }, 'organization', 'list')).out).toContain('"org-1"')
+    expect((await world.runWith({ env }, 'client', 'list')).out).toContain('"back office"')
+  })
+
   it('keep their secrets when the key is changed', async () => {
     const world = await openWorld()
     const [old, next] = [0, 1].map(() => randomBytes(32).toString('base64')) as [string, string]
