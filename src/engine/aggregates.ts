@@ -1,35 +1,18 @@
 import {
   type ChildKey,
-  type ChildPut,
   type Command,
-  type IndexEntryPut,
-  type IndexKey,
-  type Loaded,
   maxCommandsPerCall,
   PartlyFailed,
   type PartOutcome,
   type Store,
   StoreError,
 } from '../store/port.ts'
-
-/** An aggregate as one change finds it. */
-export interface AggregateView {
-  /** null while the aggregate does not exist. */
-  readonly root: string | null
-  /** One of the children that the change reads; null when there is none. */
-  child(key: ChildKey): string | null
-}
-
-/** What a change writes; an empty one only renews the version. */
-export interface AggregateWrite {
-  /** Absent: the root stays as it is. */
-  readonly root?: string
-  readonly put?: readonly ChildPut[]
-  readonly remove?: readonly ChildKey[]
-  readonly index?: readonly IndexEntryPut[]
-  readonly unindex?: readonly IndexKey[]
-  readonly log?: readonly string[]
-}
+import {
+  type AggregateCopy,
+  type AggregateView,
+  type AggregateWrite,
+  openAggregateCopy,
+} from './aggregate-copy.ts'
 
 /** One change of one aggregate. It may be decided several times, each time on what is there then. */
 export interface AggregateChange<T> {
@@ -134,12 +117,12 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
     return wanted.map((keys) => {
       const loaded = found.slice(at, at + keys.length)
       at += keys.length
-      return openCopy(keys, loaded)
+      return openAggregateCopy(keys, loaded)
     })
   }
 
   /** Changes that fail by an exception fail alone: nothing of theirs was written to the copy. */
-  function decideAll(line: Line, batch: readonly Item[], copy: Copy): Draft {
+  function decideAll(line: Line, batch: readonly Item[], copy: AggregateCopy): Draft {
     const finished: (() => void)[] = []
     for (const { change, done, fail } of batch) {
       try {
@@ -243,81 +226,4 @@ interface Draft {
   readonly command: Command | null
   readonly finished: readonly (() => void)[]
   readonly count: number
-}
-
-/** A working copy of one aggregate, which the changes of a batch are decided on in turn. */
-interface Copy {
-  readonly view: AggregateView
-  write(write: AggregateWrite): void
-  commandOf(aggregate: string, forced: boolean, newVersion: () => string): Command | null
-}
-
-function openCopy(keys: readonly ChildKey[], loaded: readonly (Loaded | undefined)[]): Copy {
-  const children = new Map<string, string | null>()
-  keys.forEach((key, i) => {
-    if (i > 0) children.set(nameOf(key), loaded[i]?.value ?? null)
-  })
-  const version = loaded[0]?.version ?? null
-  let root = loaded[0]?.value ?? null
-  let written = false
-  const puts = new Map<string, ChildPut>()
-  const removed = new Map<string, ChildKey>()
-  const index = new Map<string, IndexEntryPut>()
-  const unindex = new Map<string, IndexKey>()
-  const log: string[] = []
-
-  return {
-    view: {
-      get root() {
-        return root
-      },
-      child(key) {
-        const found = children.get(nameOf(key))
-        if (found === undefined) throw new Error('a change looks at a child that it does not read')
-        return found
-      },
-    },
-    write(write) {
-      written = true
-      root = write.root ?? root ?? ''
-      for (const key of write.remove ?? []) {
-        children.set(nameOf(key), null)
-        puts.delete(nameOf(key))
-        removed.set(nameOf(key), key)
-      }
-      for (const put of write.put ?? []) {
-        children.set(nameOf(put), put.value)
-        removed.delete(nameOf(put))
-        puts.set(nameOf(put), put)
-      }
-      for (const key of write.unindex ?? []) {
-        index.delete(`${key.index}\n${key.sortKey}`)
-        unindex.set(`${key.index}\n${key.sortKey}`, key)
-      }
-      for (const entry of write.index ?? []) {
-        unindex.delete(`${entry.index}\n${entry.sortKey}`)
-        index.set(`${entry.index}\n${entry.sortKey}`, entry)
-      }
-      log.push(...(write.log ?? []))
-    },
-    commandOf(aggregate, forced, newVersion) {
-      if (!written && !forced) return null
-      return {
-        aggregate,
-        expectedVersion: version,
-        newVersion: newVersion(),
-        root: root ?? '',
-        mustBeAbsent: [],
-        put: [...puts.values()],
-        remove: [...removed.values()],
-        index: [...index.values()],
-        unindex: [...unindex.values()],
-        log,
-      }
-    },
-  }
-}
-
-function nameOf({ group, id }: ChildKey): string {
-  return `${group}\n${id}`
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { z } from 'zod'
-import type { Aggregates, AggregateWrite } from '../engine/aggregates.ts'
+import type { AggregateWrite } from '../engine/aggregate-copy.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
 import { clientAggregate, indexes } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexKey, Store } from '../store/port.ts'
