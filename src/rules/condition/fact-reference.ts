@@ -1,4 +1,5 @@
-import { type Fact, factTable, windowParts } from './fact.ts'
+import type { Fact } from './fact.ts'
+import { factTable, windowParts } from './fact-table.ts'
 
 /** What conditions can name, as a page; the command line prints the same. */
 export function factReference(): string {

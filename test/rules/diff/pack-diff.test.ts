@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { askTypes } from '../../../src/rules/condition/fact.ts'
+import type { PackSide } from '../../../src/rules/diff/change.ts'
+import { diffPacks } from '../../../src/rules/diff/pack-diff.ts'
 import { compilePack } from '../../../src/rules/load/compiler.ts'
-import { diffPacks, type PackSide } from '../../../src/rules/pack/diff.ts'
 import { noonMs, rulesText } from '../../support/rule-world.ts'
 
 function sideOf(files: Record<string, string>): PackSide {

@@ -1,12 +1,11 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { nameOf, parseCondition } from '../condition/syntax.ts'
 
-/** For how many asks a condition holds, after a change of its text. */
+/** Whether a condition holds for more or for fewer asks after a change of its text. */
 export type Reach = 'same' | 'wider' | 'narrower' | 'unknown'
 
 export interface ReachChange {
   readonly reach: Reach
-  /** What told it. */
   readonly because: string
 }
 
@@ -94,7 +93,7 @@ function numberOf(node: ASTNode): number | null {
   return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : null
 }
 
-/** The same for two that are written with other spaces or brackets. */
+/** The same text for two conditions that differ in spaces and brackets only. */
 function keyOf(node: ASTNode): string {
   return JSON.stringify(shapeOf(node))
 }
@@ -111,7 +110,7 @@ function textOf({ input, start, end }: ASTNode): string {
   return input.slice(start, end)
 }
 
-/** How a condition uses a list: it holds for its values, or for others, or both, or neither. */
+/** Whether a condition holds for values on a list, for others, for both, or does not use the list. */
 export type ListUse = 'positive' | 'negative' | 'both' | 'none'
 
 export function listUse(condition: string, list: string): ListUse {

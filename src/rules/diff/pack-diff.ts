@@ -1,0 +1,81 @@
+import { openYaml } from '../../document/yaml-document.ts'
+import { packFile } from '../pack/file.ts'
+import type { PackFiles } from '../pack/folder.ts'
+import { type WindowFile, windowsFile } from '../pack/window-file.ts'
+import { judge, type PackSide, type PartChange, textOf, worst } from './change.ts'
+import { diffLists } from './list-diff.ts'
+import { diffRules } from './rule-diff.ts'
+
+export function diffPacks(before: PackSide, after: PackSide): PartChange[] {
+  return [
+    ...diffRules(before, after),
+    ...diffLists(before, after),
+    ...diffWindows(before, after),
+    ...diffSwitches(before.files, after.files),
+  ]
+}
+
+function diffWindows(before: PackSide, after: PackSide): PartChange[] {
+  const windowsOf = ({ files }: PackSide) =>
+    new Map(windowsIn(files).map((row): [string, Record<string, unknown>] => [row.name, row]))
+  const [old, next] = [windowsOf(before), windowsOf(after)]
+  const names = [...new Set([...old.keys(), ...next.keys()])]
+  return names.flatMap((id): PartChange[] => {
+    const [was, is] = [old.get(id), next.get(id)]
+    const part = { part: 'window', id, place: 'windows.yaml', fields: [] } as const
+    // The rules that name the window were added or removed too, and are changes of their own.
+    if (was === undefined) return [{ ...part, what: 'added', effect: 'none' }]
+    if (is === undefined) return [{ ...part, what: 'removed', effect: 'none' }]
+    const used = after.pack.rules.some(
+      ({ mode, written }) =>
+        mode === 'enforce' && `${written.when} ${written.unless ?? ''}`.includes(`windows.${id}.`),
+    )
+    const told = used
+      ? judge('unknown', 'rules look at what it counts')
+      : judge('none', 'no enforced rule looks at it')
+    const fields = [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((field) => {
+      const [a, b] = [textOf(was[field]), textOf(is[field])]
+      return a === b ? [] : [{ field, before: a, after: b, ...told }]
+    })
+    if (fields.length === 0) return []
+    return [{ ...part, what: 'changed', fields, effect: worst(fields.map(({ effect }) => effect)) }]
+  })
+}
+
+/** Windows with their defaults filled in; the pack was compiled, so they have no faults. */
+function windowsIn(files: PackFiles): WindowFile[] {
+  return windowsFile.parse(openYaml('windows.yaml', files.get('windows.yaml') ?? '[]').value ?? [])
+}
+
+function diffSwitches(before: PackFiles, after: PackFiles): PartChange[] {
+  const read = (files: PackFiles): Record<string, unknown> =>
+    packFile.parse(openYaml('pack.yaml', files.get('pack.yaml') ?? '{}').value ?? {})
+  const [old, next] = [read(before), read(after)]
+  return [...new Set([...Object.keys(old), ...Object.keys(next)])].flatMap((id): PartChange[] => {
+    const [a, b] = [textOf(old[id]), textOf(next[id])]
+    if (a === b) return []
+    const { effect, because } = judgeSwitch(id, old[id], next[id])
+    const fields = [{ field: id, before: a, after: b, effect, because }]
+    return [{ part: 'switch', id, what: 'changed', place: 'pack.yaml', fields, effect }]
+  })
+}
+
+function judgeSwitch(id: string, before: unknown, after: unknown) {
+  if (id === 'name') return judge('none', 'a name')
+  if (id === 'partialApproval') {
+    return after === true
+      ? judge('looser', 'parts are approved now')
+      : judge('tighter', 'no parts are approved')
+  }
+  if (id === 'uncoveredRefundPerDay') {
+    return Number(after ?? 0) > Number(before ?? 0)
+      ? judge('looser', 'more refunded money may be spent')
+      : judge('tighter', 'less refunded money may be spent')
+  }
+  if (id === 'standIn') {
+    return after === undefined || after === null
+      ? judge('tighter', 'nothing is approved from memory')
+      : judge('looser', 'what is approved from memory is another')
+  }
+  return judge('unknown', 'money is held or booked otherwise')
+}

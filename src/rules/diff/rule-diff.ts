@@ -1,0 +1,137 @@
+import { shareOfText } from '../pack/rollout.ts'
+import { defaultMinAsks, type Rule } from '../pack/rule.ts'
+import type { RuleFile } from '../pack/rule-file.ts'
+import {
+  type Effect,
+  type FieldChange,
+  type Judgement,
+  judge,
+  type PackSide,
+  type PartChange,
+  textOf,
+  worst,
+} from './change.ts'
+import { type ReachChange, reachChange, turned } from './condition-diff.ts'
+import { valuesIn } from './list-diff.ts'
+
+export function diffRules(before: PackSide, after: PackSide): PartChange[] {
+  const [old, next] = [before, after].map(
+    ({ pack }) => new Map(pack.rules.map((rule) => [rule.id, rule])),
+  ) as [Map<string, Rule>, Map<string, Rule>]
+  const ids = [...new Set([...old.keys(), ...next.keys()])]
+  return ids.flatMap((id) => {
+    const [was, is] = [old.get(id), next.get(id)]
+    if (was === undefined) return [whole(is!, 'added', 'tighter')]
+    if (is === undefined) return [whole(was, 'removed', 'looser')]
+    const fields = ruleFields(was.written, is.written, before, after)
+    if (fields.length === 0) return []
+    const effect = worst(fields.map((field) => field.effect))
+    const place = `${is.file}:${is.line}`
+    return [{ part: 'rule', id, what: 'changed', place, fields, effect } as const]
+  })
+}
+
+/** A rule that does not decline changes nothing by coming or going. */
+function whole(rule: Rule, what: 'added' | 'removed', effect: Effect): PartChange {
+  const { id, mode, file, line } = rule
+  const place = `${file}:${line}`
+  return { part: 'rule', id, what, place, fields: [], effect: mode === 'enforce' ? effect : 'none' }
+}
+
+type Judge = (
+  before: string,
+  after: string,
+  sides: { readonly before: PackSide; readonly after: PackSide },
+) => Judgement
+
+const nothing: Judge = () => judge('none', 'declines the same asks')
+
+/** A wider condition declines more. */
+function ofReach({ reach, because }: ReachChange) {
+  const effects = {
+    same: 'none',
+    wider: 'tighter',
+    narrower: 'looser',
+    unknown: 'unknown',
+  } as const
+  return judge(effects[reach], because)
+}
+
+const scope: Judge = (before, after, sides) => {
+  if (before === '') return judge('looser', 'it is limited to a list now')
+  if (after === '') return judge('tighter', 'it is no longer limited to a list')
+  const [was, is] = [valuesIn(sides.before.files, before), valuesIn(sides.after.files, after)]
+  if ([...was].every((value) => is.has(value)))
+    return judge('tighter', 'the other list has all of it')
+  return judge('looser', 'the other list lacks some of it')
+}
+
+/** How to judge a change of each field; an absent field is ''. */
+const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
+  id: nothing,
+  mode: (before, after) => {
+    if (before === 'enforce')
+      return judge('looser', `it only ${after === 'off' ? 'sleeps' : 'records'} now`)
+    return after === 'enforce'
+      ? judge('tighter', 'it is enforced now')
+      : judge('none', 'it declined nothing')
+  },
+  on: (before, after) => {
+    const types = (text: string) => new Set(JSON.parse(text) as string[])
+    const [was, is] = [types(before), types(after)]
+    const gone = [...was].filter((type) => !is.has(type))
+    return gone.length > 0
+      ? judge('looser', `no longer on ${gone.join(', ')}`)
+      : judge('tighter', 'on more asks')
+  },
+  when: (before, after) => ofReach(reachChange(before, after)),
+  unless: (before, after) => {
+    if (before === '') return judge('looser', 'an exception was added')
+    if (after === '') return judge('tighter', 'the exception went')
+    return ofReach(turned(reachChange(before, after)))
+  },
+  decline: () => judge('none', 'the same asks, another code'),
+  why: nothing,
+  owner: nothing,
+  expires: (before, after) => {
+    const later = after === '' || (before !== '' && after > before)
+    return later ? judge('tighter', 'it lasts longer') : judge('looser', 'it ends sooner')
+  },
+  cards: scope,
+  customers: scope,
+  organizations: scope,
+  rollout: (before, after) => {
+    const share = (text: string) => shareOfText(text) ?? 0
+    return share(after) < share(before)
+      ? judge('looser', 'enforced for fewer cards')
+      : judge('tighter', 'enforced for more cards')
+  },
+  breaker: (_before, after) =>
+    after === ''
+      ? judge('tighter', 'nothing breaks it off')
+      : judge('looser', 'it may break off sooner'),
+}
+
+const allAsks = ['Authorization', 'PreAuthorization', 'CashWithdrawal']
+
+function ruleFields(was: RuleFile, is: RuleFile, before: PackSide, after: PackSide): FieldChange[] {
+  const declines = was.mode === 'enforce' && is.mode === 'enforce'
+  return (Object.keys(judges) as (keyof RuleFile)[]).flatMap((field) => {
+    const [a, b] = [writtenOut(was, field), writtenOut(is, field)]
+    if (a === b) return []
+    const { effect, because } = judges[field](a, b, { before, after })
+    const counts = declines || field === 'mode'
+    const told = counts ? { effect, because } : judge('none', 'it does not decline')
+    return [{ field, before: a, after: b, ...told }]
+  })
+}
+
+/** The text of a field, with its default where the file leaves it out. */
+function writtenOut(rule: RuleFile, field: keyof RuleFile): string {
+  const { on, rollout = '100%', breaker } = rule
+  if (field === 'on') return textOf(allAsks.filter((type) => on === undefined || on.includes(type)))
+  if (field === 'rollout') return rollout
+  if (field !== 'breaker' || breaker === undefined) return textOf(rule[field])
+  const { minAsks = defaultMinAsks, ...rest } = breaker
+  return textOf(breaker.share === undefined ? rest : { ...rest, minAsks })
+}
