@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { hash64 } from '../domain/record/event.ts'
-import type { AggregateChange, Aggregates, AggregateView } from '../engine/aggregates.ts'
+import type { AggregateView } from '../engine/aggregate-copy.ts'
+import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
