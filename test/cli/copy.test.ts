@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { markUnfinished } from '../../src/engine/format/meta.ts'
@@ -39,7 +40,7 @@ const events: readonly WireEvent[] = [
 let world: CliWorld
 let server: RedisServer
 let cluster: RedisCluster
-let replies: string[]
+let replies: string[] | undefined
 let source: string
 
 beforeAll(async () => {
@@ -62,9 +63,21 @@ async function answersOf(env: Record<string, string>): Promise<string[]> {
   const dataDir = env.DATA_DIR ?? (env.REDIS_URL ? join(world.folder, 'own') : world.env.DATA_DIR)
   const running = await startServer({ dataDir: dataDir ?? '', env })
   const texts: string[] = []
-  for (const event of events) texts.push((await send(running.url, event)).text)
+  for (const [i, event] of events.entries()) {
+    texts.push(await answerTo(running.url, event, replies?.[i]))
+  }
   expect(await running.stop()).toBe(0)
   return texts
+}
+
+/** A busy machine may make the default answer, and the one it gave before later. */
+async function answerTo(url: string, event: WireEvent, due: string | undefined): Promise<string> {
+  const startedMs = performance.now()
+  for (;;) {
+    const { text } = await send(url, event)
+    if (due === undefined || text === due || performance.now() - startedMs > 10_000) return text
+    await sleep(50)
+  }
 }
 
 const contentOf = ({ out }: CliResult) => out.split('\n').filter((line) => line.includes('content'))

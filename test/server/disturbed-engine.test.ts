@@ -19,6 +19,8 @@ interface Phase {
   /** Until the load goes on undisturbed, and a little longer. */
   readonly lastsMs: number
   readonly restarts: number
+  /** Whoever the engine leaves alone, the watchdog answers alike: seen once, with one default. */
+  readonly once?: true
 }
 
 const phases: readonly Phase[] = [
@@ -30,8 +32,20 @@ const phases: readonly Phase[] = [
     lastsMs: 2_000,
     restarts: 0,
   },
-  { name: 'out of heap', disturbance: { type: 'exhaust' }, lastsMs: 2_000, restarts: 1 },
-  { name: 'busy for 6 s', disturbance: { type: 'spin', ms: 6_000 }, lastsMs: 6_300, restarts: 1 },
+  {
+    name: 'out of heap',
+    disturbance: { type: 'exhaust' },
+    lastsMs: 2_000,
+    restarts: 1,
+    once: true,
+  },
+  {
+    name: 'busy for 6 s',
+    disturbance: { type: 'spin', ms: 6_000 },
+    lastsMs: 6_300,
+    restarts: 1,
+    once: true,
+  },
 ]
 
 const endings: (() => Promise<void> | void)[] = []
@@ -52,6 +66,7 @@ describe('a disturbed engine', () => {
       let restarts = 0
       for (let round = 0; round < rounds; round++) {
         for (const phase of phases) {
+          if (phase.once && decision === 'decline' && !process.env.TORTURE) continue
           const before = relay.deliveries.length
           server.disturb(phase.disturbance)
           await sleep(phase.lastsMs)

@@ -38,7 +38,7 @@ describe('several instances on the same cards', () => {
       await bookedAll(servers)
     }
     // A process that has just started runs its code uncompiled, and here are four on few cores.
-    await spend(others, 4, 30)
+    await spend(others, 2, 30)
     const before = relays.map((relay) => relay.deliveries.length)
     await spend([card], 4, 25)
     const hot = relays.flatMap((relay, i) => relay.deliveries.slice(before[i]))
@@ -59,10 +59,10 @@ describe('several instances on the same cards', () => {
 /** What happens to Redis, or to an instance, while the load goes on. */
 const troubles: readonly (readonly [name: string, act: (world: World) => Promise<void>])[] = [
   [
-    'Redis hangs for 5 s',
+    'Redis hangs for 3 s',
     async ({ redis }) => {
       redis.pause()
-      await sleep(5_000)
+      await sleep(3_000)
       redis.resume()
     },
   ],
@@ -114,7 +114,7 @@ describe('two instances on one Redis in trouble', () => {
         },
       }
       // A process that has just started runs its code uncompiled.
-      await sleep(3_000)
+      await sleep(2_000)
       for (const [trouble, act] of troubles) {
         const before = relays.map(({ deliveries }) => deliveries.length)
         await act(world)
@@ -192,7 +192,7 @@ describe('the engine decides again within a second', () => {
         `Redis ${name}: decides again ${Math.round(tookMs)} ms after it is back, machine stalled ${Math.round(stalledMs)} ms`,
       )
       expect(tookMs, name).toBeLessThan(recoveryMs)
-      await sleep(2 * recoveryMs)
+      await sleep(1.5 * recoveryMs)
       const told = firstDeliveries(relay.deliveries)
       const later = told.filter((each) => each.sentMonoMs > backMonoMs + recoveryMs)
       const byDefault = later.filter(({ decidedBy }) => decidedBy !== 'engine')

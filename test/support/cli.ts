@@ -16,17 +16,19 @@ export interface CliResult {
   readonly err: string
 }
 
+interface Given {
+  readonly env?: NodeJS.ProcessEnv
+  readonly input?: string | Buffer
+}
+
 /** A folder with a store and a pack; commands run on it in another process than the test's. */
 export interface CliWorld {
   readonly folder: string
   readonly env: NodeJS.ProcessEnv
   /** In a process that other commands ran in before, or in one of its own while that is busy. */
   run(...args: string[]): Promise<CliResult>
-  /** In a process of its own, with other variables, or with something on standard input. */
-  runWith(
-    given: { readonly env?: NodeJS.ProcessEnv; readonly input?: string | Buffer },
-    ...args: string[]
-  ): Promise<CliResult>
+  /** The same with other variables; what has something on standard input has a process of its own. */
+  runWith(given: Given, ...args: string[]): Promise<CliResult>
   start(...args: string[]): ChildProcess
   write(name: string, content: string | Buffer): Promise<string>
   /** The server's part: another process than the command's, with its own engine and cache. */
@@ -43,27 +45,19 @@ export async function createCliWorld(): Promise<CliWorld> {
   }
   const stores: Store[] = []
   const children: ChildProcess[] = []
-  const host = createHost(env)
+  const host = createHost()
 
-  function runWith(
-    given: { readonly env?: NodeJS.ProcessEnv; readonly input?: string | Buffer },
-    ...args: string[]
-  ): Promise<CliResult> {
-    return new Promise((resolve) => {
-      const options = { env: { ...env, ...given.env }, maxBuffer: 64 << 20 }
-      const child = execFile(process.execPath, [entry, ...args], options, (error, out, err) => {
-        const code = error === null ? 0 : Number(error.code ?? -1)
-        resolve({ code, out, err })
-      })
-      child.stdin?.end(given.input ?? '')
-    })
+  async function runWith(given: Given, ...args: string[]): Promise<CliResult> {
+    const call = { args, env: { ...env, ...given.env } }
+    const hosted = given.input === undefined ? host.run(call) : null
+    return hosted ?? runApart(call, given.input ?? '')
   }
 
   return {
     folder,
     env,
     runWith,
-    run: (...args) => host.run(args) ?? runWith({}, ...args),
+    run: (...args) => runWith({}, ...args),
     start(...args) {
       const child = spawn(process.execPath, [entry, ...args], { env })
       children.push(child)
@@ -88,19 +82,38 @@ export async function createCliWorld(): Promise<CliWorld> {
   }
 }
 
+interface Call {
+  readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+}
+
+function runApart({ args, env }: Call, input: string | Buffer): Promise<CliResult> {
+  return new Promise((resolve) => {
+    const options = { env, maxBuffer: 64 << 20 }
+    const child = execFile(process.execPath, [entry, ...args], options, (error, out, err) => {
+      const code = error === null ? 0 : Number(error.code ?? -1)
+      resolve({ code, out, err })
+    })
+    child.stdin?.end(input)
+  })
+}
+
 /** One process that runs one command after another. */
-function createHost(env: NodeJS.ProcessEnv): {
+function createHost(): {
   /** Null while another command runs there. */
-  run(args: readonly string[]): Promise<CliResult> | null
+  run(call: Call): Promise<CliResult> | null
   end(): void
 } {
   let child: ChildProcess | null = null
   let busy = false
   return {
-    run(args) {
+    run(call) {
       if (busy) return null
       busy = true
-      child ??= fork(hostEntry, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+      child ??= fork(hostEntry, {
+        env: { PATH: process.env.PATH },
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      })
       const current = child
       return new Promise<CliResult>((resolve, reject) => {
         const ended = () => reject(new Error('the process that runs the commands has ended'))
@@ -109,7 +122,7 @@ function createHost(env: NodeJS.ProcessEnv): {
           current.off('exit', ended)
           resolve(result)
         })
-        current.send({ args, env })
+        current.send(call)
       }).finally(() => {
         busy = false
       })
