@@ -25,13 +25,13 @@ export interface FileFault {
 export type Path = readonly (string | number)[]
 
 /** Shown at what the path names, or at the name itself. */
-export type Fault = (path: Path, message: string, at?: 'value' | 'name') => void
+export type AddFault = (path: Path, message: string, at?: 'value' | 'name') => void
 
 /** A YAML file that knows where everything in it stands. */
 export interface YamlDocument {
   readonly faults: FileFault[]
   /** Adds a fault; where the path leads nowhere, at the nearest thing around it. */
-  readonly fault: Fault
+  readonly fault: AddFault
   /** Adds a fault at a character of the text that the path names, however YAML wrote the text. */
   faultInText(path: Path, offset: number, message: string): void
   /** Where the path leads. */
@@ -68,7 +68,7 @@ export function openYaml(file: string, text: string): YamlDocument {
   const { document, value } = longLine > 0 ? unread : read(text, lines, faultAt)
   const root = (document?.contents ?? null) as Node | null
 
-  const fault: Fault = (path, message, at = 'value') => {
+  const fault: AddFault = (path, message, at = 'value') => {
     const { node, key } = nearest(root, path)
     const name = nameOf(path)
     // A map is better found by its name than by its first entry.

@@ -4,7 +4,7 @@ import { monthIndexOfText } from '../domain/record/calendar.ts'
 import { compileScenarioPack, startMs } from '../rules/testing/scenario.ts'
 import { rowOf } from '../rules/testing/scenario-card.ts'
 import { createEventNaming, firstMcc } from '../rules/testing/scenario-event.ts'
-import { compare, unmet } from '../rules/testing/scenario-expectation.ts'
+import { compareField, unmet } from '../rules/testing/scenario-expectation.ts'
 import {
   type Expectations,
   pickEventFields,
@@ -162,8 +162,8 @@ export async function fireScenario(
     if (said.decidedBy === 'default') return `${at} was answered by default: ${said.cause}`
     if (said.ruleId !== undefined) return `${at} was declined by the pack's rule ${said.ruleId}`
     const differences = [
-      ...compare('code', said.responseCode ?? `HTTP ${answer.status}`, expect),
-      ...(approved === undefined ? [] : compare('approved', said.approvedAmount, approved)),
+      ...compareField('code', said.responseCode ?? `HTTP ${answer.status}`, expect),
+      ...(approved === undefined ? [] : compareField('approved', said.approvedAmount, approved)),
       ...(await unmetIn(step, given.cardId, eventId)),
     ]
     if (differences.length > 0) steps.push({ step: index + 1, does, differences })

@@ -1,5 +1,5 @@
 import { suggestion } from '../../document/spelling.ts'
-import type { Fault, Path } from '../../document/yaml-document.ts'
+import type { AddFault, Path } from '../../document/yaml-document.ts'
 import { decimalsOf } from '../../domain/record/currency.ts'
 import { isAsk } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
@@ -26,7 +26,7 @@ export interface AnswerOptions {
   readonly decimals: Readonly<Record<string, number>>
   /** Takes a pointer that a body repeats; the result is its place among the echoes. */
   readonly echo: (pointer: string) => number
-  readonly fault: Fault
+  readonly fault: AddFault
 }
 
 /** What a placeholder stands for: a text is quoted, JSON goes in as it is, '' is nothing. */
@@ -99,7 +99,7 @@ export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
   }
 }
 
-function compileCodes(file: AnswerFile, fault: Fault): ((code: ResponseCode) => string) | null {
+function compileCodes(file: AnswerFile, fault: AddFault): ((code: ResponseCode) => string) | null {
   const { codes } = file
   if (codes === undefined) return null
   const otherwise = codes.default
@@ -182,7 +182,7 @@ function refusalPlaceholders(
 interface TemplateContext<Of extends unknown[]> {
   readonly placeholders: Placeholders<Of>
   readonly echo: (pointer: string) => number
-  readonly fault: Fault
+  readonly fault: AddFault
   readonly path: Path
 }
 

@@ -1,4 +1,4 @@
-import type { Comparison, Quantity, Search, Test, Text } from './expression.ts'
+import type { Comparison, Quantity, Test, Text, TextSearch } from './expression.ts'
 import type { FactSlots, Facts, NumberSlot } from './fact-slots.ts'
 
 export type TestClosure = (facts: Facts) => boolean
@@ -169,7 +169,7 @@ function among(text: Text, values: ReadonlySet<string>, codeOf: Coder): TestClos
   return (facts) => values.has(read(facts))
 }
 
-function searching(by: Search, text: TextClosure, part: TextClosure): TestClosure {
+function searching(by: TextSearch, text: TextClosure, part: TextClosure): TestClosure {
   switch (by) {
     case 'startsWith':
       return (facts) => text(facts).startsWith(part(facts))

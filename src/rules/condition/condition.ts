@@ -10,11 +10,11 @@ import {
   join,
   not,
   type Quantity,
-  type Search,
   same,
   search,
   type Test,
   type Text,
+  type TextSearch,
 } from './expression.ts'
 import type { Fact, FactTable, MoneyUnit } from './fact.ts'
 import type { FactSlots } from './fact-slots.ts'
@@ -22,8 +22,8 @@ import { align, convert, type Decimal, literal, maxScale } from './quantity.ts'
 import {
   type ConditionFault,
   type Currencies,
+  dottedName,
   namedCurrencies,
-  nameOf,
   sourceOf,
   unitNames,
 } from './syntax.ts'
@@ -60,7 +60,7 @@ type Item = { readonly node: ASTNode; readonly checked: Checked }
 type Numeric = Extract<Checked, { type: 'number' | 'money' }>
 
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='] satisfies Comparison[]
-const searches: readonly string[] = ['startsWith', 'endsWith', 'contains'] satisfies Search[]
+const searches: readonly string[] = ['startsWith', 'endsWith', 'contains'] satisfies TextSearch[]
 
 /** Checks one condition; null when it has faults, which have then been told. */
 export function checkCondition(
@@ -126,7 +126,7 @@ export function checkCondition(
   }
 
   function checkName(node: ASTNode): Checked | null {
-    const name = nameOf(node)
+    const name = dottedName(node)
     if (name === null) return fail(node, `${sourceOf(node)} is not known`)
     if (name.startsWith('lists.')) {
       const values = lists.get(name.slice('lists.'.length))
@@ -410,7 +410,7 @@ export function checkCondition(
   }
 
   function checkHas(node: ASTNode): Checked | null {
-    const name = nameOf(node)
+    const name = dottedName(node)
     const fact = name === null ? undefined : facts.get(name)
     if (fact === undefined) return unknownName(node, name ?? sourceOf(node))
     if (unitNames.get(fact.name) === 'currency') use.named = true
@@ -448,7 +448,7 @@ export function checkCondition(
     if (only === undefined || args.length > 1) return fail(node, `${name}() takes one text`)
     const [text, part] = [textOf(receiver, within), textOf(only, within)]
     if (text === null || part === null) return null
-    return { type: 'yes/no', test: search(name as Search, text, part) }
+    return { type: 'yes/no', test: search(name as TextSearch, text, part) }
   }
 }
 

@@ -1,7 +1,7 @@
 import type { NumberSlot } from './fact-slots.ts'
 
 export type Comparison = '==' | '!=' | '<' | '<=' | '>' | '>='
-export type Search = 'startsWith' | 'endsWith' | 'contains'
+export type TextSearch = 'startsWith' | 'endsWith' | 'contains'
 
 /** A checked condition. Every number in it is an integer: decimals are scaled away at load. */
 export type Test =
@@ -28,7 +28,7 @@ export type Test =
       readonly quantity: Quantity
       readonly values: ReadonlySet<number>
     }
-  | { readonly op: 'search'; readonly by: Search; readonly text: Text; readonly part: Text }
+  | { readonly op: 'search'; readonly by: TextSearch; readonly text: Text; readonly part: Text }
   | { readonly op: 'choose'; readonly test: Test; readonly yes: Test; readonly no: Test }
 
 export type Quantity =
@@ -111,7 +111,7 @@ export function amongNumbers(quantity: Quantity, values: ReadonlySet<number>): T
   return { op: 'amongNumbers', quantity, values }
 }
 
-export function search(by: Search, text: Text, part: Text): Test {
+export function search(by: TextSearch, text: Text, part: Text): Test {
   if (text.op !== 'text' || part.op !== 'text') return { op: 'search', by, text, part }
   const [a, b] = [text.value, part.value]
   const value =

@@ -51,7 +51,7 @@ export function namedCurrencies(node: ASTNode, outer: Currencies): Currencies {
   return named
 
   function nameIn(fact: ASTNode, value: ASTNode): void {
-    const unit = unitNames.get(nameOf(fact) ?? '')
+    const unit = unitNames.get(dottedName(fact) ?? '')
     const codes = unit === undefined ? null : textsOf(value)
     if (unit !== undefined && codes?.every(isCurrency)) named[unit] = codes
   }
@@ -75,10 +75,10 @@ function textsOf(node: ASTNode): string[] | null {
 }
 
 /** `merchant.mcc` for what is written so. */
-export function nameOf(node: ASTNode): string | null {
+export function dottedName(node: ASTNode): string | null {
   if (node.op === 'id') return node.args
   if (node.op !== '.') return null
-  const of = nameOf(node.args[0])
+  const of = dottedName(node.args[0])
   return of === null ? null : `${of}.${node.args[1]}`
 }
 

@@ -61,7 +61,7 @@ export function judge(effect: Effect, because: string): Judgement {
 }
 
 /** A value as text; an absent one is ''. */
-export function textOf(value: unknown): string {
+export function writtenText(value: unknown): string {
   if (value === undefined) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -1,5 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { nameOf, parseCondition } from '../condition/syntax.ts'
+import { dottedName, parseCondition } from '../condition/syntax.ts'
 
 /** Whether a condition holds for more or for fewer asks after a change of its text. */
 export type Reach = 'same' | 'wider' | 'narrower' | 'unknown'
@@ -127,7 +127,7 @@ function look(
   uses: { positive: boolean; negative: boolean },
   name: string,
 ): void {
-  if (nameOf(node) === name) {
+  if (dottedName(node) === name) {
     uses[positive ? 'positive' : 'negative'] = true
     return
   }

@@ -2,7 +2,7 @@ import { openYaml } from '../../document/yaml-document.ts'
 import { packFile } from '../pack/file.ts'
 import type { PackFiles } from '../pack/folder.ts'
 import { type WindowFile, windowsFile } from '../pack/window-file.ts'
-import { judge, type PackSide, type PartChange, textOf, worst } from './change.ts'
+import { judge, type PackSide, type PartChange, worst, writtenText } from './change.ts'
 import { diffLists } from './list-diff.ts'
 import { diffRules } from './rule-diff.ts'
 
@@ -34,7 +34,7 @@ function diffWindows(before: PackSide, after: PackSide): PartChange[] {
       ? judge('unknown', 'rules look at what it counts')
       : judge('none', 'no enforced rule looks at it')
     const fields = [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((field) => {
-      const [a, b] = [textOf(was[field]), textOf(is[field])]
+      const [a, b] = [writtenText(was[field]), writtenText(is[field])]
       return a === b ? [] : [{ field, before: a, after: b, ...told }]
     })
     if (fields.length === 0) return []
@@ -52,7 +52,7 @@ function diffSwitches(before: PackFiles, after: PackFiles): PartChange[] {
     packFile.parse(openYaml('pack.yaml', files.get('pack.yaml') ?? '{}').value ?? {})
   const [old, next] = [read(before), read(after)]
   return [...new Set([...Object.keys(old), ...Object.keys(next)])].flatMap((id): PartChange[] => {
-    const [a, b] = [textOf(old[id]), textOf(next[id])]
+    const [a, b] = [writtenText(old[id]), writtenText(next[id])]
     if (a === b) return []
     const { effect, because } = judgeSwitch(id, old[id], next[id])
     const fields = [{ field: id, before: a, after: b, effect, because }]

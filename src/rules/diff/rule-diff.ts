@@ -8,8 +8,8 @@ import {
   judge,
   type PackSide,
   type PartChange,
-  textOf,
   worst,
+  writtenText,
 } from './change.ts'
 import { type ReachChange, reachChange, turned } from './condition-diff.ts'
 import { valuesIn } from './list-diff.ts'
@@ -129,9 +129,10 @@ function ruleFields(was: RuleFile, is: RuleFile, before: PackSide, after: PackSi
 /** The text of a field, with its default where the file leaves it out. */
 function writtenOut(rule: RuleFile, field: keyof RuleFile): string {
   const { on, rollout = '100%', breaker } = rule
-  if (field === 'on') return textOf(allAsks.filter((type) => on === undefined || on.includes(type)))
+  if (field === 'on')
+    return writtenText(allAsks.filter((type) => on === undefined || on.includes(type)))
   if (field === 'rollout') return rollout
-  if (field !== 'breaker' || breaker === undefined) return textOf(rule[field])
+  if (field !== 'breaker' || breaker === undefined) return writtenText(rule[field])
   const { minAsks = defaultMinAsks, ...rest } = breaker
-  return textOf(breaker.share === undefined ? rest : { ...rest, minAsks })
+  return writtenText(breaker.share === undefined ? rest : { ...rest, minAsks })
 }

@@ -22,7 +22,7 @@ export function chooseKeys(
   const indexes = keyFacts.map((name) => textIndexOf(name, facts, slots))
   const choices = conditions.map((condition) =>
     indexes.flatMap((index) => {
-      const values = valuesOf(condition, index)
+      const values = keyValues(condition, index)
       return values === null ? [] : [{ index, values }]
     }),
   )
@@ -43,13 +43,13 @@ export function chooseKeys(
 }
 
 /** The only values of this text that the condition can hold for; null when it does not limit them. */
-export function valuesOf(condition: Test, index: number): ReadonlySet<string> | null {
+export function keyValues(condition: Test, index: number): ReadonlySet<string> | null {
   const part = conjunctsOf(condition).find((one) => limits(one, index))
   if (part?.op === 'among') return part.values
   return part?.op === 'compareText' && part.right.op === 'text' ? new Set([part.right.value]) : null
 }
 
-/** What is left to test of a condition once the ask is known to have one of `valuesOf` it. */
+/** What is left to test of a condition once the ask is known to have one of `keyValues` it. */
 export function withoutKey(condition: Test, index: number): Test {
   const parts = conjunctsOf(condition)
   const known = parts.find((one) => limits(one, index))

@@ -5,7 +5,7 @@ import { askTypes, type FactTable } from '../condition/fact.ts'
 import type { FactSlots, NumberSlot } from '../condition/fact-slots.ts'
 import type { Steps } from '../pack/step.ts'
 import { createCostlyFactCount, type Guard, guardCondition } from './guard.ts'
-import { noKey, textIndexOf, valuesOf, withoutKey } from './key.ts'
+import { keyValues, noKey, textIndexOf, withoutKey } from './key.ts'
 import type { EvaluationPlan } from './plan.ts'
 
 /** The rules of one request type: those found by the value of a text, and those always looked at. */
@@ -107,9 +107,9 @@ function* buildIndex(
   for (const [number, { on, condition }] of rules.entries()) {
     yield
     if (!on.includes(type)) continue
-    if (indexed && valuesOf(condition, typeIndex)?.has(type) === false) continue
+    if (indexed && keyValues(condition, typeIndex)?.has(type) === false) continue
     const key = keys[number]!
-    const values = valuesOf(condition, key)
+    const values = keyValues(condition, key)
     if (values === null) others.push(number)
     else {
       if (!byKey.has(key)) byKey.set(key, new Map())

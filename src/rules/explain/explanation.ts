@@ -10,12 +10,12 @@ import { factsOf } from '../condition/fact-table.ts'
 import {
   anyCurrency,
   type Currencies,
+  dottedName,
   namedCurrencies,
-  nameOf,
   parseCondition,
 } from '../condition/syntax.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
-import { type Rule, scopes } from '../pack/rule.ts'
+import { type Rule, ruleScopes } from '../pack/rule.ts'
 
 /** A part of a condition, with what it came to for one ask. */
 export interface ExplainedPart {
@@ -155,7 +155,7 @@ function textOf({ input, start, end }: ASTNode): string {
 
 /** Names of facts and lists, in the order in which they are written. */
 function namesIn(node: ASTNode): string[] {
-  const name = nameOf(node)
+  const name = dottedName(node)
   if (name !== null) return [name]
   return childrenOf(node.args).flatMap(namesIn)
 }
@@ -195,10 +195,10 @@ function scopeParts(
   { parts: { lists }, zone }: CompiledPack,
   facts: Vocabulary['facts'],
 ): ExplainedPart[] {
-  return (Object.keys(scopes) as (keyof typeof scopes)[]).flatMap((field) => {
+  return (Object.keys(ruleScopes) as (keyof typeof ruleScopes)[]).flatMap((field) => {
     const list = written[field]
     if (list === undefined) return []
-    const name = scopes[field]
+    const name = ruleScopes[field]
     const fact = facts.get(name) as Extract<Fact, { type: 'text' }>
     const holds = lists.get(list)!.has(fact.read(ask, zone))
     const values = [{ name, value: shownValue(fact, ask, zone) }]

@@ -33,7 +33,7 @@ export interface Rule {
   readonly mode: RuleFile['mode']
   readonly code: ResponseCode
   readonly on: readonly RequestType[]
-  /** All that must hold, scopes and expiry included. */
+  /** All that must hold, ruleScopes and expiry included. */
   readonly condition: Test
   readonly why: string
   readonly owner: string
@@ -157,7 +157,7 @@ function textOf(name: string, facts: Vocabulary['facts'], slots: Vocabulary['slo
   return { op: 'fact', index: slots.textOf(fact) }
 }
 
-export const scopes = {
+export const ruleScopes = {
   cards: 'card.id',
   customers: 'card.customerId',
   organizations: 'account.organizationId',
@@ -171,7 +171,7 @@ function checkScope(
 ): Test[] | null {
   const tests: Test[] = []
   let whole = true
-  for (const field of Object.keys(scopes) as (keyof typeof scopes)[]) {
+  for (const field of Object.keys(ruleScopes) as (keyof typeof ruleScopes)[]) {
     const name = written[field]
     if (name === undefined) continue
     const values = lists.get(name)
@@ -182,7 +182,7 @@ function checkScope(
         `must be the name of a list, and there is no lists/${name}.txt${meant}`,
       )
       whole = false
-    } else tests.push(among(textOf(scopes[field], facts, slots), values))
+    } else tests.push(among(textOf(ruleScopes[field], facts, slots), values))
   }
   return whole ? tests : null
 }

@@ -58,11 +58,11 @@ export function windowOf(
 export function unmet(step: Expectations, actual: Record<string, unknown>): string[] {
   return Object.entries(step).flatMap(([name, expected]) => {
     if (!(name in expectations) || name === 'account' || name === 'windows') return []
-    return compare(name, actual[name], expected)
+    return compareField(name, actual[name], expected)
   })
 }
 
-export function compare(name: string, actual: unknown, expected: unknown): string[] {
+export function compareField(name: string, actual: unknown, expected: unknown): string[] {
   const a = JSON.stringify(normal(actual))
   const e = JSON.stringify(normal(expected))
   return a === e ? [] : [`${name} is ${a}, expected ${e}`]

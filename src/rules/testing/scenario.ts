@@ -12,8 +12,8 @@ import { compileDailyWindow, compileWindow, durationMs } from '../pack/window-fi
 import { readRow, settingsOf } from './scenario-card.ts'
 import { createEventNaming, firstMid } from './scenario-event.ts'
 import {
-  compare,
   compareAnswer,
+  compareField,
   formatted,
   lookAt,
   unmet,
@@ -119,9 +119,9 @@ export function startScenario(
       approvedAmountMinor === null ? '' : formatMinor(approvedAmountMinor, event.currency)
     return [
       ...compareAnswer(result.answer, step.expect),
-      ...(rule === undefined ? [] : compare('rule', ruleId, rule)),
-      ...(shadow === undefined ? [] : compare('shadow', result.shadowRules, shadow)),
-      ...(approved === undefined ? [] : compare('approved', gave, approved)),
+      ...(rule === undefined ? [] : compareField('rule', ruleId, rule)),
+      ...(shadow === undefined ? [] : compareField('shadow', result.shadowRules, shadow)),
+      ...(approved === undefined ? [] : compareField('approved', gave, approved)),
       ...differences(step, result, event.cardId),
     ]
   }
@@ -142,9 +142,11 @@ export function startScenario(
     return Object.entries(expected).flatMap(([name, { mid = firstMid, sum, count, distinct }]) => {
       const value = windowOf(book, cardId, name, pack, nowMs, mid)
       return [
-        ...(distinct === undefined ? [] : compare(`${name}.distinct`, value.distinct, distinct)),
-        ...(sum === undefined ? [] : compare(`${name}.sum`, value.sum, formatted(sum))),
-        ...(count === undefined ? [] : compare(`${name}.count`, value.count, count)),
+        ...(distinct === undefined
+          ? []
+          : compareField(`${name}.distinct`, value.distinct, distinct)),
+        ...(sum === undefined ? [] : compareField(`${name}.sum`, value.sum, formatted(sum))),
+        ...(count === undefined ? [] : compareField(`${name}.count`, value.count, count)),
       ]
     })
   }
