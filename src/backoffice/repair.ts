@@ -1,7 +1,7 @@
 import { stamp } from '../domain/change/apply.ts'
 import { gatherCard, isAlias } from '../domain/change/book.ts'
 import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
-import { createMemoryBook, follow, type MemoryBook } from '../domain/ledger/ledger.ts'
+import { applyEntry, createMemoryBook, type MemoryBook } from '../domain/ledger/ledger.ts'
 import { noAccount } from '../domain/record/account.ts'
 import { accountCodec, eventCodec } from '../engine/format/codec.ts'
 import { encodeEntry } from '../engine/format/entry-codec.ts'
@@ -216,7 +216,7 @@ async function replayInto(
       const next = book.account()?.entryCount ?? 0
       if (entry.n < next) continue
       if (entry.n > next) return gapOf(entry, next, first === entry.n, unreadable)
-      follow(entry, book)
+      applyEntry(entry, book)
     }
   }
   return ''
@@ -270,7 +270,7 @@ function repairedEntry(book: MemoryBook, atMs: number, { reason }: RepairOptions
   const after = stamp(before, before, atMs, 'operated')
   const changes = [{ type: 'repaired' }] as const
   const entry = entryOfChanges('operated', before, after, changes, atMs, { reason, event: null })
-  follow(entry, book)
+  applyEntry(entry, book)
   return entry
 }
 

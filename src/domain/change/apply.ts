@@ -119,7 +119,7 @@ const appliers: Appliers = {
     return next
   },
   forgotten: (view) => ({ ...view, forgotten: true }),
-  // Only the list that named it changes, and no record is kept of that but the log.
+  // A worklist is an index and no record: the engine takes the entry out of it.
   handled: (view) => view,
   recorded(view, { record }) {
     const next = copyView(view)
@@ -142,8 +142,8 @@ export function apply(view: View, change: Change, atMs: number): View {
 }
 
 /**
- * The last step of every entry. The sweeper's own look at a transaction is no arrival, and only
- * events of the relay date the transactions they touched.
+ * Dates what an entry touched and numbers the entry. The sweeper's own look at a transaction is no
+ * arrival, and only events of the relay date the transactions that they touched.
  */
 export function stamp(before: View, after: View, atMs: number, kind: EntryKind): View {
   const account = copyAccount(after.account)
@@ -180,7 +180,7 @@ function withEvent(view: View, change: (record: EventRecord) => EventRecord): Vi
   return { ...view, event: change(view.event) }
 }
 
-/** The only place where money moves: by what the transaction's parts differ before and after. */
+/** The only place where a transaction moves the account's money: by what its parts rose or fell. */
 function withTransaction(view: View, next: Transaction): View {
   const before = view.transaction
   const creditRise = next.linkedTo === '' ? 0 : credit(next) - credit(before)
@@ -206,7 +206,7 @@ function addLinkedCredit(view: View, creditMinor: number, grantedMinor: number):
   return { ...view, linked, account: { ...view.account, withheldMinor } }
 }
 
-/** What was credited and granted before the link was known moves to the original with it. */
+/** Links a refund; what was credited and granted before the link was known moves to the original. */
 function linkTo(view: View, to: string): View {
   const creditMinor = credit(view.transaction)
   const { grantedMinor } = view.transaction

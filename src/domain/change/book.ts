@@ -17,7 +17,7 @@ export function isAlias(found: Transaction | Alias): found is Alias {
   return 'aliasOf' in found
 }
 
-/** Gathers the records that one event can touch, and says how the event names them. */
+/** Gathers the records that one event can touch, and how the event names its transaction. */
 export function gather(event: CardEvent, book: Book): View {
   const card = book.card(event.cardId)
   const hash = contentHash(event)
@@ -27,7 +27,7 @@ export function gather(event: CardEvent, book: Book): View {
   const eventKey = otherContent ? `${event.eventId}·${hash}` : event.eventId
   const record = otherContent ? book.event(eventKey) : first
   const found = card === null ? nowhere(event) : find(event, card, book)
-  // Written out, here and on the rest of the way of an event: a literal with several spreads is slow.
+  // Written out, because a literal with several spreads is slow: every event passes here.
   return {
     account: book.account() ?? noAccount,
     card: card ?? noCard,
@@ -108,7 +108,7 @@ function homeOf(transaction: Transaction, card: Card, book: Book): Card | null {
 
 const maxReissues = 8
 
-/** On this card, or on a card that this one was issued for again; under its own or a second name. */
+/** Finds a transaction by any of its names, on this card or on those that it was issued for again. */
 function lookUp(name: string, card: Card, book: Book): Transaction | null {
   let current: Card | null = card
   for (let i = 0; current !== null && i < maxReissues; i++) {
@@ -141,7 +141,7 @@ export function gatherCard(cardId: string, book: Book): View {
   }
 }
 
-/** The view that the sweeper looks at one transaction in. */
+/** The view of a transaction without an event, for the sweeper and for people. */
 export function gatherDue(cardId: string, transactionId: string, book: Book): View | null {
   const card = book.card(cardId)
   const transaction = book.transaction(cardId, transactionId)
@@ -159,7 +159,7 @@ export function gatherDue(cardId: string, transactionId: string, book: Book): Vi
   }
 }
 
-/** What a view changed, to be put into a book or into a commit. */
+/** The records that an entry changed, to be put into a book or into a commit. */
 export interface TouchedRecords {
   readonly account: Account
   readonly cards: readonly Card[]
@@ -171,7 +171,7 @@ export interface TouchedRecords {
 
 const none: readonly never[] = []
 
-/** Without lists where there is nothing: this is done for every entry of every log. */
+/** Makes no list where nothing changed, because this is done for every entry of every log. */
 export function touchedBy(before: View, after: View): TouchedRecords {
   const { names } = after.transaction
   const named = before.transaction.names.length

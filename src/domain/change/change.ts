@@ -7,19 +7,19 @@ import type { ResponseCode } from '../record/response-code.ts'
 import type { CountedNow } from '../record/window-state.ts'
 
 /**
- * Who caused an entry: the relay, the watchdog for it, the sweeper, or a person. `booked` is a person
- * who books an advice of the relay: it dates the transaction as the advice would have.
+ * Who caused an entry: the relay, the watchdog for it, the sweeper ('tended'), or a person. In `booked`
+ * a person books an advice of the relay, which dates the transaction as the advice would have.
  */
 export const entryKinds = ['event', 'said', 'tended', 'operated', 'booked'] as const
 
 export type EntryKind = (typeof entryKinds)[number]
 
-/** Lists of what people should look at. */
+/** The lists of advices and findings that people should look at. */
 export const worklists = ['unmatched', 'anomalies'] as const
 
 export type Worklist = (typeof worklists)[number]
 
-/** What happened, in the past tense: it is applied, stored, logged and replayed. */
+/** One thing that happened, in the past tense: it is applied, stored, logged and replayed. */
 export type Change =
   | { readonly type: 'accountOpened'; readonly account: Account }
   | { readonly type: 'cardIssued'; readonly card: Card }
@@ -94,7 +94,7 @@ export interface PlacedHold {
   readonly eventKey: string
   readonly preauthorized: boolean
   readonly addedMinor: number
-  /** What a ceiling that was said before the ask takes back at once. */
+  /** The part that a ceiling, said by a reversal before the ask, takes back at once. */
   readonly reversedMinor: number
   readonly cash: '' | 'held' | 'posted'
   readonly foreign: boolean

@@ -14,7 +14,7 @@ import {
 } from '../record/window-state.ts'
 import { copyView, type View } from './view.ts'
 
-/** Counts in each window; a count is added where `countFor` says so. */
+/** Adds the amount in each window, and to the number of what it counts as `countFor` says. */
 export function countIn(
   view: View,
   at: readonly CountedNow[],
@@ -84,7 +84,7 @@ function withSpend(view: View, spend: readonly SpendEntry[]): View {
   return next
 }
 
-/** From the newest entry back, in the buckets where they stand. */
+/** Takes a fall of spend from the newest entries first, in the buckets where they stand. */
 export function giveSpendBack(view: View, amountMinor: number): View {
   let left = amountMinor
   let current = view
@@ -126,7 +126,7 @@ export function dropOld(view: View, places: readonly CountedNow[]): View {
   })
 }
 
-/** How many entries mention each window. */
+/** How many spend entries mention each window: its count falls only when the last one goes. */
 function mentionsIn(entries: readonly SpendEntry[]): Map<string, number> {
   const mentioned = new Map<string, number>()
   for (const { at } of entries) {

@@ -44,7 +44,7 @@ export function resumeDraft(
   return draft
 }
 
-/** What joins a transaction makes its own id a second name of it, while there is room for one. */
+/** An event that joins a transaction makes its own id a second name of it, while there is room. */
 export function nameTransaction(draft: Draft): void {
   const { joining, transaction } = draft.view
   const hasRoom = transaction.names.length < maxSecondNames

@@ -33,14 +33,14 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
   return next
 }
 
-/** The oldest that is kept takes over what those before it adjusted. */
+/** Drops the oldest share beyond the bound; the next one takes over its hold adjustment. */
 function keptShares(asks: readonly AskShare[]): readonly AskShare[] {
   if (asks.length <= maxAskShares) return asks
   const [gone, oldest, ...rest] = asks as readonly [AskShare, AskShare, ...AskShare[]]
   return [{ ...oldest, adjustment: raisedBy(gone.adjustment, oldest.adjustment) }, ...rest]
 }
 
-/** It was declined: only an approved ask opens its transaction again, or makes it last longer. */
+/** An absorbed ask was declined, so it neither opens its transaction again nor makes it last longer. */
 export function absorbAsk(t: Transaction, hold: PlacedHold): Transaction {
   const { expired, expiresAtMs } = t
   return { ...placeHold(t, hold), expired, expiresAtMs }

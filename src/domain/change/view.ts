@@ -19,7 +19,7 @@ export interface View {
   readonly linking: string
   /** The transaction's time is over: its record goes. */
   readonly forgotten: boolean
-  /** What `event` is kept under: the event id, and its content where the id is taken by another. */
+  /** The key of the event's record: its id, and its content hash where another event has that id. */
   readonly eventKey: string
   readonly otherContent: boolean
   readonly contentHash: string
@@ -43,7 +43,7 @@ export function copyView(v: View): Fresh<View> {
   }
 }
 
-/** Every figure must stay exact. */
+/** Whether every figure is still an exact integer. */
 export function isSafe({ account, transaction, linked }: View): boolean {
   return (
     Number.isSafeInteger(account.postedMinor) &&

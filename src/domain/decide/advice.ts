@@ -16,7 +16,7 @@ import { bookConsequences } from './consequence.ts'
 import type { Decided } from './decision.ts'
 import { isForeign, type Pack } from './pack.ts'
 
-/** Always acknowledged; what cannot be booked safely is kept for people. */
+/** Books an advice and always acknowledges it; one that cannot be booked safely is kept for people. */
 export function bookAdvice(event: CardEvent, draft: Draft, pack: Pack): Decided {
   const refusal = refusalOf(event, draft, pack)
   // A whole Reversal voids whatever its amount says, so its currency does not matter.
@@ -50,7 +50,7 @@ function acknowledged(
 function refusalOf(event: CardEvent, draft: Draft, pack: Pack): UnmatchedCause | '' {
   const { account, card } = draft.before
   if (card.cardId === '') return 'unknown card'
-  // Its duplicate can no longer be seen, so it might be booked twice.
+  // The record of such an old advice may be gone, so a duplicate would be booked twice.
   const old = event.occurredAtMs !== 0 && event.occurredAtMs < draft.atMs - pack.retentionMs
   if (old) return 'too old'
   if (event.currency !== account.currency) return 'other currency'

@@ -13,7 +13,7 @@ import {
 } from '../record/transaction.ts'
 import type { Switches } from './pack.ts'
 
-/** What people should look at; in the log, never in the answer. */
+/** Findings that people should look at: in the log, never in the answer. */
 export const anomalies = [
   'no_authorization',
   'after_reversal',
@@ -101,7 +101,7 @@ function isRepeat(event: CardEvent, card: Card, amountMinor: number, atMs: numbe
   )
 }
 
-/** It is booked where it belongs; later events have to name the original again. */
+/** Of an event that could not leave its name: its later events must name the original again. */
 export function namingAnomalies({ joining, transaction }: View): Anomaly[] {
   return joining !== '' && transaction.names.length >= maxSecondNames ? ['too_many_names'] : []
 }

@@ -10,15 +10,15 @@ import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences } from './consequence.ts'
 import { decide } from './decide.ts'
 import type { Decided } from './decision.ts'
-import { standIn, undoAsk } from './default-decision.ts'
+import { bookStandIn, undoAsk } from './default-decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { Pack } from './pack.ts'
 
-/** What became of a delivery: the answer, and what must be committed before it is given. */
+/** The answer to a delivery, and the changes that must be committed before it is given. */
 export interface Step {
   readonly answer: Answer
   readonly atMs: number
-  /** Empty when the record already says everything. */
+  /** Empty when the event's record already says everything. */
   readonly changes: readonly Change[]
   readonly after: View
   readonly anomalies: readonly Anomaly[]
@@ -28,8 +28,8 @@ export interface Step {
 }
 
 /**
- * An ask's effect is in the sums if and only if its record has claims; each branch below keeps that,
- * whoever spoke first.
+ * Decides a delivery, or makes the ledger follow what its relay was already told. An ask's effect is in
+ * the sums if and only if its record has claims: each branch below keeps that, whoever spoke first.
  */
 export function answerDelivery(delivery: Delivery, view: View, pack: Pack): Step {
   if (delivery.said === null) return deliver(delivery, view, pack)
@@ -81,7 +81,7 @@ function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): S
   if (record !== null && record.claims.length > 0) {
     return holds(record, slot) ? unchanged(delivery, view, said) : claim(delivery, view, said)
   }
-  const decided = standIn(event, view, pack, receivedAtMs, said.approvedAmountMinor)
+  const decided = bookStandIn(event, view, pack, receivedAtMs, said.approvedAmountMinor)
   const draft = resumeDraft(view, decided.changes, decided.after, receivedAtMs)
   if (record === null) {
     const fresh = newRecord(view, said, draft.atMs, [slot], decided.absorbed, decided.unmatched)

@@ -9,14 +9,14 @@ import {
 } from '../record/familiarity.ts'
 
 /**
- * What a card remembers for rules: where it has bought before, and when it was last asked.
+ * What cards remember for the rules of a pack: where they bought before, when they were last asked.
  *
  * Seen is where an ask above zero was approved. A zero amount does not count, or who tries a card
  * would make himself known by it; nor does a settlement, which often names another merchant than its
  * ask did, or none. What was seen stays so when the ask is reversed, expires or is undone because
  * the default declined it: it had passed every rule. A card that was issued again starts anew.
  *
- * An ask is any ask of the relay, approved or declined, zero or more: each shows the card in use.
+ * Last asked is by any ask of the relay, approved or declined, zero or more: each shows the card in use.
  */
 export interface Remembers {
   readonly merchants: boolean
@@ -25,7 +25,7 @@ export interface Remembers {
   readonly lastAsk: boolean
 }
 
-/** Nothing is kept for packs whose rules do not look at it. */
+/** For packs whose rules look at nothing of it: then nothing is kept. */
 export const remembersNothing: Remembers = { merchants: false, countries: false, lastAsk: false }
 
 /** Makes the changes by which a card remembers an ask. */

@@ -23,7 +23,7 @@ export interface Ask {
   readonly pack: Pack
   readonly atMs: number
   readonly sums: AskSums
-  /** A lite transaction uses one swipe, once. */
+  /** Approved, it uses the one swipe of its lite transaction. */
   readonly swipes: boolean
   readonly eventKey: string
   readonly adjustment: HoldAdjustment | null
@@ -33,7 +33,7 @@ export interface Ask {
 export interface AskSums {
   /** What the ask adds to the sum of its kind. */
   readonly addedMinor: number
-  /** What a ceiling said before takes back at once. */
+  /** The part that a ceiling, said by a reversal before the ask, takes back at once. */
   readonly reversedMinor: number
   readonly netMinor: number
   /** By how much the authorized total, the net, the open hold and the spend rise. */
@@ -41,9 +41,9 @@ export interface AskSums {
   readonly netRise: number
   readonly openRise: number
   readonly spendRise: number
-  /** What it would have to add besides to be held after the reversals before it; 0 when covered. */
+  /** How much more a stand-in adds so that it is held after earlier reversals; 0 when covered. */
   readonly uncoveredMinor: number
-  /** The hold is another than what was asked for. */
+  /** A hold adjustment makes the hold larger than the net amount. */
   readonly adjusted: boolean
 }
 

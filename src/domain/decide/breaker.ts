@@ -1,4 +1,4 @@
-/** When a rule declines more than it was meant to, and only records from then on. */
+/** The bound above which a rule trips: it declines more than it was meant to, and only records from then on. */
 export interface Breaker {
   readonly ruleId: string
   readonly withinMs: number

@@ -15,7 +15,7 @@ export interface Check {
   readonly ofZero: boolean
 }
 
-/** Its reversal came first and takes back all of it: declined, yet its sums are kept. */
+/** An ask whose reversal came first and takes back all of it is declined, yet its sums are kept. */
 export const absorbedCheck: Check = {
   name: 'not absorbed',
   code: '175',
@@ -35,7 +35,7 @@ const coveredCheck: Check = {
   fails: ({ sums }) => sums.uncoveredMinor > 0,
 }
 
-/** Also the answer to an ask by which a sum would leave the safe integers. */
+/** Its code also answers an ask by which a sum would leave the safe integers. */
 export const amountCheck: Check = {
   name: 'amount bounded',
   code: '111',
@@ -50,7 +50,7 @@ const blockedMidCheck: Check = {
   fails: (ask) => isBlockedMid(ask) && !ask.transaction.unblocked && !isUnblocked(ask),
 }
 
-/** The order of this array is the order of the answers; then come the rule pack and the funds. */
+/** The first that fails gives the answer; after these come the rules and the funds. */
 export const checks: readonly Check[] = [
   { name: 'card known', code: '148', ofZero: true, fails: ({ card }) => card.cardId === '' },
   { name: 'card not terminated', code: '143', ofZero: true, fails: isTerminated },
@@ -121,7 +121,7 @@ function isUnblocked({ event, card }: Ask): boolean {
   return card.unblockedMids.includes(event.merchant.mid)
 }
 
-/** It passes the blocked list only because of a one-time unblock, which it then uses up. */
+/** Whether the ask passed the blocked list only by a one-time unblock, which it then uses up. */
 export function usesUnblock(ask: Ask, failed: Check | undefined): boolean {
   if (ask.amountMinor === 0 || !isBlockedMid(ask) || ask.transaction.unblocked) return false
   const passed = failed === undefined || checks.indexOf(failed) > checks.indexOf(blockedMidCheck)

@@ -9,7 +9,7 @@ import type { CountedNow } from '../record/window-state.ts'
 import type { CrossBorder, Pack } from './pack.ts'
 import { crowdedOut, placesIn, type WindowDefinition } from './window.ts'
 
-/** What follows from the sums after any event, in this order; nothing here may refuse. */
+/** Books what follows from the new sums after any event, in this order; nothing here may refuse. */
 export function bookConsequences(draft: Draft, event: CardEvent | null, pack: Pack): void {
   countSpend(draft, event, pack)
   chargeCrossBorder(draft, pack.switches.crossBorder)
@@ -29,7 +29,7 @@ function countSpend(draft: Draft, event: CardEvent | null, pack: Pack): void {
   draft.make({ type: 'spendCounted', amountMinor: rise, at })
 }
 
-/** Where an event is counted, in the windows that match it; merchants too many there go first. */
+/** The places where matching windows count an event; merchants that crowd a window go first. */
 export function makePlaces(
   draft: Draft,
   event: CardEvent,
@@ -69,7 +69,7 @@ function chargeCrossBorder(draft: Draft, crossBorder: CrossBorder | null): void 
   }
 }
 
-/** On the sum, so that parts cost what the whole costs. */
+/** The charge is due on the sum, so that parts cost what the whole costs. */
 function dueOn(baseMinor: number, currency: string, crossBorder: CrossBorder): number {
   if (baseMinor <= 0) return 0
   const fixedMinor = crossBorder.fixedMinor[currency] ?? 0
@@ -111,7 +111,7 @@ function setAttention(draft: Draft, pack: Pack): void {
   }
 }
 
-/** When its hold expires, or else when it may be forgotten. */
+/** When the sweeper looks at a transaction: when its hold expires, or else when it may be forgotten. */
 export function attentionAtMs(t: Transaction, lastEventAtMs: number, pack: Pack): number {
   return expires(t) ? t.expiresAtMs : lastEventAtMs + pack.retentionMs
 }
@@ -120,7 +120,7 @@ export function expires(t: Transaction): boolean {
   return openHold(t) > 0 && !t.cashPosted
 }
 
-/** Money that still hangs on it keeps a transaction beyond its time. */
+/** A transaction that money still hangs on is kept beyond its time. */
 export function mayBeForgotten(t: Transaction, nowMs: number, pack: Pack): boolean {
   const idle = openHold(t) === 0 && withheld(t) === 0 && t.chargePendingMinor === 0
   return idle && nowMs >= t.lastEventAtMs + pack.retentionMs

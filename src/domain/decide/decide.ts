@@ -43,7 +43,7 @@ function declinedWith(code: ResponseCode): Verdict {
   return { code, ruleId: '', shortMinor: 0, ...nothing }
 }
 
-/** Nothing here may refuse. */
+/** Books the verdict; nothing here may refuse. */
 function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
   const { event, pack } = ask
   if (ask.card.cardId !== '') {
@@ -64,7 +64,7 @@ function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
   }
 }
 
-/** All refusals, in their order. */
+/** Finds the first refusal: of the checks, then of the rules, then of the funds. */
 function judge(ask: Ask): Verdict {
   const zero = ask.amountMinor === 0
   const failed = checks.find((check) => (check.ofZero || !zero) && check.fails(ask))
@@ -87,7 +87,7 @@ function shortOfFunds(ask: Ask): number | null {
   if (!fundsCheck.fails(ask)) return 0
   const available = availableMinor(ask.account)
   const short = ask.sums.openRise - available
-  // A part of an adjusted ask would not hold that part: it is approved in full or not at all.
+  // The hold of an adjusted ask is no part of its amount, so it is approved in full or not at all.
   const { partialApproval } = ask.pack.switches
   const partial = partialApproval && ask.event.partialApprovalSupported && !ask.sums.adjusted
   return partial && available > 0 && short < ask.sums.netRise ? short : null

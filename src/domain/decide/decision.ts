@@ -4,14 +4,14 @@ import type { UnmatchedCause } from '../record/event-record.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import type { Anomaly } from './anomaly.ts'
 
-/** A decision, and what happened with it; whoever asked applies the changes. */
+/** A decision and the changes that it makes, which the caller commits. */
 export interface Decided {
   readonly code: ResponseCode
   readonly approvedAmountMinor: number | null
   readonly ruleId: string
   readonly matchedRules: readonly string[]
   readonly shadowRules: readonly string[]
-  /** Declined because its reversal came first; what it adds stands in the sums all the same. */
+  /** The ask was declined because its reversal came first; its addition stands in the sums. */
   readonly absorbed: boolean
   readonly anomalies: readonly Anomaly[]
   readonly unmatched: UnmatchedCause | ''

@@ -11,10 +11,10 @@ import type { Decided } from './decision.ts'
 import type { Pack } from './pack.ts'
 
 /**
- * It was approved, by default or before a failover lost it: the ask is booked without checks, and holds
- * nothing if voided or closed.
+ * Books an ask that was approved without us, by default or before a failover lost it: no check is asked,
+ * and it holds nothing if voided or closed.
  */
-export function standIn(
+export function bookStandIn(
   event: CardEvent,
   view: View,
   pack: Pack,
@@ -37,7 +37,7 @@ export function standIn(
 
   nameTransaction(draft)
   rememberAsk(draft, event, true, pack.remembers)
-  // An absorbed ask's sums are kept already.
+  // The sums of an absorbed ask are kept already.
   if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
     const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
     // What was approved is held, also where the checks would have found no cover for it.
@@ -56,7 +56,7 @@ export function standIn(
   return { ...decided, anomalies, unmatched: '', changes: draft.changes, after: draft.view }
 }
 
-/** The default declined what we had approved: takes back what the transaction still has counted. */
+/** Takes back an ask that we approved and the default declined. */
 export function undoAsk(draft: Draft, pack: Pack): void {
   const { transaction, eventKey } = draft.view
   const share = transaction.asks.find((ask) => ask.eventKey === eventKey)
@@ -72,7 +72,7 @@ export function undoAsk(draft: Draft, pack: Pack): void {
   if (endedByItself && liteEnd(draft.view) === '') draft.make({ type: 'cardRevived' })
 }
 
-/** A later total stands on the earlier one: it takes over what that had added. */
+/** With cumulative amounts a later total stands on the earlier one and takes over its addition. */
 function heirOf(t: Transaction, eventKey: string, { switches }: Pack): string {
   if (switches.incrementalAmount === 'delta') return ''
   const at = t.asks.findIndex((ask) => ask.eventKey === eventKey)

@@ -9,7 +9,7 @@ import type { Remembers } from './ask-memory.ts'
 import type { Breaker } from './breaker.ts'
 import type { WindowDefinition } from './window.ts'
 
-/** Where relays differ; the names and values of pack.yaml. */
+/** The switches of pack.yaml, by which relays differ. */
 export interface Switches {
   /** What the amount of a further ask says: what is added, or the new total. */
   readonly incrementalAmount: 'delta' | 'cumulative'
@@ -19,7 +19,7 @@ export interface Switches {
   readonly partialReversalAmount: 'released' | 'remaining'
   readonly cashWithdrawal: 'post' | 'hold'
   readonly partialApproval: boolean
-  /** By currency; how much refunded money that no settlement covers may be spent per account and day. */
+  /** How much refunded money that no settlement covers an account may spend per day, by currency. */
   readonly uncoveredRefundPerDayMinor: Readonly<Record<string, number>>
   readonly crossBorder: CrossBorder | null
   readonly holdDays: HoldDays
@@ -29,7 +29,7 @@ export interface Switches {
   readonly standIn: StandInPolicy | null
 }
 
-/** What asks hold above what they ask for; amounts by currency. */
+/** How much more than their amount asks hold; amounts by currency. */
 export interface HoldAdjustmentSwitch {
   readonly fixedMinor: Readonly<Record<string, number>>
   readonly plusMillionths: number
@@ -62,7 +62,7 @@ export const defaultSwitches: Switches = {
   standIn: null,
 }
 
-/** What a rule may look at. */
+/** An ask and its records, as rules see them. */
 export interface AskFacts {
   readonly event: CardEvent
   readonly account: Account
@@ -74,9 +74,9 @@ export interface AskFacts {
 export interface RuleVerdict {
   /** Ids of the enforced rules that matched, by file order. */
   readonly matched: readonly string[]
-  /** Of those that only record. */
+  /** Ids of the matching rules that only record. */
   readonly shadow: readonly string[]
-  /** What the first of the enforced ones says. */
+  /** The decline of the first enforced rule that matched. */
   readonly decline: { readonly ruleId: string; readonly code: ResponseCode } | null
 }
 
@@ -87,14 +87,13 @@ export interface Pack {
   readonly version: string
   readonly zone: Zone
   readonly switches: Switches
-  /** Spend windows first by the built-in daily one. */
+  /** The built-in daily window comes first. */
   readonly windows: readonly WindowDefinition[]
   readonly evaluate: (facts: AskFacts) => RuleVerdict
   /** The same pack, but these rules only record. */
   readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack
-  /** Of the enforced rules that have one. */
+  /** The breakers of those enforced rules that have one. */
   readonly breakers?: readonly Breaker[]
-  /** What cards must keep for the rules. */
   readonly remembers: Remembers
   /** How long events, and transactions after their last event, are kept. */
   readonly retentionMs: number
@@ -140,10 +139,10 @@ export function withBlocks(pack: Pack, blocks: readonly Block[]): Pack {
   return { ...pack, evaluate }
 }
 
-/** What may be approved from memory while the store is away; amounts by currency. */
+/** How much may be approved from memory while the store is away; amounts by currency. */
 export interface StandInPolicy {
   readonly maxMinor: Readonly<Record<string, number>>
-  /** Of one card, while the store is away. */
+  /** How many asks of one card, each time the store is away. */
   readonly perCardCount: number
   readonly perCardTotalMinor: Readonly<Record<string, number>>
 }

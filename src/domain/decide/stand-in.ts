@@ -3,7 +3,7 @@ import type { CardEvent } from '../record/event.ts'
 import { decide } from './decide.ts'
 import type { Pack } from './pack.ts'
 
-/** What was approved from memory since the store went away and is in no record yet. */
+/** The approvals from memory since the store went away, which are in no record yet. */
 export interface StandIns {
   readonly cardCount: number
   readonly cardTotalMinor: number
@@ -13,9 +13,9 @@ export interface StandIns {
 export const noStandIns: StandIns = { cardCount: 0, cardTotalMinor: 0, accountTotalMinor: 0 }
 
 /**
- * Whether memory approves a small purchase within the bounds of the policy. All checks and rules are
- * asked as always, with what was approved in the same way before taken from the funds. Cash never is:
- * what is dispensed does not come back.
+ * Whether a small purchase is approved from memory, within the bounds of the policy. All checks and rules
+ * are asked as always, with earlier approvals from memory taken from the funds. Cash is never approved so,
+ * because what is dispensed does not come back.
  */
 export function mayStandIn(
   event: CardEvent,
@@ -32,7 +32,7 @@ export function mayStandIn(
   if (before.cardCount >= policy.perCardCount) return false
   const totalMinor = before.cardTotalMinor + amountMinor
   if (totalMinor > (policy.perCardTotalMinor[currency] ?? 0)) return false
-  // Memory has decided it already, in a command that did not get through.
+  // It was decided already, by a commit that did not get through to the store.
   if (view.event !== null) return view.event.claims.length > 0
   const heldMinor = view.account.heldMinor + before.accountTotalMinor
   const account = { ...view.account, heldMinor }

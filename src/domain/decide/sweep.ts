@@ -29,7 +29,7 @@ export function sweepTransaction(view: View, pack: Pack, nowMs: number): Draft {
   return draft
 }
 
-/** After the retention, so that a clock that goes back still finds the windows as they were. */
+/** Buckets stay for the retention, so that a clock that goes back finds the windows as they were. */
 function dropOldWindows(draft: Draft, pack: Pack): void {
   const { card, account } = draft.view
   const atMs = Math.max(account.lastArrivalMs, draft.atMs - pack.retentionMs)

@@ -35,14 +35,14 @@ export interface WindowDefinition {
 /** The window behind the cards' daily limit; every pack has it. */
 export const dailyWindow = 'daily'
 
-/** What a window says; `distinct` is 0 for a window that does not keep it. */
+/** The reading of a window; `distinct` is 0 for a window that does not keep it. */
 export interface WindowValue {
   readonly sumMinor: number
   readonly count: number
   readonly distinct: number
 }
 
-/** What an ask finds in a window, before it is counted itself. */
+/** The reading that an ask finds, before it is counted itself. */
 export function windowAt(
   definition: WindowDefinition,
   { account, card, event, atMs }: WindowFacts,
@@ -90,7 +90,7 @@ function merchantsIn({ merchants }: WindowState, oldest: number, newest: number)
   return counting
 }
 
-/** Where a window counts what happens at a merchant. */
+/** The places where a window counts an event at a merchant. */
 export function placesIn(window: WindowDefinition, atMs: number, mid: string): CountedNow[] {
   const { name, over, distinct } = window
   const bucket = window.bucketOf(atMs)
@@ -100,7 +100,7 @@ export function placesIn(window: WindowDefinition, atMs: number, mid: string): C
   }
   const { scope } = window
   const whole = { window: name, scope, bucket, oldest }
-  // Who is not named cannot be told from others.
+  // A merchant without a MID cannot be told from others.
   if (!distinct || mid === '') return [whole]
   // Attempts are never given back, so the newest bucket of a merchant tells all.
   const attempts = over === 'asks' || over === 'declines'

@@ -13,7 +13,7 @@ import { newTransaction, type Transaction } from '../record/transaction.ts'
 
 export type Place = readonly [cardId: string, transactionId: string]
 
-/** What was decided and why. Replayed in the order of `n` from empty, it gives the same state. */
+/** A line of the log: the decision and its changes. All of an account, replayed by `n`, give its state. */
 export interface Entry {
   readonly kind: EntryKind
   /** Number within the account, from 0 and without gaps. */
@@ -35,7 +35,7 @@ export interface Entry {
   readonly matchedRules: readonly string[]
   /** Ids of the shadow rules that matched. */
   readonly shadowRules: readonly string[]
-  /** Why a person did it. */
+  /** The reason that a person gave; '' where none did it. */
   readonly reason: string
   readonly changes: readonly Change[]
 }
@@ -63,7 +63,7 @@ export function entryOfStep(delivery: Delivery, before: View, step: Step): Entry
   }
 }
 
-/** Why a person did something, and the advice that it was about. */
+/** The reason that a person gave, and the advice that it was about. */
 export interface Motive {
   readonly reason: string
   readonly event: CardEvent | null

@@ -33,12 +33,12 @@ export interface MemoryBook extends Book {
   readonly transactions: ReadonlyMap<string, Transaction | Alias>
   readonly events: ReadonlyMap<string, EventRecord>
   put(touched: TouchedRecords): void
-  /** No event came later than this: a clock that was wrong has dated them. */
+  /** Dates events that a wrong clock put later than this back to it. */
   redate(latestMs: number): void
 }
 
-/** What an entry did to a book, done to it again. */
-export function follow(entry: Entry, book: MemoryBook): void {
+/** Does to a book what the entry did. */
+export function applyEntry(entry: Entry, book: MemoryBook): void {
   const { before, after } = replay(entry, book)
   book.put(touchedBy(before, after))
   if (entry.changes.some(({ type }) => type === 'repaired')) book.redate(entry.atMs)
@@ -166,7 +166,7 @@ export function createLedger(): Ledger {
       }
     },
     replay(entry) {
-      follow(entry, book(entry.accountId))
+      applyEntry(entry, book(entry.accountId))
       entries.push(entry)
     },
   }

@@ -8,7 +8,7 @@ import { type CardEvent, contentHash, isAsk } from '../record/event.ts'
 import { doneRecord, type UnmatchedCause } from '../record/event-record.ts'
 import type { OperationRefused } from './outcome.ts'
 
-/** What people do with an entry of a worklist. The account is the one that the entry stands under. */
+/** An operation on an entry of a worklist, at the account that the entry stands under. */
 export type Handling =
   | { readonly type: 'handle'; readonly list: Worklist; readonly sortKey: string }
   | {
@@ -26,7 +26,7 @@ export type Handling =
       readonly sortKey: string
     }
 
-/** What an unmatched advice is booked under, once; it names the account that the advice came to. */
+/** The key under which an unmatched advice is booked once; it names the account it came to. */
 export function bookingKey(accountId: string, eventKey: string): string {
   return `book·${accountId}·${eventKey}`
 }

@@ -12,7 +12,7 @@ import { openHold } from '../record/transaction.ts'
 import { type Handling, handle } from './handling.ts'
 import type { OperationRefused } from './outcome.ts'
 
-/** What a person, or a tool for one, does to an account; always with a reason in the log. */
+/** An action of a person, or of a tool for one, on an account; always with a reason in the log. */
 export type Operation =
   | {
       readonly type: 'open'
@@ -27,7 +27,7 @@ export type Operation =
   | {
       readonly type: 'adjust'
       readonly amountMinor: number
-      /** What was done under a reference is not done again. */
+      /** An adjustment under the same reference is not done again. */
       readonly reference: string
     }
   | { readonly type: 'releaseHold'; readonly cardId: string; readonly transactionId: string }
@@ -61,7 +61,7 @@ export const listBounds = {
 /** A change of one list as it then is: who sets a whole list would undo what happened meanwhile. */
 export interface ListEdit {
   readonly list: keyof typeof listBounds
-  /** Comes first. */
+  /** Empties the list before the rest of the edit. */
   readonly clears: boolean
   readonly remove: readonly string[]
   readonly add: readonly string[]
@@ -148,7 +148,7 @@ function changeCard(
   return settingCard(view, set, nowMs)
 }
 
-/** Nothing happened when everything was so already. */
+/** Makes no change when everything was so already. */
 function settingCard(view: View, set: CardSettings, nowMs: number): Draft {
   const draft = openDraft(view, nowMs)
   const names = Object.keys(set) as (keyof CardSettings)[]
@@ -215,7 +215,7 @@ function adjust(
   return draft
 }
 
-/** As if it had expired: a settlement that still comes is posted. */
+/** Ends a hold as if it had expired: a settlement that still comes is posted. */
 function releaseHold(
   cardId: string,
   transactionId: string,

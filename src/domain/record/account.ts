@@ -15,7 +15,7 @@ export interface Account {
   readonly withheldMinor: number
   readonly chargesTakenMinor: number
   readonly chargesPendingMinor: number
-  /** When its first entry was written: it has no events from before. */
+  /** When its first entry was written: no event of it is older. */
   readonly openedAtMs: number
   /** The newest arrival seen: days never run backwards for an account. */
   readonly lastArrivalMs: number

@@ -1,6 +1,6 @@
 import type { ResponseCode } from './response-code.ts'
 
-/** What can be blocked in an emergency, without a deployment, and what its asks are then declined with. */
+/** The kinds of emergency block, which need no deployment, with the code that each declines by. */
 export const blockCodes = {
   card: '117',
   mid: '186',
@@ -24,7 +24,7 @@ export interface Block {
 
 export const maxBlocks = 1_000
 
-/** What should stay longer belongs into the pack. */
+/** A block that should stay longer belongs into the pack. */
 export const maxBlockDays = 31
 
 export type BlockOperation =

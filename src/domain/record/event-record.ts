@@ -21,7 +21,7 @@ export const unmatchedCauses = [
 ] as const
 export type UnmatchedCause = (typeof unmatchedCauses)[number]
 
-/** What we reply; with the event's own ids it makes the same bytes every time. */
+/** The content of a reply; with the event's own ids it makes the same bytes every time. */
 export interface Answer {
   readonly code: ResponseCode
   readonly decidedBy: 'engine' | 'default'
@@ -39,7 +39,7 @@ export interface EventRecord {
   readonly contentHash: string
   readonly answer: Answer
   readonly claims: readonly string[]
-  /** Its reversal came first: declined, yet what it added stands in the sums and nets to nothing. */
+  /** A declined ask whose reversal came first: its addition stands in the sums and nets to nothing. */
   readonly absorbed: boolean
   readonly unmatched: UnmatchedCause | ''
   readonly atMs: number

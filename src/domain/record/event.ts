@@ -50,7 +50,7 @@ export function isAbsentId(id: string): boolean {
 }
 
 /**
- * What must be equal for two deliveries to be the same event. The other fields may change in a
+ * The hash of all that must be equal in two deliveries of one event. The other fields may change in a
  * retry. Two 32-bit mixes make 64 bits: this tells a retry from a mistake, it guards no secret.
  */
 export function contentHash(event: CardEvent): string {
@@ -75,7 +75,7 @@ export function hash64(text: string): string {
 
 const lineBreak = 10
 
-/** Of the texts with a line break between them, which need not be put together for it. */
+/** The hash of the texts joined by line breaks, without joining them. */
 function hashOf(texts: readonly string[]): string {
   let a = 0xdeadbeef
   let b = 0x41c6ce57

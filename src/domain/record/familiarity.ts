@@ -11,7 +11,7 @@ const merchantChars = 8
 
 export const countryChars = 2
 
-/** What never was is as long ago as a year. */
+/** A card that was never asked counts as asked a year ago. */
 export const maxMinutesSinceLastAsk = 525_600
 
 export function hasSeenMerchant({ seenMerchants }: Card, mid: string): boolean {
@@ -22,7 +22,6 @@ export function hasSeenCountry({ seenCountries }: Card, country: string): boolea
   return country.length === countryChars && placeOf(seenCountries, country) >= 0
 }
 
-/** Whole minutes. */
 export function minutesSinceLastAsk({ lastAskAtMs }: Card, atMs: number): number {
   if (lastAskAtMs === 0) return maxMinutesSinceLastAsk
   const minutes = Math.floor((atMs - lastAskAtMs) / 60_000)
@@ -37,7 +36,7 @@ export function withCountry(seen: string, country: string): string {
   return moveToEnd(seen, country, maxSeenCountries)
 }
 
-/** A hash is kept, because what is seen needs only to be found again. */
+/** Merchants are kept by hash, because they need only to be found again. */
 export function merchantHash(mid: string): string {
   return hash64(mid).slice(0, merchantChars)
 }
@@ -50,7 +49,7 @@ function placeOf(seen: string, value: string): number {
   return -1
 }
 
-/** Not seen, or next to be forgotten: what is used often need not move each time. */
+/** Not seen, or among the older half: what is used often need not move to the end each time. */
 export function isFading(seen: string, value: string, maxValues: number): boolean {
   const at = placeOf(seen, value)
   return at < 0 || at < seen.length - (maxValues / 2) * value.length

@@ -1,7 +1,7 @@
 import { percentOf } from './money.ts'
 
 /**
- * What is held instead of what was asked for, where the merchant will capture another amount: a fuel
+ * A larger hold than was asked for, where the merchant will capture another amount: a fuel
  * pump, a restaurant, a hotel. It is a property of the transaction that its asks raise and nothing
  * lowers, and the hold is computed from it like from the other sums: so the order of events does not
  * matter, an increase does not add it twice, and whatever ends the hold ends all of it.
@@ -30,7 +30,7 @@ export function raisedBy(
   }
 }
 
-/** What to hold for an authorized amount: never less than it, and nothing once nothing is left. */
+/** The hold for an authorized amount: never less than it, and nothing once nothing is left. */
 export function adjusted(netMinor: number, adjustment: HoldAdjustment | null): number {
   if (adjustment === null || netMinor === 0) return netMinor
   const { fixedMinor, plusMillionths, plusMinor } = adjustment

@@ -50,7 +50,7 @@ export interface Transaction {
   /** When the sweeper looks at it next; 0 before its first commit. */
   readonly dueAtMs: number
   readonly spend: readonly SpendEntry[]
-  /** What its purchases hold above what they asked for; null for no more. */
+  /** By how much its purchases hold more than they asked for; null for no more. */
   readonly adjustment: HoldAdjustment | null
 }
 
@@ -58,9 +58,9 @@ export interface AskShare {
   readonly eventKey: string
   readonly preauthorized: boolean
   readonly addedMinor: number
-  /** The one-time unblock that it used; '' for none. */
+  /** The MID whose one-time unblock the ask used; '' for none. */
   readonly unblockedMid: string
-  /** It opened the transaction again after its expiry. */
+  /** The ask opened the transaction again after its expiry. */
   readonly reopened: boolean
   readonly adjustment: HoldAdjustment | null
 }
@@ -68,7 +68,7 @@ export interface AskShare {
 /** Beyond this many asks the oldest can no longer be undone one by one: an over-hold, never less. */
 export const maxAskShares = 64
 
-/** With so many second names a transaction takes no more: an anomaly, and the money is right. */
+/** An event that joins a transaction with so many is booked there, and makes no name: an anomaly. */
 export const maxSecondNames = 64
 
 /** A second name of a transaction. */
@@ -120,7 +120,7 @@ function authorizedTotal(t: Transaction): number {
   return Math.max(t.preauthorizedMinor, t.authorizedMinor)
 }
 
-/** What was authorized less what was reversed, not looking at `voided`. */
+/** The authorized total less the reversed, not looking at `voided`. */
 export function netBeforeVoid(t: Transaction): number {
   return Math.max(0, authorizedTotal(t) - t.reversedMinor)
 }
@@ -129,7 +129,7 @@ export function netAuthorized(t: Transaction): number {
   return t.voided ? 0 : netBeforeVoid(t)
 }
 
-/** What to hold for a net amount; cash is what was dispensed and never more. */
+/** The hold for a net amount; cash is what was dispensed and never more. */
 export function heldFor(
   netMinor: number,
   cash: boolean,
@@ -138,7 +138,7 @@ export function heldFor(
   return cash ? netMinor : adjusted(netMinor, adjustment)
 }
 
-/** What was to be held for it, not looking at `voided`: a capture of so much is no surprise. */
+/** The hold not looking at `voided` and captures: a capture of so much is no surprise. */
 export function heldBeforeVoid(t: Transaction): number {
   return heldFor(netBeforeVoid(t), t.cash, t.adjustment)
 }
@@ -148,17 +148,17 @@ export function openHold(t: Transaction): number {
   return Math.max(0, heldFor(netAuthorized(t), t.cash, t.adjustment) - t.settledMinor)
 }
 
-/** What was asked for and is still open: the hold without its adjustment. */
+/** The open part of the net amount: the open hold without its adjustment. */
 export function openAuthorized(t: Transaction): number {
   return t.closed || t.expired ? 0 : Math.max(0, netAuthorized(t) - t.settledMinor)
 }
 
-/** What the windows count. */
+/** The spend that windows count. */
 export function spend(t: Transaction): number {
   return t.settledMinor + openAuthorized(t)
 }
 
-/** What refunds under this id are worth now. */
+/** The money that refunds under this id give now. */
 export function credit(t: Transaction): number {
   if (t.settledMinor > 0) return t.refundedMinor
   if (t.voided) return 0
@@ -185,7 +185,7 @@ export function heldPart(t: Transaction): number {
   return t.cashPosted ? 0 : openHold(t)
 }
 
-/** What cross-border charges are due on. */
+/** The amount that cross-border charges are due on. */
 export function foreignBase(t: Transaction): number {
   return t.foreignSettledMinor + (t.foreignCash && t.cashPosted ? openHold(t) : 0)
 }

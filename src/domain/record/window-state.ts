@@ -4,7 +4,7 @@ export interface Bucket {
   readonly count: number
 }
 
-/** What a window counts, oldest bucket first, and what it counts of each merchant apart. */
+/** The counts of a window, oldest bucket first, and those of each merchant apart. */
 export interface WindowState {
   readonly buckets: readonly Bucket[]
   /** The merchant that was changed last at the end. */
@@ -21,7 +21,7 @@ export type WindowStates = Readonly<Record<string, WindowState>>
 
 export const noState: WindowState = { buckets: [], merchants: [] }
 
-/** Where something is counted: a window, or a merchant's part of it by `merchantKey`, and a bucket. `card` windows stand on one card. */
+/** A place to count at: a bucket of a window, or of a merchant's part of it (`merchantKey`). */
 export interface Counted {
   readonly window: string
   readonly scope: 'card' | 'account'
@@ -58,7 +58,7 @@ export function splitKey(key: string): { readonly name: string; readonly mid: st
   return at < 0 ? { name: key, mid: null } : { name: key.slice(0, at), mid: key.slice(at + 1) }
 }
 
-/** Of the window itself, or of one of its merchants. */
+/** The buckets of the window itself, or of one of its merchants. */
 export function bucketsOf(
   { buckets, merchants }: WindowState,
   mid: string | null,
@@ -74,7 +74,7 @@ export function placeOfMerchant(merchants: readonly MerchantBuckets[], mid: stri
   return place
 }
 
-/** A place to count at now. */
+/** A place where an event counts now. */
 export interface CountedNow extends Counted {
   /** Buckets older than this no longer count and are dropped. */
   readonly oldest: number
