@@ -6,7 +6,7 @@ export interface Line {
   readonly problem: string
 }
 
-export const maxLineBytes = 65_536
+const maxLineBytes = 65_536
 
 const lineFeed = 10
 

@@ -53,7 +53,7 @@ export function createFilter(filters: Filters): Filter {
   }
 }
 
-export interface Search {
+export interface LogSearch {
   /** Oldest first. */
   readonly found: readonly FoundEntry[]
   /** False when there may be more, further back than a search goes. */
@@ -66,7 +66,7 @@ export async function searchBack(
   filter: Filter,
   limit: number,
   sinceMs = 0,
-): Promise<Search> {
+): Promise<LogSearch> {
   const found: FoundEntry[] = []
   let before = ''
   for (let searched = 0; searched < maxSearched; searched += linesPerRead) {

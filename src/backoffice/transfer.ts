@@ -133,7 +133,7 @@ export async function fillStore(
   if (wrong !== undefined) {
     const count = found.find(({ kind }) => kind === wrong.kind)?.count
     throw new StoreRefused(
-      `the copy is not complete (${nameOf(wrong.kind)}: ${wrong.count} given, ${count} found, or of ` +
+      `the copy is not complete (${kindName(wrong.kind)}: ${wrong.count} given, ${count} found, or of ` +
         'other content) and no server will take it: empty it, and repeat while nobody uses it',
     )
   }
@@ -173,7 +173,7 @@ const names: Record<RecordKind, string> = {
   log: 'log entries',
 }
 
-export function nameOf(kind: RecordKind): string {
+export function kindName(kind: RecordKind): string {
   return names[kind]
 }
 

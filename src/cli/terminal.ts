@@ -50,14 +50,14 @@ export function complain(text: string): void {
   process.stderr.write(`arbiter: ${plain(text)}\n`)
 }
 
-export function refuse(text: string): ExitCode {
+export function sayRefused(text: string): ExitCode {
   complain(text)
   return 1
 }
 
 /** A stack says nothing to the person at the terminal. */
 export function tellBug(error: unknown): ExitCode {
-  return refuse(`this is a bug, please report it: ${String(error)}`)
+  return sayRefused(`this is a bug, please report it: ${String(error)}`)
 }
 
 /** Texts for people: without what could steer a terminal, in colours where there is one. */

@@ -67,7 +67,7 @@ export interface Config {
   readonly warnings: readonly string[]
 }
 
-export interface ApiConfig {
+interface ApiConfig {
   readonly host: string
   readonly port: number
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null

@@ -1,15 +1,15 @@
 import { requestTypes } from '../domain/record/event.ts'
 import { openAuthorized, type Transaction } from '../domain/record/transaction.ts'
 import {
+  type AmountMeaning,
   type BelievedMoney,
   type BelievedTransaction,
   believedMoney,
-  type Meaning,
   possibleMoney,
 } from './belief.ts'
 
 /** Nothing excuses these. */
-export const differenceKinds = [
+const differenceKinds = [
   'phantom hold',
   'missing hold',
   'wrong amount',
@@ -22,7 +22,7 @@ export const differenceKinds = [
  * never saw. Unanswered advice: it was never acknowledged, and is booked all the same. Unmatched advice:
  * it was acknowledged, could not be booked, and is kept for a person.
  */
-export const excusedKinds = [
+const excusedKinds = [
   'over-hold',
   'unheard ask',
   'unanswered advice',
@@ -55,7 +55,7 @@ export type IsUnmatched = (cardId: string, eventId: string) => Promise<boolean>
 /** What the network believes against the ledger, transaction by transaction. */
 export async function audit(
   believed: readonly BelievedTransaction[],
-  meaning: Meaning,
+  meaning: AmountMeaning,
   find: FindTransaction,
   isUnmatched: IsUnmatched = async () => false,
 ): Promise<Audit> {
@@ -105,7 +105,7 @@ const amounts = [
 
 function compare(
   { cardId, transactionId, told }: BelievedTransaction,
-  meaning: Meaning,
+  meaning: AmountMeaning,
   found: Transaction | null,
 ): AuditDifference[] {
   const believed = believedMoney(told, meaning)

@@ -32,11 +32,11 @@ export const meanings = {
   settlementRemainder: ['release', 'keep'],
 } as const
 
-export type Meaning = {
+export type AmountMeaning = {
   readonly [Name in keyof typeof meanings]: (typeof meanings)[Name][number]
 }
 
-export const usualMeaning: Meaning = {
+export const usualMeaning: AmountMeaning = {
   incrementalAmount: 'delta',
   partialReversalAmount: 'released',
   settlementRemainder: 'release',
@@ -52,7 +52,7 @@ export interface BelievedMoney {
 }
 
 /** In the network's own words, not in those of our ledger: this is the other opinion. */
-export function believedMoney(told: readonly Told[], meaning: Meaning): BelievedMoney {
+export function believedMoney(told: readonly Told[], meaning: AmountMeaning): BelievedMoney {
   const approved = { preauthorized: 0, authorized: 0 }
   let settledMinor = 0
   let refundedMinor = 0
@@ -92,7 +92,7 @@ const maxUncertain = 8
  * Every state that a server may rightly be in when some events were never answered: each of these is
  * there or not. The first is what the network believes.
  */
-export function possibleMoney(told: readonly Told[], meaning: Meaning): BelievedMoney[] {
+export function possibleMoney(told: readonly Told[], meaning: AmountMeaning): BelievedMoney[] {
   const open = told.flatMap(({ uncertain }, at) => (uncertain ? [at] : [])).slice(0, maxUncertain)
   return Array.from({ length: 2 ** open.length }, (_, flips) => {
     const other = told.map((one, at) => {

@@ -9,7 +9,7 @@ import { contractLimitMs, type RelayAnswer } from './answer.ts'
 import { explainProblem, RelayRefused, whyTurnedAway } from './refusal.ts'
 
 /** One delivery as the relay saw it; null when nothing came within the contract limit. */
-export interface Delivered {
+interface Delivered {
   readonly answer: RelayAnswer | null
   /** What came after the relay had given up, or null when nothing ever did. */
   readonly late: Promise<RelayAnswer | null>
@@ -131,7 +131,7 @@ function after(ms: number): Promise<null> {
 }
 
 /** The event in the wire's own shape. */
-export function bodyOf(event: CardEvent): string {
+function bodyOf(event: CardEvent): string {
   const { amountMinor, currency, merchant } = event
   return JSON.stringify({
     eventId: event.eventId,

@@ -19,7 +19,7 @@ export interface NamedScenario {
 }
 
 /** What can be done besides sending; null when there is no store at hand. */
-export interface Ledger {
+export interface ConformanceLedger {
   /** What a scenario can expect of a card after an event; ids are those of this run. */
   look(cardId: string, accountId: string, eventId: string): Promise<Record<string, unknown>>
   /** Changes a card's settings as a person would. */
@@ -32,22 +32,22 @@ export interface ConformanceOptions {
   /** The pack that the server runs. */
   readonly pack: Pack
   readonly runId: string
-  readonly ledger: Ledger | null
+  readonly ledger: ConformanceLedger | null
 }
 
-export interface StepDifference {
+interface StepDifference {
   /** From 1. */
   readonly step: number
   readonly does: string
   readonly differences: readonly string[]
 }
 
-export type Outcome =
+export type FiringOutcome =
   | { readonly outcome: 'passed' }
   | { readonly outcome: 'differed'; readonly steps: readonly StepDifference[] }
   | { readonly outcome: 'skipped'; readonly reason: string }
 
-export type ScenarioOutcome = Outcome & { readonly file: string; readonly name: string }
+export type ScenarioOutcome = FiringOutcome & { readonly file: string; readonly name: string }
 
 type SendStep = Extract<ScenarioStep, { send: string }>
 
@@ -72,7 +72,7 @@ export function cardsOf(scenario: Scenario, prefix: string): Record<string, unkn
 }
 
 /** Why a scenario cannot be fired at this server; '' when it can. */
-export function skipReason(
+function skipReason(
   scenario: Scenario,
   pack: Pack,
   { nowMs, hasLedger }: { readonly nowMs: number; readonly hasLedger: boolean },
@@ -127,7 +127,7 @@ export async function fireScenario(
   scenario: Scenario,
   number: number,
   options: ConformanceOptions,
-): Promise<Outcome> {
+): Promise<FiringOutcome> {
   const { client, clock, ledger } = options
   const hasLedger = ledger !== null
   const reason = skipReason(scenario, options.pack, { nowMs: clock.nowMs(), hasLedger })

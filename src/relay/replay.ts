@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type CardEvent, isAbsentId } from '../domain/record/event.ts'
-import type { Meaning } from './belief.ts'
+import type { AmountMeaning } from './belief.ts'
 import type { RelayClient } from './client.ts'
 import { createDeliveryTally } from './delivery-tally.ts'
 import { createPauses } from './pause.ts'
@@ -16,7 +16,7 @@ export interface ReplayOptions {
   readonly speed: number
   readonly maxInFlight: number
   readonly defaultDecision: 'approve' | 'decline'
-  readonly meaning: Meaning
+  readonly meaning: AmountMeaning
 }
 
 /** Sends recorded events in their order, at their pace; those of one transaction one after the other. */

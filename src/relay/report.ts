@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
-import { type BelievedTransaction, type Meaning, meanings } from './belief.ts'
+import { type AmountMeaning, type BelievedTransaction, meanings } from './belief.ts'
 import type { Figures } from './delivery-tally.ts'
 
 const told = z.object({
@@ -42,7 +42,7 @@ export interface Report {
   readonly seed: number
   readonly runId: string
   readonly defaultDecision: 'approve' | 'decline'
-  readonly meaning: Meaning
+  readonly meaning: AmountMeaning
   readonly figures: Figures
   readonly transactions: readonly BelievedTransaction[]
 }

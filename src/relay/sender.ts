@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CardEvent, isAbsentId, isAsk } from '../domain/record/event.ts'
 import { type ReadAnswer, readAnswer } from './answer.ts'
-import { type BelievedTransaction, believedMoney, type Meaning, type Told } from './belief.ts'
+import { type AmountMeaning, type BelievedTransaction, believedMoney, type Told } from './belief.ts'
 import type { RelayClient } from './client.ts'
 import type { DeliveryTally } from './delivery-tally.ts'
 
@@ -9,7 +9,7 @@ export interface SenderOptions {
   readonly client: RelayClient
   readonly tally: DeliveryTally
   readonly defaultDecision: 'approve' | 'decline'
-  readonly meaning: Meaning
+  readonly meaning: AmountMeaning
 }
 
 /** Sends as the network does, and remembers what it then believes. */

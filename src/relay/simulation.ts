@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type CardEvent, isAsk } from '../domain/record/event.ts'
-import type { BelievedTransaction, Meaning } from './belief.ts'
+import type { AmountMeaning, BelievedTransaction } from './belief.ts'
 import type { RelayClient } from './client.ts'
 import { createDeliveryTally, type DeliveryTally } from './delivery-tally.ts'
 import { createPauses } from './pause.ts'
@@ -41,7 +41,7 @@ export interface SimulationOptions {
   /** Mean time between the events of a lifecycle. */
   readonly meanWaitMs: number
   readonly defaultDecision: 'approve' | 'decline'
-  readonly meaning: Meaning
+  readonly meaning: AmountMeaning
   readonly disorder: Disorder
   /** Unlike that of any run before on the same store. */
   readonly runId: string

@@ -1,5 +1,5 @@
 import type { CardEvent, Merchant, RequestType } from '../domain/record/event.ts'
-import type { Meaning } from './belief.ts'
+import type { AmountMeaning } from './belief.ts'
 
 /** One event of a lifecycle, some time after the one before it. */
 export interface Planned {
@@ -178,7 +178,11 @@ const plans: readonly (readonly [weight: number, name: string, plan: Plan])[] = 
 
 const totalWeight = plans.reduce((sum, [weight]) => sum + weight, 0)
 
-export function planLifecycle(random: Random, meanWaitMs: number, meaning: Meaning): Lifecycle {
+export function planLifecycle(
+  random: Random,
+  meanWaitMs: number,
+  meaning: AmountMeaning,
+): Lifecycle {
   let at = random.below(totalWeight)
   const found = plans.find(([weight]) => {
     at -= weight

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Marks, Store } from './port.ts'
 import type { Durability } from './redis/durability.ts'
 
-export interface RedisAddress {
+interface RedisAddress {
   readonly urls: readonly string[]
   readonly cluster: boolean
   /** They name the master that the one url asks for. */

@@ -170,14 +170,14 @@ interface Owned {
   readonly aggregate: string
 }
 
-export interface RootRecord {
+interface RootRecord {
   readonly kind: 'root'
   readonly aggregate: string
   readonly version: string
   readonly value: string
 }
 
-export interface ChildRecord extends Key {
+interface ChildRecord extends Key {
   readonly kind: 'child'
   readonly value: string
 }

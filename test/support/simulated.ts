@@ -4,7 +4,11 @@ import { systemClock } from '../../src/clock.ts'
 import { isAsk } from '../../src/domain/record/event.ts'
 import { type ReadAnswer, readAnswer } from '../../src/relay/answer.ts'
 import { type Audit, audit } from '../../src/relay/audit.ts'
-import { type BelievedTransaction, type Meaning, usualMeaning } from '../../src/relay/belief.ts'
+import {
+  type AmountMeaning,
+  type BelievedTransaction,
+  usualMeaning,
+} from '../../src/relay/belief.ts'
 import { createRelayClient } from '../../src/relay/client.ts'
 import {
   createSimulation,
@@ -80,7 +84,7 @@ export function simulate(
 export async function auditStore(
   dataDir: string,
   transactions: readonly BelievedTransaction[],
-  meaning: Meaning = usualMeaning,
+  meaning: AmountMeaning = usualMeaning,
 ): Promise<Audit> {
   const store = await openLmdbStore({ folder: join(dataDir, 'store'), nowMs: Date.now })
   try {

@@ -6,7 +6,7 @@ import { changeBlocks } from '../../engine/notice/block-list.ts'
 import { readDuration, reasonOption } from '../argument.ts'
 import { timeText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printText, refuse } from '../terminal.ts'
+import { complain, type ExitCode, printText, sayRefused } from '../terminal.ts'
 import { codeText, kindArgument, readValue } from './block-argument.ts'
 
 const codesHelp = blockKinds.map((kind) => `  ${kind} ${codeText(kind)}`).join(',\n')
@@ -66,7 +66,7 @@ async function block(
   const nowMs = clock.nowMs()
   const operation = { type: 'block', kind, value, untilMs: nowMs + forMs } as const
   const { refused } = await changeBlocks(store, operation, reason, nowMs, randomUUID)
-  if (refused !== '') return refuse(refused)
+  if (refused !== '') return sayRefused(refused)
   const until = timeText(operation.untilMs)
   await printText(`${kind} ${value} is blocked until ${until}: asks are declined ${codeText(kind)}`)
   return 0

@@ -3,7 +3,7 @@ import { accountIdOf } from '../../backoffice/show.ts'
 import type { Operation } from '../../domain/operation/operation.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 
 export interface Reasoned {
   readonly reason: string
@@ -18,10 +18,10 @@ export async function changeCard(
   done: string,
 ): Promise<ExitCode> {
   const accountId = await accountIdOf(session.store, cardId)
-  if (accountId === null) return refuse(`there is no card ${cardId}`)
+  if (accountId === null) return sayRefused(`there is no card ${cardId}`)
   const engine = await session.engine()
   const { refused, changed } = await engine.operate(accountId, operation, reason)
-  if (refused !== '') return refuse(refused)
+  if (refused !== '') return sayRefused(refused)
   await printText(changed ? done : `${done} already`)
   return 0
 }

@@ -5,7 +5,7 @@ import { decodeAccount, decodeCard } from '../../engine/quarantine/damage.ts'
 import type { IndexEntry, Store } from '../../store/port.ts'
 import { writeCardRow } from '../../wire/card-row.ts'
 import { inSession } from '../session.ts'
-import { type ExitCode, print, refuse } from '../terminal.ts'
+import { type ExitCode, print, sayRefused } from '../terminal.ts'
 
 const cardsPerRead = 500
 
@@ -40,7 +40,7 @@ async function exportCards(store: Store): Promise<ExitCode> {
     after = entries.at(-1)!.sortKey
   }
   if (left === 0) return 0
-  return refuse(`${left} cards cannot be read and are left out: see arbiter damaged`)
+  return sayRefused(`${left} cards cannot be read and are left out: see arbiter damaged`)
 }
 
 async function rowsOf(

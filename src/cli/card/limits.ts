@@ -3,7 +3,7 @@ import { accountOfCard } from '../../backoffice/show.ts'
 import type { CardSettings } from '../../domain/operation/operation.ts'
 import { type AmountRefused, minorOf, readLimit, reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, refuse } from '../terminal.ts'
+import { complain, type ExitCode, sayRefused } from '../terminal.ts'
 import { changeCard, type Reasoned } from './card-change.ts'
 
 interface LimitOptions extends Reasoned {
@@ -41,12 +41,12 @@ async function setLimits(
   session: Session,
 ): Promise<ExitCode> {
   const account = await accountOfCard(session.store, cardId)
-  if (account === null) return refuse(`there is no card ${cardId}`)
+  if (account === null) return sayRefused(`there is no card ${cardId}`)
   const limitOf = (text: string) => (text === 'none' ? null : minorOf(text, account.currency))
   const dailyLimitMinor = daily === undefined ? undefined : limitOf(daily)
   const transactionLimitMinor = transaction === undefined ? undefined : limitOf(transaction)
-  if (isRefused(dailyLimitMinor)) return refuse(dailyLimitMinor.refused)
-  if (isRefused(transactionLimitMinor)) return refuse(transactionLimitMinor.refused)
+  if (isRefused(dailyLimitMinor)) return sayRefused(dailyLimitMinor.refused)
+  if (isRefused(transactionLimitMinor)) return sayRefused(transactionLimitMinor.refused)
   const set: CardSettings = {
     ...(dailyLimitMinor === undefined ? {} : { dailyLimitMinor }),
     ...(transactionLimitMinor === undefined ? {} : { transactionLimitMinor }),

@@ -3,7 +3,7 @@ import { showCard } from '../../backoffice/show.ts'
 import type { ListEdit } from '../../domain/operation/operation.ts'
 import { readId, readMcc, reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printJson, refuse } from '../terminal.ts'
+import { complain, type ExitCode, printJson, sayRefused } from '../terminal.ts'
 import { changeCard, type Reasoned } from './card-change.ts'
 
 const actions = ['add', 'remove', 'clear'] as const
@@ -94,7 +94,7 @@ function editsOf(action: Action | undefined, options: ListOptions): ListEdit[] |
 
 async function printLists(cardId: string, { store }: Session): Promise<ExitCode> {
   const card = await showCard(store, cardId)
-  if (card === null) return refuse(`there is no card ${cardId}`)
+  if (card === null) return sayRefused(`there is no card ${cardId}`)
   const { allowedMccs, blockedMccs, allowedMids, blockedMids, unblockedMids } = card
   await printJson({ allowedMccs, blockedMccs, allowedMids, blockedMids, unblockedMids }, 2)
   return 0

@@ -12,7 +12,7 @@ import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Store } from '../../store/port.ts'
 import { readable } from '../readable.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printJson, refuse } from '../terminal.ts'
+import { type ExitCode, printJson, sayRefused } from '../terminal.ts'
 
 const help = `
 Amounts are in minor units (cents) and times in milliseconds, as they are kept; beside each is what it
@@ -78,7 +78,7 @@ export function addShow(program: Command): void {
 }
 
 async function printFound(shown: Shown, name: string, currency: string): Promise<ExitCode> {
-  if (shown === null) return refuse(`there is no ${name}`)
+  if (shown === null) return sayRefused(`there is no ${name}`)
   await printJson(readable(shown, currency), 2)
   return 0
 }
@@ -100,7 +100,7 @@ async function printTransaction(
     return printFound(shown, `transaction ${id} on card ${card}`, currency)
   }
   const entry = await findNewest({ transaction: id }, session)
-  if (entry === null) return refuse(notInLog('transaction', id))
+  if (entry === null) return sayRefused(notInLog('transaction', id))
   const shown =
     (await showTransaction(store, entry.transaction[0], id)) ??
     (await showTransaction(store, entry.cardId, id))
@@ -120,7 +120,7 @@ async function printEvent(
   }
   if (card !== undefined) return print(card, `event ${id} for card ${card}`)
   const entry = await findNewest({ event: id }, session)
-  if (entry === null) return refuse(notInLog('event', id))
+  if (entry === null) return sayRefused(notInLog('event', id))
   return print(entry.event?.cardId ?? entry.cardId, `event ${id} any more`)
 }
 

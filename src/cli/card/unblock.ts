@@ -4,7 +4,7 @@ import type { BlockKind } from '../../domain/record/block.ts'
 import { changeBlocks } from '../../engine/notice/block-list.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 import { kindArgument, readValue } from './block-argument.ts'
 
 const help = `
@@ -35,7 +35,7 @@ async function unblock(
   if (value === null) return 2
   const operation = { type: 'unblock', kind, value } as const
   const { refused } = await changeBlocks(store, operation, reason, clock.nowMs(), randomUUID)
-  if (refused !== '') return refuse(`${refused}: see arbiter blocks`)
+  if (refused !== '') return sayRefused(`${refused}: see arbiter blocks`)
   await printText(`${kind} ${value} is no longer blocked`)
   return 0
 }

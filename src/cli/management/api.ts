@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Argument, type Command } from 'commander'
 import { signCall } from '../../api/signature.ts'
-import { complain, type ExitCode, print, refuse } from '../terminal.ts'
+import { complain, type ExitCode, print, sayRefused } from '../terminal.ts'
 import { addApiServe } from './api-serve.ts'
 
 const help = `
@@ -80,8 +80,8 @@ async function call(
     await print(await response.text())
     return response.ok ? 0 : 1
   } catch (error) {
-    if (error instanceof TokenRefused) return refuse(error.message)
-    return refuse(`nobody answers at ${url}: is API_PORT set, and ARBITER_API_URL right?`)
+    if (error instanceof TokenRefused) return sayRefused(error.message)
+    return sayRefused(`nobody answers at ${url}: is API_PORT set, and ARBITER_API_URL right?`)
   }
 }
 

@@ -13,7 +13,7 @@ import {
 import { isRefused, readOrganization } from '../../management/organization.ts'
 import { readDuration, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, print, printJson, printText, refuse } from '../terminal.ts'
+import { type ExitCode, print, printJson, printText, sayRefused } from '../terminal.ts'
 
 const help = `
 A client is one set of credentials of an organization. Its secret is shown once, when it is made.
@@ -61,7 +61,7 @@ export function addClients(program: Command): void {
     )
   onOne(client, 'show', 'Show one, without its secrets.', async (id, { store }) => {
     const found = await readClient(store, id)
-    if (found === null) return refuse(`there is no client ${id}`)
+    if (found === null) return sayRefused(`there is no client ${id}`)
     await printJson(shown(found), 2)
     return 0
   })
@@ -109,7 +109,7 @@ function onOne(
 
 async function told(work: Promise<string>, done: string): Promise<ExitCode> {
   const refused = await work
-  if (refused !== '') return refuse(refused)
+  if (refused !== '') return sayRefused(refused)
   await printText(done)
   return 0
 }
@@ -117,9 +117,9 @@ async function told(work: Promise<string>, done: string): Promise<ExitCode> {
 async function add(given: Added, session: Session): Promise<ExitCode> {
   const { aggregates, store, clock } = session
   const unknown = given.scope.find((scope) => !scopes.includes(scope))
-  if (unknown !== undefined) return refuse(`there is no scope ${unknown}: ${scopes.join(', ')}`)
+  if (unknown !== undefined) return sayRefused(`there is no scope ${unknown}: ${scopes.join(', ')}`)
   const organization = await readOrganization(store, given.organization)
-  if (organization === null) return refuse(`there is no organization ${given.organization}`)
+  if (organization === null) return sayRefused(`there is no organization ${given.organization}`)
   const { organizationId } = organization
   const made = { organizationId, name: given.name, scopes: [...new Set(given.scope)] }
   const credentials = await addClient(aggregates, session.secretBox(), made, clock.nowMs())
@@ -131,7 +131,7 @@ async function rotate(id: string, keepOldMs: number, session: Session): Promise<
   const { aggregates, clock } = session
   const box = session.secretBox()
   const outcome = await rotateClient(aggregates, box, id, keepOldMs, clock.nowMs())
-  if (isRefused(outcome)) return refuse(outcome.refused)
+  if (isRefused(outcome)) return sayRefused(outcome.refused)
   const made = { clientId: id, clientSecret: outcome.value, note: shownOnce }
   await print(JSON.stringify(made))
   return 0

@@ -11,7 +11,7 @@ import {
 } from '../../management/organization.ts'
 import { minorOf, readCount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printJson, refuse } from '../terminal.ts'
+import { complain, type ExitCode, printJson, sayRefused } from '../terminal.ts'
 
 const help = `
 It owns customers, cards, wallets and webhooks; its clients call the management API.
@@ -64,7 +64,7 @@ export function addOrganizations(program: Command): void {
     .action((id: string) =>
       inSession(async ({ store }) => {
         const found = await readOrganization(store, id)
-        if (found === null) return refuse(`there is no organization ${id}`)
+        if (found === null) return sayRefused(`there is no organization ${id}`)
         await printJson(shown(found), 2)
         return 0
       }),
@@ -128,7 +128,7 @@ function readCurrency(text: string): string {
 
 async function add(id: string, given: Given, session: Session): Promise<ExitCode> {
   const settings = settingsOf(given)
-  if (typeof settings === 'string') return refuse(settings)
+  if (typeof settings === 'string') return sayRefused(settings)
   const { currencies = [] } = settings
   const minimumBalanceMinor = {
     // One major unit of each, unless it was said.
@@ -148,7 +148,7 @@ async function add(id: string, given: Given, session: Session): Promise<ExitCode
 
 async function change(id: string, given: Given, session: Session): Promise<ExitCode> {
   const settings = settingsOf(given)
-  if (typeof settings === 'string') return refuse(settings)
+  if (typeof settings === 'string') return sayRefused(settings)
   if (Object.keys(settings).length === 0) {
     complain('there is nothing to set: see arbiter organization set --help')
     return 2
@@ -165,7 +165,7 @@ async function setTo(
 }
 
 async function tell(outcome: Awaited<ReturnType<typeof setOrganization>>): Promise<ExitCode> {
-  if (isRefused(outcome)) return refuse(outcome.refused)
+  if (isRefused(outcome)) return sayRefused(outcome.refused)
   await printJson(shown(outcome.value), 2)
   return 0
 }

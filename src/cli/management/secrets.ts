@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { readClients, rewrapClient } from '../../management/client.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 
 const help = `
 To change the key: set SECRETS_KEY to the new one and SECRETS_KEY_OLD to the old one, restart all servers,
@@ -31,6 +31,6 @@ async function rewrap(session: Session): Promise<ExitCode> {
     if (refused !== '') failures.push(refused)
   }
   await printText(`${clients.length - failures.length} of ${clients.length} clients are rewrapped`)
-  for (const failure of failures) refuse(failure)
+  for (const failure of failures) sayRefused(failure)
   return failures.length === 0 ? 0 : 1
 }

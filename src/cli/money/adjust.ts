@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { readAccount } from '../../backoffice/show.ts'
 import { minorOf, readId, readSignedAmount, reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 import { accountLine } from './account-line.ts'
 
 interface AdjustOptions {
@@ -40,14 +40,14 @@ async function adjust(
   session: Session,
 ): Promise<ExitCode> {
   const account = await readAccount(session.store, accountId)
-  if (account === null) return refuse(`there is no account ${accountId}`)
+  if (account === null) return sayRefused(`there is no account ${accountId}`)
   const amountMinor = minorOf(amount, account.currency)
-  if (typeof amountMinor !== 'number') return refuse(amountMinor.refused)
-  if (amountMinor === 0) return refuse('the amount is zero: there is nothing to do')
+  if (typeof amountMinor !== 'number') return sayRefused(amountMinor.refused)
+  if (amountMinor === 0) return sayRefused('the amount is zero: there is nothing to do')
   const operation = { type: 'adjust', amountMinor, reference } as const
   const engine = await session.engine()
   const outcome = await engine.operate(accountId, operation, reason)
-  if (outcome.refused !== '') return refuse(outcome.refused)
+  if (outcome.refused !== '') return sayRefused(outcome.refused)
   if (!outcome.changed) await printText(`${reference} was done already`)
   await printText(accountLine((await readAccount(session.store, accountId)) ?? account))
   return 0

@@ -3,7 +3,7 @@ import { accountOfCard, readAccount, showTransaction } from '../../backoffice/sh
 import { formatMinor } from '../../domain/record/money.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 import { accountLine } from './account-line.ts'
 
 const help = `
@@ -34,15 +34,15 @@ async function releaseHold(
 ): Promise<ExitCode> {
   const { store } = session
   const account = await accountOfCard(store, cardId)
-  if (account === null) return refuse(`there is no card ${cardId}`)
+  if (account === null) return sayRefused(`there is no card ${cardId}`)
   const shown = await showTransaction(store, cardId, transactionId)
-  if (shown === null) return refuse(`card ${cardId} has no transaction ${transactionId}`)
+  if (shown === null) return sayRefused(`card ${cardId} has no transaction ${transactionId}`)
   // It may be kept under another name, on the card that this one replaced.
   const kept = { cardId: String(shown.cardId), transactionId: String(shown.transactionId) }
   const engine = await session.engine()
   const operation = { type: 'releaseHold', ...kept } as const
   const { refused } = await engine.operate(account.accountId, operation, reason)
-  if (refused !== '') return refuse(refused)
+  if (refused !== '') return sayRefused(refused)
   const released = formatMinor(Number(shown.openHoldMinor), account.currency)
   await printText(`released ${released} ${account.currency} of transaction ${transactionId}`)
   await printText(accountLine((await readAccount(store, account.accountId)) ?? account))

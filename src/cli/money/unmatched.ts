@@ -5,7 +5,7 @@ import type { CardEvent } from '../../domain/record/event.ts'
 import { minorOf, readAmount, readId, reasonOption } from '../argument.ts'
 import { amountText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 import { accountLine } from './account-line.ts'
 import { addWorklist, findWork, markHandled, notListed, operateAt, type Work } from './worklist.ts'
 
@@ -38,7 +38,9 @@ export function addUnmatched(program: Command): void {
     .action((key: string, options: BookOptions) =>
       inSession(async (session) => {
         const work = await findWork('unmatched', key, session.store)
-        return work === null ? refuse(notListed('unmatched', key)) : book(work, options, session)
+        return work === null
+          ? sayRefused(notListed('unmatched', key))
+          : book(work, options, session)
       }),
     )
 }
@@ -47,15 +49,16 @@ async function book(work: Work, options: BookOptions, session: Session): Promise
   const { store } = session
   const { reason, card, transaction } = options
   const advice = work.entry.event
-  if (advice === null) return refuse(`${work.key} has no event: mark it as done`)
+  if (advice === null) return sayRefused(`${work.key} has no event: mark it as done`)
   const cardId = card ?? advice.cardId
   const account = await accountOfCard(store, cardId)
-  if (account === null) return refuse(`there is no card ${cardId}: import it, or give --card`)
+  if (account === null) return sayRefused(`there is no card ${cardId}: import it, or give --card`)
   const known = transaction === undefined || (await showTransaction(store, cardId, transaction))
-  if (known === null) return refuse(`card ${cardId} has no transaction ${transaction}`)
+  if (known === null) return sayRefused(`card ${cardId} has no transaction ${transaction}`)
   const amountMinor =
     options.amount === undefined ? advice.amountMinor : minorOf(options.amount, account.currency)
-  if (amountMinor !== null && typeof amountMinor !== 'number') return refuse(amountMinor.refused)
+  if (amountMinor !== null && typeof amountMinor !== 'number')
+    return sayRefused(amountMinor.refused)
 
   const event: CardEvent = {
     ...advice,
@@ -65,7 +68,7 @@ async function book(work: Work, options: BookOptions, session: Session): Promise
     currency: options.amount === undefined ? advice.currency : account.currency,
   }
   const refused = await bookOnce(work, event, account.accountId, reason, session)
-  if (refused !== '') return refuse(refused)
+  if (refused !== '') return sayRefused(refused)
   await printText(`booked ${event.requestType} ${amountText(event)} on card ${cardId}`)
   await printText(accountLine((await readAccount(store, account.accountId)) ?? account))
   return 0

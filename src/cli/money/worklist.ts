@@ -11,7 +11,7 @@ import type { Store } from '../../store/port.ts'
 import { readCount, reasonOption } from '../argument.ts'
 import { amountText, timeText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printJson, printText, refuse } from '../terminal.ts'
+import { complain, type ExitCode, printJson, printText, sayRefused } from '../terminal.ts'
 
 /** One entry of a list for people. */
 export interface Work {
@@ -151,7 +151,7 @@ async function markDone(
         ? notListed(list, key)
         : (await markHandled(work, reason, await session.engine())).refused
     if (refused === '') await printText(`${key} is done`)
-    else code = refuse(refused)
+    else code = sayRefused(refused)
   }
   return code
 }

@@ -4,7 +4,7 @@ import type { Account } from '../../domain/record/account.ts'
 import type { Card } from '../../domain/record/card.ts'
 import { accountCodec, cardCodec } from '../../engine/format/codec.ts'
 import { accountAggregate, cardKey } from '../../engine/format/layout.ts'
-import type { Ledger } from '../../relay/conformance.ts'
+import type { ConformanceLedger } from '../../relay/conformance.ts'
 import { settingsOf } from '../../rules/testing/scenario-card.ts'
 import { lookAt } from '../../rules/testing/scenario-expectation.ts'
 import type { Session } from '../session.ts'
@@ -12,7 +12,10 @@ import type { Session } from '../session.ts'
 const maxEntriesOfEvent = 20
 
 /** What the store shows of a scenario, beside the server that works on it. */
-export function createConformanceLedger({ store, clock, engine }: Session, pack: Pack): Ledger {
+export function createConformanceLedger(
+  { store, clock, engine }: Session,
+  pack: Pack,
+): ConformanceLedger {
   const entriesSeen = new Map<string, number>()
 
   /** A duplicate writes nothing, so only an entry that is new tells of this step. */

@@ -6,9 +6,9 @@ import { systemClock } from '../../clock.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { importRows } from '../../engine/import.ts'
 import {
+  type ConformanceLedger,
   cardsOf,
   fireScenario,
-  type Ledger,
   type NamedScenario,
   prefixOf,
   type ScenarioOutcome,
@@ -172,7 +172,7 @@ async function fireAll(
   options: {
     readonly runId: string
     readonly pack: Pack
-    readonly ledger: Ledger | null
+    readonly ledger: ConformanceLedger | null
     readonly json: boolean | undefined
   },
 ): Promise<ExitCode> {

@@ -37,7 +37,7 @@ export function readUrls(text: string): string {
 }
 
 /** Where the server of this environment listens. */
-export function ownUrl({ HOST, PORT, TLS_CERT_FILE }: NodeJS.ProcessEnv): string {
+function ownUrl({ HOST, PORT, TLS_CERT_FILE }: NodeJS.ProcessEnv): string {
   const wildcard = HOST === undefined || ['', '0.0.0.0', '::'].includes(HOST)
   const host = wildcard ? '127.0.0.1' : HOST.includes(':') ? `[${HOST}]` : HOST
   return `${TLS_CERT_FILE ? 'https' : 'http'}://${host}:${PORT || 8080}/authorize`

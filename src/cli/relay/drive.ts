@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { systemClock } from '../../clock.ts'
-import { type BelievedTransaction, type Meaning, meanings } from '../../relay/belief.ts'
+import { type AmountMeaning, type BelievedTransaction, meanings } from '../../relay/belief.ts'
 import type { Figures } from '../../relay/delivery-tally.ts'
 import { writeReport } from '../../relay/report.ts'
 import type { Traffic } from '../../relay/simulation.ts'
@@ -11,7 +11,7 @@ import { addConnectionOptions, type ConnectionOptions, connectionHelp } from './
 import { createLiveView, refreshMs } from './live-view.ts'
 
 /** What every command that sends traffic takes. */
-export interface DriveOptions extends Meaning, ConnectionOptions {
+export interface DriveOptions extends AmountMeaning, ConnectionOptions {
   readonly default: 'approve' | 'decline'
   readonly report?: string
   readonly json?: boolean
@@ -26,7 +26,7 @@ function flagOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-const meaningTexts: Record<keyof Meaning, string> = {
+const meaningTexts: Record<keyof AmountMeaning, string> = {
   incrementalAmount: 'what the amount of a further ask says',
   partialReversalAmount: 'what the amount of a PartialReversal says',
   settlementRemainder: 'what a Settlement without "final" does with the rest',
@@ -39,7 +39,7 @@ export function addDriveOptions(command: Command): Command {
       .choices(['approve', 'decline'])
       .default('decline'),
   )
-  for (const name of Object.keys(meanings) as (keyof Meaning)[]) {
+  for (const name of Object.keys(meanings) as (keyof AmountMeaning)[]) {
     command.addOption(
       new Option(`--${flagOf(name)} <meaning>`, meaningTexts[name])
         .choices(meanings[name])
@@ -51,7 +51,7 @@ export function addDriveOptions(command: Command): Command {
     .option('--json', 'print the final figures as JSON')
 }
 
-export function meaningOf(options: Meaning): Meaning {
+export function amountMeaningOf(options: AmountMeaning): AmountMeaning {
   const { incrementalAmount, partialReversalAmount, settlementRemainder } = options
   return { incrementalAmount, partialReversalAmount, settlementRemainder }
 }
@@ -87,7 +87,7 @@ export async function conclude(
   if (options.json) await printJson(figures)
   else await printText(lineOf(figures))
   if (options.report !== undefined) {
-    const meaning = meaningOf(options)
+    const meaning = amountMeaningOf(options)
     const defaultDecision = options.default
     try {
       writeReport(options.report, {

@@ -11,11 +11,11 @@ import { complain, type ExitCode } from '../terminal.ts'
 import { isReached, openClient } from './connection.ts'
 import {
   addDriveOptions,
+  amountMeaningOf,
   conclude,
   type DriveOptions,
   drive,
   exitCodesHelp,
-  meaningOf,
 } from './drive.ts'
 
 interface ReplayOptions extends DriveOptions {
@@ -79,7 +79,7 @@ async function replay(file: string, options: ReplayOptions): Promise<ExitCode> {
     speed: options.speed,
     maxInFlight: Math.max(1, options.inFlight),
     defaultDecision: options.default,
-    meaning: meaningOf(options),
+    meaning: amountMeaningOf(options),
   })
   try {
     // Before the server is asked for, because a wrong name is the likelier mistake.

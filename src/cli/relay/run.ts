@@ -7,15 +7,15 @@ import { createSimulation, type Disorder, noDisorder } from '../../relay/simulat
 import type { IndexEntry, Store } from '../../store/port.ts'
 import { readCount } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, refuse } from '../terminal.ts'
+import { complain, type ExitCode, sayRefused } from '../terminal.ts'
 import { isReached, openClient } from './connection.ts'
 import {
   addDriveOptions,
+  amountMeaningOf,
   conclude,
   type DriveOptions,
   drive,
   exitCodesHelp,
-  meaningOf,
 } from './drive.ts'
 
 interface RunOptions extends DriveOptions {
@@ -86,7 +86,7 @@ async function run(
     return 2
   }
   const cards = await session.store.range(indexes.cards, '', options.cards)
-  if (cards.length === 0) return refuse('the store has no cards: import some first')
+  if (cards.length === 0) return sayRefused('the store has no cards: import some first')
   if (!(await isReached(options))) return 2
   const client = openClient(options)
   const runId = newRunId()
@@ -100,7 +100,7 @@ async function run(
     durationMs: options.seconds * 1000,
     meanWaitMs,
     defaultDecision: options.default,
-    meaning: meaningOf(options),
+    meaning: amountMeaningOf(options),
     disorder,
     runId,
   })

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { armRule } from '../../engine/notice/tripped-rules.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, refuse } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 
 const help = `
 A rule whose breaker has tripped only records, on every server of the store, until the pack is loaded
@@ -27,7 +27,7 @@ export function addArm(rules: Command): void {
 
 async function arm(id: string, reason: string, { store, clock }: Session): Promise<ExitCode> {
   const armed = await armRule(store, id, reason, clock.nowMs(), randomUUID)
-  if (!armed) return refuse(`rule ${id} has not tripped: see arbiter rules tripped`)
+  if (!armed) return sayRefused(`rule ${id} has not tripped: see arbiter rules tripped`)
   await printText(`rule ${id} is enforced again, within a second on every server`)
   return 0
 }

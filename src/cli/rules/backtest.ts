@@ -17,7 +17,7 @@ import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
 
-export interface BacktestOptions {
+interface BacktestOptions {
   readonly from?: number
   readonly to?: number
   readonly against?: string
@@ -175,7 +175,7 @@ function masked<T>(report: T): T {
   return JSON.parse(JSON.stringify(report, mask)) as T
 }
 
-export function rulesDir(): string | null {
+function rulesDir(): string | null {
   const config = readConfig(process.env)
   if (isConfig(config)) return config.rulesDir
   for (const { variable, message } of config) complain(`${variable} ${message}`)

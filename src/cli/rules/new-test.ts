@@ -15,7 +15,7 @@ import type { Store } from '../../store/port.ts'
 import { maskPan } from '../../telemetry/mask.ts'
 import { readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, print, printText, refuse } from '../terminal.ts'
+import { complain, type ExitCode, print, printText, sayRefused } from '../terminal.ts'
 import { packFolder } from './pack.ts'
 
 interface NewTestOptions {
@@ -52,15 +52,16 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   const { store } = session
   const target = await findDecision(options, store)
   if (target === null) {
-    return refuse(
+    return sayRefused(
       `no decision on event ${options.event} is in the newest ${maxSearched} entries of the log`,
     )
   }
-  if (target.accountId === '') return refuse(`event ${options.event} came for a card nobody knew`)
+  if (target.accountId === '')
+    return sayRefused(`event ${options.event} came for a card nobody knew`)
   const entries = await entriesOf(target.accountId, store)
   const account = await accountOf(target, entries, store)
   const made = account === null ? null : testCaseOf(target, entries, account)
-  if (made === null) return refuse(`account ${target.accountId} cannot be told from the log`)
+  if (made === null) return sayRefused(`account ${target.accountId} cannot be told from the log`)
   const named = options.name === undefined ? made : { ...made, name: options.name }
   const text = yamlOf(named)
   tellOtherwise(named, text, session)
@@ -74,7 +75,7 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
     await appendFile(options.out, `${gap}${text}`)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    return refuse(`${options.out} cannot be written (${code}): name another place`)
+    return sayRefused(`${options.out} cannot be written (${code}): name another place`)
   }
   await printText(`added to ${options.out}: run arbiter rules test`)
   return 0

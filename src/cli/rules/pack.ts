@@ -10,7 +10,7 @@ export function packFolder(): string {
   return process.env.RULES_DIR || './rules'
 }
 
-export interface ReadPack {
+interface ReadPack {
   readonly files: PackFiles
   readonly pack: CompiledPack
 }

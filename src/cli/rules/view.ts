@@ -6,7 +6,7 @@ import type { ExplainedPart, ExplainedRule } from '../../rules/explain/explanati
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { createPaint, type Paint, plain, print, printJson } from '../terminal.ts'
 
-export interface ShownDecision {
+interface ShownDecision {
   readonly explained: ExplainedDecision
   readonly event: CardEvent
   readonly pack: CompiledPack

@@ -12,7 +12,7 @@ import { repairBlocks } from '../../engine/notice/block-list.ts'
 import { repairTripped } from '../../engine/notice/tripped-rules.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printText, refuse } from '../terminal.ts'
+import { complain, type ExitCode, printText, sayRefused } from '../terminal.ts'
 
 const help = `
 An account is made anew from the decision log, and the log gets an entry that says so. Servers may run: what
@@ -79,7 +79,7 @@ function createVersions(): () => string {
 
 async function report(repairing: Promise<Repair>, given: RepairArguments): Promise<ExitCode> {
   const { refused, changed } = await repairing
-  if (refused !== '') return refuse(`it is not repaired: ${refused}`)
+  if (refused !== '') return sayRefused(`it is not repaired: ${refused}`)
   if (changed.length === 0) {
     await printText('every record is what the log leads to: nothing to repair')
     return 0
@@ -114,7 +114,7 @@ async function repairRecord(
     return 0
   }
   const refused = await repair()
-  if (refused !== '') return refuse(`it is not repaired: ${refused}`)
+  if (refused !== '') return sayRefused(`it is not repaired: ${refused}`)
   if (name === 'meta') await readMeta(store)
   await printText(`repaired ${name}`)
   return 0

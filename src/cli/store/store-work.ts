@@ -1,4 +1,4 @@
-import { type KindTally, nameOf } from '../../backoffice/transfer.ts'
+import { type KindTally, kindName } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
 import { openStore, type StorePlace } from '../../store/open.ts'
@@ -55,6 +55,6 @@ export function progress(done: string): (records: number) => void {
 export async function printTallies(tallies: readonly KindTally[]): Promise<void> {
   showProgress('')
   for (const { kind, count, hash } of tallies) {
-    await printText(`${String(count).padStart(10)} ${nameOf(kind)}, content ${hash}`)
+    await printText(`${String(count).padStart(10)} ${kindName(kind)}, content ${hash}`)
   }
 }

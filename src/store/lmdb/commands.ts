@@ -15,13 +15,13 @@ export interface Write {
 }
 
 /** Names the log entries of a writer, ever increasing. */
-export interface LogClock {
+export interface EntryNaming {
   readonly nonce: string
   nextMicros(): number
   lastMicros(): number
 }
 
-export function toWrites(commands: readonly Command[], clock: LogClock): Write[] {
+export function toWrites(commands: readonly Command[], clock: EntryNaming): Write[] {
   if (commands.length > maxCommandsPerCall) {
     throw new StoreError(
       `${commands.length} commands in a call, at most ${maxCommandsPerCall} are allowed`,
@@ -34,7 +34,7 @@ export function toWrites(commands: readonly Command[], clock: LogClock): Write[]
   return commands.map((command) => toWrite(command, clock))
 }
 
-function toWrite(command: Command, clock: LogClock): Write {
+function toWrite(command: Command, clock: EntryNaming): Write {
   if (command.newVersion.includes('\n')) throw new StoreError('a version holds a line feed', 'no')
   const { aggregate } = command
   const put: [string, string][] = []
@@ -51,7 +51,7 @@ function toWrite(command: Command, clock: LogClock): Write {
       ...command.unindex.map(({ index, sortKey }) => indexKey(index, sortKey)),
     ],
     put,
-    rootValue: encodeRoot(command.newVersion, clock.lastMicros(), command.root),
+    rootValue: encodeTreeRoot(command.newVersion, clock.lastMicros(), command.root),
   }
   checkKey(write.root)
   for (const key of write.absent) checkKey(key)
@@ -101,18 +101,18 @@ export function queueWrite(db: Database, write: Write): Promise<boolean> {
     : db.ifVersion(root, versionHash(expectedVersion), inner)
 }
 
-export function encodeRoot(version: string, logMicros: number, value: string): string {
+export function encodeTreeRoot(version: string, logMicros: number, value: string): string {
   return `${version}\n${logMicros}\n${value}`
 }
 
-export interface Root {
+interface TreeRoot {
   readonly version: string
   /** When the newest log entry that its writer knew was written. */
   readonly logMicros: number
   readonly value: string
 }
 
-export function decodeRoot(text: string): Root {
+export function decodeTreeRoot(text: string): TreeRoot {
   const versionEnd = text.indexOf('\n')
   const microsEnd = text.indexOf('\n', versionEnd + 1)
   return {

@@ -1,5 +1,5 @@
 import type { OwnedRecord, StoreRecord } from '../port.ts'
-import { checkKey, decodeRoot, encodeRoot } from './commands.ts'
+import { checkKey, decodeTreeRoot, encodeTreeRoot } from './commands.ts'
 import {
   childKey,
   cursorOf,
@@ -48,7 +48,7 @@ function toRecord({ key, value }: Pair): StoreRecord {
     default: {
       const place = parseChildKey(key)
       if (place.group !== '' || place.id !== '') return { kind: 'child', ...place, value }
-      const root = decodeRoot(value)
+      const root = decodeTreeRoot(value)
       const { aggregate } = place
       return { kind: 'root', aggregate, version: root.version, value: root.value }
     }
@@ -82,7 +82,7 @@ function putOf(
     case 'root': {
       const { aggregate, version, value } = record
       // Whoever opens the store later logs after all that was filled in, so no time is kept here.
-      return { key: rootKey(aggregate), value: encodeRoot(version, 0, value), version }
+      return { key: rootKey(aggregate), value: encodeTreeRoot(version, 0, value), version }
     }
     case 'child':
       return { key: childKey(record.aggregate, record), value: record.value, version: null }

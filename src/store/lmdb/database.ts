@@ -32,7 +32,7 @@ export function openDatabase(folder: string): Database {
     return open<string, string>(options)
   } catch (cause) {
     throw new StoreRefused(
-      `LMDB cannot open ${folder} (${messageOf(cause)}). Name a folder on a local disk that this user ` +
+      `LMDB cannot open ${folder} (${failureText(cause)}). Name a folder on a local disk that this user ` +
         'may write. If another version of Arbiter used it, stop that one and remove lock.mdb.',
       { cause },
     )
@@ -45,6 +45,6 @@ export async function throwCause(error: unknown): Promise<never> {
   throw error
 }
 
-export function messageOf(cause: unknown): string {
+export function failureText(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }

@@ -27,7 +27,7 @@ interface Meta {
 }
 
 /** What is wrong with the file, or undefined. */
-export async function findDamage(file: FileHandle): Promise<string | undefined> {
+export async function findFileDamage(file: FileHandle): Promise<string | undefined> {
   const first = await readMeta(file, 0)
   if (typeof first === 'string') return first
   const second = await readMeta(file, first.pageBytes)

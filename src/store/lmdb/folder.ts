@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeFolder } from '../../make-folder.ts'
 import { StoreRefused } from '../port.ts'
-import { findDamage } from './file.ts'
+import { failureText } from './database.ts'
+import { findFileDamage } from './file.ts'
 
 const format = 1
 const markerName = 'arbiter-store.json'
@@ -57,7 +58,7 @@ async function provideFolder(folder: string): Promise<void> {
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (cause) {
     throw new StoreRefused(
-      `${folder} cannot be used as the store's folder (${reasonOf(cause)}). Name a folder, on a local ` +
+      `${folder} cannot be used as the store's folder (${failureText(cause)}). Name a folder, on a local ` +
         'disk, that this user may create or write.',
       { cause },
     )
@@ -67,9 +68,12 @@ async function provideFolder(folder: string): Promise<void> {
 async function readMarker(folder: string): Promise<Marker> {
   const path = join(folder, markerName)
   const text = await readFile(path, 'utf8').catch((cause) => {
-    throw new StoreRefused(`${path} cannot be read (${reasonOf(cause)}). Give this user access.`, {
-      cause,
-    })
+    throw new StoreRefused(
+      `${path} cannot be read (${failureText(cause)}). Give this user access.`,
+      {
+        cause,
+      },
+    )
   })
   const marker = parseMarker(text)
   if (marker === undefined) {
@@ -126,13 +130,13 @@ async function findDamageAt(path: string, marker: Marker): Promise<string | unde
     const file = await open(path, 'r+')
     try {
       if (!marker.filled && (await file.stat()).size === 0) return undefined
-      return await findDamage(file)
+      return await findFileDamage(file)
     } finally {
       await file.close()
     }
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    if (!isMissing) return reasonOf(error)
+    if (!isMissing) return failureText(error)
     return marker.filled ? 'it is missing' : undefined
   }
 }
@@ -152,7 +156,7 @@ async function writeMarker(folder: string, marker: Marker): Promise<void> {
     await syncFolder(folder)
   } catch (cause) {
     throw new StoreRefused(
-      `${folder} cannot be written (${reasonOf(cause)}). Free some space, or name a folder that this ` +
+      `${folder} cannot be written (${failureText(cause)}). Free some space, or name a folder that this ` +
         'user may write.',
       { cause },
     )
@@ -166,8 +170,4 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close()
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

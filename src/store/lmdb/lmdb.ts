@@ -11,9 +11,9 @@ import {
   StoreError,
   StoreRefused,
 } from '../port.ts'
-import { decodeRoot, foresee, type LogClock, queueWrite, toWrites } from './commands.ts'
+import { decodeTreeRoot, type EntryNaming, foresee, queueWrite, toWrites } from './commands.ts'
 import { scanTree, toPut } from './copy.ts'
-import { messageOf, openDatabase, throwCause } from './database.ts'
+import { failureText, openDatabase, throwCause } from './database.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,
@@ -78,7 +78,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   // After the newest entry at the start, and after whatever `load` finds: the clock may have been set
   // back, or another process's clock may be ahead.
   let lastLogMicros = microsOfCursor(readTail(1, '')[0]?.cursor ?? '0')
-  const clock: LogClock = {
+  const clock: EntryNaming = {
     // Tells apart what two writers log in the same microsecond.
     nonce: randomBytes(6).toString('base64url'),
     nextMicros() {
@@ -105,7 +105,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
         const value = db.get(childKey(key.aggregate, key))
         if (value === undefined) return undefined
         if (key.group !== '' || key.id !== '') return { value, version: '' }
-        const root = decodeRoot(value)
+        const root = decodeTreeRoot(value)
         // Whoever changes this aggregate next has loaded it, so its log stays in the order of its commits.
         lastLogMicros = Math.max(lastLogMicros, root.logMicros)
         return { value: root.value, version: root.version }
@@ -164,7 +164,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
       await db.backup(into, true)
     } catch (cause) {
       throw new StoreRefused(
-        `${into} cannot be written (${messageOf(cause)}): free some space, or name another place`,
+        `${into} cannot be written (${failureText(cause)}): free some space, or name another place`,
         { cause },
       )
     }
@@ -191,7 +191,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
       db.resetReadTxn()
       return reads()
     } catch (cause) {
-      throw new StoreError(`the store cannot be read: ${messageOf(cause)}`, 'no', { cause })
+      throw new StoreError(`the store cannot be read: ${failureText(cause)}`, 'no', { cause })
     }
   }
 
@@ -227,7 +227,9 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
       return answered
     } catch (cause) {
       // Unknown also when LMDB reports a failure: the last step of a commit can fail after it took effect.
-      throw new StoreError(`the store cannot be written: ${messageOf(cause)}`, 'unknown', { cause })
+      throw new StoreError(`the store cannot be written: ${failureText(cause)}`, 'unknown', {
+        cause,
+      })
     } finally {
       clearTimeout(timer)
     }
