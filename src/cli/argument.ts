@@ -42,7 +42,7 @@ function readReason(text: string): string {
   return reason
 }
 
-/** Everything that a person changes has one. */
+/** Every change that a person makes has a reason, which the log keeps. */
 export function reasonOption(): Option {
   return new Option('--reason <text>', 'why, for the log')
     .argParser(readReason)

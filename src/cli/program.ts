@@ -177,7 +177,7 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
 export async function createProgram(line?: readonly string[]): Promise<Command> {
   const program = new Command('arbiter')
     .description('Look into and work on an Arbiter card authorization server.')
-    // Else commander ends the process itself, also before what was written has left.
+    // Without this commander ends the process itself, perhaps before its output has left.
     .exitOverride()
     .version(readVersion(), '--version', 'show the version')
     .addHelpText('after', help)

@@ -21,11 +21,11 @@ export interface Session {
   readonly store: Store
   readonly clock: Clock
   readonly retentionMs: number
-  /** Changes what is no account. */
+  /** Changes records that belong to no account, such as organizations and clients. */
   readonly aggregates: Aggregates
-  /** For commands that write; it loads the rule pack, which reading does without. */
+  /** The engine, for commands that write: making one loads the rule pack, which reading does without. */
   engine(): Promise<Engine>
-  /** Seals and opens what must be read back. */
+  /** Encrypts and decrypts client secrets. */
   secretBox(): SecretBox
 }
 
@@ -132,7 +132,7 @@ function createSession(
       const { createEngine } = await import('../engine/engine.ts')
       const { compilePack } = await import('../rules/load/compiler.ts')
       const { readPackFiles } = await import('../rules/pack/folder.ts')
-      // Its own tests are the server's to run: nobody waits for them, or is stopped, to freeze a card.
+      // The pack's own tests are run by the server: freezing a card neither waits for them nor depends on them.
       const untested = { tested: false }
       engine ??= createEngine({
         store,

@@ -8,7 +8,7 @@ import { maskPan } from '../telemetry/mask.ts'
  */
 export type ExitCode = 0 | 1 | 2 | 3 | 130
 
-/** What no command caught, such as in a timer of the engine. */
+/** Tells of an error that no command caught, such as one in a timer of the engine. */
 export function endOnBug(): void {
   process.on('uncaughtException', (error) => process.exit(tellBug(error)))
 }
@@ -21,7 +21,7 @@ export function endWithReader(): void {
   process.stderr.on('error', () => process.exit(1))
 }
 
-/** Waits for a reader that is slower than we are. */
+/** Waits for a reader that is slower than the output. */
 export async function print(text: string): Promise<void> {
   if (!process.stdout.write(`${escapeUnseen(text)}\n`)) await once(process.stdout, 'drain')
 }
@@ -35,7 +35,7 @@ export function printJson(value: unknown, indent = 0): Promise<void> {
   return print(JSON.stringify(value, maskText, indent))
 }
 
-/** For programs: a value in which something is masked says so, because its ids are not those kept. */
+/** JSON in which something is masked has `masked: true`, so that programs do not take its ids for those kept. */
 export function printMarkedJson(value: object): Promise<void> {
   const masked = JSON.stringify(value, maskText)
   const marked = masked === JSON.stringify(value) ? value : { ...value, masked: true }
@@ -89,14 +89,14 @@ export function plain(text: string): string {
   )
 }
 
-/** Our own colours and ends of lines, then what has no shape, or turns the text around it. */
+/** Matches colours and line ends, which stay, and characters that are invisible or turn the text around them. */
 const unseen =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   /\u001b\[[0-9;]*m|\n|[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]/g
 
 /**
- * What a terminal would obey or not show is written as JSON writes it, so that a name that reads
- * otherwise than it is kept is seen, and JSON stays the same JSON.
+ * Writes characters that a terminal would obey or hide as JSON escapes, so that a name that reads otherwise
+ * than it is kept is noticed; JSON stays the same JSON.
  */
 function escapeUnseen(text: string): string {
   return text.replace(unseen, (found) => {

@@ -100,7 +100,7 @@ function checkRedis(values: Values, given: IsGiven, demand: Demand): void {
   )
 }
 
-/** Only for who needs the pack: most commands do without. */
+/** Checked apart from the rest, because most commands need no pack. */
 export function checkRulesDir(folder: string): ConfigProblem[] {
   const variable = 'RULES_DIR'
   const advice = 'name the folder of a rule pack'
@@ -143,7 +143,7 @@ function checkApi(values: Values, given: IsGiven, demand: Demand): void {
   )
 }
 
-/** Read as the server will read them: it could only say so by a stack trace. */
+/** Reads the files as the server will, which could report a wrong one only by a stack trace. */
 function checkTlsFiles(
   values: Values,
   certFile: Name,
@@ -181,7 +181,7 @@ function readCertificate(pem: Buffer): X509Certificate {
   return new X509Certificate(pem)
 }
 
-/** What looks like a mistake across settings but does not stop us. */
+/** Settings that look like a mistake and are allowed. */
 export function findOddities(v: Settings): string[] {
   const warnings: string[] = []
   if (v.RELAY_AUTH === 'basic' && v.TLS_CERT_FILE === undefined && !isLoopback(v.HOST)) {

@@ -44,11 +44,11 @@ export interface Config {
   readonly redis: {
     readonly urls: readonly string[]
     readonly cluster: boolean
-    /** They name the master that the one url asks for. */
+    /** Sentinels that know the address of the master whose name the url has. */
     readonly sentinels?: readonly string[]
-    /** What Redis must keep of what it has acknowledged. */
+    /** How much of what Redis has acknowledged it must keep when it crashes. */
     readonly durability: 'fsync' | 'everysec'
-    /** Serve only when it does. */
+    /** Whether a Redis that is not set so is refused. */
     readonly durabilityStrict: boolean
   } | null
   readonly dataDir: string
@@ -63,7 +63,7 @@ export interface Config {
   readonly warmCards: number
   readonly engineHeapMb: number
   readonly logLevel: (typeof logLevels)[number]
-  /** What looks like a mistake but does not stop us, for the log. */
+  /** Settings that look like a mistake, for the log. */
   readonly warnings: readonly string[]
 }
 
@@ -71,7 +71,7 @@ interface ApiConfig {
   readonly host: string
   readonly port: number
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null
-  /** As clients write them, without a last slash. */
+  /** The addresses that clients write, without a last slash. */
   readonly publicUrls: readonly string[]
   readonly tokenSeconds: number
   readonly ratePerSecond: number
@@ -93,7 +93,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProb
     else problems.push({ variable: name, message: result.error.issues[0]?.message ?? 'is wrong' })
   }
   const refused = new Set(problems.map((problem) => problem.variable))
-  // What was set wrongly was set: nobody should be told to set it.
+  // A variable that was set wrongly counts as set: nobody should be told to set it.
   const given = (name: Name): boolean =>
     values[name] !== undefined || refused.has(name) || refused.has(`${name}_FILE`)
   problems.push(...checkAcross(values, given), ...findNearMisses(env))

@@ -19,7 +19,7 @@ export function findNearMisses(env: NodeJS.ProcessEnv): ConfigProblem[] {
   return problems
 }
 
-/** Near our names, and meant for others. */
+/** Variables of other programs whose names are close to ours. */
 const others: readonly string[] = ['SSL_CERT_FILE', 'SSL_KEY_FILE']
 
 const maxSlips = 2

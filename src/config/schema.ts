@@ -184,13 +184,13 @@ export const schema = z.object({
 })
 
 export type Name = keyof typeof schema.shape
-/** While they are read, any of them may be missing. */
+/** Settings while they are read: any may still be missing. */
 export type Values = { -readonly [N in Name]?: z.output<(typeof schema.shape)[N]> }
 
-/** All of them, when nothing is wrong. */
+/** All settings, when nothing is wrong. */
 export type Settings = z.output<typeof schema>
 
-/** Each may come from a file instead, named by the same variable with _FILE added. */
+/** Settings that a file may hold, which the variable with _FILE added names. */
 export const fromFiles: readonly Name[] = [
   'RELAY_SECRET',
   'RELAY_SECRET_NEXT',

@@ -18,7 +18,7 @@ export interface ReadAnswer {
   readonly code: string
 }
 
-/** null for what may be decided when it is sent again: nothing came, 408, 429 or a 5xx. */
+/** null when the event should be sent again: nothing came, or 408, 429 or a 5xx did. */
 export function readAnswer(event: CardEvent, answered: RelayAnswer | null): ReadAnswer | null {
   if (answered === null || answered.status >= 500) return null
   if (answered.status === 408 || answered.status === 429) return null

@@ -8,13 +8,8 @@ import {
   possibleMoney,
 } from './belief.ts'
 
-/** Nothing excuses these. */
-const differenceKinds = [
-  'phantom hold',
-  'missing hold',
-  'wrong amount',
-  'lost advice',
-] as const
+/** Differences that no unanswered delivery explains. */
+const differenceKinds = ['phantom hold', 'missing hold', 'wrong amount', 'lost advice'] as const
 
 /**
  * A server that died before it answered may have an event or not, and cannot know which. Over-hold: it
@@ -22,12 +17,7 @@ const differenceKinds = [
  * never saw. Unanswered advice: it was never acknowledged, and is booked all the same. Unmatched advice:
  * it was acknowledged, could not be booked, and is kept for a person.
  */
-const excusedKinds = [
-  'over-hold',
-  'unheard ask',
-  'unanswered advice',
-  'unmatched advice',
-] as const
+const excusedKinds = ['over-hold', 'unheard ask', 'unanswered advice', 'unmatched advice'] as const
 
 export interface AuditDifference {
   readonly kind: (typeof differenceKinds)[number] | (typeof excusedKinds)[number]
@@ -41,7 +31,7 @@ export interface AuditDifference {
 export interface Audit {
   readonly transactions: number
   readonly events: number
-  /** Everything that differs and that no unanswered delivery explains. By card. */
+  /** In the order of their cards. */
   readonly differences: readonly AuditDifference[]
   readonly excused: readonly AuditDifference[]
 }
@@ -52,7 +42,7 @@ export type FindTransaction = (cardId: string, transactionId: string) => Promise
 /** Whether an advice waits for a person instead of being booked. */
 export type IsUnmatched = (cardId: string, eventId: string) => Promise<boolean>
 
-/** What the network believes against the ledger, transaction by transaction. */
+/** Compares what the network believes with the ledger, transaction by transaction. */
 export async function audit(
   believed: readonly BelievedTransaction[],
   meaning: AmountMeaning,
@@ -114,8 +104,7 @@ function compare(
     settledMinor: found?.settledMinor ?? 0,
     refundedMinor: found?.refundedMinor ?? 0,
   }
-  // All amounts at once and to the last minor unit: what an unanswered ask could explain is no excuse
-  // for anything that is a little more, or for another amount beside it.
+  // An unanswered ask is an excuse only when it explains all amounts at once, to the minor unit.
   const excused = possibleMoney(told, meaning).some((possible) => agrees(possible, ledger))
   return amounts.flatMap(([what, name]) => {
     const [believedMinor, foundMinor] = [believed[name], ledger[name]]

@@ -42,7 +42,7 @@ export const usualMeaning: AmountMeaning = {
   settlementRemainder: 'release',
 }
 
-/** What the network believes that we hold and have posted. */
+/** What the network believes to be held and posted. */
 export interface BelievedMoney {
   /** Approved and not taken back, captured or not. */
   readonly authorizedMinor: number
@@ -51,7 +51,7 @@ export interface BelievedMoney {
   readonly refundedMinor: number
 }
 
-/** In the network's own words, not in those of our ledger: this is the other opinion. */
+/** Written independently of the ledger's own rules, so that an audit compares two opinions. */
 export function believedMoney(told: readonly Told[], meaning: AmountMeaning): BelievedMoney {
   const approved = { preauthorized: 0, authorized: 0 }
   let settledMinor = 0
@@ -85,7 +85,7 @@ export function believedMoney(told: readonly Told[], meaning: AmountMeaning): Be
   return { authorizedMinor, heldMinor, settledMinor, refundedMinor }
 }
 
-/** Beyond this many, only the first are looked at both ways: a difference is then told, not hidden. */
+/** At most so many unanswered events are tried both ways; beyond that a difference is told, never hidden. */
 const maxUncertain = 8
 
 /**

@@ -11,7 +11,7 @@ import { explainProblem, RelayRefused, whyTurnedAway } from './refusal.ts'
 /** One delivery as the relay saw it; null when nothing came within the contract limit. */
 interface Delivered {
   readonly answer: RelayAnswer | null
-  /** What came after the relay had given up, or null when nothing ever did. */
+  /** The answer that came after the relay had given up; null when none ever did. */
   readonly late: Promise<RelayAnswer | null>
   /** Why the connection failed; '' while it has not. */
   problem(): string
@@ -32,12 +32,12 @@ export interface RelayClientOptions {
   readonly secret: string
   /** The value of the Authorization header, for a server that wants a password. */
   readonly authorization?: string
-  /** Whom to trust, and who we are, where the URL is https. */
+  /** Trusted authorities, and the client's own certificate, for https. */
   readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>
   readonly connections: number
 }
 
-/** How long an answer to an ask that comes too late is still looked at. */
+/** How long a late answer to an ask is still waited for. */
 const lateMs = 3000
 
 /** Does towards the Authorization URL what the card service does: signs, sends, waits, gives up. */
@@ -84,7 +84,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
           resolve({ status: response.statusCode ?? 0, text, ms: clock.monoMs() - startedMonoMs })
         })
       })
-      // Whatever it waits for, a free connection too: what is given up must not pile up.
+      // The timer also ends the wait for a free connection, so that requests given up do not pile up.
       const timer = setTimeout(() => sending.destroy(), waitsMs)
       sending.on('error', fail)
       sending.end(body)
@@ -106,7 +106,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
   return {
     async deliver(event) {
       const url = nextUrl()
-      // An advice is sent again instead: the connection that is silent is closed first.
+      // A late answer to an advice is not waited for: the silent connection is closed, and it is sent again.
       const waitsMs = isAsk(event) ? lateMs : contractLimitMs
       const delivered = await deliverTo(url, bodyOf(event), waitsMs)
       const { answer, problem } = delivered

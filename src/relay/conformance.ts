@@ -18,7 +18,7 @@ export interface NamedScenario {
   readonly scenario: Scenario
 }
 
-/** What can be done besides sending; null when there is no store at hand. */
+/** Looks at, and changes, cards beside the server; there is none without its store at hand. */
 export interface ConformanceLedger {
   /** What a scenario can expect of a card after an event; ids are those of this run. */
   look(cardId: string, accountId: string, eventId: string): Promise<Record<string, unknown>>
@@ -94,7 +94,7 @@ function skipReason(
   return ages ? 'its card has expired since it was written' : ''
 }
 
-/** Those that an event can feel; how long holds last is for a clock that moves. */
+/** Switches that change an event's answer; how long holds last only shows when a clock moves. */
 function unlikeSwitches(wanted: Switches, has: Switches, mccs: readonly string[]): string[] {
   const names = Object.keys(wanted).filter((name) => !name.startsWith('hold')) as (keyof Switches)[]
   const text = (value: unknown) =>
@@ -106,7 +106,7 @@ function unlikeSwitches(wanted: Switches, has: Switches, mccs: readonly string[]
   return unlike.map((name) => name.replace(/Minor$/, ''))
 }
 
-/** Nothing of one currency is nothing of another. */
+/** An amount of zero is the same in every currency. */
 function isAllZero(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every((v) => v === 0)
 }
@@ -148,7 +148,7 @@ export async function fireScenario(
     const eventId = `${prefix}${given.eventId}`
     const event = { ...given, eventId, cardId: `${prefix}${given.cardId}`, occurredAtMs }
     const delivered = await client.deliver(event)
-    // This is about what is answered; when, is what relay run is for.
+    // A late answer counts here too: times are measured by relay run.
     const answer = delivered.answer ?? (await delivered.late)
     const does = `${requestType} ${given.eventId}`
     const at = `step ${index + 1}, ${does},`

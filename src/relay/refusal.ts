@@ -5,7 +5,7 @@ export class RelayRefused extends Error {
   override readonly name = 'RelayRefused'
 }
 
-/** What failed connections mean where the code alone would leave one guessing. */
+/** What the codes of failed TLS connections mean, and what to do. */
 const connectionProblems: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed: name that with --ca FILE',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is of an unknown authority: name that with --ca FILE',
@@ -20,7 +20,7 @@ const connectionProblems: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS: begin the URL with http://',
 }
 
-/** In words where there are some, else the code; `known` when no retry would mend it. */
+/** The words for a code, or the code itself; `known` means that no retry would help. */
 export function explainProblem(code: string): { readonly text: string; readonly known: boolean } {
   const text = connectionProblems[code]
   return text === undefined

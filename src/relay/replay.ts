@@ -36,13 +36,13 @@ export function createReplay(options: ReplayOptions): Traffic {
     pauses.end()
   }
 
-  /** What fails for one would fail for all. */
+  /** A failed delivery stops the replay, because the next would fail in the same way. */
   function fail(error: Error): void {
     failure ??= error
     stop()
   }
 
-  /** A second time, it is the retransmission that it was. */
+  /** An event that the recording has twice is sent as the retransmission that it was. */
   async function deliver(event: CardEvent, before: Promise<void> | undefined): Promise<void> {
     await before
     const key = `${event.cardId}\n${event.eventId}`
@@ -53,7 +53,7 @@ export function createReplay(options: ReplayOptions): Traffic {
 
   function start(event: CardEvent): void {
     const { cardId, transactionId, originalTransactionId } = event
-    // What names an original waits for it.
+    // An event that names an original waits for the original's events.
     const key = `${cardId}\n${isAbsentId(originalTransactionId) ? transactionId : originalTransactionId}`
     const work: Promise<void> = deliver(event, lastOf.get(key))
       .catch(fail)

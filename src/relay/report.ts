@@ -36,7 +36,7 @@ const reportFile = z.object({
   ),
 })
 
-/** What a run leaves behind: what the network believes, for the audit. */
+/** The file that a run writes for the audit: what the network believes. */
 export interface Report {
   readonly format: 2
   readonly seed: number

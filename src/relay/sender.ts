@@ -100,7 +100,7 @@ export function createSender(options: SenderOptions): Sender {
     return reverseLate(event, lateApproval)
   }
 
-  /** We gave up and said no; an approval that comes now must not stay held. */
+  /** The network has declined by itself, so the hold of an approval that came too late is reversed. */
   async function reverseLate(event: CardEvent, approval: ReadAnswer): Promise<Told> {
     tally.lateApproval()
     const { told: before } = believedOf(event)
@@ -115,7 +115,7 @@ export function createSender(options: SenderOptions): Sender {
       const requestType = 'PartialReversal'
       await sendAdvice({ ...event, eventId, requestType, amountMinor, final: null })
     }
-    // For the lifecycle it is declined, whatever was held for a moment.
+    // The lifecycle goes on as after a decline, because the approval was just taken back.
     return { ...late, accepted: false }
   }
 
@@ -136,7 +136,7 @@ export function createSender(options: SenderOptions): Sender {
     return one
   }
 
-  /** What was approved for any delivery stands. */
+  /** An approval of any delivery of an event makes the event approved. */
   async function repeat(event: CardEvent): Promise<void> {
     const { answer, late } = await deliver(event)
     const again = answer ?? (await late)

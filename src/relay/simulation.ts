@@ -20,7 +20,7 @@ export interface Disorder {
 
 export const noDisorder: Disorder = { duplicates: 0, delays: 0, delayMs: 0, clockSkewMs: 0 }
 
-/** What `relay disorder` does. */
+/** The disorder of `relay disorder` and of the demo. */
 export const usualDisorder: Disorder = {
   duplicates: 0.2,
   delays: 0.2,
@@ -32,7 +32,7 @@ export interface SimulationOptions {
   readonly client: RelayClient
   readonly clock: Clock
   readonly cardIds: readonly string[]
-  /** Of a card's account; USD when it is left out. */
+  /** The currency of a card's account; USD for all when it is left out. */
   readonly currencyOf?: (cardId: string) => string
   readonly seed: number
   /** New lifecycles a second, at random moments, whether or not answers come. */
@@ -43,7 +43,7 @@ export interface SimulationOptions {
   readonly defaultDecision: 'approve' | 'decline'
   readonly meaning: AmountMeaning
   readonly disorder: Disorder
-  /** Unlike that of any run before on the same store. */
+  /** Goes into all ids, so it must differ from that of every earlier run on the same store. */
   readonly runId: string
 }
 
@@ -52,11 +52,11 @@ export interface Traffic {
   readonly tally: DeliveryTally
   /** Resolves to what the network then believes. */
   run(): Promise<readonly BelievedTransaction[]>
-  /** Nothing new; what is open is finished without further waiting. */
+  /** Starts no more lifecycles, and finishes the open ones without further waits. */
   stop(): void
 }
 
-/** More lifecycles than this at once only fill the memory: the next one waits for an end. */
+/** At most so many lifecycles are open at once, which bounds the memory; the next waits for one to end. */
 const maxOpen = 20_000
 
 export function createSimulation(options: SimulationOptions): Traffic {
@@ -92,7 +92,7 @@ export function createSimulation(options: SimulationOptions): Traffic {
     open.add(tracked)
   }
 
-  /** What fails for one would fail for all. */
+  /** A failed delivery stops all traffic, because the next would fail in the same way. */
   function fail(error: Error): void {
     failure ??= error
     stop()
@@ -103,7 +103,7 @@ export function createSimulation(options: SimulationOptions): Traffic {
     pauses.end()
   }
 
-  /** With chances of its own, so that what it does is the same however others are timed. */
+  /** A lifecycle has a random source of its own, so that it is the same however others are timed. */
   async function live(number: number, random: Random): Promise<void> {
     const { events } = planLifecycle(random, options.meanWaitMs, meaning)
     const cardId = random.pick(options.cardIds)
@@ -151,7 +151,7 @@ export function createSimulation(options: SimulationOptions): Traffic {
       await Promise.all([sender.send(event, 1), again && atOnce ? sender.repeat(event) : null])
       if (again && !atOnce) start(repeatLater(event, share))
     }
-    // Held back, it is overtaken by what comes after it.
+    // A delayed advice is not awaited, so that the next one overtakes it.
     if (delayed) start(work())
     else await work()
   }

@@ -46,7 +46,7 @@ const merchants: readonly Merchant[] = [
   { mid: 'SHOP-11', mcc: '5999', name: 'Market Stall', city: 'Austin', country: 'US' },
 ]
 
-/** Those that rules are made for; the sample pack knows them. */
+/** Merchants that the rules of the sample pack decline. */
 const dubious: readonly Merchant[] = [
   { mid: 'BETS-04', mcc: '7995', name: 'Lucky Bets', city: 'Malta', country: 'MT' },
   { mid: 'QUICKCOIN-01', mcc: '6051', name: 'Quickcoin', city: 'Vilnius', country: 'LT' },
@@ -62,7 +62,7 @@ function step(requestType: RequestType, afterMs: number, amountMinor: number | n
   return { afterMs, requestType, amountMinor, final: null, ifApproved: !ask, refunds: false }
 }
 
-/** What a plan is made from. The amounts of later events say what the network means by them. */
+/** What a plan is made from; `increment` and `release` give later amounts the network's meaning. */
 interface Planning {
   readonly amountMinor: number
   wait(): number
@@ -81,7 +81,7 @@ function incremented({ amountMinor: a, wait, increment }: Planning): readonly Pl
   return [step('PreAuthorization', 0, a), step('PreAuthorization', wait(), increment(a, half(a)))]
 }
 
-/** Who has a stolen number tries it with small amounts until one is declined, and for a while after. */
+/** A thief tries a stolen number with small amounts until one is declined, and for a while after. */
 function triedOut({ increment }: Planning): readonly Planned[] {
   const trial = 100
   return Array.from({ length: 8 }, (_, i) =>
@@ -93,7 +93,7 @@ function partlyReversed({ amountMinor: a, wait, release }: Planning): readonly P
   return [step('Authorization', 0, a), step('PartialReversal', wait(), release(a, third(a)))]
 }
 
-/** What happens to card payments, each with how often it does. */
+/** The lifecycles of card payments, each with how often it happens. */
 const plans: readonly (readonly [weight: number, name: string, plan: Plan])[] = [
   [
     36,

@@ -102,7 +102,7 @@ function msText(ms: number): string {
   return ms < 100 ? ms.toFixed(1) : ms.toFixed(0)
 }
 
-/** All in a line, where there is no terminal to draw on, and at the end. */
+/** All figures in one line, for the end of a run and where there is no terminal to draw on. */
 export function lineOf(figures: Figures): string {
   const { deliveries, approved, declined, refused, byDefault, unanswered, ms } = figures
   const times = `p50 ${ms.p50.toFixed(1)}  p99 ${ms.p99.toFixed(1)}  max ${ms.max.toFixed(1)} ms of ${contractLimitMs}`

@@ -5,7 +5,7 @@ import type { Durability } from './redis/durability.ts'
 interface RedisAddress {
   readonly urls: readonly string[]
   readonly cluster: boolean
-  /** They name the master that the one url asks for. */
+  /** Sentinels that know the address of the master whose name the url has. */
   readonly sentinels?: readonly string[]
 }
 
@@ -22,15 +22,15 @@ export function storeFolder(dataDir: string): string {
 }
 
 /**
- * Opens the store that the configuration names. Who serves gives `serving`: Redis is then asked whether
- * it keeps what it acknowledges, and watched for losing it.
+ * Opens the store that the configuration names. A server gives `serving`: Redis is then asked whether it
+ * keeps what it acknowledges, and is watched for losing it.
  */
 export async function openStore(
   { redis, dataDir, storeFile = '' }: StorePlace,
   nowMs: () => number,
   serving?: { readonly marks: Marks; readonly onWarning: (message: string) => void },
 ): Promise<Store> {
-  // Loaded when it is the one: a command of the command line waits for neither of the other's parts.
+  // Each kind of store is loaded on demand, so that a command does not wait for the libraries of the other.
   if (redis === null) {
     const { openLmdbStore } = await import('./lmdb/lmdb.ts')
     const folder = storeFolder(dataDir)

@@ -32,16 +32,16 @@ export interface Store {
    * and when it can again. Meanwhile it refuses reads and commits.
    */
   onAvailable?(listener: (available: boolean) => void): void
-  /** Of a store in a file: names that very file, so that who opens it again can insist on it. */
+  /** Names the file of an embedded store, so that a later opening can insist on the same one. */
   readonly file?: string
-  /** Of a store that can lose what it acknowledged; others have none. */
+  /** Only stores that can lose what they acknowledged have this. */
   readonly losses?: LossWatch
   /**
    * Calls before a commit resolves when another writer was turned away at the aggregate by the commit
    * before: it is about to try again. A store of one writer has none.
    */
   onCrowded?(listener: (aggregate: string) => void): void
-  /** What the clocks of its servers say now, in milliseconds since 1970. A store without servers has none. */
+  /** The time now on each of the store's servers; an embedded store has no servers. */
   serverTimes?(): Promise<readonly number[]>
   /**
    * Everything the store holds, each record once, in pages; the log comes last, in its order. Groups
@@ -79,12 +79,12 @@ export interface LossWatch {
 export interface LossListener {
   /** Less is there than was acknowledged. What is missing there is not committed to until `resume`. */
   onLoss(): void
-  /** What was acknowledged before this call is known to be kept when `onKept` names the same number. */
+  /** Once `onKept` names the number given here, everything acknowledged before this call is known to be kept. */
   onCheckpoint(number: number): void
   onKept(number: number): void
 }
 
-/** Of one process over all its engines: what the store has acknowledged to it. */
+/** Counts what the store has acknowledged to this process, over all its engines. */
 export interface Marks {
   /** Unlike that of any other process. */
   readonly writer: string
@@ -114,9 +114,9 @@ export interface Key extends ChildKey {
 
 export interface Loaded {
   readonly value: string
-  /** Of a root, the version token that it was committed with; '' for children. */
+  /** The version token that a root was committed with; '' for children. */
   readonly version: string
-  /** Its key holds something that is no record at all; the value is '' then. */
+  /** Set when the key holds no record at all; the value is '' then. */
   readonly wrongType?: true
 }
 
@@ -207,7 +207,7 @@ export class StoreError extends Error {
   }
 }
 
-/** What became of one command of a call that failed in part. */
+/** The outcome of one command of a call that failed in part. */
 export type PartOutcome = Outcome | 'refused' | 'unknown'
 
 /**

@@ -20,7 +20,7 @@ const readers: Record<BlockKind, (text: string) => string> = {
   country: readCountry,
 }
 
-/** What a value may be depends on the argument before it, which commander does not tell its parser. */
+/** A value is read here because commander does not tell an argument's parser which kind came before it. */
 export function readValue(kind: BlockKind, text: string): string | null {
   try {
     return readers[kind](text)

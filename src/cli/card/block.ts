@@ -59,7 +59,7 @@ async function block(
 ): Promise<ExitCode> {
   const value = readValue(kind, text)
   if (value === null) return 2
-  // It may be about to come, so it is only said.
+  // The card may be imported later, so a warning is enough.
   if (kind === 'card' && (await accountIdOf(store, value)) === null) {
     complain(`warning: there is no card ${value} yet`)
   }

@@ -57,7 +57,7 @@ async function importFile(file: string, session: Session): Promise<ExitCode> {
   }
 }
 
-/** Every row is checked before one is written; in between only what is said of accounts is kept. */
+/** Every row is checked before the first is written; between the two passes only accounts are remembered. */
 async function importTwiceRead(
   input: TwiceRead,
   session: Session,
@@ -155,13 +155,13 @@ function readText(text: string, read: ImportPlan['add']): ReadRow | string[] {
 }
 
 interface ProblemList {
-  /** How many rows have one. */
+  /** How many rows have a problem. */
   readonly rows: number
   add(line: number, messages: readonly string[]): void
   end(): void
 }
 
-/** Said as they are found, but not without end. */
+/** Problems are printed as they are found, up to a bound. */
 function createProblemList(): ProblemList {
   let rows = 0
   let said = 0

@@ -83,7 +83,7 @@ async function printFound(shown: Shown, name: string, currency: string): Promise
   return 0
 }
 
-/** Of the card's account; '' for a card that nobody knows. */
+/** The currency of a card's account; '' for a card that nobody knows. */
 async function currencyOf(store: Store, cardId: string): Promise<string> {
   return (await accountOfCard(store, cardId))?.currency ?? ''
 }

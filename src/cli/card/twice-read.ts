@@ -35,7 +35,7 @@ export async function openTwice(file: string, signal: AbortSignal): Promise<Twic
   }
 }
 
-/** What can be read only once is kept in a file without a name, so that nothing can be left over. */
+/** Input that can be read only once is kept in a file without a name, so that no crash leaves it behind. */
 async function keepAside(input: AsyncIterable<Buffer>): Promise<TwiceRead> {
   const folder = mkdtempSync(join(tmpdir(), 'arbiter-import-'))
   let kept: FileHandle

@@ -6,7 +6,6 @@ import { formatMinor } from '../../domain/record/money.ts'
 
 const none = '-'
 
-/** One line for people. */
 export function lineOfEntry(entry: Entry): string {
   const { event, answer } = entry
   const [, transactionId] = entry.transaction
@@ -42,7 +41,7 @@ function notesOf(entry: Entry): string[] {
     if (text !== '') notes.push(`${name}=${text.includes(' ') ? JSON.stringify(text) : text}`)
   }
   const recorded = entry.changes.some(({ type }) => type === 'recorded')
-  // Of its further deliveries only those that were told approve again change anything, and are here.
+  // A repeated delivery is logged only when it changed something: it was told approve once more.
   if (entry.kind === 'event' && !recorded) notes.push('duplicate')
   note('rule', answer?.ruleId ?? '')
   note('matched', entry.matchedRules.join(','))

@@ -67,7 +67,7 @@ async function showLog(options: LogOptions, { store, clock }: Session): Promise<
   const filter = createFilter(options)
   const show = ({ entry }: FoundEntry) =>
     options.json ? printEntry(entry, options.exact ?? false) : printText(lineOfEntry(entry))
-  // Before the search, so that what is written between the two is told.
+  // Following begins before the search, so that no entry written between the two is missed.
   const follower = options.follow ? await followLog(store, clock.monoMs) : null
   const { found, complete } = await searchBack(store, filter, options.limit, options.since)
   for (const one of found) await show(one)

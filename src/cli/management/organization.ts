@@ -131,7 +131,7 @@ async function add(id: string, given: Given, session: Session): Promise<ExitCode
   if (typeof settings === 'string') return sayRefused(settings)
   const { currencies = [] } = settings
   const minimumBalanceMinor = {
-    // One major unit of each, unless it was said.
+    // The minimum balance is one major unit of each currency that none was given for.
     ...Object.fromEntries(currencies.map((one) => [one, minorOf('1', one) as number])),
     ...settings.minimumBalanceMinor,
   }
@@ -170,7 +170,7 @@ async function tell(outcome: Awaited<ReturnType<typeof setOrganization>>): Promi
   return 0
 }
 
-/** What was given, as the record has it; a text says what is wrong. */
+/** The options as settings of the record; a text says what is wrong with them. */
 function settingsOf(given: Given): Partial<OrganizationSettings> | string {
   const maxTopUpMinor = amountsOf(given.maxTopUp)
   if (typeof maxTopUpMinor === 'string') return maxTopUpMinor

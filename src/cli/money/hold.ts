@@ -37,7 +37,7 @@ async function releaseHold(
   if (account === null) return sayRefused(`there is no card ${cardId}`)
   const shown = await showTransaction(store, cardId, transactionId)
   if (shown === null) return sayRefused(`card ${cardId} has no transaction ${transactionId}`)
-  // It may be kept under another name, on the card that this one replaced.
+  // The transaction may be kept under another name, on the card that this one replaced.
   const kept = { cardId: String(shown.cardId), transactionId: String(shown.transactionId) }
   const engine = await session.engine()
   const operation = { type: 'releaseHold', ...kept } as const

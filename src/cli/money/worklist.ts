@@ -17,7 +17,7 @@ import { complain, type ExitCode, printJson, printText, sayRefused } from '../te
 export interface Work {
   readonly list: Worklist
   readonly sortKey: string
-  /** What people call it by. */
+  /** The short name that the list shows and that commands take. */
   readonly key: string
   readonly entry: Entry
 }

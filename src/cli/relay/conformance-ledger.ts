@@ -11,7 +11,7 @@ import type { Session } from '../session.ts'
 
 const maxEntriesOfEvent = 20
 
-/** What the store shows of a scenario, beside the server that works on it. */
+/** Looks at, and changes, the cards of a scenario in the store that the server works on. */
 export function createConformanceLedger(
   { store, clock, engine }: Session,
   pack: Pack,

@@ -97,7 +97,7 @@ async function conform(
   if (pack === null) return 2
   const chosen = all.filter(({ named }) => `${named.file} ${named.scenario.name}`.includes(only))
   if (chosen.length === 0) return misuse(`no scenario has "${only}" in its name`)
-  // Before its cards are imported: they stay in the store.
+  // The server is looked for before any card is imported, because cards stay in the store.
   const place = { ...options, url }
   if (!(await isReached(place))) return 2
   if (!options.store) {
@@ -129,9 +129,9 @@ interface Numbered {
   readonly number: number
 }
 
-/** They are beside this release, as its sample pack is; their numbers do not depend on --only. */
+/** All scenarios of this release; a scenario has the same number whatever --only leaves out. */
 function readScenarios(): Numbered[] {
-  // Data beside the code that reads it; the compiler copies no YAML.
+  // The compiler copies no YAML, so the scenarios are read from src.
   const folder = join(import.meta.dirname, '..', '..', '..', 'src', 'relay', 'scenarios')
   const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
   return files

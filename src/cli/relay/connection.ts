@@ -7,7 +7,7 @@ import { createRelayClient, type RelayClient, type RelayClientOptions } from '..
 import { explainProblem, RelayRefused } from '../../relay/refusal.ts'
 import { complain } from '../terminal.ts'
 
-/** Whom to speak to, and how to be let in; the rest is by the server's own variables. */
+/** The options of a connection; secrets come from the server's own variables. */
 export interface ConnectionOptions extends TlsFiles {
   readonly url: string
 }
@@ -19,7 +19,7 @@ export interface TlsFiles {
   readonly key?: string
 }
 
-/** Waiting for a free one would count as the server's time. */
+/** More than are ever in use: waiting for a free connection would count as the server's time. */
 const connections = 2048
 
 export const connectionHelp = `
@@ -86,7 +86,7 @@ function credentials(env: NodeJS.ProcessEnv): Pick<RelayClientOptions, 'secret' 
   return { secret: '', authorization: `Basic ${Buffer.from(both).toString('base64')}` }
 }
 
-/** As the server reads it: itself, or from the file that is named. */
+/** A setting as the server reads it: from its variable, or from the file that NAME_FILE names. */
 function settingOf(name: string, env: NodeJS.ProcessEnv): string {
   return env[name] || readNamed(`${name}_FILE`, env)
 }

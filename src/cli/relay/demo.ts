@@ -24,7 +24,7 @@ interface DemoOptions {
 }
 
 const cardCount = 300
-/** Long enough for a server that has a journal to book; it has hardly anything to do here. */
+/** How long the audit waits for the server to book what it said by default. */
 const bookingMs = 10_000
 
 const help = `
@@ -47,7 +47,7 @@ export function addDemo(program: Command): void {
 
 async function demo(options: DemoOptions): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'arbiter-demo-'))
-  // Also after a second Ctrl-C.
+  // The folder is removed after a second Ctrl-C too, which exits at once.
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   process.on('exit', remove)
   process.on('SIGINT', endEarly)
@@ -66,7 +66,7 @@ async function demo(options: DemoOptions): Promise<void> {
   }
 }
 
-/** Before there is anything to show. An exit takes the server and the folder with it, a signal does not. */
+/** Ctrl-C while nothing is shown yet: exiting removes the server and the folder, dying of the signal would not. */
 function endEarly(): never {
   process.exit(130)
 }

@@ -10,7 +10,7 @@ import { complain, type ExitCode, printJson, printText } from '../terminal.ts'
 import { addConnectionOptions, type ConnectionOptions, connectionHelp } from './connection.ts'
 import { createLiveView, refreshMs } from './live-view.ts'
 
-/** What every command that sends traffic takes. */
+/** The options of every command that sends traffic. */
 export interface DriveOptions extends AmountMeaning, ConnectionOptions {
   readonly default: 'approve' | 'decline'
   readonly report?: string

@@ -35,8 +35,8 @@ interface FireOptions extends ConnectionOptions {
 }
 
 const help = `
-Needs no store, only the URL. Ids that are not given are made up. A file is sent as it is, so that a
-wrong body can be tried too.
+Needs no store, only the URL. Ids that are not given are made up. The currency is USD unless --currency names
+another, whatever the card's is. A file is sent as it is, so that a wrong body can be tried too.
 ${connectionHelp}
 
 Exit codes: 0 approved or acknowledged, 1 declined, 2 not understood or not let in (HTTP 4xx), or a wrong
@@ -162,7 +162,7 @@ async function tellJson(
   await printJson({ url, request: parsed(body), answer, inTime, ...(problem ? { problem } : {}) })
 }
 
-/** As JSON where it is, else as the text that it is. */
+/** The value of a text that is JSON, else the text itself. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

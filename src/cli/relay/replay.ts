@@ -82,7 +82,7 @@ async function replay(file: string, options: ReplayOptions): Promise<ExitCode> {
     meaning: amountMeaningOf(options),
   })
   try {
-    // Before the server is asked for, because a wrong name is the likelier mistake.
+    // The file is looked for before the server, because a wrong file name is the likelier mistake.
     if (file !== '-') accessSync(file)
     if (!(await isReached(options))) return 2
     const driven = await drive(traffic, `relay replay ${file} → ${options.url}`)

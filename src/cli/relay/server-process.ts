@@ -9,7 +9,7 @@ export interface ServerProcess {
   stop(): Promise<number | null>
 }
 
-/** It did not come to serve; the message is what it said last. */
+/** The server ended before it served; the message has its last output. */
 export class ServerFailed extends Error {
   override readonly name = 'ServerFailed'
 }
@@ -22,7 +22,7 @@ export async function startServerProcess(env: NodeJS.ProcessEnv): Promise<Server
   const child = spawn(process.execPath, ['--v8-pool-size=1', entry], {
     env: { ...env, PORT: '0', ADMIN_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // In a group of its own: Ctrl-C is for us, and we stop it when what is open is finished.
+    // A process group of its own keeps Ctrl-C from the server: it is stopped when open lifecycles are finished.
     detached: true,
   })
   const endWithUs = () => child.kill('SIGKILL')
@@ -45,7 +45,7 @@ function portsOf(child: ChildProcess): Promise<{ port: number; adminPort: number
   return new Promise((resolve, reject) => {
     let output = ''
     const look = (chunk: Buffer) => {
-      // Read on after the line is found too, so that its log never has to wait for us.
+      // Reading goes on after the line was found, because a full pipe would make the server wait.
       output = (output + chunk).slice(-maxKeptChars)
       const line = output.split('\n').find((text) => text.includes('"serving POST /authorize"'))
       if (line?.endsWith('}')) resolve(JSON.parse(line))

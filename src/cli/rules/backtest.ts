@@ -100,7 +100,7 @@ const maxThreads = 16
 interface ReadLog {
   readonly source: LogSource
   readonly retentionDays: number
-  /** 0 where it is not known. */
+  /** Time of the newest entry; 0 when it is not known. */
   readonly newestMs: number
 }
 
@@ -117,7 +117,7 @@ async function backtest(
   }
   const against = options.against ?? rulesDir()
   if (against === null) return 2
-  // Checked here, so that a fault is told before a long log is read.
+  // Packs are compiled first, so that a fault is told before a long log is read.
   const [oldPack, newPack] = [packIn(against, retentionDays), packIn(folder, retentionDays)]
   const progress = createProgress(newestMs)
   const startedMs = systemClock.monoMs()
@@ -160,7 +160,7 @@ class WriteFailed extends Error {}
 
 async function write(file: string, text: string): Promise<void> {
   try {
-    // Cards and merchants are in it.
+    // The report names cards and merchants, so only its owner may read it.
     await writeFile(file, text, { mode: 0o600 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -168,7 +168,7 @@ async function write(file: string, text: string): Promise<void> {
   }
 }
 
-/** Files go further than terminals: no card number leaves here. */
+/** A report is passed on further than a terminal's output, so card numbers are masked in it. */
 function masked<T>(report: T): T {
   const mask = (_name: string, value: unknown) =>
     typeof value === 'string' ? maskPan(value) : value
@@ -206,7 +206,7 @@ function createProgress(newestMs: number): (lines: readonly string[]) => void {
   }
 }
 
-/** The fourth cell of a row. */
+/** When an entry arrived: the fourth cell of its row. */
 function timeOf(line: string): number {
   return Number(line.split(',', 4)[3]) || 0
 }

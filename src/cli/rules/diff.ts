@@ -143,7 +143,7 @@ async function tell(
   return loosening.length > 0 ? 3 : 0
 }
 
-/** What the log shows outweighs what the text seems to say. */
+/** Adds what the log shows; a rule that matches less there is looser, whatever its text seems to say. */
 function withLog(change: PartChange, tally: DecisionTally | null): Told {
   const found: RuleTally | undefined = change.part === 'rule' ? tally?.rules[change.id] : undefined
   if (tally === null || change.part !== 'rule') return { ...change, log: null }
@@ -164,7 +164,6 @@ const effectTexts = {
   unknown: 'CANNOT BE TOLD, counts as looser',
 } as const
 
-/** Printed with a mark instead of spaces, which lines do not begin with. */
 function linesOf({ part, id, what, place, fields, effect, values, log }: Told): string[] {
   const name = part === 'switch' ? 'setting' : part
   return [

@@ -60,7 +60,7 @@ export function addExplain(rules: Command): void {
 
 interface Given {
   readonly event: CardEvent
-  /** Of the file; undefined where it has none. */
+  /** The card in the event's file; undefined when there is none. */
   readonly card: unknown
 }
 

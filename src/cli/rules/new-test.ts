@@ -81,7 +81,7 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   return 0
 }
 
-/** The first delivery: later ones were answered as it was. */
+/** The entry of the first delivery; later deliveries got the same answer. */
 async function findDecision({ event, card }: NewTestOptions, store: Store): Promise<Entry | null> {
   const filter = createFilter({ event, kind: 'event', ...(card === undefined ? {} : { card }) })
   const { found } = await searchBack(store, filter, 100)

@@ -46,7 +46,7 @@ async function tellFaults(dir: string, faults: readonly FileFault[], json: boole
   )
 }
 
-/** Named from here, so that an editor or a terminal can open it. */
+/** A fault with its file's path from the working folder, so that an editor or a terminal can open it. */
 export function lineIn(dir: string, fault: FileFault): string {
   return lineOfFault(placed(dir, fault))
 }

@@ -71,7 +71,7 @@ async function tellJson(dir: string, report: TestReport, percent: number): Promi
   )
 }
 
-/** Never 100 while something is left out. */
+/** Rounded down, so that 100 means that no rule is left out. */
 function rounded(percent: number): number {
   return Math.floor(percent * 10) / 10
 }

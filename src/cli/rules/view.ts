@@ -10,7 +10,7 @@ interface ShownDecision {
   readonly explained: ExplainedDecision
   readonly event: CardEvent
   readonly pack: CompiledPack
-  /** Where the card is from. */
+  /** Says where the card is from: the store, the file, or made up. */
   readonly whose: string
 }
 
@@ -77,7 +77,7 @@ const textWidth = 50
 
 function partLines(part: ExplainedPart, indent: string, paint: Paint): string[] {
   const { text, holds, values, joined, parts } = part
-  // What all must hold for reads as a list.
+  // The parts of an `and` are shown as a list.
   if (joined === 'and') return parts.flatMap((one) => partLines(one, indent, paint))
   const mark = holds ? paint.good('✓') : paint.faint('·')
   if (joined !== '') {

@@ -38,7 +38,7 @@ function readPlace(text: string): StorePlace | string {
   return { redis: { urls: urls.split(','), cluster }, dataDir: '' }
 }
 
-/** For messages, without credentials. */
+/** The name of a place for messages, without credentials. */
 export function nameOfPlace({ redis, dataDir }: StorePlace): string {
   return redis === null ? `lmdb:${dataDir}` : redis.urls.map(withoutCredentials).join(',')
 }

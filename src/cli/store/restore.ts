@@ -43,7 +43,7 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
   return 0
 }
 
-/** A journal of another life would be booked into what is restored. */
+/** Answers in a journal that is already there would be booked into the restored store. */
 async function refuseUnbooked({ dataDir }: StorePlace): Promise<void> {
   if ((await readKeptLines(fs, dataDir)).length === 0) return
   throw new StoreRefused(

@@ -58,7 +58,7 @@ function toRecord({ key, value }: Pair): StoreRecord {
 export interface TreePut {
   readonly key: string
   readonly value: string
-  /** Of a root. */
+  /** The version token of a root; null for everything else. */
   readonly version: string | null
 }
 
@@ -81,7 +81,7 @@ function putOf(
   switch (record.kind) {
     case 'root': {
       const { aggregate, version, value } = record
-      // Whoever opens the store later logs after all that was filled in, so no time is kept here.
+      // No log time is kept: a store that is opened later logs after the newest entry that was filled in.
       return { key: rootKey(aggregate), value: encodeTreeRoot(version, 0, value), version }
     }
     case 'child':

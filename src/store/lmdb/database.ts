@@ -4,7 +4,7 @@ import { keyEncoder } from './keys.ts'
 
 export type Database = RootDatabase<string, string>
 
-/** Only for a folder that was checked: LMDB ends the process on a file that is not its own. */
+/** The folder must have been checked: LMDB ends the process on a file that is not its own. */
 export function openDatabase(folder: string): Database {
   const options: RootDatabaseOptionsWithPath & Record<string, unknown> = {
     path: folder,

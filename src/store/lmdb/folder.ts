@@ -44,7 +44,7 @@ export async function prepareFolder(folder: string): Promise<{ readonly filled: 
   return { filled: marker.filled }
 }
 
-/** After LMDB has made its file: from now on a missing file is a lost one. */
+/** Called when LMDB has made its file: a file that is missing from now on was lost. */
 export async function markFilled(folder: string): Promise<void> {
   // LMDB does not sync the folder, so after a power failure its new file could be without a name.
   await syncFolder(folder)
@@ -141,7 +141,7 @@ async function findDamageAt(path: string, marker: Marker): Promise<string | unde
   }
 }
 
-/** Under another name first, synced, then renamed: a marker is there whole or not at all. */
+/** The marker is written under another name, synced and renamed, so that it is whole or not there. */
 async function writeMarker(folder: string, marker: Marker): Promise<void> {
   const temporary = join(folder, `${temporaryPrefix}${randomUUID()}`)
   try {

@@ -75,11 +75,11 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
       options.onWarning?.(problem === '' ? `${folder} is in place again` : problem)
     },
   })
-  // After the newest entry at the start, and after whatever `load` finds: the clock may have been set
-  // back, or another process's clock may be ahead.
+  // Entries are dated after the newest one at the start and after every root that was loaded, because the
+  // clock may have been set back, and another process's clock may be ahead.
   let lastLogMicros = microsOfCursor(readTail(1, '')[0]?.cursor ?? '0')
   const clock: EntryNaming = {
-    // Tells apart what two writers log in the same microsecond.
+    // Two writers may log in the same microsecond: their nonces keep the keys apart.
     nonce: randomBytes(6).toString('base64url'),
     nextMicros() {
       lastLogMicros = Math.max(lastLogMicros + 1, Math.floor(nowMs() * 1_000))
@@ -106,7 +106,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
         if (value === undefined) return undefined
         if (key.group !== '' || key.id !== '') return { value, version: '' }
         const root = decodeTreeRoot(value)
-        // Whoever changes this aggregate next has loaded it, so its log stays in the order of its commits.
+        // A writer loads an aggregate before it changes it, so the log keeps the order of its commits.
         lastLogMicros = Math.max(lastLogMicros, root.logMicros)
         return { value: root.value, version: root.version }
       }),
@@ -222,7 +222,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     setImmediate(() => db.committed.then(ignore, ignore))
     try {
       const answered = await Promise.race([Promise.all(answers).catch(throwCause), tooLate])
-      // After it was written and before anybody is told: what went to a file that is gone is not kept.
+      // The file is looked for before the commit is confirmed: what was written to a deleted file is lost.
       if (!whereabouts.isInPlace()) throw new Error(whereabouts.problem)
       return answered
     } catch (cause) {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 export interface Whereabouts {
   /** Names the data file as it was opened; no other file that exists meanwhile has the same. */
   readonly file: string
-  /** What is wrong with the files as they were found last; '' when they are in place. */
+  /** What was wrong with the files when they were last looked at; '' when they were in place. */
   readonly problem: string
   /** Looks at the data file now; 3 µs, and no descriptor is needed. */
   isInPlace(): boolean
@@ -17,7 +17,7 @@ export interface Whereabouts {
 
 export interface WhereaboutsOptions {
   readonly folder: string
-  /** Also without commits a loss is noticed within this time, and that all is in place again. */
+  /** How soon a loss, or its end, is noticed when there are no commits. */
   readonly intervalMs: number
   readonly onChange: (problem: string) => void
 }
@@ -30,7 +30,6 @@ export function fileOf(folder: string, name: string = dataName): string {
   return found === undefined ? '' : `${found.dev}:${found.ino}`
 }
 
-/** For a database that has just been opened. */
 export function watchWhereabouts({
   folder,
   intervalMs,
