@@ -1,3 +1,5 @@
+import { dayMs } from './domain/record/calendar.ts'
+
 /** The only place that reads a clock; everything else is given the time. */
 export interface Clock {
   /** Wall clock, in milliseconds since 1970. */
@@ -5,6 +7,8 @@ export interface Clock {
   /** A clock that never goes back, for budgets and durations. */
   monoMs(): number
 }
+
+export { dayMs }
 
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
@@ -73,7 +77,7 @@ export interface TrustedClock extends FollowedClock {
 }
 
 /** A larger difference is never believed without a person. */
-const maxUnattendedMs = 86_400_000
+const maxUnattendedMs = dayMs
 /** So long a wall clock must go steadily before a smaller one is believed: a machine that was suspended. */
 const steadyMs = 10 * 60_000
 /** The same when the store's servers agree with it. */
@@ -190,7 +194,7 @@ export function createTrustedClock(
 }
 
 const units = [
-  [86_400_000, 'days'],
+  [dayMs, 'days'],
   [3_600_000, 'hours'],
   [60_000, 'minutes'],
 ] as const

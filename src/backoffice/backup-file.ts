@@ -12,10 +12,8 @@ import { readLines } from './line-reader.ts'
 /**
  * A backup is text, one JSON a line: a header, a row for each record, and an end with their number and
  * the SHA-256 of all bytes before it. A name that ends in .gz is compressed; reading tells by itself.
- * Format 1 has no journal.
  */
-const format = 2
-const readableFormats = [1, 2]
+const format = 3
 
 const header = z.object({
   arbiter: z.literal('backup'),
@@ -170,9 +168,9 @@ function readHeader(file: string, text: string): BackupHeader {
   const found = header.safeParse(parseJson(text))
   if (!found.success)
     throw new StoreRefused(`${file} is not a backup of Arbiter: name another file`)
-  if (!readableFormats.includes(found.data.format)) {
+  if (found.data.format !== format) {
     throw new StoreRefused(
-      `${file} has backup format ${found.data.format} and this release reads ${readableFormats.join(' and ')}: use the release that made it`,
+      `${file} has backup format ${found.data.format} and this release reads ${format}: use the release that made it`,
     )
   }
   return found.data

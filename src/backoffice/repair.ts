@@ -1,3 +1,4 @@
+import { dayMs } from '../clock.ts'
 import { stamp } from '../domain/change/apply.ts'
 import { gatherCard, isAlias } from '../domain/change/book.ts'
 import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
@@ -45,7 +46,6 @@ export interface Repair {
   readonly changed: readonly string[]
 }
 
-const dayMs = 86_400_000
 const maxTries = 5
 /** An account whose newest arrival is later than this was dated by a clock that was wrong. */
 const maxAheadMs = 60_000

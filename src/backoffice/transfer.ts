@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { dayMs } from '../clock.ts'
 import {
   accountAggregate,
   blocksAggregate,
@@ -37,7 +38,6 @@ export interface RecordTally {
 }
 
 const lanes = 8
-const dayMs = 86_400_000
 
 /**
  * Stores list their records in orders of their own, so the hashes of records are added up; only the log
@@ -206,9 +206,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
 function ownerOfEntry(text: string, otherwise = strayAggregate('')): string {
   const entry = entryIn({ cursor: '', entry: text })
   if (entry === null) return otherwise
-  const { accountId, event, changes } = entry
-  if (changes.some(({ type }) => type === 'blocked' || type === 'unblocked')) return blocksAggregate
-  const ofRule = changes.some(({ type }) => type === 'ruleTripped' || type === 'ruleArmed')
-  if (ofRule) return trippedAggregate
+  const { accountId, event, notice } = entry
+  if (notice !== undefined) return 'ruleId' in notice ? trippedAggregate : blocksAggregate
   return accountId === '' ? strayAggregate(event?.eventId ?? '') : accountAggregate(accountId)
 }

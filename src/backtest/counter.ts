@@ -1,3 +1,4 @@
+import { dayMs } from '../clock.ts'
 import type { Changed, Compared } from './account-replay.ts'
 import type { Fate } from './fate.ts'
 import {
@@ -96,8 +97,6 @@ export function createCounter(): Counter {
     },
   }
 }
-
-const dayMs = 86_400_000
 
 /** Keeps the last day at hand: most asks are of the same day, and making its name is costly. */
 function createDays(tally: DecisionTally): (atMs: number) => DayTally {

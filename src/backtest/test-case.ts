@@ -1,3 +1,4 @@
+import { dayMs } from '../clock.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import { availableMinor } from '../domain/record/account.ts'
@@ -18,7 +19,7 @@ export interface TestCase {
 /** A case tells at most this many earlier events, the last ones. */
 const maxEarlier = 60
 /** The longest window: no window counts older events. */
-const longestMs = 31 * 86_400_000
+const longestMs = 31 * dayMs
 
 interface Earlier {
   readonly entry: Entry

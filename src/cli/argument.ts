@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
+import { dayMs } from '../clock.ts'
 import { parseMinor } from '../domain/record/money.ts'
 
 const maxReasonChars = 500
@@ -49,7 +50,7 @@ export function reasonOption(): Option {
     .makeOptionMandatory()
 }
 
-const unitsMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
+const unitsMs = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs, w: 604_800_000 } as const
 
 export function readDuration(text: string): number {
   const ms = durationMs(text)

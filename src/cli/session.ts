@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { type Clock, systemClock } from '../clock.ts'
+import { type Clock, dayMs, systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Aggregates, createAggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -36,7 +36,6 @@ export interface SessionOptions {
   readonly env?: NodeJS.ProcessEnv
 }
 
-const dayMs = 86_400_000
 /** A few rows at a time are in use; the server keeps its own. */
 const cachedCards = 10_000
 const storeLostMs = 10_000

@@ -1,7 +1,7 @@
 import { entryKinds } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import type { LogLine, Store } from '../store/port.ts'
-import { decodeEntry } from './format/entry-codec.ts'
+import { decodeEntry, entryFormat } from './format/entry-codec.ts'
 import { RecordUnreadable } from './format/row-codec.ts'
 
 const pageLines = 1000
@@ -26,13 +26,13 @@ export function entryIn({ entry }: LogLine): Entry | null {
   }
 }
 
-const operatedStart = `[2,${entryKinds.indexOf('operated')},`
+const noticeStart = `[${entryFormat},${entryKinds.indexOf('notice')},`
 
-/** What people did, as far as it can be read. Most lines are seen to be others by their first characters. */
-export async function* operatedEntries(store: Pick<Store, 'readLog'>): AsyncGenerator<Entry> {
+/** All notices that can be read. Most lines are seen to be others by their first characters. */
+export async function* noticeEntries(store: Pick<Store, 'readLog'>): AsyncGenerator<Entry> {
   for await (const page of logPages(store)) {
     for (const line of page) {
-      if (!line.entry.startsWith(operatedStart) && !line.entry.startsWith('{')) continue
+      if (!line.entry.startsWith(noticeStart)) continue
       const entry = entryIn(line)
       if (entry !== null) yield entry
     }

@@ -1,12 +1,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { type FollowedClock, followTime, machineClock, type SharedTime } from '../clock.ts'
+import { dayMs, type FollowedClock, followTime, machineClock, type SharedTime } from '../clock.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { withBlocks } from '../domain/decide/pack.ts'
 import type { Block } from '../domain/record/block.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Marks, type Store, StoreRefused } from '../store/port.ts'
+import { createAggregates } from './aggregates.ts'
 import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine, type EngineStats } from './engine.ts'
 import { accountCodec } from './format/codec.ts'
@@ -64,7 +65,6 @@ export interface WorkerSettings extends StorePlace {
   readonly demo: boolean
 }
 
-const dayMs = 86_400_000
 const beatMs = 250
 const sweepMs = 1000
 const serverClocksMs = 5_000
@@ -205,6 +205,7 @@ async function serve(
     const card = await findDemoCard(store)
     if (card !== null) send({ type: 'demo', ...card })
   }
+  const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const sweeper = startSweeper({
     engine,
     store,
@@ -228,11 +229,10 @@ async function serve(
     usePack()
   })
   breakers = await openBreakerDesk({
-    store,
+    aggregates,
     clock,
     board,
     pack,
-    newVersion: engine.newVersion,
     intervalMs: noticesMs,
     onChange: usePack,
     onTrouble: (message) => send({ type: 'trouble', message }),
@@ -243,11 +243,10 @@ async function serve(
     settings.redis === null
       ? null
       : startPresence({
-          store,
+          aggregates,
           clock,
           instance: settings.instance,
           rulesVersion: () => rules.pack.version,
-          newVersion: engine.newVersion,
         })
   const worklists = watchWorklists(store, worklistsMs)
   const beat = startBeat(engine, send, () => ({
@@ -293,6 +292,7 @@ async function serve(
       // The engine that took over goes on telling under the same name.
       if (Atomics.load(settings.retired, 0) === 0) await presence?.stop()
       clearInterval(beat)
+      aggregates.stop()
       engine.stop()
       await store.close()
     },

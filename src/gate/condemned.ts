@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, dayMs } from '../clock.ts'
 
 /** Accounts that engines died of: two deaths, and the next engine does not touch it for a while. */
 export interface Condemned {
@@ -19,7 +19,7 @@ const deathsToCondemn = 2
 /** Deaths that are further apart have other reasons. */
 const nearMs = 600_000
 const firstMs = 600_000
-const longestMs = 86_400_000
+const longestMs = dayMs
 /** The oldest go first. */
 export const maxSuspects = 1_000
 

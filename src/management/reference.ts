@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dayMs } from '../clock.ts'
 import { hash64 } from '../domain/record/event.ts'
 import type { AggregateView } from '../engine/aggregate-copy.ts'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
@@ -37,7 +38,6 @@ export interface ReferenceRecord extends Omit<ReferencedCall, 'clientId' | 'refe
 /** seen: done within a day. other: begun within a day with another payload. */
 export type Bound = { readonly seenAtMs: number } | 'seen' | 'other'
 
-const dayMs = 86_400_000
 /** How long a Reference counts. */
 export const referenceMs = dayMs
 /** A root cannot be removed, so many References share one. */

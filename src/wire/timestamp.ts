@@ -1,4 +1,5 @@
-const dayMs = 86_400_000
+import { dayMs } from '../clock.ts'
+
 const zero = 0x30
 
 /**

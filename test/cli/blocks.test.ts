@@ -56,7 +56,7 @@ describe('the emergency list', () => {
     expect(await world.runWith({ env }, 'restore', file)).toMatchObject({ code: 0 })
     const restored = JSON.parse((await world.runWith({ env }, 'blocks', '--json')).out)
     expect(restored).toMatchObject([{ kind: 'card', value: 'card-7', reason: 'why 2' }])
-    const log = (await world.runWith({ env }, 'log', '--kind', 'operated')).out
+    const log = (await world.runWith({ env }, 'log', '--kind', 'notice')).out
     expect(log.match(/did="(un)?blocked/g)).toHaveLength(3)
     expect((await world.runWith({ env }, 'verify')).out).toContain(' 0 differences')
   })

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkBackup, readBackup } from '../../src/backoffice/backup-file.ts'
@@ -12,12 +14,14 @@ import {
   transactionCodec,
 } from '../../src/engine/format/codec.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
+import { metaAggregate } from '../../src/engine/format/layout.ts'
+import { claimStore } from '../../src/engine/format/meta.ts'
 import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
 import { createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
 
 /**
- * Written by the first release, and never again: a release that cannot read them cannot take over a
- * store. Add files for new formats, leave these as they are.
+ * Written once, and never again: a release that cannot read them cannot take over a store. Add files for
+ * new formats, leave these as they are.
  */
 const fixture = (name: string) => join(import.meta.dirname, '../fixtures', name)
 
@@ -26,7 +30,7 @@ const retentionMs = 45 * dayMs
 /** The day the backup was made: later its events would have ended. */
 const backupMs = Date.parse('2026-11-15T05:00:00Z')
 
-describe('records of the first release', () => {
+describe('records that were kept before', () => {
   type Golden = Record<string, readonly { text: string; record: object }[]>
   const golden = JSON.parse(readFileSync(fixture('records-1.json'), 'utf8')) as Golden
   const codecs: Record<string, { decode(text: string): object }> = {
@@ -50,11 +54,11 @@ describe('records of the first release', () => {
   })
 })
 
-describe('a backup of the first release', () => {
+describe('a backup that was made before', () => {
   let store: MemoryStore
 
   beforeAll(async () => {
-    const file = fixture('backup-1.ndjson')
+    const file = fixture('backup-3.ndjson')
     const { eventRetentionDays } = await checkBackup(file, () => {})
     expect(eventRetentionDays).toBe(45)
     store = createMemoryStore(undefined, { nowMs: () => backupMs })
@@ -89,5 +93,26 @@ describe('a backup of the first release', () => {
       accountId: 'account-0',
       reason: 'import',
     })
+  })
+})
+
+describe('a store of a former format', () => {
+  it('is refused by its number, and so is its backup', async () => {
+    const store = createMemoryStore()
+    const root = { kind: 'root', aggregate: metaAggregate, version: 'meta.1' } as const
+    await store.fill([{ ...root, value: '{"format":1,"eventRetentionDays":45}' }])
+    await expect(claimStore(store, 45)).rejects.toThrow(
+      'the store has format 1, and this release reads format 2',
+    )
+    const folder = await mkdtemp(join(tmpdir(), 'arbiter-'))
+    const file = join(folder, 'backup')
+    await writeFile(
+      file,
+      '{"arbiter":"backup","format":2,"eventRetentionDays":45,"createdAt":""}\n',
+    )
+    await expect(checkBackup(file, () => {})).rejects.toThrow(
+      'has backup format 2 and this release reads 3',
+    )
+    await rm(folder, { recursive: true })
   })
 })

@@ -90,7 +90,7 @@ describe('a breaker on two servers of one Redis', () => {
       expect(await readiness(server)).toMatchObject({ status: 'degraded', trippedRules: ['large'] })
     }
     expect(await arbiter('rules', 'tripped')).toMatch(/^large .* declined [67] asks within 600 s/)
-    const log = await arbiter('log', '--kind', 'operated')
+    const log = await arbiter('log', '--kind', 'notice')
     expect(log).toMatch(/ruleTripped\(large\).*declined [67] asks/)
     // What it would have declined is recorded.
     expect(await arbiter('log', '--limit', '2')).toContain('shadow=large')

@@ -110,7 +110,7 @@ describe('two servers on one Redis', () => {
     await until(async () => (await answersOf()).every(([code]) => code === '117'))
     await arbiter('unblock', 'card', 'card-2', '--reason', 'found again')
     await until(async () => (await answersOf()).every(([code]) => code === '000'))
-    const log = await arbiter('log', '--kind', 'operated', '--card', 'card-2')
+    const log = await arbiter('log', '--kind', 'notice', '--card', 'card-2')
     expect(log).toMatch(/blocked\(card card-2 until .*reason="holder called"/)
     expect(log).toMatch(/unblocked\(card card-2\).*reason="found again"/)
     expect(await arbiter('verify')).toContain(' 0 differences')

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { type Command, InvalidArgumentError } from 'commander'
 import { accountIdOf } from '../../backoffice/show.ts'
+import { dayMs } from '../../clock.ts'
 import { type BlockKind, blockKinds, maxBlockDays, maxBlocks } from '../../domain/record/block.ts'
 import { changeBlocks } from '../../engine/notice/block-list.ts'
 import { readDuration, reasonOption } from '../argument.ts'
@@ -43,8 +43,6 @@ export function addBlock(program: Command): void {
     )
 }
 
-const dayMs = 86_400_000
-
 function readFor(text: string): number {
   const ms = readDuration(text)
   if (ms > 0 && ms <= maxBlockDays * dayMs) return ms
@@ -55,8 +53,9 @@ async function block(
   kind: BlockKind,
   text: string,
   { for: forMs, reason }: BlockOptions,
-  { store, clock }: Session,
+  session: Session,
 ): Promise<ExitCode> {
+  const { store, clock } = session
   const value = readValue(kind, text)
   if (value === null) return 2
   // The card may be imported later, so a warning is enough.
@@ -65,7 +64,7 @@ async function block(
   }
   const nowMs = clock.nowMs()
   const operation = { type: 'block', kind, value, untilMs: nowMs + forMs } as const
-  const { refused } = await changeBlocks(store, operation, reason, nowMs, randomUUID)
+  const refused = await changeBlocks(session, operation, reason, nowMs)
   if (refused !== '') return sayRefused(refused)
   const until = timeText(operation.untilMs)
   await printText(`${kind} ${value} is blocked until ${until}: asks are declined ${codeText(kind)}`)

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { BlockKind } from '../../domain/record/block.ts'
 import { changeBlocks } from '../../engine/notice/block-list.ts'
@@ -29,12 +28,12 @@ async function unblock(
   kind: BlockKind,
   text: string,
   reason: string,
-  { store, clock }: Session,
+  session: Session,
 ): Promise<ExitCode> {
   const value = readValue(kind, text)
   if (value === null) return 2
   const operation = { type: 'unblock', kind, value } as const
-  const { refused } = await changeBlocks(store, operation, reason, clock.nowMs(), randomUUID)
+  const refused = await changeBlocks(session, operation, reason, session.clock.nowMs())
   if (refused !== '') return sayRefused(`${refused}: see arbiter blocks`)
   await printText(`${kind} ${value} is no longer blocked`)
   return 0

@@ -3,6 +3,7 @@ import type { Entry } from '../../domain/ledger/entry.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
+import type { Notice } from '../../domain/record/notice.ts'
 
 const none = '-'
 
@@ -53,8 +54,21 @@ function notesOf(entry: Entry): string[] {
   note('anomalies', entry.anomalies.join(','))
   const told = entry.kind === 'event' || entry.kind === 'said'
   if (!told) note('did', [...new Set(entry.changes.map(changeText))].join(','))
+  if (entry.notice !== undefined) note('did', noticeText(entry.notice))
   note('reason', entry.reason)
   return notes
+}
+
+function noticeText(notice: Notice): string {
+  switch (notice.type) {
+    case 'blocked':
+      return `blocked(${notice.kind} ${notice.value} until ${timeText(notice.untilMs)})`
+    case 'unblocked':
+      return `unblocked(${notice.kind} ${notice.value})`
+    case 'ruleTripped':
+    case 'ruleArmed':
+      return `${notice.type}(${notice.ruleId})`
+  }
 }
 
 function changeText(change: Change): string {
@@ -63,13 +77,6 @@ function changeText(change: Change): string {
       return `transferred(${change.amountMinor})`
     case 'cardChanged':
       return `cardChanged(${Object.keys(change.set).join(',')})`
-    case 'blocked':
-      return `blocked(${change.kind} ${change.value} until ${timeText(change.untilMs)})`
-    case 'unblocked':
-      return `unblocked(${change.kind} ${change.value})`
-    case 'ruleTripped':
-    case 'ruleArmed':
-      return `${change.type}(${change.ruleId})`
     case 'handled':
       return `handled(${change.list})`
     default:

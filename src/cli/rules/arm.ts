@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { armRule } from '../../engine/notice/tripped-rules.ts'
 import { reasonOption } from '../argument.ts'
@@ -25,8 +24,8 @@ export function addArm(rules: Command): void {
     )
 }
 
-async function arm(id: string, reason: string, { store, clock }: Session): Promise<ExitCode> {
-  const armed = await armRule(store, id, reason, clock.nowMs(), randomUUID)
+async function arm(id: string, reason: string, { aggregates, clock }: Session): Promise<ExitCode> {
+  const armed = await armRule(aggregates, id, reason, clock.nowMs())
   if (!armed) return sayRefused(`rule ${id} has not tripped: see arbiter rules tripped`)
   await printText(`rule ${id} is enforced again, within a second on every server`)
   return 0

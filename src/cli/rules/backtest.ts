@@ -5,7 +5,7 @@ import { backupSource, storeSource } from '../../backoffice/log-source.ts'
 import { pageOf } from '../../backtest/page.ts'
 import { type BacktestReport, textOfReport } from '../../backtest/report.ts'
 import { type LogSource, LogTooLong, runBacktest } from '../../backtest/run.ts'
-import { systemClock } from '../../clock.ts'
+import { dayMs, systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
 import { decodeEntry } from '../../engine/format/entry-codec.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
@@ -94,7 +94,6 @@ async function start(folder: string, options: BacktestOptions): Promise<void> {
   }
 }
 
-const dayMs = 86_400_000
 const maxThreads = 16
 
 interface ReadLog {

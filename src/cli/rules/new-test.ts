@@ -6,6 +6,7 @@ import { storeSource } from '../../backoffice/log-source.ts'
 import { createReplayedAccount } from '../../backtest/replayed-account.ts'
 import { accountBeforeLog } from '../../backtest/snapshot.ts'
 import { type TestCase, testCaseOf } from '../../backtest/test-case.ts'
+import { dayMs } from '../../clock.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import { isAsk } from '../../domain/record/event.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
@@ -135,5 +136,3 @@ function tellOtherwise({ name }: TestCase, text: string, { retentionMs }: Sessio
     complain(`warning: the pack says otherwise now: ${message.replace(`"${name}": `, '')}`)
   }
 }
-
-const dayMs = 86_400_000

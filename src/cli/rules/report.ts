@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { amountsText, tableOf } from '../../backtest/report.ts'
 import { createRuleReporter, type RuleReport } from '../../backtest/rule-report.ts'
-import { systemClock } from '../../clock.ts'
+import { dayMs, systemClock } from '../../clock.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { entryIn } from '../../engine/log-reading.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
@@ -28,7 +28,7 @@ Examples:
   $ arbiter rules report --since 7d
   $ arbiter rules report --since 24h --json`
 
-const weekMs = 7 * 86_400_000
+const weekMs = 7 * dayMs
 
 export function addReport(rules: Command): void {
   const since = (text: string) => readSince(text, systemClock.nowMs())
@@ -42,7 +42,7 @@ export function addReport(rules: Command): void {
     .action(({ since: sinceMs, json }: Partial<ReportOptions>) =>
       inSession(({ store, retentionMs }) => {
         const since = sinceMs ?? systemClock.nowMs() - weekMs
-        return report({ since, json: json === true }, store, retentionMs / 86_400_000)
+        return report({ since, json: json === true }, store, retentionMs / dayMs)
       }),
     )
 }

@@ -7,6 +7,7 @@ import {
   repairAccount,
   repairStray,
 } from '../../backoffice/repair.ts'
+import { dayMs } from '../../clock.ts'
 import { readMeta, repairMeta } from '../../engine/format/meta.ts'
 import { repairBlocks } from '../../engine/notice/block-list.ts'
 import { repairTripped } from '../../engine/notice/tripped-rules.ts'
@@ -98,11 +99,10 @@ async function repairRecord(
   if (/^u:[0-9a-z]{1,2}$/.test(name)) {
     return report(repairStray(store, name, optionsOf(given, session)), given)
   }
-  const newVersion = createVersions()
   const repairs: Record<string, () => Promise<string>> = {
-    blocks: () => repairBlocks(store, clock.nowMs(), newVersion),
-    tripped: () => repairTripped(store, newVersion),
-    meta: () => repairMeta(store, retentionMs / 86_400_000),
+    blocks: () => repairBlocks(session, clock.nowMs()),
+    tripped: () => repairTripped(session.aggregates),
+    meta: () => repairMeta(store, retentionMs / dayMs),
   }
   const repair = repairs[name]
   if (repair === undefined) {

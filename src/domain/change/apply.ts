@@ -1,5 +1,5 @@
 import { copyAccount } from '../record/account.ts'
-import { type Card, copyCard, maxRecentAsks, noCard, repeatWithinMs } from '../record/card.ts'
+import { type Card, copyCard, maxRecentAsks, repeatWithinMs } from '../record/card.ts'
 import { type EventRecord, forGood, maxClaims } from '../record/event-record.ts'
 import { withCountry, withMerchant } from '../record/familiarity.ts'
 import {
@@ -22,15 +22,9 @@ type Appliers = {
 }
 
 const appliers: Appliers = {
-  // The emergency list belongs to no account.
-  blocked: (view) => view,
-  unblocked: (view) => view,
-  ruleTripped: (view) => view,
-  ruleArmed: (view) => view,
   repaired: (view) => view,
   accountOpened: (view, { account }) => ({ ...view, account }),
-  // The log of an earlier release has cards without what was added since.
-  cardIssued: (view, { card }) => ({ ...view, card: { ...noCard, ...card } }),
+  cardIssued: (view, { card }) => ({ ...view, card }),
   cardChanged: (view, { set }) => withCard(view, set),
   transferred: (view, { amountMinor }) => ({
     ...view,

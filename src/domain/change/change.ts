@@ -1,5 +1,4 @@
 import type { Account } from '../record/account.ts'
-import type { BlockKind } from '../record/block.ts'
 import type { Card } from '../record/card.ts'
 import type { Answer, EventRecord } from '../record/event-record.ts'
 import type { HoldAdjustment } from '../record/hold-adjustment.ts'
@@ -8,9 +7,10 @@ import type { CountedNow } from '../record/window-state.ts'
 
 /**
  * Who caused an entry: the relay, the watchdog for it, the sweeper ('tended'), or a person. In `booked`
- * a person books an advice of the relay, which dates the transaction as the advice would have.
+ * a person books an advice of the relay, which dates the transaction as the advice would have. A `notice`
+ * belongs to no account.
  */
-export const entryKinds = ['event', 'said', 'tended', 'operated', 'booked'] as const
+export const entryKinds = ['event', 'said', 'tended', 'operated', 'booked', 'notice'] as const
 
 export type EntryKind = (typeof entryKinds)[number]
 
@@ -78,15 +78,6 @@ export type Change =
   | { readonly type: 'claimed'; readonly slot: string }
   | { readonly type: 'unclaimed'; readonly slot: string }
   | { readonly type: 'answerChanged'; readonly answer: Answer }
-  | {
-      readonly type: 'blocked'
-      readonly kind: BlockKind
-      readonly value: string
-      readonly untilMs: number
-    }
-  | { readonly type: 'unblocked'; readonly kind: BlockKind; readonly value: string }
-  | { readonly type: 'ruleTripped'; readonly ruleId: string; readonly rulesVersion: string }
-  | { readonly type: 'ruleArmed'; readonly ruleId: string }
   /** The records were made anew from the log; the entry dates the account, also back from the future. */
   | { readonly type: 'repaired' }
 
@@ -100,6 +91,6 @@ export interface PlacedHold {
   readonly foreign: boolean
   readonly expiresAtMs: number
   readonly unblockedMid: string
-  /** Absent where there is none, as in all entries of earlier releases. */
+  /** Absent where there is none. */
   readonly adjustment?: HoldAdjustment
 }

@@ -1,6 +1,7 @@
 import type { PlacedHold } from '../change/change.ts'
 import type { View } from '../change/view.ts'
 import type { Account } from '../record/account.ts'
+import { dayMs } from '../record/calendar.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
@@ -141,8 +142,6 @@ export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): Plac
   }
   return adjustment === null ? hold : { ...hold, adjustment }
 }
-
-const dayMs = 86_400_000
 
 function cashOf(event: CardEvent, switches: Switches): PlacedHold['cash'] {
   if (event.requestType !== 'CashWithdrawal') return ''

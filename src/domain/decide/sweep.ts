@@ -1,5 +1,6 @@
 import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
+import { dayMs } from '../record/calendar.ts'
 import {
   type Bucket,
   type CountedNow,
@@ -9,8 +10,6 @@ import {
 } from '../record/window-state.ts'
 import { attentionAtMs, bookConsequences, expires, mayBeForgotten } from './consequence.ts'
 import type { Pack } from './pack.ts'
-
-const dayMs = 86_400_000
 
 /**
  * The internal event that the sweeper sends when a transaction's time has come: its hold expires, or

@@ -9,6 +9,7 @@ import { noAccount } from '../record/account.ts'
 import { noCard } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { Answer, UnmatchedCause } from '../record/event-record.ts'
+import type { Notice } from '../record/notice.ts'
 import { newTransaction, type Transaction } from '../record/transaction.ts'
 
 export type Place = readonly [cardId: string, transactionId: string]
@@ -38,6 +39,8 @@ export interface Entry {
   /** The reason that a person gave; '' where none did it. */
   readonly reason: string
   readonly changes: readonly Change[]
+  /** Of an entry of this kind, which has no changes. */
+  readonly notice?: Notice
 }
 
 export function entryOfStep(delivery: Delivery, before: View, step: Step): Entry {
@@ -98,6 +101,30 @@ export function entryOfChanges(
     shadowRules: [],
     reason,
     changes,
+  }
+}
+
+export function entryOfNotice(notice: Notice, reason: string, n: number, atMs: number): Entry {
+  const cardId = 'kind' in notice && notice.kind === 'card' ? notice.value : ''
+  return {
+    kind: 'notice',
+    n,
+    atMs,
+    accountId: '',
+    cardId,
+    transaction: [cardId, ''],
+    linked: null,
+    eventKey: '',
+    event: null,
+    slot: '',
+    answer: null,
+    anomalies: [],
+    unmatched: '',
+    matchedRules: [],
+    shadowRules: [],
+    reason,
+    changes: [],
+    notice,
   }
 }
 

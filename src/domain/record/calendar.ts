@@ -1,5 +1,5 @@
 const hourMs = 3_600_000
-const dayMs = 24 * hourMs
+export const dayMs = 24 * hourMs
 
 /** Stretches kept per zone: a day has one, or two when clocks change within it. */
 const cachedStretches = 8

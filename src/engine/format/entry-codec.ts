@@ -10,7 +10,6 @@ import type { Answer, EventRecord } from '../../domain/record/event-record.ts'
 import type { Fresh } from '../../domain/record/fresh.ts'
 import type { CountedNow } from '../../domain/record/window-state.ts'
 import { accountCodec, cardCodec } from './codec.ts'
-import { readNamedEntry } from './entry-format-1.ts'
 import { parseJson, RecordUnreadable } from './row-codec.ts'
 
 /**
@@ -18,7 +17,7 @@ import { parseJson, RecordUnreadable } from './row-codec.ts'
  * rows without names, in which nothing stands twice: 0 in the place of a text is "as the entry or its event
  * says elsewhere". The first element is the format.
  */
-const format = 2
+export const entryFormat = 3
 
 export function encodeEntry(entry: Entry): string {
   return JSON.stringify(rowOf(entry, true))
@@ -32,14 +31,16 @@ export function encodeWork(entry: Entry): string {
 export function decodeEntry(text: string): Entry {
   const row = parseJson(text)
   return readable(() => {
-    if (!Array.isArray(row)) return readNamedEntry(row as Partial<Entry>)
-    return row[0] === format ? entryOf(row) : refuseFormat(row[0])
+    if (!Array.isArray(row)) throw new RecordUnreadable('a log entry is no row')
+    return row[0] === entryFormat ? entryOf(row) : refuseFormat(row[0])
   })
 }
 
 function refuseFormat(found: unknown): never {
   const other = Number.isSafeInteger(found) ? `format ${found}` : 'no format'
-  throw new RecordUnreadable(`a log entry has ${other}, and this release reads format ${format}`)
+  throw new RecordUnreadable(
+    `a log entry has ${other}, and this release reads format ${entryFormat}`,
+  )
 }
 
 /** What its reading stumbles over was written by somebody else, or has lost a part. */
@@ -71,7 +72,7 @@ export interface OpenEntry {
 export function openEntry(text: string): OpenEntry {
   const at = startOfChanges(text)
   const row = at < 0 ? null : (parseJson(`${text.slice(0, at)}]`) as Row)
-  if (row === null || row[0] !== format) {
+  if (row === null || row[0] !== entryFormat) {
     const entry = decodeEntry(text)
     return { head: entry, whole: () => entry }
   }
@@ -102,8 +103,8 @@ type Row = any[]
 function rowOf(entry: Entry, whole: boolean): Row {
   const { event, eventKey, transaction, linked, cardId } = entry
   const [homeId, transactionId] = transaction
-  return [
-    format,
+  const row: Row = [
+    entryFormat,
     entryKinds.indexOf(entry.kind),
     entry.n,
     entry.atMs,
@@ -123,11 +124,14 @@ function rowOf(entry: Entry, whole: boolean): Row {
     entry.shadowRules,
     whole ? entry.changes.map((change) => writeChange(change, entry)) : [],
   ]
+  if (entry.notice !== undefined) row.push(entry.notice)
+  return row
 }
 
 function entryOf(row: Row): Entry {
   const entry = headOf(row)
   entry.changes = readChanges(row[18], entry)
+  if (row[19] !== undefined) entry.notice = row[19]
   return entry
 }
 
@@ -360,10 +364,6 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   askSeen: plain(),
   merchantSeen: plain('hash'),
   countrySeen: plain('country'),
-  blocked: plain('kind', 'value', 'untilMs'),
-  unblocked: plain('kind', 'value'),
-  ruleTripped: plain('ruleId', 'rulesVersion'),
-  ruleArmed: plain('ruleId'),
   repaired: plain(),
 }
 

@@ -1,10 +1,9 @@
+import { dayMs } from '../../clock.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
 import { hash64 } from '../../domain/record/event.ts'
 import type { ChildKey, Key } from '../../store/port.ts'
 
 /** Where the engine keeps its records in a store. */
-
-const dayMs = 86_400_000
 
 /** Events of this many days lie together and are dropped together. */
 const generationDays = 15

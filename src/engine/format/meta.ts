@@ -3,8 +3,11 @@ import { type Store, type StoreRecord, StoreRefused } from '../../store/port.ts'
 import { metaAggregate as aggregate } from './layout.ts'
 import { parseJson, RecordUnreadable } from './row-codec.ts'
 
+/** Of all that is kept: a store of another is refused whole, because its log could not be replayed. */
+const storeFormat = 2
+
 /** What was fixed when the store was made. */
-const meta = z.object({ format: z.literal(1), eventRetentionDays: z.int() })
+const meta = z.object({ format: z.literal(storeFormat), eventRetentionDays: z.int() })
 
 export type Meta = z.output<typeof meta>
 
@@ -69,11 +72,11 @@ function decode(value: string): Meta {
   const kept = meta.safeParse(json)
   if (kept.success) return kept.data
   const numbered = z.object({ format: z.int() }).safeParse(json)
-  if (!numbered.success || numbered.data.format === 1) {
+  if (!numbered.success || numbered.data.format === storeFormat) {
     throw new RecordUnreadable('what was fixed when the store was made cannot be read')
   }
   throw new StoreRefused(
-    `the store has format ${numbered.data.format}, and this release reads format 1: run the release ` +
+    `the store has format ${numbered.data.format}, and this release reads format ${storeFormat}: run the release ` +
       'that wrote it, or use another store',
   )
 }
@@ -110,5 +113,5 @@ export function isMeta(record: StoreRecord): boolean {
 }
 
 function textOf(eventRetentionDays: number): string {
-  return JSON.stringify({ format: 1, eventRetentionDays } satisfies Meta)
+  return JSON.stringify({ format: storeFormat, eventRetentionDays } satisfies Meta)
 }

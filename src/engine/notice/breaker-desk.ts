@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Step } from '../../domain/decide/answer.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
-import type { Store } from '../../store/port.ts'
+import type { Aggregates } from '../aggregates.ts'
 import { trippedAggregate } from '../format/layout.ts'
 import { type BreakerCounts, createBreakerCounts } from './breaker-counts.ts'
 import type { NoticeBoard } from './notice-board.ts'
@@ -19,11 +19,10 @@ export interface BreakerDesk {
 }
 
 export interface BreakerDeskOptions {
-  readonly store: Store
+  readonly aggregates: Aggregates
   readonly clock: Clock
   readonly board: NoticeBoard
   readonly pack: Pack
-  readonly newVersion: () => string
   readonly intervalMs: number
   /** Other rules than before only record. */
   readonly onChange: () => void
@@ -32,7 +31,7 @@ export interface BreakerDeskOptions {
 
 /** Resolves after the first look at what other instances have tripped. */
 export async function openBreakerDesk(options: BreakerDeskOptions): Promise<BreakerDesk> {
-  const { store, clock, board, newVersion } = options
+  const { aggregates, clock, board } = options
   let pack = options.pack
   let counts: BreakerCounts = createBreakerCounts(pack.breakers ?? [])
   let all: readonly TrippedRule[] = []
@@ -68,7 +67,7 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
       for (const { ruleId, reason } of counts.past(nowMs)) {
         if (known.has(ruleId) || told.has(ruleId)) continue
         const rule = { ruleId, rulesVersion: pack.version, atMs: nowMs, reason }
-        await tripRule(store, rule, newVersion)
+        await tripRule(aggregates, rule)
         told.add(ruleId)
         await board.look()
       }

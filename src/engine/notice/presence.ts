@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
-import type { Store } from '../../store/port.ts'
+import type { Aggregates } from '../aggregates.ts'
 import { instancesAggregate } from '../format/layout.ts'
 import { parseJson } from '../format/row-codec.ts'
 
@@ -9,12 +9,11 @@ const record = z.record(z.string(), z.object({ version: z.string(), atMs: z.int(
 type Instances = z.output<typeof record>
 
 export interface PresenceOptions {
-  readonly store: Store
+  readonly aggregates: Aggregates
   readonly clock: Clock
   /** The same for every engine of one process. */
   readonly instance: string
   readonly rulesVersion: () => string
-  readonly newVersion: () => string
 }
 
 export interface Presence {
@@ -30,48 +29,38 @@ const tellMs = 10_000
 /** Who has said nothing for this long is gone. */
 const goneMs = 35_000
 const maxInstances = 1_000
-const maxTries = 5
+/** Nobody waits longer for a store that is away when a server stops. */
+const leaveMs = 500
 
 export function startPresence(options: PresenceOptions): Presence {
-  const { store, clock, instance } = options
+  const { aggregates, clock, instance } = options
   let skew = 0
-  let telling: Promise<void> = Promise.resolve()
+  let telling = false
 
   /** What all have said, with this instance's part renewed or taken out. */
-  async function write(stays: boolean): Promise<void> {
-    for (let tries = 0; tries < maxTries; tries++) {
-      const [found] = await store.load([{ aggregate: instancesAggregate, group: '', id: '' }])
-      const others = othersIn(found?.value ?? '{}', instance, clock.nowMs())
-      const version = options.rulesVersion()
-      skew = Object.values(others).filter((other) => other.version !== version).length
-      const own = stays ? { [instance]: { version, atMs: clock.nowMs() } } : {}
-      const [outcome] = await store.commit([
-        {
-          aggregate: instancesAggregate,
-          expectedVersion: found?.version ?? null,
-          newVersion: options.newVersion(),
-          root: JSON.stringify({ ...others, ...own }),
-          mustBeAbsent: [],
-          put: [],
-          remove: [],
-          index: [],
-          unindex: [],
-          log: [],
-        },
-      ])
-      if (outcome === 'committed') return
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 50 * (tries + 1)))
-    }
+  function write(stays: boolean): Promise<void> {
+    return aggregates.change({
+      aggregate: instancesAggregate,
+      decide({ root }) {
+        const others = othersIn(root ?? '{}', instance, clock.nowMs())
+        const version = options.rulesVersion()
+        skew = Object.values(others).filter((other) => other.version !== version).length
+        const own = stays ? { [instance]: { version, atMs: clock.nowMs() } } : {}
+        return { result: undefined, write: { root: JSON.stringify({ ...others, ...own }) } }
+      },
+    })
   }
 
-  /** One at a time; a store that is away is told later. */
-  function tell(stays = true): Promise<void> {
-    telling = telling.then(() => write(stays)).catch(() => {})
-    return telling
+  /** One at a time: what waits for a store that is away tells the newest version in the end. */
+  async function tell(): Promise<void> {
+    if (telling) return
+    telling = true
+    await write(true).catch(() => {})
+    telling = false
   }
 
   void tell()
-  const timer = setInterval(tell, tellMs, true)
+  const timer = setInterval(tell, tellMs)
   timer.unref()
   return {
     get skew() {
@@ -80,7 +69,9 @@ export function startPresence(options: PresenceOptions): Presence {
     tell: () => void tell(),
     stop() {
       clearInterval(timer)
-      return tell(false)
+      const left = write(false).catch(() => {})
+      const waited = new Promise<void>((resolve) => setTimeout(resolve, leaveMs).unref())
+      return Promise.race([left, waited])
     },
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Change } from '../../domain/change/change.ts'
-import type { Entry } from '../../domain/ledger/entry.ts'
-import type { Command, Loaded, Store } from '../../store/port.ts'
+import { entryOfNotice } from '../../domain/ledger/entry.ts'
+import type { Loaded, Store } from '../../store/port.ts'
+import type { Aggregates } from '../aggregates.ts'
 import { encodeEntry } from '../format/entry-codec.ts'
 import { trippedAggregate } from '../format/layout.ts'
 import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
@@ -35,150 +35,92 @@ const record = z.object({
 
 type Kept = z.output<typeof record>
 
-export function trippedIn(found: Loaded | null): readonly TrippedRule[] {
-  return decode(found).tripped
-}
+const nothing: Kept = { format: 1, count: 0, tripped: [] }
 
-export async function readTripped(store: Store): Promise<readonly TrippedRule[]> {
-  return trippedIn((await load(store)) ?? null)
-}
-
-async function load(store: Store): Promise<Loaded | undefined> {
-  const [found] = await store.load([{ aggregate: trippedAggregate, group: '', id: '' }])
-  return found
-}
-
-function decode(found: Loaded | null): Kept {
-  if (found === null) return { format: 1, count: 0, tripped: [] }
-  const kept = record.safeParse(parseJson(found.value))
+function decode(value: string | null): Kept {
+  if (value === null || value === '') return nothing
+  const kept = record.safeParse(parseJson(value))
   if (kept.success) return kept.data
   throw new RecordUnreadable('the tripped rules were not written by this release')
 }
 
+export function trippedIn(found: Loaded | null): readonly TrippedRule[] {
+  return decode(found?.value ?? null).tripped
+}
+
+export async function readTripped(store: Store): Promise<readonly TrippedRule[]> {
+  const [found] = await store.load([{ aggregate: trippedAggregate, group: '', id: '' }])
+  return trippedIn(found ?? null)
+}
+
 export function checkTripped(value: string): void {
-  decode({ value, version: '' })
+  decode(value)
 }
 
 /** Of rules that nobody can name none is in shadow: a breaker that is past its bound trips again. */
-function decodeOrNothing(found: Loaded | undefined): Kept {
+function decodeOrNothing(value: string | null): Kept {
   try {
-    return decode(found ?? null)
+    return decode(value)
   } catch (error) {
     if (!(error instanceof RecordUnreadable)) throw error
-    return decode(null)
+    return nothing
   }
 }
 
 /** Writes the record anew, with no rule in shadow, where it cannot be read. */
-export async function repairTripped(store: Store, newVersion: () => string): Promise<string> {
-  const found = await load(store)
-  const { count, tripped } = decodeOrNothing(found)
-  const kept = { count: count + 1, tripped }
-  const [outcome] = await store.commit([commandOf(found, newVersion(), kept, [])])
-  return outcome === 'committed' ? '' : 'somebody changed it at the same time: repeat'
-}
-
-function commandOf(
-  found: Loaded | undefined,
-  newVersion: string,
-  kept: { readonly count: number; readonly tripped: readonly TrippedRule[] },
-  log: readonly string[],
-): Command {
-  return {
-    aggregate: trippedAggregate,
-    expectedVersion: found?.version ?? null,
-    newVersion,
-    root: JSON.stringify({ format: 1, ...kept }),
-    mustBeAbsent: [],
-    put: [],
-    remove: [],
-    index: [],
-    unindex: [],
-    log,
-  }
+export async function repairTripped(aggregates: Aggregates): Promise<string> {
+  const same = (tripped: readonly TrippedRule[]) => tripped
+  await change(aggregates, same, () => [])
+  return ''
 }
 
 /** Resolves to whether it was changed: another instance may have been faster. */
-export function tripRule(
-  store: Store,
-  rule: TrippedRule,
-  newVersion: () => string,
-): Promise<boolean> {
+export function tripRule(aggregates: Aggregates, rule: TrippedRule): Promise<boolean> {
   const { ruleId, rulesVersion, atMs, reason } = rule
   const same = (one: TrippedRule) => one.ruleId === ruleId && one.rulesVersion === rulesVersion
-  return change(store, newVersion, atMs, reason, {
-    change: { type: 'ruleTripped', ruleId, rulesVersion },
+  const notice = { type: 'ruleTripped', ruleId, rulesVersion } as const
+  return change(
+    aggregates,
     // What was tripped in another version of the pack counts no longer.
-    next: (tripped) =>
+    (tripped) =>
       tripped.some(same)
         ? null
         : [...tripped.filter((one) => one.rulesVersion === rulesVersion), rule].slice(-maxTripped),
-  })
+    (count) => [encodeEntry(entryOfNotice(notice, reason, count, atMs))],
+  )
 }
 
 /** Enforces a rule again; its breaker counts on. */
 export function armRule(
-  store: Store,
+  aggregates: Aggregates,
   ruleId: string,
   reason: string,
   nowMs: number,
-  newVersion: () => string,
 ): Promise<boolean> {
-  return change(store, newVersion, nowMs, reason, {
-    change: { type: 'ruleArmed', ruleId },
-    next: (tripped) => {
+  return change(
+    aggregates,
+    (tripped) => {
       const others = tripped.filter((one) => one.ruleId !== ruleId)
       return others.length < tripped.length ? others : null
     },
-  })
+    (count) => [encodeEntry(entryOfNotice({ type: 'ruleArmed', ruleId }, reason, count, nowMs))],
+  )
 }
 
-interface Turn {
-  readonly change: Change
-  /** null when everything is so already. */
-  readonly next: (tripped: readonly TrippedRule[]) => readonly TrippedRule[] | null
-}
-
-const maxTries = 20
-
-async function change(
-  store: Store,
-  newVersion: () => string,
-  nowMs: number,
-  reason: string,
-  turn: Turn,
+/** `next` gives null when everything is so already. */
+function change(
+  aggregates: Aggregates,
+  next: (tripped: readonly TrippedRule[]) => readonly TrippedRule[] | null,
+  logOf: (count: number) => readonly string[],
 ): Promise<boolean> {
-  for (let tries = 0; tries < maxTries; tries++) {
-    const found = await load(store)
-    const { count, tripped } = decodeOrNothing(found)
-    const next = turn.next(tripped)
-    if (next === null) return false
-    const kept = { count: count + 1, tripped: next }
-    const log = [encodeEntry(entryOf(turn.change, reason, count, nowMs))]
-    const [outcome] = await store.commit([commandOf(found, newVersion(), kept, log)])
-    if (outcome === 'committed') return true
-  }
-  return false
-}
-
-function entryOf(made: Change, reason: string, n: number, atMs: number): Entry {
-  return {
-    kind: 'operated',
-    n,
-    atMs,
-    accountId: '',
-    cardId: '',
-    transaction: ['', ''],
-    linked: null,
-    eventKey: '',
-    event: null,
-    slot: '',
-    answer: null,
-    anomalies: [],
-    unmatched: '',
-    matchedRules: [],
-    shadowRules: [],
-    reason,
-    changes: [made],
-  }
+  return aggregates.change({
+    aggregate: trippedAggregate,
+    decide({ root }) {
+      const { count, tripped } = decodeOrNothing(root)
+      const changed = next(tripped)
+      if (changed === null) return { result: false, write: null }
+      const kept = JSON.stringify({ format: 1, count: count + 1, tripped: changed })
+      return { result: true, write: { root: kept, log: logOf(count) } }
+    },
+  })
 }

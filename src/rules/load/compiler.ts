@@ -1,4 +1,4 @@
-import { systemClock } from '../../clock.ts'
+import { dayMs, systemClock } from '../../clock.ts'
 import { type FileFault, openYaml, type YamlDocument } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import type { WindowDefinition } from '../../domain/decide/window.ts'
@@ -29,8 +29,6 @@ import {
 } from '../pack/window-file.ts'
 import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
-
-const dayMs = 86_400_000
 
 export interface CompileOptions {
   /** What `expires` is compared with for the warnings; asks are compared by their own time. */

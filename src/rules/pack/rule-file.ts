@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dayMs } from '../../clock.ts'
 import { strict } from '../../document/schema-words.ts'
 import { suggestion } from '../../document/spelling.ts'
 import { dayIndexOfText } from '../../domain/record/calendar.ts'
@@ -53,7 +54,7 @@ const share = z
 /** A breaker counts in steps of a tenth of its time. */
 const breakerTime = durationText.refine((text) => {
   const ms = durationMs(text)
-  return ms >= 10_000 && ms <= 86_400_000
+  return ms >= 10_000 && ms <= dayMs
 }, 'must be from 10s to 24h')
 
 const breaker = strict({

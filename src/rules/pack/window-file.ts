@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dayMs } from '../../clock.ts'
 import { strict } from '../../document/schema-words.ts'
 import { dailyWindow, type WindowDefinition } from '../../domain/decide/window.ts'
 import type { Zone } from '../../domain/record/calendar.ts'
@@ -12,7 +13,7 @@ export const durationText = z
   .string()
   .regex(/^[1-9]\d{0,8}(ms|s|m|h|d)$/, 'must be a number and one of ms, s, m, h, d, such as 24h')
 
-const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const
 
 export function durationMs(text: string): number {
   const unit = text.replace(/\d/g, '') as keyof typeof unitsMs
@@ -37,7 +38,7 @@ const windowFields = strict({
     strict({
       trailing: durationText.refine((text) => {
         const ms = durationMs(text)
-        return ms >= 60_000 && ms <= 31 * 86_400_000
+        return ms >= 60_000 && ms <= 31 * dayMs
       }, 'must be from 1m to 31d'),
     }),
   ]),

@@ -1,3 +1,4 @@
+import { dayMs } from '../../clock.ts'
 import type { Step } from '../../domain/decide/answer.ts'
 import { remembersNothing } from '../../domain/decide/ask-memory.ts'
 import { noVerdict, type Pack } from '../../domain/decide/pack.ts'
@@ -28,7 +29,7 @@ import {
 
 /** When every scenario begins. */
 export const startMs = Date.UTC(2026, 0, 15, 12)
-const retentionMs = 45 * 86_400_000
+const retentionMs = 45 * dayMs
 
 export function compileScenarioPack(scenario: Scenario): Pack {
   const { zone: zoneName, windows, lists: listed, ...file } = scenario.pack

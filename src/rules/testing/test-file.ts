@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dayMs } from '../../clock.ts'
 import { strict } from '../../document/schema-words.ts'
 import { suggestion } from '../../document/spelling.ts'
 import { type RequestType, requestTypes } from '../../domain/record/event.ts'
@@ -11,7 +12,7 @@ export const maxTestSteps = 200
 /** Of all tests together, repetitions included: a load runs them, and must not take long. */
 export const maxTestEvents = 5000
 export const maxTestCards = 20
-const maxWaitMs = 400 * 86_400_000
+const maxWaitMs = 400 * dayMs
 
 const text = z.string().max(256)
 const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters')

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { dayMs } from '../../clock.ts'
 import {
   type Command,
   type IndexEntry,
@@ -43,7 +44,6 @@ export interface LmdbStoreOptions {
   readonly onWarning?: (message: string) => void
 }
 
-const dayMs = 86_400_000
 const defaultCommitTimeoutMs = 5_000
 const whereaboutsMs = 500
 

@@ -1,3 +1,4 @@
+import { dayMs } from '../../clock.ts'
 import { lastDayOf, type OwnedRecord, type StoreRecord } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import { decodeRoot } from './commands.ts'
@@ -23,7 +24,6 @@ export interface CopyContext {
 const fieldsPerPage = 1_000
 const linesPerPage = 1_000
 const pairsPerPut = 500
-const dayMs = 86_400_000
 
 /**
  * All keys of the store, found by SCAN on each master, then the log. SCAN may name a key twice while

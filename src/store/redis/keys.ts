@@ -1,3 +1,4 @@
+import { dayMs } from '../../clock.ts'
 import { type ChildKey, lastDayOf, maxPartitions, StoreError, StoreRefused } from '../port.ts'
 
 /**
@@ -42,7 +43,6 @@ export interface ParsedKey {
   readonly index: string
 }
 
-const dayMs = 86_400_000
 /** Redis refuses times near the end of its numbers, and it must not refuse half-way. */
 const maxLifeMs = 10 ** 14
 
