@@ -2,23 +2,29 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import { suggestion } from '../../document/spelling.ts'
 import {
   among,
-  amongNumbers,
   arithmetic,
   type Comparison,
-  compare,
   compareText,
   join,
   not,
   type Quantity,
-  same,
   search,
   type Test,
   type Text,
   type TextSearch,
 } from './expression.ts'
-import type { Fact, FactTable, MoneyUnit } from './fact.ts'
+import type { FactTable } from './fact.ts'
 import type { FactSlots } from './fact-slots.ts'
-import { align, convert, type Decimal, literal, maxScale } from './quantity.ts'
+import {
+  type Checked,
+  type CurrencyUse,
+  createOperations,
+  isNumeric,
+  kindOf,
+  type Numeric,
+  type Operand,
+} from './operand.ts'
+import { literal } from './quantity.ts'
 import {
   type ConditionFault,
   type Currencies,
@@ -29,7 +35,7 @@ import {
 } from './syntax.ts'
 import { explainUnknown, refusals } from './words.ts'
 
-/** What a condition may name. */
+/** The names that a condition can use. */
 export interface Vocabulary {
   readonly facts: FactTable
   readonly lists: ReadonlyMap<string, ReadonlySet<string>>
@@ -37,27 +43,6 @@ export interface Vocabulary {
   /** The pack's: amounts are in it where a rule names no other. */
   readonly currency: string
 }
-
-/** What a condition says of currencies; a rule follows from both of its conditions. */
-export interface CurrencyUse {
-  /** It names the currency somewhere. */
-  named: boolean
-  /** It compares amounts. */
-  compared: boolean
-  /** Numbers that stand for amounts while no currency is named beside them. */
-  readonly unnamed: { readonly fault: ConditionFault; readonly offset: number; text: string }[]
-}
-
-type Checked =
-  | { readonly type: 'yes/no'; readonly test: Test }
-  | ({ readonly type: 'number' } & Decimal)
-  | ({ readonly type: 'money'; readonly unit: MoneyUnit } & Decimal)
-  | { readonly type: 'text'; readonly text: Text; readonly fact: Fact | null }
-  | { readonly type: 'list'; readonly items: readonly Item[] }
-  | { readonly type: 'named list'; readonly values: ReadonlySet<string> }
-
-type Item = { readonly node: ASTNode; readonly checked: Checked }
-type Numeric = Extract<Checked, { type: 'number' | 'money' }>
 
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='] satisfies Comparison[]
 const searches: readonly string[] = ['startsWith', 'endsWith', 'contains'] satisfies TextSearch[]
@@ -70,6 +55,12 @@ export function checkCondition(
   { facts, lists, slots, currency }: Vocabulary,
   fault: ConditionFault,
 ): Test | null {
+  const { calculate, compareTwo, compareWithAny, choose } = createOperations({
+    currency,
+    use,
+    fault,
+    fail,
+  })
   return testOf(root, outer)
 
   function fail(node: ASTNode, message: string): null {
@@ -91,14 +82,14 @@ export function checkCondition(
         return checkJoin(node, within)
       case '!_': {
         const part = testOf(node.args, within)
-        return part === null ? null : { type: 'yes/no', test: not(part) }
+        return yesNo(part && not(part))
       }
       case '-_':
         return checkMinus(node.args, within)
       case '+':
       case '-':
       case '*':
-        return checkArithmetic(node, node.op, node.args, within)
+        return checkCalculation(node, node.op, node.args, within)
       case '?:':
         return checkChoice(node.args, within)
       case 'in':
@@ -109,7 +100,8 @@ export function checkCondition(
         return checkMethod(node, node.args, within)
       default:
         if (comparisons.includes(node.op)) {
-          return checkComparison(node.op as Comparison, node.args as [ASTNode, ASTNode], within)
+          const [a, b] = operandsOf(node.args as [ASTNode, ASTNode], within)
+          return yesNo(a && b && compareTwo(node.op as Comparison, a, b, within))
         }
         return fail(node, refusals.get(node.op) ?? `${node.op} is not allowed`)
     }
@@ -153,10 +145,18 @@ export function checkCondition(
     return fail(node, explainUnknown(name, facts, lists))
   }
 
+  function operandOf(node: ASTNode, within: Currencies): Operand | null {
+    const checked = check(node, within)
+    return checked === null ? null : { node, checked }
+  }
+
+  function operandsOf(nodes: readonly ASTNode[], within: Currencies): (Operand | null)[] {
+    return nodes.map((node) => operandOf(node, within))
+  }
+
   function checkList(nodes: readonly ASTNode[], within: Currencies): Checked | null {
-    const items = nodes.map((node) => ({ node, checked: check(node, within) }))
-    if (!items.every((item): item is Item => item.checked !== null)) return null
-    return { type: 'list', items }
+    const items = operandsOf(nodes, within)
+    return items.every((item) => item !== null) ? { type: 'list', items } : null
   }
 
   function checkJoin(node: ASTNode & { op: '&&' | '||' }, within: Currencies): Checked | null {
@@ -174,226 +174,63 @@ export function checkCondition(
     return { type: 'yes/no', test: join(op, parts.reverse() as Test[]) }
   }
 
-  /** The condition that a place wants. */
   function testOf(node: ASTNode, within: Currencies): Test | null {
-    const checked = check(node, namedCurrencies(node, within))
-    if (checked === null) return null
-    if (checked.type === 'yes/no') return checked.test
-    return fail(node, `${sourceOf(node)} is ${nounOf(checked)}, and a yes or no is needed`)
+    const operand = operandOf(node, namedCurrencies(node, within))
+    if (operand === null) return null
+    if (operand.checked.type === 'yes/no') return operand.checked.test
+    return fail(node, `${kindOf(operand)}, and a yes or no is needed`)
   }
 
-  function numericOf(node: ASTNode, within: Currencies): Numeric | null {
-    const checked = check(node, within)
-    if (checked === null) return null
-    if (checked.type === 'number' || checked.type === 'money') return checked
-    return fail(node, `${sourceOf(node)} is ${nounOf(checked)}, and a number is needed`)
+  function numericOf(node: ASTNode, within: Currencies): Operand<Numeric> | null {
+    const operand = operandOf(node, within)
+    if (operand === null || isNumeric(operand)) return operand
+    return fail(node, `${kindOf(operand)}, and a number is needed`)
   }
 
   function textOf(node: ASTNode, within: Currencies): Text | null {
-    const checked = check(node, within)
-    if (checked === null) return null
-    if (checked.type === 'text') return checked.text
-    return fail(node, `${sourceOf(node)} is ${nounOf(checked)}, and a text is needed`)
+    const operand = operandOf(node, within)
+    if (operand === null) return null
+    if (operand.checked.type === 'text') return operand.checked.text
+    return fail(node, `${kindOf(operand)}, and a text is needed`)
   }
 
   function checkMinus(node: ASTNode, within: Currencies): Checked | null {
     const part = numericOf(node, within)
     if (part === null) return null
-    return { ...part, quantity: arithmetic('-', { op: 'number', value: 0 }, part.quantity) }
+    const quantity = arithmetic('-', { op: 'number', value: 0 }, part.checked.quantity)
+    return { ...part.checked, quantity }
   }
 
-  function checkArithmetic(
+  function checkCalculation(
     node: ASTNode,
     op: '+' | '-' | '*',
     [left, right]: readonly [ASTNode, ASTNode],
     within: Currencies,
   ): Checked | null {
     const [a, b] = [numericOf(left, within), numericOf(right, within)]
-    if (a === null || b === null) return null
-    if (op === '*') {
-      if (a.type === 'money' && b.type === 'money')
-        return fail(node, 'money times money is no amount')
-      const scale = a.scale + b.scale
-      if (scale > maxScale) return fail(node, 'has too many decimals')
-      const product = { quantity: arithmetic('*', a.quantity, b.quantity), scale }
-      const money = a.type === 'money' ? a : b
-      return bounded(node, { ...money, ...product })
-    }
-    const pair = alike(left, a, right, b, within)
-    if (pair === null) return null
-    return bounded(node, {
-      ...pair[0],
-      quantity: arithmetic(op, pair[0].quantity, pair[1].quantity),
-    })
-  }
-
-  function bounded(node: ASTNode, checked: Numeric): Numeric | null {
-    const { quantity } = checked
-    if (quantity.op !== 'number' || Number.isSafeInteger(quantity.value)) return checked
-    return fail(node, `${sourceOf(node)} has too many digits`)
-  }
-
-  /** Two numbers made comparable: of one kind, and with the same decimals. */
-  function alike(
-    left: ASTNode,
-    a: Numeric,
-    right: ASTNode,
-    b: Numeric,
-    within: Currencies,
-  ): [Numeric, Numeric] | null {
-    if (a.type === 'money' && b.type === 'money' && a.unit !== b.unit) {
-      return fail(left, `${sourceOf(left)} and ${sourceOf(right)} are in different currencies`)
-    }
-    const first = b.type === 'money' ? toMoney(left, a, b, right, within) : a
-    const second = a.type === 'money' ? toMoney(right, b, a, left, within) : b
-    if (first === null || second === null) return null
-    const scale = Math.max(first.scale, second.scale)
-    const [x, y] = [align(first, scale), align(second, scale)]
-    if (x === null || y === null) return fail(x === null ? left : right, 'has too many digits')
-    return [
-      { ...first, ...x },
-      { ...second, ...y },
-    ]
-  }
-
-  /** A number beside money is an amount in major units. */
-  function toMoney(
-    node: ASTNode,
-    given: Numeric,
-    { unit }: Extract<Numeric, { type: 'money' }>,
-    beside: ASTNode,
-    within: Currencies,
-  ): Numeric | null {
-    if (given.type === 'money') return given
-    const named = within[unit]
-    if (named === null && unit === 'merchantCurrency') {
-      const message = `name the currency of ${sourceOf(node)}: merchantCurrency == "EUR" && …`
-      return fail(node, message)
-    }
-    const quantity = convert(given, named ?? [currency])
-    if (quantity === null) {
-      return fail(node, `${sourceOf(node)} is a number and ${sourceOf(beside)} is money`)
-    }
-    if (typeof quantity === 'string') return fail(node, `${sourceOf(node)} ${quantity}`)
-    if (named === null) use.unnamed.push({ fault, offset: node.start, text: sourceOf(node) })
-    return { type: 'money', unit, quantity, scale: 0 }
-  }
-
-  function checkComparison(
-    by: Comparison,
-    [left, right]: readonly [ASTNode, ASTNode],
-    within: Currencies,
-  ): Checked | null {
-    const [a, b] = [check(left, within), check(right, within)]
-    if (a === null || b === null) return null
-    const test = comparisonOf(by, left, a, right, b, within)
-    return test === null ? null : { type: 'yes/no', test }
-  }
-
-  function comparisonOf(
-    by: Comparison,
-    left: ASTNode,
-    a: Checked,
-    right: ASTNode,
-    b: Checked,
-    within: Currencies,
-  ): Test | null {
-    if (isNumeric(a) && isNumeric(b)) {
-      if (a.type === 'money' || b.type === 'money') use.compared = true
-      const pair = alike(left, a, right, b, within)
-      return pair === null ? null : compare(by, pair[0].quantity, pair[1].quantity)
-    }
-    if (a.type === 'text' && b.type === 'text') {
-      if (by === '==' || by === '!=') {
-        const fits = checkForm(a.fact, right, b.text) && checkForm(b.fact, left, a.text)
-        if (!fits) return null
-      }
-      return compareText(by, a.text, b.text)
-    }
-    if (a.type === 'yes/no' && b.type === 'yes/no') {
-      if (by === '==') return same(a.test, b.test)
-      if (by === '!=') return not(same(a.test, b.test))
-      return fail(left, `${sourceOf(left)} is a yes or no: it has no ${by}`)
-    }
-    const sides = `${sourceOf(left)} is ${nounOf(a)} and ${sourceOf(right)} is ${nounOf(b)}`
-    return fail(left, `${sides}: they cannot be compared`)
-  }
-
-  /** A literal that the fact beside it can never be is a slip. */
-  function checkForm(fact: Fact | null, node: ASTNode, text: Text): boolean {
-    if (fact?.type !== 'text' || fact.form === undefined || text.op !== 'text') return true
-    if (fact.form.accepts(text.value)) return true
-    const meant = suggestion(text.value, fact.form.values ?? [])
-    fault(node.start, `${fact.name} is ${fact.form.says}, never ${sourceOf(node)}${meant}`)
-    return false
+    return a && b && calculate(node, op, a, b, within)
   }
 
   function checkChoice(
-    [condition, left, right]: readonly [ASTNode, ASTNode, ASTNode],
+    [condition, ...sides]: readonly [ASTNode, ASTNode, ASTNode],
     within: Currencies,
   ): Checked | null {
     const test = testOf(condition, within)
-    const [a, b] = [check(left, within), check(right, within)]
-    if (test === null || a === null || b === null) return null
-    if (isNumeric(a) && isNumeric(b)) {
-      const pair = alike(left, a, right, b, within)
-      if (pair === null) return null
-      const quantity = pick(test, pair[0].quantity, pair[1].quantity)
-      return { ...pair[0], quantity }
-    }
-    if (a.type === 'text' && b.type === 'text') {
-      return { type: 'text', text: pick(test, a.text, b.text), fact: null }
-    }
-    if (a.type === 'yes/no' && b.type === 'yes/no') {
-      return { type: 'yes/no', test: pick(test, a.test, b.test) }
-    }
-    const sides = `${sourceOf(left)} is ${nounOf(a)} and ${sourceOf(right)} is ${nounOf(b)}`
-    return fail(left, `${sides}: a choice is between two of a kind`)
+    const [a, b] = operandsOf(sides, within)
+    return test && a && b ? choose(test, a, b, within) : null
   }
 
-  function checkIn([left, right]: readonly [ASTNode, ASTNode], within: Currencies): Checked | null {
-    const [a, list] = [check(left, within), check(right, within)]
-    if (a === null || list === null) return null
-    if (list.type === 'named list') {
-      if (a.type === 'text') return { type: 'yes/no', test: among(a.text, list.values) }
-      return fail(
-        left,
-        `${sourceOf(left)} is ${nounOf(a)}, and ${sourceOf(right)} is a list of texts`,
-      )
+  function checkIn(nodes: readonly [ASTNode, ASTNode], within: Currencies): Checked | null {
+    const [one, list] = operandsOf(nodes, within)
+    if (!one || !list) return null
+    if (list.checked.type === 'list') {
+      return yesNo(compareWithAny(one, list.checked.items, within))
     }
-    if (list.type !== 'list') {
-      return fail(right, `${sourceOf(right)} is ${nounOf(list)}, and a list is needed`)
+    if (list.checked.type !== 'named list') {
+      return fail(list.node, `${kindOf(list)}, and a list is needed`)
     }
-    return checkAmong(left, a, list.items, within)
-  }
-
-  /** Literals become one set; what is not known before the ask is compared one by one. */
-  function checkAmong(
-    left: ASTNode,
-    a: Checked,
-    items: readonly Item[],
-    within: Currencies,
-  ): Checked | null {
-    const equals = items.map(({ node, checked }) =>
-      comparisonOf('==', left, a, node, checked, within),
-    )
-    if (!equals.every((one) => one !== null)) return null
-    const texts = new Set<string>()
-    const numbers = new Set<number>()
-    const others: Test[] = []
-    const whose = a.type === 'text' ? a.text : null
-    const whole = isNumeric(a) && a.scale === 0 ? a.quantity : null
-    for (const test of equals as Test[]) {
-      if (test.op === 'compareText' && test.right.op === 'text' && test.left === whose) {
-        texts.add(test.right.value)
-      } else if (test.op === 'compare' && test.right.op === 'number' && test.left === whole) {
-        numbers.add(test.right.value)
-      } else others.push(test)
-    }
-    const sets: Test[] = []
-    if (a.type === 'text') sets.push(among(a.text, texts))
-    if (whole !== null) sets.push(amongNumbers(whole, numbers))
-    return { type: 'yes/no', test: join('or', [...sets, ...others]) }
+    if (one.checked.type === 'text') return yesNo(among(one.checked.text, list.checked.values))
+    return fail(one.node, `${kindOf(one)}, and ${sourceOf(list.node)} is a list of texts`)
   }
 
   function checkCall(
@@ -423,15 +260,16 @@ export function checkCondition(
   }
 
   function checkSize(node: ASTNode, within: Currencies): Checked | null {
-    const of = check(node, within)
+    const of = operandOf(node, within)
     if (of === null) return null
+    const { checked } = of
     const count = (value: number): Checked => {
       return { type: 'number', quantity: { op: 'number', value }, scale: 0 }
     }
-    if (of.type === 'named list') return count(of.values.size)
-    if (of.type === 'list') return count(of.items.length)
-    if (of.type !== 'text') return fail(node, `${sourceOf(node)} is ${nounOf(of)} and has no size`)
-    return { type: 'number', quantity: { op: 'size', text: of.text }, scale: 0 }
+    if (checked.type === 'named list') return count(checked.values.size)
+    if (checked.type === 'list') return count(checked.items.length)
+    if (checked.type !== 'text') return fail(node, `${kindOf(of)} and has no size`)
+    return { type: 'number', quantity: { op: 'size', text: checked.text }, scale: 0 }
   }
 
   function checkMethod(
@@ -452,24 +290,6 @@ export function checkCondition(
   }
 }
 
-function pick<T extends Test | Quantity | Text>(test: Test, yes: T, no: T): T {
-  if (test.op === 'known') return test.value ? yes : no
-  return { op: 'choose', test, yes, no } as unknown as T
-}
-
-function isNumeric(checked: Checked): checked is Numeric {
-  return checked.type === 'number' || checked.type === 'money'
-}
-
-const nouns: Readonly<Record<Checked['type'], string>> = {
-  'yes/no': 'a yes or no',
-  number: 'a number',
-  money: 'money',
-  text: 'a text',
-  list: 'a list',
-  'named list': 'a list',
-}
-
-function nounOf({ type }: Checked): string {
-  return nouns[type]
+function yesNo(test: Test | null | undefined): Checked | null {
+  return test ? { type: 'yes/no', test } : null
 }

@@ -3,10 +3,11 @@ import type { AskFacts } from '../../domain/decide/pack.ts'
 import { dayText } from '../../domain/record/calendar.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { compileTest } from '../condition/closure.ts'
-import { type CurrencyUse, checkCondition, type Vocabulary } from '../condition/condition.ts'
+import { checkCondition, type Vocabulary } from '../condition/condition.ts'
 import type { Fact } from '../condition/fact.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf } from '../condition/fact-table.ts'
+import type { CurrencyUse } from '../condition/operand.ts'
 import {
   anyCurrency,
   type Currencies,

@@ -4,7 +4,7 @@ import type { Breaker } from '../../domain/decide/breaker.ts'
 import { dayIndexOfText } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
 import type { ResponseCode } from '../../domain/record/response-code.ts'
-import { type CurrencyUse, checkCondition, type Vocabulary } from '../condition/condition.ts'
+import { checkCondition, type Vocabulary } from '../condition/condition.ts'
 import {
   among,
   compare,
@@ -16,6 +16,7 @@ import {
 } from '../condition/expression.ts'
 import type { Fact } from '../condition/fact.ts'
 import { askTypes } from '../condition/fact.ts'
+import type { CurrencyUse } from '../condition/operand.ts'
 import {
   anyCurrency,
   type ConditionFault,
