@@ -18,7 +18,7 @@ import type { OfferedPack } from '../engine/pack-swap.ts'
 import { createTouchCell, readTouchCell } from '../engine/quarantine/touch-cell.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
 import { createCondemned } from './condemned.ts'
-import type { EngineLink } from './slots.ts'
+import type { EngineLink } from './slot.ts'
 
 /** What is not the same for every engine of this process. */
 type PerEngine = 'nonce' | 'retired' | 'pack' | 'storeFile' | 'marks' | 'touched' | 'condemned'

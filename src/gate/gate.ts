@@ -3,9 +3,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 import type { TrustedClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import type { Origin } from '../engine/item.ts'
 import { createConnections, withinOpenFiles } from '../http/connections.ts'
-import { type Decided, logDecision } from '../telemetry/decision-log.ts'
+import { logDecision } from '../telemetry/decision-log.ts'
 import type { LogSink } from '../telemetry/logger.ts'
 import { maskPan } from '../telemetry/mask.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
@@ -64,8 +63,6 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const { config, clock, log, journal } = options
   const { logger } = log
   const logRefusal = createRefusalLog(logger)
-  /** Of the answer that is being given. */
-  let origin: Origin | null = null
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
   const packWaiters: { readonly number: number; readonly tell: () => void }[] = []
@@ -89,12 +86,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     newNonce,
     heapMb: config.engineHeapMb,
     heartbeatMs: config.heartbeatMs,
-    onAnswer(slot, answer, answerOrigin) {
-      origin = answerOrigin
-      const told = slots.onAnswer(slot, answer)
-      origin = null
-      return told
-    },
+    onAnswer: (slot, answer, origin) => slots.onAnswer(slot, answer, origin),
     onBooked: (slot) => slots.onBooked(slot),
     onStandIn: (slot) => slots.onStandIn(slot),
     onSetAside: (slot, mayStillCommit) => slots.onSetAside(slot, mayStillCommit),
@@ -223,7 +215,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const gateLoopLagMs = loopLag.max / 1e6
     loopLag.reset()
     return {
-      slotsOpen: slots.open,
+      slotsOpen: slots.size,
       unbooked: slots.unbooked,
       unheard: slots.unheard,
       damagedWaiting: slots.damaged,
@@ -256,19 +248,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     profile: options.profile,
     authenticate: options.authenticate,
     connections,
-    onDecided(event, answer, slot, arrivedMonoMs, readMonoMs) {
-      const decided: Decided = {
-        event,
-        answer,
-        trace: slot,
-        arrivalMs: readMonoMs - arrivedMonoMs,
-        origin,
-        totalMs: clock.monoMs() - arrivedMonoMs,
-      }
-      metrics.decided(decided)
-      logDecision(log, decided)
-      // Further deliveries that waited for this answer get it next.
-      if (origin !== null) origin = { ...origin, duplicate: true }
+    onAnswered(answered) {
+      metrics.answered(answered)
+      logDecision(log, answered)
     },
     onRefused({ status, unknownKind, field, message }, peer) {
       metrics.refused(status)

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { acceptedSocketOf, type Standing } from '../http/connections.ts'
 import type { LoopWatch } from './loop-watch.ts'
-import { type Backlog, noBacklog } from './slots.ts'
+import { type Backlog, noBacklog } from './overload.ts'
 
 /** A request, and the earliest moment at which it can have arrived. */
 export interface PacedRequest extends IncomingMessage {
@@ -13,7 +13,7 @@ export interface PacedRequest extends IncomingMessage {
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 export interface Pace extends Backlog {
-  readonly take: Handle
+  readonly receive: Handle
   /** A connection was accepted. */
   accept(socket: Socket): void
 }
@@ -82,7 +82,7 @@ export function createPace(
   let steps = 0
   let refusedInTurn = 0
 
-  function take(incoming: IncomingMessage, response: ServerResponse): void {
+  function receive(incoming: IncomingMessage, response: ServerResponse): void {
     const request = incoming as PacedRequest
     startTurn()
     request.arrivedMonoMs = Math.min(sinceMonoMs, connectedMonoMs(request.socket))
@@ -179,7 +179,7 @@ export function createPace(
   }
 
   return {
-    take,
+    receive,
     accept,
     get waiting() {
       return waiting.length - head

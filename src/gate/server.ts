@@ -12,15 +12,16 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { type CardEvent, isAsk } from '../domain/record/event.ts'
-import type { Answer } from '../domain/record/event-record.ts'
+import { isAsk } from '../domain/record/event.ts'
 import { type Connections, maxUnanswered } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
+import type { AnsweredEvent } from '../telemetry/decision-log.ts'
 import type { Authenticate, Peer } from '../wire/authentication.ts'
 import { isRefusal, type Refusal, refusalOf } from '../wire/refusal.ts'
 import { createLoopWatch } from './loop-watch.ts'
 import { createPace, type PacedRequest } from './pace.ts'
 import type { Profile } from './profile/profile.ts'
+import type { SendReply } from './slot.ts'
 import type { Slots } from './slots.ts'
 
 export interface GateServerOptions {
@@ -30,13 +31,7 @@ export interface GateServerOptions {
   readonly profile: Profile
   readonly authenticate: Authenticate
   readonly connections: Connections
-  readonly onDecided: (
-    event: CardEvent,
-    answer: Answer,
-    slot: string,
-    arrivedMonoMs: number,
-    readMonoMs: number,
-  ) => void
+  readonly onAnswered: (answered: AnsweredEvent) => void
   readonly onRefused: (refusal: Refusal, peer: Socket) => void
 }
 
@@ -101,7 +96,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     },
   )
   function take(request: IncomingMessage, response: ServerResponse): void {
-    if (connections.receive(request, response)) pace.take(request, response)
+    if (connections.receive(request, response)) pace.receive(request, response)
     else if (!request.socket.destroyed) refuseFurther(request.socket, response)
   }
   http.on('connection', connections.admit)
@@ -209,7 +204,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return
     }
     const readMonoMs = clock.monoMs()
-    const answerWith = (answer: Answer | null, slot: string) => {
+    const answerWith: SendReply = (answer, slot, origin) => {
       const heard = peer.writable && !peer.readableEnded
       if (answer === null && isAsk(event)) {
         // No answer at all: whatever the relay makes of a 5xx, it then does what the default says.
@@ -227,10 +222,17 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
         // A relay that ended its side may still listen: it must not hear what is not booked.
         peer.destroy()
       }
-      options.onDecided(event, answer, slot, arrivedMonoMs, readMonoMs)
+      options.onAnswered({
+        event,
+        answer,
+        trace: slot,
+        arrivalMs: readMonoMs - arrivedMonoMs,
+        origin,
+        totalMs: clock.monoMs() - arrivedMonoMs,
+      })
       return heard
     }
-    slots.take(event, receivedAtMs, arrivedMonoMs, answerWith, pace)
+    slots.open(event, receivedAtMs, arrivedMonoMs, answerWith, pace)
   })
 
   server.setNotFoundHandler((_request, reply) => {

@@ -5,8 +5,8 @@ import { quote } from '../wire/quote.ts'
 import type { LogSink } from './logger.ts'
 import { maskPan } from './mask.ts'
 
-/** One decision as it is told to logs and metrics. */
-export interface Decided {
+/** One answer as it is told to logs and metrics. */
+export interface AnsweredEvent {
   readonly event: CardEvent
   readonly answer: Answer
   readonly trace: string
@@ -21,8 +21,8 @@ export interface Decided {
  * The line of a decision, as text: a logger that is handed an object looks at each of its fields, and this
  * is the one line that every event has. Fields by allowlist: what is not named here is never logged.
  */
-export function logDecision({ write }: Pick<LogSink, 'write'>, decided: Decided): void {
-  const { event, answer, trace, arrivalMs, origin, totalMs } = decided
+export function logDecision({ write }: Pick<LogSink, 'write'>, answered: AnsweredEvent): void {
+  const { event, answer, trace, arrivalMs, origin, totalMs } = answered
   let fields = `"trace":${quote(trace)},"eventId":${masked(event.eventId)},"requestType":"${event.requestType}","transactionId":${masked(event.transactionId)},"cardId":${masked(event.cardId)},"amountMinor":${event.amountMinor},"currency":${quote(event.currency)},"mcc":${quote(event.merchant.mcc)},"code":"${answer.code}","decidedBy":"${answer.decidedBy}"`
   if (answer.cause !== '') fields += `,"cause":"${answer.cause}"`
   if (answer.ruleId !== '') fields += `,"ruleId":${masked(answer.ruleId)}`

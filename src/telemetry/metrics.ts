@@ -6,7 +6,7 @@ import type { Recall } from '../engine/memory/recall.ts'
 import type { EngineFigures } from '../engine/messages.ts'
 import type { FindingCounts } from '../engine/notice/finding-counts.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
-import type { Decided } from './decision-log.ts'
+import type { AnsweredEvent } from './decision-log.ts'
 import { maskPan } from './mask.ts'
 
 /** Figures that are read when somebody asks for them. */
@@ -30,7 +30,7 @@ export interface Readings {
 }
 
 export interface Metrics {
-  decided(decided: Decided): void
+  answered(answered: AnsweredEvent): void
   refused(status: number): void
   apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
@@ -128,7 +128,7 @@ export function createMetrics(read: () => Readings): Metrics {
 
   return {
     contentType: registry.contentType,
-    decided({ event, answer, totalMs }) {
+    answered({ event, answer, totalMs }) {
       const key = event.requestType + answer.code + answer.decidedBy
       let counter = counted.get(key)
       if (counter === undefined) {

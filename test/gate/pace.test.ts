@@ -31,7 +31,7 @@ function openPace() {
     },
   )
   const receive = (url: string, socket = {}) =>
-    pace.take({ url, socket } as IncomingMessage, {} as ServerResponse)
+    pace.receive({ url, socket } as IncomingMessage, {} as ServerResponse)
   const read = (...names: string[]) => {
     for (const url of names) receive(url)
   }
@@ -176,7 +176,7 @@ describe('the pace of the gate', () => {
     const readOne = (i: number) => {
       const request = { url: String(i), socket: {} } as IncomingMessage
       requests.push(new WeakRef(request))
-      pace.take(request, {} as ServerResponse)
+      pace.receive(request, {} as ServerResponse)
     }
     loop.costMs = 0.01
     for (let i = 0; i < 10; i++) readOne(i)

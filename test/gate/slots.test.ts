@@ -3,7 +3,8 @@ import type { CardEvent } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createDeclines, maxDeclines } from '../../src/gate/declines.ts'
 import type { JournalLine } from '../../src/gate/journal/record.ts'
-import { type Backlog, createSlots, type Slots } from '../../src/gate/slots.ts'
+import type { Backlog } from '../../src/gate/overload.ts'
+import { createSlots, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'
 import { collectGarbage } from '../support/garbage.ts'
 
@@ -52,7 +53,7 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamag
   })
   const take = (event: CardEvent, isThere = true): Promise<Answer | null> =>
     new Promise((resolve) => {
-      slots.take(event, gate.nowMs, gate.nowMs, (answer) => {
+      slots.open(event, gate.nowMs, gate.nowMs, (answer) => {
         resolve(answer)
         return isThere
       })
@@ -72,7 +73,7 @@ const approval: Answer = {
 /** In a function of its own, so that nothing here refers to the request any more. */
 function takeAndAnswer({ slots, nowMs }: Gate, i: number): WeakRef<object> {
   const request = { body: Buffer.alloc(1_000) }
-  slots.take(testEvent({ eventId: `e${i}` }), nowMs, nowMs, () => request.body.length > 0)
+  slots.open(testEvent({ eventId: `e${i}` }), nowMs, nowMs, () => request.body.length > 0)
   slots.onAnswer(`g.${i.toString(36)}`, approval)
   return new WeakRef(request)
 }
@@ -85,7 +86,7 @@ describe('slots', () => {
     // A WeakRef holds on to the end of the turn in which it was made.
     await new Promise((resolve) => setImmediate(resolve))
     collectGarbage()
-    expect(gate.slots.open).toBe(0)
+    expect(gate.slots.size).toBe(0)
     expect(requests.filter((request) => request.deref() !== undefined)).toHaveLength(0)
   })
 
@@ -125,7 +126,7 @@ describe('slots', () => {
     const take = (eventId: string, backlog: Backlog) =>
       new Promise((resolve) => {
         const event = testEvent({ eventId })
-        gate.slots.take(event, 200, 200, (answer) => resolve(answer) === undefined, backlog)
+        gate.slots.open(event, 200, 200, (answer) => resolve(answer) === undefined, backlog)
       })
     gate.nowMs = 200
     void take('few wait', { waiting: 200, sinceMonoMs: 0 })
@@ -141,9 +142,9 @@ describe('slots', () => {
     const answers: (Answer | null)[] = []
     const reply = (answer: Answer | null) => answers.push(answer) > 0
     gate.nowMs = 199
-    gate.slots.take(testEvent({ eventId: 'late' }), 0, 0, reply)
+    gate.slots.open(testEvent({ eventId: 'late' }), 0, 0, reply)
     gate.nowMs = 201
-    gate.slots.take(testEvent({ eventId: 'too late' }), 0, 0, reply)
+    gate.slots.open(testEvent({ eventId: 'too late' }), 0, 0, reply)
     expect(gate.handed).toEqual(['g.0'])
     expect(answers).toMatchObject([{ code: '176', cause: 'overload' }])
   })
@@ -157,7 +158,7 @@ describe('slots', () => {
     const other = openGate('decline')
     other.nowMs = 250
     const late = new Promise((resolve) => {
-      other.slots.take(ask, 0, 0, (answer) => resolve(answer) === undefined)
+      other.slots.open(ask, 0, 0, (answer) => resolve(answer) === undefined)
     })
     expect(await late).toMatchObject({ code: '176' })
     expect(await other.take(ask)).toEqual(await late)
@@ -204,7 +205,7 @@ describe('slots', () => {
     gate.nowMs = 3_000
     const told = new Promise((resolve) => {
       const reply = (answer: Answer | null) => resolve(answer) === undefined
-      gate.slots.take(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
+      gate.slots.open(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
     })
     gate.flush()
     expect(await told).toMatchObject({ code: '000', decidedBy: 'default' })
@@ -216,11 +217,34 @@ describe('slots', () => {
     gate.nowMs = 3_000
     const told = new Promise((resolve) => {
       const reply = (answer: Answer | null) => resolve(answer) === undefined
-      gate.slots.take(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
+      gate.slots.open(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
     })
     expect(await told).toBeNull()
     expect(gate.said).toEqual([{ slot: 'g.0', code: '000', mayStillCommit: false }])
     expect(gate.slots.unbooked).toBe(1)
+  })
+
+  it('say it as soon as it is journaled, however late: then nobody waits in a hurry', async () => {
+    const gate = openGate('approve')
+    gate.nowMs = 3_000
+    const told = new Promise((resolve) => {
+      const reply = (answer: Answer | null) => resolve(answer) === undefined
+      gate.slots.open(testEvent({ eventId: 'waited in a pause' }), 0, 0, reply)
+    })
+    // Two tries of 10 ms have failed by then.
+    setTimeout(gate.flush, 25)
+    expect(await told).toMatchObject({ code: '000', decidedBy: 'default' })
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', mayStillCommit: false }])
+    expect(gate.slots.unbooked).toBe(1)
+  })
+
+  it('always answer within the contract limit: an approval that is not journaled is none', async () => {
+    const gate = openGate('approve')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 250
+    gate.slots.sweep()
+    gate.nowMs = 399
+    expect(await told).toMatchObject({ code: '176', decidedBy: 'default' })
   })
 
   it('follow the default when nobody heard a decline that was said for want of the journal', async () => {

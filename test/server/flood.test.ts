@@ -49,7 +49,9 @@ describe('a flood', () => {
         const many = await client.flood(eventsOf(`f${flood}`, cards))
         deliveries.push(...many)
         report(`${decision}, ${atOnce} at once`, many)
-        expect(many.filter(({ status, event }) => !isAnswer(status, event))).toEqual([])
+        // One that the machine kept from its answer beyond the contract limit may hear none.
+        const silent = many.filter(({ status, event }) => !isAnswer(status, event))
+        expect(silent.filter((each) => !isExcused(witness, each))).toEqual([])
       }
       expect(await server.stop()).toBe(0)
       // One client process cannot read 3,000 answers in time, so this is the server's own measure.

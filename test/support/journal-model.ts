@@ -1,5 +1,5 @@
 import type { JournalLine } from '../../src/gate/journal/record.ts'
-import type { SlotJournal } from '../../src/gate/slots.ts'
+import type { SlotJournal } from '../../src/gate/slot.ts'
 
 /** What a process leaves behind: lines on the disk, and drops that may not have got there. */
 export interface Disk {

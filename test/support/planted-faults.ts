@@ -437,8 +437,8 @@ type SlotsOf = ReturnType<NonNullable<Planted['slots']>>
 /** A spread would freeze what the getters say. */
 function passed(slots: SlotsOf, changed: Partial<SlotsOf>): SlotsOf {
   const same: SlotsOf = {
-    get open() {
-      return slots.open
+    get size() {
+      return slots.size
     },
     get unbooked() {
       return slots.unbooked
@@ -449,7 +449,7 @@ function passed(slots: SlotsOf, changed: Partial<SlotsOf>): SlotsOf {
     get damaged() {
       return slots.damaged
     },
-    take: slots.take,
+    open: slots.open,
     onAnswer: slots.onAnswer,
     onBooked: slots.onBooked,
     onStandIn: slots.onStandIn,
@@ -465,9 +465,10 @@ function passed(slots: SlotsOf, changed: Partial<SlotsOf>): SlotsOf {
 /** The gate is told otherwise whether the relay was there. */
 function listening(slots: SlotsOf, hears: (heard: boolean, slot: string) => boolean): SlotsOf {
   return passed(slots, {
-    take(event, atMs, monoMs, reply, backlog) {
-      const listened: typeof reply = (answer, slot) => hears(reply(answer, slot), slot)
-      slots.take(event, atMs, monoMs, listened, backlog)
+    open(event, atMs, monoMs, reply, backlog) {
+      const listened: typeof reply = (answer, slot, origin) =>
+        hears(reply(answer, slot, origin), slot)
+      slots.open(event, atMs, monoMs, listened, backlog)
     },
   })
 }

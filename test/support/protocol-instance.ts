@@ -5,7 +5,8 @@ import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
 import { createRecall, newMarks, type Recall } from '../../src/engine/memory/recall.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
-import { createSlots, type EngineLink, type SlotJournal, type Slots } from '../../src/gate/slots.ts'
+import type { EngineLink, SlotJournal } from '../../src/gate/slot.ts'
+import { createSlots, type Slots } from '../../src/gate/slots.ts'
 import type { Command, Marks, Store } from '../../src/store/port.ts'
 import { testPack } from './engine-world.ts'
 import {
@@ -475,7 +476,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
 
   function take(of: Process, delivery: DeliveryStory, arrivedMonoMs: number): void {
     const { event } = delivery
-    of.slots.take(event, of.clock.nowMs(), arrivedMonoMs, (answer, slot) => {
+    of.slots.open(event, of.clock.nowMs(), arrivedMonoMs, (answer, slot) => {
       if (of.dead) return true
       delivery.replies++
       const told = storyOf(of, slot, event)

@@ -407,7 +407,7 @@ function createWorld(
     await turns(3)
     for (const process of processes()) {
       const { id, slots, journal, engine } = process
-      if (slots.open > 0) story.blame(`I4 ${id} has ${slots.open} open slots`)
+      if (slots.size > 0) story.blame(`I4 ${id} has ${slots.size} open slots`)
       if (slots.unbooked > 0) story.blame(`I4 ${id} has ${slots.unbooked} unbooked lines`)
       if (!journal.isEmpty) story.blame(`I4 the journal of ${id} is not empty`)
       if (!idle.has(process)) story.blame(`I4 the engine of ${id} is not idle`)
@@ -422,7 +422,7 @@ function createWorld(
 function isAtRest({ slots, journal, engine, toEngine, toGate }: Process): boolean {
   const { queued, recalled } = engine?.engine.stats() ?? { queued: 1, recalled: 0 }
   const waiting = toEngine.length + toGate.length + queued + recalled
-  return slots.open + slots.unbooked + waiting === 0 && journal.isEmpty
+  return slots.size + slots.unbooked + waiting === 0 && journal.isEmpty
 }
 
 function isSettled({ transactionId }: CardEvent, known: readonly CardEvent[]): boolean {

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { describe, expect, it } from 'vitest'
 import type { CardEvent } from '../../src/domain/record/event.ts'
-import { type Decided, logDecision } from '../../src/telemetry/decision-log.ts'
+import { type AnsweredEvent, logDecision } from '../../src/telemetry/decision-log.ts'
 import { readEvent } from '../../src/wire/event.ts'
 import { wireEvent } from '../support/server.ts'
 
-const approved: Decided['answer'] = {
+const approved: AnsweredEvent['answer'] = {
   code: '000',
   decidedBy: 'engine',
   cause: '',
@@ -18,7 +18,7 @@ const body = Buffer.from(JSON.stringify(wireEvent({ eventId: 'evt-1' })))
 const event = readEvent(body) as CardEvent
 
 /** The fields of the line as a reader of the log finds them. */
-function logged(given: Partial<Decided>): Record<string, unknown> {
+function logged(given: Partial<AnsweredEvent>): Record<string, unknown> {
   const plain = {
     event,
     answer: approved,

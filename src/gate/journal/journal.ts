@@ -146,7 +146,8 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
         answered: false,
         dropped: false,
       }
-      entry.timer = setTimeout(giveUp, flushTimeoutMs, entry)
+      // After a loop that stood timers come first: a flush that is done gets a turn to be noticed.
+      entry.timer = setTimeout(() => setImmediate(giveUp, entry), flushTimeoutMs)
       waiting.add(entry)
       unflushed.set(line.slot, entry)
       unflushedBytes += record.length
@@ -159,6 +160,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
   }
 
   function giveUp(entry: Entry): void {
+    if (entry.answered) return
     if (waiting.delete(entry)) forget(entry)
     // It is in the running flush and may get to the disk after all: then it is dropped again.
     else entry.dropped = true
