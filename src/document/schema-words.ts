@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { suggestion } from './spelling.ts'
 
-/** An object that knows its names: a misspelt one is answered with the one that was meant. */
+/** An object that refuses unknown names, and suggests the one that was probably meant. */
 export function strict<const T extends z.ZodRawShape>(shape: T, kind = 'a map') {
   const known = Object.keys(shape)
   return z.strictObject(shape, {
@@ -14,7 +14,7 @@ export function strict<const T extends z.ZodRawShape>(shape: T, kind = 'a map') 
   })
 }
 
-/** In the words of a person who edits the file. */
+/** The fault in the words of a person who edits the file. */
 export function explainIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined || issue.input === null) return 'is required'
@@ -31,7 +31,7 @@ export function explainIssue(issue: z.core.$ZodRawIssue): string | undefined {
   }
   if (issue.code === 'invalid_union') {
     if (issue.input === undefined) return 'is required'
-    // None of its forms fits: the first says which there are.
+    // No form of the union fits: the message of the first names them all.
     return issue.errors[0]?.[0]?.message
   }
   if (issue.code === 'too_big') return `must be at most ${issue.maximum}`

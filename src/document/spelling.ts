@@ -1,4 +1,4 @@
-/** Letters added, left out, changed or swapped with their neighbour. */
+/** The number of letters added, left out, changed or swapped with their neighbour. */
 export function slips(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)
@@ -18,7 +18,7 @@ export function slips(a: string, b: string): number {
 }
 
 const maxSlips = 2
-/** Beyond this a word is no misspelt one, and the table above would be large. */
+/** A longer text is no misspelt word, and comparing it would take long. */
 const maxWordChars = 64
 
 /** `: did you mean …?` when a known word is a few slips away, else ''. */

@@ -14,7 +14,7 @@ import {
 import type { z } from 'zod'
 import { explainIssue } from './schema-words.ts'
 
-/** One thing that is wrong with a file, said so that its author finds it. */
+/** A fault in a file, with the place where its author finds it. */
 export interface FileFault {
   readonly file: string
   readonly line: number
@@ -24,26 +24,25 @@ export interface FileFault {
 
 export type Path = readonly (string | number)[]
 
-/** Shown at what the path names, or at the name itself. */
+/** Adds a fault at the value that a path leads to, or at its name. */
 export type AddFault = (path: Path, message: string, at?: 'value' | 'name') => void
 
-/** A YAML file that knows where everything in it stands. */
+/** A YAML file, with the line and column of everything in it. */
 export interface YamlDocument {
   readonly faults: FileFault[]
-  /** Adds a fault; where the path leads nowhere, at the nearest thing around it. */
+  /** A path that leads nowhere puts the fault at the nearest thing around it. */
   readonly fault: AddFault
-  /** Adds a fault at a character of the text that the path names, however YAML wrote the text. */
+  /** Adds a fault at a character of a text, whatever quotes and folds the file writes it with. */
   faultInText(path: Path, offset: number, message: string): void
-  /** Where the path leads. */
   placeOf(path: Path): { readonly line: number; readonly column: number }
-  /** The content, checked; null when it has faults. */
+  /** Checks a value of the document; null when it has faults. */
   parse<T extends z.ZodType>(schema: T, value: unknown, path: Path): z.output<T> | null
   readonly value: unknown
 }
 
-/** More than this many do not help, and each one costs time to find. */
+/** More faults than this do not help their reader. */
 export const maxFileFaults = 50
-/** No line that a person wrote is longer; a parser can take long over one that is. */
+/** No person writes longer lines, and the parser can take very long over them. */
 const maxLineChars = 8192
 
 export function openYaml(file: string, text: string): YamlDocument {
@@ -52,7 +51,7 @@ export function openYaml(file: string, text: string): YamlDocument {
 
   function positionOf(offset: number): { line: number; column: number } {
     const { line, col } = lines.linePos(offset)
-    // Line 0 is what an empty file has.
+    // The library says line 0 for an empty file.
     return { line: Math.max(line, 1), column: Math.max(col, 1) }
   }
 
@@ -71,7 +70,7 @@ export function openYaml(file: string, text: string): YamlDocument {
   const fault: AddFault = (path, message, at = 'value') => {
     const { node, key } = nearest(root, path)
     const name = nameOf(path)
-    // A map is better found by its name than by its first entry.
+    // A map is shown at its name, not at its first entry.
     const shown = key !== null && (at === 'name' || isMap(node) || isSeq(node)) ? key : node
     faultAt(shown?.range?.[0] ?? 0, name === '' ? message : `${name} ${message}`)
   }
@@ -106,13 +105,13 @@ export function openYaml(file: string, text: string): YamlDocument {
     },
   }
 
-  /** Without the steps that only the schema knows: a short form has fewer names than the long one. */
+  /** The steps of a path that the file has: a short form leaves out names of the long one. */
   function written(path: Path): Path {
     return nearest(root, path).path
   }
 }
 
-/** Line and column tell which one of a list it is. */
+/** The path for a message, without a leading index: line and column say which item it is. */
 function nameOf(path: Path): string {
   return (typeof path[0] === 'number' ? path.slice(1) : path).join('.')
 }
@@ -139,8 +138,8 @@ const unread: ReadDocument = { document: null, value: undefined }
 
 function read(text: string, lineCounter: LineCounter, faultAt: FaultAt): ReadDocument {
   try {
-    // The library's own faults would quote the file; positions are ours to tell. Its search for
-    // keys given twice compares all with all, so that is ours too.
+    // The library's pretty errors quote the file, and its search for duplicate keys compares all
+    // with all: checkDocument does both.
     const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter })
     const clean = checkDocument(document, faultAt)
     return { document, value: clean ? document.toJS() : undefined }
@@ -163,11 +162,11 @@ function checkDocument(document: Document, faultAt: FaultAt): boolean {
     found(pos[0], message)
   }
   visit(document, {
-    // A few of them make a small file large, and our files have no use for them.
+    // A few aliases can make a small file large, and no file here needs them.
     Alias: (_, node) => found(node.range?.[0] ?? 0, 'aliases are not allowed'),
     Map: (_, node) => checkKeys(node, found),
     Pair(_, { key }) {
-      // 0742 is the number 742, and 000 is 0.
+      // YAML reads the key 0742 as the number 742.
       if (!isScalar(key) || typeof key.value === 'string') return
       if (String(key.value) !== key.source) {
         found(key.range?.[0] ?? 0, `${key.source} is not a text: put it in quotes`)

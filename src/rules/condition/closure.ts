@@ -5,7 +5,7 @@ export type TestClosure = (facts: Facts) => boolean
 type QuantityClosure = (facts: Facts) => number
 type TextClosure = (facts: Facts) => string
 
-/** Gives the number of a constant, see FactSlots. */
+/** Turns a text constant into a number; see FactSlots. */
 type Coder = FactSlots['codeOf']
 
 /** Turns a checked condition into functions; the common shapes are one call each. */
@@ -77,7 +77,7 @@ function flag(slot: NumberSlot): TestClosure {
   return (facts) => read(facts) === 1
 }
 
-/** Reads it once per ask. */
+/** Reads a costly fact at most once per ask. */
 function lazily({ index, compute }: NumberSlot): QuantityClosure {
   return ({ numbers, ask }) => {
     const known = numbers[index]!
@@ -151,7 +151,7 @@ function textComparison(by: Comparison, left: Text, right: Text, codeOf: Coder):
   }
 }
 
-/** Larger sets are looked up by their texts: their values would crowd the constants. */
+/** The values of larger sets get no codes: they would crowd the constants of all rules. */
 const maxCodedValues = 1000
 
 function among(text: Text, values: ReadonlySet<string>, codeOf: Coder): TestClosure {

@@ -40,14 +40,14 @@ export interface Vocabulary {
   readonly facts: FactTable
   readonly lists: ReadonlyMap<string, ReadonlySet<string>>
   readonly slots: FactSlots
-  /** The pack's: amounts are in it where a rule names no other. */
+  /** The pack's currency: amounts are in it where a rule names no other. */
   readonly currency: string
 }
 
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='] satisfies Comparison[]
 const searches: readonly string[] = ['startsWith', 'endsWith', 'contains'] satisfies TextSearch[]
 
-/** Checks one condition; null when it has faults, which have then been told. */
+/** Checks one condition and reports its faults; null when it has any. */
 export function checkCondition(
   root: ASTNode,
   outer: Currencies,

@@ -1,7 +1,7 @@
 import type { Fact } from './fact.ts'
 import { factTable, windowParts } from './fact-table.ts'
 
-/** What conditions can name, as a page; the command line prints the same. */
+/** The content of rules/FACTS.md. */
 export function factReference(): string {
   return [
     '# What conditions can name',
@@ -77,7 +77,7 @@ function nameRows(): NameRow[] {
   ]
 }
 
-/** The same for a terminal and for machines. */
+/** The reference for `arbiter rules facts`, without Markdown. */
 export function factRows(): {
   readonly names: readonly NameRow[]
   readonly operations: readonly { readonly what: string; readonly says: string }[]

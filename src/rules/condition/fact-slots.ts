@@ -3,11 +3,11 @@ import type { Zone } from '../../domain/record/calendar.ts'
 import type { Fact, FactTable } from './fact.ts'
 
 /**
- * The facts of one ask, flat, so that a condition reads one by its place. There is one of these for
- * a pack and it is filled again for every ask: evaluating allocates nothing.
+ * The facts of one ask in two flat arrays, which conditions read by index. A pack has one of these and
+ * fills it again for every ask, so that evaluating allocates nothing.
  */
 export interface Facts {
-  /** Numbers, amounts in minor units, yes as 1 and no as 0; NaN is not read yet. */
+  /** Numbers, amounts in minor units, yes as 1 and no as 0; NaN for a costly fact not read yet. */
   readonly numbers: Float64Array
   readonly texts: string[]
   ask: AskFacts
@@ -15,11 +15,11 @@ export interface Facts {
 
 export interface NumberSlot {
   readonly index: number
-  /** For facts that are read when a rule comes to them. */
+  /** Reads a costly fact when a rule comes to it; null for facts that are read for every ask. */
   readonly compute: ((ask: AskFacts) => number) | null
 }
 
-/** Names by place: plain, so that another thread can make the same slots. */
+/** The names of the facts in the order of their slots, from which another thread makes the same. */
 export interface Places {
   readonly numbers: readonly string[]
   readonly texts: readonly string[]
@@ -30,28 +30,27 @@ type TextFact = Extract<Fact, { type: 'text' }>
 
 const presence = 'has '
 
-/** Gives places to the facts that the rules of a pack name. */
+/** Gives a slot to each fact that the rules of a pack name. */
 export interface FactSlots {
   numberOf(fact: NumberFact): NumberSlot
   textOf(fact: TextFact): number
-  /** Whether the fact is there; for those that have `isPresent`. */
+  /** The slot that says whether an optional fact is there. */
   presenceOf(fact: Fact): NumberSlot
   /** The day of arrival, as the zone counts days. */
   day(): NumberSlot
   /** Whether a rule names this number, amount or yes/no. */
   uses(name: string): boolean
-  /** What has a place so far, in the order of the places. */
   places(): Places
-  /** Gives the same places to the same names; to be called before any other is given. */
+  /** Gives the same slots to the same names; must be called before any other slot is given. */
   takePlaces(places: Places, facts: FactTable): readonly NumberSlot[]
   /**
-   * A constant that the text at this place is compared with, as a number: texts that came over the
-   * wire are slow to compare, so each is looked up once per ask. No constant is -1.
+   * The code of a constant that a text is compared with: texts from the wire are slow to compare, so
+   * the code of each is looked up once per ask. A text that equals no constant has -1.
    */
   codeOf(textIndex: number, constant: string): { readonly slot: NumberSlot; readonly code: number }
-  /** A place that is always 0. */
+  /** A slot that is always 0. */
   zero(): NumberSlot
-  /** To be called once all rules have their places. */
+  /** Must be called after all slots are given. */
   createFacts(): { readonly facts: Facts; readonly fill: (ask: AskFacts) => void }
 }
 

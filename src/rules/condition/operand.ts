@@ -53,7 +53,7 @@ export interface OperandContext {
   readonly fail: (node: ASTNode, message: string) => null
 }
 
-/** Joins two operands of one kind; null when they do not fit, which has then been told. */
+/** The operations on two operands; each reports what does not fit, and is then null. */
 export function createOperations({ currency, use, fault, fail }: OperandContext) {
   /** Two numbers made comparable: both amounts or neither, and with the same decimals. */
   function alike(

@@ -7,12 +7,12 @@ export interface Decimal {
   readonly scale: number
 }
 
-/** Together, the decimals that a product of literals may have. */
+/** The most decimals that a product of literals may have. */
 export const maxScale = 9
 const maxDigits = 15
 const powersOfTen = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9] as const
 
-/** Reads a literal exactly; a text says what is wrong with it. */
+/** Reads a literal exactly; a text is the fault that it has. */
 export function literal(source: string): Decimal | string {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(source)
   if (match === null) return 'is no number here: write digits, such as 200 or 12.50'
@@ -34,8 +34,8 @@ export function align({ quantity, scale }: Decimal, to: number): Decimal | null 
 }
 
 /**
- * A number of major units as minor units. null when it is not known before the ask, a text when it
- * is no amount in all of these currencies.
+ * Converts a number of major units to minor units; null when the number depends on the ask, a text
+ * when it is not the same amount in all of these currencies.
  */
 export function convert(
   { quantity, scale }: Decimal,

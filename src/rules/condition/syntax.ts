@@ -9,7 +9,7 @@ const maxConditionChars = 4000
 
 const parser = new Environment({
   unlistedVariablesAreDyn: true,
-  // Lists may mix facts and literals; their types are checked here.
+  // Lists may mix facts and literals: condition.ts checks their types.
   homogeneousAggregateLiterals: false,
   limits: { maxDepth: 32, maxAstNodes: 2000, maxListElements: 500, maxCallArguments: 8 },
 })
@@ -34,12 +34,12 @@ function lowered(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1)
 }
 
-/** The currencies that can be meant, by the fact that says them; null where none was named. */
+/** The currencies that an amount can be in, by the fact that says them; null when none is named. */
 export type Currencies = Readonly<Record<MoneyUnit, readonly string[] | null>>
 
 export const anyCurrency: Currencies = { currency: null, merchantCurrency: null }
 
-/** The currencies that must hold where the condition does: what a conjunction names. */
+/** The currencies that every ask has for which the condition holds. */
 export function namedCurrencies(node: ASTNode, outer: Currencies): Currencies {
   const named = { ...outer }
   for (const part of conjuncts(node)) {
@@ -57,7 +57,7 @@ export function namedCurrencies(node: ASTNode, outer: Currencies): Currencies {
   }
 }
 
-/** An ask is in the currency of its account, so either says it. */
+/** The facts that name a currency: an ask is always in the currency of its account. */
 export const unitNames: ReadonlyMap<string, MoneyUnit> = new Map([
   ['currency', 'currency'],
   ['account.currency', 'currency'],
@@ -74,7 +74,7 @@ function textsOf(node: ASTNode): string[] | null {
   return texts.length > 0 && texts.every((text) => typeof text === 'string') ? texts : null
 }
 
-/** `merchant.mcc` for what is written so. */
+/** The name that a node spells, such as `merchant.mcc`; null when it spells none. */
 export function dottedName(node: ASTNode): string | null {
   if (node.op === 'id') return node.args
   if (node.op !== '.') return null
@@ -84,7 +84,7 @@ export function dottedName(node: ASTNode): string | null {
 
 const maxShownChars = 40
 
-/** A piece of the condition, as its author wrote it. */
+/** The text of a node as its author wrote it, shortened for faults. */
 export function sourceOf({ input, start, end }: ASTNode): string {
   const text = input.slice(start, end)
   return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text

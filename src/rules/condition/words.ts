@@ -1,7 +1,7 @@
 import { suggestion } from '../../document/spelling.ts'
 import type { FactTable } from './fact.ts'
 
-/** Why what CEL has is not allowed here. */
+/** Why some operations of CEL are refused. */
 export const refusals: ReadonlyMap<string, string> = new Map(
   Object.entries({
     matches:
@@ -13,7 +13,7 @@ export const refusals: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** What is said of a name that means nothing. */
+/** The fault of an unknown name, with the name that was probably meant. */
 export function explainUnknown(
   name: string,
   facts: FactTable,

@@ -13,11 +13,10 @@ import { type ExplainedRule, explainRules } from './explanation.ts'
 export interface ExplainedCheck {
   readonly name: string
   readonly code: ResponseCode
-  /** A zero amount only checks the card; what comes after a failed check is not asked. */
+  /** Not asked: checks after a failed one, and checks of money for a zero amount. */
   readonly outcome: 'passed' | 'failed' | 'not asked'
 }
 
-/** Why an event is answered as it is. */
 export interface ExplainedDecision {
   readonly code: ResponseCode
   /** The check or the rule that declined; both '' for an approval. */
@@ -26,14 +25,13 @@ export interface ExplainedDecision {
   readonly approvedAmount: string
   readonly shadowRules: readonly string[]
   readonly atMs: number
-  /** In their order, funds last; none for an advice, which is always acknowledged. */
+  /** In order, funds last; none for an advice, which is always acknowledged. */
   readonly checks: readonly ExplainedCheck[]
   readonly rules: readonly ExplainedRule[]
-  /** What the ask would hold, and what there is. */
   readonly funds: { readonly holds: string; readonly available: string } | null
 }
 
-/** Decides as a server would, changes nothing, and tells each part of the way. */
+/** Decides as a server would, without changing anything, and explains every check and rule. */
 export function explainDecision(
   event: CardEvent,
   view: View,

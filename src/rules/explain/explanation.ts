@@ -18,13 +18,13 @@ import {
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { type Rule, ruleScopes } from '../pack/rule.ts'
 
-/** A part of a condition, with what it came to for one ask. */
+/** A part of a condition, with its result for one ask. */
 export interface ExplainedPart {
   readonly text: string
   readonly holds: boolean
-  /** What its names stand for; none where it has parts. */
+  /** The values of the facts and lists in it; none for a part that has parts. */
   readonly values: readonly ExplainedValue[]
-  /** How its parts are joined; '' where it has none. */
+  /** How its parts are joined; '' when it has none. */
   readonly joined: '' | 'and' | 'or' | 'not'
   readonly parts: readonly ExplainedPart[]
 }
@@ -36,16 +36,16 @@ export interface ExplainedValue {
 
 export interface ExplainedRule {
   readonly rule: Rule
-  /** Why it does not look at this ask at all; '' when it does. */
+  /** Why the rule does not look at this ask at all; '' when it does. */
   readonly asleep: string
   readonly matched: boolean
-  /** All of these must hold; none when it is asleep. */
+  /** The parts that must all hold; none when the rule is asleep. */
   readonly parts: readonly ExplainedPart[]
-  /** None of these may hold. */
+  /** The exception, which must not hold. */
   readonly unless: ExplainedPart | null
 }
 
-/** Looks at every rule of a pack as the ask does, part by part. For people: it is slow. */
+/** Explains every rule of a pack for one ask, part by part; too slow for decisions. */
 export function explainRules(pack: CompiledPack, ask: AskFacts): ExplainedRule[] {
   const facts = factsOf(pack.windows)
   return pack.rules.map((rule) => {
@@ -76,7 +76,7 @@ function explainRule(
   const except =
     unless === undefined ? null : explain(parsed(unless), namedCurrencies(node, anyCurrency))
   const parts = [...scopeParts(rule, ask, pack, facts)]
-  // It is not written, so it is only told where it decides.
+  // The author did not write this part, so it is shown only where it decides.
   const guarded = use.compared && !use.named && ask.event.currency !== pack.currency
   if (guarded) parts.push(currencyPart(ask, pack))
   parts.push(first)
@@ -106,7 +106,6 @@ function createExplainer(
   const slots = createFactSlots(zone)
   const vocabulary: Vocabulary = { facts, lists, slots, currency }
 
-  /** By the same checker and the same closures as a decision. */
   function evaluate(node: ASTNode, within: Currencies): boolean {
     const test = checkCondition(node, within, use, vocabulary, () => {})
     if (test === null) throw new Error(`a condition of a pack that was loaded: ${textOf(node)}`)
@@ -144,7 +143,7 @@ function createExplainer(
   return explain
 }
 
-/** `a && b && c` is one chain, as it reads. */
+/** The parts of `a && b && c`, which the parser nests in pairs. */
 function chainOf(node: ASTNode): ASTNode[] {
   const [left, right] = node.args as [ASTNode, ASTNode]
   return [...(left.op === node.op ? chainOf(left) : [left]), right]

@@ -31,15 +31,15 @@ import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
 
 export interface CompileOptions {
-  /** What `expires` is compared with for the warnings; asks are compared by their own time. */
+  /** Warnings compare `expires` with this time; asks are compared by their own. */
   readonly nowMs?: number
   /** false evaluates every rule for every ask: the same verdicts, slower. */
   readonly indexed?: boolean
-  /** false leaves the pack's own tests out: for files that have passed them, or to run them apart. */
+  /** false does not run the pack's own tests: they have passed before, or the caller runs them. */
   readonly tested?: boolean
 }
 
-/** Reads a pack whole; throws PackRefused with every fault that it found. */
+/** Reads and compiles a pack; throws PackRefused with all of its faults. */
 export function loadPack(folder: string, retentionDays: number): CompiledPack {
   return compilePack(readPackFiles(folder), retentionDays)
 }
@@ -59,7 +59,7 @@ export function compilePack(
   const slots = createFactSlots(zone)
   const rules = readRules(readable, { facts, lists, slots, currency }, faults)
   if (faults.length > 0 || settings.switches === null) {
-    // Tests cannot run on it, but what is wrong with them can be told.
+    // Its tests cannot run, but the faults of their files are reported too.
     const unread = tested ? readPackTests(readable).faults : []
     throw new PackRefused([...faults, ...unread])
   }
@@ -95,12 +95,12 @@ function byName([a]: [string, string], [b]: [string, string]): number {
   return a < b ? -1 : 1
 }
 
-/** Opens a file of the pack; null when it is not there or cannot be parsed. */
+/** Opens a file of the pack; null when it is missing or has syntax faults. */
 function open(files: PackFiles, file: string, faults: FileFault[]): YamlDocument | null {
   const text = files.get(file)
   if (text === undefined) return null
   const document = openYaml(file, text)
-  // A file that is being written is empty first, and must not take the rules away.
+  // A file that an editor is just writing is empty for a moment: rules must not vanish meanwhile.
   const empty = document.faults.length === 0 && (document.value ?? null) === null
   if (empty)
     document.fault([], `is empty: write ${file === 'pack.yaml' ? '{}' : '[]'} if it is to be`)
@@ -117,7 +117,7 @@ interface Settings {
   readonly switches: Pack['switches'] | null
 }
 
-/** Where pack.yaml has faults the other files are still checked, with what can be told of it. */
+/** Reads pack.yaml; when it has faults, its zone and currency still serve to check other files. */
 function readSettings(
   files: PackFiles,
   retentionDays: number,
@@ -144,7 +144,7 @@ function readSettings(
   return { ...unread, name, switches: document.faults.length > 0 ? null : switches }
 }
 
-/** An MCC has four digits, so a shorter number is a place in a list. */
+/** The path of a field such as holdAdjustments.0.mccs: short numbers are indexes, four digits an MCC. */
 function pathOf(field: string): (string | number)[] {
   return field.split('.').map((part) => (/^\d{1,3}$/.test(part) ? Number(part) : part))
 }
@@ -198,7 +198,7 @@ function readWindows(
   })
   faults.push(...document.faults)
   if (compiled !== undefined) return { windows: [daily, ...compiled], written: parsed ?? [] }
-  // A window with a fault is there all the same: rules that name it have no fault of their own.
+  // A faulty window still has its name, so that rules that use it are not reported as well.
   const stubs = names.slice(0, maxWindows).map((name) => ({ ...daily, name }))
   return { windows: [daily, ...stubs], written: [] }
 }

@@ -5,15 +5,14 @@ export interface FolderWatch {
   stop(): void
 }
 
-/** One save is several events. */
+/** One save causes several events within this time. */
 const settleMs = 200
-/** For file systems that tell nothing, and for folders that were exchanged under their name. */
+/** Some file systems send no events, and a folder that is replaced as a whole sends none either. */
 const pollMs = 3_000
 
 /**
- * Calls when something in the folder of a pack, or in its lists, may have changed. The folder may be a
- * link, or full of links, that a deployment points elsewhere: what is watched is looked up again after
- * each change.
+ * Calls `onChange` when a file of the pack may have changed. Deployments replace folders and files by
+ * links to others, so the watchers are opened again after each change.
  */
 export function watchFolder(folder: string, onChange: () => void): FolderWatch {
   let watchers: FSWatcher[] = []
@@ -52,7 +51,7 @@ export function watchFolder(folder: string, onChange: () => void): FolderWatch {
   }
 }
 
-/** Not there, or no more watches to be had: polling goes on. */
+/** No watcher when the folder is missing or the system has none left: polling goes on. */
 function watchOne(path: string, onEvent: () => void): FSWatcher[] {
   try {
     const watcher = watch(path, { persistent: false }, onEvent)
@@ -63,7 +62,7 @@ function watchOne(path: string, onEvent: () => void): FSWatcher[] {
   }
 }
 
-/** Changes with the files, mostly; cheap enough to be made every few seconds. */
+/** A text that changes when a file is replaced or written; cheap enough for every few seconds. */
 function fingerprint(folder: string): string {
   return [folder, join(folder, 'lists')].map(stampsIn).join('\n\n')
 }

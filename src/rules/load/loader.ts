@@ -6,19 +6,18 @@ import { compilePack } from './compiler.ts'
 import { watchFolder } from './folder-watch.ts'
 import { readSteadily } from './steady-read.ts'
 
-/** What the gate gives a new loader. */
 export interface LoaderSettings {
   readonly rulesDir: string
   readonly eventRetentionDays: number
-  /** False: only who asks for it has a changed pack loaded. */
+  /** false loads a changed pack on request only. */
   readonly watches: boolean
-  /** The version that a loader before this one has given; '' when there is none. */
+  /** The version that an earlier loader delivered last; '' when there is none. */
   readonly used: string
-  /** What a loader before this one looked at last: it may be what ended it. */
+  /** The version that an earlier loader tried last: the attempt may have ended it. */
   readonly seen: string
 }
 
-/** A request to load now; without any, a change of the folder loads it. */
+/** A request to load now. */
 export interface ToLoader {
   readonly id: number
 }
@@ -27,21 +26,21 @@ export type FromLoader =
   | { readonly type: 'loading'; readonly version: string }
   | (Loaded & {
       readonly type: 'loaded'
-      /** The requests that this answers. */
+      /** The requests that this message answers. */
       readonly ids: readonly number[]
       readonly version: string
     })
   | { readonly type: 'refused'; readonly ids: readonly number[]; readonly problem: string }
 
 interface Loaded {
-  /** null when it is the one that was given last. */
+  /** null when the pack is the one that was delivered last. */
   readonly pack: PackBytes | null
   readonly warnings: readonly string[]
 }
 
 const maxWarnings = 20
 
-/** The content of the loader's thread: a pack is read, checked and tested where nobody waits for it. */
+/** Reads, checks and tests packs in a thread of its own, so that no event waits for it. */
 function run(port: MessagePort, settings: LoaderSettings): void {
   const { rulesDir } = settings
   const send = (message: FromLoader) => port.postMessage(message)
@@ -49,13 +48,13 @@ function run(port: MessagePort, settings: LoaderSettings): void {
   let asked: number[] = []
   let scheduled = false
 
-  /** Who asks while a load runs is answered by the next one: it began after the request. */
+  /** A request that comes during a load is answered by the next: the running one may miss a change. */
   function load(): void {
     scheduled = false
     const ids = asked
     asked = []
     const found = readSteadily(() => read(rulesDir))
-    // A touch, or an event that came late: the content has been looked at.
+    // The files were touched, but their content is the one tried last.
     if (ids.length === 0 && found.version === seen) return
     seen = found.version
     send({ type: 'loading', version: seen })
@@ -79,11 +78,11 @@ function run(port: MessagePort, settings: LoaderSettings): void {
     schedule()
   })
   if (settings.watches) watchFolder(rulesDir, schedule)
-  // What changed before the watch began; without one, the first pack.
+  // Finds changes from before the watch began, or loads the first pack.
   if (settings.watches || used === '') schedule()
 }
 
-/** Where the folder cannot be read, what is wrong with it stands for its version. */
+/** The files and their version; for a folder that cannot be read, the fault serves as version. */
 interface Found {
   readonly version: string
   readonly files: PackFiles | PackRefused
@@ -101,7 +100,7 @@ function read(folder: string): Found {
 
 const unchanged: Loaded = { pack: null, warnings: [] }
 
-/** All or nothing: a pack without any fault, or what is wrong with it. */
+/** A pack without any fault, or the report of its faults: there is no half of a pack. */
 function loadFound({ files }: Found, settings: LoaderSettings): Loaded | { problem: string } {
   try {
     if (files instanceof PackRefused) throw files

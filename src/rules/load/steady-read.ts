@@ -1,8 +1,8 @@
 const maxReads = 5
 
 /**
- * Files that are exchanged while they are read could be of two packs: what counts was read twice alike.
- * Where they never rest, the last that was read; the next change of the folder is looked at again.
+ * Reads until two reads in a row are equal: files that are replaced meanwhile could be of two packs.
+ * When they never rest the last read counts, and the next change of the folder is read again.
  */
 export function readSteadily<T extends { readonly version: string }>(read: () => T): T {
   let found = read()

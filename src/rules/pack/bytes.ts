@@ -14,8 +14,8 @@ import type { Steps } from './step.ts'
 import { compileDailyWindow, compileWindow, type WindowFile } from './window-file.ts'
 
 /**
- * A checked pack for another thread: closures cannot be sent, so it travels as lines of JSON in memory
- * that threads share, and whoever uses it makes the closures line by line. Nothing is checked again.
+ * A checked pack for another thread, as lines of JSON in shared memory: closures cannot be sent, so the
+ * other thread makes them again line by line, without checking anything again.
  */
 export type PackBytes = SharedArrayBuffer
 
@@ -48,7 +48,7 @@ type RuleRow = readonly [
   breaker: BreakerRow | null,
 ]
 
-/** Without the rule, and with 0 for no bound: JSON has no Infinity. */
+/** A breaker without its rule; 0 stands for no bound, because JSON has no Infinity. */
 type BreakerRow = readonly [withinMs: number, declines: number, share: number, minAsks: number]
 
 function writeBreaker(breaker: Breaker | null): BreakerRow | null {
@@ -70,7 +70,7 @@ function readBreaker(ruleId: string, row: BreakerRow | null): Breaker | null {
   }
 }
 
-/** Reading a line must be a small step. */
+/** Lines are short, because the loop of the other thread must turn between them. */
 const valuesPerLine = 500
 
 export function bytesOfPack(pack: CompiledPack): PackBytes {
@@ -103,7 +103,7 @@ export function bytesOfPack(pack: CompiledPack): PackBytes {
   return bytesOf([JSON.stringify(header), ...lines.map((line) => JSON.stringify(line)), ...rules])
 }
 
-/** At least one, so that an empty list is there too. */
+/** At least one portion, so that an empty list is written too. */
 function portionsOf<T>(values: readonly T[]): (readonly T[])[] {
   const portions = [values.slice(0, valuesPerLine)]
   for (let at = valuesPerLine; at < values.length; at += valuesPerLine) {
@@ -112,7 +112,7 @@ function portionsOf<T>(values: readonly T[]): (readonly T[])[] {
   return portions
 }
 
-/** Facts are named by their places, lists by their names; `used` gets the latter. */
+/** Writes facts as slot indexes and lists as their names, which are added to `used`. */
 function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
   const nameOf = new Map([...parts.lists].map(([name, values]) => [values as unknown, name]))
   const plain = (key: string, value: unknown) => {
@@ -146,7 +146,7 @@ function* linesIn(bytes: PackBytes): Generator<string, void, void> {
   }
 }
 
-/** Makes the pack again. One step is small, whatever the pack has. */
+/** Makes the pack again, in steps that are small however large the pack is. */
 export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const lines = linesIn(bytes)
   const header = JSON.parse(lines.next().value as string) as Header
@@ -220,7 +220,7 @@ function addValues(lists: Map<string, Set<string>>, name: string, values: readon
   for (const value of values) list.add(value)
 }
 
-/** Gives a condition its slots and lists again, in place: what is copied must be collected. */
+/** Puts slots and lists back into a condition, in place: copies would have to be collected. */
 function restore(
   node: Record<string, unknown>,
   places: readonly NumberSlot[],

@@ -2,7 +2,7 @@ import type { WindowDefinition } from '../../domain/decide/window.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
 import type { EvaluatedRule } from '../evaluate/plan.ts'
 
-/** A decision that takes longer keeps all others waiting: five of them would use up the budget. */
+/** A decision keeps all others waiting: five that take this long use up the budget. */
 export const maxDecisionMs = 50
 
 /**
@@ -11,11 +11,10 @@ export const maxDecisionMs = 50
  */
 const costs = { decision: 200, window: 20, merchant: 1, bucket: 0.5, part: 0.05 } as const
 
-/** What the windows of one card and its account can come to, and the rules to be asked. */
+/** The estimated time of one decision, at most, on the card that has the most to count. */
 export interface PackCost {
   readonly windowsMs: number
   readonly rulesMs: number
-  /** Of one decision, at most, on the card that has the most to count. */
   readonly decisionMs: number
 }
 
@@ -51,7 +50,7 @@ function sum(costs: readonly number[]): number {
   return costs.reduce((all, cost) => all + cost, 0)
 }
 
-/** The fault of a pack that cannot be decided by in time; null for all others. */
+/** The fault of a pack whose decisions may take too long; null for all others. */
 export function costFault(cost: PackCost): { file: string; message: string } | null {
   const { windowsMs, rulesMs, decisionMs } = cost
   if (decisionMs <= maxDecisionMs) return null
@@ -63,7 +62,7 @@ export function costFault(cost: PackCost): { file: string; message: string } | n
   return { file: 'windows.yaml', message }
 }
 
-/** For people: rounded up, so that it is never less than what was said. */
+/** The estimate rounded up, so that a person never reads less than was computed. */
 export function costText({ decisionMs }: PackCost): string {
   return `${(Math.ceil(decisionMs * 10) / 10).toFixed(1)} ms`
 }

@@ -97,9 +97,9 @@ export function compileSwitches(
 }
 
 interface Reader {
-  /** By currency, which is the pack's. */
+  /** Reads an amount in the currency of the pack. */
   money(field: string, text: string, maxMinor?: number): Readonly<Record<string, number>>
-  /** In millionths. */
+  /** Reads a percentage as millionths. */
   percent(field: string, text: string): number
 }
 

@@ -11,7 +11,7 @@ export type PackFiles = ReadonlyMap<string, string>
 
 const maxYamlBytes = 1 << 20
 const maxListBytes = 32 << 20
-/** All files together: the engine and the gate each keep them. */
+/** The bound of all files together. */
 const maxPackChars = 64 << 20
 const maxFiles = 500
 
@@ -19,7 +19,7 @@ export function faultOfFile(file: string, message: string): FileFault {
   return { file, line: 0, column: 0, message }
 }
 
-/** Profiles, schemas and pages beside the pack are no part of it. */
+/** Reads the YAML files and lists of a folder; profiles, schemas and pages beside them are left out. */
 export function readPackFiles(folder: string): PackFiles {
   const names = [
     ...namesIn(folder, folder).filter((name) => /\.ya?ml$/.test(name)),
@@ -67,7 +67,7 @@ function maxBytesOf(name: string): number {
   return name.startsWith('lists/') ? maxListBytes : maxYamlBytes
 }
 
-/** At most one byte more than allowed: enough to see that it is too large. */
+/** Reads at most one byte more than allowed, which is enough to see that a file is too large. */
 function readText(path: string, maxBytes: number): string | Error {
   let file: number | null = null
   try {
@@ -93,7 +93,7 @@ function readText(path: string, maxBytes: number): string | Error {
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}\.(rules|test)\.yaml$/
 const fixedNames = ['pack.yaml', 'windows.yaml']
 
-/** What is wrong with the files before anybody looks into them. */
+/** Checks the names, sizes and encoding of the files. */
 export function checkFiles(files: PackFiles): FileFault[] {
   const faults: FileFault[] = []
   if (!files.has('pack.yaml')) faults.push(faultOfFile('pack.yaml', 'is missing'))

@@ -15,7 +15,7 @@ const described = {
 export function jsonSchemas(): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(described).map(([name, { schema, title }]) => {
-      // What people write, before defaults and short forms are filled in.
+      // Editors see what people write, before defaults and short forms are filled in.
       const json = z.toJSONSchema(schema, { io: 'input', target: 'draft-7' })
       return [`${name}.json`, `${JSON.stringify({ title, ...json }, null, 2)}\n`]
     }),

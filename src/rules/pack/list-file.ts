@@ -4,12 +4,12 @@ export const maxListEntries = 1_000_000
 const maxEntryChars = 256
 const listName = /^lists\/([a-z][a-z0-9_]{0,63})\.txt$/
 
-/** The name that rules call it by; null when it has none. */
+/** The name of a list in rules; null for a file that is no list. */
 export function listNameOf(file: string): string | null {
   return listName.exec(file)?.[1] ?? null
 }
 
-/** One value a line; what follows a # at the beginning or after a space is a comment. */
+/** Reads one value a line; a # at the beginning or after a space begins a comment. */
 export function parseList(file: string, text: string, faults: FileFault[]): Set<string> {
   const values = new Set<string>()
   const least = faults.length
@@ -20,7 +20,7 @@ export function parseList(file: string, text: string, faults: FileFault[]): Set<
     const problem =
       end - start > maxLineChars ? lineTooLong : addEntry(text.slice(start, end), values)
     if (problem !== '') faults.push({ file, line, column: 1, message: problem })
-    // What follows would be more of the same.
+    // Further faults would be more of the same.
     if (problem === tooMany || faults.length - least >= maxFileFaults) break
     start = end + 1
   }
@@ -31,7 +31,7 @@ const maxLineChars = 1024
 const lineTooLong = `is longer than ${maxLineChars} characters`
 const tooMany = `is more than ${maxListEntries} values`
 
-/** Says what is wrong with the line, or ''. */
+/** Adds the value of a line; a text other than '' is the fault that it has. */
 function addEntry(line: string, values: Set<string>): string {
   const comment = line.startsWith('#') ? 0 : line.search(/\s#/)
   const value = (comment < 0 ? line : line.slice(0, comment)).trim()

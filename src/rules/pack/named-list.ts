@@ -8,13 +8,13 @@ export const listName = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,39}$/, 'the name of a list has lower case letters, digits and _')
 
-/** A problem found beyond the schema, named by its field. */
+/** A fault that the schema does not find, named by its field. */
 export interface PackProblem {
   readonly field: string
   readonly message: string
 }
 
-/** Literal values, or those of the list that is named; one that is not there is a problem. */
+/** The values that are given, or those of the list that is named. */
 export function valuesOf(
   given: string | readonly string[],
   field: string,

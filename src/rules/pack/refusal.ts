@@ -5,7 +5,7 @@ const maxReported = 200
 
 export class PackRefused extends Error {
   override readonly name = 'PackRefused'
-  /** By file and place. */
+  /** Sorted by file and place. */
   readonly faults: readonly FileFault[]
 
   constructor(faults: readonly FileFault[]) {

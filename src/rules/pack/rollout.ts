@@ -1,8 +1,8 @@
-/** Which cards a rule is enforced for while it is rolled out to a share of them. */
+/** The share of cards that a rule is enforced for while it is rolled out. */
 export interface Rollout {
   /** Of 10,000 cards. */
   readonly share: number
-  /** Of the rule's id, so that each rule begins with other cards. */
+  /** A hash of the rule's id, so that each rule begins with other cards. */
   readonly seed: number
 }
 
@@ -11,7 +11,7 @@ const whole = 10_000
 /** `10%`, `0.5%`: hundredths of a percent are told apart. */
 export const sharePattern = /^(\d{1,3})(?:\.(\d{1,2}))?%$/
 
-/** Of 10,000; null for what is no share above 0% and up to 100%. */
+/** A share as cards of 10,000; null unless it is above 0% and at most 100%. */
 export function shareOfText(text: string): number | null {
   const [, percent, decimals = ''] = sharePattern.exec(text) ?? []
   if (percent === undefined) return null
@@ -19,14 +19,14 @@ export function shareOfText(text: string): number | null {
   return share > 0 && share <= whole ? share : null
 }
 
-/** null is the whole: there is nothing to ask of a card. */
+/** null for the whole: every card is in. */
 export function rolloutOf(ruleId: string, share: number): Rollout | null {
   return share === whole ? null : { share, seed: mix(0x811c9dc5, ruleId) }
 }
 
 /**
- * The same card is in for as long as the rule keeps its id, on every instance; a larger share keeps
- * all cards that a smaller one had. Asked only of rules that match, and allocates nothing.
+ * Whether a card is in: by a hash, so that it is the same on every instance as long as the rule keeps
+ * its id, and so that a larger share keeps all cards of a smaller one.
  */
 export function isRolledOut({ share, seed }: Rollout, cardId: string): boolean {
   let hash = mix(seed, cardId)

@@ -42,7 +42,7 @@ function explainCode({ input }: z.core.$ZodRawIssue): string {
   return `${input} (${meaning}) is ${finality}: a rule declines with a TerminalFailure`
 }
 
-/** Days of months are counted: 2026-02-30 is refused. */
+/** A day that exists: 2026-02-30 is refused. */
 const day = z
   .string()
   .refine((text) => dayIndexOfText(text) !== null, 'must be a day such as 2026-12-31')
@@ -51,7 +51,6 @@ const share = z
   .string({ error: 'must be a share such as 10%' })
   .refine((text) => shareOfText(text) !== null, 'must be above 0% and at most 100%, such as 10%')
 
-/** A breaker counts in steps of a tenth of its time. */
 const breakerTime = durationText.refine((text) => {
   const ms = durationMs(text)
   return ms >= 10_000 && ms <= dayMs
@@ -106,5 +105,5 @@ export type RuleFile = z.output<typeof ruleFile>
 
 export const rulesFile = z.array(ruleFile).max(maxRules)
 
-/** The list alone: its rules are checked one by one, so that each tells all its faults. */
+/** The list without its rules, which are checked one by one so that all faults are reported. */
 export const ruleList = z.array(z.unknown()).max(maxRules)

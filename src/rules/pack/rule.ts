@@ -28,21 +28,21 @@ import { type Rollout, rolloutOf, shareOfText } from './rollout.ts'
 import { type RuleFile, ruleFile } from './rule-file.ts'
 import { durationMs } from './window-file.ts'
 
-/** A rule that was checked: what it declines, and when. */
+/** A checked rule. */
 export interface Rule {
   readonly id: string
   readonly mode: RuleFile['mode']
   readonly code: ResponseCode
   readonly on: readonly RequestType[]
-  /** All that must hold, ruleScopes and expiry included. */
+  /** Everything that must hold, scopes and expiry included. */
   readonly condition: Test
   readonly why: string
   readonly owner: string
-  /** The day it goes off, as the zone counts days; null for never. */
+  /** The first day on which the rule is off, as the zone counts days; null for never. */
   readonly expiryDay: number | null
   readonly file: string
   readonly line: number
-  /** The share of cards that it is enforced for; null for all. */
+  /** null when the rule is enforced for all cards. */
   readonly rollout: Rollout | null
   readonly breaker: Breaker | null
   /** As its author wrote it, for explanations. */
@@ -58,7 +58,7 @@ export function checkRule(
   vocabulary: Vocabulary,
 ): Rule | null {
   const written = document.parse(ruleFile, given, [at])
-  // Its conditions are looked at whatever else is wrong with it: all faults are told at once.
+  // Conditions are checked even if other fields have faults, so that all are reported at once.
   const texts = textsIn(given)
   const condition = checkConditions(texts, at, document, vocabulary)
   const scope = checkScope(texts, at, document, vocabulary)
@@ -112,7 +112,7 @@ function textsIn(given: unknown): Texts {
 
 const nothing = { test: null, within: anyCurrency }
 
-/** `when && !unless`, in the currency that they are about. */
+/** `when && !unless`, limited to the currency of the pack when amounts are compared in no other. */
 function checkConditions(
   { when, unless }: Texts,
   at: number,
@@ -132,7 +132,7 @@ function checkConditions(
     return { test, within: namedCurrencies(node, outer) }
   }
   const first = when === undefined ? nothing : check('when', when, anyCurrency)
-  // What `when` names holds wherever `unless` is looked at.
+  // `unless` is asked only where `when` holds, so the currencies that `when` names hold there too.
   const second = unless === undefined ? null : check('unless', unless, first.within)
   if (first.test === null || second?.test === null) return null
   if (!checkCurrency(use)) return null
@@ -140,7 +140,7 @@ function checkConditions(
   return join('and', [...guard, first.test, ...(second === null ? [] : [not(second.test!)])])
 }
 
-/** A number that is an amount in one currency must not be compared in another. */
+/** Refuses amounts without a currency in a rule that names one: they might be compared in another. */
 function checkCurrency({ named, unnamed }: CurrencyUse): boolean {
   if (!named) return true
   for (const { fault, offset, text } of unnamed) {

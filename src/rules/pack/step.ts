@@ -1,4 +1,4 @@
-/** Work that may be put down between any two of its steps. */
+/** Work that can be interrupted between any two of its steps. */
 export type Steps<T> = Generator<void, T, void>
 
 export function finish<T>(steps: Steps<T>): T {
@@ -8,7 +8,7 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** A loop that takes events is never kept from them for much longer than this. */
+/** How long a slice may keep the event loop from its events. */
 const sliceMs = 2
 
 /** Does the work in slices, and lets the loop turn between them. */

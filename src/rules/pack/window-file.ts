@@ -25,7 +25,7 @@ const windowFields = strict({
     .string()
     .regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be lower case letters, digits and _')
     .refine((name) => name !== dailyWindow, `${dailyWindow} is built in`)
-    // Windows are the fields of an object, which has some of its own.
+    // Windows become fields of an object: toString and the like are taken.
     .refine((name) => !(name in {}), 'is a word that no window can have as its name'),
   scope: z.enum(['card', 'account', 'card-and-merchant']),
   over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
@@ -63,7 +63,7 @@ export const windowsFile = z.array(windowFile).max(maxWindows)
 /** Trailing windows are exact to this share of their length. */
 const trailingBuckets = 60
 
-/** Lists that are not there are added to `problems`, with the field that names them. */
+/** Compiles a window; lists that it names and that do not exist are added to `problems`. */
 export function compileWindow(
   file: WindowFile,
   zone: Zone,

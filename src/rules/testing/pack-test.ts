@@ -13,11 +13,11 @@ export interface TestResult {
   readonly file: string
   readonly line: number
   readonly name: string
-  /** Nothing when it passed. */
+  /** Empty when the test passed. */
   readonly faults: readonly FileFault[]
 }
 
-/** How often the tests had a rule match an ask that it looks at, and how often not. */
+/** How many of the asks that a rule looks at matched in the tests, and how many did not. */
 export interface RuleCoverage {
   readonly id: string
   readonly file: string
@@ -28,14 +28,14 @@ export interface RuleCoverage {
 
 export interface TestReport {
   readonly results: readonly TestResult[]
-  /** Of all tests, and of files that could not be read. */
+  /** Faults of all tests, and of files that could not be read. */
   readonly faults: readonly FileFault[]
-  /** Of all rules that are not off. */
+  /** One for each rule that is not off. */
   readonly coverage: readonly RuleCoverage[]
   readonly events: number
 }
 
-/** What is wrong with a pack by its own tests; a pack that has such faults is refused. */
+/** The faults that a pack's own tests find. */
 export function runPackTests(files: PackFiles, pack: CompiledPack): FileFault[] {
   return [...testPack(files, pack).faults]
 }
@@ -65,7 +65,7 @@ function eventsOf({ steps }: PackTest): number {
   return steps.reduce((sum, step) => sum + ('send' in step ? (step.times ?? 1) : 1), 0)
 }
 
-/** As many for each file as a reader can use. */
+/** Cuts the faults of each file to as many as a reader can use. */
 function bounded(faults: readonly FileFault[]): FileFault[] {
   const counts = new Map<string, number>()
   return faults.flatMap((fault) => {
@@ -100,7 +100,7 @@ function watchRules({ rules, evaluate }: CompiledPack): RuleWatch {
   }
 }
 
-/** Both halves of each rule, matched and not matched, in percent of all; no rules are covered. */
+/** Of each rule two things are tested, a match and no match: the percentage that the tests have seen. */
 export function coveredPercent(coverage: readonly RuleCoverage[]): number {
   if (coverage.length === 0) return 100
   const halves = coverage.reduce(
@@ -133,7 +133,7 @@ function runTest(test: PackTest, pack: CompiledPack): FileFault[] {
   }
 }
 
-/** What a step leaves out: an ask is a transaction of its own, an advice belongs to the last ask. */
+/** Runs the steps; unless they say otherwise, an ask opens a transaction and an advice is of the last. */
 function runSteps(test: PackTest, cards: readonly WrittenCard[], run: ScenarioRun): FileFault[] {
   const faults: FileFault[] = []
   const sent = new Map<string, { readonly country: string; readonly txn: string }>()
@@ -150,7 +150,7 @@ function runSteps(test: PackTest, cards: readonly WrittenCard[], run: ScenarioRu
 
   function send(step: SendStep, at: number): void {
     const { times = 1, every, ...whole } = step
-    // What is expected of the money holds after the last of them.
+    // Expectations about money hold after the last repetition only.
     const { send, expect, rule, shadow, ...rest } = whole
     const fields = Object.fromEntries(
       Object.entries(rest).filter(([name]) => !expectationNames.has(name)),
@@ -167,7 +167,7 @@ function runSteps(test: PackTest, cards: readonly WrittenCard[], run: ScenarioRu
   function named(step: SendStep): SendStep {
     const { event = '' } = step
     const before = sent.get(event)
-    // A duplicate is as it was sent, whether or not it says so again.
+    // A duplicate repeats the fields of the first, also those that it leaves out.
     if (before !== undefined) return step.amount === undefined ? step : { ...before, ...step }
     const card = cards.find(({ cardId }) => cardId === (step.card ?? cards[0]!.cardId))
     const ask = requestTypes[step.send] === 'ask'

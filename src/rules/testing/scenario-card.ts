@@ -9,7 +9,7 @@ const cardDefaults = {
   balance: '100.00',
 }
 
-/** A scenario gives limits beside the other fields, which reads better. */
+/** A card row as the API has it: scenarios write limits beside the other fields. */
 export function rowOf(given: Record<string, unknown>): Record<string, unknown> {
   const { dailyLimit, transactionLimit, ...rest } = { ...cardDefaults, ...given } as Record<
     string,
@@ -26,7 +26,7 @@ export function readRow(given: Record<string, unknown>) {
   return row
 }
 
-/** Reads the changed row whole and takes the settings that the change names. */
+/** The settings of the changed row that the change names. */
 export function settingsOf(given: Record<string, unknown>, set: Record<string, unknown>) {
   const { card } = readRow({ ...given, ...set })
   const names = {

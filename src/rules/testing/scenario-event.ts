@@ -6,7 +6,7 @@ import type { EventFields, Scenario } from './scenario-file.ts'
 export const firstMid = 'M1'
 export const firstMcc = '5411'
 
-/** Makes the events that steps speak of; what is not given has a default, or is as it was sent before. */
+/** Makes the events of steps; fields left out have a default, or those of the same event before. */
 export interface EventNaming {
   eventOf(
     type: RequestType | undefined,

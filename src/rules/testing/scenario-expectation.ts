@@ -8,7 +8,7 @@ import { formatMinor } from '../../domain/record/money.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import { type Expectations, expectations } from './scenario-file.ts'
 
-/** What a scenario can expect of one card and its account, after a step. */
+/** The values that a scenario can have expectations about, after a step. */
 export function lookAt(
   book: Pick<Book, 'account' | 'card'>,
   cardId: string,
@@ -54,7 +54,7 @@ export function windowOf(
   return { sum: formatMinor(sumMinor, account.currency), count, distinct }
 }
 
-/** The expectations of a step that do not hold, but for windows. */
+/** The expectations of a step that do not hold; windows are compared elsewhere. */
 export function unmet(step: Expectations, actual: Record<string, unknown>): string[] {
   return Object.entries(step).flatMap(([name, expected]) => {
     if (!(name in expectations) || name === 'account' || name === 'windows') return []

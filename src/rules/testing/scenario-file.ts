@@ -8,7 +8,7 @@ const requestType = z.enum(Object.keys(requestTypes) as [RequestType, ...Request
 const text = z.string()
 const money = z.union([z.string(), z.number()]).transform(String)
 
-/** How a step names its event; what is not given has a harmless default. */
+/** The fields of a step's event; those left out have a harmless default. */
 const eventFields = {
   event: text.optional(),
   txn: text.optional(),

@@ -27,7 +27,6 @@ import {
   type ScenarioStep,
 } from './scenario-file.ts'
 
-/** When every scenario begins. */
 export const startMs = Date.UTC(2026, 0, 15, 12)
 const retentionMs = 45 * dayMs
 
@@ -49,16 +48,16 @@ export function compileScenarioPack(scenario: Scenario): Pack {
   }
 }
 
-/** Its cards cannot be opened together. */
+/** The cards of a scenario cannot be opened together. */
 export class ScenarioRefused extends Error {
   override readonly name = 'ScenarioRefused'
 }
 
-/** A scenario on its way: its clock, its ledger, and what it has sent. */
+/** A scenario that runs, with its own clock and ledger. */
 export interface ScenarioRun {
   readonly ledger: Ledger
   readonly pack: Pack
-  /** Runs one step and tells what differs from its expectations; each begins with the field's name. */
+  /** Runs one step; a difference from its expectations begins with the name of the field. */
   run(step: ScenarioStep, index: number): string[]
   /** The money and windows of every account, for comparing orders. */
   money(): Record<string, unknown>

@@ -8,14 +8,14 @@ import { rowOf } from './scenario-card.ts'
 import type { PackTest } from './test-document.ts'
 import type { SendStep, TestStep } from './test-file.ts'
 
-/** A card of a test, with its defaults. */
+/** A card of a test, with its defaults filled in. */
 export interface WrittenCard extends Record<string, unknown> {
   readonly cardId: string
   readonly currency: string
   readonly country: string
 }
 
-/** What can be told before a test runs: names that mean nothing, amounts that are none. */
+/** Finds unknown names and wrong amounts before a test runs. */
 export function checkTest(
   test: PackTest,
   cards: readonly WrittenCard[],

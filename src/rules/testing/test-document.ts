@@ -18,7 +18,7 @@ import {
   testSteps,
 } from './test-file.ts'
 
-/** One test as it was written, and where. */
+/** One test of a file, not yet checked against the pack. */
 export interface PackTest {
   readonly file: string
   readonly line: number
@@ -30,7 +30,7 @@ export interface PackTest {
   faultAt(path: Path, message: string): FileFault
 }
 
-/** Reads the *.test.yaml files of a pack; what they say of rules and windows is not looked at here. */
+/** Reads the *.test.yaml files of a pack; the names of rules and windows in them are checked later. */
 export function readPackTests(files: PackFiles): { tests: PackTest[]; faults: FileFault[] } {
   const tests: PackTest[] = []
   const faults: FileFault[] = []
@@ -57,7 +57,7 @@ function readTest(
 ): PackTest | null {
   const before = document.faults.length
   const frame = document.parse(testFrame, given, [at])
-  // They are looked at whatever else is wrong with the test: all faults are told at once.
+  // Cards and steps are checked even if the frame has faults, so that all are reported at once.
   const cards = (listIn(given, 'cards', maxTestCards) ?? [{}]).map((card, i) =>
     document.parse(testCard, card ?? {}, [at, 'cards', i]),
   )
@@ -83,7 +83,7 @@ function listIn(given: unknown, name: string, maxItems: number): unknown[] | nul
 
 const stepNames = Object.keys(testSteps) as (keyof typeof testSteps)[]
 
-/** A step is known by its name, so that only the fields of that kind are talked about. */
+/** Finds the kind of a step first, so that faults are about the fields of that kind only. */
 function readStep(given: unknown, path: Path, document: YamlDocument): TestStep | null {
   const fields = typeof given === 'object' && given !== null ? Object.keys(given) : []
   const [kind, ...others] = stepNames.filter((name) => fields.includes(name))

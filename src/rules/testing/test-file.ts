@@ -9,7 +9,7 @@ import { durationMs, durationText } from '../pack/window-file.ts'
 
 export const maxTests = 500
 export const maxTestSteps = 200
-/** Of all tests together, repetitions included: a load runs them, and must not take long. */
+/** The events of all tests, repetitions included: loading a pack runs them and must not take long. */
 export const maxTestEvents = 5000
 export const maxTestCards = 20
 const maxWaitMs = 400 * dayMs
@@ -56,7 +56,7 @@ function explainAnswer({ input }: { input?: unknown }): string {
   return typeof input === 'string' ? must + suggestion(input, ['approve', 'decline']) : must
 }
 
-/** Without their defaults: what a change leaves out stays as it is. */
+/** The lists without their defaults: a list that a change leaves out stays as it is. */
 const lists = {
   whiteListedMccs: cardRow.shape.whiteListedMccs.unwrap().optional(),
   blackListedMccs: cardRow.shape.blackListedMccs.unwrap().optional(),
@@ -67,7 +67,7 @@ const lists = {
 const status = cardRow.shape.status.unwrap().optional()
 const card = cardRow.omit({ cardLimits: true }).partial().shape
 
-/** A card as in a cards file, with limits beside the other fields; what is left out has a default. */
+/** A card as in a cards file, with limits beside the other fields; all fields have a default. */
 export const testCard = strict({
   ...card,
   ...lists,
@@ -134,7 +134,7 @@ const expectations = {
     .optional(),
 }
 
-/** What a step expects of the money; the rest of it says what is sent, and the answer. */
+/** The fields of a step that are expectations about money. */
 export const expectationNames: ReadonlySet<string> = new Set([
   ...Object.keys(expectations),
   'approved',
@@ -165,7 +165,7 @@ const setStep = strict({
   ...expectations,
 })
 
-/** The steps by the name that each has. */
+/** The kinds of steps, by the field that only they have. */
 export const testSteps = { send: sendStep, wait: waitStep, at: atStep, set: setStep } as const
 
 export type TestStep = z.output<(typeof testSteps)[keyof typeof testSteps]>
@@ -177,7 +177,7 @@ const frame = {
   start: instant.optional().describe('When it begins; without it, 2026-01-15T12:00:00Z'),
 }
 
-/** Cards and steps are checked one by one, so that each tells all its faults. */
+/** A test without its cards and steps, which are checked one by one so that all faults are reported. */
 export const testFrame = strict({
   ...frame,
   cards: z.array(z.unknown()).min(1).max(maxTestCards).optional(),
