@@ -20,6 +20,7 @@ import type { Authenticate, Peer } from '../wire/authentication.ts'
 import { isRefusal, type Refusal, refusalOf } from '../wire/refusal.ts'
 import { createLoopWatch } from './loop-watch.ts'
 import { createPace, type PacedRequest } from './pace.ts'
+import { noEchoes } from './profile/echo.ts'
 import type { Profile } from './profile/profile.ts'
 import type { SendReply } from './slot.ts'
 import type { Slots } from './slots.ts'
@@ -113,9 +114,9 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     done()
   })
 
-  function refuse(reply: FastifyReply, refusal: Refusal): void {
+  function refuse(reply: FastifyReply, refusal: Refusal, echoes = noEchoes): void {
     options.onRefused(refusal, reply.raw.req.socket)
-    const { status, body } = profile.renderRefusal(refusal)
+    const { status, body } = profile.renderRefusal(refusal, echoes)
     reply.code(status).headers(headers).send(body)
   }
 
@@ -152,7 +153,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     options.onRefused(tooMany, socket)
     connections.doubt(socket)
     closeSoon(socket)
-    const { status, body } = profile.renderRefusal(tooMany)
+    const { status, body } = profile.renderRefusal(tooMany, noEchoes)
     const length = { 'content-length': Buffer.byteLength(body), connection: 'close' }
     response.writeHead(status, { ...headers, ...length }).end(body)
   }
@@ -169,7 +170,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return
     }
     options.onRefused(refusal, socket)
-    socket.end(renderResponse(refusal.status, profile.renderRefusal(refusal).body))
+    socket.end(renderResponse(refusal.status, profile.renderRefusal(refusal, noEchoes).body))
   }
 
   /** The body stays as it came: its bytes are signed, and its decimals are exact only as text. */
@@ -198,9 +199,9 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return
     }
     connections.prove(peer)
-    const event = profile.readEvent(body, request.headers)
+    const { event, echoes } = profile.read(body, request.headers)
     if (isRefusal(event)) {
-      refuse(reply, event)
+      refuse(reply, event, echoes)
       return
     }
     const readMonoMs = clock.monoMs()
@@ -216,7 +217,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
         return heard
       }
       if (heard || !isAsk(event)) {
-        const rendered = profile.renderReply(event, answer)
+        const rendered = profile.renderReply(event, answer, echoes)
         reply.code(rendered.status).headers(headers).send(rendered.body)
       } else {
         // A relay that ended its side may still listen: it must not hear what is not booked.

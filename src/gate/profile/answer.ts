@@ -1,12 +1,13 @@
 import { suggestion } from '../../document/spelling.ts'
 import type { AddFault, Path } from '../../document/yaml-document.ts'
 import { decimalsOf } from '../../domain/record/currency.ts'
-import { isAsk } from '../../domain/record/event.ts'
+import { type CardEvent, isAsk } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { isResponseCode, type ResponseCode, reasonOf } from '../../domain/record/response-code.ts'
 import { quote } from '../../wire/quote.ts'
-import { echoes, type MappedEvent, type MappedRefusal } from './echo.ts'
+import type { Refusal } from '../../wire/refusal.ts'
+import type { Echoes } from './echo.ts'
 import type { AnswerFile } from './file.ts'
 import { isPointer } from './pointer.ts'
 
@@ -16,8 +17,8 @@ export interface Rendered {
 }
 
 export interface AnswerStyle {
-  renderReply(event: MappedEvent, answer: Answer): Rendered
-  renderRefusal(refusal: MappedRefusal): Rendered
+  renderReply(event: CardEvent, answer: Answer, echoes: Echoes): Rendered
+  renderRefusal(refusal: Refusal, echoes: Echoes): Rendered
 }
 
 export interface AnswerOptions {
@@ -39,8 +40,8 @@ type Placeholders<Of extends unknown[]> = Readonly<Record<string, Placeholder<Of
 type Write<Of extends unknown[]> = (...of: Of) => string
 type Piece<Of extends unknown[]> = string | Write<Of>
 
-type ReplyOf = [event: MappedEvent, answer: Answer]
-type RefusalOf = [refusal: MappedRefusal]
+type ReplyOf = [event: CardEvent, answer: Answer, echoes: Echoes]
+type RefusalOf = [refusal: Refusal, echoes: Echoes]
 
 /** Compiles the answers of a profile: what is left for an event is to join a few texts. */
 export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
@@ -81,20 +82,21 @@ export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
   }
 
   return {
-    renderReply(event, answer) {
+    renderReply(event, answer, echoes) {
       let { status, write } = decline
       if (answer.code === '000') {
         if (!isAsk(event)) ({ status, write } = acknowledge)
         else ({ status, write } = answer.approvedAmountMinor === null ? approve : partial)
       }
-      return { status, body: write(event, answer) }
+      return { status, body: write(event, answer, echoes) }
     },
-    renderRefusal(given) {
-      if (given.status === 200) return { status: file.ignore?.status ?? 200, body: ignore(given) }
+    renderRefusal(given, echoes) {
+      if (given.status === 200)
+        return { status: file.ignore?.status ?? 200, body: ignore(given, echoes) }
       // Only an ask: with the status of a decline the peer would take an advice for booked, and never
       // send it again.
       const status = given.about === 'ask' ? (file.refuse.status ?? given.status) : given.status
-      return { status, body: refuse(given) }
+      return { status, body: refuse(given, echoes) }
     },
   }
 }
@@ -144,7 +146,7 @@ function replyPlaceholders(
   }
 }
 
-function approved({ amountMinor }: MappedEvent, { code, approvedAmountMinor }: Answer): number {
+function approved({ amountMinor }: CardEvent, { code, approvedAmountMinor }: Answer): number {
   return code === '000' ? (approvedAmountMinor ?? amountMinor ?? 0) : 0
 }
 
@@ -295,6 +297,5 @@ function echoAsJson<Of extends unknown[]>(
     return () => ''
   }
   const place = echo(pointer)
-  // The first argument is the event, or its refusal.
-  return (...of) => (of as unknown as ReplyOf | RefusalOf)[0][echoes]?.[place] ?? ''
+  return (...of) => (of[of.length - 1] as Echoes)[place] ?? ''
 }

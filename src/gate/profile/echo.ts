@@ -4,22 +4,18 @@ import { quote } from '../../wire/quote.ts'
 import type { Refusal } from '../../wire/refusal.ts'
 import type { Found } from './pointer.ts'
 
-/** What the answer repeats of the body, as JSON. A symbol keeps it out of journal and log. */
-export const echoes: unique symbol = Symbol('echoes')
+/** What the answer repeats of the body, as JSON, in the order of its places. */
+export type Echoes = readonly string[]
 
-export interface MappedEvent extends CardEvent {
-  readonly [echoes]?: readonly string[]
+/** A body, read: an event or why it is none, and what the answer needs of it that is in neither. */
+export interface ReadBody {
+  readonly event: CardEvent | Refusal
+  readonly echoes: Echoes
 }
 
-export interface MappedRefusal extends Refusal {
-  readonly [echoes]?: readonly string[]
-}
+export const noEchoes: Echoes = []
 
-export interface EchoingEvent extends CardEvent {
-  [echoes]: readonly string[]
-}
-
-export function repeat(found: Found, echoed: readonly number[]): readonly string[] {
+export function repeat(found: Found, echoed: readonly number[]): Echoes {
   const repeated: string[] = []
   for (let i = 0; i < echoed.length; i++) repeated.push(jsonOf(found.at(echoed[i] as number)))
   return repeated

@@ -7,7 +7,6 @@ import {
 } from '../../domain/record/event.ts'
 import { fieldShapes, isId, maxTextChars, printable, type Shape } from '../../wire/field-shape.ts'
 import type { Refusal } from '../../wire/refusal.ts'
-import { type EchoingEvent, echoes, repeat } from './echo.ts'
 import {
   compileAmount,
   compileCountry,
@@ -61,7 +60,6 @@ export function compileFields(
   plan: PointerPlan,
   requestType: RequestType,
   fields: Fields,
-  echoed: readonly number[],
   refuse: (found: Found, faults: readonly Fault[], about: 'ask' | 'advice') => Refusal,
 ): ReadFields {
   const ask = requestTypes[requestType] === 'ask'
@@ -165,7 +163,7 @@ export function compileFields(
     const theirs = merchantCurrency.read(found) ?? unknownCode
     const theirCurrency = isCurrency(theirs) ? theirs : ''
     const theirAmount = theirCurrency === '' ? 0 : readMerchantAmount.read(found, theirCurrency)
-    const mapped: CardEvent = {
+    return {
       eventId: event,
       requestType,
       transactionId: transaction,
@@ -182,8 +180,6 @@ export function compileFields(
       merchantCurrency: theirCurrency,
       occurredAtMs,
     }
-    if (echoed.length > 0) (mapped as EchoingEvent)[echoes] = repeat(found, echoed)
-    return mapped
   }
 }
 

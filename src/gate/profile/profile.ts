@@ -18,6 +18,7 @@ import {
   type ProfileDocument,
   ProfileRefused,
 } from './document.ts'
+import { type Echoes, noEchoes, type ReadBody } from './echo.ts'
 import {
   type AuthenticationFile,
   type ChoiceTarget,
@@ -40,9 +41,9 @@ export interface Profile {
   /** Switches of the pack that this peer's amounts need. */
   readonly requires: RequiresFile
   readonly authentication: AuthenticationFile
-  readEvent(bytes: Buffer, headers?: IncomingHttpHeaders): CardEvent | Refusal
-  renderReply(event: CardEvent, answer: Answer): Rendered
-  renderRefusal(refusal: Refusal): Rendered
+  read(bytes: Buffer, headers?: IncomingHttpHeaders): ReadBody
+  renderReply(event: CardEvent, answer: Answer, echoes: Echoes): Rendered
+  renderRefusal(refusal: Refusal, echoes: Echoes): Rendered
 }
 
 /** Our own wire format; it needs no file. */
@@ -52,7 +53,7 @@ export const defaultProfile: Profile = {
   headers: {},
   requires: {},
   authentication: { scheme: 'none' },
-  readEvent,
+  read: (bytes) => ({ event: readEvent(bytes), echoes: noEchoes }),
   renderReply: (event, answer) => ({
     status: 200,
     body: renderReply({
@@ -181,7 +182,7 @@ function compile(document: ProfileDocument, content: ProfileFile, choice: Choice
     headers: answer.headers,
     requires: content.requires,
     authentication: content.authentication,
-    readEvent: read,
+    read,
     renderReply: style.renderReply,
     renderRefusal: style.renderRefusal,
   }

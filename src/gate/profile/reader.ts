@@ -4,7 +4,7 @@ import { isId } from '../../wire/field-shape.ts'
 import { isJsonObject, isJsonProblem, parseJson } from '../../wire/json.ts'
 import type { Refusal } from '../../wire/refusal.ts'
 import { type Choice, compileChoice } from './choice.ts'
-import { echoes, type MappedRefusal, repeat } from './echo.ts'
+import { noEchoes, type ReadBody, repeat } from './echo.ts'
 import { compileFields, type Fault, override, type ReadFields } from './event.ts'
 import { compileId, type TextField } from './field.ts'
 import type { FieldsFile, OverridesFile } from './file.ts'
@@ -23,7 +23,7 @@ export interface ReaderOptions {
 /** Compiles a profile's mapping; the result reads one body into a true CardEvent or an answer. */
 export function createProfileReader(
   options: ReaderOptions,
-): (bytes: Buffer, headers?: IncomingHttpHeaders) => CardEvent | Refusal {
+): (bytes: Buffer, headers?: IncomingHttpHeaders) => ReadBody {
   const { plan, fields, overrides } = options
   const eventId = compileId(plan, 'eventId', fields.eventId)
   const transactionId = compileId(plan, 'transactionId', fields.transactionId)
@@ -33,7 +33,7 @@ export function createProfileReader(
     found: Found | null,
     faults: readonly Fault[],
     about: 'ask' | 'advice' = 'ask',
-  ): MappedRefusal {
+  ): Refusal {
     const idAt = ({ read }: TextField): string => {
       const given = found === null ? '' : (read(found) ?? '')
       return isId(given) ? given : ''
@@ -47,7 +47,6 @@ export function createProfileReader(
       transactionId: idAt(transactionId),
       about,
       unknownKind: '',
-      [echoes]: found === null ? [] : repeat(found, echoed),
     }
   }
 
@@ -56,7 +55,7 @@ export function createProfileReader(
     const known = readers.get(requestType)
     if (known !== undefined) return known
     const merged = override(fields, overrides[requestType])
-    const reader = compileFields(plan, requestType, merged, echoed, refuse)
+    const reader = compileFields(plan, requestType, merged, refuse)
     readers.set(requestType, reader)
     return reader
   })
@@ -69,13 +68,7 @@ export function createProfileReader(
           options.choice.pointers.map((pointer) => ({ pointer })),
         )
 
-  return (bytes, headers = {}) => {
-    const body = parseJson(bytes)
-    if (isJsonProblem(body)) {
-      return refuse(null, [['', `not JSON: ${body.problem} at byte ${body.offsetBytes}`]])
-    }
-    if (!isJsonObject(body)) return refuse(null, [['', 'the body must be a JSON object']])
-    const found = plan.find(body, headers)
+  function readFound(found: Found): CardEvent | Refusal {
     const outcome = choose(found)
     if (typeof outcome === 'function') return outcome(found)
     const { what, code, message } = outcome
@@ -84,5 +77,20 @@ export function createProfileReader(
     }
     const unknownKind = what === 'unknown' ? readKind(found) || 'without a kind' : ''
     return { ...refuse(found, [['', message]]), status: 200, responseCode: '000', unknownKind }
+  }
+
+  return (bytes, headers = {}) => {
+    const body = parseJson(bytes)
+    if (isJsonProblem(body)) {
+      const problem = `not JSON: ${body.problem} at byte ${body.offsetBytes}`
+      return { event: refuse(null, [['', problem]]), echoes: noEchoes }
+    }
+    if (!isJsonObject(body)) {
+      const event = refuse(null, [['', 'the body must be a JSON object']])
+      return { event, echoes: noEchoes }
+    }
+    const found = plan.find(body, headers)
+    const event = readFound(found)
+    return { event, echoes: echoed.length === 0 ? noEchoes : repeat(found, echoed) }
   }
 }

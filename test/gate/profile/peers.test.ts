@@ -42,15 +42,15 @@ function openWorld(name: string, cardId: string, currency = 'USD') {
   let deliveries = 0
 
   function send(body: unknown, headers: IncomingHttpHeaders = {}) {
-    const event = profile.readEvent(Buffer.from(JSON.stringify(body)), headers)
+    const { event, echoes } = profile.read(Buffer.from(JSON.stringify(body)), headers)
     if (isRefusal(event)) {
-      const { status, body: text } = profile.renderRefusal(event)
+      const { status, body: text } = profile.renderRefusal(event, echoes)
       return { status, body: JSON.parse(text) as Json, event: null }
     }
     const slot = `slot-${deliveries++}`
     const { answer } = ledger.deliver({ event, slot, receivedAtMs: nowMs, said: null }, pack)
     if (answer === null) throw new Error('no answer')
-    const { status, body: text } = profile.renderReply(event, answer)
+    const { status, body: text } = profile.renderReply(event, answer, echoes)
     return { status, body: JSON.parse(text) as Json, event }
   }
 
@@ -276,7 +276,8 @@ describe('Lithic as a caller', () => {
     const { send, profile } = openWorld('lithic-asa', cardId)
     const payment = updated('DECLINED', { event_type: 'payment_transaction.updated' })
     expect(send(payment)).toMatchObject({ status: 200, body: {}, event: null })
-    const { unknownKind } = profile.readEvent(Buffer.from(JSON.stringify(payment))) as Refusal
+    const { event } = profile.read(Buffer.from(JSON.stringify(payment)))
+    const { unknownKind } = event as Refusal
     expect(unknownKind).toBe('payment_transaction.updated')
   })
 })

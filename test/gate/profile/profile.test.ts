@@ -51,16 +51,15 @@ function bytes(body: unknown): Buffer {
 }
 
 function read(profile: Profile, body: unknown): CardEvent {
-  const event = profile.readEvent(bytes(body))
+  const { event } = profile.read(bytes(body))
   if (isRefusal(event)) throw new Error(event.message)
-  // Without the symbol that carries what the answer repeats.
-  return JSON.parse(JSON.stringify(event))
+  return event
 }
 
 function refusal(profile: Profile, body: unknown): Refusal {
-  const result = profile.readEvent(Buffer.isBuffer(body) ? body : bytes(body))
-  if (!isRefusal(result)) throw new Error('it was understood')
-  return result
+  const { event } = profile.read(Buffer.isBuffer(body) ? body : bytes(body))
+  if (!isRefusal(event)) throw new Error('it was understood')
+  return event
 }
 
 /** A copy with one place changed; undefined takes it away. */
@@ -88,14 +87,15 @@ function answer(given: Partial<Answer> = {}): Answer {
 }
 
 function reply(profile: Profile, body: unknown, given: Partial<Answer> = {}) {
-  const event = profile.readEvent(bytes(body))
+  const { event, echoes } = profile.read(bytes(body))
   if (isRefusal(event)) throw new Error(event.message)
-  const { status, body: text } = profile.renderReply(event, answer(given))
+  const { status, body: text } = profile.renderReply(event, answer(given), echoes)
   return { status, body: JSON.parse(text) }
 }
 
 function refused(profile: Profile, body: unknown) {
-  const { status, body: text } = profile.renderRefusal(refusal(profile, body))
+  const { echoes } = profile.read(Buffer.isBuffer(body) ? body : bytes(body))
+  const { status, body: text } = profile.renderRefusal(refusal(profile, body), echoes)
   return { status, body: JSON.parse(text) }
 }
 
@@ -630,7 +630,7 @@ describe('every profile', () => {
       for (const text of ['', '{', '[]', '"a"', '{"a":1,"a":2}', '\ufeff{}']) {
         const result = refusal(shipped(name), Buffer.from(text))
         expect(result).toMatchObject({ responseCode: '136', field: '', eventId: '' })
-        JSON.parse(shipped(name).renderRefusal(result).body)
+        JSON.parse(shipped(name).renderRefusal(result, []).body)
       }
     }
   })
@@ -648,7 +648,7 @@ describe('every profile', () => {
           about: 'request',
           unknownKind: '',
         }
-        expect(shipped(name).renderRefusal(given).status).toBe(status)
+        expect(shipped(name).renderRefusal(given, []).status).toBe(status)
       }
     }
   })
@@ -683,9 +683,9 @@ describe('every profile', () => {
           const options = places[which]!
           const body = changed(bodies[which]!, options[place % options.length]!, value)
           for (const profile of profiles) {
-            const result = profile.readEvent(bytes(body))
-            if (isRefusal(result)) JSON.parse(profile.renderRefusal(result).body)
-            else JSON.parse(profile.renderReply(result, answer()).body)
+            const { event, echoes } = profile.read(bytes(body))
+            if (isRefusal(event)) JSON.parse(profile.renderRefusal(event, echoes).body)
+            else JSON.parse(profile.renderReply(event, answer(), echoes).body)
           }
         },
       ),
@@ -773,7 +773,7 @@ describe('default.yaml', () => {
   it('reads as the built-in reader does', () => {
     fc.assert(
       fc.property(good, (body) => {
-        expect(written.readEvent(bytes(body))).toEqual(readEvent(bytes(body)))
+        expect(written.read(bytes(body)).event).toEqual(readEvent(bytes(body)))
       }),
       { numRuns: 1_000 },
     )
@@ -796,7 +796,8 @@ describe('default.yaml', () => {
             ? { ...given, approvedAmountMinor: partialMinor }
             : given
         for (const one of [given, partial]) {
-          expect(written.renderReply(event, one)).toEqual(defaultProfile.renderReply(event, one))
+          const ours = defaultProfile.renderReply(event, one, [])
+          expect(written.renderReply(event, one, [])).toEqual(ours)
         }
       }),
       { numRuns: 1_000 },
@@ -812,7 +813,7 @@ describe('default.yaml', () => {
     for (const place of places) {
       for (const value of [undefined, {}, 'x'.repeat(300)]) {
         const broken = bytes(changed(body, place, value))
-        const [theirs, ours] = [written.readEvent(broken), readEvent(broken)] as [Refusal, Refusal]
+        const [theirs, ours] = [written.read(broken).event, readEvent(broken)] as [Refusal, Refusal]
         const seen = ({ status, responseCode, field, eventId }: Refusal) => [
           ...[status, responseCode, field, eventId],
         ]
@@ -908,7 +909,7 @@ describe('the language', () => {
     expect(problem('1e2')).toBe('amount (/amount) must be a number or a decimal text')
     expect(read(profile, { ...body, amount: '15.00' }).amountMinor).toBe(15)
     const number = JSON.stringify(body).replace('"1500"', '1.5E+3')
-    expect(profile.readEvent(Buffer.from(number))).toMatchObject({ amountMinor: 1500 })
+    expect(profile.read(Buffer.from(number)).event).toMatchObject({ amountMinor: 1500 })
     expect(read(profile, { ...body, kind: 'undo', amount: null }).amountMinor).toBeNull()
   })
 
@@ -941,12 +942,12 @@ describe('the language', () => {
   it('takes a header where it says so, when it came once', () => {
     const text = small.replace('eventId: /id', 'eventId: [{ header: X-Call }, /id]')
     const called = loadProfile(fileOf(text, 'called.yaml'))
-    const idOf = (headers: IncomingHttpHeaders) => called.readEvent(bytes(body), headers).eventId
+    const idOf = (headers: IncomingHttpHeaders) => called.read(bytes(body), headers).event.eventId
     expect(idOf({ 'x-call': 'call-1' })).toBe('call-1')
     expect(idOf({})).toBe('7')
     expect(idOf({ 'x-call': ['call-1', 'call-2'] })).toBe('7')
-    expect(called.readEvent(bytes(body)).eventId).toBe('7')
-    const odd = called.readEvent(bytes(body), { 'x-call': 'ñ' }) as Refusal
+    expect(called.read(bytes(body)).event.eventId).toBe('7')
+    const odd = called.read(bytes(body), { 'x-call': 'ñ' }).event as Refusal
     expect(odd.message).toBe(
       'eventId (header X-Call or /id) must be 1 to 64 printable ASCII characters',
     )
