@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { decodeEntry } from '../engine/format/entry-codec.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { entryIn } from '../engine/log-reading.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { countAlike } from './counting.ts'
@@ -70,6 +72,9 @@ export async function runBacktest(options: BacktestInput): Promise<DecisionTally
   try {
     const replayed = replayAll(options, parts)
     return await (signal === undefined ? replayed : Promise.race([replayed, aborted(signal)]))
+  } catch (error) {
+    if (!signal?.aborted && !(error instanceof LogTooLong)) await nameUnreadable(options.source)
+    throw error
   } finally {
     await Promise.all(parts.map((part) => part.stop()))
   }
@@ -91,6 +96,18 @@ async function replayAll(
   const cut = await Promise.all(parts.map((part) => part.end()))
   const snapshots = await source.snapshots(cut.flat())
   return addTogether(await Promise.all(parts.map((part) => part.finish(snapshots))))
+}
+
+/** Throws with the first line that cannot be read, if it was one that ended the backtest. */
+async function nameUnreadable(source: LogSource): Promise<void> {
+  let number = 0
+  for await (const page of source.lines()) {
+    for (const entry of page) {
+      number++
+      if (entryIn({ cursor: '', entry }) !== null) continue
+      throw new RecordUnreadable(`line ${number} of the log cannot be read: see arbiter verify`)
+    }
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

@@ -37,6 +37,7 @@ import { createQueues, type Queue } from './queue.ts'
 import { createRepetition, textOf } from './repetition.ts'
 import { createStandInDesk } from './stand-in.ts'
 import { createStandInWatch } from './stand-in-watch.ts'
+import type { EngineStats } from './stats.ts'
 
 export interface EngineOptions {
   readonly store: Store
@@ -83,29 +84,6 @@ export interface EngineOptions {
   readonly onDecided?: (step: Step) => void
   readonly answerDelivery?: typeof answerDelivery
   readonly random?: () => number
-}
-
-export interface EngineStats {
-  readonly queued: number
-  readonly commits: number
-  readonly commands: number
-  readonly conflicts: number
-  readonly loads: number
-  readonly decided: number
-  readonly cachedAccounts: number
-  readonly cachedBytes: number
-  readonly cacheHits: number
-  readonly cacheMisses: number
-  /** Told before a loss, and not booked again yet. */
-  readonly recalled: number
-  /** Booked again after failovers. */
-  readonly repeated: number
-  /** Cards that were read before they were asked for. */
-  readonly warmedCards: number
-  /** Accounts that cannot be decided on, whole or in part. */
-  readonly damagedAccounts: number
-  /** Said about them, and booked once they are repaired. */
-  readonly setAside: number
 }
 
 export interface Engine {

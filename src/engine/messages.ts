@@ -1,11 +1,11 @@
 import type { Worklist } from '../domain/change/change.ts'
 import type { CardEvent, RequestType } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
-import type { EngineStats } from './engine.ts'
 import type { HandedDelivery, Origin } from './item.ts'
 import type { FindingCounts } from './notice/finding-counts.ts'
 import type { RuleCount } from './notice/rule-counts.ts'
 import type { OfferedPack } from './pack-swap.ts'
+import type { EngineStats } from './stats.ts'
 
 /**
  * What gate and engine send each other. Deliveries and answers of one turn of the loop travel in one

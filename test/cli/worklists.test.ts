@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { showAccount, showTransaction } from '../../src/backoffice/show.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
+import { timeSortKey } from '../../src/engine/format/layout.ts'
 import type { Store } from '../../src/store/port.ts'
 import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
 import type { TestEngine } from '../support/engine-world.ts'
@@ -134,5 +135,16 @@ describe('arbiter unmatched and anomalies', () => {
     const key = await keyOf('u5')
     expect(await run('unmatched', 'done', key, '--reason', 'not ours')).toMatchObject({ code: 0 })
     expect(await isListed('u5')).toBe(false)
+  })
+
+  it('names an entry that cannot be read, and lists the others', async () => {
+    await engine.ask({ eventId: 'n3', cardId: 'card-6', requestType: 'Settlement' })
+    const sortKey = timeSortKey(1, 'account-6', '0', 'x')
+    const damaged = { aggregate: 'a:account-6', index: 'anomalies', sortKey, value: '[3,0' }
+    await store.fill([{ kind: 'index', ...damaged }])
+    const { code, out, err } = await run('anomalies')
+    expect(code).toBe(1)
+    expect(out).toContain('event=n3')
+    expect(err).toMatch(/^arbiter: 1-[0-9a-f]{6} cannot be read: see arbiter verify\n$/)
   })
 })

@@ -7,6 +7,7 @@ import { hash64 } from '../../domain/record/event.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { decodeEntry } from '../../engine/format/entry-codec.ts'
 import { indexes, splitSortKey, timeSortKey } from '../../engine/format/layout.ts'
+import { entryIn } from '../../engine/log-reading.ts'
 import type { Store } from '../../store/port.ts'
 import { readCount, reasonOption } from '../argument.ts'
 import { amountText, timeText } from '../log/entry-line.ts'
@@ -69,16 +70,19 @@ async function printList(
   store: Store,
 ): Promise<ExitCode> {
   const entries = await store.range(indexes[list], '', limit + 1)
+  let code: ExitCode = 0
   for (const { sortKey, value } of entries.slice(0, limit)) {
-    const work = workOf(list, sortKey, value)
+    const entry = entryIn({ cursor: '', entry: value })
+    if (entry === null) {
+      complain(`${keyOf(sortKey)} cannot be read: see arbiter verify`)
+      code = 1
+      continue
+    }
+    const work = { list, sortKey, key: keyOf(sortKey), entry }
     await (json ? printJson({ key: work.key, ...work.entry }) : printText(lineOf(work)))
   }
   if (entries.length > limit) complain('there are more: see --limit')
-  return 0
-}
-
-function workOf(list: Worklist, sortKey: string, value: string): Work {
-  return { list, sortKey, key: keyOf(sortKey), entry: decodeEntry(value) }
+  return code
 }
 
 /** The time finds the place in the list, the hash tells entries of one time apart. */
@@ -111,7 +115,9 @@ export async function findWork(list: Worklist, key: string, store: Store): Promi
     const entries = await store.range(indexes[list], after, entriesPerRead)
     const ofThatTime = entries.filter(({ sortKey }) => splitSortKey(sortKey).atMs === atMs)
     const found = ofThatTime.find(({ sortKey }) => keyOf(sortKey) === key)
-    if (found !== undefined) return workOf(list, found.sortKey, found.value)
+    if (found !== undefined) {
+      return { list, sortKey: found.sortKey, key, entry: decodeEntry(found.value) }
+    }
     if (ofThatTime.length < entriesPerRead) return null
     after = ofThatTime.at(-1)!.sortKey
   }

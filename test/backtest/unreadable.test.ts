@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { runBacktest } from '../../src/backtest/run.ts'
+import { entryOfNotice } from '../../src/domain/ledger/entry.ts'
+import { encodeEntry } from '../../src/engine/format/entry-codec.ts'
+import { compilePack } from '../../src/rules/load/compiler.ts'
+import { readPackFiles } from '../../src/rules/pack/folder.ts'
+import { plainPack } from '../support/server.ts'
+
+it.each([0, 2])(
+  'names the line of the log that cannot be read, with %s threads',
+  async (threads) => {
+    const pack = compilePack(readPackFiles(plainPack), 45)
+    const good = encodeEntry(entryOfNotice({ type: 'ruleArmed', ruleId: 'r' }, 'test', 0, 1))
+    const source = {
+      async *lines() {
+        yield [good, '[3,0,1,2,"a"]']
+      },
+      snapshots: async () => new Map(),
+    }
+    const input = { oldPack: pack, newPack: pack, fromMs: 0, toMs: 9, source, threads }
+    await expect(runBacktest(input)).rejects.toThrow('line 2 of the log cannot be read')
+  },
+)
