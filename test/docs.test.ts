@@ -20,6 +20,14 @@ function numbered(page: string, heading: string): string[] {
   return [...section.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file]) => file!)
 }
 
+const source = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => read(join('src', name)))
+  .join('\n')
+
+/** Variables of other programs. */
+const ofOthers = ['REDISCLI_AUTH']
+
 const linesOf = (file: string) => read(file).split('\n').length - 1
 
 describe('the pages', () => {
@@ -42,6 +50,17 @@ describe('the pages', () => {
         .map((target) => `${page}: ${target}`),
     )
     expect(broken).toEqual([])
+  })
+
+  it('name only identifiers, settings and metrics that the source has', () => {
+    const unknown = pages.flatMap((page) =>
+      [...read(page).matchAll(/`([a-z]+[A-Z]\w*|[A-Z]+_[A-Z_]+|arbiter_\w+)`/g)]
+        .map(([, name]) => name!)
+        .filter((name) => !ofOthers.includes(name))
+        .filter((name) => !source.includes(name.replace(/_FILE$|^arbiter_/, '')))
+        .map((name) => `${page}: ${name}`),
+    )
+    expect(unknown).toEqual([])
   })
 
   it('are found from the README', () => {
