@@ -27,7 +27,7 @@ export interface PackComparison {
 }
 
 /** A pack that remembers the last ask that its rules saw, and their verdict. */
-export interface Listener {
+interface Listener {
   readonly pack: Pack
   readonly listening: Pack
   /** null when a check came before the rules. */
@@ -75,7 +75,7 @@ export interface AccountReplay {
   changed(): Changed[]
 }
 
-export interface AccountStart {
+interface AccountStart {
   readonly account: ReplayedAccount
   readonly exactFromMs: number
 }

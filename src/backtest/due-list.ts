@@ -1,5 +1,5 @@
 /** Transactions by the time at which the sweeper has to look at them. */
-export interface DueList {
+interface DueList {
   add(atMs: number, key: string): void
   /** Takes out the next key whose time has come; null for none. */
   next(nowMs: number): string | null

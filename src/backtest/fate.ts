@@ -12,7 +12,7 @@ export interface Fate {
 }
 
 /** The fates of the transactions that somebody asked for, kept true to the end of the log. */
-export interface Fates {
+interface Fates {
   of(transaction: readonly [cardId: string, id: string]): Fate
   note(entry: OpenEntry): void
 }

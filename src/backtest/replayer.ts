@@ -25,7 +25,7 @@ export interface CutAccount {
 }
 
 /** Replays the accounts of one thread. */
-export interface Replayer {
+interface Replayer {
   addLines(lines: readonly string[]): void
   /** At the end of the log: the accounts that cannot be replayed without their snapshots. */
   cut(): CutAccount[]

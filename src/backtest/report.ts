@@ -149,7 +149,7 @@ export function changeCells(row: ChangedRow): string[] {
   ]
 }
 
-export function fateText({ good, fate }: ChangedRow): string {
+function fateText({ good, fate }: ChangedRow): string {
   if (good) return 'GOOD'
   const words = [
     fate.settled ? 'settled' : '',

@@ -3,7 +3,7 @@ import { isAsk } from '../domain/record/event.ts'
 import type { Amounts } from './tally.ts'
 
 /** The effect of one rule in the log. */
-export interface ReportedRule {
+interface ReportedRule {
   readonly id: string
   /** As in the pack; '' for a rule that the pack no longer has. */
   readonly mode: string
@@ -26,7 +26,7 @@ export interface Example {
   readonly code: string
 }
 
-export interface Overlap {
+interface Overlap {
   readonly rules: readonly [string, string]
   readonly asks: number
 }
@@ -45,7 +45,7 @@ const maxReported = 20_000
 const maxPairs = 20_000
 const maxShownPairs = 50
 
-export interface RuleReporter {
+interface RuleReporter {
   /** Entries come newest first, so that the examples are the newest. */
   add(entry: Entry): void
   report(): RuleReport

@@ -26,7 +26,7 @@ export interface LogSource {
   snapshots(accounts: readonly CutAccount[]): Promise<ReadonlyMap<string, Snapshot>>
 }
 
-export interface BacktestInput {
+interface BacktestInput {
   readonly oldPack: CompiledPack
   readonly newPack: CompiledPack
   /** Asks from here on, and before `toMs`, are decided anew. */
@@ -41,7 +41,7 @@ export interface BacktestInput {
 }
 
 /** The replay of a longer log does not fit into memory. */
-export const maxEntries = 10_000_000
+const maxEntries = 10_000_000
 const linesPerMessage = 1000
 const maxMessagesAhead = 8
 const threadHeapMb = 4096

@@ -29,7 +29,7 @@ export interface DecisionTally {
 /** Minor units by currency. */
 export type Amounts = Record<string, number>
 
-export interface VersionTally {
+interface VersionTally {
   asks: number
   disagreements: number
 }
@@ -65,7 +65,7 @@ export interface DayTally {
   newDeclined: number
 }
 
-export interface Disagreement {
+interface Disagreement {
   readonly atMs: number
   readonly eventId: string
   readonly cardId: string
@@ -102,7 +102,7 @@ export interface ChangedRow {
 export const maxRows = 50_000
 export const maxDisagreementRows = 1000
 /** Stands for a rule where earlier decisions that differ left another balance or limit. */
-export const byConsequence = '(balance or limit)'
+const byConsequence = '(balance or limit)'
 
 export function newDecisionTally(): DecisionTally {
   return {

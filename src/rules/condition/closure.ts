@@ -234,7 +234,7 @@ function compileText(text: Text, codeOf: Coder): TextClosure {
 }
 
 /** Characters as CEL counts them, code points, without making a list of them. */
-export function sizeOf(text: string): number {
+function sizeOf(text: string): number {
   let size = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

@@ -3,8 +3,6 @@ import type { AskFacts } from '../../domain/decide/pack.ts'
 import type { Zone } from '../../domain/record/calendar.ts'
 import { type RequestType, requestTypes } from '../../domain/record/event.ts'
 
-export type FactType = 'number' | 'money' | 'text' | 'yes/no'
-
 /** The fact that says the currency of an amount. */
 export type MoneyUnit = 'currency' | 'merchantCurrency'
 

@@ -44,7 +44,7 @@ export interface CurrencyUse {
   readonly unnamed: { readonly fault: ConditionFault; readonly offset: number; text: string }[]
 }
 
-export interface OperandContext {
+interface OperandContext {
   /** The pack's currency. */
   readonly currency: string
   readonly use: CurrencyUse

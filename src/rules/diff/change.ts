@@ -24,7 +24,7 @@ export interface PartChange {
   readonly values?: ListChange
 }
 
-export interface ListChange {
+interface ListChange {
   readonly added: number
   readonly removed: number
   readonly before: number

@@ -2,7 +2,7 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import { dottedName, parseCondition } from '../condition/syntax.ts'
 
 /** Whether a condition holds for more or for fewer asks after a change of its text. */
-export type Reach = 'same' | 'wider' | 'narrower' | 'unknown'
+type Reach = 'same' | 'wider' | 'narrower' | 'unknown'
 
 export interface ReachChange {
   readonly reach: Reach

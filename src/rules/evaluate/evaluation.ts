@@ -7,7 +7,7 @@ import type { EvaluatedRule, EvaluationPlan } from './plan.ts'
 import { buildIndexes, type Candidates, type GuardTable } from './rule-index.ts'
 
 /** Evaluates an ask; the rules named in `shadowed` only record. */
-export type Evaluate = (ask: AskFacts, shadowed?: ReadonlySet<string>) => RuleVerdict
+type Evaluate = (ask: AskFacts, shadowed?: ReadonlySet<string>) => RuleVerdict
 
 /** More than this many matches of one ask are not recorded; the decline is always the first. */
 const maxRecordedMatches = 100

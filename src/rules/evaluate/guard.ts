@@ -12,13 +12,13 @@ export interface Guard {
 }
 
 /** One alternative of a condition: its guard, and the test that is left; null when nothing is. */
-export interface GuardedTest {
+interface GuardedTest {
   readonly guard: Guard
   readonly rest: Test | null
 }
 
 /** The facts that a guard can be made of. */
-export interface GuardFacts {
+interface GuardFacts {
   readonly slots: FactSlots
   /** Where the facts have the currency: nearly all asks have the same, so it makes a poor guard. */
   readonly currencyIndex: number

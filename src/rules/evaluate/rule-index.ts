@@ -9,7 +9,7 @@ import { keyValues, noKey, textIndexOf, withoutKey } from './key.ts'
 import type { EvaluationPlan } from './plan.ts'
 
 /** The rules of one request type: those found by the value of a text, and those always looked at. */
-export interface RuleIndex {
+interface RuleIndex {
   readonly keyed: readonly KeyedRules[]
   readonly others: Candidates
 }

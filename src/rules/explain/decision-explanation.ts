@@ -10,7 +10,7 @@ import type { ResponseCode } from '../../domain/record/response-code.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { type ExplainedRule, explainRules } from './explanation.ts'
 
-export interface ExplainedCheck {
+interface ExplainedCheck {
   readonly name: string
   readonly code: ResponseCode
   /** Not asked: checks after a failed one, and checks of money for a zero amount. */

@@ -29,7 +29,7 @@ export interface ExplainedPart {
   readonly parts: readonly ExplainedPart[]
 }
 
-export interface ExplainedValue {
+interface ExplainedValue {
   readonly name: string
   readonly value: string
 }

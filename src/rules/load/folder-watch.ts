@@ -1,7 +1,7 @@
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
 
-export interface FolderWatch {
+interface FolderWatch {
   stop(): void
 }
 

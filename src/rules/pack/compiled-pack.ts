@@ -20,7 +20,7 @@ export interface CompiledPack extends Pack {
 }
 
 /** The checked content as plain data, from which another thread can make the same pack. */
-export interface PackParts {
+interface PackParts {
   readonly lists: Lists
   readonly windows: readonly WindowFile[]
   readonly places: Places

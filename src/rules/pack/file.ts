@@ -53,7 +53,7 @@ export const switchesFile = strict({
   }).optional(),
 })
 
-export type SwitchesFile = z.infer<typeof switchesFile>
+type SwitchesFile = z.infer<typeof switchesFile>
 
 export const packFile = strict({
   ...switchesFile.shape,

@@ -1,6 +1,6 @@
 import { type FileFault, maxFileFaults } from '../../document/yaml-document.ts'
 
-export const maxListEntries = 1_000_000
+const maxListEntries = 1_000_000
 const maxEntryChars = 256
 const listName = /^lists\/([a-z][a-z0-9_]{0,63})\.txt$/
 

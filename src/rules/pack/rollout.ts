@@ -9,7 +9,7 @@ export interface Rollout {
 const whole = 10_000
 
 /** `10%`, `0.5%`: hundredths of a percent are told apart. */
-export const sharePattern = /^(\d{1,3})(?:\.(\d{1,2}))?%$/
+const sharePattern = /^(\d{1,3})(?:\.(\d{1,2}))?%$/
 
 /** A share as cards of 10,000; null unless it is above 0% and at most 100%. */
 export function shareOfText(text: string): number | null {

@@ -9,7 +9,7 @@ import { checkTest, type WrittenCard } from './test-check.ts'
 import { type PackTest, readPackTests } from './test-document.ts'
 import { expectationNames, maxTestEvents, type SendStep, type TestStep } from './test-file.ts'
 
-export interface TestResult {
+interface TestResult {
   readonly file: string
   readonly line: number
   readonly name: string

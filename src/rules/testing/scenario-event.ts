@@ -7,7 +7,7 @@ export const firstMid = 'M1'
 export const firstMcc = '5411'
 
 /** Makes the events of steps; fields left out have a default, or those of the same event before. */
-export interface EventNaming {
+interface EventNaming {
   eventOf(
     type: RequestType | undefined,
     fields: EventFields,
