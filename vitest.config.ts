@@ -69,7 +69,8 @@ const common = { testTimeout: 30_000, hookTimeout: 60_000, pool: 'forks' as cons
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/build.ts'],
+    // The pure ones need nothing that is built or installed.
+    globalSetup: process.argv.includes('pure') ? [] : ['test/support/build.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
       {
