@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { configTable } from '../src/config/schema.ts'
+import { endWithTests } from './support/leftovers.ts'
 import { temporaryFolder } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -135,6 +136,7 @@ describe('the README and the pages', () => {
       env: { ...env, ...npmCache() },
       detached: true,
     })
+    endWithTests(child, true)
     try {
       const { port, apiPort } = await servingPorts(child)
       const ports = { PORT: String(port), API_PORT: String(apiPort) }

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, fork, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openLmdbStore } from '../../src/store/lmdb/lmdb.ts'
 import type { Store } from '../../src/store/port.ts'
 import { startEngine, type TestEngine } from './engine-world.ts'
+import { endWithTests, removeWithTests } from './leftovers.ts'
 import { plainPack } from './server.ts'
 
 const entry = join(import.meta.dirname, '../../dist/cli/main.js')
@@ -38,6 +39,7 @@ export interface CliWorld {
 
 export async function createCliWorld(): Promise<CliWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'arbiter-cli-'))
+  const remove = removeWithTests(folder)
   const env = {
     PATH: process.env.PATH,
     DATA_DIR: join(folder, 'data'),
@@ -60,6 +62,7 @@ export async function createCliWorld(): Promise<CliWorld> {
     run: (...args) => runWith({}, ...args),
     start(...args) {
       const child = spawn(process.execPath, [entry, ...args], { env })
+      endWithTests(child)
       children.push(child)
       return child
     },
@@ -77,7 +80,7 @@ export async function createCliWorld(): Promise<CliWorld> {
       host.end()
       for (const child of children) child.kill('SIGKILL')
       await Promise.all(stores.map((store) => store.close()))
-      await rm(folder, { recursive: true, force: true })
+      remove()
     },
   }
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { endWithTests, removeWithTests } from './leftovers.ts'
 import { findRedis, freePort, type RedisServer } from './redis-server.ts'
 import { until } from './server.ts'
 
@@ -21,6 +22,7 @@ export const masterName = 'mymaster'
 
 export async function startSentinels(master: RedisServer, count = 3): Promise<Sentinels> {
   const folder = await mkdtemp(join(tmpdir(), 'arbiter-sentinel-'))
+  const remove = removeWithTests(folder)
   const ports: number[] = []
   const children: ChildProcess[] = []
   for (let i = 0; i < count; i++) {
@@ -36,12 +38,11 @@ export async function startSentinels(master: RedisServer, count = 3): Promise<Se
       `sentinel failover-timeout ${masterName} 60000`,
     ]
     await writeFile(file, `${lines.join('\n')}\n`)
-    children.push(spawn(findRedis(), [file, '--sentinel'], { stdio: 'ignore' }))
+    const child = spawn(findRedis(), [file, '--sentinel'], { stdio: 'ignore' })
+    endWithTests(child)
+    children.push(child)
     ports.push(port)
   }
-  process.on('exit', () => {
-    for (const child of children) child.kill('SIGKILL')
-  })
 
   async function ask(port: number, ...words: [string, ...string[]]): Promise<unknown> {
     const client = new Redis(port, '127.0.0.1', {
@@ -82,7 +83,7 @@ export async function startSentinels(master: RedisServer, count = 3): Promise<Se
         child.kill('SIGKILL')
         await once(child, 'exit')
       }
-      await rm(folder, { recursive: true, force: true })
+      remove()
     },
   }
 }

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { findPrograms } from './installed.ts'
+import { endWithTests, removeWithTests } from './leftovers.ts'
 
 export interface RedisServer {
   readonly port: number
@@ -45,11 +46,6 @@ export interface RedisStart {
 export const durable: RedisSettings = { appendonly: 'yes', appendfsync: 'always' }
 
 const startTimeoutMs = 10_000
-const running = new Set<ChildProcess>()
-
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
-})
 
 /** A real server on a free port in a temporary folder; nothing is kept on disk unless settings say so. */
 export async function startRedis(
@@ -58,6 +54,7 @@ export async function startRedis(
 ): Promise<RedisServer> {
   const program = special?.program ?? findRedis()
   const folder = await mkdtemp(join(tmpdir(), 'arbiter-redis-'))
+  const remove = removeWithTests(folder)
   const port = await freePort()
   const password = special?.password ?? settings.requirepass
   const user = special === undefined ? '' : `${special.username}:${special.password}@`
@@ -75,8 +72,7 @@ export async function startRedis(
   function start(): ChildProcess {
     const env = { ...process.env, RUN_DIR: folder, REDIS_DIR: folder, ...special?.env }
     const started = spawn(program, args, { stdio: 'ignore', env })
-    running.add(started)
-    started.once('exit', () => running.delete(started))
+    endWithTests(started)
     return started
   }
 
@@ -131,7 +127,7 @@ export async function startRedis(
     resume: () => child.kill('SIGCONT'),
     async dispose() {
       await kill()
-      await rm(folder, { recursive: true, force: true })
+      remove()
     },
   }
 }

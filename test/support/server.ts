@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { endWithTests, removeWithTests } from './leftovers.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -52,7 +53,7 @@ export interface TemporaryFolder {
 
 export function temporaryFolder(parent = tmpdir()): TemporaryFolder {
   const path = mkdtempSync(join(parent, 'arbiter-'))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+  return { path, remove: removeWithTests(path) }
 }
 
 /** In memory where there is such a place: for tests of time that are not about the disk. */
@@ -140,7 +141,7 @@ export function spawnServer(settings: ServerSettings): ChildProcess {
   if (maxOpenFiles !== undefined) {
     command.unshift('sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$@"`, 'sh')
   }
-  return spawn(command[0]!, command.slice(1), {
+  const child = spawn(command[0]!, command.slice(1), {
     cwd: root,
     env: {
       PATH: process.env.PATH ?? '',
@@ -153,6 +154,8 @@ export function spawnServer(settings: ServerSettings): ChildProcess {
     },
     stdio: ['ignore', 'pipe', 'pipe', ...(disturbable ? (['ipc'] as const) : [])],
   })
+  endWithTests(child)
+  return child
 }
 
 export interface WireEvent {
