@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defaultSwitches, type Switches } from '../../src/domain/decide/pack.ts'
+import type { Switches } from '../../src/domain/decide/pack.ts'
 import { createLedger } from '../../src/domain/ledger/ledger.ts'
 import { type Card, maxListedMids, maxRecentAsks } from '../../src/domain/record/card.ts'
 import type { CardEvent } from '../../src/domain/record/event.ts'
@@ -11,7 +11,7 @@ import {
 } from '../../src/domain/record/transaction.ts'
 import { maxSpendEntries, maxWindowStates } from '../../src/domain/record/window-state.ts'
 import { eventOf, cardOf as naiveCard } from '../support/event-generator.ts'
-import { accountOf, cardOf, packOf } from '../support/world.ts'
+import { accountOf, cardOf, defaultSwitches, packOf } from '../support/world.ts'
 
 const dayMs = 86_400_000
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { showAccount, showCard, showEvent, showTransaction } from '../../src/backoffice/show.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
-import { defaultSwitches, noVerdict, type Pack } from '../../src/domain/decide/pack.ts'
+import { noVerdict, type Pack } from '../../src/domain/decide/pack.ts'
 import { type WindowDefinition, windowAt, windowValue } from '../../src/domain/decide/window.ts'
 import { createLedger } from '../../src/domain/ledger/ledger.ts'
 import type { Card } from '../../src/domain/record/card.ts'
@@ -12,7 +12,7 @@ import { encodeBook } from '../support/book-text.ts'
 import { handed, openCards, startEngine, testEvent } from '../support/engine-world.ts'
 import { createRandom, walk } from '../support/event-generator.ts'
 import { createMemoryState, createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
-import { accountOf, cardOf, packOf } from '../support/world.ts'
+import { accountOf, cardOf, defaultSwitches, packOf } from '../support/world.ts'
 
 const dayMs = 86_400_000
 

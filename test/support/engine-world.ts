@@ -1,5 +1,5 @@
 import { systemClock } from '../../src/clock.ts'
-import { defaultSwitches, type Pack } from '../../src/domain/decide/pack.ts'
+import type { Pack } from '../../src/domain/decide/pack.ts'
 import type { CardEvent } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createEngine, type Engine, type EngineOptions } from '../../src/engine/engine.ts'
@@ -7,7 +7,7 @@ import { importRows } from '../../src/engine/import.ts'
 import type { HandedDelivery } from '../../src/engine/item.ts'
 import type { Store } from '../../src/store/port.ts'
 import { eventOf } from './event-generator.ts'
-import { packOf } from './world.ts'
+import { defaultSwitches, packOf } from './world.ts'
 
 let nonces = 0
 

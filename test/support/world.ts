@@ -12,6 +12,20 @@ import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 const dayMs = 86_400_000
 
+/** Those of a pack that says nothing. */
+export const defaultSwitches: Switches = {
+  incrementalAmount: 'delta',
+  settlementRemainder: 'release',
+  partialReversalAmount: 'released',
+  cashWithdrawal: 'post',
+  partialApproval: false,
+  uncoveredRefundPerDayMinor: {},
+  crossBorder: null,
+  holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
+  holdAdjustments: new Map(),
+  standIn: null,
+}
+
 interface PackParts {
   readonly zone?: string
   readonly windows?: readonly WindowFile[]

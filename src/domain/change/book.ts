@@ -145,18 +145,9 @@ export function gatherCard(cardId: string, book: Book): View {
 export function gatherDue(cardId: string, transactionId: string, book: Book): View | null {
   const card = book.card(cardId)
   const transaction = book.transaction(cardId, transactionId)
-  const account = book.account()
-  if (card === null || account === null || transaction === null || isAlias(transaction)) return null
-  return {
-    ...withLinked(transaction, '', card, book),
-    account,
-    card,
-    event: null,
-    eventKey: '',
-    otherContent: false,
-    contentHash: '',
-    forgotten: false,
-  }
+  if (card === null || transaction === null || isAlias(transaction)) return null
+  if (book.account() === null) return null
+  return { ...gatherCard(cardId, book), ...withLinked(transaction, '', card, book) }
 }
 
 /** The records that an entry changed, to be put into a book or into a commit. */

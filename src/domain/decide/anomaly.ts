@@ -1,5 +1,5 @@
 import type { View } from '../change/view.ts'
-import { type Card, repeatWithinMs } from '../record/card.ts'
+import { repeatWithinMs } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import {
   heldBeforeVoid,
@@ -11,6 +11,7 @@ import {
   type Transaction,
   uncovered,
 } from '../record/transaction.ts'
+import type { Ask } from './ask.ts'
 import type { Switches } from './pack.ts'
 
 /** Findings that people should look at: in the log, never in the answer. */
@@ -76,28 +77,22 @@ export function refundAnomalies(where: Transaction): Anomaly[] {
   return found([['uncovered', uncovered(where) > where.grantedMinor]])
 }
 
-export function askAnomalies(
-  event: CardEvent,
-  before: Transaction,
-  card: Card,
-  switches: Switches,
-  atMs: number,
-): Anomaly[] {
-  const amountMinor = event.amountMinor ?? 0
-  const cumulative = switches.incrementalAmount === 'cumulative'
+export function askAnomalies(ask: Ask): Anomaly[] {
+  const { amountMinor, transaction } = ask
+  const cumulative = ask.pack.switches.incrementalAmount === 'cumulative'
   return found([
-    ['late', before.settledMinor > 0 && !isAsked(before)],
-    ['total_below', cumulative && amountMinor < netAuthorized(before)],
-    ['possible_repeat', amountMinor > 0 && isRepeat(event, card, amountMinor, atMs)],
+    ['late', transaction.settledMinor > 0 && !isAsked(transaction)],
+    ['total_below', cumulative && amountMinor < netAuthorized(transaction)],
+    ['possible_repeat', amountMinor > 0 && isRepeat(ask)],
   ])
 }
 
-function isRepeat(event: CardEvent, card: Card, amountMinor: number, atMs: number): boolean {
+function isRepeat({ event, card, amountMinor, atMs }: Ask): boolean {
   return card.recentAsks.some(
-    (ask) =>
-      ask.amountMinor === amountMinor &&
-      ask.mid === event.merchant.mid &&
-      atMs - ask.atMs <= repeatWithinMs,
+    (recent) =>
+      recent.amountMinor === amountMinor &&
+      recent.mid === event.merchant.mid &&
+      atMs - recent.atMs <= repeatWithinMs,
   )
 }
 

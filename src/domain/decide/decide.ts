@@ -4,7 +4,7 @@ import { availableMinor } from '../record/account.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import { bookAdvice } from './advice.ts'
-import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
+import { askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { absorbedCheck, amountCheck, checks, fundsCheck, usesUnblock } from './check.ts'
@@ -57,7 +57,7 @@ function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
     shadowRules: verdict.shadowRules,
     absorbed: verdict.absorbed,
     approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
-    anomalies: isComparable(ask) ? [...anomaliesOf(ask), ...namingAnomalies(draft.before)] : [],
+    anomalies: isComparable(ask) ? [...askAnomalies(ask), ...namingAnomalies(draft.before)] : [],
     unmatched: '',
     changes: draft.changes,
     after: draft.view,
@@ -107,21 +107,27 @@ function record(draft: Draft, ask: Ask, verdict: Verdict): void {
   }
   rememberAsk(draft, ask.event, approved, ask.pack.remembers)
   if (ask.amountMinor === 0) return
-  if (approved) {
-    placeHold(draft, ask, verdict.shortMinor, verdict.unblocks ? mid : '')
-    if (ask.swipes) draft.make({ type: 'swipeUsed' })
-    draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
-  }
-  countAttempt(draft, ask, !approved)
+  const addedMinor = ask.sums.addedMinor - verdict.shortMinor
+  if (approved) bookApproval(draft, ask, addedMinor, verdict.unblocks ? mid : '')
+  else countAttempt(draft, ask, true)
 }
 
-function placeHold(draft: Draft, ask: Ask, shortMinor: number, unblockedMid: string): void {
-  const hold = holdOf(ask, ask.sums.addedMinor - shortMinor, unblockedMid)
-  draft.make({ type: 'holdPlaced', hold })
+/** Books an approved ask above zero, whoever approved it. */
+export function bookApproval(
+  draft: Draft,
+  ask: Ask,
+  addedMinor: number,
+  unblockedMid: string,
+): void {
+  const { mid } = ask.event.merchant
+  draft.make({ type: 'holdPlaced', hold: holdOf(ask, addedMinor, unblockedMid) })
+  if (ask.swipes) draft.make({ type: 'swipeUsed' })
+  draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
+  countAttempt(draft, ask, false)
 }
 
 /** Windows of attempts count asks, whatever became of them. */
-export function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
+function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
   const at = makePlaces(draft, ask.event, ask.pack, ({ over }) => {
     return over === 'asks' || (over === 'declines' && declined)
   })
@@ -131,8 +137,4 @@ export function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
 /** An ask in another currency, or for no card, says nothing about the transaction it names. */
 function isComparable({ event, account }: Ask): boolean {
   return event.currency === account.currency
-}
-
-function anomaliesOf({ event, transaction, card, pack, atMs }: Ask): Anomaly[] {
-  return askAnomalies(event, transaction, card, pack.switches, atMs)
 }

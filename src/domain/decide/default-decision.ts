@@ -3,10 +3,10 @@ import { isSafe, type View } from '../change/view.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { Transaction } from '../record/transaction.ts'
 import { askAnomalies, namingAnomalies } from './anomaly.ts'
-import { holdOf, openAsk } from './ask.ts'
+import { openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences, liteEnd } from './consequence.ts'
-import { countAttempt } from './decide.ts'
+import { bookApproval } from './decide.ts'
 import type { Decided } from './decision.ts'
 import type { Pack } from './pack.ts'
 
@@ -42,17 +42,11 @@ export function bookStandIn(
     const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
     // What was approved is held, also where the checks would have found no cover for it.
     const addedMinor = ask.sums.addedMinor + ask.sums.uncoveredMinor - shortMinor
-    draft.make({ type: 'holdPlaced', hold: holdOf(ask, addedMinor, '') })
-    if (ask.swipes) draft.make({ type: 'swipeUsed' })
-    const { mid } = event.merchant
-    draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
-    countAttempt(draft, ask, false)
+    bookApproval(draft, ask, addedMinor, '')
   }
   bookConsequences(draft, event, pack)
   if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
-  const { transaction, card } = view
-  const ofAsk = askAnomalies(event, transaction, card, pack.switches, draft.atMs)
-  const anomalies = [...ofAsk, ...namingAnomalies(view)]
+  const anomalies = [...askAnomalies(ask), ...namingAnomalies(view)]
   return { ...decided, anomalies, unmatched: '', changes: draft.changes, after: draft.view }
 }
 

@@ -49,19 +49,6 @@ export interface HoldDays {
   readonly byMcc: ReadonlyMap<string, number>
 }
 
-export const defaultSwitches: Switches = {
-  incrementalAmount: 'delta',
-  settlementRemainder: 'release',
-  partialReversalAmount: 'released',
-  cashWithdrawal: 'post',
-  partialApproval: false,
-  uncoveredRefundPerDayMinor: {},
-  crossBorder: null,
-  holdDays: { authorization: 7, preauthorization: 30, byMcc: new Map() },
-  holdAdjustments: new Map(),
-  standIn: null,
-}
-
 /** An ask and its records, as rules see them. */
 export interface AskFacts {
   readonly event: CardEvent

@@ -79,7 +79,7 @@ export function operate(
     case 'changeCard':
       return changeCard(operation.cardId, operation.set, book, nowMs)
     case 'unfreeze':
-      return unfreeze(operation.cardId, book, nowMs)
+      return changeCard(operation.cardId, { status: 'Active' }, book, nowMs)
     case 'editLists':
       return editLists(operation.cardId, operation.edits, book, nowMs)
     case 'adjust':
@@ -160,12 +160,6 @@ function settingCard(view: View, set: CardSettings, nowMs: number): Draft {
 function isSame(a: Card[keyof CardSettings], b: CardSettings[keyof CardSettings]): boolean {
   if (!Array.isArray(a) || !Array.isArray(b)) return a === b
   return a.length === b.length && a.every((value, i) => value === b[i])
-}
-
-function unfreeze(cardId: string, book: Book, nowMs: number): Draft | OperationRefused {
-  const { status } = gatherCard(cardId, book).card
-  if (status === 'Terminated') return { refused: `card ${cardId} is Terminated, which is final` }
-  return changeCard(cardId, { status: 'Active' }, book, nowMs)
 }
 
 function editLists(

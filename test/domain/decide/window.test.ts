@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
 import { windowValue } from '../../../src/domain/decide/window.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
@@ -8,7 +7,7 @@ import { cardCodec } from '../../../src/engine/format/codec.ts'
 import { type WindowFile, windowFile } from '../../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../../support/book-text.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
-import { accountOf, cardOf, packOf } from '../../support/world.ts'
+import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.ts'
 
 const startMs = Date.UTC(2026, 10, 14, 9)
 

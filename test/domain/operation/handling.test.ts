@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
 import { createLedger, type Ledger } from '../../../src/domain/ledger/ledger.ts'
 import { bookingKey } from '../../../src/domain/operation/handling.ts'
 import type { Operation } from '../../../src/domain/operation/operation.ts'
 import { encodeBook } from '../../support/book-text.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
-import { accountOf, cardOf, packOf } from '../../support/world.ts'
+import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.ts'
 
 const dayMs = 86_400_000
 const pack = packOf(defaultSwitches)

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { type Remembers, remembersNothing } from '../../../src/domain/decide/ask-memory.ts'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
 import type { Answer } from '../../../src/domain/record/event-record.ts'
@@ -14,7 +13,7 @@ import {
 import { cardCodec } from '../../../src/engine/format/codec.ts'
 import { encodeBook } from '../../support/book-text.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
-import { accountOf, cardOf, packOf } from '../../support/world.ts'
+import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.ts'
 
 const startMs = Date.UTC(2026, 10, 14, 9)
 const all: Remembers = { merchants: true, countries: true, lastAsk: true }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import { noAccount } from '../../../src/domain/record/account.ts'
 import { noCard } from '../../../src/domain/record/card.ts'
@@ -13,7 +12,7 @@ import {
 } from '../../../src/engine/format/codec.ts'
 import { decodeEntry, encodeEntry, openEntry } from '../../../src/engine/format/entry-codec.ts'
 import { eventOf } from '../../support/event-generator.ts'
-import { packOf } from '../../support/world.ts'
+import { defaultSwitches, packOf } from '../../support/world.ts'
 
 /** As release 0.1.0 wrote them. */
 const rows = {

@@ -6,14 +6,13 @@ import * as adyen from '@adyen/api-library'
 import Lithic from 'lithic'
 import Stripe from 'stripe'
 import { describe, expect, it } from 'vitest'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
 import { createProfileAuthentication } from '../../../src/gate/profile/authentication.ts'
 import { findProfile, type Profile } from '../../../src/gate/profile/profile.ts'
 import { readCardRow } from '../../../src/wire/card-row.ts'
 import { isRefusal, type Refusal } from '../../../src/wire/refusal.ts'
-import { packOf } from '../../support/world.ts'
+import { defaultSwitches, packOf } from '../../support/world.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
 const nowMs = Date.UTC(2026, 10, 20)

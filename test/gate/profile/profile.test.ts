@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RelayAuthentication } from '../../../src/config/config.ts'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
 import { currencyDecimals } from '../../../src/domain/record/currency.ts'
 import { type CardEvent, requestTypes } from '../../../src/domain/record/event.ts'
 import type { Answer } from '../../../src/domain/record/event-record.ts'
@@ -26,6 +25,7 @@ import { readEvent } from '../../../src/wire/event.ts'
 import { alpha2ByAlpha3, currencyByNumber } from '../../../src/wire/iso-codes.ts'
 import { isRefusal, type Refusal } from '../../../src/wire/refusal.ts'
 import { startServer, temporaryFolder } from '../../support/server.ts'
+import { defaultSwitches } from '../../support/world.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
 const rules = join(root, 'rules')

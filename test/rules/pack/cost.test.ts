@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { defaultSwitches } from '../../../src/domain/decide/pack.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import { maxWindowMerchants } from '../../../src/domain/record/window-state.ts'
 import { cardCodec } from '../../../src/engine/format/codec.ts'
@@ -7,7 +6,7 @@ import { costText, maxDecisionMs } from '../../../src/rules/pack/cost.ts'
 import { type WindowFile, windowFile } from '../../../src/rules/pack/window-file.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
 import { packOfFiles, rulesText } from '../../support/rule-world.ts'
-import { accountOf, cardOf, packOf } from '../../support/world.ts'
+import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.ts'
 
 const perMerchant = (count: number, period: WindowFile['period']): WindowFile[] =>
   Array.from({ length: count }, (_, i) =>
