@@ -15,16 +15,21 @@ export function createFloodClient(url: string): FloodClient {
   const { port, hostname } = new URL(url)
   const sockets: Socket[] = []
   let next = 0
+
+  async function open(): Promise<Socket> {
+    const socket = connect(Number(port), hostname).setNoDelay(true)
+    await once(socket, 'connect')
+    return socket
+  }
+
   return {
     async connect(count) {
-      const opened = Array.from({ length: count }, () =>
-        connect(Number(port), hostname).setNoDelay(true),
-      )
-      sockets.push(...opened)
-      await Promise.all(opened.map((socket) => once(socket, 'connect')))
+      sockets.push(...(await Promise.all(Array.from({ length: count }, open))))
     },
-    flood(events) {
+    async flood(events) {
       const requests = events.map((event) => requestOf(event))
+      // A relay that was given no answer on a connection opens another.
+      for (const [i, { destroyed }] of sockets.entries()) if (destroyed) sockets[i] = await open()
       return Promise.all(
         requests.map((bytes, i) => deliver(sockets[next++ % sockets.length]!, events[i]!, bytes)),
       )
