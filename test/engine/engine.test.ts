@@ -152,6 +152,32 @@ describe('the engine', () => {
     }
   })
 
+  it('takes nothing from another server that answers in between for that of the root it has', async () => {
+    const state = createMemoryState()
+    const losses = { watch() {}, look: async () => {}, resume: async () => {} }
+    const here = createMemoryStore(state)
+    let there: MemoryStore | null = null
+    const engine = startEngine({
+      ...here,
+      losses,
+      load(keys) {
+        const answering = there ?? here
+        there = null
+        return answering.load(keys)
+      },
+    })
+    await openCards(engine, 1)
+    const behind = structuredClone(state)
+    const advice = testEvent({ eventId: 'e1', requestType: 'Settlement', amountMinor: 5000 })
+    const said = await engine.ask(advice)
+    there = createMemoryStore(behind)
+    // What was said is looked up: the other server does not have it.
+    engine.say({ ...handed(advice, 'again'), said })
+    await engine.idle()
+    expect([there, engine.booked.has('again')]).toEqual([null, true])
+    expect(await showAccount(here, 'account-0')).toMatchObject({ postedMinor: 95_000 })
+  })
+
   it('expires holds by an internal event, on one of several engines, once', async () => {
     const state = createMemoryState()
     let nowMs = Date.now()

@@ -34,16 +34,15 @@ export async function claimStore(store: Store, eventRetentionDays: number): Prom
     unindex: [],
     log: [],
   }
-  let claimed: unknown = null
   try {
-    const [outcome] = await store.commit([command])
-    if (outcome === 'committed') return ''
-  } catch (error) {
-    claimed = error
-  }
-  try {
-    const { eventRetentionDays: days } = await readMeta(store)
-    if (claimed !== null) throw claimed
+    let kept = await findMeta(store)
+    if (kept === null) {
+      // Only where there is none: a store that lost something takes no commit before an engine is there.
+      const [outcome] = await store.commit([command])
+      if (outcome === 'committed') return ''
+      kept = await readMeta(store)
+    }
+    const { eventRetentionDays: days } = kept
     if (days !== eventRetentionDays) {
       throw new StoreRefused(
         `the store was made with EVENT_RETENTION_DAYS=${days}, which cannot change: set it to ${days}`,
@@ -52,15 +51,21 @@ export async function claimStore(store: Store, eventRetentionDays: number): Prom
     return ''
   } catch (error) {
     if (error instanceof RecordUnreadable) return error.message
-    throw claimed ?? error
+    throw error
   }
 }
 
 /** Refuses a store that this release cannot read whole. */
 export async function readMeta(store: Store): Promise<Meta> {
+  const found = await findMeta(store)
+  if (found === null) throw new StoreRefused('there is no store of Arbiter: name another place')
+  return found
+}
+
+/** null when there is no store yet. */
+async function findMeta(store: Store): Promise<Meta | null> {
   const [found] = await store.load([{ aggregate, group: '', id: '' }])
-  if (found === undefined)
-    throw new StoreRefused('there is no store of Arbiter: name another place')
+  if (found === undefined) return null
   if (found.value === unfinished) {
     throw new StoreRefused('the store is an unfinished copy: remove it, and copy or restore again')
   }

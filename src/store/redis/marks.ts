@@ -68,7 +68,7 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
   let base = nextBase()
   let listener: LossListener | null = null
   let telling = false
-  let looking = false
+  let looking: Promise<void> | null = null
   let checkpoints = 0
   let unconfirmed: Checkpoint[] = []
   let hadReplicas = false
@@ -98,17 +98,21 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
     listener.onLoss()
   }
 
-  async function look(): Promise<void> {
-    if (looking || listener === null) return
-    looking = true
+  function look(): Promise<void> {
+    looking ??= readMarks().finally(() => {
+      looking = null
+    })
+    return looking
+  }
+
+  async function readMarks(): Promise<void> {
     const number = ++checkpoints
     // Before the marks are read: what comes later may be missing from them.
-    listener.onCheckpoint(number)
+    listener?.onCheckpoint(number)
     const expected = targets.map(acknowledgedAt)
     const found = await Promise.allSettled(
       targets.map((target) => callFunction('mark', [keyOf(target)], [])),
     )
-    looking = false
     const servers: Replication[] = []
     found.forEach((result, i) => {
       if (result.status === 'rejected') return

@@ -369,6 +369,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     await claimServer({ connection, keys, callFunction })
     // After the newest entry: this clock may be behind the one that dated it.
     await tailLog(1)
+    // A server that lost something can be read once that is known, and an engine must read to start.
+    await keeper?.look()
   } catch (error) {
     keeper?.stop()
     await connection.close()

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { claimStore } from '../../../src/engine/format/meta.ts'
 import { newMarks } from '../../../src/engine/memory/recall.ts'
 import type { LossListener, Marks, Store } from '../../../src/store/port.ts'
 import { createRedisKeys } from '../../../src/store/redis/keys.ts'
@@ -110,16 +111,50 @@ describe('a server that lacks what was acknowledged', () => {
     expect(nextSeen.losses).toBe(0)
   })
 
-  it('is found by another engine of the process, and when nothing is committed', async () => {
+  it('is one that comes back with what it had executed and not answered', async () => {
+    const master = await redis()
+    const replica = await redis({ replicaof: `127.0.0.1 ${master.port}` })
+    await inStep(replica)
+    const proxy = await startTcpProxy(master.port, randomFrom(1))
+    endings.push(proxy.dispose)
+    const { store, seen } = await watched(proxy.url)
+    await commits(store)
+    await sleep(100)
+    await replica.command('REPLICAOF', 'NO', 'ONE')
+    // The master counts it, and its writer does not know.
+    proxy.setFaults({ delayReply: 1, maxDelayMs: 600_000 })
+    const before = Number(await master.command('DBSIZE'))
+    expect(await commitNew(store)).toMatch(/timed out|closed/)
+    expect(await master.command('DBSIZE')).toBeGreaterThan(before)
+    proxy.setFaults({})
+    proxy.moveTo(replica.port)
+    await commits(store)
+    expect(seen.losses).toBe(0)
+    proxy.moveTo(master.port)
+    await until(async () => seen.losses > 0)
+    expect(await commitNew(store)).toMatch(lossText)
+  })
+
+  it('is found by another engine of the process, which can read it to start', async () => {
     const server = await redis()
     const { store, marks } = await watched(server.url)
+    expect(await claimStore(store, 45)).toBe('')
+    await server.command('SAVE')
     await commits(store)
     await store.close()
-    // Nothing was kept on the disk.
+    // What was saved is there, and nothing since.
     await server.kill()
     await server.restart()
-    const { seen } = await watched(server.url, marks)
-    await until(async () => seen.losses === 1)
+    const options = { urls: [server.url], cluster: false, nowMs: Date.now, marks }
+    const next = await openRedisStore(options)
+    endings.push(next.close)
+    expect(await claimStore(next, 45)).toBe('')
+    expect(await commitNew(next)).toMatch(lossText)
+    let losses = 0
+    next.losses?.watch({ onLoss: () => losses++, onCheckpoint() {}, onKept() {} })
+    await until(async () => losses === 1)
+    await next.losses?.resume()
+    expect(await commitNew(next)).toBe('committed')
   })
 
   it('is one that started with less; one that started with all of it is not', async () => {
