@@ -36,17 +36,17 @@ const pure = [
 /** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
 const longest = [
   'readme',
-  'cli/copy',
+  'cli/store/copy',
   'domain/random-walk',
   'bench/smoke',
-  'cli/relay-events',
-  'cli/operations',
+  'cli/relay/fire-replay',
+  'cli/card/operations',
   'cli/relay/relay',
-  'cli/cards',
+  'cli/card/import',
   'cli/relay/conformance',
   'server/rules-reload',
   'backtest/cli',
-  'cli/worklists',
+  'cli/money/worklist',
   'relay/disorder',
   'main',
 ].map((name) => `test/${name}.test.ts`)

@@ -32,6 +32,8 @@ export interface CliWorld {
   runWith(given: Given, ...args: string[]): Promise<CliResult>
   start(...args: string[]): ChildProcess
   write(name: string, content: string | Buffer): Promise<string>
+  /** Imports cards, for tests of other commands. */
+  importRows(...rows: string[]): Promise<void>
   /** The server's part: another process than the command's, with its own engine and cache. */
   serve(): Promise<{ store: Store; engine: TestEngine }>
   dispose(): Promise<void>
@@ -55,21 +57,27 @@ export async function createCliWorld(): Promise<CliWorld> {
     return hosted ?? runApart(call, given.input ?? '')
   }
 
+  async function write(name: string, content: string | Buffer): Promise<string> {
+    const path = join(folder, name)
+    await writeFile(path, content)
+    return path
+  }
+
   return {
     folder,
     env,
     runWith,
+    write,
+    async importRows(...rows) {
+      const { code, err } = await runWith({}, 'import', await write('rows.ndjson', rows.join('\n')))
+      if (code !== 0) throw new Error(err)
+    },
     run: (...args) => runWith({}, ...args),
     start(...args) {
       const child = spawn(process.execPath, [entry, ...args], { env })
       endWithTests(child)
       children.push(child)
       return child
-    },
-    async write(name, content) {
-      const path = join(folder, name)
-      await writeFile(path, content)
-      return path
     },
     async serve() {
       const store = await openLmdbStore({ folder: join(env.DATA_DIR, 'store'), nowMs: Date.now })

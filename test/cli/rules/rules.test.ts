@@ -160,7 +160,7 @@ describe.concurrent('arbiter rules explain', patient, () => {
   })
 
   it('takes a card from the store as it is now, with its windows, and changes nothing', async () => {
-    await world.runWith({ input: `${rowOf(1)}\n${rowOf(2)}\n` }, 'import', '-')
+    await world.importRows(rowOf(1), rowOf(2))
     const bet = { ...event, amount: 200, card: undefined }
     const before = await world.run('show', 'account', 'account-1')
     const { out } = await explain(bet, '--card', 'card-1', '--json')

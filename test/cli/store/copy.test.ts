@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { markUnfinished } from '../../src/engine/format/meta.ts'
-import { openStore } from '../../src/store/open.ts'
-import { type CliResult, type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
+import { markUnfinished } from '../../../src/engine/format/meta.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { type CliResult, type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 import {
   type RedisCluster,
   type RedisServer,
   startRedis,
   startRedisCluster,
-} from '../support/redis-server.ts'
-import { send, startServer, type WireEvent } from '../support/server.ts'
+} from '../../support/redis-server.ts'
+import { send, startServer, type WireEvent } from '../../support/server.ts'
 
 const cards = 40
 const occurredAt = '2026-11-14T10:00:00Z'

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { showAccount, showCard } from '../../src/backoffice/show.ts'
-import { indexes } from '../../src/engine/format/layout.ts'
-import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
+import { showAccount, showCard } from '../../../src/backoffice/show.ts'
+import { indexes } from '../../../src/engine/format/layout.ts'
+import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 
 function manyRows(count: number): string {
   return Array.from({ length: count }, (_, i) => `${rowOf(i)}\n`).join('')
@@ -243,7 +243,7 @@ describe('arbiter, used wrongly', () => {
   let world: CliWorld
   beforeAll(async () => {
     world = await createCliWorld()
-    await world.runWith({ input: rowOf(0) }, 'import', '-')
+    await world.importRows(rowOf(0))
   })
   afterAll(() => world.dispose())
 

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { makeCertificate } from '../support/certificate.ts'
-import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
-import { type RunningServer, startServer, wireEvent } from '../support/server.ts'
+import { makeCertificate } from '../../support/certificate.ts'
+import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
+import { type RunningServer, startServer, wireEvent } from '../../support/server.ts'
 
 const secret = 'a secret of the relay'
 const cards = 30
@@ -19,9 +19,7 @@ let server: RunningServer
 /** One server for all tests: each has cards of its own. */
 beforeAll(async () => {
   world = await createCliWorld()
-  const rows = Array.from({ length: cards }, (_, card) => rowOf(card))
-  const file = await world.write('cards.ndjson', rows.join('\n'))
-  expect(await world.run('import', file)).toMatchObject({ code: 0 })
+  await world.importRows(...Array.from({ length: cards }, (_, card) => rowOf(card)))
   server = await startServer({
     dataDir: String(world.env.DATA_DIR),
     env: { RELAY_SECRET: secret },

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline'
-import { systemClock } from '../../dist/clock.js'
-import { createEngine } from '../../dist/engine/engine.js'
-import { loadPack } from '../../dist/rules/load/compiler.js'
-import { openStore } from '../../dist/store/open.js'
+import { systemClock } from '../../../dist/clock.js'
+import { createEngine } from '../../../dist/engine/engine.js'
+import { loadPack } from '../../../dist/rules/load/compiler.js'
+import { openStore } from '../../../dist/store/open.js'
 
 // A server without its gate: asks 0.01 on a card without end, one after the other, and says on every
 // line of standard input how many it asked and what the newest answer was.

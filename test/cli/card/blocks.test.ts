@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
+import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 
 let world: CliWorld
 
 beforeAll(async () => {
   world = await createCliWorld()
-  const rows = await world.write('cards.jsonl', rowOf(1))
-  expect((await world.run('import', rows)).code).toBe(0)
+  await world.importRows(rowOf(1))
 })
 
 afterAll(() => world.dispose())

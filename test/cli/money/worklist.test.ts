@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { showAccount, showTransaction } from '../../src/backoffice/show.ts'
-import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
-import { timeSortKey } from '../../src/engine/format/layout.ts'
-import type { Store } from '../../src/store/port.ts'
-import { type CliWorld, createCliWorld, rowOf } from '../support/cli.ts'
-import type { TestEngine } from '../support/engine-world.ts'
+import { showAccount, showTransaction } from '../../../src/backoffice/show.ts'
+import { decodeEntry } from '../../../src/engine/format/entry-codec.ts'
+import { timeSortKey } from '../../../src/engine/format/layout.ts'
+import type { Store } from '../../../src/store/port.ts'
+import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
+import type { TestEngine } from '../../support/engine-world.ts'
 
 describe('arbiter unmatched and anomalies', () => {
   let world: CliWorld
@@ -15,7 +15,7 @@ describe('arbiter unmatched and anomalies', () => {
   beforeAll(async () => {
     world = await createCliWorld()
     const rows = [0, 6, 7].map((card) => rowOf(card))
-    await world.runWith({ input: rows.join('\n') }, 'import', '-')
+    await world.importRows(...rows)
     const served = await world.serve()
     engine = served.engine
     store = served.store
@@ -67,7 +67,7 @@ describe('arbiter unmatched and anomalies', () => {
       code: 1,
       err: 'arbiter: there is no card card-20: import it, or give --card\n',
     })
-    await world.runWith({ input: rowOf(20) }, 'import', '-')
+    await world.importRows(rowOf(20))
     expect((await run('unmatched')).out).toContain(
       'unknown card  Settlement  card-20  ut1  42.00 USD  event=u1\n',
     )

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type CliWorld, createCliWorld } from '../support/cli.ts'
-import { openDisturbedWorld } from '../support/disturbed-world.ts'
-import { createRelay, type Delivery, repeatUntilDecided } from '../support/relay.ts'
-import { readiness, startServer, until } from '../support/server.ts'
+import { type CliWorld, createCliWorld } from '../../support/cli.ts'
+import { openDisturbedWorld } from '../../support/disturbed-world.ts'
+import { createRelay, type Delivery, repeatUntilDecided } from '../../support/relay.ts'
+import { readiness, startServer, until } from '../../support/server.ts'
 
 const endings: (() => Promise<void> | void)[] = []
 afterEach(async () => {
