@@ -76,7 +76,7 @@ export interface NaiveTransaction {
 
 export type NaiveModel = ReturnType<typeof createNaiveModel>
 
-/** What one event was decided to do when it was first seen; `key` is the transaction. */
+/** An effect that one event was decided to have when it was first seen; `key` is the transaction. */
 type Effect =
   | { kind: 'name'; key: string; cardId: string; name: string }
   | {
@@ -166,7 +166,7 @@ interface World {
 interface Place {
   key: string
   naming: Effect[]
-  /** It makes its id a second name of another transaction. */
+  /** The event makes its id a second name of another transaction. */
   joins: boolean
 }
 
@@ -200,7 +200,7 @@ export function createNaiveModel(options: NaiveOptions) {
 
   const unvoidedN = (t: Sums) => Math.max(0, Math.max(t.P, t.A) - t.R)
   const N = (t: Sums) => (t.voided ? 0 : unvoidedN(t))
-  /** What is to be held for n: at least `fixed`, or n and a share, or n and more. */
+  /** The hold for n: at least `fixed`, or n and a share, or n and more. */
   const H = (t: Sums, n: number) => {
     if (n === 0 || t.cash) return n
     const share =
@@ -208,7 +208,7 @@ export function createNaiveModel(options: NaiveOptions) {
     return Math.max(t.fixed, n + share, n + t.plus)
   }
   const O = (t: Sums) => (t.closed || t.expired ? 0 : Math.max(0, H(t, N(t)) - t.S))
-  /** What was asked for and is still open: no adjustment is ever spent. */
+  /** The open part of N: no adjustment is ever spent. */
   const openAsked = (t: Sums) => (t.closed || t.expired ? 0 : Math.max(0, N(t) - t.S))
   const W = (t: Sums) => t.S + openAsked(t)
   const Credit = (t: Sums) => {
@@ -632,7 +632,7 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
-  /** Where the U of this transaction is. */
+  /** The transaction that the U of this one stands at. */
   const holderOf = (world: World, key: string) => transactionOf(world, key).original ?? key
 
   function grantsOf(
@@ -724,7 +724,7 @@ export function createNaiveModel(options: NaiveOptions) {
     return [{ kind: 'terminate', cardId: card.cardId, bySwipes: false }]
   }
 
-  /** What ends a lite card; it is looked at when an event changed any of it. */
+  /** The figures that end a lite card; its end is looked at when an event changed any of them. */
   function seenOf(world: World, card: NaiveCard): string {
     const { postedMinor, heldMinor } = balances(world, card.accountId)
     return JSON.stringify([postedMinor, heldMinor, cardState(world, card, 0).swipesLeft])
@@ -839,7 +839,7 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
-  /** Where it bought, and when it was last asked; null when never. */
+  /** Where a card bought, and when it was last asked; null when never. */
   function familiarity(cardId: string) {
     const asked = asks.filter((each) => each.event.cardId === cardId)
     const bought = asked.filter((each) => each.approved && each.event.amountMinor !== 0)

@@ -1,10 +1,10 @@
 import { percentOf } from './money.ts'
 
 /**
- * A larger hold than was asked for, where the merchant will capture another amount: a fuel
- * pump, a restaurant, a hotel. It is a property of the transaction that its asks raise and nothing
- * lowers, and the hold is computed from it like from the other sums: so the order of events does not
- * matter, an increase does not add it twice, and whatever ends the hold ends all of it.
+ * A larger hold than was asked for, where the merchant will capture another amount: a fuel pump, a
+ * restaurant, a hotel. It is a property of the transaction that its asks raise and only the undoing of
+ * an ask lowers, and the hold is computed from it like from the other sums: so the order of events does
+ * not matter, an increase does not add it twice, and whatever ends the hold ends all of it.
  *
  * Only the hold is adjusted, and with it the funds that an ask needs. What was asked for stays what
  * limits, windows and answers speak of.
