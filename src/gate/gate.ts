@@ -12,8 +12,8 @@ import { createRefusalLog } from '../telemetry/refusal-log.ts'
 import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal/journal.ts'
+import { type RulesResult, startPackReload } from './pack-reload.ts'
 import type { Profile } from './profile/profile.ts'
-import { startRulesThread } from './rules-thread.ts'
 import { createSlots, type Slots } from './slots.ts'
 import { createUnknownKinds } from './unknown-kinds.ts'
 
@@ -26,12 +26,6 @@ export interface GateOptions {
   readonly authenticate: Authenticate
   readonly demo: boolean
   readonly onRefused: (message: string) => void
-}
-
-export interface RulesResult {
-  readonly version: string
-  /** What was wrong with the new pack; '' when it is in use. */
-  readonly problem: string
 }
 
 export interface Gate {
@@ -65,8 +59,6 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const logRefusal = createRefusalLog(logger)
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
-  const packWaiters: { readonly number: number; readonly tell: () => void }[] = []
-  let rulesProblem = ''
 
   const engine = startEngineThread({
     clock,
@@ -97,23 +89,15 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     onStart() {
       slots.onEngineStart()
-      metrics.rules(engine.rulesVersion, rulesProblem === '')
-      logger.info({ rulesVersion: engine.rulesVersion }, 'the engine takes events')
+      packs.onEngine('the engine takes events', '')
       for (const tell of startWaiters.splice(0)) tell()
-      tellPackWaiters()
     },
     onEnd() {
       // The store may be away for long: till then the default decision answers, and is booked later.
-      if (rules.pack !== null) for (const tell of startWaiters.splice(0)) tell()
+      if (packs.hasPack) for (const tell of startWaiters.splice(0)) tell()
     },
     onRefused: options.onRefused,
-    onRules(problem) {
-      if (problem === '') {
-        metrics.rules(engine.rulesVersion, rulesProblem === '')
-        logger.info({ rulesVersion: engine.rulesVersion }, 'the pack is in use')
-      } else refuseRules(problem)
-      tellPackWaiters()
-    },
+    onRules: (problem) => packs.onEngine('the pack is in use', problem),
     onRuleCounts: (counts) => metrics.ruleCounts(counts),
     onFindings: (counts) => metrics.findings(counts),
     onWarm: (cards, ms) => logger.info({ cards, ms }, 'memory is warm'),
@@ -124,56 +108,18 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
   })
 
-  const rules = startRulesThread({
+  const packs = startPackReload({
     settings: {
       rulesDir: config.rulesDir,
       eventRetentionDays: config.eventRetentionDays,
       watches: config.rulesReload === 'auto',
     },
     heapMb: config.engineHeapMb,
-    onPack(pack, warnings) {
-      rulesProblem = ''
-      metrics.rulesLoaded('loaded')
-      for (const warning of warnings) logger.warn({ warning }, 'the pack has a warning')
-      engine.setPack(pack)
-    },
-    onUnchanged() {
-      const { rulesVersion } = engine
-      if (rulesProblem !== '') logger.info({ rulesVersion }, 'the folder has the pack in use again')
-      rulesProblem = ''
-      metrics.rules(rulesVersion, true)
-    },
-    onRefused(problem) {
-      // With no pack at all there is nothing to go on with.
-      if (rules.pack === null) options.onRefused(problem)
-      else refuseRules(problem)
-    },
+    engine,
+    metrics: () => metrics,
+    logger,
+    onRefused: options.onRefused,
   })
-
-  function refuseRules(problem: string): void {
-    const { rulesVersion } = engine
-    rulesProblem = problem
-    metrics.rules(rulesVersion, false)
-    metrics.rulesLoaded('refused')
-    logger.error({ rulesVersion, problem }, 'the pack is refused, the old one goes on')
-  }
-
-  function tellPackWaiters(): void {
-    for (const waiter of packWaiters.splice(0)) {
-      if (waiter.number <= engine.packNumber) waiter.tell()
-      else packWaiters.push(waiter)
-    }
-  }
-
-  /** Resolves when the engine decides by what the folder has now, or has said why it cannot. */
-  async function reloadRules(): Promise<RulesResult> {
-    const problem = await rules.load()
-    const number = rules.pack?.number ?? 0
-    if (problem === '' && engine.packNumber < number) {
-      await new Promise<void>((tell) => packWaiters.push({ number, tell }))
-    }
-    return { version: engine.rulesVersion, problem: problem || rulesProblem }
-  }
 
   const slots = createSlots({
     clock,
@@ -277,7 +223,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     while (booking() && engine.alive && clock.monoMs() < untilMonoMs) {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
-    await rules.stop()
+    await packs.stop()
     await engine.stop(engineStopMs)
     await journal.close()
     loopLag.disable()
@@ -289,12 +235,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     slots,
     metrics,
     get rulesProblem() {
-      return rulesProblem
+      return packs.problem
     },
     get journalProblem() {
       return journal.whereabouts
     },
-    reloadRules,
+    reloadRules: packs.reload,
     started() {
       if (engine.alive) return Promise.resolve()
       return new Promise((resolve) => startWaiters.push(resolve))
