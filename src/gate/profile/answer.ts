@@ -199,7 +199,6 @@ function compileBody<Of extends unknown[]>(body: unknown, context: TemplateConte
   }
 }
 
-/** Neighbouring texts become one. */
 function joined<Of extends unknown[]>(pieces: readonly Piece<Of>[]): Piece<Of>[] {
   const result: Piece<Of>[] = []
   for (const piece of pieces) {
