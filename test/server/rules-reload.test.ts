@@ -28,14 +28,14 @@ afterEach(async () => {
 
 const merchant = { mid: 'MID1', mcc: '5999', country: 'US' }
 
-/** Declines MCC 5999 with this code, by a rule of this name; rule and list must be of one pack. */
+/** Declines MID1 with this code, by a rule of this name; rule and list must be of one pack. */
 function packFiles(name: string, code: string): Record<string, string> {
   return {
     'pack.yaml': `name: ${name}\ncurrency: USD\n`,
-    'lists/blocked.txt': `5999\n${name}\n`,
+    'lists/blocked.txt': `MID1\n${name}\n`,
     'a.rules.yaml': `
 - id: ${name}
-  when: merchant.mcc in lists.blocked && "${name}" in lists.blocked
+  when: merchant.mid in lists.blocked && "${name}" in lists.blocked
   decline: "${code}"
   why: to tell the packs apart
 `,

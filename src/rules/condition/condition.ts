@@ -1,7 +1,6 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { suggestion } from '../../document/spelling.ts'
 import {
-  among,
   arithmetic,
   type Comparison,
   compareText,
@@ -39,6 +38,8 @@ import { explainUnknown, refusals } from './words.ts'
 export interface Vocabulary {
   readonly facts: FactTable
   readonly lists: ReadonlyMap<string, ReadonlySet<string>>
+  /** The line of a value in the file of a list. */
+  readonly lineInList: (list: string, value: string) => number
   readonly slots: FactSlots
   /** The pack's currency: amounts are in it where a rule names no other. */
   readonly currency: string
@@ -52,12 +53,13 @@ export function checkCondition(
   root: ASTNode,
   outer: Currencies,
   use: CurrencyUse,
-  { facts, lists, slots, currency }: Vocabulary,
+  { facts, lists, slots, currency, lineInList }: Vocabulary,
   fault: ConditionFault,
 ): Test | null {
-  const { calculate, compareTwo, compareWithAny, choose } = createOperations({
+  const { calculate, compareTwo, compareWithAny, compareWithList, choose } = createOperations({
     currency,
     use,
+    lineInList,
     fault,
     fail,
   })
@@ -121,8 +123,10 @@ export function checkCondition(
     const name = dottedName(node)
     if (name === null) return fail(node, `${sourceOf(node)} is not known`)
     if (name.startsWith('lists.')) {
-      const values = lists.get(name.slice('lists.'.length))
-      return values === undefined ? unknownName(node, name) : { type: 'named list', values }
+      const list = name.slice('lists.'.length)
+      const values = lists.get(list)
+      if (values === undefined) return unknownName(node, name)
+      return { type: 'named list', name: list, values }
     }
     const fact = facts.get(name)
     if (fact === undefined) return unknownName(node, name)
@@ -226,11 +230,7 @@ export function checkCondition(
     if (list.checked.type === 'list') {
       return yesNo(compareWithAny(one, list.checked.items, within))
     }
-    if (list.checked.type !== 'named list') {
-      return fail(list.node, `${kindOf(list)}, and a list is needed`)
-    }
-    if (one.checked.type === 'text') return yesNo(among(one.checked.text, list.checked.values))
-    return fail(one.node, `${kindOf(one)}, and ${sourceOf(list.node)} is a list of texts`)
+    return yesNo(compareWithList(one, list))
   }
 
   function checkCall(

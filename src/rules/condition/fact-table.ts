@@ -12,16 +12,23 @@ import {
 } from '../../domain/record/familiarity.ts'
 import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
 
+import { alpha2ByAlpha3 } from '../../wire/iso-codes.ts'
 import { askTypes, type Fact, type FactTable, type Reader, type TextForm } from './fact.ts'
 
 function oneOf(values: readonly string[]): TextForm {
   return { says: `one of ${values.join(', ')}`, accepts: (text) => values.includes(text), values }
 }
 
-const mccForm: TextForm = { says: 'four digits', accepts: (text) => /^(\d{4})?$/.test(text) }
+const mccForm: TextForm = {
+  says: 'four digits',
+  accepts: (text) => /^(\d{4})?$/.test(text),
+  // Spreadsheets drop leading zeros.
+  meant: (text) => (/^\d{1,3}$/.test(text) ? text.padStart(4, '0') : undefined),
+}
 const countryForm: TextForm = {
   says: 'an ISO 3166 alpha-2 country',
   accepts: (text) => /^([A-Z]{2})?$/.test(text),
+  meant: (text) => alpha2ByAlpha3.get(text.toUpperCase()),
 }
 const currencyForm: TextForm = { says: 'an ISO 4217 currency', accepts: isCurrency }
 const optionalCurrencyForm: TextForm = {

@@ -38,6 +38,8 @@ export interface TextForm {
   readonly accepts: (text: string) => boolean
   /** All values, where they are few. */
   readonly values?: readonly string[]
+  /** The value that was probably meant by one of another form. */
+  readonly meant?: (text: string) => string | undefined
 }
 
 /** The request types that a rule may decline. */

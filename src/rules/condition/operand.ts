@@ -25,7 +25,7 @@ export type Checked =
   | ({ readonly type: 'money'; readonly unit: MoneyUnit } & Decimal)
   | { readonly type: 'text'; readonly text: Text; readonly fact: Fact | null }
   | { readonly type: 'list'; readonly items: readonly Operand[] }
-  | { readonly type: 'named list'; readonly values: ReadonlySet<string> }
+  | { readonly type: 'named list'; readonly name: string; readonly values: ReadonlySet<string> }
 
 export type Numeric = Extract<Checked, { type: 'number' | 'money' }>
 
@@ -48,13 +48,15 @@ interface OperandContext {
   /** The pack's currency. */
   readonly currency: string
   readonly use: CurrencyUse
+  /** The line of a value in the file of a list. */
+  readonly lineInList: (list: string, value: string) => number
   readonly fault: ConditionFault
   /** Adds a fault at a node. */
   readonly fail: (node: ASTNode, message: string) => null
 }
 
 /** The operations on two operands; each reports what does not fit, and is then null. */
-export function createOperations({ currency, use, fault, fail }: OperandContext) {
+export function createOperations({ currency, use, lineInList, fault, fail }: OperandContext) {
   /** Two numbers made comparable: both amounts or neither, and with the same decimals. */
   function alike(
     a: Operand<Numeric>,
@@ -159,6 +161,25 @@ export function createOperations({ currency, use, fault, fail }: OperandContext)
     return false
   }
 
+  /** A listed value that the fact can never be is refused, because the rule would silently miss it. */
+  function compareWithList(one: Operand, list: Operand): Test | null {
+    if (list.checked.type !== 'named list') {
+      return fail(list.node, `${kindOf(list)}, and a list is needed`)
+    }
+    if (one.checked.type !== 'text') {
+      return fail(one.node, `${kindOf(one)}, and ${sourceOf(list.node)} is a list of texts`)
+    }
+    const { name, values } = list.checked
+    const { fact, text } = one.checked
+    const form = fact?.type === 'text' ? fact.form : undefined
+    const wrong = form && [...values].find((value) => !form.accepts(value))
+    if (form === undefined || wrong === undefined) return among(text, values)
+    const meant = form.meant?.(wrong)
+    const hint = meant ? `: did you mean ${meant}?` : suggestion(wrong, form.values ?? [])
+    const place = `lists/${name}.txt:${lineInList(name, wrong)}`
+    return fail(one.node, `${fact?.name} is ${form.says}, never ${wrong} at ${place}${hint}`)
+  }
+
   /** Literals become one set; values that only the ask has are compared one by one. */
   function compareWithAny(
     one: Operand,
@@ -202,7 +223,7 @@ export function createOperations({ currency, use, fault, fail }: OperandContext)
     return fail(a.node, `${kindsOf(a, b)}: a choice is between two of a kind`)
   }
 
-  return { calculate, compareTwo, compareWithAny, choose }
+  return { calculate, compareTwo, compareWithAny, compareWithList, choose }
 }
 
 function pick<T extends Test | Quantity | Text>(test: Test, yes: T, no: T): T {

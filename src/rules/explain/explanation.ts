@@ -104,7 +104,7 @@ function createExplainer(
   use: CurrencyUse,
 ): Explainer {
   const slots = createFactSlots(zone)
-  const vocabulary: Vocabulary = { facts, lists, slots, currency }
+  const vocabulary: Vocabulary = { facts, lists, slots, currency, lineInList: () => 0 }
 
   function evaluate(node: ASTNode, within: Currencies): boolean {
     const test = checkCondition(node, within, use, vocabulary, () => {})

@@ -14,7 +14,7 @@ import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { costFault, costOf } from '../pack/cost.ts'
 import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
 import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
-import { listNameOf, parseList } from '../pack/list-file.ts'
+import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
 import type { Lists, PackProblem } from '../pack/named-list.ts'
 import { PackRefused } from '../pack/refusal.ts'
 import { checkRule, type Rule } from '../pack/rule.ts'
@@ -57,7 +57,10 @@ export function compilePack(
   const { windows, written } = readWindows(readable, zone, lists, faults)
   const facts = factsOf(windows)
   const slots = createFactSlots(zone)
-  const rules = readRules(readable, { facts, lists, slots, currency }, faults)
+  const lineInList = (list: string, value: string) =>
+    lineOfValue(readable.get(`lists/${list}.txt`) ?? '', value)
+  const vocabulary = { facts, lists, slots, currency, lineInList }
+  const rules = readRules(readable, vocabulary, faults)
   if (faults.length > 0 || settings.switches === null) {
     // Its tests cannot run, but the faults of their files are reported too.
     const unread = tested ? readPackTests(readable).faults : []

@@ -33,14 +33,22 @@ const tooMany = `is more than ${maxListEntries} values`
 
 /** Adds the value of a line; a text other than '' is the fault that it has. */
 function addEntry(line: string, values: Set<string>): string {
-  const comment = line.startsWith('#') ? 0 : line.search(/\s#/)
-  const value = (comment < 0 ? line : line.slice(0, comment)).trim()
+  const value = valueIn(line)
   if (value === '') return ''
   if (value.length > maxEntryChars) return `is a value of more than ${maxEntryChars} characters`
   if (hasControl(value)) return 'has a control character: one value a line'
   if (values.size >= maxListEntries && !values.has(value)) return tooMany
   values.add(value)
   return ''
+}
+
+function valueIn(line: string): string {
+  const comment = line.startsWith('#') ? 0 : line.search(/\s#/)
+  return (comment < 0 ? line : line.slice(0, comment)).trim()
+}
+
+export function lineOfValue(text: string, value: string): number {
+  return text.split('\n').findIndex((line) => valueIn(line) === value) + 1
 }
 
 function hasControl(value: string): boolean {

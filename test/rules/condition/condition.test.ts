@@ -22,6 +22,38 @@ function reportOfCondition(when: string): string[] {
   return reportOf({ 'a.rules.yaml': text, ...more })
 }
 
+describe('a list that a condition names', () => {
+  const reportOfList = (fact: string, text: string) => {
+    const rules = rulesText([{ when: `${fact} in lists.l` }])
+    return reportOf({ 'a.rules.yaml': rules, 'lists/l.txt': text }).join()
+  }
+
+  it.each([
+    [
+      'merchant.country',
+      '# sanctions\nUS\nRUS # since May\n',
+      'merchant.country is an ISO 3166 alpha-2 country, never RUS at lists/l.txt:3: did you mean RU?',
+    ],
+    [
+      'merchant.mcc',
+      '5411\n742\n',
+      'merchant.mcc is four digits, never 742 at lists/l.txt:2: did you mean 0742?',
+    ],
+    [
+      'card.type',
+      'retial\n',
+      'card.type is one of retail, corporate, lite, never retial at lists/l.txt:1: did you mean retail?',
+    ],
+  ])('has only values that %s can have', (fact, text, fault) => {
+    expect(reportOfList(fact, text)).toContain(fault)
+  })
+
+  it('may have any text where the fact has no form', () => {
+    const files = { 'a.rules.yaml': rulesText([{ when: 'merchant.mid in lists.l' }]) }
+    expect(packOfFiles({ ...files, 'lists/l.txt': 'RUS\n541\n' }).rules).toHaveLength(1)
+  })
+})
+
 describe('a condition', () => {
   it.each<[string, AskParts, AskParts]>([
     ['amount > 200', usd(20_001), usd(20_000)],

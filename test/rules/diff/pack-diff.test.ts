@@ -161,7 +161,8 @@ describe('the difference of lists, windows and settings', () => {
       'looser',
     )
     expect(listEffect({ mode: 'shadow', ...declines }, longer, shorter)?.effect).toBe('none')
-    expect(listEffect(declines, 'a\nb\n', 'b\nc\n')).toMatchObject({
+    const byMid = { when: 'merchant.mid in lists.l' }
+    expect(listEffect(byMid, 'a\nb\n', 'b\nc\n')).toMatchObject({
       effect: 'looser',
       values: { added: 1, removed: 1, before: 2, after: 2, firstAdded: ['c'], firstRemoved: ['a'] },
     })
