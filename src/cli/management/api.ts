@@ -81,7 +81,9 @@ async function call(
     return response.ok ? 0 : 1
   } catch (error) {
     if (error instanceof TokenRefused) return sayRefused(error.message)
-    return sayRefused(`nobody answers at ${url}: is API_PORT set, and ARBITER_API_URL right?`)
+    const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }
+    const why = cause?.code ?? cause?.message ?? message
+    return sayRefused(`no answer of ${url} (${why}): is API_PORT set, and ARBITER_API_URL right?`)
   }
 }
 
