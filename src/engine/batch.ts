@@ -12,7 +12,7 @@ import {
   type Motive,
   unexplained,
 } from '../domain/ledger/entry.ts'
-import { adviceOf, kindOf, type OperatedKind, operate } from '../domain/operation/operation.ts'
+import { adviceOf, entryKindOf, type OperatedKind, operate } from '../domain/operation/operation.ts'
 import { isAsk } from '../domain/record/event.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
@@ -226,7 +226,7 @@ function decideOperation(
   item.outcome = { refused, changed: !('refused' in draft) && draft.changes.length > 0 }
   if ('refused' in draft) return
   const motive = { reason, event: adviceOf(operation) }
-  recordDraft(kindOf(operation), draft, motive, book, writes)
+  recordDraft(entryKindOf(operation), draft, motive, book, writes)
 }
 
 function recordDraft(

@@ -15,7 +15,7 @@ import type { Pack } from '../decide/pack.ts'
 import { sweepTransaction } from '../decide/sweep.ts'
 import {
   adviceOf,
-  kindOf,
+  entryKindOf,
   type OperatedKind,
   type Operation,
   operate,
@@ -143,7 +143,7 @@ export function createLedger(): Ledger {
       const draft = operate(operation, into, pack, nowMs)
       if ('refused' in draft) return draft
       if (operation.type === 'open') accountOfCard.set(operation.card.cardId, accountId)
-      commitDraft(into, kindOf(operation), draft, { reason: '', event: adviceOf(operation) })
+      commitDraft(into, entryKindOf(operation), draft, { reason: '', event: adviceOf(operation) })
       return null
     },
     deliver(delivery, pack) {

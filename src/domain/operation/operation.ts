@@ -95,7 +95,7 @@ export function operate(
 
 export type OperatedKind = 'operated' | 'booked'
 
-export function kindOf(operation: Operation): OperatedKind {
+export function entryKindOf(operation: Operation): OperatedKind {
   return operation.type === 'book' ? 'booked' : 'operated'
 }
 
