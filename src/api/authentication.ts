@@ -10,7 +10,7 @@ import { canonicalText, isRawDigest, isSigned, type SignedCall } from './signatu
 import type { Tokens } from './token.ts'
 
 /** What of a request its five headers are checked against. */
-export interface IncomingCall {
+interface IncomingCall {
   readonly method: string
   /** Path and query, exactly as they came. */
   readonly target: string

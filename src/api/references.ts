@@ -8,7 +8,7 @@ import { refusalOf } from './envelope.ts'
 import type { Done, Route } from './route.ts'
 
 /** A call whose fields were read. */
-export interface ReadCall {
+interface ReadCall {
   readonly caller: Caller
   readonly route: Route
   readonly method: string

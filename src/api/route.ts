@@ -4,7 +4,7 @@ import type { Caller } from './authentication.ts'
 import type { Condition, Refused } from './condition.ts'
 
 /** What a route is given: who calls, and what was said, already read. */
-export interface Call<P = unknown, Q = unknown, B = unknown> {
+interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly caller: Caller
   readonly params: P
   readonly query: Q

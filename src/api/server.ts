@@ -39,7 +39,7 @@ export interface ApiServerOptions {
   readonly onBug: (error: unknown, requestId: string) => void
 }
 
-export const apiPrefix = '/api/v1'
+const apiPrefix = '/api/v1'
 const maxBodyBytes = 131_072
 /** After this the outcome is unknown to the caller; the work goes on. */
 const callMs = 10_000

@@ -22,7 +22,7 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export const tokenPath = '/connect/token'
+const tokenPath = '/connect/token'
 const maxBodyBytes = 4_096
 const tokensPerSecond = 5
 const maxClients = 10_000

@@ -2,13 +2,13 @@ import { hkdfSync, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 
 /** What a token says about who carries it. */
-export interface TokenClaims {
+interface TokenClaims {
   readonly clientId: string
   readonly scopes: readonly string[]
   readonly issuedAtMs: number
 }
 
-export type TokenFault = 'expired' | 'invalid'
+type TokenFault = 'expired' | 'invalid'
 
 export interface Tokens {
   readonly lifetimeSeconds: number

@@ -20,7 +20,7 @@ import {
   StoreRefused,
 } from '../store/port.ts'
 
-export const recordKinds = ['root', 'child', 'index', 'log'] as const
+const recordKinds = ['root', 'child', 'index', 'log'] as const
 
 export type RecordKind = (typeof recordKinds)[number]
 
@@ -88,7 +88,7 @@ export interface TransferOptions {
 export type Pages = AsyncIterable<readonly StoreRecord[]>
 
 /** What a store holds, but for what was fixed when it was made. */
-export async function* contentPages(store: Store): AsyncGenerator<readonly StoreRecord[]> {
+async function* contentPages(store: Store): AsyncGenerator<readonly StoreRecord[]> {
   for await (const page of store.scan()) yield page.filter((record) => !isMeta(record))
 }
 

@@ -5,7 +5,7 @@ import { entryIn, logPages } from '../engine/log-reading.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
 /** A record that the log does not lead to. */
-export interface Difference {
+interface Difference {
   readonly accountId: string
   readonly record: string
   readonly expected: string

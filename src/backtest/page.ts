@@ -51,7 +51,7 @@ svg { max-width: 100%; height: auto; font: 12px system-ui, sans-serif }
 .good { color: #116329 } .bad { color: #a40e26; font-weight: 600 }
 `
 
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`)
 }
 

@@ -16,7 +16,7 @@ interface ReportedRule {
   readonly examples: Example[]
 }
 
-export interface Example {
+interface Example {
   readonly atMs: number
   readonly eventId: string
   readonly cardId: string

@@ -41,7 +41,7 @@ export interface Batch {
   readonly failed: readonly FailedItem[]
 }
 
-export interface FailedItem {
+interface FailedItem {
   readonly item: Item
   readonly damage: Damage
 }

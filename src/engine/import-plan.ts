@@ -14,7 +14,7 @@ export interface ImportPlan {
 }
 
 /** What a plan keeps in memory grows with its rows: a million take about 170 MB. */
-export const maxPlannedRows = 5_000_000
+const maxPlannedRows = 5_000_000
 
 /** Empty texts and null: no row has said it yet. */
 interface Said {

@@ -6,7 +6,7 @@ import { accountCodec } from './format/codec.ts'
 import { accountAggregate, cardKey, directoryKey } from './format/layout.ts'
 import { createImportPlan } from './import-plan.ts'
 
-export interface ImportProblem extends RowProblem {
+interface ImportProblem extends RowProblem {
   /** The row's place among those given, from 0. */
   readonly row: number
 }

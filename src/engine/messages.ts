@@ -44,7 +44,7 @@ export interface DemoCard {
   readonly currency: string
 }
 
-export interface PackInUse {
+interface PackInUse {
   readonly packNumber: number
   readonly rulesVersion: string
 }

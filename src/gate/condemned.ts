@@ -10,7 +10,7 @@ export interface Condemned {
   forget(): void
 }
 
-export interface CondemnedAccount {
+interface CondemnedAccount {
   readonly aggregate: string
   readonly leftMs: number
 }

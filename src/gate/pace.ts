@@ -19,7 +19,7 @@ export interface Pace extends Backlog {
 }
 
 /** Who sent a request; without one, all are the relay. */
-export interface Crowd {
+interface Crowd {
   standingOf(request: IncomingMessage): Standing
   /** Nobody will handle this stranger's request any more. */
   turnAway(request: IncomingMessage): void

@@ -3,7 +3,7 @@ import type { FromLoader, LoaderSettings, ToLoader } from '../rules/load/loader.
 import type { PackBytes } from '../rules/pack/bytes.ts'
 
 /** A pack that was checked; a later one has a higher number. */
-export interface CheckedPack {
+interface CheckedPack {
   readonly number: number
   readonly version: string
   readonly bytes: PackBytes

@@ -39,11 +39,11 @@ const summaries = z.object({
 export type OrganizationSettings = Readonly<z.output<typeof settings>>
 export type Organization = Readonly<z.output<typeof record>>
 /** What the gate and the engine must know of every organization. */
-export type OrganizationSummaries = z.output<typeof summaries>['organizations']
+type OrganizationSummaries = z.output<typeof summaries>['organizations']
 
-export const organizationsAggregate = 'organizations'
+const organizationsAggregate = 'organizations'
 /** Every engine holds the summaries of all of them. */
-export const maxOrganizations = 10_000
+const maxOrganizations = 10_000
 
 const childOf = (organizationId: string) => ({ group: 'o', id: organizationId })
 const keyOf = (organizationId: string) => ({
@@ -57,7 +57,7 @@ function decode(value: string): Organization {
   throw new RecordUnreadable('an organization was written by a newer release')
 }
 
-export function summariesIn(root: string | null): OrganizationSummaries {
+function summariesIn(root: string | null): OrganizationSummaries {
   if (root === null) return {}
   const found = summaries.safeParse(JSON.parse(root))
   if (found.success) return found.data.organizations

@@ -39,7 +39,7 @@ export interface ReferenceRecord extends Omit<ReferencedCall, 'clientId' | 'refe
 export type Bound = { readonly seenAtMs: number } | 'seen' | 'other'
 
 /** How long a Reference counts. */
-export const referenceMs = dayMs
+const referenceMs = dayMs
 /** A root cannot be removed, so many References share one. */
 const buckets = 4_096
 
@@ -84,7 +84,7 @@ function aggregateOf(named: Named): string {
 }
 
 /** What a Reference is kept under, here and at its home. */
-export function idOf({ clientId, reference }: Named): string {
+function idOf({ clientId, reference }: Named): string {
   return `${clientId}\n${reference}`
 }
 

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
 /** Where a secret is kept. A ciphertext opens at the place it was made for and nowhere else. */
-export interface SecretPlace {
+interface SecretPlace {
   readonly kind: string
   readonly id: string
   readonly field: string

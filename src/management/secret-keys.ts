@@ -29,7 +29,7 @@ export function readSecretKeys(
   return secretsKeyOld === null ? [key] : [key, decodeKey(secretsKeyOld)]
 }
 
-export function isKey(text: string): boolean {
+function isKey(text: string): boolean {
   return /^[A-Za-z0-9+/]{43}=$/.test(text) && Buffer.from(text, 'base64').length === keyBytes
 }
 

@@ -15,7 +15,7 @@ import { addOrganization } from '../../src/management/organization.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { createMemoryState, createMemoryStore, type Fault } from './memory-store.ts'
 
-export const startMs = Date.UTC(2026, 10, 15, 10)
+const startMs = Date.UTC(2026, 10, 15, 10)
 
 export interface ApiWorldOptions {
   readonly sandbox?: boolean

@@ -31,7 +31,7 @@ export interface Ask {
 }
 
 /** The transaction's sums as they would be after this ask. */
-export interface AskSums {
+interface AskSums {
   /** What the ask adds to the sum of its kind. */
   readonly addedMinor: number
   /** The part that a ceiling, said by a reversal before the ask, takes back at once. */

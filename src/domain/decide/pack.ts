@@ -43,7 +43,7 @@ export interface CrossBorder {
   readonly percentMillionths: number
 }
 
-export interface HoldDays {
+interface HoldDays {
   readonly authorization: number
   readonly preauthorization: number
   readonly byMcc: ReadonlyMap<string, number>
@@ -127,7 +127,7 @@ export function withBlocks(pack: Pack, blocks: readonly Block[]): Pack {
 }
 
 /** How much may be approved from memory while the store is away; amounts by currency. */
-export interface StandInPolicy {
+interface StandInPolicy {
   readonly maxMinor: Readonly<Record<string, number>>
   /** How many asks of one card, each time the store is away. */
   readonly perCardCount: number

@@ -50,7 +50,7 @@ export type CardSettings = Partial<
 >
 
 /** How many values each list of a card may have. */
-export const listBounds = {
+const listBounds = {
   allowedMccs: maxListedMccs,
   blockedMccs: maxListedMccs,
   allowedMids: maxListedMids,

@@ -2,10 +2,10 @@ import type { Fresh } from './fresh.ts'
 import type { WindowStates } from './window-state.ts'
 
 export const cardTypes = ['retail', 'corporate', 'lite'] as const
-export type CardType = (typeof cardTypes)[number]
+type CardType = (typeof cardTypes)[number]
 
 export const cardStatuses = ['Active', 'Frozen', 'Terminated'] as const
-export type CardStatus = (typeof cardStatuses)[number]
+type CardStatus = (typeof cardStatuses)[number]
 
 export interface Card {
   readonly cardId: string

@@ -1,7 +1,7 @@
 import type { ResponseCode } from './response-code.ts'
 
 /** Why the default decision was used. */
-export const causes = [
+const causes = [
   'deadline',
   'engineDown',
   'overload',

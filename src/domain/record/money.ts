@@ -1,11 +1,6 @@
 import { decimalsOf } from './currency.ts'
 
-export const moneyProblems = [
-  'malformed',
-  'negative',
-  'too many digits',
-  'too many decimals',
-] as const
+const moneyProblems = ['malformed', 'negative', 'too many digits', 'too many decimals'] as const
 
 export type MoneyProblem = (typeof moneyProblems)[number]
 

@@ -121,7 +121,7 @@ function authorizedTotal(t: Transaction): number {
 }
 
 /** The authorized total less the reversed, not looking at `voided`. */
-export function netBeforeVoid(t: Transaction): number {
+function netBeforeVoid(t: Transaction): number {
   return Math.max(0, authorizedTotal(t) - t.reversedMinor)
 }
 

@@ -18,7 +18,7 @@ export interface Directory {
   enter(cards: readonly CardPlace[], newVersion: () => string): Promise<CardPlace[]>
 }
 
-export interface CardPlace {
+interface CardPlace {
   readonly cardId: string
   readonly accountId: string
 }

@@ -56,7 +56,7 @@ export async function readBlocks(store: Store, nowMs: number): Promise<readonly 
 }
 
 /** The list as the log tells it: blocks last no longer than the log does, or hardly. */
-export async function blocksInLog(store: Store): Promise<readonly Block[]> {
+async function blocksInLog(store: Store): Promise<readonly Block[]> {
   let blocks: readonly Block[] = []
   for await (const { notice, reason, atMs } of noticeEntries(store)) {
     if (notice === undefined || 'ruleId' in notice) continue

@@ -2,7 +2,7 @@ import type { Step } from '../../domain/decide/answer.ts'
 import type { Breaker } from '../../domain/decide/breaker.ts'
 
 /** What one instance has seen within the time of a breaker when it is past its bound. */
-export interface Trip {
+interface Trip {
   readonly ruleId: string
   readonly reason: string
 }

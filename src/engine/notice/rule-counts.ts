@@ -23,7 +23,7 @@ export interface RuleCounts {
 
 /** Between two calls; what is beyond is counted under `otherRules`. */
 const maxRows = 200
-export const otherRules = 'other'
+const otherRules = 'other'
 
 /** Counts in the engine, so that a decision sends nothing for it. */
 export function createRuleCounts(): RuleCounts {

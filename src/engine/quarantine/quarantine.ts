@@ -31,7 +31,7 @@ export interface QuarantineOptions {
 }
 
 /** Beyond it, damage is counted with the last one that is listed, and tried again like a failed decision. */
-export const maxListed = 10_000
+const maxListed = 10_000
 const lookMs = 1_000
 const keysPerLook = 500
 /** A decision that failed on readable records fails again, unless something else changed. */

@@ -15,7 +15,7 @@ export interface JournalFs {
 }
 
 /** No two files have both the same at one time. */
-export interface FileIdentity {
+interface FileIdentity {
   readonly dev: number
   readonly ino: number
 }

@@ -41,7 +41,7 @@ export interface Journal {
   close(): Promise<void>
 }
 
-export interface Opening extends Found {
+interface Opening extends Found {
   /** Why no lock could be taken, '' when it was. */
   readonly lockProblem: string
 }

@@ -179,7 +179,7 @@ export const choiceFile = strict({
  * What else a message may be than an event: `ignore` is acknowledged, `unknown` is too and people are
  * told of it, `refuse` is declined with 131.
  */
-export const noEvent = ['ignore', 'unknown', 'refuse'] as const
+const noEvent = ['ignore', 'unknown', 'refuse'] as const
 export type NoEvent = (typeof noEvent)[number]
 export type ChoiceTarget = RequestType | NoEvent
 
@@ -242,7 +242,6 @@ export const profileFile = strict({
 })
 
 export type ProfileFile = z.output<typeof profileFile>
-export type ChoiceFile = z.output<typeof choiceFile>
 export type FieldsFile = z.output<typeof fieldsFile>
 export type OverridesFile = z.output<typeof overridesFile>
 export type PartFile = z.output<typeof part>

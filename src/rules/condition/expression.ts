@@ -43,8 +43,8 @@ export type Text =
   | { readonly op: 'fact'; readonly index: number }
   | { readonly op: 'choose'; readonly test: Test; readonly yes: Text; readonly no: Text }
 
-export const yes: Test = { op: 'known', value: true }
-export const no: Test = { op: 'known', value: false }
+const yes: Test = { op: 'known', value: true }
+const no: Test = { op: 'known', value: false }
 
 export function conjunctsOf(condition: Test): readonly Test[] {
   return condition.op === 'and' ? condition.parts : [condition]

@@ -174,7 +174,7 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
   }
 }
 
-export function clusterConnection(client: Cluster, urls: readonly string[]): RedisConnection {
+function clusterConnection(client: Cluster, urls: readonly string[]): RedisConnection {
   const trouble = createTrouble(urls)
   const slots = new Map<string, number>()
   let refreshing = false

@@ -318,7 +318,7 @@ end
 `
 
 /** Named by its content, so that instances of two releases can share a server. */
-export const libraryName = `arbiter_${createHash('sha256').update(body).digest('hex').slice(0, 12)}`
+const libraryName = `arbiter_${createHash('sha256').update(body).digest('hex').slice(0, 12)}`
 
 const readers = ['load', 'ids', 'denied', 'mark'] as const
 const writers = ['commit', 'claim', 'remark'] as const
