@@ -1,90 +1,35 @@
-import type { Clock } from '../clock.ts'
-import { answerDelivery, type Step } from '../domain/decide/answer.ts'
+import { answerDelivery } from '../domain/decide/answer.ts'
 import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
-import { isAsk } from '../domain/record/event.ts'
-import type { Answer } from '../domain/record/event-record.ts'
 import {
   type Command,
   maxCommandsPerCall,
   PartlyFailed,
   type PartOutcome,
-  type Store,
   StoreError,
 } from '../store/port.ts'
 import { type Batch, damageOf, decideBatch } from './batch.ts'
-import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
-import {
-  type DeliveryItem,
-  type HandedDelivery,
-  type Item,
-  newDeliveryItem,
-  type Origin,
-  type Timing,
-} from './item.ts'
+import { accountAggregate, strayAggregate } from './format/layout.ts'
+import type { HandedDelivery, Item } from './item.ts'
 import { type CachedAccount, createCache } from './memory/cache.ts'
 import { createDirectory, type Directory } from './memory/directory.ts'
 import { createReadAhead } from './memory/read-ahead.ts'
-import { createTable } from './memory/table.ts'
 import { checkRoot, type Wanted } from './memory/working-book.ts'
 import { createFindingCounts, type FindingCounts } from './notice/finding-counts.ts'
 import { createRuleCounts, type RuleCount } from './notice/rule-counts.ts'
+import { createOpenDeliveries } from './open-deliveries.ts'
+import type { EngineOptions } from './options.ts'
+import { createPatience } from './patience.ts'
+import { createPlacing } from './placing.ts'
 import { type Damage, nameOfDamage } from './quarantine/damage.ts'
 import { createQuarantine } from './quarantine/quarantine.ts'
 import { createQueues, type Queue } from './queue.ts'
-import { createRepetition, textOf } from './repetition.ts'
+import { createRepetition } from './repetition.ts'
 import { createStandInDesk } from './stand-in.ts'
 import { createStandInWatch } from './stand-in-watch.ts'
 import type { EngineStats } from './stats.ts'
-
-export interface EngineOptions {
-  readonly store: Store
-  readonly clock: Clock
-  readonly pack: Pack
-  /** Makes this engine's version tokens unlike those of any other writer. */
-  readonly nonce: string
-  readonly cacheCards: number
-  /** What memory of accounts may take, by its own estimate; without it only their number counts. */
-  readonly cacheBytes?: number
-  /**
-   * After the commit, and only while the gate has not spoken. `told` is given where the store could lose
-   * it: the process keeps it, and gives it back with `recall` when `onLoss` asks.
-   */
-  readonly onAnswer: (slot: string, answer: Answer, origin: Origin, told: string | null) => void
-  /** What the gate said for this slot is in the ledger. */
-  readonly onBooked: (slot: string, told: string | null) => void
-  /** The store lacks what it acknowledged; nothing is committed there until all that was told is recalled. */
-  readonly onLoss?: () => void
-  /** All that was recalled is booked again. */
-  readonly onRepeated?: () => void
-  readonly onCheckpoint?: (number: number) => void
-  readonly onKept?: (number: number) => void
-  /**
-   * Another engine has taken over. What it closes by a commit fails the commands that we sent before; to
-   * send one that was decided on what it wrote would be to speak for slots that are no longer ours.
-   */
-  readonly isRetired?: () => boolean
-  /**
-   * It cannot be decided, and the engine has let go of it, unless a command with it may still be executed.
-   */
-  readonly onSetAside?: (slot: string, mayStillCommit: boolean) => void
-  /** Something that keeps an account, or a part of it, from being decided on was found, or is well again. */
-  readonly onDamage?: (damage: Damage, healed: boolean) => void
-  /** '' unless the account must not be touched; else why. */
-  readonly condemned?: (aggregate: string) => string
-  /** The account that is being decided on; '' when none is. */
-  readonly onTouch?: (aggregate: string) => void
-  /** Memory approves it: should the gate have to speak, it may approve. Only with a stand-in policy. */
-  readonly onStandIn?: (slot: string) => void
-  /** The store stopped, or resumed, taking commits. */
-  readonly onStore?: (available: boolean) => void
-  /** An ask was decided for the first time, and committed. */
-  readonly onDecided?: (step: Step) => void
-  readonly answerDelivery?: typeof answerDelivery
-  readonly random?: () => number
-}
 
 export interface Engine {
   readonly directory: Directory
@@ -124,11 +69,6 @@ export interface Engine {
 }
 
 const maxItemsPerCommand = 256
-const maxBackOffMs = 200
-/** What another instance needs to read and commit, by our own commits. */
-const minGiveWayMs = 2
-const maxGiveWayMs = 40
-
 /** A batch on its way to the store. */
 interface Flight {
   readonly queue: Queue
@@ -147,7 +87,7 @@ function failuresOf(error: unknown, count: number): readonly PartOutcome[] {
 }
 
 export function createEngine(options: EngineOptions): Engine {
-  const { store, clock, onAnswer, onBooked, random = Math.random } = options
+  const { store, clock, random = Math.random } = options
   const cache = createCache(options.cacheCards, options.cacheBytes)
   const queues = createQueues()
   const directory = createDirectory(store, options.cacheCards)
@@ -157,7 +97,7 @@ export function createEngine(options: EngineOptions): Engine {
     onDamage: (damage) => options.onDamage?.(damage, false),
     onHealed: (damage) => options.onDamage?.(damage, true),
     release(items) {
-      for (const item of items) if (bySlot.get(item.slot) === item) place(item)
+      for (const item of items) if (bySlot.get(item.slot) === item) placing.place(item)
     },
   })
   const readAhead = createReadAhead({
@@ -167,17 +107,7 @@ export function createEngine(options: EngineOptions): Engine {
     directory,
     onDamage: quarantine.note,
   })
-  const bySlot = createTable<DeliveryItem>()
   const standIns = createStandInDesk(clock)
-  const standInWatch = createStandInWatch({
-    clock,
-    desk: standIns,
-    open: bySlot,
-    memoryOf,
-    pack: () => pack,
-    isOver,
-    onStandIn: (slot) => options.onStandIn?.(slot),
-  })
   const { losses } = store
   const repetition =
     losses === undefined
@@ -193,20 +123,48 @@ export function createEngine(options: EngineOptions): Engine {
           onCheckpoint: (number) => options.onCheckpoint?.(number),
           onKept: (number) => options.onKept?.(number),
           book(aggregate, stray) {
-            for (const item of toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
+            for (const item of open.toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
             schedule()
           },
           isOver,
         })
+  const ruleCounts = createRuleCounts()
+  const findings = createFindingCounts()
+  const placing = createPlacing({
+    directory,
+    queues,
+    random,
+    schedule,
+    onDamaged: letGo,
+    onUnavailable: () => setStoreAvailable(false),
+  })
+  const patience = createPatience({ queues, random, schedule })
+  const open = createOpenDeliveries({
+    ...options,
+    repetition,
+    place: placing.place,
+    schedule,
+    onStep(item, step) {
+      ruleCounts.note(item.event, step)
+      findings.note(step)
+    },
+  })
+  const { bySlot, toldAt } = open
+  const standInWatch = createStandInWatch({
+    clock,
+    desk: standIns,
+    open: bySlot,
+    memoryOf,
+    pack: () => pack,
+    isOver,
+    onStandIn: (slot) => options.onStandIn?.(slot),
+  })
   store.onCrowded?.((aggregate) => {
     const queue = queues.find(aggregate)
     if (queue !== undefined) queue.crowded = true
   })
   store.onAvailable?.(setStoreAvailable)
-  const ruleCounts = createRuleCounts()
-  const findings = createFindingCounts()
-  let unresolved: DeliveryItem[] = []
-  const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0, repeated: 0 }
+  const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0 }
   let pack = options.pack
   let versions = 0
   let scheduled = false
@@ -238,7 +196,7 @@ export function createEngine(options: EngineOptions): Engine {
   function turn(): void {
     scheduled = false
     if (stopped) return
-    resolveCards()
+    placing.resolve()
     let flights: Flight[] = []
     const reads: { queue: Queue; wanted: readonly Wanted[] }[] = []
     for (const queue of queues.takeReady()) {
@@ -268,7 +226,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
     // The directory names an account that was never opened: its cards are as good as unknown.
     const unopened = cached.loaded && cached.account === null && !queue.stray
-    if (unopened) for (const item of queues.takeDeliveries(queue)) enqueueStray(item)
+    if (unopened) for (const item of queues.takeDeliveries(queue)) placing.enqueueStray(item)
     const items = queues.first(queue, queue.oneByOne ? 1 : maxItemsPerCommand)
     const condemned = options.condemned?.(queue.aggregate) ?? ''
     if (condemned !== '') {
@@ -386,68 +344,11 @@ export function createEngine(options: EngineOptions): Engine {
     for (const item of batch.decided) {
       if (item.kind === 'sweep') item.done()
       else if (item.kind === 'operation') item.done(item.outcome)
-      else tell(item, { queueMs: startedMonoMs - item.enqueuedMonoMs, decideMs, commitMs })
+      else open.tell(item, { queueMs: startedMonoMs - item.enqueuedMonoMs, decideMs, commitMs })
     }
-    if (queue.crowded) giveWay(queue, commitMs)
+    if (queue.crowded) patience.giveWay(queue, commitMs)
     else queues.arrive(queue)
     schedule()
-  }
-
-  /**
-   * Who has just committed knows the newest version and would win again and again. What arrives while we
-   * stand back goes into one larger batch.
-   */
-  function giveWay(queue: Queue, commitMs: number): void {
-    queue.crowded = false
-    queues.rest(queue)
-    const tripMs = Math.min(maxGiveWayMs, minGiveWayMs + 2 * commitMs)
-    setTimeout(wakeUp, tripMs * (0.5 + random()), queue)
-  }
-
-  function wakeUp(queue: Queue): void {
-    queues.wake(queue)
-    schedule()
-  }
-
-  function tell(item: DeliveryItem, timing: Timing): void {
-    const { step, slot, saidInFlight } = item
-    if (step === null) throw new Error('a delivery was finished without its step')
-    bySlot.delete(slot)
-    ruleCounts.note(item.event, step)
-    findings.note(step)
-    const decided = item.said === null && step.changes.length > 0 && isAsk(item.event)
-    if (decided) options.onDecided?.(step)
-    const { event, receivedAtMs } = item
-    const answer = item.said ?? step.answer
-    const told = repetition === null ? null : textOf({ event, slot, receivedAtMs, said: answer })
-    if (told !== null) repetition?.onTold(slot, told)
-    if (saidInFlight !== null) {
-      // The gate spoke while the command was in flight: the ledger now follows what it said.
-      submit({ event, slot, receivedAtMs, said: saidInFlight, mayStillCommit: false })
-    } else if (item.said === null) {
-      const { queueMs, decideMs, commitMs } = timing
-      const { changes, matchedRules, shadowRules } = step
-      // An event that is new ends by its record being made.
-      const duplicate = changes.at(-1)?.type !== 'recorded'
-      const origin = { queueMs, decideMs, commitMs, duplicate, matchedRules, shadowRules }
-      onAnswer(slot, answer, origin, told)
-    } else {
-      onBooked(slot, told)
-    }
-  }
-
-  /** What the relay was told of an aggregate before the store lost it. */
-  function toldAt(aggregate: string): DeliveryItem[] {
-    const items: DeliveryItem[] = []
-    for (const told of repetition?.take(aggregate) ?? []) {
-      // Under way again, or said otherwise meanwhile: that is the last word.
-      if (bySlot.has(told.slot)) continue
-      counts.repeated++
-      const item = newDeliveryItem({ ...told, mayStillCommit: false }, clock.monoMs())
-      bySlot.set(told.slot, item)
-      items.push(item)
-    }
-    return items
   }
 
   /** Another version is there, or may be: forget what memory held, read again, decide again. */
@@ -463,19 +364,7 @@ export function createEngine(options: EngineOptions): Engine {
       item.saidInFlight = null
     }
     queues.giveBack(queue, batch.decided)
-    backOff(queue, failure === 'refused' || failure === 'unknown')
-  }
-
-  /** A little random patience lets the slowest of several writers through. */
-  function backOff(queue: Queue, storeFails: boolean): void {
-    queue.failures++
-    queues.rest(queue)
-    // Who won gives way: see there. A long pause here would let it win again.
-    const longestMs = storeFails
-      ? Math.min(maxBackOffMs, 4 * 2 ** Math.min(queue.failures, 10))
-      : Math.min(maxGiveWayMs / 4, queue.failures)
-    if (!storeFails && queue.failures < 2) wakeUp(queue)
-    else setTimeout(wakeUp, random() * longestMs, queue)
+    patience.backOff(queue, failure === 'refused' || failure === 'unknown')
   }
 
   async function read(list: readonly { queue: Queue; wanted: readonly Wanted[] }[]): Promise<void> {
@@ -501,84 +390,9 @@ export function createEngine(options: EngineOptions): Engine {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       setStoreAvailable(false)
-      for (const { queue } of list) backOff(queue, true)
+      for (const { queue } of list) patience.backOff(queue, true)
     }
     schedule()
-  }
-
-  /** Finds the accounts of all cards of this turn in one read. */
-  function resolveCards(): void {
-    if (unresolved.length === 0) return
-    const items = unresolved
-    unresolved = []
-    const found = directory.resolve(items.map(({ event }) => event.cardId))
-    found.then(
-      (accounts) => {
-        for (const item of items) {
-          const accountId = accounts.get(item.event.cardId)
-          if (accountId === '') letGo(item, placeDamage(item.event.cardId))
-          else enqueue(item, accountId)
-        }
-        schedule()
-      },
-      () => {
-        setStoreAvailable(false)
-        setTimeout(() => {
-          unresolved.push(...items)
-          schedule()
-        }, random() * maxBackOffMs)
-      },
-    )
-  }
-
-  function submit(delivery: HandedDelivery): void {
-    const item = newDeliveryItem(delivery, clock.monoMs())
-    bySlot.set(item.slot, item)
-    place(item)
-  }
-
-  function place(item: DeliveryItem): void {
-    const accountId = directory.accountOf(item.event.cardId)
-    if (accountId === undefined) unresolved.push(item)
-    else enqueue(item, accountId)
-    schedule()
-  }
-
-  function enqueue(item: DeliveryItem, accountId: string | undefined): void {
-    if (item.state === 'withdrawn') return
-    if (accountId === undefined) enqueueStray(item)
-    else queues.enqueue(accountAggregate(accountId), false, item)
-  }
-
-  function enqueueStray(item: DeliveryItem): void {
-    queues.enqueue(strayAggregate(item.event.eventId), true, item)
-    schedule()
-  }
-
-  function say(delivery: HandedDelivery & SaidDelivery): void {
-    const { slot, said, mayStillCommit } = delivery
-    const item = bySlot.get(slot)
-    repetition?.forget(slot)
-    if (item === undefined) {
-      submit(delivery)
-    } else if (item.state === 'flying') {
-      item.saidInFlight = said
-    } else if (
-      said.code !== '000' &&
-      item.said === null &&
-      !item.mayStillCommit &&
-      !mayStillCommit
-    ) {
-      // It was never booked, unlike what is repeated after a loss, and it is in no command that can still be
-      // executed: there is nothing to follow.
-      item.state = 'withdrawn'
-      bySlot.delete(slot)
-      onBooked(slot, null)
-      schedule()
-    } else {
-      item.said = said
-      item.mayStillCommit ||= mayStillCommit
-    }
   }
 
   function operateOn(
@@ -606,11 +420,10 @@ export function createEngine(options: EngineOptions): Engine {
     directory,
     newVersion,
     deliver(delivery) {
-      if (bySlot.has(delivery.slot)) return
-      submit(delivery)
+      open.deliver(delivery)
       if (pack.switches.standIn !== null) standInWatch.begin()
     },
-    say,
+    say: open.say,
     recall: (told, last) => repetition?.recall(told, last),
     operate: (accountId, operation, reason) =>
       operateOn(accountAggregate(accountId), false, operation, reason),
@@ -631,6 +444,7 @@ export function createEngine(options: EngineOptions): Engine {
     damaged: quarantine.list,
     stats: () => ({
       ...counts,
+      repeated: open.repeated,
       queued: bySlot.size,
       cachedAccounts: cache.size,
       cachedBytes: cache.bytes,
@@ -655,9 +469,4 @@ export function createEngine(options: EngineOptions): Engine {
       stopped = true
     },
   }
-}
-
-function placeDamage(cardId: string): Damage {
-  const { aggregate, group, id } = directoryKey(cardId)
-  return { aggregate, key: { group, id }, problem: 'it names no account' }
 }

@@ -1,0 +1,81 @@
+import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
+import type { DeliveryItem } from './item.ts'
+import type { Directory } from './memory/directory.ts'
+import type { Damage } from './quarantine/damage.ts'
+import type { Queues } from './queue.ts'
+
+/** Brings deliveries to the queue of the account that their card belongs to. */
+export interface Placing {
+  place(item: DeliveryItem): void
+  /** To where events are kept whose card nobody knows. */
+  enqueueStray(item: DeliveryItem): void
+  /** Looks up the cards that memory does not know. */
+  resolve(): void
+}
+
+export interface PlacingOptions {
+  readonly directory: Directory
+  readonly queues: Queues
+  readonly random: () => number
+  readonly schedule: () => void
+  /** Nobody can read whose card it is. */
+  readonly onDamaged: (item: DeliveryItem, damage: Damage) => void
+  readonly onUnavailable: () => void
+}
+
+const maxPauseMs = 200
+
+export function createPlacing(options: PlacingOptions): Placing {
+  const { directory, queues, random, schedule } = options
+  let unresolved: DeliveryItem[] = []
+
+  /** Finds the accounts of all cards of this turn in one read. */
+  function resolve(): void {
+    if (unresolved.length === 0) return
+    const items = unresolved
+    unresolved = []
+    const found = directory.resolve(items.map(({ event }) => event.cardId))
+    found.then(
+      (accounts) => {
+        for (const item of items) {
+          const accountId = accounts.get(item.event.cardId)
+          if (accountId === '') options.onDamaged(item, placeDamage(item.event.cardId))
+          else enqueue(item, accountId)
+        }
+        schedule()
+      },
+      () => {
+        options.onUnavailable()
+        setTimeout(() => {
+          unresolved.push(...items)
+          schedule()
+        }, random() * maxPauseMs)
+      },
+    )
+  }
+
+  function place(item: DeliveryItem): void {
+    const accountId = directory.accountOf(item.event.cardId)
+    if (accountId === undefined) unresolved.push(item)
+    else enqueue(item, accountId)
+    schedule()
+  }
+
+  function enqueue(item: DeliveryItem, accountId: string | undefined): void {
+    if (item.state === 'withdrawn') return
+    if (accountId === undefined) enqueueStray(item)
+    else queues.enqueue(accountAggregate(accountId), false, item)
+  }
+
+  function enqueueStray(item: DeliveryItem): void {
+    queues.enqueue(strayAggregate(item.event.eventId), true, item)
+    schedule()
+  }
+
+  return { place, enqueueStray, resolve }
+}
+
+function placeDamage(cardId: string): Damage {
+  const { aggregate, group, id } = directoryKey(cardId)
+  return { aggregate, key: { group, id }, problem: 'it names no account' }
+}
