@@ -27,8 +27,8 @@ import { type Damage, nameOfDamage } from './quarantine/damage.ts'
 import { createQuarantine } from './quarantine/quarantine.ts'
 import { createQueues, type Queue } from './queue.ts'
 import { createRepetition } from './repetition.ts'
-import { createStandInDesk } from './stand-in.ts'
-import { createStandInWatch } from './stand-in-watch.ts'
+import { createStandInDesk } from './stand-in/desk.ts'
+import { createStandInWatch } from './stand-in/watch.ts'
 import type { EngineStats } from './stats.ts'
 
 export interface Engine {

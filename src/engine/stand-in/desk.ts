@@ -1,10 +1,10 @@
-import type { Clock } from '../clock.ts'
-import { gather } from '../domain/change/book.ts'
-import type { Pack } from '../domain/decide/pack.ts'
-import { mayStandIn, noStandIns } from '../domain/decide/stand-in.ts'
-import type { DeliveryItem } from './item.ts'
-import type { CachedAccount } from './memory/cache.ts'
-import { openWorkingBook } from './memory/working-book.ts'
+import type { Clock } from '../../clock.ts'
+import { gather } from '../../domain/change/book.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import { mayStandIn, noStandIns } from '../../domain/decide/stand-in.ts'
+import type { DeliveryItem } from '../item.ts'
+import type { CachedAccount } from '../memory/cache.ts'
+import { openWorkingBook } from '../memory/working-book.ts'
 
 export interface StandInDesk {
   /** Memory as it was before a command failed; the cache must forget it, this need not. */

@@ -1,10 +1,10 @@
-import type { Clock } from '../clock.ts'
-import type { Pack } from '../domain/decide/pack.ts'
-import { isAsk } from '../domain/record/event.ts'
-import type { DeliveryItem } from './item.ts'
-import type { CachedAccount } from './memory/cache.ts'
-import type { Table } from './memory/table.ts'
-import type { StandInDesk } from './stand-in.ts'
+import type { Clock } from '../../clock.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import { isAsk } from '../../domain/record/event.ts'
+import type { DeliveryItem } from '../item.ts'
+import type { CachedAccount } from '../memory/cache.ts'
+import type { Table } from '../memory/table.ts'
+import type { StandInDesk } from './desk.ts'
 
 export interface StandInWatchOptions {
   readonly clock: Clock
