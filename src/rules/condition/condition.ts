@@ -18,8 +18,8 @@ import {
   type Checked,
   type CurrencyUse,
   createOperations,
+  describeOperand,
   isNumeric,
-  kindOf,
   type Numeric,
   type Operand,
 } from './operand.ts'
@@ -182,20 +182,20 @@ export function checkCondition(
     const operand = operandOf(node, namedCurrencies(node, within))
     if (operand === null) return null
     if (operand.checked.type === 'yes/no') return operand.checked.test
-    return fail(node, `${kindOf(operand)}, and a yes or no is needed`)
+    return fail(node, `${describeOperand(operand)}, and a yes or no is needed`)
   }
 
   function numericOf(node: ASTNode, within: Currencies): Operand<Numeric> | null {
     const operand = operandOf(node, within)
     if (operand === null || isNumeric(operand)) return operand
-    return fail(node, `${kindOf(operand)}, and a number is needed`)
+    return fail(node, `${describeOperand(operand)}, and a number is needed`)
   }
 
   function textOf(node: ASTNode, within: Currencies): Text | null {
     const operand = operandOf(node, within)
     if (operand === null) return null
     if (operand.checked.type === 'text') return operand.checked.text
-    return fail(node, `${kindOf(operand)}, and a text is needed`)
+    return fail(node, `${describeOperand(operand)}, and a text is needed`)
   }
 
   function checkMinus(node: ASTNode, within: Currencies): Checked | null {
@@ -268,7 +268,7 @@ export function checkCondition(
     }
     if (checked.type === 'named list') return count(checked.values.size)
     if (checked.type === 'list') return count(checked.items.length)
-    if (checked.type !== 'text') return fail(node, `${kindOf(of)} and has no size`)
+    if (checked.type !== 'text') return fail(node, `${describeOperand(of)} and has no size`)
     return { type: 'number', quantity: { op: 'size', text: checked.text }, scale: 0 }
   }
 

@@ -149,7 +149,7 @@ export function createOperations({ currency, use, lineInList, fault, fail }: Ope
       if (by === '!=') return not(same(left.test, right.test))
       return fail(a.node, `${sourceOf(a.node)} is a yes or no: it has no ${by}`)
     }
-    return fail(a.node, `${kindsOf(a, b)}: they cannot be compared`)
+    return fail(a.node, `${describeBoth(a, b)}: they cannot be compared`)
   }
 
   /** A literal that the fact beside it can never be is a slip. */
@@ -164,10 +164,13 @@ export function createOperations({ currency, use, lineInList, fault, fail }: Ope
   /** A listed value that the fact can never be is refused, because the rule would silently miss it. */
   function compareWithList(one: Operand, list: Operand): Test | null {
     if (list.checked.type !== 'named list') {
-      return fail(list.node, `${kindOf(list)}, and a list is needed`)
+      return fail(list.node, `${describeOperand(list)}, and a list is needed`)
     }
     if (one.checked.type !== 'text') {
-      return fail(one.node, `${kindOf(one)}, and ${sourceOf(list.node)} is a list of texts`)
+      return fail(
+        one.node,
+        `${describeOperand(one)}, and ${sourceOf(list.node)} is a list of texts`,
+      )
     }
     const { name, values } = list.checked
     const { fact, text } = one.checked
@@ -220,7 +223,7 @@ export function createOperations({ currency, use, lineInList, fault, fail }: Ope
     if (left.type === 'yes/no' && right.type === 'yes/no') {
       return { type: 'yes/no', test: pick(test, left.test, right.test) }
     }
-    return fail(a.node, `${kindsOf(a, b)}: a choice is between two of a kind`)
+    return fail(a.node, `${describeBoth(a, b)}: a choice is between two of a kind`)
   }
 
   return { calculate, compareTwo, compareWithAny, compareWithList, choose }
@@ -235,12 +238,12 @@ export function isNumeric(operand: Operand): operand is Operand<Numeric> {
   return operand.checked.type === 'number' || operand.checked.type === 'money'
 }
 
-function kindsOf(a: Operand, b: Operand): string {
-  return `${kindOf(a)} and ${kindOf(b)}`
+function describeBoth(a: Operand, b: Operand): string {
+  return `${describeOperand(a)} and ${describeOperand(b)}`
 }
 
 /** `amount is money`, for faults. */
-export function kindOf({ node, checked }: Operand): string {
+export function describeOperand({ node, checked }: Operand): string {
   return `${sourceOf(node)} is ${nouns[checked.type]}`
 }
 
