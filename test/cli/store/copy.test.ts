@@ -222,13 +222,13 @@ describe('arbiter backup and restore', { timeout: 90_000 }, () => {
       'with two lines exchanged': `${lines.toSpliced(7, 2, lines[8] ?? '', lines[7] ?? '').join('\n')}\n`,
       'with more after its end': `${whole}["root","x","v",""]\n`,
       'compressed and cut': packed.subarray(0, packed.length - 20),
-      'of another format': whole.toString().replace('"format":2', '"format":3'),
+      'of another format': whole.toString().replace(/"format":\d+/, '"format":99'),
       'of something else': 'cardId,balance\n1,2\n',
     }
     for (const [name, content] of Object.entries(bad)) {
       const { code, out, err } = await restoreInto('bad', await world.write('bad', content))
       expect({ name, code, out }).toEqual({ name, code: 2, out: '' })
-      expect(err, name).toMatch(/cut off or was changed|not a backup|backup format 3/)
+      expect(err, name).toMatch(/cut off or was changed|not a backup|backup format 99/)
       expect(err.trimEnd().split('\n'), name).toHaveLength(1)
       expect(existsSync(path('bad/store')), name).toBe(false)
     }
