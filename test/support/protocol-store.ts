@@ -1,3 +1,4 @@
+import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { type Command, type Marks, type Store, StoreError } from '../../src/store/port.ts'
 import { createMemoryStore, type Fault, type MemoryState } from './memory-store.ts'
 import { createFailovers } from './protocol-failover.ts'
@@ -122,7 +123,10 @@ export function createSharedStore(state: MemoryState, weather: StoreWeather): Sh
 }
 
 function isClaim({ log }: Command): boolean {
-  return log.some((entry) => entry.includes('"claimed"') && !entry.includes('"holdPlaced"'))
+  return log.some((line) => {
+    const types = decodeEntry(line).changes.map(({ type }) => type)
+    return types.includes('claimed') && !types.includes('holdPlaced')
+  })
 }
 
 /** Whether a command that carries something for this slot is on its way. */
