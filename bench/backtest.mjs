@@ -3,8 +3,9 @@
  * window. The log is made here by the same functions that a server decides with; the baseline, from the
  * same run, is one thread.
  */
+
+import { storeSource } from '../dist/backoffice/log-source.js'
 import { runBacktest } from '../dist/backtest/run.js'
-import { storeSource } from '../dist/cli/log/log-source.js'
 import { createLedger } from '../dist/domain/ledger/ledger.js'
 import { encodeEntry } from '../dist/engine/format/entry-codec.js'
 import { compilePack } from '../dist/rules/load/compiler.js'
