@@ -146,6 +146,7 @@ function padded(micros: number): string {
  * (cyrb53: two rounds of multiply and xor that a short text passes in well under a microsecond.)
  */
 export function versionHash(token: string): number {
+  if (token.startsWith('#')) return Number(token.slice(1))
   let high = 0xdeadbeef
   let low = 0x41c6ce57
   for (let i = 0; i < token.length; i++) {
@@ -156,4 +157,9 @@ export function versionHash(token: string): number {
   high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909)
   low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
   return 4294967296 * (2097151 & low) + (high >>> 0)
+}
+
+/** Stands for the version of a root whose own token cannot be read; no writer's token begins so. */
+export function hashToken(hash: number): string {
+  return `#${hash}`
 }

@@ -20,6 +20,7 @@ import {
   childKey,
   cursorOf,
   expiredRange,
+  hashToken,
   indexRange,
   type KeyRange,
   logRange,
@@ -102,15 +103,22 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   async function load(keys: readonly Key[]): Promise<(Loaded | undefined)[]> {
     return read(() =>
       keys.map((key) => {
+        if (key.group === '' && key.id === '') return loadRoot(key)
         const value = db.get(childKey(key.aggregate, key))
-        if (value === undefined) return undefined
-        if (key.group !== '' || key.id !== '') return { value, version: '' }
-        const root = decodeTreeRoot(value)
-        // A writer loads an aggregate before it changes it, so the log keeps the order of its commits.
-        lastLogMicros = Math.max(lastLogMicros, root.logMicros)
-        return { value: root.value, version: root.version }
+        return value === undefined ? undefined : { value, version: '' }
       }),
     )
+  }
+
+  function loadRoot(key: Key): Loaded | undefined {
+    const found = db.getEntry(childKey(key.aggregate, key))
+    if (found === undefined) return undefined
+    const { version, logMicros, value } = decodeTreeRoot(found.value)
+    // A writer loads an aggregate before it changes it, so the log keeps the order of its commits.
+    if (logMicros > lastLogMicros) lastLogMicros = logMicros
+    const hash = found.version ?? 0
+    // A damaged text must not keep anybody from writing the root anew.
+    return { value, version: versionHash(version) === hash ? version : hashToken(hash) }
   }
 
   async function range(index: string, after: string, limit: number): Promise<IndexEntry[]> {
