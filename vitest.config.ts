@@ -10,6 +10,7 @@ const timed = [
   'lost-folder',
   'redis-cluster',
   'redis-outage',
+  'redis-sentinel',
   'slow-clients',
   'strangers',
 ].map((name) => `test/server/${name}.test.ts`)

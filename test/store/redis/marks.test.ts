@@ -217,6 +217,11 @@ describe('marks', () => {
     await until(async () => alone.seen.kept > 0)
     const replica = await redis({ replicaof: `127.0.0.1 ${master.port}` })
     await inStep(replica)
+    // A master counts a replica once it has heard of it, which is a little after the replica is in step.
+    await until(async () => {
+      const info = String(await master.command('INFO', 'replication'))
+      return /state=online,offset=[1-9]/.test(info)
+    })
     const { store, seen } = await watched(master.url, newMarks('w2'))
     await commits(store)
     await until(async () => seen.kept > 1)
