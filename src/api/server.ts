@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { type Authenticate, type Caller, referenceOf } from './authentication.ts'
@@ -48,6 +49,9 @@ const maxCalls = 256
 const httpTimeoutMs = 15_000
 const jsonType = /^application\/json\s*(?:;|$)/i
 
+/** Beyond it the oldest idle connection that has proven nothing is closed; the relay's port has its own. */
+const maxConnections = 256
+
 /** What the steps of one request find out and leave for the next. */
 interface Passing {
   readonly requestId: string
@@ -73,6 +77,11 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
       void reply.code(404).send(refusalOf(null, refuse('routeUnknown')))
     },
+  })
+  const connections = createConnections({ maxConnections, maxBodyBytes })
+  server.server.on('connection', connections.admit)
+  server.server.on('request', (request, response) => {
+    if (!connections.receive(request, response)) connections.close(request.socket)
   })
   addTokenEndpoint(server, {
     ...options.token,
@@ -149,6 +158,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     const caller = await options.authenticate({ method, target, rawHeaders, remoteAddress })
     if (isRefused(caller)) return caller
     passing.get(request)!.caller = caller
+    connections.prove(request.raw.socket)
     if (route === null) return refuse('routeUnknown', 'there is no such operation')
     if (!allows(caller.scopes, route.scope)) {
       return refuse('scopeMissing', `the token needs the scope ${route.scope}`)

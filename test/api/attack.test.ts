@@ -92,6 +92,14 @@ describe('a call that is meant to hurt', () => {
     expect(JSON.stringify(late.body)).not.toContain(credentials.uniqueKey)
   })
 
+  it('loses its connection by more than sixteen requests at once', async () => {
+    const { url } = await openApi()
+    const one = `GET /openapi.json HTTP/1.1\r\nhost: ${new URL(url).host}\r\n\r\n`
+    const answers = await rawCall(url, one.repeat(200))
+    const count = answers.split('HTTP/1.1 ').length - 1
+    expect(count).toBeLessThanOrEqual(16)
+  })
+
   it('is not read further than its head when it is not let in', async () => {
     const { url, bugs } = await openApi()
     const { host } = new URL(url)
