@@ -26,7 +26,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   const send = (message: FromApi) => port.postMessage(message)
   const clock = followTime(settings.time)
   const store = await openStore(settings, clock.nowMs)
-  const problem = await claimStore(store, settings.eventRetentionDays)
+  const { problem } = await claimStore(store, settings)
   if (problem !== '') send({ type: 'trouble', message: problem })
   const server = createApi(store, clock, settings, {
     onAnswered: batched((calls) => send({ type: 'calls', calls })),

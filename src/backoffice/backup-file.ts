@@ -19,6 +19,7 @@ const header = z.object({
   arbiter: z.literal('backup'),
   format: z.int(),
   eventRetentionDays: z.int(),
+  sandbox: z.boolean().default(false),
   createdAt: z.string(),
   /** What was said by default and not booked yet, as the gate's journal has it, in base64. */
   journal: z.string().default(''),

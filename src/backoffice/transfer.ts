@@ -9,7 +9,13 @@ import {
   strayAggregate,
   trippedAggregate,
 } from '../engine/format/layout.ts'
-import { isMeta, markUnfinished, putMeta, readMeta } from '../engine/format/meta.ts'
+import {
+  type FixedSettings,
+  isMeta,
+  markUnfinished,
+  putMeta,
+  readMeta,
+} from '../engine/format/meta.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import {
   type IndexRecord,
@@ -110,7 +116,7 @@ async function newestOf(store: Store): Promise<string> {
  */
 export async function fillStore(
   target: Store,
-  eventRetentionDays: number,
+  fixed: FixedSettings,
   pages: Pages,
   { onProgress, nowMs }: TransferOptions,
 ): Promise<KindTally[]> {
@@ -137,7 +143,7 @@ export async function fillStore(
         'other content) and no server will take it: empty it, and repeat while nobody uses it',
     )
   }
-  await putMeta(target, eventRetentionDays)
+  await putMeta(target, fixed)
   return expected
 }
 
@@ -146,9 +152,7 @@ export function copyStore(
   target: Store,
   options: TransferOptions,
 ): Promise<KindTally[]> {
-  return readMeta(source).then(({ eventRetentionDays }) =>
-    fillStore(target, eventRetentionDays, readStore(source), options),
-  )
+  return readMeta(source).then((fixed) => fillStore(target, fixed, readStore(source), options))
 }
 
 export async function refuseUnlessEmpty(target: Store): Promise<void> {

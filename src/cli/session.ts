@@ -4,6 +4,7 @@ import { type Clock, dayMs, systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Aggregates, createAggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { ClaimedSettings } from '../engine/format/meta.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
 import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
@@ -65,8 +66,12 @@ async function runConfigured(
     )
     return 2
   }
+  // A command that says nothing of a sandbox works on either kind of store.
+  const { SANDBOX } = options.env ?? process.env
+  const { eventRetentionDays, sandbox } = config
+  const claimed = SANDBOX ? { eventRetentionDays, sandbox } : { eventRetentionDays }
   try {
-    return await runOpen(config, command)
+    return await runOpen(config, claimed, command)
   } catch (error) {
     return explain(error)
   }
@@ -74,14 +79,15 @@ async function runConfigured(
 
 async function runOpen(
   config: Config,
+  claimed: ClaimedSettings,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { claimStore } = await import('../engine/format/meta.ts')
   const store = await openStore(config, systemClock.nowMs)
   try {
-    const problem = await claimStore(store, config.eventRetentionDays)
+    const { problem, sandbox } = await claimStore(store, claimed)
     if (problem !== '') complain(`warning: ${problem}: see arbiter repair --record meta`)
-    return await runWatched(config, store, command)
+    return await runWatched({ ...config, sandbox }, store, command)
   } finally {
     await store.close()
   }

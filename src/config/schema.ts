@@ -115,7 +115,9 @@ export const schema = z.object({
     .describe('`ignore`: the References of GET calls are neither kept nor refused'),
   SANDBOX: oneOf(['true', 'false'])
     .default('false')
-    .describe('`true`: a store for tests, with made-up card numbers and explained refusals'),
+    .describe(
+      '`true`: a store for tests, with made-up card numbers and explained refusals. A store is marked with it when it is made, and refused with another value',
+    ),
   REDIS_URL: text(
     'must be redis:// or rediss:// addresses, comma-separated',
     /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,

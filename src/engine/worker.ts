@@ -42,6 +42,7 @@ import { startSweeper } from './sweeper.ts'
 /** What the gate gives a new engine. */
 export interface WorkerSettings extends StorePlace {
   readonly eventRetentionDays: number
+  readonly sandbox: boolean
   readonly logRetentionDays: number
   readonly cacheCards: number
   readonly cacheBytes: number
@@ -114,7 +115,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     marks: settings.marks,
     onWarning: (warning) => send({ type: 'trouble', message: `warning: ${warning}` }),
   })
-  const metaProblem = await claimStore(store, settings.eventRetentionDays)
+  const { problem: metaProblem } = await claimStore(store, settings)
   const serverClocks = await watchServerClocks(store, send)
   await first
   if (rules === null || stopped) {

@@ -66,6 +66,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       redis: config.redis,
       dataDir: config.dataDir,
       eventRetentionDays: config.eventRetentionDays,
+      sandbox: config.sandbox,
       logRetentionDays: config.logRetentionDays,
       cacheCards: config.cacheCards,
       // The other half is for what is being decided, the pack, and the collector to work in.

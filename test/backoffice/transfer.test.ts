@@ -9,7 +9,7 @@ const options = { onProgress() {}, nowMs: Date.now }
 
 async function makeSource() {
   const store = createMemoryStore()
-  await claimStore(store, 45)
+  await claimStore(store, { eventRetentionDays: 45 })
   const engine = startEngine(store)
   await openCards(engine, 5)
   await engine.ask({ eventId: 'e1', amountMinor: 100 })
@@ -28,8 +28,10 @@ describe('copying a store', () => {
     const target = createMemoryStore()
     await copyStore(store, target, options)
     expect(target.dump()).toEqual(store.dump())
-    await claimStore(target, 45)
-    await expect(claimStore(target, 46)).rejects.toThrow('EVENT_RETENTION_DAYS=45')
+    await claimStore(target, { eventRetentionDays: 45 })
+    await expect(claimStore(target, { eventRetentionDays: 46 })).rejects.toThrow(
+      'EVENT_RETENTION_DAYS=45',
+    )
   })
 
   it('is refused when the source was written to meanwhile, and the copy is not taken', async () => {
@@ -43,7 +45,9 @@ describe('copying a store', () => {
     }
     const target = createMemoryStore()
     await expect(copyStore(busy, target, options)).rejects.toThrow('written to while it was read')
-    await expect(claimStore(target, 45)).rejects.toThrow('an unfinished copy')
+    await expect(claimStore(target, { eventRetentionDays: 45 })).rejects.toThrow(
+      'an unfinished copy',
+    )
   })
 
   const losses: Record<string, (records: readonly OwnedRecord[]) => readonly OwnedRecord[]> = {

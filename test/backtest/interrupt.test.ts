@@ -24,7 +24,7 @@ beforeEach(async () => {
   world = await createCliWorld()
   const folder = join(world.env.DATA_DIR!, 'store')
   const store = await openLmdbStore({ folder, nowMs: Date.now })
-  await claimStore(store, 45)
+  await claimStore(store, { eventRetentionDays: 45 })
   const lines = linesOfOne()
   for (let i = 0; i < accounts; i += 100) {
     const copies = Array.from({ length: 100 }, (_, k) => lines.map((line) => copied(line, i + k)))

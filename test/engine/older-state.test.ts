@@ -59,11 +59,11 @@ describe('a backup that was made before', () => {
 
   beforeAll(async () => {
     const file = fixture('backup-3.ndjson')
-    const { eventRetentionDays } = await checkBackup(file, () => {})
-    expect(eventRetentionDays).toBe(45)
+    const fixed = await checkBackup(file, () => {})
+    expect(fixed).toMatchObject({ eventRetentionDays: 45, sandbox: false })
     store = createMemoryStore(undefined, { nowMs: () => backupMs })
     const options = { onProgress() {}, nowMs: () => backupMs }
-    await fillStore(store, eventRetentionDays, readBackup(file), options)
+    await fillStore(store, fixed, readBackup(file), options)
   })
 
   it('is restored, and every account follows from its log', async () => {
@@ -101,7 +101,7 @@ describe('a store of a former format', () => {
     const store = createMemoryStore()
     const root = { kind: 'root', aggregate: metaAggregate, version: 'meta.1' } as const
     await store.fill([{ ...root, value: '{"format":1,"eventRetentionDays":45}' }])
-    await expect(claimStore(store, 45)).rejects.toThrow(
+    await expect(claimStore(store, { eventRetentionDays: 45 })).rejects.toThrow(
       'the store has format 1, and this release reads format 2',
     )
     const folder = await mkdtemp(join(tmpdir(), 'arbiter-'))

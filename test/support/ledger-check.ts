@@ -50,7 +50,7 @@ export async function seedCards(
   balances: readonly string[],
 ): Promise<readonly string[]> {
   const store = await openStore(placeOf(place), systemClock.nowMs)
-  await claimStore(store, retentionDays)
+  await claimStore(store, { eventRetentionDays: retentionDays })
   const engine = createEngine({
     store,
     clock: systemClock,

@@ -39,8 +39,9 @@ async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
   const createdAt = new Date(systemClock.nowMs()).toISOString()
   const write = (from: StorePlace, journal: string) =>
     withStore(from, async (store) => {
-      const { eventRetentionDays } = await readMeta(store)
-      await writeBackup(file, { eventRetentionDays, createdAt, journal }, counted(readStore(store)))
+      const { eventRetentionDays, sandbox } = await readMeta(store)
+      const header = { eventRetentionDays, sandbox, createdAt, journal }
+      await writeBackup(file, header, counted(readStore(store)))
     })
   if (place.redis === null) await withSnapshot(place, file, write)
   else {

@@ -7,7 +7,6 @@ import {
   repairAccount,
   repairStray,
 } from '../../backoffice/repair.ts'
-import { dayMs } from '../../clock.ts'
 import { readMeta, repairMeta } from '../../engine/format/meta.ts'
 import { repairBlocks } from '../../engine/notice/block-list.ts'
 import { repairTripped } from '../../engine/notice/tripped-rules.ts'
@@ -22,8 +21,8 @@ they have set aside for it is booked within seconds. The log must reach back to 
 wrong clock has dated in the future is dated now.
 
 --record names what belongs to no account: blocks (the emergency list, made anew from the log), tripped (rules
-in shadow: none), meta (what was fixed when the store was made: EVENT_RETENTION_DAYS, which must be what it
-was), or u:… (where events of unknown cards are kept).
+in shadow: none), meta (what was fixed when the store was made: EVENT_RETENTION_DAYS and SANDBOX, which must be
+what they were), or u:… (where events of unknown cards are kept).
 
 Examples:
   $ arbiter repair account-1 --reason "disk fault" --dry-run
@@ -95,14 +94,14 @@ async function repairRecord(
   given: RepairArguments,
   session: Session,
 ): Promise<ExitCode> {
-  const { store, clock, retentionMs } = session
+  const { store, clock, config } = session
   if (/^u:[0-9a-z]{1,2}$/.test(name)) {
     return report(repairStray(store, name, optionsOf(given, session)), given)
   }
   const repairs: Record<string, () => Promise<string>> = {
     blocks: () => repairBlocks(session, clock.nowMs()),
     tripped: () => repairTripped(session.aggregates),
-    meta: () => repairMeta(store, retentionMs / dayMs),
+    meta: () => repairMeta(store, config),
   }
   const repair = repairs[name]
   if (repair === undefined) {

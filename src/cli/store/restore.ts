@@ -28,7 +28,7 @@ export function addRestore(program: Command): void {
 }
 
 async function restore(place: StorePlace, file: string): Promise<ExitCode> {
-  const { eventRetentionDays, createdAt, journal } = await checkBackup(file, progress('checked'))
+  const { createdAt, journal, ...fixed } = await checkBackup(file, progress('checked'))
   showProgress('')
   await sayServed(place)
   await refuseUnbooked(place)
@@ -36,7 +36,7 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
     await refuseUnlessEmpty(store)
     if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
     const options = { onProgress: progress('restored'), nowMs: systemClock.nowMs }
-    return fillStore(store, eventRetentionDays, readBackup(file), options)
+    return fillStore(store, fixed, readBackup(file), options)
   })
   await printTallies(tallies)
   await printText(`${nameOfPlace(place)} holds what was backed up at ${createdAt}`)

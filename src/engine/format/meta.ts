@@ -7,9 +7,26 @@ import { parseJson, RecordUnreadable } from './row-codec.ts'
 const storeFormat = 2
 
 /** What was fixed when the store was made. */
-const meta = z.object({ format: z.literal(storeFormat), eventRetentionDays: z.int() })
+const meta = z.object({
+  format: z.literal(storeFormat),
+  eventRetentionDays: z.int(),
+  /** For tests: made-up card numbers and people must never meet real ones. */
+  sandbox: z.boolean().default(false),
+})
 
-export type Meta = z.output<typeof meta>
+export type FixedSettings = Readonly<Omit<z.output<typeof meta>, 'format'>>
+
+/** What a store that is there must agree with; a new one without `sandbox` is none. */
+export interface ClaimedSettings {
+  readonly eventRetentionDays: number
+  readonly sandbox?: boolean
+}
+
+interface Claim {
+  /** Why the record cannot be read; '' when it can. */
+  readonly problem: string
+  readonly sandbox: boolean
+}
 
 const firstVersion = 'meta.1'
 /** In its place while a store is being filled from another. */
@@ -17,16 +34,17 @@ const unfinished = JSON.stringify({ unfinished: true })
 
 /**
  * Claims a new store, or checks that an old one was made with the same settings. The places of events
- * depend on the retention: with another one their duplicates would not be found. Resolves to what is wrong
- * with a record that cannot be read, '' when nothing is: the retention that is configured was compared at
- * every start before, so serving by it is better than serving nobody.
+ * depend on the retention: with another one their duplicates would not be found. Where the record cannot
+ * be read, serving by what is configured, which was compared at every start before, is better than serving
+ * nobody.
  */
-export async function claimStore(store: Store, eventRetentionDays: number): Promise<string> {
+export async function claimStore(store: Store, settings: ClaimedSettings): Promise<Claim> {
+  const { eventRetentionDays, sandbox = false } = settings
   const command = {
     aggregate,
     expectedVersion: null,
     newVersion: firstVersion,
-    root: textOf(eventRetentionDays),
+    root: textOf({ eventRetentionDays, sandbox }),
     mustBeAbsent: [],
     put: [],
     remove: [],
@@ -39,31 +57,40 @@ export async function claimStore(store: Store, eventRetentionDays: number): Prom
     if (kept === null) {
       // Only where there is none: a store that lost something takes no commit before an engine is there.
       const [outcome] = await store.commit([command])
-      if (outcome === 'committed') return ''
+      if (outcome === 'committed') return { problem: '', sandbox }
       kept = await readMeta(store)
     }
-    const { eventRetentionDays: days } = kept
-    if (days !== eventRetentionDays) {
-      throw new StoreRefused(
-        `the store was made with EVENT_RETENTION_DAYS=${days}, which cannot change: set it to ${days}`,
-      )
-    }
-    return ''
+    const refusal = disagreement(kept, settings)
+    if (refusal !== '') throw new StoreRefused(refusal)
+    return { problem: '', sandbox: kept.sandbox }
   } catch (error) {
-    if (error instanceof RecordUnreadable) return error.message
+    if (error instanceof RecordUnreadable) return { problem: error.message, sandbox }
     throw error
   }
 }
 
+function disagreement(
+  kept: FixedSettings,
+  { eventRetentionDays, sandbox }: ClaimedSettings,
+): string {
+  const { eventRetentionDays: days } = kept
+  if (days !== eventRetentionDays) {
+    return `the store was made with EVENT_RETENTION_DAYS=${days}, which cannot change: set it to ${days}`
+  }
+  if (sandbox === undefined || sandbox === kept.sandbox) return ''
+  const kind = kept.sandbox ? 'a sandbox' : 'no sandbox'
+  return `the store is ${kind}, which cannot change: set SANDBOX=${kept.sandbox}, or use another store`
+}
+
 /** Refuses a store that this release cannot read whole. */
-export async function readMeta(store: Store): Promise<Meta> {
+export async function readMeta(store: Store): Promise<FixedSettings> {
   const found = await findMeta(store)
   if (found === null) throw new StoreRefused('there is no store of Arbiter: name another place')
   return found
 }
 
 /** null when there is no store yet. */
-async function findMeta(store: Store): Promise<Meta | null> {
+async function findMeta(store: Store): Promise<FixedSettings | null> {
   const [found] = await store.load([{ aggregate, group: '', id: '' }])
   if (found === undefined) return null
   if (found.value === unfinished) {
@@ -72,7 +99,7 @@ async function findMeta(store: Store): Promise<Meta | null> {
   return decode(found.value)
 }
 
-function decode(value: string): Meta {
+function decode(value: string): FixedSettings {
   const json = parseJson(value)
   const kept = meta.safeParse(json)
   if (kept.success) return kept.data
@@ -92,13 +119,13 @@ export function checkMeta(value: string): void {
 }
 
 /** Only where it cannot be read: a store of another format, or with other settings, stays refused. */
-export async function repairMeta(store: Store, eventRetentionDays: number): Promise<string> {
+export async function repairMeta(store: Store, fixed: FixedSettings): Promise<string> {
   try {
     await readMeta(store)
     return 'it can be read'
   } catch (error) {
     if (!(error instanceof RecordUnreadable)) throw error
-    await putMeta(store, eventRetentionDays)
+    await putMeta(store, fixed)
     return ''
   }
 }
@@ -108,8 +135,8 @@ export function markUnfinished(store: Store): Promise<void> {
   return store.fill([{ kind: 'root', aggregate, version: firstVersion, value: unfinished }])
 }
 
-export function putMeta(store: Store, eventRetentionDays: number): Promise<void> {
-  const value = textOf(eventRetentionDays)
+export function putMeta(store: Store, fixed: FixedSettings): Promise<void> {
+  const value = textOf(fixed)
   return store.fill([{ kind: 'root', aggregate, version: firstVersion, value }])
 }
 
@@ -117,6 +144,7 @@ export function isMeta(record: StoreRecord): boolean {
   return record.kind === 'root' && record.aggregate === aggregate
 }
 
-function textOf(eventRetentionDays: number): string {
-  return JSON.stringify({ format: storeFormat, eventRetentionDays } satisfies Meta)
+function textOf({ eventRetentionDays, sandbox }: FixedSettings): string {
+  const plain = { format: storeFormat, eventRetentionDays }
+  return JSON.stringify(sandbox ? { ...plain, sandbox } : plain)
 }

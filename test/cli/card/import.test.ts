@@ -249,9 +249,10 @@ describe('arbiter, used wrongly', () => {
 
   it('says all that is wrong with the configuration, with exit code 2', async () => {
     const { runWith } = world
-    const [config, retention, rules, nowhere, misspelt, reading] = await Promise.all([
+    const [config, retention, sandbox, rules, nowhere, misspelt, reading] = await Promise.all([
       runWith({ env: { PORT: 'x', RELAY_AUTH: 'y', LOG_LEVEL: 'z' } }, 'log'),
       runWith({ env: { EVENT_RETENTION_DAYS: '60' } }, 'log'),
+      runWith({ env: { SANDBOX: 'true' } }, 'log'),
       runWith({ env: { RULES_DIR: '/nowhere' } }, 'freeze', 'card-0', '--reason', 'r'),
       runWith({ env: { DATA_DIR: '/nowhere' } }, 'log'),
       runWith({ env: { DATA_DRI: '/nowhere' } }, 'show', 'card', 'card-0'),
@@ -263,12 +264,14 @@ describe('arbiter, used wrongly', () => {
       expect.stringMatching(/^arbiter: LOG_LEVEL must/),
     ])
     expect(retention.err).toMatch(/^arbiter: .*set it to 45\n$/)
+    expect(sandbox.err).toMatch(/^arbiter: the store is no sandbox, .*set SANDBOX=false/)
     expect(rules.err).toMatch(/^arbiter: .*set RULES_DIR\n$/)
     expect(nowhere.err).toMatch(/^arbiter: there is no store in .*set DATA_DIR/)
     expect(misspelt.err).toBe(
       'arbiter: DATA_DRI is not known: did you mean DATA_DIR? Else unset it\n',
     )
-    for (const { code } of [config, retention, rules, nowhere, misspelt]) expect(code).toBe(2)
+    for (const { code } of [config, retention, sandbox, rules, nowhere, misspelt])
+      expect(code).toBe(2)
     // Reading needs no rules.
     expect(reading).toMatchObject({ code: 0, err: '' })
   })

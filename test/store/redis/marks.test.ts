@@ -138,7 +138,7 @@ describe('a server that lacks what was acknowledged', () => {
   it('is found by another engine of the process, which can read it to start', async () => {
     const server = await redis()
     const { store, marks } = await watched(server.url)
-    expect(await claimStore(store, 45)).toBe('')
+    expect((await claimStore(store, { eventRetentionDays: 45 })).problem).toBe('')
     await server.command('SAVE')
     await commits(store)
     await store.close()
@@ -148,7 +148,7 @@ describe('a server that lacks what was acknowledged', () => {
     const options = { urls: [server.url], cluster: false, nowMs: Date.now, marks }
     const next = await openRedisStore(options)
     endings.push(next.close)
-    expect(await claimStore(next, 45)).toBe('')
+    expect((await claimStore(next, { eventRetentionDays: 45 })).problem).toBe('')
     expect(await commitNew(next)).toMatch(lossText)
     let losses = 0
     next.losses?.watch({ onLoss: () => losses++, onCheckpoint() {}, onKept() {} })
