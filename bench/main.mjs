@@ -6,10 +6,10 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from './support/machine.mjs'
-import { printResult, redraw, updateReadme, writeResult } from './support/results.mjs'
+import { printResult, redraw, remember, updateReadme, writeResult } from './support/results.mjs'
 import { runScript } from './support/script.mjs'
 
-/** In the order in which they run; `apart` runs only when it is named. */
+/** In the order in which they run; `apart` runs only when it is named, `unlisted` is not in the README. */
 const benchmarks = {
   throughput: {
     file: './throughput.mjs',
@@ -68,6 +68,12 @@ const benchmarks = {
       'From the start of the process until it serves, and the first ask of a card; then again with recently active cards in the log, without and with reading them in advance.',
     apart: true,
   },
+  compare: {
+    file: './compare.mjs',
+    about: 'this build against another commit, in turns: compare REF',
+    apart: true,
+    unlisted: true,
+  },
   soak: {
     file: './soak.mjs',
     about: 'memory, descriptors and latency over minutes of steady traffic',
@@ -94,6 +100,7 @@ ${Object.keys(benchmarks)
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
   --million      scale: also a million cards; redis-start: a million. It takes minutes
   --minutes N    soak: how long (10)
+  --store NAME   compare: only embedded, or only "Redis everysec"
   --draw         only draw the plots and write bench/README.md again, from bench/results
   --help         show this
 
@@ -108,6 +115,7 @@ function readArguments() {
         rounds: { type: 'string' },
         seconds: { type: 'string' },
         minutes: { type: 'string' },
+        store: { type: 'string' },
         smoke: { type: 'boolean' },
         million: { type: 'boolean' },
         draw: { type: 'boolean' },
@@ -119,6 +127,8 @@ function readArguments() {
       process.stdout.write(usage)
       process.exit(0)
     }
+    // The word after compare is a commit.
+    if (positionals[0] === 'compare') values.ref = positionals.splice(1, 1)[0] ?? 'HEAD'
     const unknown = positionals.find((name) => !Object.hasOwn(benchmarks, name))
     if (unknown !== undefined) {
       refuse(`there is no benchmark ${unknown}, only ${Object.keys(benchmarks).join(', ')}`)
@@ -163,7 +173,8 @@ if (values.draw) {
   redraw(readme, results, order)
   process.exit(0)
 }
-const out = values.out ?? (values.smoke ? null : results)
+const isListed = chosen.every((name) => !benchmarks[name].unlisted)
+const out = values.out ?? (values.smoke || !isListed ? null : results)
 if (out !== null) makeWritable(out)
 
 if (chosen.length === 1) await runHere(chosen[0])
@@ -186,6 +197,7 @@ async function runHere(name) {
   const result = await runOf(benchmarks[name])({ ...defined(values), progress })
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   printResult(name, machine, result)
+  if (!values.smoke && result.history !== undefined) remember(name, machine, result.history)
   if (out === null) return
   writeResult(out, name, machine, result)
   if (out === results) updateReadme(readme, results, order)

@@ -13,7 +13,7 @@ export function writePack(folder, files) {
 }
 
 /** One file of cards, by `arbiter import` into the store that the environment names. */
-async function importCards(count, env, rowOf = cardRow) {
+async function importCards(count, env, rowOf = cardRow, product = root) {
   const folder = temporaryFolder()
   const file = join(folder.path, 'cards.ndjson')
   const fd = openSync(file, 'w')
@@ -25,25 +25,26 @@ async function importCards(count, env, rowOf = cardRow) {
   }
   closeSync(fd)
   try {
-    await runToEnd([join(root, 'dist/cli/main.js'), 'import', file], env)
+    await runToEnd([join(product, 'dist/cli/main.js'), 'import', file], env)
   } finally {
     folder.remove()
   }
 }
 
 /** A store with cards that is made once and copied for each server, so that all begin alike. */
-export async function makeTemplates({ cards, pack, redis = true, embedded = true, rowOf }) {
+export async function makeTemplates(options) {
+  const { cards, pack, redis = true, embedded = true, rowOf, product } = options
   const folder = temporaryFolder()
   const rulesDir = join(folder.path, 'rules')
   writePack(rulesDir, pack)
   const dataDir = join(folder.path, 'data')
-  if (embedded) await importCards(cards, { DATA_DIR: dataDir, RULES_DIR: rulesDir }, rowOf)
+  if (embedded) await importCards(cards, { DATA_DIR: dataDir, RULES_DIR: rulesDir }, rowOf, product)
   let redisDir
   if (redis) {
     const server = await startRedis()
     redisDir = server.folder
     const env = { DATA_DIR: dataDir, RULES_DIR: rulesDir, REDIS_URL: server.url }
-    await importCards(cards, { ...env, DURABILITY: 'everysec' }, rowOf)
+    await importCards(cards, { ...env, DURABILITY: 'everysec' }, rowOf, product)
     await server.stop()
   }
   return { folder: folder.path, rulesDir, dataDir, redisDir, remove: () => folder.remove() }
@@ -51,12 +52,12 @@ export async function makeTemplates({ cards, pack, redis = true, embedded = true
 
 /** Resolves when it serves; `redis` is a running one, else it has a copy of the embedded store. */
 export async function startArbiter(options) {
-  const { templates, rulesDir, redis, env = {}, preload = [], place } = options
+  const { templates, rulesDir, redis, env = {}, preload = [], place, product = root } = options
   const folder = temporaryFolder()
   const dataDir = join(folder.path, 'data')
   if (redis === undefined) cpSync(templates.dataDir, dataDir, { recursive: true })
   const startedMs = performance.now()
-  const server = startNode(join(root, 'dist/main.js'), {
+  const server = startNode(join(product, 'dist/main.js'), {
     flags: ['--v8-pool-size=1'],
     logFile: join(folder.path, 'decisions.log'),
     preload,

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { root, start, usedBetween } from './processes.mjs'
+import { costOf, look } from './cost.mjs'
+import { root, start } from './processes.mjs'
 
 /**
  * Drives one server with autocannon, first to warm it, then measured. What the server and Redis used is
@@ -29,26 +30,6 @@ export async function driveClosed({ server, redis, ...job }) {
     return { ...result, warm: warm.result, cpu: costOf(before, after, result.answered) }
   } finally {
     client.kill('SIGKILL')
-  }
-}
-
-async function look(server, redis) {
-  return { server: await server.figures(), redisUs: redis?.cpuUs() ?? 0 }
-}
-
-/** Microseconds of processor time a decision. */
-function costOf(before, after, decisions) {
-  const { processUs, threads } = usedBetween(before.server, after.server)
-  const { main = Number.NaN, engine = 0, ...others } = threads
-  const each = (us) => us / decisions
-  return {
-    processUs: each(processUs),
-    threadsUs: {
-      gate: each(main),
-      engine: each(engine),
-      other: each(Object.values(others).reduce((sum, us) => sum + us, 0)),
-    },
-    redisUs: each(after.redisUs - before.redisUs),
   }
 }
 

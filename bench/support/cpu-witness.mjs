@@ -9,6 +9,11 @@ import { BroadcastChannel, isMainThread } from 'node:worker_threads'
 
 const channel = new BroadcastChannel('cpu-witness')
 const ownTask = taskOfThisThread()
+const defaultPoolSize = 4
+const poolFlag = /^--v8-pool-size=(\d+)$/
+const poolSize = Number(
+  process.execArgv.map((word) => poolFlag.exec(word)?.[1]).find(Boolean) ?? defaultPoolSize,
+)
 
 if (isMainThread) {
   const names = new Map([[ownTask, 'main']])
@@ -35,10 +40,12 @@ function taskOfThisThread() {
   }
 }
 
+/** V8's helpers are started right after the main thread and its timer; what is not named later is libuv's pool. */
 function threadsOf(names) {
   try {
-    return readdirSync('/proc/self/task').map((task) => ({
-      name: names.get(task) ?? 'other',
+    const tasks = readdirSync('/proc/self/task').sort((a, b) => Number(a) - Number(b))
+    return tasks.map((task, i) => ({
+      name: names.get(task) ?? (i >= 2 && i < 2 + poolSize ? 'v8' : 'pool'),
       ...timesOf(task),
     }))
   } catch {

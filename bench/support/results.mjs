@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { machineLine } from './machine.mjs'
 import { plotOf } from './svg.mjs'
@@ -29,6 +29,14 @@ function drawPlots(folder, name, plot) {
     writeFileSync(join(folder, file), plotOf(one))
     return file
   })
+}
+
+const history = join(import.meta.dirname, '..', 'history.ndjson')
+
+/** One line for a commit as it is in the repository, so that figures can be followed over commits. */
+export function remember(name, machine, figures) {
+  if (machine.commit.includes('changes')) return
+  appendFileSync(history, `${JSON.stringify(rounded({ name, ...machine, figures }))}\n`)
 }
 
 /** Plots and README again, from results that are there. */
