@@ -28,6 +28,7 @@ const pure = [
   'gate/{pace,slots}',
   'http/*',
   'management/*',
+  'outgoing/*',
   'relay/{audit,view}',
   'rules/**/*',
   'telemetry/{decision-log,mask,refusal-log}',

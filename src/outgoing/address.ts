@@ -1,0 +1,79 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+
+/** Says why an address may not be called; '' when it may. */
+export type AddressPolicy = (address: string) => string
+
+/** For addresses that the operator has set: where they lead is the operator's choice. */
+export const anyAddress: AddressPolicy = () => ''
+
+/** Reserved for other uses than a public server: IANA's registries of special-purpose addresses. */
+const specialIpv4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]
+/** All others, also those that hold an IPv4 address (mapped, NAT64), lie outside of this. */
+const publicIpv6 = ['2000::/3']
+/** Within it: Teredo and its neighbours, documentation, 6to4. */
+const specialIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
+/** An IPv4 address in the clothes of an IPv6 one. */
+const mapped = new BlockList()
+mapped.addSubnet('::ffff:0:0', 96, 'ipv6')
+/** No network that is allowed covers these: a cloud gives its machines' credentials away there. */
+const linkLocal = listOf(['169.254.0.0/16', 'fe80::/10'])
+const loopback = listOf(['127.0.0.0/8', '::1/128'])
+const special = listOf([...specialIpv4, ...specialIpv6])
+const publicRange = listOf(['0.0.0.0/0', ...publicIpv6])
+
+export function isCidr(text: string): boolean {
+  const [address = '', prefix = '', ...rest] = text.split('/')
+  if (rest.length > 0 || !/^[0-9]{1,3}$/.test(prefix)) return false
+  return (isIPv4(address) && Number(prefix) <= 32) || (isIPv6(address) && Number(prefix) <= 128)
+}
+
+/** Public addresses may be called, private ones only within `networks`, our own machine in a sandbox. */
+export function createAddressPolicy(networks: readonly string[], sandbox: boolean): AddressPolicy {
+  const allowed = listOf(networks)
+  return (address) => {
+    if (holds(linkLocal, address)) return 'it is link-local'
+    if (holds(loopback, address) && sandbox) return ''
+    if (holds(allowed, address)) return ''
+    const isPublic = holds(publicRange, address) && !holds(special, address)
+    return isPublic ? '' : 'it is no public address, and in none of WEBHOOK_NETWORKS'
+  }
+}
+
+/** By family: a list of both would take an IPv4 address for its mapped one. */
+interface Networks {
+  readonly ipv4: BlockList
+  readonly ipv6: BlockList
+}
+
+function listOf(networks: readonly string[]): Networks {
+  const list = { ipv4: new BlockList(), ipv6: new BlockList() }
+  for (const network of networks) {
+    const [address = '', prefix = ''] = network.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    list[family].addSubnet(address, Number(prefix), family)
+  }
+  return list
+}
+
+/** A mapped address is in no network: who means an IPv4 address can write one. */
+function holds(networks: Networks, address: string): boolean {
+  if (isIPv4(address)) return networks.ipv4.check(address, 'ipv4')
+  if (!isIPv6(address) || mapped.check(address, 'ipv6')) return false
+  return networks.ipv6.check(address, 'ipv6')
+}

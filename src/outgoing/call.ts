@@ -1,0 +1,247 @@
+import http from 'node:http'
+import https from 'node:https'
+import { isIP } from 'node:net'
+import type { Clock } from '../clock.ts'
+import type { AddressPolicy } from './address.ts'
+import type { ResolveName } from './name.ts'
+
+/** A call to somebody else's server. */
+export interface OutgoingCall {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** From the question of the name to the last byte of the answer. */
+  readonly timeoutMs: number
+}
+
+/** refused: the address may not be called. unreachable: no connection, or it broke. busy: too many at once. */
+export type CallFault = 'refused' | 'unreachable' | 'timedOut' | 'busy'
+
+export type OutgoingAnswer =
+  | {
+      readonly status: number
+      /** '' when there is none. */
+      readonly retryAfter: string
+      readonly body: string
+      /** The answer was longer than is read. */
+      readonly isCut: boolean
+      readonly ms: number
+    }
+  | { readonly fault: CallFault; readonly detail: string; readonly ms: number }
+
+export interface Outgoing {
+  readonly open: number
+  call(call: OutgoingCall): Promise<OutgoingAnswer>
+  /** Ends what is under way. */
+  close(): void
+}
+
+export interface OutgoingOptions {
+  readonly clock: Pick<Clock, 'monoMs'>
+  readonly allows: AddressPolicy
+  /** Plain HTTP may be spoken. */
+  readonly allowsPlain: boolean
+  readonly resolve: ResolveName
+  readonly maxCalls: number
+  /** Authorities (PEM) besides those that Node knows. */
+  readonly ca?: string
+}
+
+const maxAnswerBytes = 65_536
+const maxHeaderBytes = 16_384
+const maxAddresses = 3
+/** Below the 5 s after which many servers close what is idle. */
+const idleMs = 4_000
+const maxIdlePerHost = 8
+
+/** Why a text is no address that may be called; '' when it is one. The name is looked up at each call. */
+export function urlProblem(text: string, allowsPlain: boolean, allows: AddressPolicy): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) return 'it must begin with https://'
+  if (url.protocol === 'http:' && !allowsPlain) return 'it must begin with https://'
+  if (url.username !== '' || url.password !== '') return 'it must hold no user or password'
+  if (url.hash !== '' || text.includes('#')) return 'it must have no fragment'
+  const host = hostOf(url)
+  if (isIP(host) !== 0) return allows(host)
+  return host === 'localhost' ? allows('127.0.0.1') : ''
+}
+
+/** Calls of other servers that cannot be led astray, kept waiting or fed without end. */
+export function createOutgoing(options: OutgoingOptions): Outgoing {
+  const { clock, allows, resolve, ca } = options
+  const pooled = { keepAlive: true, maxFreeSockets: maxIdlePerHost, timeout: idleMs }
+  const agents = {
+    plain: new http.Agent(pooled),
+    secure: new https.Agent({ ...pooled, ...(ca !== undefined && { ca }) }),
+  }
+  const ending = new AbortController()
+  let open = 0
+
+  async function find(url: URL): Promise<readonly string[]> {
+    const found = await resolve(hostOf(url)).catch((error: Error) => {
+      throw new Failed('unreachable', error.message)
+    })
+    const allowed = found.filter((address) => allows(address) === '')
+    if (allowed.length > 0) return allowed.slice(0, maxAddresses)
+    throw new Failed('refused', `its address may not be called: ${allows(found[0] ?? '')}`)
+  }
+
+  async function attempt(call: OutgoingCall, signal: AbortSignal): Promise<Received> {
+    const problem = urlProblem(call.url, options.allowsPlain, allows)
+    if (problem !== '') throw new Failed('refused', problem)
+    const url = new URL(call.url)
+    const agent = url.protocol === 'http:' ? agents.plain : agents.secure
+    let last: unknown
+    for (const address of await find(url)) {
+      // A connection that was kept may be closed by the other side just now: one that is new tells.
+      for (const isLast of [false, true]) {
+        try {
+          return await exchange(url, address, call, agent, signal)
+        } catch (error) {
+          last = error
+          if (!(error instanceof Stale) || isLast) break
+        }
+      }
+      if (signal.aborted || !(last instanceof Unconnected)) break
+    }
+    throw last
+  }
+
+  return {
+    get open() {
+      return open
+    },
+    async call(call) {
+      const startedMonoMs = clock.monoMs()
+      const ms = () => Math.round(clock.monoMs() - startedMonoMs)
+      if (open >= options.maxCalls) return { fault: 'busy', detail: 'too many calls', ms: 0 }
+      open++
+      const deadline = new AbortController()
+      const timer = setTimeout(() => deadline.abort(), call.timeoutMs)
+      const signal = AbortSignal.any([deadline.signal, ending.signal])
+      try {
+        const received = await aborting(attempt(call, signal), signal)
+        return { ...received, ms: ms() }
+      } catch (error) {
+        if (deadline.signal.aborted) {
+          const detail = `no whole answer in ${call.timeoutMs / 1000} s`
+          return { fault: 'timedOut', detail, ms: ms() }
+        }
+        if (error instanceof Failed) return { fault: error.fault, detail: error.message, ms: ms() }
+        throw error
+      } finally {
+        clearTimeout(timer)
+        open--
+      }
+    },
+    close() {
+      ending.abort()
+      agents.plain.destroy()
+      agents.secure.destroy()
+    },
+  }
+}
+
+interface Received {
+  readonly status: number
+  readonly retryAfter: string
+  readonly body: string
+  readonly isCut: boolean
+}
+
+class Failed extends Error {
+  readonly fault: CallFault
+
+  constructor(fault: CallFault, detail: string) {
+    super(detail)
+    this.fault = fault
+  }
+}
+
+class Unconnected extends Failed {}
+class Stale extends Failed {}
+
+/** The name is looked up before a request exists that could be aborted. */
+function aborting<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(new Failed('unreachable', 'the server stops'))
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+/**
+ * The connection goes to the address that was checked, and to no other: only its certificate and the Host
+ * header know the name. A redirect is an answer like any other.
+ */
+function exchange(
+  url: URL,
+  address: string,
+  { method, headers, body }: OutgoingCall,
+  agent: http.Agent,
+  signal: AbortSignal,
+): Promise<Received> {
+  const host = hostOf(url)
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'http:' ? http : https).request({
+      agent,
+      method,
+      host: address,
+      port: url.port === '' ? undefined : url.port,
+      path: `${url.pathname}${url.search}`,
+      headers: {
+        host: url.host,
+        'user-agent': 'arbiter',
+        'accept-encoding': 'identity',
+        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+        ...headers,
+      },
+      servername: isIP(host) === 0 ? host : '',
+      maxHeaderSize: maxHeaderBytes,
+      signal,
+    })
+    let isConnected = false
+    request.once('socket', (socket) => {
+      isConnected = !socket.connecting
+      socket.once('connect', () => {
+        isConnected = true
+      })
+    })
+    request.once('error', (error: NodeJS.ErrnoException) => {
+      const detail = error.code ?? error.message
+      if (request.reusedSocket) reject(new Stale('unreachable', detail))
+      else if (!isConnected) reject(new Unconnected('unreachable', detail))
+      else reject(new Failed('unreachable', detail))
+    })
+    request.once('response', (response) => resolve(receive(response)))
+    request.end(body)
+  })
+}
+
+/** Reads no more than is wanted, whatever the other side goes on to send. */
+async function receive(response: http.IncomingMessage): Promise<Received> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const part of response as AsyncIterable<Buffer>) {
+      parts.push(part)
+      bytes += part.length
+      if (bytes > maxAnswerBytes) break
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Failed('unreachable', code ?? message)
+  }
+  const isCut = bytes > maxAnswerBytes
+  if (isCut) response.destroy()
+  const body = Buffer.concat(parts).subarray(0, maxAnswerBytes).toString('utf8')
+  const retryAfter = response.headers['retry-after'] ?? ''
+  return { status: response.statusCode ?? 0, retryAfter, body, isCut }
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+}

@@ -1,0 +1,189 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createAddressPolicy } from '../../src/outgoing/address.ts'
+import { createOutgoing, type OutgoingOptions, urlProblem } from '../../src/outgoing/call.ts'
+import { createResolver } from '../../src/outgoing/name.ts'
+
+type Answering = (request: http.IncomingMessage, response: http.ServerResponse) => void
+
+async function serve(answering: Answering): Promise<{ port: number; connections: () => number }> {
+  let connections = 0
+  const server = http.createServer(answering)
+  server.on('connection', () => connections++)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { port: (server.address() as AddressInfo).port, connections: () => connections }
+}
+
+function open(given: Partial<OutgoingOptions> = {}) {
+  const outgoing = createOutgoing({
+    clock: systemClock,
+    allows: createAddressPolicy([], true),
+    allowsPlain: true,
+    resolve: createResolver(systemClock),
+    maxCalls: 4,
+    ...given,
+  })
+  onTestFinished(() => outgoing.close())
+  const get = (url: string, timeoutMs = 5_000) =>
+    outgoing.call({ method: 'GET', url, headers: {}, timeoutMs })
+  const post = (url: string, body: string) =>
+    outgoing.call({ method: 'POST', url, headers: { 'x-a': 'b' }, body, timeoutMs: 5_000 })
+  return { outgoing, get, post }
+}
+
+describe('a call of another server', () => {
+  it('sends the body as it is, and uses a connection again', async () => {
+    const seen: unknown[] = []
+    const { port, connections } = await serve(async (request, response) => {
+      let text = ''
+      for await (const part of request) text += part
+      seen.push([request.method, request.url, request.headers.host, request.headers['x-a'], text])
+      response.writeHead(202, { 'retry-after': '7' }).end('done')
+    })
+    const { post, outgoing } = open()
+    const url = `http://localhost:${port}/hooks?a=1`
+    for (const body of ['{"é":1}', '{}']) {
+      expect(await post(url, body)).toMatchObject({ status: 202, retryAfter: '7', body: 'done' })
+    }
+    const sent = ['POST', '/hooks?a=1', `localhost:${port}`, 'b']
+    expect(seen).toEqual([
+      [...sent, '{"é":1}'],
+      [...sent, '{}'],
+    ])
+    expect(connections()).toBe(1)
+    expect(outgoing.open).toBe(0)
+  })
+
+  it('goes on over a connection that the other side has closed meanwhile', async () => {
+    const { port } = await serve((request, response) => {
+      response.end('ok', () => request.socket.destroySoon())
+    })
+    const { get } = open()
+    for (let i = 0; i < 5; i++) {
+      expect(await get(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 200 })
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  })
+
+  it('does not follow a redirect', async () => {
+    let calls = 0
+    const { port } = await serve((_request, response) => {
+      calls++
+      response.writeHead(302, { location: '/other' }).end()
+    })
+    expect(await open().get(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 302 })
+    expect(calls).toBe(1)
+  })
+
+  it('ends at its time when the other side says nothing, or never ends', async () => {
+    const { port } = await serve((request, response) => {
+      if (request.url === '/silent') return
+      response.writeHead(200)
+      const timer = setInterval(() => response.write('x'), 5)
+      response.on('close', () => clearInterval(timer))
+    })
+    const { get, outgoing } = open()
+    for (const path of ['/silent', '/endless']) {
+      const answer = await get(`http://127.0.0.1:${port}${path}`, 100)
+      expect(answer).toMatchObject({ fault: 'timedOut', detail: 'no whole answer in 0.1 s' })
+    }
+    expect(outgoing.open).toBe(0)
+  })
+
+  it('ends at its time when the name server says nothing', async () => {
+    const { get } = open({ resolve: () => new Promise(() => {}) })
+    expect(await get('https://slow.example/', 50)).toMatchObject({ fault: 'timedOut' })
+  })
+
+  it('reads 64 KiB of an answer', async () => {
+    const { port } = await serve((_request, response) => {
+      response.on('error', () => {})
+      response.end('x'.repeat(10_000_000))
+    })
+    const answer = await open().get(`http://127.0.0.1:${port}/`)
+    expect(answer).toMatchObject({ status: 200, isCut: true })
+    expect('body' in answer && answer.body.length).toBe(65_536)
+  })
+
+  it('is refused beyond so many at once', async () => {
+    const { port } = await serve(() => {})
+    const { get } = open({ maxCalls: 2 })
+    const url = `http://127.0.0.1:${port}/`
+    const answers = await Promise.all([get(url, 50), get(url, 50), get(url, 50)])
+    expect(answers.map((one) => 'fault' in one && one.fault)).toEqual([
+      'timedOut',
+      'timedOut',
+      'busy',
+    ])
+  })
+
+  it('is not made to an address that is not allowed, whatever the name', async () => {
+    const { port, connections } = await serve((_request, response) => response.end())
+    const allows = createAddressPolicy([], false)
+    const resolve = async () => ['127.0.0.1', '10.0.0.1', '::ffff:127.0.0.1']
+    const { get } = open({ allows, resolve })
+    for (const host of ['rebound.example', '127.0.0.1', '[::1]', '0x7f.1', '2130706433']) {
+      expect(await get(`http://${host}:${port}/`)).toMatchObject({ fault: 'refused' })
+    }
+    expect(connections()).toBe(0)
+  })
+
+  it('goes to the address that was checked, though the name leads elsewhere by then', async () => {
+    const { port } = await serve((request, response) => response.end(request.headers.host))
+    let asked = 0
+    const resolve = async () => {
+      asked++
+      return asked === 1 ? ['127.0.0.1'] : ['10.0.0.1']
+    }
+    const { get } = open({ resolve })
+    const url = `http://rebound.example:${port}/`
+    expect(await get(url)).toMatchObject({ body: `rebound.example:${port}` })
+    expect(asked).toBe(1)
+    // The second call is checked anew, although a connection to that name is still open.
+    expect(await get(url)).toMatchObject({ fault: 'refused' })
+  })
+
+  it('tries the next address when there is no connection to one', async () => {
+    const { port } = await serve((_request, response) => response.end('there'))
+    const { get } = open({ resolve: async () => ['::1', '127.0.0.1'] })
+    expect(await get(`http://two.example:${port}/`)).toMatchObject({ body: 'there' })
+  })
+
+  it('tells what stood against it', async () => {
+    const { get } = open({ resolve: async () => Promise.reject(new Error('no such name')) })
+    expect(await get('https://nobody.example/')).toMatchObject({
+      fault: 'unreachable',
+      detail: 'no such name',
+    })
+    expect(await get('http://127.0.0.1:1/')).toMatchObject({ fault: 'unreachable' })
+  })
+})
+
+describe('an address of a receiver', () => {
+  const allows = createAddressPolicy([], false)
+
+  it('is https://, without credentials and fragment', () => {
+    expect(urlProblem('https://a.example/hooks?x=1', false, allows)).toBe('')
+    for (const wrong of [
+      'http://a.example/',
+      'ftp://a.example/',
+      'a.example',
+      'https://u:p@a.example/',
+      'https://a.example/#b',
+      'https://a.example/#',
+      'https://127.0.0.1/',
+      'https://localhost/',
+      'https://[::ffff:10.0.0.1]/',
+      'https://0/',
+    ]) {
+      expect(urlProblem(wrong, false, allows), wrong).not.toBe('')
+    }
+    expect(urlProblem('http://localhost:1/', true, createAddressPolicy([], true))).toBe('')
+  })
+})
