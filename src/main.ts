@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Readiness } from './admin/server.ts'
-import { type ApiThread, startApiThread } from './api/thread.ts'
+import type { AnsweredCall } from './api/server.ts'
+import type { ApiWorkerSettings } from './api/worker.ts'
 import { createTrustedClock, machineClock, type SharedTime } from './clock.ts'
 import { checkRulesDir } from './config/check.ts'
 import { type Config, isConfig, readConfig } from './config/config.ts'
@@ -20,6 +21,7 @@ import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
 import { logApiCall } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
+import { type SideThread, startSideThread } from './thread.ts'
 import { demoText } from './try-it.ts'
 import { readVersion } from './version.ts'
 import type { Authenticate } from './wire/authentication.ts'
@@ -140,13 +142,14 @@ async function main(): Promise<void> {
     profile,
     authenticate,
     demo,
+    onlooker: null,
     onRefused(message) {
       sink.flush()
       fail(message)
     },
   })
   let stopping = false
-  let api: ApiThread | null = null
+  let api: SideThread<never> | null = null
   const { createAdminServer } = await import('./admin/server.ts')
   const admin = createAdminServer({
     config,
@@ -186,7 +189,12 @@ async function main(): Promise<void> {
 }
 
 /** The management plane, in a thread of its own; null when it was not asked for. */
-function startApi(config: Config, time: SharedTime, gate: Gate, sink: LogSink): ApiThread | null {
+function startApi(
+  config: Config,
+  time: SharedTime,
+  gate: Gate,
+  sink: LogSink,
+): SideThread<never> | null {
   const { logger } = sink
   if (config.api === null) return null
   const refuse = (message: string) => {
@@ -198,7 +206,9 @@ function startApi(config: Config, time: SharedTime, gate: Gate, sink: LogSink): 
       logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
     )
     const { redis, dataDir, sandbox, eventRetentionDays, engineHeapMb } = config
-    return startApiThread({
+    return startSideThread<readonly AnsweredCall[]>({
+      name: 'the management API',
+      file: new URL('./api/worker.js', import.meta.url),
       settings: {
         ...config.api,
         redis,
@@ -208,9 +218,9 @@ function startApi(config: Config, time: SharedTime, gate: Gate, sink: LogSink): 
         eventRetentionDays,
         time,
         version: readVersion(),
-      },
+      } satisfies ApiWorkerSettings,
       heapMb: engineHeapMb,
-      onCalls: (calls) => {
+      onTold: (calls) => {
         for (const call of calls) {
           gate.metrics.apiCall(call)
           logApiCall(sink, call)
@@ -228,7 +238,7 @@ function startApi(config: Config, time: SharedTime, gate: Gate, sink: LogSink): 
 
 function readinessOf(
   gate: Gate,
-  api: ApiThread | null,
+  api: SideThread<never> | null,
   clockProblem: string,
   stopping: boolean,
 ): Readiness {

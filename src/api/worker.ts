@@ -3,6 +3,7 @@ import { followTime, type SharedTime } from '../clock.ts'
 import { claimStore } from '../engine/format/meta.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
+import type { FromThread } from '../thread.ts'
 import { type ApiSettings, createApi, listen } from './api.ts'
 import type { AnsweredCall } from './server.ts'
 
@@ -12,14 +13,7 @@ export interface ApiWorkerSettings extends ApiSettings, StorePlace {
   readonly time: SharedTime
 }
 
-export type FromApi =
-  | { readonly type: 'listening'; readonly port: number }
-  /** It cannot start, and starting again would not help. */
-  | { readonly type: 'refused'; readonly message: string }
-  | { readonly type: 'calls'; readonly calls: readonly AnsweredCall[] }
-  | { readonly type: 'trouble'; readonly message: string }
-
-export type ToApi = { readonly type: 'stop' }
+type FromApi = FromThread<readonly AnsweredCall[]>
 
 /** The content of the thread. */
 async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void> {
@@ -29,7 +23,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   const { problem } = await claimStore(store, settings)
   if (problem !== '') send({ type: 'trouble', message: problem })
   const server = createApi(store, clock, settings, {
-    onAnswered: batched((calls) => send({ type: 'calls', calls })),
+    onAnswered: batched((calls) => send({ type: 'told', told: calls })),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
   port.on('message', () => {

@@ -217,7 +217,7 @@ function decideOperation(
   writes: Writes,
   context: BatchContext,
 ): void {
-  const { operation, reason } = item
+  const { operation, reason, origin } = item
   const arrivalMs = Math.max(context.nowMs, book.account()?.lastArrivalMs ?? 0)
   book.next(arrivalMs, { event: false, transaction: false })
   const draft = operate(operation, book, context.pack, context.nowMs)
@@ -225,7 +225,7 @@ function decideOperation(
   const refused = 'refused' in draft ? draft.refused : ''
   item.outcome = { refused, changed: !('refused' in draft) && draft.changes.length > 0 }
   if ('refused' in draft) return
-  const motive = { reason, event: adviceOf(operation) }
+  const motive = { reason, origin, event: adviceOf(operation) }
   recordDraft(entryKindOf(operation), draft, motive, book, writes)
 }
 

@@ -39,9 +39,20 @@ export interface Engine {
   say(delivery: HandedDelivery & SaidDelivery): void
   /** A part of what the relay was told; with the last of them it begins to be booked again. */
   recall(told: readonly string[], last: boolean): void
-  operate(accountId: string, operation: Operation, reason: string): Promise<OperationOutcome>
+  /** The origin names who did it, for the log; '' for the command line. */
+  operate(
+    accountId: string,
+    operation: Operation,
+    reason: string,
+    origin?: string,
+  ): Promise<OperationOutcome>
   /** The same where events are kept whose card nobody knew. */
-  operateStray(eventId: string, operation: Operation, reason: string): Promise<OperationOutcome>
+  operateStray(
+    eventId: string,
+    operation: Operation,
+    reason: string,
+    origin?: string,
+  ): Promise<OperationOutcome>
   sweepTransaction(
     accountId: string,
     cardId: string,
@@ -400,10 +411,11 @@ export function createEngine(options: EngineOptions): Engine {
     stray: boolean,
     operation: Operation,
     reason: string,
+    origin: string,
   ): Promise<OperationOutcome> {
     return new Promise((done) => {
       const outcome = { refused: '', changed: false }
-      const item = { kind: 'operation', operation, reason, outcome, done } as const
+      const item = { kind: 'operation', operation, reason, origin, outcome, done } as const
       queues.enqueue(aggregate, stray, { ...item })
       schedule()
     })
@@ -425,10 +437,10 @@ export function createEngine(options: EngineOptions): Engine {
     },
     say: open.say,
     recall: (told, last) => repetition?.recall(told, last),
-    operate: (accountId, operation, reason) =>
-      operateOn(accountAggregate(accountId), false, operation, reason),
-    operateStray: (eventId, operation, reason) =>
-      operateOn(strayAggregate(eventId), true, operation, reason),
+    operate: (accountId, operation, reason, origin = '') =>
+      operateOn(accountAggregate(accountId), false, operation, reason, origin),
+    operateStray: (eventId, operation, reason, origin = '') =>
+      operateOn(strayAggregate(eventId), true, operation, reason, origin),
     sweepTransaction(accountId, cardId, transactionId, sortKey) {
       return new Promise((done) => {
         const item = { kind: 'sweep', cardId, transactionId, sortKey, done } as const

@@ -73,6 +73,8 @@ export interface OperationItem {
   readonly kind: 'operation'
   readonly operation: Operation
   readonly reason: string
+  /** Who did it; '' for the command line. */
+  readonly origin: string
   outcome: OperationOutcome
   readonly done: (outcome: OperationOutcome) => void
 }

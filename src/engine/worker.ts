@@ -7,6 +7,7 @@ import { withBlocks } from '../domain/decide/pack.ts'
 import type { Block } from '../domain/record/block.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Marks, type Store, StoreRefused } from '../store/port.ts'
+import { readVersion } from '../version.ts'
 import { createAggregates } from './aggregates.ts'
 import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine } from './engine.ts'
@@ -249,6 +250,7 @@ async function serve(
           clock,
           instance: settings.instance,
           rulesVersion: () => rules.pack.version,
+          release: readVersion(),
         })
   const worklists = watchWorklists(store, worklistsMs)
   const beat = startBeat(engine, send, () => ({

@@ -3,11 +3,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 import type { TrustedClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import { createConnections, withinOpenFiles } from '../http/connections.ts'
-import { logDecision } from '../telemetry/decision-log.ts'
+import { type AnsweredEvent, logDecision } from '../telemetry/decision-log.ts'
 import type { LogSink } from '../telemetry/logger.ts'
 import { maskPan } from '../telemetry/mask.ts'
-import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createMetrics, type Metrics, type Readings } from '../telemetry/metrics.ts'
 import { createRefusalLog } from '../telemetry/refusal-log.ts'
 import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
@@ -26,6 +27,14 @@ export interface GateOptions {
   readonly authenticate: Authenticate
   readonly demo: boolean
   readonly onRefused: (message: string) => void
+  /** Looks on for people; null when nobody does. */
+  readonly onlooker: GateOnlooker | null
+}
+
+/** Called for every answer: it may do no more than count. */
+export interface GateOnlooker {
+  answered(answered: AnsweredEvent): void
+  ruleCounts(counts: readonly RuleCount[]): void
 }
 
 export interface Gate {
@@ -33,6 +42,7 @@ export interface Gate {
   readonly engine: EngineThread
   readonly slots: Slots
   readonly metrics: Metrics
+  readings(): Readings
   /** What was wrong with the pack that was offered last; '' when it is in use. */
   readonly rulesProblem: string
   /** Why what the watchdog says cannot be kept; '' while the journal is in its place. */
@@ -54,7 +64,7 @@ const engineStopMs = 10_000
 
 /** HTTP, slots, watchdog and the engine's thread, wired together. */
 export async function openGate(options: GateOptions): Promise<Gate> {
-  const { config, clock, log, journal } = options
+  const { config, clock, log, journal, onlooker } = options
   const { logger } = log
   const logRefusal = createRefusalLog(logger)
   const counts = { journalFailures: 0 }
@@ -99,7 +109,10 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     onRefused: options.onRefused,
     onRules: (problem) => packs.onEngine('the pack is in use', problem),
-    onRuleCounts: (counts) => metrics.ruleCounts(counts),
+    onRuleCounts(counts) {
+      metrics.ruleCounts(counts)
+      onlooker?.ruleCounts(counts)
+    },
     onFindings: (counts) => metrics.findings(counts),
     onWarm: (cards, ms) => logger.info({ cards, ms }, 'memory is warm'),
     onTrouble: (message) => logger.error(message),
@@ -159,8 +172,11 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const loopLag = monitorEventLoopDelay({ resolution: 10 })
   loopLag.enable()
   const metrics = createMetrics(() => {
-    const gateLoopLagMs = loopLag.max / 1e6
+    const read = readings()
     loopLag.reset()
+    return read
+  })
+  function readings(): Readings {
     return {
       slotsOpen: slots.size,
       unbooked: slots.unbooked,
@@ -173,13 +189,13 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       engineRestarts: engine.restarts,
       storeAvailable: engine.storeAvailable,
       clockTrusted: clock.doubt === '',
-      gateLoopLagMs,
+      gateLoopLagMs: loopLag.max / 1e6,
       recall: engine.recall,
       connections,
       logDropped: log.dropped,
       engine: engine.figures,
     }
-  })
+  }
 
   const noteUnknownKind = createUnknownKinds(clock, (kinds) => {
     const profile = options.profile.name
@@ -198,6 +214,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     onAnswered(answered) {
       metrics.answered(answered)
       logDecision(log, answered)
+      onlooker?.answered(answered)
     },
     onRefused({ status, unknownKind, field, message }, peer) {
       metrics.refused(status)
@@ -235,6 +252,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     engine,
     slots,
     metrics,
+    readings,
     get rulesProblem() {
       return packs.problem
     },

@@ -10,7 +10,9 @@ it.each([0, 2])(
   'names the line of the log that cannot be read, with %s threads',
   async (threads) => {
     const pack = compilePack(readPackFiles(plainPack), 45)
-    const good = encodeEntry(entryOfNotice({ type: 'ruleArmed', ruleId: 'r' }, 'test', 0, 1))
+    const good = encodeEntry(
+      entryOfNotice({ type: 'ruleArmed', ruleId: 'r' }, { reason: 'test' }, 0, 1),
+    )
     const source = {
       async *lines() {
         yield [good, '[3,0,1,2,"a"]']

@@ -55,6 +55,7 @@ function notesOf(entry: Entry): string[] {
   const told = entry.kind === 'event' || entry.kind === 'said'
   if (!told) note('did', [...new Set(entry.changes.map(changeText))].join(','))
   if (entry.notice !== undefined) note('did', noticeText(entry.notice))
+  note('by', entry.origin ?? '')
   note('reason', entry.reason)
   return notes
 }

@@ -38,6 +38,8 @@ export interface Entry {
   readonly shadowRules: readonly string[]
   /** The reason that a person gave; '' where none did it. */
   readonly reason: string
+  /** Who did it, such as `console NAME`; absent for the command line and where no person did it. */
+  readonly origin?: string
   readonly changes: readonly Change[]
   /** Of an entry of this kind, which has no changes. */
   readonly notice?: Notice
@@ -66,9 +68,11 @@ export function entryOfStep(delivery: Delivery, before: View, step: Step): Entry
   }
 }
 
-/** The reason that a person gave, and the advice that it was about. */
+/** The reason that a person gave, who that was, and the advice that it was about. */
 export interface Motive {
   readonly reason: string
+  /** '' for the command line. */
+  readonly origin?: string
   readonly event: CardEvent | null
 }
 
@@ -80,7 +84,7 @@ export function entryOfChanges(
   after: View,
   changes: readonly Change[],
   atMs: number,
-  { reason, event }: Motive = unexplained,
+  { reason, origin = '', event }: Motive = unexplained,
 ): Entry {
   const { account, card, transaction, linked, eventKey } = after
   return {
@@ -100,11 +104,17 @@ export function entryOfChanges(
     matchedRules: [],
     shadowRules: [],
     reason,
+    ...(origin === '' ? {} : { origin }),
     changes,
   }
 }
 
-export function entryOfNotice(notice: Notice, reason: string, n: number, atMs: number): Entry {
+export function entryOfNotice(
+  notice: Notice,
+  { reason, origin = '' }: Omit<Motive, 'event'>,
+  n: number,
+  atMs: number,
+): Entry {
   const cardId = 'kind' in notice && notice.kind === 'card' ? notice.value : ''
   return {
     kind: 'notice',
@@ -123,6 +133,7 @@ export function entryOfNotice(notice: Notice, reason: string, n: number, atMs: n
     matchedRules: [],
     shadowRules: [],
     reason,
+    ...(origin === '' ? {} : { origin }),
     changes: [],
     notice,
   }

@@ -124,14 +124,16 @@ function rowOf(entry: Entry, whole: boolean): Row {
     entry.shadowRules,
     whole ? entry.changes.map((change) => writeChange(change, entry)) : [],
   ]
-  if (entry.notice !== undefined) row.push(entry.notice)
+  if (entry.notice !== undefined || entry.origin !== undefined) row.push(entry.notice ?? 0)
+  if (entry.origin !== undefined) row.push(entry.origin)
   return row
 }
 
 function entryOf(row: Row): Entry {
   const entry = headOf(row)
   entry.changes = readChanges(row[18], entry)
-  if (row[19] !== undefined) entry.notice = row[19]
+  if (row[19] !== undefined && row[19] !== 0) entry.notice = row[19]
+  if (row[20] !== undefined) entry.origin = row[20]
   return entry
 }
 

@@ -117,6 +117,7 @@ export function changeBlocks(
   operation: BlockOperation,
   reason: string,
   nowMs: number,
+  origin = '',
 ): Promise<string> {
   const { kind, value } = operation
   const notice: Notice =
@@ -126,7 +127,7 @@ export function changeBlocks(
   return change(
     keeping,
     (blocks) => operateBlocks(blocks, operation, reason, nowMs),
-    (count) => [encodeEntry(entryOfNotice(notice, reason, count, nowMs))],
+    (count) => [encodeEntry(entryOfNotice(notice, { reason, origin }, count, nowMs))],
   )
 }
 

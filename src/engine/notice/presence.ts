@@ -1,11 +1,15 @@
 import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
+import type { Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { instancesAggregate } from '../format/layout.ts'
 import { parseJson } from '../format/row-codec.ts'
 
-/** Which pack each instance decides by, as all of them tell each other. */
-const record = z.record(z.string(), z.object({ version: z.string(), atMs: z.int() }))
+/** Which pack each instance decides by, and which release it is, as all of them tell each other. */
+const record = z.record(
+  z.string(),
+  z.object({ version: z.string(), atMs: z.int(), release: z.string().default('') }),
+)
 type Instances = z.output<typeof record>
 
 export interface PresenceOptions {
@@ -14,6 +18,8 @@ export interface PresenceOptions {
   /** The same for every engine of one process. */
   readonly instance: string
   readonly rulesVersion: () => string
+  /** Of this program. */
+  readonly release: string
 }
 
 export interface Presence {
@@ -33,7 +39,7 @@ const maxInstances = 1_000
 const leaveMs = 500
 
 export function startPresence(options: PresenceOptions): Presence {
-  const { aggregates, clock, instance } = options
+  const { aggregates, clock, instance, release } = options
   let skew = 0
   let telling = false
 
@@ -45,7 +51,7 @@ export function startPresence(options: PresenceOptions): Presence {
         const others = othersIn(root ?? '{}', instance, clock.nowMs())
         const version = options.rulesVersion()
         skew = Object.values(others).filter((other) => other.version !== version).length
-        const own = stays ? { [instance]: { version, atMs: clock.nowMs() } } : {}
+        const own = stays ? { [instance]: { version, atMs: clock.nowMs(), release } } : {}
         return { result: undefined, write: { root: JSON.stringify({ ...others, ...own }) } }
       },
     })
@@ -74,6 +80,25 @@ export function startPresence(options: PresenceOptions): Presence {
       return Promise.race([left, waited])
     },
   }
+}
+
+export interface Instance {
+  readonly name: string
+  readonly rulesVersion: string
+  readonly release: string
+  readonly heardAtMs: number
+}
+
+/** Those that share the store and have told so of late. */
+export async function readInstances(store: Store, nowMs: number): Promise<readonly Instance[]> {
+  const [found] = await store.load([{ aggregate: instancesAggregate, group: '', id: '' }])
+  const live = othersIn(found?.value ?? '{}', '', nowMs)
+  return Object.entries(live).map(([name, { version, release, atMs }]) => ({
+    name,
+    rulesVersion: version,
+    release,
+    heardAtMs: atMs,
+  }))
 }
 
 function othersIn(value: string, instance: string, nowMs: number): Instances {

@@ -86,7 +86,7 @@ export function tripRule(aggregates: Aggregates, rule: TrippedRule): Promise<boo
       tripped.some(same)
         ? null
         : [...tripped.filter((one) => one.rulesVersion === rulesVersion), rule].slice(-maxTripped),
-    (count) => [encodeEntry(entryOfNotice(notice, reason, count, atMs))],
+    (count) => [encodeEntry(entryOfNotice(notice, { reason, origin: 'breaker' }, count, atMs))],
   )
 }
 
@@ -96,6 +96,7 @@ export function armRule(
   ruleId: string,
   reason: string,
   nowMs: number,
+  origin = '',
 ): Promise<boolean> {
   return change(
     aggregates,
@@ -103,7 +104,9 @@ export function armRule(
       const others = tripped.filter((one) => one.ruleId !== ruleId)
       return others.length < tripped.length ? others : null
     },
-    (count) => [encodeEntry(entryOfNotice({ type: 'ruleArmed', ruleId }, reason, count, nowMs))],
+    (count) => [
+      encodeEntry(entryOfNotice({ type: 'ruleArmed', ruleId }, { reason, origin }, count, nowMs)),
+    ],
   )
 }
 

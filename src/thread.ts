@@ -1,32 +1,50 @@
 import { Worker } from 'node:worker_threads'
-import type { AnsweredCall } from './server.ts'
-import type { ApiWorkerSettings, FromApi, ToApi } from './worker.ts'
 
-export interface ApiThreadOptions {
-  readonly settings: ApiWorkerSettings
+/** What every thread beside gate and engine can say. */
+export type FromThread<Told> =
+  | { readonly type: 'listening'; readonly port: number }
+  /** It cannot start, and starting again would not help. */
+  | { readonly type: 'refused'; readonly message: string }
+  | { readonly type: 'trouble'; readonly message: string }
+  | { readonly type: 'told'; readonly told: Told }
+
+export type ToThread<Given> =
+  | { readonly type: 'stop' }
+  | { readonly type: 'given'; readonly given: Given }
+
+export interface SideThreadOptions<Told> {
+  /** For sentences, such as "the management API". */
+  readonly name: string
+  readonly file: URL
+  readonly settings: unknown
   readonly heapMb: number
-  readonly onCalls: (calls: readonly AnsweredCall[]) => void
+  readonly onTold: (told: Told) => void
   readonly onListening: (port: number) => void
   /** It cannot start, and starting again would not help; nothing was served yet. */
   readonly onRefused: (message: string) => void
   readonly onTrouble: (message: string) => void
 }
 
-export interface ApiThread {
+export interface SideThread<Given> {
   readonly state: 'starting' | 'serving' | 'down' | 'stopped'
   readonly restarts: number
   /** Resolves when it listens, or when it cannot. */
   started(): Promise<void>
+  /** What is given while it does not serve is lost. */
+  give(given: Given): void
   stop(timeoutMs: number): Promise<void>
 }
 
 const firstRestartMs = 100
 const maxRestartMs = 10_000
 
-/** Keeps the management plane in a thread of its own; decisions go on whatever happens to it. */
-export function startApiThread(options: ApiThreadOptions): ApiThread {
+/** Keeps a server for people or back offices in a thread of its own; decisions go on whatever happens to it. */
+export function startSideThread<Told, Given = never>(
+  options: SideThreadOptions<Told>,
+): SideThread<Given> {
+  const { name } = options
   let worker: Worker | null = null
-  let state: ApiThread['state'] = 'starting'
+  let state: SideThread<Given>['state'] = 'starting'
   let served = false
   let restarts = 0
   let pauseMs = firstRestartMs
@@ -36,22 +54,22 @@ export function startApiThread(options: ApiThreadOptions): ApiThread {
   })
 
   function start(): void {
-    const current = new Worker(new URL('./worker.js', import.meta.url), {
+    const current = new Worker(options.file, {
       workerData: options.settings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })
     worker = current
-    current.on('message', (message: FromApi) => receive(message))
-    current.on('error', (error) => options.onTrouble(`the management API failed: ${error.message}`))
+    current.on('message', (message: FromThread<Told>) => receive(message))
+    current.on('error', (error) => options.onTrouble(`${name} failed: ${error.message}`))
     current.on('exit', () => {
       if (worker === current) lost()
     })
   }
 
-  function receive(message: FromApi): void {
+  function receive(message: FromThread<Told>): void {
     switch (message.type) {
-      case 'calls':
-        options.onCalls(message.calls)
+      case 'told':
+        options.onTold(message.told)
         return
       case 'listening':
         state = 'serving'
@@ -64,7 +82,7 @@ export function startApiThread(options: ApiThreadOptions): ApiThread {
         options.onTrouble(message.message)
         return
       case 'refused':
-        if (served) options.onTrouble(`the management API cannot start: ${message.message}`)
+        if (served) options.onTrouble(`${name} cannot start: ${message.message}`)
         else options.onRefused(message.message)
     }
   }
@@ -92,6 +110,9 @@ export function startApiThread(options: ApiThreadOptions): ApiThread {
       return restarts
     },
     started: () => first,
+    give(given) {
+      if (state === 'serving') worker?.postMessage({ type: 'given', given })
+    },
     stop(timeoutMs) {
       const ending = worker
       state = 'stopped'
@@ -102,7 +123,7 @@ export function startApiThread(options: ApiThreadOptions): ApiThread {
           clearTimeout(timer)
           resolve()
         })
-        ending.postMessage({ type: 'stop' } satisfies ToApi)
+        ending.postMessage({ type: 'stop' })
       })
     },
   }
