@@ -47,7 +47,8 @@ const mayLookAt: Record<string, readonly string[]> = {
   engine: ['domain', 'store', 'rules', 'wire'],
   backoffice: ['domain', 'store', 'engine', 'wire', 'backtest'],
   management: ['domain', 'store', 'engine'],
-  api: ['domain', 'store', 'engine', 'management', 'document', 'http', 'wire'],
+  projection: ['domain', 'store', 'engine', 'management'],
+  api: ['domain', 'store', 'engine', 'management', 'projection', 'document', 'http', 'wire'],
   telemetry: ['domain', 'engine', 'api', 'wire'],
   gate: ['domain', 'engine', 'rules', 'telemetry', 'config', 'document', 'http', 'wire'],
   admin: ['telemetry', 'config', 'http'],
@@ -69,6 +70,7 @@ const mayLookAt: Record<string, readonly string[]> = {
     'backoffice',
     'gate',
     'management',
+    'projection',
     'api',
   ],
 }

@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import { dayIndexOfText, dayMs, type Zone } from '../../domain/record/calendar.ts'
+import { allTime, type Listing, readPage, type Span } from '../../projection/listing.ts'
+import type { Store } from '../../store/port.ts'
+import { parseTimestamp } from '../../wire/timestamp.ts'
+import type { Caller } from '../authentication.ts'
+import { type Refused, refuse } from '../condition.ts'
+import type { Cursors } from '../cursor.ts'
+import { fieldConditions } from '../input.ts'
+import type { Done } from '../route.ts'
+
+const time = z
+  .string()
+  .refine((text) => dayIndexOfText(text) !== null || parseTimestamp(text) !== null, {
+    message: 'must be a date as 2026-11-15, or a time as 2026-11-15T10:00:00Z',
+  })
+fieldConditions.add(time, { condition: 'dateMalformed' })
+
+/** The query of every list. */
+export const pageFields = {
+  limit: z
+    .string()
+    .regex(/^(?:[1-9]\d?|100)$/, 'must be 1 to 100')
+    .transform(Number)
+    .default(25),
+  cursor: z.string().optional(),
+}
+
+/** The query of lists that can be cut by time. */
+export const timeFields = { startDate: time.optional(), endDate: time.optional() }
+
+/** The `data` of a list. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.object({ items: z.array(item), nextCursor: z.string().nullable() })
+}
+
+/** What a list may be refused for, besides what every call may. */
+export const pageRefusals = ['dateMalformed'] as const
+
+interface PageQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly startDate?: string | undefined
+  readonly endDate?: string | undefined
+}
+
+interface ListCall {
+  /** Tells its cursors from those of other lists. */
+  readonly list: string
+  readonly caller: Pick<Caller, 'organization'>
+  /** All fields but the limit and the cursor are filters. */
+  readonly query: PageQuery
+  readonly nowMs: number
+}
+
+/** Answers calls of lists: pages, cursors and stretches of time are the same in all of them. */
+export interface ListDesk {
+  answer<T>(
+    call: ListCall,
+    listingOf: (span: Span) => Listing<T>,
+  ): Promise<Done<{ items: T[]; nextCursor: string | null }> | Refused>
+}
+
+export interface ListDeskOptions {
+  readonly store: Store
+  readonly cursors: Cursors
+  /** Whose days a date without a time means. */
+  readonly zone: () => Zone
+}
+
+export function createListDesk({ store, cursors, zone }: ListDeskOptions): ListDesk {
+  return {
+    async answer({ list, caller, query, nowMs }, listingOf) {
+      const { limit, cursor, ...filters } = query
+      const { organizationId } = caller.organization
+      const name = { list, organizationId, filters }
+      const place = cursor === undefined ? '' : cursors.open(name, cursor, nowMs)
+      if (place === null) {
+        return refuse('fieldNotAllowed', 'cursor is not one of this list with these filters')
+      }
+      const span = spanOf(query, zone())
+      if (typeof span === 'string') return refuse('dateMalformed', span)
+      const { items, next } = await readPage(store, listingOf(span), place, limit)
+      const nextCursor = next === null ? null : cursors.seal(name, next, nowMs)
+      return { data: { items: [...items], nextCursor } }
+    },
+  }
+}
+
+const maxSpanMs = 366 * dayMs
+
+/** Why the stretch is none, or from when until when. */
+function spanOf({ startDate, endDate }: PageQuery, zone: Zone): Span | string {
+  const fromMs = startDate === undefined ? allTime.fromMs : instantOf(startDate, zone, 0)
+  const beforeMs = endDate === undefined ? allTime.beforeMs : instantOf(endDate, zone, 1)
+  if (fromMs > beforeMs) return 'endDate is before startDate'
+  // A day of a zone may have an hour more.
+  const isLong = startDate !== undefined && beforeMs - fromMs > maxSpanMs + dayMs / 24
+  if (isLong && endDate !== undefined) return 'startDate and endDate are more than 366 days apart'
+  return { fromMs, beforeMs }
+}
+
+/** A time as it is; of a date the beginning of that day, or of one some days later. */
+function instantOf(text: string, zone: Zone, daysLater: number): number {
+  const day = dayIndexOfText(text)
+  return day === null ? parseTimestamp(text)! : startOfDay(day + daysLater, zone)
+}
+
+/** The first instant of a day of the zone; no zone is more than a day from UTC. */
+function startOfDay(day: number, zone: Zone): number {
+  let insideMs = (day + 1) * dayMs
+  let outsideMs = (day - 1) * dayMs
+  while (insideMs - outsideMs > 1) {
+    const middleMs = Math.floor((insideMs + outsideMs) / 2)
+    if (zone.dayOf(middleMs) >= day) insideMs = middleMs
+    else outsideMs = middleMs
+  }
+  return insideMs
+}
