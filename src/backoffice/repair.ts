@@ -8,6 +8,7 @@ import { accountCodec, eventCodec } from '../engine/format/codec.ts'
 import { encodeEntry } from '../engine/format/entry-codec.ts'
 import {
   accountAggregate,
+  cardIndexEntries,
   directoryKey,
   eventKeyAt,
   indexes,
@@ -297,8 +298,8 @@ function commandOf(
 ): Command {
   const account = book.account()!
   const index: IndexEntryPut[] = []
-  for (const { cardId } of book.cards.values()) {
-    index.push({ index: indexes.cards, sortKey: cardId, value: account.accountId })
+  for (const card of book.cards.values()) {
+    index.push(...cardIndexEntries(account.organizationId, card))
   }
   for (const record of book.transactions.values()) {
     if (isAlias(record) || record.dueAtMs === 0) continue

@@ -92,13 +92,20 @@ const sharedRecords: Readonly<Record<string, (value: string) => void>> = {
   [metaAggregate]: checkMeta,
 }
 
+/** What the entries of an index name. */
+const namedBy: Readonly<Record<string, string>> = {
+  [indexes.cards]: 'account',
+  [indexes.organizationCards]: 'account',
+  [indexes.customerCards]: 'account',
+  [indexes.clients]: 'client',
+  [indexes.customers]: 'customer',
+}
+
 function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null {
   const name = `index ${index}, entry ${sortKey.replaceAll('\n', ' ')}`
-  if (index === indexes.cards) {
-    return told(name, decodePlace(value) === '' ? 'it names no account' : noProblem, '')
-  }
-  if (index === indexes.clients) {
-    return told(name, decodePlace(value) === '' ? 'it names no client' : noProblem, '')
+  const named = namedBy[index]
+  if (named !== undefined) {
+    return told(name, decodePlace(value) === '' ? `it names no ${named}` : noProblem, '')
   }
   if (index === indexes.due) {
     return told(name, duePlace(sortKey) === null ? 'it names no transaction' : noProblem, '')

@@ -4,6 +4,7 @@ import {
   accountAggregate,
   blocksAggregate,
   clientAggregate,
+  customerAggregate,
   indexes,
   splitSortKey,
   strayAggregate,
@@ -191,9 +192,13 @@ function ownedOf(record: StoreRecord): OwnedRecord {
 function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
   switch (index) {
     case indexes.cards:
+    case indexes.organizationCards:
+    case indexes.customerCards:
       return accountAggregate(value)
     case indexes.clients:
       return clientAggregate(value)
+    case indexes.customers:
+      return customerAggregate(value)
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.unmatched:

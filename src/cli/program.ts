@@ -139,6 +139,11 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
     async () => (await import('./management/client.ts')).addClients,
   ],
   [
+    'customers',
+    'Import and show customers, and suspend them.',
+    async () => (await import('./management/customer.ts')).addCustomers,
+  ],
+  [
     'secrets',
     'Encrypt the secrets anew with another key.',
     async () => (await import('./management/secrets.ts')).addSecrets,

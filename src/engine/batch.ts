@@ -18,7 +18,7 @@ import type { Transaction } from '../domain/record/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
-import { indexes, timeSortKey } from './format/layout.ts'
+import { cardIndexEntries, indexes, timeSortKey } from './format/layout.ts'
 import type { DeliveryItem, Item, OperationItem, SweepItem } from './item.ts'
 import { type CachedAccount, noteRow } from './memory/cache.ts'
 import {
@@ -258,7 +258,9 @@ function record(before: View, after: View, entry: Entry, book: WorkingBook, writ
   for (const change of entry.changes) {
     if (change.type === 'handled') writes.setIndex(indexes[change.list], change.sortKey, null)
     if (change.type === 'cardIssued') {
-      writes.setIndex(indexes.cards, change.card.cardId, change.card.accountId)
+      for (const one of cardIndexEntries(after.account.organizationId, change.card)) {
+        writes.setIndex(one.index, one.sortKey, one.value)
+      }
     }
   }
   writes.recording = false

@@ -1,16 +1,13 @@
 import type { Command } from 'commander'
-import { readLines } from '../../backoffice/line-reader.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { findObstacles, writeRows } from '../../engine/import.ts'
 import { createImportPlan, type ImportPlan } from '../../engine/import-plan.ts'
-import { type ReadRow, readCardRow } from '../../wire/card-row.ts'
-import { Interrupted, onInterrupt } from '../interrupt.ts'
+import { readCardRow } from '../../wire/card-row.ts'
+import { Interrupted } from '../interrupt.ts'
+import { batchesOf, createProblemList, inRowFile } from '../row-file.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
-import { openTwice, type TwiceRead } from './twice-read.ts'
-
-const rowsPerCommit = 500
-const maxProblemsShown = 100
+import type { TwiceRead } from '../twice-read.ts'
 
 const help = `
 Each line is a card as JSON: cardId, customerId, type (retail, corporate, lite) and currency, and
@@ -31,30 +28,12 @@ export function addImport(program: Command): void {
     .description('Import cards with their balances, limits and lists from a file, one JSON a line.')
     .argument('<file>', 'the file, or - for standard input')
     .addHelpText('after', help)
-    .action((file: string) => inSession((session) => importFile(file, session), { creates: true }))
-}
-
-async function importFile(file: string, session: Session): Promise<ExitCode> {
-  const stopping = new AbortController()
-  const undo = onInterrupt(() => stopping.abort())
-  let input: TwiceRead | null = null
-  try {
-    input = await openTwice(file, stopping.signal)
-    return await importTwiceRead(input, session, stopping.signal)
-  } catch (error) {
-    const { code, name, syscall } = error as NodeJS.ErrnoException
-    if (name === 'AbortError') throw new Interrupted()
-    if (syscall === 'write') {
-      complain(`the rows cannot be kept in the meantime (${code}): name a file instead of a pipe`)
-      return 2
-    }
-    if (syscall !== 'open' && syscall !== 'read') throw error
-    complain(`${file} cannot be read (${code}): name a file of cards, or - for standard input`)
-    return 2
-  } finally {
-    undo()
-    await input?.close()
-  }
+    .action((file: string) =>
+      inSession(
+        (session) => inRowFile(file, (input, signal) => importTwiceRead(input, session, signal)),
+        { creates: true },
+      ),
+    )
 }
 
 /** Every row is checked before the first is written; between the two passes only accounts are remembered. */
@@ -115,70 +94,4 @@ async function writeAll(
   problems.end()
   await printText(summaryOf(imported, present, problems.rows))
   return problems.rows > 0 ? 1 : 0
-}
-
-interface NumberedRow {
-  readonly line: number
-  readonly row: ReadRow
-}
-
-/** The rows of a file, some hundreds at a time; what is no row is a problem. */
-async function* batchesOf(
-  bytes: AsyncIterable<Buffer>,
-  read: ImportPlan['add'],
-  problems: ProblemList,
-): AsyncGenerator<NumberedRow[]> {
-  let rows: NumberedRow[] = []
-  for await (const { number: line, text, problem } of readLines(bytes)) {
-    if (problem !== '') problems.add(line, [problem])
-    if (text === '') continue
-    const row = readText(text, read)
-    if (Array.isArray(row)) problems.add(line, row)
-    else rows.push({ line, row })
-    if (rows.length < rowsPerCommit) continue
-    yield rows
-    rows = []
-  }
-  yield rows
-}
-
-function readText(text: string, read: ImportPlan['add']): ReadRow | string[] {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch {
-    return ['the line is not JSON']
-  }
-  const row = read(json)
-  if (!Array.isArray(row)) return row
-  return row.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`))
-}
-
-interface ProblemList {
-  /** How many rows have a problem. */
-  readonly rows: number
-  add(line: number, messages: readonly string[]): void
-  end(): void
-}
-
-/** Problems are printed as they are found, up to a bound. */
-function createProblemList(): ProblemList {
-  let rows = 0
-  let said = 0
-  return {
-    get rows() {
-      return rows
-    },
-    add(line, messages) {
-      rows++
-      for (const message of messages) {
-        if (said++ >= maxProblemsShown) continue
-        showProgress('')
-        complain(`line ${line}: ${message}`)
-      }
-    },
-    end() {
-      if (said > maxProblemsShown) complain(`and ${said - maxProblemsShown} more`)
-    },
-  }
 }

@@ -46,6 +46,7 @@ export type CardSettings = Partial<
     | 'allowedMids'
     | 'blockedMids'
     | 'unblockedMids'
+    | 'contactlessPayment'
   >
 >
 
@@ -120,7 +121,8 @@ function open(
     const refused = whyNotOpened(there, account, givesBalance)
     if (refused !== '') return { refused }
   }
-  draft.make({ type: 'cardIssued', card })
+  const issuedAtMs = card.issuedAtMs || draft.atMs
+  draft.make({ type: 'cardIssued', card: { ...card, issuedAtMs } })
   return draft
 }
 

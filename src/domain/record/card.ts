@@ -7,6 +7,8 @@ type CardType = (typeof cardTypes)[number]
 export const cardStatuses = ['Active', 'Frozen', 'Terminated'] as const
 type CardStatus = (typeof cardStatuses)[number]
 
+export const customerTypes = ['individual', 'business'] as const
+
 export interface Card {
   readonly cardId: string
   readonly customerId: string
@@ -36,6 +38,10 @@ export interface Card {
   /** Hashes of merchants, and countries, of one width each and used last at the end. */
   readonly seenMerchants: string
   readonly seenCountries: string
+  readonly issuedAtMs: number
+  readonly contactlessPayment: boolean
+  /** Of its holder; '' when nobody said. */
+  readonly customerType: '' | (typeof customerTypes)[number]
 }
 
 export interface RecentAsk {
@@ -73,6 +79,9 @@ export const noCard: Card = {
   windows: {},
   seenMerchants: '',
   seenCountries: '',
+  issuedAtMs: 0,
+  contactlessPayment: false,
+  customerType: '',
 }
 
 export function copyCard(c: Card): Fresh<Card> {
@@ -98,5 +107,8 @@ export function copyCard(c: Card): Fresh<Card> {
     windows: c.windows,
     seenMerchants: c.seenMerchants,
     seenCountries: c.seenCountries,
+    issuedAtMs: c.issuedAtMs,
+    contactlessPayment: c.contactlessPayment,
+    customerType: c.customerType,
   }
 }

@@ -117,6 +117,9 @@ export const cardCodec: Codec<Card> = createCodec(
     c.replaces,
     c.seenMerchants,
     c.seenCountries,
+    c.issuedAtMs,
+    flag(c.contactlessPayment),
+    c.customerType,
   ],
   { windows: readWindows, recentAsks: readRecentAsks },
 )

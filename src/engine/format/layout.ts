@@ -1,7 +1,8 @@
 import { dayMs } from '../../clock.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
+import type { Card } from '../../domain/record/card.ts'
 import { hash64 } from '../../domain/record/event.ts'
-import type { ChildKey, Key } from '../../store/port.ts'
+import type { ChildKey, IndexEntryPut, Key } from '../../store/port.ts'
 
 /** Where the engine keeps its records in a store. */
 
@@ -32,6 +33,11 @@ export const instancesAggregate = 'instances'
 /** One set of credentials for the management API. */
 export function clientAggregate(clientId: string): string {
   return `k:${clientId}`
+}
+
+/** Who holds cards. */
+export function customerAggregate(customerId: string): string {
+  return `cu:${customerId}`
 }
 
 /** Which account a card belongs to; small groups, because these cost the least memory. */
@@ -87,7 +93,41 @@ export const indexes = {
   anomalies: 'anomalies',
   cards: 'cards',
   clients: 'clients',
+  /** The newest first: see `customerSortKey` and `cardIndexEntries`. */
+  customers: 'customers',
+  organizationCards: 'organization-cards',
+  customerCards: 'customer-cards',
 } as const
+
+const lastMs = 999_999_999_999_999
+
+/** A time in a sort key, where the newest shall come first. */
+function newestFirst(atMs: number): string {
+  return String(lastMs - atMs).padStart(15, '0')
+}
+
+export function customerSortKey(organizationId: string, atMs: number, customerId: string): string {
+  return [organizationId, newestFirst(atMs), customerId].join('\n')
+}
+
+/** What the sort keys of all cards of a customer begin with. */
+export function customerCardsPrefix(organizationId: string, customerId: string): string {
+  return `${organizationId}\n${customerId}\n`
+}
+
+/** Where a card stands in the lists of all cards, of its organization and of its customer. */
+export function cardIndexEntries(
+  organizationId: string,
+  { cardId, customerId, accountId: value, issuedAtMs }: Card,
+): IndexEntryPut[] {
+  const at = `${newestFirst(issuedAtMs)}\n${cardId}`
+  const ofCustomer = customerCardsPrefix(organizationId, customerId) + at
+  return [
+    { index: indexes.cards, sortKey: cardId, value },
+    { index: indexes.organizationCards, sortKey: `${organizationId}\n${at}`, value },
+    { index: indexes.customerCards, sortKey: ofCustomer, value },
+  ]
+}
 
 /** Sorts by time; parts are split by line breaks, which no id contains. */
 export function timeSortKey(atMs: number, ...parts: readonly string[]): string {

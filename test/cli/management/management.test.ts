@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createCliWorld } from '../../support/cli.ts'
@@ -67,6 +68,38 @@ describe('organizations and clients', () => {
     expect((await world.run('client', 'show', clientId)).err).toContain('there is no client')
     expect((await world.run('client', 'disable', 'cli_none')).code).toBe(1)
     expect((await world.run(...newClient, '--scope', 'Everything')).err).toContain('no scope')
+  })
+
+  it('have customers, which are imported, shown, suspended and restored', async () => {
+    const world = await openWorld()
+    await world.run(...newOrganization, '--currency', 'USD')
+    const row = { customerId: 'customer-1', organizationId: 'org-1', type: 'individual' }
+    const file = join(world.folder, 'customers.ndjson')
+    const lines = (...rows: object[]) =>
+      writeFileSync(file, rows.map((one) => JSON.stringify(one)).join('\n'))
+    lines({ ...row, name: 'Ada Obi' }, { ...row, organizationId: 'org-2', name: 'x' }, row)
+    const refused = await world.run('customers', 'import', file)
+    expect(refused.code).toBe(1)
+    expect(refused.err).toContain('line 2: there is no organization org-2')
+    expect(refused.err).toContain('line 3: name:')
+    expect((await world.run('customers', 'show', 'customer-1')).code).toBe(1)
+    const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'Nigeria' }
+    lines({ ...row, name: 'Ada Obi', address })
+    expect((await world.run('customers', 'import', file)).out).toContain('imported 1')
+    expect((await world.run('customers', 'import', file)).out).toContain('already there 1')
+    expect((await world.run('customers', 'suspend', 'customer-1')).code).toBe(0)
+    const shown = await world.run('customers', 'show', 'customer-1')
+    expect(JSON.parse(shown.out)).toMatchObject({
+      customerId: 'customer-1',
+      address: { country: 'NG' },
+      kycStatus: 'Suspended',
+      cards: 0,
+      negative: false,
+    })
+    expect((await world.run('customers', 'restore', 'customer-1')).code).toBe(0)
+    expect((await world.run('customers', 'suspend', 'nobody')).code).toBe(1)
+    expect((await world.run('damaged')).code).toBe(0)
+    expect((await world.run('verify')).code).toBe(0)
   })
 
   it('are in a backup, and no damage', async () => {

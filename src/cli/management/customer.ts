@@ -1,0 +1,129 @@
+import type { Command } from 'commander'
+import {
+  addCustomer,
+  type CustomerFields,
+  customerFields,
+  readCustomer,
+  setCustomerSuspended,
+  shownCustomer,
+  sumOfCards,
+} from '../../management/customer.ts'
+import { isRefused, readOrganization } from '../../management/organization.ts'
+import type { RowProblem } from '../../wire/card-row.ts'
+import { Interrupted } from '../interrupt.ts'
+import { batchesOf, createProblemList, inRowFile } from '../row-file.ts'
+import { inSession, type Session } from '../session.ts'
+import { complain, type ExitCode, printJson, printText, sayRefused } from '../terminal.ts'
+import type { TwiceRead } from '../twice-read.ts'
+
+const help = `
+A customer holds cards. Those who were verified elsewhere are imported, one JSON a line: customerId,
+organizationId, type (individual, business) and name, and optionally clientReference, email, phoneNumber,
+address, idType, idLast4 and kycToken. When a row is refused, nothing is imported; customers that are there
+already stay as they are.
+
+Examples:
+  $ echo '{"customerId":"customer-1","organizationId":"org-1","type":"individual","name":"Ada Obi"}' |
+      arbiter customers import -
+  $ arbiter customers suspend customer-1`
+
+export function addCustomers(program: Command): void {
+  const customers = program
+    .command('customers')
+    .description('Import and show customers, and suspend them.')
+    .addHelpText('after', help)
+  customers
+    .command('import')
+    .description('Import customers that were verified elsewhere.')
+    .argument('<file>', 'the file, or - for standard input')
+    .addHelpText('after', help)
+    .action((file: string) =>
+      inSession((session) =>
+        inRowFile(file, (input, signal) => importCustomers(input, session, signal)),
+      ),
+    )
+  onOne(customers, 'show', 'Show one, with the number of its cards.', async (id, { store }) => {
+    const found = await readCustomer(store, id)
+    if (found === null) return sayRefused(`there is no customer ${id}`)
+    const { organizationId } = found
+    const shown = shownCustomer(found, await sumOfCards(store, found))
+    await printJson({ organizationId, ...shown }, 2)
+    return 0
+  })
+  onOne(customers, 'suspend', 'Give it no new card.', (id, session) => suspend(id, true, session))
+  onOne(customers, 'restore', 'Let it get new cards again.', (id, session) =>
+    suspend(id, false, session),
+  )
+}
+
+function onOne(
+  customers: Command,
+  name: string,
+  says: string,
+  act: (id: string, session: Session) => Promise<ExitCode>,
+): void {
+  customers
+    .command(name)
+    .description(says)
+    .argument('<customer>', 'its id')
+    .addHelpText('after', `\nExample:\n  $ arbiter customers ${name} customer-1`)
+    .action((id: string) => inSession((session) => act(id, session)))
+}
+
+async function suspend(id: string, suspended: boolean, session: Session): Promise<ExitCode> {
+  const refused = await setCustomerSuspended(session.aggregates, id, suspended)
+  if (refused !== '') return sayRefused(refused)
+  await printText(`customer ${id} is ${suspended ? 'suspended' : 'restored'}`)
+  return 0
+}
+
+function readRow(json: unknown): CustomerFields | RowProblem[] {
+  const found = customerFields.safeParse(json)
+  if (found.success) return found.data
+  return found.error.issues.map(({ path, message }) => ({ field: path.join('.'), message }))
+}
+
+/** Every row is checked before the first is written. */
+async function importCustomers(
+  input: TwiceRead,
+  session: Session,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const problems = createProblemList()
+  const organizations = new Map<string, boolean>()
+  for await (const rows of batchesOf(input.first(), readRow, problems)) {
+    if (signal.aborted) throw new Interrupted()
+    for (const { line, row } of rows) {
+      const { organizationId: id } = row
+      const known = organizations.get(id) ?? (await readOrganization(session.store, id)) !== null
+      organizations.set(id, known)
+      if (!known) problems.add(line, [`there is no organization ${id}`])
+    }
+  }
+  if (problems.rows === 0) return writeCustomers(input, session, signal)
+  problems.end()
+  complain('nothing was imported: correct these rows, then import the whole file again')
+  return 1
+}
+
+async function writeCustomers(
+  input: TwiceRead,
+  { aggregates, clock }: Session,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const problems = createProblemList()
+  let imported = 0
+  let present = 0
+  for await (const rows of batchesOf(input.second(), readRow, problems)) {
+    if (signal.aborted) throw new Interrupted()
+    const outcomes = rows.map(({ row }) => addCustomer(aggregates, row, clock.nowMs()))
+    for (const [i, outcome] of (await Promise.all(outcomes)).entries()) {
+      if (isRefused(outcome)) problems.add(rows[i]!.line, [outcome.refused])
+      else if (outcome.value.added) imported++
+      else present++
+    }
+  }
+  problems.end()
+  await printText(`imported ${imported}, already there ${present}, refused ${problems.rows}`)
+  return problems.rows > 0 ? 1 : 0
+}

@@ -1,0 +1,182 @@
+import { z } from 'zod'
+import { customerTypes } from '../domain/record/card.ts'
+import type { AggregateWrite } from '../engine/aggregate-copy.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import { accountCodec } from '../engine/format/codec.ts'
+import {
+  accountAggregate,
+  customerAggregate,
+  customerCardsPrefix,
+  customerSortKey,
+  indexes,
+} from '../engine/format/layout.ts'
+import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import type { Store } from '../store/port.ts'
+import { address } from './address.ts'
+import type { Outcome } from './organization.ts'
+
+const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
+const text = (max: number) => z.string().trim().min(1).max(max)
+
+/** What is told of a customer when it is made: a KYC result, or a row of an import. */
+export const customerFields = z.strictObject({
+  customerId: id,
+  organizationId: id,
+  type: z.enum(customerTypes),
+  name: text(180),
+  /** As the business names it; need not be unique. */
+  clientReference: text(64).optional(),
+  email: text(254).optional(),
+  phoneNumber: text(32).optional(),
+  address: address.optional(),
+  idType: text(32).optional(),
+  /** All that is shown of an identity number. */
+  idLast4: z
+    .string()
+    .regex(/^[A-Za-z0-9]{1,4}$/, 'up to four letters and digits')
+    .optional(),
+  kycToken: id.optional(),
+})
+
+/** Who holds cards. */
+const record = customerFields.extend({
+  format: z.literal(1),
+  /** A suspended one gets no new card. */
+  suspended: z.boolean(),
+  createdAtMs: z.int(),
+})
+
+export type CustomerFields = Readonly<z.output<typeof customerFields>>
+export type Customer = Readonly<z.output<typeof record>>
+
+/** Throws RecordUnreadable. */
+export function decodeCustomer(value: string): Customer {
+  const found = record.safeParse(parseJson(value))
+  if (found.success) return found.data
+  throw new RecordUnreadable('a customer was written by a newer release')
+}
+
+export async function readCustomer(store: Store, customerId: string): Promise<Customer | null> {
+  const aggregate = customerAggregate(customerId)
+  const [found] = await store.load([{ aggregate, group: '', id: '' }])
+  return found === undefined ? null : decodeCustomer(found.value)
+}
+
+export interface AddedCustomer {
+  readonly customer: Customer
+  /** False when it was there already, and stays as it is. */
+  readonly added: boolean
+}
+
+/** Safe to repeat; refused where the id belongs to another organization or another type. */
+export function addCustomer(
+  aggregates: Aggregates,
+  given: CustomerFields,
+  nowMs: number,
+): Promise<Outcome<AddedCustomer>> {
+  const made: Customer = { format: 1, ...given, suspended: false, createdAtMs: nowMs }
+  const { customerId, organizationId, type } = made
+  return change<Outcome<AddedCustomer>>(aggregates, customerId, (found) => {
+    if (found === null) {
+      const sortKey = customerSortKey(organizationId, nowMs, customerId)
+      const index = [{ index: indexes.customers, sortKey, value: customerId }]
+      const result = { value: { customer: made, added: true } }
+      return { result, write: { root: JSON.stringify(made), index } }
+    }
+    if (found.organizationId !== organizationId || found.type !== type) {
+      return { result: { refused: `there is another customer ${customerId}` }, write: {} }
+    }
+    return { result: { value: { customer: found, added: false } }, write: {} }
+  })
+}
+
+/** Resolves to why it was refused; '' when it is so now. */
+export function setCustomerSuspended(
+  aggregates: Aggregates,
+  customerId: string,
+  suspended: boolean,
+): Promise<string> {
+  return change(aggregates, customerId, (found) => {
+    // Nobody restores one that is not there: nothing can be on its way.
+    if (found === null) return { result: `there is no customer ${customerId}`, write: null }
+    return { result: '', write: { root: JSON.stringify({ ...found, suspended }) } }
+  })
+}
+
+function change<T>(
+  aggregates: Aggregates,
+  customerId: string,
+  next: (found: Customer | null) => { result: T; write: AggregateWrite | null },
+): Promise<T> {
+  return aggregates.change({
+    aggregate: customerAggregate(customerId),
+    decide: ({ root }) => next(root === null ? null : decodeCustomer(root)),
+  })
+}
+
+/** A card of a customer, as the index of its cards names it. */
+export interface HeldCard {
+  readonly cardId: string
+  readonly accountId: string
+}
+
+const pageLength = 500
+
+/** The cards of a customer, the newest first, in pages. */
+export async function* cardsOfCustomer(
+  store: Store,
+  { organizationId, customerId }: Pick<Customer, 'organizationId' | 'customerId'>,
+): AsyncGenerator<readonly HeldCard[]> {
+  const prefix = customerCardsPrefix(organizationId, customerId)
+  for (let after = prefix; ; ) {
+    const page = await store.range(indexes.customerCards, after, pageLength)
+    const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    yield own.map(({ sortKey, value }) => {
+      return { cardId: sortKey.slice(sortKey.lastIndexOf('\n') + 1), accountId: value }
+    })
+    if (own.length < pageLength) return
+    after = own.at(-1)!.sortKey
+  }
+}
+
+export interface CustomerCards {
+  readonly cards: number
+  /** Whether the account of any of them, ended ones too, has less than nothing. */
+  readonly negative: boolean
+}
+
+/** What follows from the cards of a customer now. */
+export async function sumOfCards(store: Store, customer: Customer): Promise<CustomerCards> {
+  let cards = 0
+  let negative = false
+  for await (const page of cardsOfCustomer(store, customer)) {
+    cards += page.length
+    const accounts = [...new Set(page.map(({ accountId }) => accountAggregate(accountId)))]
+    const roots = accounts.map((aggregate) => ({ aggregate, group: '', id: '' }))
+    for (const found of await store.load(roots)) {
+      negative ||= found !== undefined && accountCodec.decode(found.value).postedMinor < 0
+    }
+  }
+  return { cards, negative }
+}
+
+/** A customer for people and for the API. */
+export function shownCustomer(customer: Customer, { cards, negative }: CustomerCards) {
+  const { clientReference, email, phoneNumber, address, idType, idLast4, kycToken } = customer
+  return {
+    customerId: customer.customerId,
+    type: customer.type,
+    clientReference: clientReference ?? null,
+    name: customer.name,
+    email: email ?? null,
+    phoneNumber: phoneNumber ?? null,
+    address: address ?? null,
+    idType: idType ?? null,
+    idLast4: idLast4 ?? null,
+    kycToken: kycToken ?? null,
+    kycStatus: customer.suspended ? ('Suspended' as const) : ('Approved' as const),
+    cards,
+    negative,
+    createdAt: new Date(customer.createdAtMs).toISOString(),
+  }
+}
