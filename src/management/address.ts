@@ -19,5 +19,3 @@ export const address = z.object({
   postalCode: z.string().max(16).optional(),
   country,
 })
-
-export type Address = z.output<typeof address>
