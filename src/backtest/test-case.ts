@@ -97,7 +97,7 @@ function chosen(earlier: readonly Earlier[], target: Entry): readonly Earlier[] 
 function written(row: CardRow): Record<string, unknown> {
   const { cardLimits, ...rest } = row
   return Object.fromEntries(
-    Object.entries({ ...rest, ...cardLimits }).filter(
+    Object.entries({ country: '', ...rest, ...cardLimits }).filter(
       ([, value]) => !(Array.isArray(value) && value.length === 0) && value !== undefined,
     ),
   )
@@ -144,5 +144,9 @@ function fieldsOf(event: CardEvent): Record<string, unknown> {
     final: event.final ?? '',
     partial: event.partialApprovalSupported || '',
   }
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''))
+  // What the merchant does not say would else have its default.
+  const said = ({ 0: name, 1: value }: [string, unknown]) => value !== '' || silent.has(name)
+  return Object.fromEntries(Object.entries(fields).filter(said))
 }
+
+const silent: ReadonlySet<string> = new Set(['mid', 'mcc', 'country'])

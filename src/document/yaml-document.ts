@@ -13,6 +13,7 @@ import {
 } from 'yaml'
 import type { z } from 'zod'
 import { explainIssue } from './schema-words.ts'
+import { nestingPitfall, pitfallOf, tabPitfall } from './yaml-pitfall.ts'
 
 /** A fault in a file, with the place where its author finds it. */
 export interface FileFault {
@@ -45,7 +46,9 @@ export const maxFileFaults = 50
 /** No person writes longer lines, and the parser can take very long over them. */
 const maxLineChars = 8192
 
-export function openYaml(file: string, text: string): YamlDocument {
+export function openYaml(file: string, given: string): YamlDocument {
+  // Some editors write a byte order mark, which the parser takes for an indentation.
+  const text = given.startsWith('\ufeff') ? given.slice(1) : given
   const faults: FileFault[] = []
   const lines = new LineCounter()
 
@@ -137,10 +140,22 @@ interface ReadDocument {
 const unread: ReadDocument = { document: null, value: undefined }
 
 function read(text: string, lineCounter: LineCounter, faultAt: FaultAt): ReadDocument {
+  const deep = nestingPitfall(text)
+  if (deep !== null) {
+    // Counting lines is the parser's task, and it must not see this text.
+    for (const { index } of text.matchAll(/^/gm)) lineCounter.addNewLine(index)
+    faultAt(deep.offset, deep.message)
+    return unread
+  }
   try {
     // The library's pretty errors quote the file, and its search for duplicate keys compares all
     // with all: checkDocument does both.
     const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter })
+    const tab = document.errors.length > 0 ? tabPitfall(text) : null
+    if (tab !== null) {
+      faultAt(tab.offset, tab.message)
+      return unread
+    }
     const clean = checkDocument(document, faultAt)
     return { document, value: clean ? document.toJS() : undefined }
   } catch (error) {
@@ -158,8 +173,9 @@ function checkDocument(document: Document, faultAt: FaultAt): boolean {
     clean = false
     faultAt(offset, message)
   }
-  for (const { pos, message } of [...document.errors, ...document.warnings]) {
-    found(pos[0], message)
+  for (const error of [...document.errors, ...document.warnings]) {
+    const { offset, message } = pitfallOf(error)
+    found(offset, message)
   }
   visit(document, {
     // A few aliases can make a small file large, and no file here needs them.
@@ -167,7 +183,12 @@ function checkDocument(document: Document, faultAt: FaultAt): boolean {
     Map: (_, node) => checkKeys(node, found),
     Pair(_, { key }) {
       // YAML reads the key 0742 as the number 742.
-      if (!isScalar(key) || typeof key.value === 'string') return
+      if (!isScalar(key)) {
+        const at = (key as Node | null)?.range?.[0] ?? 0
+        found(at, 'is a map or a list where a name should be: put a text with brackets in quotes')
+        return
+      }
+      if (typeof key.value === 'string') return
       if (String(key.value) !== key.source) {
         found(key.range?.[0] ?? 0, `${key.source} is not a text: put it in quotes`)
       }

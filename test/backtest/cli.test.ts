@@ -57,11 +57,13 @@ beforeAll(async () => {
         mcc: i % 3 === 0 ? '7995' : '5411',
         name: 'Shop',
         city: '',
-        country: 'US',
+        country: i === 4 ? '' : 'US',
       },
     }
     await engine.ask(ask)
-    if (i < 12) await engine.ask({ ...ask, eventId: `settled-${i}`, requestType: 'Settlement' })
+    const nobody = { mid: '', mcc: '', name: '', city: '', country: '' }
+    const settled = { ...ask, eventId: `settled-${i}`, requestType: 'Settlement' } as const
+    if (i < 12) await engine.ask(i === 4 ? { ...settled, merchant: nobody } : settled)
   }
   await engine.idle()
   engine.stop()
@@ -164,13 +166,14 @@ it('a report says what each rule matched, and which matched nothing', async () =
 
 it('a decision becomes a test that passes with its pack and fails with another', async () => {
   const tests = join(world.folder, 'old', 'made.test.yaml')
-  for (const event of ['evt-12', 'evt-9']) {
+  for (const event of ['evt-12', 'evt-9', 'evt-4', 'settled-4']) {
     const made = await world.run('rules', 'new-test', '--event', event, '--out', tests)
     expect([made.code, made.err]).toEqual([0, ''])
   }
   const text = readFileSync(tests, 'utf8')
   expect(text).toContain('rule: large')
   expect(text).toContain('event: evt-2')
+  expect(text).toContain('mid: ""')
   const passed = await world.run('rules', 'test', oldDir)
   expect([passed.code, passed.out]).toEqual([0, expect.stringContaining('2')])
   writeFileSync(join(newDir, 'made.test.yaml'), text)

@@ -8,7 +8,6 @@ import { accountBeforeLog } from '../../backtest/snapshot.ts'
 import { type TestCase, testCaseOf } from '../../backtest/test-case.ts'
 import { dayMs } from '../../clock.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
-import { isAsk } from '../../domain/record/event.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import { readPackFiles } from '../../rules/pack/folder.ts'
 import { runPackTests } from '../../rules/testing/pack-test.ts'
@@ -89,7 +88,6 @@ async function findDecision({ event, card }: NewTestOptions, store: Store): Prom
   const decisions = found.filter(
     ({ entry }) =>
       entry.event !== null &&
-      isAsk(entry.event) &&
       entry.event.eventId === event &&
       entry.changes.some(({ type }) => type === 'recorded'),
   )

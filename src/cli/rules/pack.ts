@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { FileFault } from '../../document/yaml-document.ts'
-import { compilePack } from '../../rules/load/compiler.ts'
+import { type CompileOptions, compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { type PackFiles, readPackFiles } from '../../rules/pack/folder.ts'
 import { lineOfFault, PackRefused } from '../../rules/pack/refusal.ts'
@@ -15,12 +15,16 @@ interface ReadPack {
   readonly pack: CompiledPack
 }
 
+interface ReadOptions extends Pick<CompileOptions, 'tested' | 'sealed'> {
+  readonly json: boolean
+}
+
 const retentionDays = 45
 
 /** Says what is wrong with a pack; a number is the exit code when it was refused. */
 export async function readPack(
   dir: string,
-  { json, tested }: { readonly json: boolean; readonly tested: boolean },
+  { json, ...options }: ReadOptions,
 ): Promise<ReadPack | ExitCode> {
   if (!existsSync(dir)) {
     complain(`${dir} is not there: name the folder of a rule pack`)
@@ -29,7 +33,7 @@ export async function readPack(
   try {
     const files = readPackFiles(dir)
     const days = Number(process.env.EVENT_RETENTION_DAYS || retentionDays)
-    return { files, pack: compilePack(files, days, { tested }) }
+    return { files, pack: compilePack(files, days, options) }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
     await tellFaults(dir, error.faults, json)

@@ -7,6 +7,7 @@ import { addExplain } from './explain.ts'
 import { addFacts } from './facts.ts'
 import { addNewTest } from './new-test.ts'
 import { addReport } from './report.ts'
+import { addSeal } from './seal.ts'
 import { addTest } from './test.ts'
 import { addTripped } from './tripped.ts'
 
@@ -35,6 +36,7 @@ export function addRules(program: Command): void {
   addBacktest(rules)
   addDiff(rules)
   addReport(rules)
+  addSeal(rules)
   addNewTest(rules)
   addArm(rules)
   addTripped(rules)

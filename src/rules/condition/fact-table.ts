@@ -3,7 +3,6 @@ import { type AskFacts, isForeign } from '../../domain/decide/pack.ts'
 import { type WindowDefinition, type WindowValue, windowAt } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import { cardStatuses, cardTypes } from '../../domain/record/card.ts'
-import { isCurrency } from '../../domain/record/currency.ts'
 import {
   hasSeenCountry,
   hasSeenMerchant,
@@ -11,29 +10,12 @@ import {
   minutesSinceLastAsk,
 } from '../../domain/record/familiarity.ts'
 import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
+import { askTypes, type Fact, type FactTable, type Reader } from './fact.ts'
+import { countryForm, currencyForm, mccForm, oneOf, type TextForm } from './text-form.ts'
 
-import { alpha2ByAlpha3 } from '../../wire/iso-codes.ts'
-import { askTypes, type Fact, type FactTable, type Reader, type TextForm } from './fact.ts'
-
-function oneOf(values: readonly string[]): TextForm {
-  return { says: `one of ${values.join(', ')}`, accepts: (text) => values.includes(text), values }
-}
-
-const mccForm: TextForm = {
-  says: 'four digits',
-  accepts: (text) => /^(\d{4})?$/.test(text),
-  // Spreadsheets drop leading zeros.
-  meant: (text) => (/^\d{1,3}$/.test(text) ? text.padStart(4, '0') : undefined),
-}
-const countryForm: TextForm = {
-  says: 'an ISO 3166 alpha-2 country',
-  accepts: (text) => /^([A-Z]{2})?$/.test(text),
-  meant: (text) => alpha2ByAlpha3.get(text.toUpperCase()),
-}
-const currencyForm: TextForm = { says: 'an ISO 4217 currency', accepts: isCurrency }
 const optionalCurrencyForm: TextForm = {
-  says: currencyForm.says,
-  accepts: (text) => text === '' || isCurrency(text),
+  ...currencyForm,
+  accepts: (text) => text === '' || currencyForm.accepts(text),
 }
 
 const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const

@@ -2,6 +2,7 @@ import type { Remembers } from '../../domain/decide/ask-memory.ts'
 import type { AskFacts } from '../../domain/decide/pack.ts'
 import type { Zone } from '../../domain/record/calendar.ts'
 import { type RequestType, requestTypes } from '../../domain/record/event.ts'
+import type { TextForm } from './text-form.ts'
 
 /** The fact that says the currency of an amount. */
 export type MoneyUnit = 'currency' | 'merchantCurrency'
@@ -31,16 +32,6 @@ export type Fact = FactBase &
     | { readonly type: 'yes/no'; readonly read: Reader<boolean>; readonly costly?: true }
     | { readonly type: 'text'; readonly read: Reader<string>; readonly form?: TextForm }
   )
-
-/** The form of a text: a literal of another form could never match. */
-export interface TextForm {
-  readonly says: string
-  readonly accepts: (text: string) => boolean
-  /** All values, where they are few. */
-  readonly values?: readonly string[]
-  /** The value that was probably meant by one of another form. */
-  readonly meant?: (text: string) => string | undefined
-}
 
 /** The request types that a rule may decline. */
 export const askTypes = (Object.keys(requestTypes) as RequestType[]).filter(

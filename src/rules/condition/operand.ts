@@ -1,5 +1,4 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { suggestion } from '../../document/spelling.ts'
 import {
   among,
   amongNumbers,
@@ -17,6 +16,7 @@ import {
 import type { Fact, MoneyUnit } from './fact.ts'
 import { align, convert, type Decimal, maxScale } from './quantity.ts'
 import { type ConditionFault, type Currencies, sourceOf } from './syntax.ts'
+import { meantBy } from './text-form.ts'
 
 /** A part of a condition, with its type. */
 export type Checked =
@@ -156,7 +156,7 @@ export function createOperations({ currency, use, lineInList, fault, fail }: Ope
   function checkForm(fact: Fact | null, node: ASTNode, text: Text): boolean {
     if (fact?.type !== 'text' || fact.form === undefined || text.op !== 'text') return true
     if (fact.form.accepts(text.value)) return true
-    const meant = suggestion(text.value, fact.form.values ?? [])
+    const meant = meantBy(fact.form, text.value)
     fault(node.start, `${fact.name} is ${fact.form.says}, never ${sourceOf(node)}${meant}`)
     return false
   }
@@ -177,10 +177,9 @@ export function createOperations({ currency, use, lineInList, fault, fail }: Ope
     const form = fact?.type === 'text' ? fact.form : undefined
     const wrong = form && [...values].find((value) => !form.accepts(value))
     if (form === undefined || wrong === undefined) return among(text, values)
-    const meant = form.meant?.(wrong)
-    const hint = meant ? `: did you mean ${meant}?` : suggestion(wrong, form.values ?? [])
     const place = `lists/${name}.txt:${lineInList(name, wrong)}`
-    return fail(one.node, `${fact?.name} is ${form.says}, never ${wrong} at ${place}${hint}`)
+    const never = `never ${wrong} at ${place}${meantBy(form, wrong)}`
+    return fail(one.node, `${fact?.name} is ${form.says}, ${never}`)
   }
 
   /** Literals become one set; values that only the ask has are compared one by one. */

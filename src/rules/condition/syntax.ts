@@ -1,17 +1,24 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import { isCurrency } from '../../domain/record/currency.ts'
 import type { MoneyUnit } from './fact.ts'
+import { reworded, slipIn } from './slip.ts'
 
 /** Adds a fault at a character of the condition. */
 export type ConditionFault = (offset: number, message: string) => void
 
 const maxConditionChars = 4000
+const maxConditionDepth = 32
 
 const parser = new Environment({
   unlistedVariablesAreDyn: true,
   // Lists may mix facts and literals: condition.ts checks their types.
   homogeneousAggregateLiterals: false,
-  limits: { maxDepth: 32, maxAstNodes: 2000, maxListElements: 500, maxCallArguments: 8 },
+  limits: {
+    maxDepth: maxConditionDepth,
+    maxAstNodes: 2000,
+    maxListElements: 500,
+    maxCallArguments: 8,
+  },
 })
 
 export function parseCondition(text: string, fault: ConditionFault): ASTNode | null {
@@ -25,13 +32,11 @@ export function parseCondition(text: string, fault: ConditionFault): ASTNode | n
     const { summary, range } = error as { summary?: string; range?: { start: number } }
     const known = summary ?? (error instanceof RangeError ? 'is nested too deeply' : null)
     if (known === null) throw error
-    fault(Math.min(range?.start ?? 0, Math.max(0, text.length - 1)), lowered(known))
+    const slip = slipIn(text)
+    const offset = slip?.offset ?? Math.min(range?.start ?? 0, Math.max(0, text.length - 1))
+    fault(offset, slip?.message ?? reworded(known))
     return null
   }
-}
-
-function lowered(sentence: string): string {
-  return sentence.charAt(0).toLowerCase() + sentence.slice(1)
 }
 
 /** The currencies that an amount can be in, by the fact that says them; null when none is named. */

@@ -1,13 +1,13 @@
 import { dayMs, systemClock } from '../../clock.ts'
 import { type FileFault, openYaml, type YamlDocument } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
-import type { WindowDefinition } from '../../domain/decide/window.ts'
 import { createZone, dayText, type Zone } from '../../domain/record/calendar.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import type { Vocabulary } from '../condition/condition.ts'
 import { isNever } from '../condition/expression.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
+import { mccForm } from '../condition/text-form.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
@@ -15,20 +15,15 @@ import { costFault, costOf } from '../pack/cost.ts'
 import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
 import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
 import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
-import type { Lists, PackProblem } from '../pack/named-list.ts'
 import { PackRefused } from '../pack/refusal.ts'
 import { checkRule, type Rule } from '../pack/rule.ts'
 import { maxRules, ruleList } from '../pack/rule-file.ts'
+import { checkSeal, sealFile } from '../pack/seal.ts'
 import { finish } from '../pack/step.ts'
-import {
-  compileDailyWindow,
-  compileWindow,
-  maxWindows,
-  type WindowFile,
-  windowsFile,
-} from '../pack/window-file.ts'
 import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
+import { checkListed, type ListReading } from './listed-value.ts'
+import { readWindows } from './window-reading.ts'
 
 export interface CompileOptions {
   /** Warnings compare `expires` with this time; asks are compared by their own. */
@@ -37,6 +32,8 @@ export interface CompileOptions {
   readonly indexed?: boolean
   /** false does not run the pack's own tests: they have passed before, or the caller runs them. */
   readonly tested?: boolean
+  /** false takes a pack as it is, whatever its seal says. */
+  readonly sealed?: boolean
 }
 
 /** Reads and compiles a pack; throws PackRefused with all of its faults. */
@@ -47,20 +44,24 @@ export function loadPack(folder: string, retentionDays: number): CompiledPack {
 export function compilePack(
   files: PackFiles,
   retentionDays: number,
-  { nowMs = systemClock.nowMs(), indexed = true, tested = true }: CompileOptions = {},
+  { nowMs = systemClock.nowMs(), indexed = true, ...options }: CompileOptions = {},
 ): CompiledPack {
-  const faults = checkFiles(files)
+  const { tested = true, sealed = true } = options
+  const faults = [...checkFiles(files), ...(sealed ? checkSeal(files) : [])]
   const readable = new Map([...files].filter(([name, text]) => isReadable(name, text)).sort(byName))
   const lists = readLists(readable, faults)
-  const settings = readSettings(readable, retentionDays, lists, faults)
-  const { zone, currency } = settings
-  const { windows, written } = readWindows(readable, zone, lists, faults)
-  const facts = factsOf(windows)
-  const slots = createFactSlots(zone)
   const lineInList = (list: string, value: string) =>
     lineOfValue(readable.get(`lists/${list}.txt`) ?? '', value)
+  const settings = readSettings(readable, retentionDays, { lists, lineInList }, faults)
+  const { zone, currency } = settings
+  const windowsDocument = open(readable, 'windows.yaml', faults)
+  const { windows, written } = readWindows(windowsDocument, zone, { lists, lineInList })
+  faults.push(...(windowsDocument?.faults ?? []))
+  const facts = factsOf(windows)
+  const slots = createFactSlots(zone)
   const vocabulary = { facts, lists, slots, currency, lineInList }
   const rules = readRules(readable, vocabulary, faults)
+  faults.push(...missingOf(settings, rules.length, sealed && !files.has(sealFile), faults))
   if (faults.length > 0 || settings.switches === null) {
     // Its tests cannot run, but the faults of their files are reported too.
     const unread = tested ? readPackTests(readable).faults : []
@@ -118,20 +119,55 @@ interface Settings {
   readonly currency: string
   /** null when the file has faults. */
   readonly switches: Pack['switches'] | null
+  /** What pack.yaml says that the folder must have, with the place where it says so. */
+  readonly whole: { readonly rules: Said<number>; readonly sealed: Said<boolean> } | null
+}
+
+interface Said<T> {
+  readonly value: T | undefined
+  readonly at: { readonly line: number; readonly column: number }
+}
+
+/** What an incomplete folder lacks, by what its pack.yaml says. */
+function missingOf(
+  { whole }: Settings,
+  rules: number,
+  unsealed: boolean,
+  others: readonly FileFault[],
+): FileFault[] {
+  if (whole === null) return []
+  const file = 'pack.yaml'
+  const faults: FileFault[] = []
+  if (whole.sealed.value === true && unsealed) {
+    const message = `sealed is true, and ${sealFile} is missing: write it with arbiter rules seal`
+    faults.push({ file, ...whole.sealed.at, message })
+  }
+  const { value, at } = whole.rules
+  // A rule with faults is not counted, so the number says nothing while there are any.
+  if (value !== undefined && value !== rules && others.length === 0) {
+    faults.push({ file, ...at, message: `rules says ${value}, and the files have ${rules}` })
+  }
+  return faults
 }
 
 /** Reads pack.yaml; when it has faults, its zone and currency still serve to check other files. */
 function readSettings(
   files: PackFiles,
   retentionDays: number,
-  lists: Lists,
+  listed: ListReading,
   faults: FileFault[],
 ): Settings {
   const document = open(files, 'pack.yaml', faults)
   const given = (document?.value ?? {}) as Partial<PackFile>
   const zone = findZone(given?.zone)
   const currency = isCurrency(String(given?.currency)) ? String(given.currency) : 'USD'
-  const unread: Settings = { name: '', zone: zone ?? createZone('UTC'), currency, switches: null }
+  const unread: Settings = {
+    name: '',
+    zone: zone ?? createZone('UTC'),
+    currency,
+    switches: null,
+    whole: null,
+  }
   if (document === null) return unread
   const file = document.parse(packFile, given, [])
   if (file === null) {
@@ -139,12 +175,20 @@ function readSettings(
     return unread
   }
   if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
-  const { name, zone: _zone, currency: _currency, ...switchesText } = file
-  const { switches, problems } = compileSwitches(switchesText, currency, lists)
+  const { name, rules, sealed, zone: _zone, currency: _currency, ...switchesText } = file
+  const { switches, problems } = compileSwitches(switchesText, currency, listed.lists)
   for (const { field, message } of problems) document.fault(pathOf(field), message)
   checkHoldDays(document, file, retentionDays)
+  for (const [i, { mccs }] of file.holdAdjustments.entries()) {
+    checkListed(document, ['holdAdjustments', i, 'mccs'], mccs, mccForm, listed)
+  }
+  for (const key of Object.keys(file.holdDays.byMcc)) {
+    if (!/^\d/.test(key)) checkListed(document, ['holdDays', 'byMcc', key], key, mccForm, listed)
+  }
   faults.push(...document.faults)
-  return { ...unread, name, switches: document.faults.length > 0 ? null : switches }
+  const said = <T>(name: string, value: T) => ({ value, at: document.placeOf([name]) })
+  const whole = { rules: said('rules', rules), sealed: said('sealed', sealed) }
+  return { ...unread, name, whole, switches: document.faults.length > 0 ? null : switches }
 }
 
 /** The path of a field such as holdAdjustments.0.mccs: short numbers are indexes, four digits an MCC. */
@@ -175,35 +219,6 @@ function findZone(name: unknown): Zone | null {
   } catch {
     return null
   }
-}
-
-function readWindows(
-  files: PackFiles,
-  zone: Zone,
-  lists: Lists,
-  faults: FileFault[],
-): { windows: WindowDefinition[]; written: WindowFile[] } {
-  const daily = compileDailyWindow(zone)
-  const document = open(files, 'windows.yaml', faults)
-  if (document === null) return { windows: [daily], written: [] }
-  const parsed = document.parse(windowsFile, document.value, [])
-  const given: unknown[] = Array.isArray(document.value) ? document.value : []
-  const names = given.map((window) => String(fieldOf(window, 'name') ?? ''))
-  names.forEach((name, i) => {
-    if (name === '' || names.indexOf(name) === i) return
-    document.fault([i, 'name'], `${name} is the name of another window`)
-  })
-  const compiled = parsed?.map((window, i) => {
-    const problems: PackProblem[] = []
-    const definition = compileWindow(window, zone, lists, problems)
-    for (const { field, message } of problems) document.fault([i, ...pathOf(field)], message)
-    return definition
-  })
-  faults.push(...document.faults)
-  if (compiled !== undefined) return { windows: [daily, ...compiled], written: parsed ?? [] }
-  // A faulty window still has its name, so that rules that use it are not reported as well.
-  const stubs = names.slice(0, maxWindows).map((name) => ({ ...daily, name }))
-  return { windows: [daily, ...stubs], written: [] }
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -60,6 +60,12 @@ export const packFile = strict({
   name: z.string().min(1).max(64).default('pack'),
   zone: z.string().default('UTC'),
   currency: z.string().refine(isCurrency, 'not an ISO 4217 currency').default('USD'),
+  rules: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('How many rules the pack has; another number refuses it'),
+  sealed: z.boolean().optional().describe('true takes the pack with a true pack.seal only'),
 })
 
 export type PackFile = z.infer<typeof packFile>

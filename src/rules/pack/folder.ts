@@ -22,7 +22,7 @@ export function faultOfFile(file: string, message: string): FileFault {
 /** Reads the YAML files and lists of a folder; profiles, schemas and pages beside them are left out. */
 export function readPackFiles(folder: string): PackFiles {
   const names = [
-    ...namesIn(folder, folder).filter((name) => /\.ya?ml$/.test(name)),
+    ...namesIn(folder, folder).filter((name) => /\.ya?ml$/.test(name) || name === 'pack.seal'),
     ...listNames(folder).map((name) => `lists/${name}`),
   ].sort()
   if (names.length > maxFiles) {
@@ -91,7 +91,7 @@ function readText(path: string, maxBytes: number): string | Error {
 }
 
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}\.(rules|test)\.yaml$/
-const fixedNames = ['pack.yaml', 'windows.yaml']
+const fixedNames = ['pack.yaml', 'windows.yaml', 'pack.seal']
 
 /** Checks the names, sizes and encoding of the files. */
 export function checkFiles(files: PackFiles): FileFault[] {

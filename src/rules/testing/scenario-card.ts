@@ -11,13 +11,13 @@ const cardDefaults = {
 
 /** A card row as the API has it: scenarios write limits beside the other fields. */
 export function rowOf(given: Record<string, unknown>): Record<string, unknown> {
-  const { dailyLimit, transactionLimit, ...rest } = { ...cardDefaults, ...given } as Record<
-    string,
-    unknown
-  >
+  const { dailyLimit, transactionLimit, country, ...rest } = {
+    ...cardDefaults,
+    ...given,
+  } as Record<string, unknown>
   const limits = { dailyLimit, transactionLimit }
   const cardLimits = Object.fromEntries(Object.entries(limits).filter(([, v]) => v !== undefined))
-  return { ...rest, cardLimits }
+  return { ...rest, ...(country === '' ? {} : { country }), cardLimits }
 }
 
 export function readRow(given: Record<string, unknown>) {

@@ -16,6 +16,7 @@ const maxWaitMs = 400 * dayMs
 
 const text = z.string().max(256)
 const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters')
+const idOrEmpty = z.string().regex(/^[\x20-\x7e]{0,64}$/, 'must be at most 64 printable characters')
 const amount = z
   .union(
     [z.number(), z.string().regex(/^-?\d{1,15}(\.\d{1,4})?$/, 'must be an amount such as 12.50')],
@@ -66,12 +67,16 @@ const lists = {
 }
 const status = cardRow.shape.status.unwrap().optional()
 const card = cardRow.omit({ cardLimits: true }).partial().shape
+const country = z
+  .string()
+  .regex(/^([A-Z]{2})?$/, 'must be an ISO 3166 alpha-2 country, or "" for none')
 
 /** A card as in a cards file, with limits beside the other fields; all fields have a default. */
 export const testCard = strict({
   ...card,
   ...lists,
   status,
+  country: country.optional().describe('Country of the account; "" for none'),
   dailyLimit: amount.optional(),
   transactionLimit: amount.optional(),
 })
@@ -82,15 +87,12 @@ const eventFields = {
   card: id.optional().describe('The card; without it, the first'),
   amount: amount.optional(),
   currency: text.optional(),
-  mid: id.optional(),
+  mid: idOrEmpty.optional().describe('Merchant id; "" for an advice that names none'),
   mcc: z
     .string()
-    .regex(/^\d{4}$/, 'an MCC has four digits')
+    .regex(/^(\d{4})?$/, 'an MCC has four digits')
     .optional(),
-  country: z
-    .string()
-    .regex(/^[A-Z]{2}$/, 'must be an ISO 3166 alpha-2 country')
-    .optional(),
+  country: country.optional().describe('Country of the merchant; "" for one that says none'),
   name: text.optional().describe('Name of the merchant'),
   city: text.optional(),
   channel: text.optional(),

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -39,6 +40,25 @@ function packWith(files: Record<string, string>): string {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(copy, name), text)
   return copy
 }
+
+describe.concurrent('arbiter rules seal', patient, () => {
+  it('writes a seal that sha256sum agrees with, and a changed file is then refused', async () => {
+    const pack = packWith({})
+    const { code, out } = await world.run('rules', 'seal', pack)
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/^sample [0-9a-f]{12} is sealed: \d+ files/),
+    ])
+    expect(
+      execFileSync('sha256sum', ['-c', 'pack.seal'], { cwd: pack, encoding: 'utf8' }),
+    ).toContain('pack.yaml: OK')
+    expect((await world.run('rules', 'check', pack)).out).toContain(out.split(' ')[1])
+    writeFileSync(join(pack, 'extra.rules.yaml'), '[]')
+    const refused = await world.run('rules', 'check', pack)
+    expect([refused.code, refused.out]).toEqual([1, expect.stringContaining('is not in pack.seal')])
+    expect((await world.run('rules', 'seal', pack)).code).toBe(0)
+  })
+})
 
 describe.concurrent('arbiter rules check', patient, () => {
   it('says that a good pack can be loaded, and what is in it', async () => {

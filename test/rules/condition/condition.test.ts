@@ -235,7 +235,10 @@ describe('a condition', () => {
       'card.status == "Activ"',
       '3:25 when: card.status is one of Active, Frozen, Terminated, never "Activ": did you mean Active?',
     ],
-    ['merchant.mcc in ["541"]', '3:27 when: merchant.mcc is four digits, never "541"'],
+    [
+      'merchant.mcc in ["541"]',
+      '3:27 when: merchant.mcc is four digits, never "541": did you mean 0541?',
+    ],
     [
       'merchant.name.matches("a+")',
       '3:10 when: matches() is not allowed, a regular expression can take seconds: use startsWith, endsWith or contains',
@@ -261,14 +264,17 @@ describe('a condition', () => {
       '3:20 when: 1 is a number and "x" is a text: a choice is between two of a kind',
     ],
     ['amount > 5 &&', '3:22 when: unexpected token: EOF'],
-    ['"open', '3:10 when: unterminated string'],
+    [
+      '"open',
+      '3:10 when: has a quote that never closes; YAML takes a # after a space for a comment, so put the whole condition in quotes',
+    ],
   ]
   it.each(refused)('%s is refused', (when, report) => {
     expect(reportOfCondition(when)).toEqual([`a.rules.yaml:${report}`])
   })
 
   it.each([
-    ['deep', `${'('.repeat(40)}foreign${')'.repeat(40)}`, '3:42 when: exceeded maxDepth (32)'],
+    ['deep', `${'('.repeat(40)}foreign${')'.repeat(40)}`, '3:42 when: is nested deeper than 32'],
     [
       'long',
       `${'!'.repeat(3999)}foreign`,
@@ -277,9 +283,13 @@ describe('a condition', () => {
     [
       'large',
       Array.from({ length: 1100 }, () => '1').join('<'),
-      '3:10 when: exceeded maxAstNodes (2000)',
+      '3:10 when: has more than 2000 parts',
     ],
-    ['wide', `hour in [${'1,'.repeat(501)}]`, '3:1019 when: exceeded maxListElements (500)'],
+    [
+      'wide',
+      `hour in [${'1,'.repeat(501)}]`,
+      '3:1019 when: has a list of more than 500 values: put them into lists/NAME.txt',
+    ],
   ])('that is too %s is refused', (_what, when, report) => {
     expect(reportOfCondition(when)).toEqual([`a.rules.yaml:${report}`])
   })
@@ -316,5 +326,19 @@ describe('a condition', () => {
     expect(matches('!(amount > 20000)', jpy)).toBe(false)
     expect(matches('amount > 200', jpy, 'currency: JPY')).toBe(true)
     expect(matches('hour == 12', jpy)).toBe(true)
+  })
+})
+
+describe('an operator of another language', () => {
+  it.each([
+    ['foreign and amount > 7', '3:18 when: write && for and'],
+    ['foreign OR amount > 7', '3:18 when: write || for or'],
+    ['merchant.mcc = "7995"', '3:23 when: write == for what is equal'],
+    ['merchant.name == "a and b" && amount <> 3', '3:47 when: write != for what differs'],
+    ['amount > 1_000', '3:19 when: has _ in a number: write its digits only'],
+    ['merchant.name == “x”', '3:27 when: has typographic quotes: write " or \''],
+    [`${'('.repeat(33)}foreign${')'.repeat(33)}`, '3:42 when: is nested deeper than 32'],
+  ])('%s is answered with ours', (when, line) => {
+    expect(reportOfCondition(when)).toEqual([`a.rules.yaml:${line}`])
   })
 })

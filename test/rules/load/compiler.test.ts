@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadPack } from '../../../src/rules/load/compiler.ts'
 import { PackRefused } from '../../../src/rules/pack/refusal.ts'
+import { sealOf } from '../../../src/rules/pack/seal.ts'
+import { reportOf, rulesText } from '../../support/rule-world.ts'
 
 let folder: string
 
@@ -123,5 +125,67 @@ describe('a pack', () => {
   it('is refused when its folder is not there', () => {
     rmSync(folder, { recursive: true })
     expect(faultsOf().join()).toContain('RULES_DIR')
+  })
+})
+
+describe('values that no event can have', () => {
+  const listed = { 'lists/sanctioned.txt': 'IR\n# no longer\nRUS\n', 'lists/food.txt': '541\n' }
+
+  it.each([
+    [
+      { 'windows.yaml': '- { name: w, scope: card, period: day, countries: sanctioned }' },
+      'windows.yaml:1:51 countries is an ISO 3166 alpha-2 country, never RUS at lists/sanctioned.txt:3: did you mean RU?',
+    ],
+    [
+      { 'windows.yaml': '- { name: w, scope: card, period: day, countries: [GB, UK] }' },
+      'windows.yaml:1:56 countries.1 is an ISO 3166 alpha-2 country, never UK: did you mean GB?',
+    ],
+    [
+      { 'windows.yaml': '- { name: w, scope: card, period: day, mccs: food }' },
+      'windows.yaml:1:46 mccs is four digits, never 541 at lists/food.txt:1: did you mean 0541?',
+    ],
+    [
+      { 'pack.yaml': 'holdAdjustments: [{ mccs: food, plusPercent: 20 }]' },
+      'pack.yaml:1:27 holdAdjustments.0.mccs is four digits, never 541 at lists/food.txt:1: did you mean 0541?',
+    ],
+    [
+      { 'pack.yaml': 'holdDays: { byMcc: { food: 5 } }' },
+      'pack.yaml:1:28 holdDays.byMcc.food is four digits, never 541 at lists/food.txt:1: did you mean 0541?',
+    ],
+  ])('refuse the window or setting that names them: %j', (files, line) => {
+    expect(reportOf({ ...listed, ...(files as Record<string, string>) })).toEqual([line])
+  })
+})
+
+describe('a pack that says what it has', () => {
+  const rules = rulesText([{ when: 'amount > 5' }, { when: 'foreign' }])
+
+  it('is refused with another number of rules', () => {
+    const files = { 'a.rules.yaml': rules }
+    expect(reportOf({ 'pack.yaml': 'rules: 2', ...files })).toEqual([])
+    expect(reportOf({ 'pack.yaml': 'rules: 3', ...files })).toEqual([
+      'pack.yaml:1:8 rules says 3, and the files have 2',
+    ])
+  })
+
+  it('is refused when it differs from its seal, or has none though it says so', () => {
+    const files = { 'pack.yaml': 'sealed: true', 'a.rules.yaml': rules }
+    expect(reportOf(files)).toEqual([
+      'pack.yaml:1:9 sealed is true, and pack.seal is missing: write it with arbiter rules seal',
+    ])
+    const seal = sealOf(new Map(Object.entries(files)))
+    expect(reportOf({ ...files, 'pack.seal': seal })).toEqual([])
+    const { 'a.rules.yaml': _gone, ...fewer } = files
+    expect(reportOf({ ...fewer, 'pack.seal': seal })).toEqual([
+      'a.rules.yaml is named by pack.seal and missing',
+    ])
+    const other = { ...files, 'a.rules.yaml': `${rules}\n`, 'b.rules.yaml': '[]' }
+    expect(reportOf({ ...other, 'pack.seal': seal })).toEqual([
+      'a.rules.yaml is not as it was sealed: arbiter rules seal seals the folder as it is',
+      'b.rules.yaml is not in pack.seal: arbiter rules seal seals the folder as it is',
+    ])
+    expect(reportOf({ ...files, 'pack.seal': `${seal}nonsense\n` })).toEqual([
+      'pack.seal:3:1 is no line of a seal: write it with arbiter rules seal',
+    ])
   })
 })

@@ -254,3 +254,15 @@ describe('the sample pack', () => {
     }
   })
 })
+
+it('a merchant and an account without a country can be told, and an advice without a merchant', () => {
+  const steps = oneTest(
+    '{ send: Authorization, amount: 5, country: "", expect: approve, shadow: [] }',
+    '{ send: Authorization, amount: 5, country: FR, expect: approve, shadow: [abroad] }',
+    '{ send: Settlement, amount: 5, mid: "", mcc: "", country: "", expect: approve, posted: 9995 }',
+  )
+  const nowhere = '- name: u\n  cards: [{ country: "" }]\n  steps:\n'
+  const abroad =
+    '    - { send: Authorization, amount: 5, country: FR, expect: approve, shadow: [] }\n'
+  expect(faultsOf(steps + nowhere + abroad)).toEqual([])
+})

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { openYaml } from '../../src/document/yaml-document.ts'
+
+function faultsOf(text: string): string[] {
+  const { faults } = openYaml('a.yaml', text)
+  return faults.map(({ line, column, message }) => `${line}:${column} ${message}`)
+}
+
+it('a byte order mark is left out, and places are as an editor shows them', () => {
+  const document = openYaml('a.yaml', '\ufeff- id: one\n')
+  expect([document.faults, document.value]).toEqual([[], [{ id: 'one' }]])
+})
+
+it('a tab that indents is one fault, in its own words', () => {
+  expect(faultsOf('- id: a\n\twhen: foreign\n\twhy: x\n')).toEqual([
+    '2:1 is indented with a tab: YAML takes spaces only',
+  ])
+  expect(faultsOf('- id:\ta\n  why: |\n    one\n    \ttwo\n')).toEqual([])
+})
+
+it.each([
+  ['when: !merchant_seen', '1:7 begins with !, which makes a tag in YAML'],
+  ['when: foreign ? amount > 5 : amount > 7', '1:7 has a colon and a space'],
+  ['when: "7995" == merchant.mcc', '1:14 goes on after its closing quote'],
+  ['when: {{foreign}}', '1:8 is a map or a list where a name should be'],
+])('%s is explained as YAML reads it', (text, fault) => {
+  const [first, ...others] = faultsOf(text)
+  expect(first).toContain(fault)
+  expect(others).toEqual([])
+})
+
+it('brackets, dashes and indents that nest too deeply are refused before they are parsed', () => {
+  const deep = `is nested deeper than 64`
+  expect(faultsOf(`a: 1\nb: ${'['.repeat(65)}`)).toEqual([`2:1 ${deep}`])
+  expect(faultsOf(`b: ${'['.repeat(65)}${']'.repeat(65)}`)).toEqual([`1:1 ${deep}`])
+  expect(faultsOf('[\n'.repeat(5000))).toEqual([`65:1 ${deep}`])
+  expect(faultsOf(`${'- '.repeat(65)}a`)).toEqual([`1:1 ${deep}`])
+  expect(faultsOf(`a:\n${' '.repeat(201)}b: 1`)).toEqual(['2:1 is indented by more than 200'])
+  expect(faultsOf(`a: ${'['.repeat(60)}${']'.repeat(60)}`)).toEqual([])
+  const prose = Array.from({ length: 200 }, (_, i) => `k${i}: why [ not\n`).join('')
+  expect(faultsOf(prose)).toEqual([])
+})
