@@ -3,6 +3,7 @@ import { transactionKey } from '../../domain/ledger/ledger.ts'
 import type { Card } from '../../domain/record/card.ts'
 import { hash64 } from '../../domain/record/event.ts'
 import type { ChildKey, IndexEntryPut, Key } from '../../store/port.ts'
+import { newestFirst } from './newest-first.ts'
 
 /** Where the engine keeps its records in a store. */
 
@@ -40,6 +41,11 @@ export function customerAggregate(customerId: string): string {
   return `cu:${customerId}`
 }
 
+/** The number of a card, encrypted: apart from everything that is shown of it. */
+export function numberAggregate(cardId: string): string {
+  return `v:${cardId}`
+}
+
 /** Which account a card belongs to; small groups, because these cost the least memory. */
 export function directoryKey(cardId: string): Key {
   return { aggregate: `d:${bucketOf(cardId, 16_384)}`, group: 'd', id: cardId }
@@ -51,6 +57,11 @@ function bucketOf(text: string, buckets: number): string {
 
 export function cardKey(cardId: string): ChildKey {
   return { group: 'c', id: cardId }
+}
+
+/** What is shown of a card and decides nothing: no event reads it. */
+export function cardDetailsKey(cardId: string): ChildKey {
+  return { group: 'cd', id: cardId }
 }
 
 export function transactionChild(cardId: string, transactionId: string): ChildKey {
@@ -98,13 +109,6 @@ export const indexes = {
   organizationCards: 'organization-cards',
   customerCards: 'customer-cards',
 } as const
-
-const lastMs = 999_999_999_999_999
-
-/** A time in a sort key, where the newest shall come first. */
-function newestFirst(atMs: number): string {
-  return String(lastMs - atMs).padStart(15, '0')
-}
 
 export function customerSortKey(organizationId: string, atMs: number, customerId: string): string {
   return [organizationId, newestFirst(atMs), customerId].join('\n')

@@ -1,0 +1,158 @@
+import { z } from 'zod'
+import { type Account, availableMinor } from '../domain/record/account.ts'
+import type { Card } from '../domain/record/card.ts'
+import { formatMinor } from '../domain/record/money.ts'
+import { accountCodec, cardCodec } from '../engine/format/codec.ts'
+import { accountAggregate, cardDetailsKey, cardKey, directoryKey } from '../engine/format/layout.ts'
+import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import type { ChildPut, Store } from '../store/port.ts'
+import { address } from './address.ts'
+
+/** What is shown of a card besides what decides. */
+const details = z.object({
+  format: z.literal(1),
+  /** '' where nobody said. */
+  nameOnCard: z.string(),
+  address: address.nullable(),
+  metadata: z.record(z.string(), z.string()),
+  /** The first six and the last four digits; '' where there is no number. */
+  maskedPan: z.string(),
+})
+
+export type CardDetails = Readonly<z.output<typeof details>>
+
+/** Of a card that was imported. */
+export const noDetails: CardDetails = {
+  format: 1,
+  nameOnCard: '',
+  address: null,
+  metadata: {},
+  maskedPan: '',
+}
+
+export function decodeDetails(value: string | null): CardDetails {
+  if (value === null) return noDetails
+  const found = details.safeParse(parseJson(value))
+  if (found.success) return found.data
+  throw new RecordUnreadable('the details of a card were written by a newer release')
+}
+
+export function putDetails(cardId: string, given: CardDetails): ChildPut {
+  return { ...cardDetailsKey(cardId), value: JSON.stringify(given) }
+}
+
+/** A card with what it draws on. */
+export interface WholeCard {
+  readonly account: Account
+  readonly card: Card
+  readonly details: CardDetails
+}
+
+/** null for a card that nobody knows, and for that of another organization. */
+export async function readCard(
+  store: Store,
+  organizationId: string,
+  cardId: string,
+): Promise<WholeCard | null> {
+  const accountId = await accountIdOfCard(store, cardId)
+  if (accountId === null) return null
+  const [found = null] = await readCards(store, [{ cardId, accountId }])
+  return found?.account.organizationId === organizationId ? found : null
+}
+
+/** Which account a card belongs to, for good; null when the card is not known. */
+export async function accountIdOfCard(store: Store, cardId: string): Promise<string | null> {
+  const [place] = await store.load([directoryKey(cardId)])
+  return place?.value ?? null
+}
+
+/** In the order given; null where there is no such card. */
+export async function readCards(
+  store: Store,
+  places: readonly { readonly cardId: string; readonly accountId: string }[],
+): Promise<(WholeCard | null)[]> {
+  const keys = places.flatMap(({ cardId, accountId }) => {
+    const aggregate = accountAggregate(accountId)
+    const root = { group: '', id: '' }
+    return [root, cardKey(cardId), cardDetailsKey(cardId)].map((key) => ({ aggregate, ...key }))
+  })
+  const loaded = await store.load(keys)
+  return places.map((_, i) => {
+    const [root, card, own] = loaded.slice(3 * i, 3 * i + 3)
+    if (root === undefined || card === undefined) return null
+    return {
+      account: accountCodec.decode(root.value),
+      card: cardCodec.decode(card.value),
+      details: decodeDetails(own?.value ?? null),
+    }
+  })
+}
+
+/** A card for people and for the API; amounts in major units. */
+export function shownCard(whole: WholeCard) {
+  const { allowedMids, blockedMids, unblockedMids } = whole.card
+  const mids = {
+    whiteListedMids: [...allowedMids],
+    blackListedMids: [...blockedMids],
+    unblockedMids: [...unblockedMids],
+  }
+  return { ...mainPart(whole), ...mids, ...rest(whole) }
+}
+
+/** As an item of a list: how many MIDs its lists have, and not which. */
+export function listedCard(whole: WholeCard) {
+  const { allowedMids, blockedMids, unblockedMids } = whole.card
+  const midCounts = {
+    whiteListed: allowedMids.length,
+    blackListed: blockedMids.length,
+    unblocked: unblockedMids.length,
+  }
+  return { ...mainPart(whole), midCounts, ...rest(whole) }
+}
+
+function mainPart({ account, card, details: { maskedPan } }: WholeCard) {
+  const major = (minor: number) => Number(formatMinor(minor, account.currency))
+  const limit = (minor: number | null) => (minor === null ? null : major(minor))
+  return {
+    cardId: card.cardId,
+    customerId: card.customerId,
+    accountId: account.accountId,
+    type: card.type,
+    status: card.status,
+    terminatedBy: card.terminatedBy || null,
+    maskedPan: maskedPan || null,
+    expiry: card.expiry || null,
+    currency: account.currency,
+    balances: balancesOf(account),
+    cardLimits: {
+      dailyLimit: limit(card.dailyLimitMinor),
+      transactionLimit: limit(card.transactionLimitMinor),
+    },
+    whiteListedMccs: [...card.allowedMccs],
+    blackListedMccs: [...card.blockedMccs],
+  }
+}
+
+function rest({ card, details }: WholeCard) {
+  return {
+    swipesLeft: card.swipesLeft,
+    replaces: card.replaces || null,
+    contactlessPayment: card.contactlessPayment,
+    nameOnCard: details.nameOnCard || null,
+    address: details.address,
+    metadata: details.metadata,
+    createdAt: card.issuedAtMs === 0 ? null : new Date(card.issuedAtMs).toISOString(),
+  }
+}
+
+/** What an account has, in major units. */
+export function balancesOf(account: Account) {
+  const major = (minor: number) => Number(formatMinor(minor, account.currency))
+  return {
+    posted: major(account.postedMinor),
+    held: major(account.heldMinor),
+    withheld: major(account.withheldMinor),
+    available: major(availableMinor(account)),
+    chargesPending: major(account.chargesPendingMinor),
+  }
+}

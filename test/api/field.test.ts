@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { conditions, isRefused } from '../../src/api/condition.ts'
+import {
+  amount,
+  cardParams,
+  currency,
+  customerId,
+  limit,
+  mccs,
+  metadata,
+  minorIn,
+  nameOnCard,
+  reason,
+} from '../../src/api/field.ts'
+import { readFields } from '../../src/api/input.ts'
+
+const body = z.object({
+  ...cardParams.shape,
+  customerId,
+  amount,
+  cardLimits: z.object({ dailyLimit: limit.nullable() }).partial().optional(),
+  currency: currency.optional(),
+  mccs: mccs.optional(),
+  nameOnCard: nameOnCard.optional(),
+  metadata: metadata.optional(),
+  reason,
+})
+const right = { cardId: 'card-1', customerId: 'customer-1', amount: 12.5 }
+
+function codeOf(given: object): string {
+  const read = readFields(body, { ...right, ...given }, 'ignored')
+  if (!isRefused(read)) return '000'
+  const { status, code } = conditions[read.condition]
+  return `${status} ${code}`
+}
+
+const many = (length: number) => Array.from({ length }, (_, i) => String(1000 + i))
+const pairs = (count: number) => Object.fromEntries(many(count).map((name) => [name, 'x']))
+
+const cases: readonly (readonly [field: string, value: unknown, code: string])[] = [
+  ['cardId', undefined, '400 158'],
+  ['cardId', '', '400 112'],
+  ['cardId', 'x'.repeat(64), '000'],
+  ['cardId', 'x'.repeat(65), '400 112'],
+  ['cardId', 'a\nb', '400 112'],
+  ['cardId', 5, '400 112'],
+  ['customerId', undefined, '400 158'],
+  ['customerId', 'Adé', '400 136'],
+  ['customerId', 5, '400 136'],
+  ['amount', undefined, '400 158'],
+  ['amount', '12.50', '000'],
+  ['amount', 0, '400 111'],
+  ['amount', '0.00', '400 111'],
+  ['amount', -1, '400 111'],
+  ['amount', '1e3', '400 111'],
+  ['amount', 1e21, '400 111'],
+  ['amount', 1e-7, '400 111'],
+  ['amount', 'much', '400 111'],
+  ['amount', null, '400 111'],
+  ['amount', [1], '400 111'],
+  ['cardLimits', { dailyLimit: 0 }, '000'],
+  ['cardLimits', { dailyLimit: null }, '000'],
+  ['cardLimits', { dailyLimit: -0.01 }, '400 111'],
+  ['cardLimits', { dailylimit: 5 }, '400 131'],
+  ['cardLimits', 5, '400 136'],
+  ['currency', 'USD', '000'],
+  ['currency', 'usd', '400 121'],
+  ['currency', 'ZZZ', '400 121'],
+  ['currency', 840, '400 121'],
+  ['mccs', ['5411'], '000'],
+  ['mccs', many(1000), '000'],
+  ['mccs', many(1001), '400 136'],
+  ['mccs', ['541'], '400 127'],
+  ['mccs', [5411], '400 127'],
+  ['mccs', '5411', '400 136'],
+  ['nameOnCard', "ADA O'BI-2", '000'],
+  ['nameOnCard', 'Ada Obi', '400 123'],
+  ['nameOnCard', 'A', '400 123'],
+  ['nameOnCard', 'A'.repeat(27), '400 123'],
+  ['nameOnCard', 5, '400 123'],
+  ['metadata', pairs(20), '000'],
+  ['metadata', pairs(21), '400 136'],
+  ['metadata', { ['n'.repeat(41)]: 'x' }, '400 136'],
+  ['metadata', { n: 'x'.repeat(201) }, '400 136'],
+  ['metadata', { n: 5 }, '400 136'],
+  ['reason', 'x'.repeat(501), '400 136'],
+]
+
+describe('a field', () => {
+  it.each(cases)('%s as %j says %s', (field, value, code) => {
+    expect(codeOf({ [field]: value })).toBe(code)
+  })
+
+  it('says the code of the first that is wrong, and names all', () => {
+    const wrong = { ...right, amount: 0, nameOnCard: 'x', currency: 'x' }
+    const read = readFields(body, wrong, 'ignored')
+    if (!isRefused(read)) throw new Error('it was read')
+    expect(read.condition).toBe('amountMalformed')
+    expect(read.errors?.map(({ field }) => field)).toEqual(['amount', 'currency', 'nameOnCard'])
+  })
+})
+
+describe('an amount in its currency', () => {
+  it.each([
+    ['12.50', 'USD', 1250],
+    ['12', 'JPY', 12],
+    ['10000000000', 'USD', 1_000_000_000_000],
+  ])('%s %s is %i minor units', (text, code, minor) => {
+    expect(minorIn(text, code, 'amount')).toBe(minor)
+  })
+
+  it.each([
+    ['12.505', 'USD'],
+    ['12.5', 'JPY'],
+    ['10000000000.01', 'USD'],
+    ['1234567890123456', 'USD'],
+  ])('%s %s is refused', (text, code) => {
+    expect(minorIn(text, code, 'amount')).toMatchObject({
+      condition: 'amountMalformed',
+      errors: [{ field: 'amount' }],
+    })
+  })
+})
