@@ -18,6 +18,8 @@ import {
 export interface PackComparison {
   readonly old: Listener
   readonly newPack: Pack
+  /** The new pack with the rules in shadow that its breakers have tripped by then. */
+  readonly newPackAt: (atMs: number) => Pack
   /** Both packs count alike: until a decision differs, one book serves for both. */
   readonly sameCounting: boolean
   /** Asks from here on are decided anew; earlier entries only fill the books. */
@@ -85,7 +87,7 @@ export function createAccountReplay(
   onCompared: (compared: Compared) => void,
   start: AccountStart = { account: createReplayedAccount(), exactFromMs: 0 },
 ): AccountReplay {
-  const { old: listener, newPack, sameCounting, fromMs, toMs } = comparison
+  const { old: listener, newPack, newPackAt, sameCounting, fromMs, toMs } = comparison
   const oldPack = listener.pack
   const oldAccount = start.account
   // One and the same account until the packs decide differently.
@@ -136,21 +138,22 @@ export function createAccountReplay(
     const decided = isAsk(delivery.event) && delivery.said === null
     const compared = decided ? entry.answer : null
     const blocked = blockIn(entry)
-    const [oldUsed, newUsed] =
+    const newUsed = newPackAt(entry.atMs)
+    const [oldAsked, newAsked] =
       blocked === null
-        ? [listener.listening, newPack]
-        : [withBlock(oldPack, blocked), withBlock(newPack, blocked)]
+        ? [listener.listening, newUsed]
+        : [withBlock(oldPack, blocked), withBlock(newUsed, blocked)]
     listener.heard = null
-    let old = oldAccount.decide(delivery, oldUsed)
+    let old = oldAccount.decide(delivery, oldAsked)
     const tripped = trippedIn(entry, old, oldPack)
     if (tripped !== null) old = oldAccount.decide(delivery, tripped)
     const shared = newAccount === oldAccount
     const next =
       tripped !== null
-        ? newAccount.decide(delivery, newUsed)
+        ? newAccount.decide(delivery, newAsked)
         : shared && !decided
           ? old
-          : decideNew(delivery, newUsed, old)
+          : decideNew(delivery, newAsked, old)
     const same = sameAnswer(old.step.answer, next.step.answer)
     if (shared && !same) newAccount = oldAccount.copy()
     oldAccount.keep(old)

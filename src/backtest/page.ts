@@ -7,6 +7,7 @@ import {
   ruleHeads,
   ruleRows,
   timesOf,
+  tripLines,
 } from './report.ts'
 import { changeKinds, type DecisionTally } from './tally.ts'
 
@@ -28,6 +29,9 @@ export function pageOf(report: BacktestReport): string {
 <p>${escaped(`${report.oldFolder} → ${report.newFolder}; ${tally.asks} asks of ${tally.accounts} accounts ${timesOf(report)}`)}</p>
 <p class="${proven ? 'good' : 'bad'}">${proofLines(report).map(escaped).join('<br>')}</p>
 ${cutText(tally)}
+${tripLines(tally)
+  .map((line) => `<p class="bad">${escaped(line)}</p>`)
+  .join('\n')}
 <h2>What changes</h2>
 ${table(['', 'asks', 'amount', 'good customers', 'their amount'], changeRows(tally))}
 <p>${tally.cards.length} cards and ${tally.merchants.length} merchants are affected. A good customer's purchase was

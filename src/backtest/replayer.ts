@@ -1,21 +1,32 @@
+import type { Pack } from '../domain/decide/pack.ts'
 import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
 import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
 import { finish } from '../rules/pack/step.ts'
 import {
   type AccountReplay,
+  type Compared,
   createAccountReplay,
   type Head,
   listenTo,
   type PackComparison,
 } from './account-replay.ts'
+import { type BreakerSeconds, createSecondCounter, type RuleTrip } from './breaker-trip.ts'
 import { createCounter } from './counter.ts'
 import { accountBeforeLog, type Snapshot } from './snapshot.ts'
 import type { DecisionTally } from './tally.ts'
 
 /** Packs travel to the thread as bytes: making them from these takes a tenth of compiling them. */
-export interface ReplayerOptions extends Omit<PackComparison, 'old' | 'newPack'> {
+export interface ReplayerOptions extends Pick<PackComparison, 'sameCounting' | 'fromMs' | 'toMs'> {
   readonly oldPack: PackBytes
   readonly newPack: PackBytes
+  /** The rules of the new pack that its breakers trip, the first first. */
+  readonly trips: readonly RuleTrip[]
+}
+
+/** What one thread has found. */
+export interface Replayed {
+  readonly tally: DecisionTally
+  readonly seconds: BreakerSeconds
 }
 
 /** An account that is older than the log, with those of its cards that the log names. */
@@ -29,12 +40,17 @@ interface Replayer {
   addLines(lines: readonly string[]): void
   /** At the end of the log: the accounts that cannot be replayed without their snapshots. */
   cut(): CutAccount[]
-  finish(snapshots: ReadonlyMap<string, Snapshot>): DecisionTally
+  finish(snapshots: ReadonlyMap<string, Snapshot>): Replayed
 }
 
 export function createReplayer(options: ReplayerOptions): Replayer {
   const comparison = comparisonOf(options)
   const counter = createCounter()
+  const { note, seconds } = createSecondCounter(comparison.newPack.breakers ?? [])
+  const compare = (compared: Compared) => {
+    counter.compare(compared)
+    note(compared.entry.atMs, compared.next.step.answer.ruleId)
+  }
   const accounts = new Map<string, AccountReplay>()
   const waiting = new Map<string, OpenEntry[]>()
   let entries = 0
@@ -47,7 +63,7 @@ export function createReplayer(options: ReplayerOptions): Replayer {
     const found = accounts.get(accountId)
     if (found !== undefined) found.replay(entry)
     else if (n === 0) {
-      const replay = createAccountReplay(comparison, counter.compare)
+      const replay = createAccountReplay(comparison, compare)
       accounts.set(accountId, replay)
       replay.replay(entry)
     } else {
@@ -76,7 +92,7 @@ export function createReplayer(options: ReplayerOptions): Replayer {
           snapshot,
           kept.map(({ whole }) => whole()),
         )
-        const replay = createAccountReplay(comparison, counter.compare, { account, exactFromMs })
+        const replay = createAccountReplay(comparison, compare, { account, exactFromMs })
         for (const entry of kept) replay.replay(entry)
         accounts.set(accountId, replay)
         counter.tally.exactFromMs = Math.max(counter.tally.exactFromMs, exactFromMs)
@@ -87,7 +103,7 @@ export function createReplayer(options: ReplayerOptions): Replayer {
       tally.entries = entries
       tally.accounts = accounts.size
       tally.cutAccounts = waiting.size
-      return tally
+      return { tally, seconds }
     },
   }
 }
@@ -96,7 +112,17 @@ function cardsIn({ cardId, transaction }: Head): string[] {
   return [cardId, transaction[0]].filter((id) => id !== '')
 }
 
-function comparisonOf({ oldPack, newPack, ...rest }: ReplayerOptions): PackComparison {
+function comparisonOf({ oldPack, newPack, trips, ...rest }: ReplayerOptions): PackComparison {
   const old = listenTo(finish(readPackBytes(oldPack)))
-  return { old, newPack: finish(readPackBytes(newPack)), ...rest }
+  const pack = finish(readPackBytes(newPack))
+  return { old, newPack: pack, newPackAt: trippedBy(pack, trips), ...rest }
+}
+
+function trippedBy(pack: Pack, trips: readonly RuleTrip[]): (atMs: number) => Pack {
+  if (trips.length === 0) return () => pack
+  const packs = trips.map((_, i) => {
+    const ids = new Set(trips.slice(0, i + 1).map(({ ruleId }) => ruleId))
+    return pack.inShadow?.(ids) ?? pack
+  })
+  return (atMs) => packs[trips.findLastIndex((trip) => trip.atMs <= atMs)] ?? pack
 }

@@ -39,6 +39,7 @@ export function textOfReport(report: BacktestReport, limit: number): string[] {
     `${tally.entries} entries of ${tally.accounts} accounts, ${tally.asks} asks decided again ${timesOf(report)}`,
     ...cutLines(tally),
     ...proofLines(report),
+    ...tripLines(tally),
     ...(changed === 0 ? ['no decision changes'] : changeLines(tally, limit, changed)),
   ]
 }
@@ -54,6 +55,14 @@ function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): str
     `${cutAccounts} accounts are older than the log and began with the store's records: ` +
       `they are exact from ${timeText(exactFromMs)} on, ${inexactAsks} asks are before that`,
   ]
+}
+
+/** The rules that trip in the replay, which takes them into shadow as a server would. */
+export function tripLines({ trips }: DecisionTally): string[] {
+  return trips.map(
+    ({ ruleId, atMs, reason }) =>
+      `BREAKER: ${ruleId} trips at ${timeText(atMs)} and only records from then on: it ${reason}, if one instance serves all`,
+  )
 }
 
 /** The replay is what a server does if the old pack gives every answer of the log again. */

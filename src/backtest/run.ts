@@ -4,8 +4,9 @@ import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
+import { firstTrips, type RuleTrip } from './breaker-trip.ts'
 import { countAlike } from './counting.ts'
-import { type CutAccount, createReplayer, type ReplayerOptions } from './replayer.ts'
+import { type CutAccount, createReplayer, type Replayed, type ReplayerOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { DecisionTally } from './tally.ts'
 import { addTogether } from './tally-sum.ts'
@@ -18,7 +19,7 @@ export type ToReplayer =
 export type FromReplayer =
   | { readonly type: 'taken' }
   | { readonly type: 'cut'; readonly accounts: CutAccount[] }
-  | { readonly type: 'done'; readonly tally: DecisionTally }
+  | { readonly type: 'done'; readonly replayed: Replayed }
 
 /** Where the log is read from, and the records of accounts that are older than it. */
 export interface LogSource {
@@ -58,9 +59,11 @@ export class LogTooLong extends Error {
   }
 }
 
+/** Each time that a rule trips all that comes after it is replayed again. */
+const maxTripRounds = 10
+
 export async function runBacktest(options: BacktestInput): Promise<DecisionTally> {
-  const { oldPack, newPack, fromMs, toMs, threads, signal } = options
-  signal?.throwIfAborted()
+  const { oldPack, newPack, fromMs, toMs } = options
   const replay = {
     oldPack: bytesOfPack(oldPack),
     newPack: bytesOfPack(newPack),
@@ -68,6 +71,24 @@ export async function runBacktest(options: BacktestInput): Promise<DecisionTally
     fromMs,
     toMs,
   }
+  const trips: RuleTrip[] = []
+  for (let round = 0; ; round++) {
+    const replayed = await replayOnce(options, { ...replay, trips })
+    const seconds = replayed.map((part) => part.seconds)
+    const fresh = round < maxTripRounds ? firstTrips(newPack.breakers ?? [], seconds, trips) : []
+    if (fresh.length === 0) {
+      return { ...addTogether(replayed.map(({ tally }) => tally)), trips }
+    }
+    trips.push(...fresh)
+  }
+}
+
+async function replayOnce(
+  options: BacktestInput,
+  replay: ReplayerOptions,
+): Promise<readonly Replayed[]> {
+  const { threads, signal } = options
+  signal?.throwIfAborted()
   const parts = threads === 0 ? [startHere(replay)] : startThreads(threads, replay)
   try {
     const replayed = replayAll(options, parts)
@@ -83,7 +104,7 @@ export async function runBacktest(options: BacktestInput): Promise<DecisionTally
 async function replayAll(
   options: BacktestInput,
   parts: readonly ReplayPart[],
-): Promise<DecisionTally> {
+): Promise<readonly Replayed[]> {
   const { source, onProgress = () => {} } = options
   let entries = 0
   for await (const page of source.lines()) {
@@ -95,7 +116,7 @@ async function replayAll(
   }
   const cut = await Promise.all(parts.map((part) => part.end()))
   const snapshots = await source.snapshots(cut.flat())
-  return addTogether(await Promise.all(parts.map((part) => part.finish(snapshots))))
+  return Promise.all(parts.map((part) => part.finish(snapshots)))
 }
 
 /** Throws with the first line that cannot be read, if it was one that ended the backtest. */
@@ -122,7 +143,7 @@ interface ReplayPart {
   /** Resolves when more may be added. */
   room(): Promise<void>
   end(): Promise<CutAccount[]>
-  finish(snapshots: ReadonlyMap<string, Snapshot>): Promise<DecisionTally>
+  finish(snapshots: ReadonlyMap<string, Snapshot>): Promise<Replayed>
   stop(): Promise<void>
 }
 
@@ -203,7 +224,7 @@ function startThread(options: ReplayerOptions): ReplayPart {
     },
     async finish(snapshots) {
       worker.postMessage({ type: 'snapshots', snapshots } satisfies ToReplayer)
-      return (await received('done')).tally
+      return (await received('done')).replayed
     },
     async stop() {
       await worker.terminate()

@@ -1,3 +1,4 @@
+import type { RuleTrip } from './breaker-trip.ts'
 import type { Fate } from './fate.ts'
 
 /** The result of a backtest as plain data: threads add theirs together, and reports keep it. */
@@ -24,6 +25,8 @@ export interface DecisionTally {
   days: Record<string, DayTally>
   cards: string[]
   merchants: string[]
+  /** The rules of the new pack that its breakers trip, the first first. */
+  trips: readonly RuleTrip[]
 }
 
 /** Minor units by currency. */
@@ -126,6 +129,7 @@ export function newDecisionTally(): DecisionTally {
     days: {},
     cards: [],
     merchants: [],
+    trips: [],
   }
 }
 

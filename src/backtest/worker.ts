@@ -12,7 +12,7 @@ if (parentPort !== null) {
       send({ type: 'taken' })
     } else if (message.type === 'end') send({ type: 'cut', accounts: replayer.cut() })
     else {
-      send({ type: 'done', tally: replayer.finish(message.snapshots) })
+      send({ type: 'done', replayed: replayer.finish(message.snapshots) })
       port.close()
     }
   })

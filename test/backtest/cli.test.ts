@@ -196,3 +196,28 @@ it('a decision becomes a test that passes with its pack and fails with another',
     expect.stringContaining('no decision on event nothing'),
   ])
 }, 90_000)
+
+it('a past decision is explained with the state that it had, today beside it', async () => {
+  const explain = (...args: string[]) => world.run('rules', 'explain', '--past', ...args)
+  const then = await explain('evt-12')
+  expect([then.code, then.err]).toEqual([0, ''])
+  expect(then.out).toContain('as it was at entry')
+  expect(then.out).toContain('decline 129 (transaction limit exceeded), by the rule large')
+  expect(then.out).toMatch(
+    /^the log says: decline 129, by large, decided by the pack [0-9a-f]{12}$/m,
+  )
+  // Nine asks later the account has less.
+  const first = JSON.parse((await explain('evt-2', '--json')).out)
+  const today = JSON.parse((await explain('evt-12', '--json')).out)
+  expect(Number(first.funds.available)).toBeGreaterThan(Number(today.funds.available))
+  await world.run('block', 'mid', 'BETS', '--for', '1h', '--reason', 'stolen')
+  const other = await explain('evt-9', '--rules', newDir)
+  expect(other.out).toContain('by the rule gambling')
+  expect(other.out).toContain('this pack differs from it')
+  expect(other.out).toContain('as a new transaction today: decline 186')
+  expect(other.out).toContain('by the emergency block:mid:BETS')
+  await world.run('unblock', 'mid', 'BETS', '--reason', 'over')
+  const none = await explain('nothing')
+  expect([none.code, none.err]).toEqual([1, expect.stringContaining('no decision on event')])
+  expect((await world.run('rules', 'explain')).code).toBe(2)
+}, 60_000)

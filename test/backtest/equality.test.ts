@@ -112,6 +112,46 @@ describe(`a backtest (SEED=${seed})`, () => {
       expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
   })
 
+  it('of a pack whose breakers trip says what a server decides with the rules in shadow from then on', async () => {
+    const packWith = (tripped: Record<string, unknown>) =>
+      filesOf({
+        'windows.yaml': windows,
+        'a.rules.yaml': rulesText([
+          { id: 'gambling', when: 'merchant.mcc == "7995"', ...tripped },
+          { id: 'busy', when: 'windows.hourly.count > 3', decline: '130' },
+        ]),
+      })
+    const breaker = { breaker: { declines: 12, within: '24h' } }
+    const arrivals = traffic(seed, 400, cards)
+    const old = await oldRun()
+    const { rows, trips, rules } = await backtest(old, packWith(breaker))
+    expect(trips).toEqual([
+      {
+        ruleId: 'gambling',
+        atMs: expect.any(Number),
+        reason: expect.stringContaining('more than 12'),
+      },
+    ])
+    const { atMs } = trips[0]!
+    const live = await runLive(packWith({}), arrivals, cards, {
+      atMs,
+      files: packWith({ mode: 'shadow' }),
+    })
+    const says = predicted(old, rows)
+    for (const id of asksOf(arrivals))
+      expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
+    expect(rules.gambling!.newShadow).toBeGreaterThan(5)
+    const shared = await runBacktest({
+      oldPack: packOf(oldFiles),
+      newPack: packOf(packWith({ breaker: { share: '5%', within: '24h', minAsks: 20 } })),
+      fromMs: 0,
+      toMs: Infinity,
+      source: sourceOf(old.store),
+      threads: 0,
+    })
+    expect(shared.trips[0]!.reason).toContain('more than 5%')
+  })
+
   it('against another pack than the one that decided shows where it disagrees with the log', async () => {
     const arrivals = traffic(seed, 300, cards)
     const live = await runLive(stricter, arrivals, cards)

@@ -38,6 +38,9 @@ counted from the log's beginning. What came from --to on only tells what became 
 The method proves itself every time: the old pack must give the answers that the log says were
 given. Where it does not (another pack decided then, say), that is shown, and the exit code is 1.
 
+A breaker of DIR trips as it would on one instance that serves all: the report says when, and from then
+on the rule only records.
+
 Accounts older than the log (LOG_RETENTION_DAYS) begin with the store's records, with what the log
 moved taken back: their money is exact, their windows and holds from EVENT_RETENTION_DAYS on.
 

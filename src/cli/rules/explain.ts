@@ -8,17 +8,19 @@ import { createLedger } from '../../domain/ledger/ledger.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { isRecordingProblem, readRecorded } from '../../relay/recording.ts'
-import { explainDecision } from '../../rules/explain/decision-explanation.ts'
+import { explainDecision, type Surroundings } from '../../rules/explain/decision-explanation.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { readCardRow } from '../../wire/card-row.ts'
 import { readId, readTime } from '../argument.ts'
 import { inSession } from '../session.ts'
-import { complain, type ExitCode } from '../terminal.ts'
+import { complain, type ExitCode, sayRefused } from '../terminal.ts'
+import { explainPast, surroundingsNow } from './explain-past.ts'
 import { packFolder, readPack } from './pack.ts'
-import { tellExplained, tellExplainedJson } from './view.ts'
+import { type ShownDecision, tellExplained, tellExplainedJson } from './view.ts'
 
 interface ExplainOptions {
-  readonly event: string
+  readonly event?: string
+  readonly past?: string
   readonly card?: string
   readonly rules?: string
   readonly rule?: string
@@ -32,6 +34,10 @@ The event is a body as the relay sends it, or a line of arbiter log --json; - is
   "card": {…}   in the file beside the other fields, as in a cards file
   neither       a blank one: active, with money, without limits, lists and country
 
+The card of the store is met by what counts there now: tripped breakers and the emergency list.
+--past ID explains a decision of the log with the state that it had then, and says beside it what the log
+has and what today's state would make of it.
+
 It is looked at as if it came for the first time, at its occurredAt or --at. Nothing is changed.
 Exit codes: 0 explained, whatever the decision; 1 no such card or rule, or the pack has faults;
 2 the event cannot be read.
@@ -39,13 +45,14 @@ Exit codes: 0 explained, whatever the decision; 1 no such card or rule, or the p
 Examples:
   $ arbiter rules explain --event event.json
   $ arbiter rules explain --event event.json --card card-1 --rule gambling-cap
-  $ arbiter log --event evt-1 --json | arbiter rules explain --event - --card card-1`
+  $ arbiter rules explain --past evt-1`
 
 export function addExplain(rules: Command): void {
   rules
     .command('explain')
     .description('Show how a pack decides an event: each check, and each part of each rule.')
-    .requiredOption('--event <file>', 'the event, or - for standard input')
+    .option('--event <file>', 'the event, or - for standard input')
+    .option('--past <id>', 'the event of this id in the log, as it was decided')
     .option('--card <id>', 'take this card from the store', readId)
     .option('--rules <dir>', 'folder of the pack')
     .option('--rule <id>', 'show this rule only')
@@ -66,8 +73,13 @@ interface Given {
 
 /** null when a session has set the exit code. */
 async function explain(options: ExplainOptions): Promise<ExitCode | null> {
-  const given = readGiven(options.event)
-  if (given === null) return 2
+  const { past } = options
+  if ((options.event === undefined) === (past === undefined)) {
+    complain('name the event by one of --event FILE and --past ID')
+    return 2
+  }
+  const given = options.event === undefined ? null : readGiven(options.event)
+  if (given === null && past === undefined) return 2
   const read = await readPack(options.rules ?? packFolder(), {
     json: options.json === true,
     tested: false,
@@ -75,6 +87,13 @@ async function explain(options: ExplainOptions): Promise<ExitCode | null> {
   if (typeof read === 'number') return read
   const { pack } = read
   if (!hasRule(options.rule, pack)) return 1
+  if (given === null) {
+    await inSession(async ({ store }) => {
+      const shown = await explainPast(store, pack, past!, options.card)
+      return typeof shown === 'string' ? sayRefused(shown) : show(shown, options)
+    })
+    return null
+  }
   if (options.card === undefined) {
     const book = openBook(given, pack)
     return book === null ? 2 : tell(given.event, book, pack, options, cardText(given))
@@ -83,7 +102,10 @@ async function explain(options: ExplainOptions): Promise<ExitCode | null> {
   const event = { ...given.event, cardId: card }
   await inSession(async ({ store }) => {
     const book = await readBook(store, event)
-    if (book !== null) return tell(event, book, pack, options, 'as it is in the store now')
+    const whose = 'as it is in the store now'
+    if (book !== null) {
+      return tell(event, book, pack, options, whose, await surroundingsNow(store, pack))
+    }
     complain(`there is no card ${card}`)
     return 1
   })
@@ -105,13 +127,20 @@ async function tell(
   event: CardEvent,
   book: Book,
   pack: CompiledPack,
-  { at, rule, json }: ExplainOptions,
+  options: ExplainOptions,
   whose: string,
+  around?: Surroundings,
 ): Promise<ExitCode> {
-  const explained = explainDecision(event, gather(event, book), pack, at ?? event.occurredAtMs)
+  const atMs = options.at ?? event.occurredAtMs
+  const explained = explainDecision(event, gather(event, book), pack, atMs, around)
+  return show({ explained, event, pack, whose }, options)
+}
+
+async function show(shown: ShownDecision, { rule, json }: ExplainOptions): Promise<ExitCode> {
+  const { explained } = shown
   const rules = explained.rules.filter((one) => rule === undefined || one.rule.id === rule)
-  const shown = { explained: { ...explained, rules }, event, pack, whose }
-  await (json === true ? tellExplainedJson(shown) : tellExplained(shown))
+  const chosen = { ...shown, explained: { ...explained, rules } }
+  await (json === true ? tellExplainedJson(chosen) : tellExplained(chosen))
   return 0
 }
 

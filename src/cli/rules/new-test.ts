@@ -1,17 +1,13 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
-import { createFilter, maxSearched, searchBack } from '../../backoffice/log-search.ts'
-import { storeSource } from '../../backoffice/log-source.ts'
-import { createReplayedAccount } from '../../backtest/replayed-account.ts'
-import { accountBeforeLog } from '../../backtest/snapshot.ts'
+import { maxSearched } from '../../backoffice/log-search.ts'
+import { findDecision, readPastAccount } from '../../backoffice/past-decision.ts'
 import { type TestCase, testCaseOf } from '../../backtest/test-case.ts'
 import { dayMs } from '../../clock.ts'
-import type { Entry } from '../../domain/ledger/entry.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import { readPackFiles } from '../../rules/pack/folder.ts'
 import { runPackTests } from '../../rules/testing/pack-test.ts'
-import type { Store } from '../../store/port.ts'
 import { maskPan } from '../../telemetry/mask.ts'
 import { readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
@@ -50,17 +46,19 @@ export function addNewTest(rules: Command): void {
 
 async function write(options: NewTestOptions, session: Session): Promise<ExitCode> {
   const { store } = session
-  const target = await findDecision(options, store)
-  if (target === null) {
+  const target = await findDecision(store, options.event, options.card)
+  if (target === null || target.kind !== 'event') {
     return sayRefused(
       `no decision on event ${options.event} is in the newest ${maxSearched} entries of the log`,
     )
   }
   if (target.accountId === '')
     return sayRefused(`event ${options.event} came for a card nobody knew`)
-  const entries = await entriesOf(target.accountId, store)
-  const account = await accountOf(target, entries, store)
-  const made = account === null ? null : testCaseOf(target, entries, account)
+  const past = await readPastAccount(store, target.accountId)
+  if (past?.whole === false) {
+    complain('warning: the account is older than the log: its windows begin empty')
+  }
+  const made = past === null ? null : testCaseOf(target, past.entries, past.start)
   if (made === null) return sayRefused(`account ${target.accountId} cannot be told from the log`)
   const named = options.name === undefined ? made : { ...made, name: options.name }
   const text = yamlOf(named)
@@ -79,42 +77,6 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   }
   await printText(`added to ${options.out}: run arbiter rules test`)
   return 0
-}
-
-/** The entry of the first delivery; later deliveries got the same answer. */
-async function findDecision({ event, card }: NewTestOptions, store: Store): Promise<Entry | null> {
-  const filter = createFilter({ event, kind: 'event', ...(card === undefined ? {} : { card }) })
-  const { found } = await searchBack(store, filter, 100)
-  const decisions = found.filter(
-    ({ entry }) =>
-      entry.event !== null &&
-      entry.event.eventId === event &&
-      entry.changes.some(({ type }) => type === 'recorded'),
-  )
-  return decisions[0]?.entry ?? null
-}
-
-async function entriesOf(accountId: string, store: Store): Promise<Entry[]> {
-  const filter = createFilter({ account: accountId })
-  const entries: Entry[] = []
-  for await (const page of storeSource(store).lines()) {
-    for (const line of page) {
-      const found = filter({ cursor: '', entry: line })
-      if (found !== null) entries.push(found.entry)
-    }
-  }
-  return entries
-}
-
-/** An account that is older than the log begins with the store's records. */
-async function accountOf(target: Entry, entries: readonly Entry[], store: Store) {
-  if (entries[0]?.n === 0) return createReplayedAccount()
-  const { accountId } = target
-  const cardIds = [...new Set(entries.map(({ cardId }) => cardId).filter((id) => id !== ''))]
-  const snapshot = (await storeSource(store).snapshots([{ accountId, cardIds }])).get(accountId)
-  if (snapshot === undefined) return null
-  complain('warning: the account is older than the log: its windows begin empty')
-  return accountBeforeLog(snapshot, entries)
 }
 
 function yamlOf(made: TestCase): string {

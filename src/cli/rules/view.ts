@@ -1,4 +1,6 @@
+import { blockCodes } from '../../domain/record/block.ts'
 import { type CardEvent, isAsk } from '../../domain/record/event.ts'
+import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import type { ExplainedDecision } from '../../rules/explain/decision-explanation.ts'
@@ -6,12 +8,14 @@ import type { ExplainedPart, ExplainedRule } from '../../rules/explain/explanati
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { createPaint, type Paint, plain, print, printJson } from '../terminal.ts'
 
-interface ShownDecision {
+export interface ShownDecision {
   readonly explained: ExplainedDecision
   readonly event: CardEvent
   readonly pack: CompiledPack
   /** Says where the card is from: the store, the file, or made up. */
   readonly whose: string
+  /** Of a decision of the log: what was answered, and what would be today. */
+  readonly past?: { readonly logged: Answer | null; readonly today: ExplainedDecision | null }
 }
 
 export async function tellExplained(shown: ShownDecision): Promise<void> {
@@ -21,12 +25,51 @@ export async function tellExplained(shown: ShownDecision): Promise<void> {
   if (isAsk(event)) {
     await print(`\n${paint.strong('checks')}`)
     for (const line of checkLines(explained, event.currency, paint)) await print(line)
+    for (const line of blockLines(explained, paint)) await print(line)
     await print(`\n${paint.strong('rules')}`)
     for (const rule of explained.rules) {
       for (const line of ruleLines(rule, paint)) await print(line)
     }
   }
   await print(`\n${verdictOf(explained, event, paint)}`)
+  for (const line of aroundLines(shown, paint)) await print(line)
+}
+
+function blockLines({ blocks }: ExplainedDecision, paint: Paint): string[] {
+  if (blocks.length === 0) return []
+  return [
+    `\n${paint.strong('emergency blocks')}`,
+    ...blocks.map(({ kind, value, reason }) => {
+      const code = blockCodes[kind]
+      return `  ${paint.bad('✗')} ${paint.bad(`${kind} ${value}`)}  declines ${code} (${reasonOf(code)})  ${paint.faint(reason)}`
+    }),
+  ]
+}
+
+/** What a server says of the same event in other states: from memory, then, today. */
+function aroundLines({ explained, event, past }: ShownDecision, paint: Paint): string[] {
+  const lines: string[] = []
+  if (explained.standsIn !== null) {
+    const said = explained.standsIn ? 'it is approved from memory' : 'it gets the default decision'
+    lines.push(paint.faint(`while the store is away: ${said}`))
+  }
+  const logged = past?.logged ?? null
+  if (logged !== null) {
+    const { decidedBy, cause, code, ruleId, rulesVersion } = logged
+    const by = ruleId === '' ? '' : `, by ${ruleId}`
+    const how = decidedBy === 'default' ? `by default (${cause})` : `by the pack ${rulesVersion}`
+    const said = `${code === '000' ? 'approve' : 'decline'} ${code}${by}, decided ${how}`
+    const same = code === explained.code && ruleId === explained.ruleId
+    const differs = same || decidedBy === 'default' ? '' : ': this pack differs from it'
+    lines.push(plain(`the log says: ${said}${differs}`))
+  }
+  if (past !== undefined) {
+    const { today } = past
+    lines.push(
+      `as a new transaction today: ${today === null ? 'no such card' : verdictOf(today, event, paint)}`,
+    )
+  }
+  return lines
 }
 
 function headOf({ explained, event, pack, whose }: ShownDecision, paint: Paint): string[] {
@@ -57,10 +100,12 @@ function checkLines({ checks, funds }: ExplainedDecision, currency: string, pain
   })
 }
 
-function ruleLines({ rule, asleep, matched, parts, unless }: ExplainedRule, paint: Paint) {
-  const does = rule.mode === 'shadow' ? 'would decline' : 'declines'
+function ruleLines(explained: ExplainedRule, paint: Paint) {
+  const { rule, asleep, matched, spared, parts, unless } = explained
+  const does = spared === '' ? 'declines' : 'would decline'
+  const but = spared === '' || rule.mode === 'shadow' ? '' : `, but ${spared}`
   const says = matched
-    ? `${does} ${rule.code} (${reasonOf(rule.code)})`
+    ? `${does} ${rule.code} (${reasonOf(rule.code)})${but}`
     : asleep || 'does not match'
   const name = matched ? paint.bad(rule.id) : paint.strong(rule.id)
   const head = `  ${matched ? paint.bad('✗') : ' '} ${name}  ${plain(says)}  ${paint.faint(`${rule.file}:${rule.line}`)}`
@@ -97,12 +142,14 @@ function verdictOf(explained: ExplainedDecision, event: CardEvent, paint: Paint)
     const part = approvedAmount === '' ? '' : ` of ${approvedAmount}`
     return paint.good(`approve 000${part}${shadow}`)
   }
-  const by = ruleId === '' ? `the check "${check}"` : `the rule ${ruleId}`
+  const block = ruleId.startsWith('block:')
+  const named = block ? `the emergency ${ruleId}` : `the rule ${ruleId}`
+  const by = ruleId === '' ? `the check "${check}"` : named
   return paint.bad(`decline ${code} (${reasonOf(code)}), by ${by}${shadow}`)
 }
 
-export async function tellExplainedJson({ explained, event, pack, whose }: ShownDecision) {
-  const { code, check, ruleId, shadowRules, checks, funds, atMs } = explained
+export async function tellExplainedJson({ explained, event, pack, whose, past }: ShownDecision) {
+  const { code, check, ruleId, shadowRules, checks, funds, atMs, blocks, standsIn } = explained
   await printJson(
     {
       decision: code === '000' ? 'approve' : 'decline',
@@ -117,7 +164,10 @@ export async function tellExplainedJson({ explained, event, pack, whose }: Shown
       at: new Date(atMs).toISOString(),
       checks,
       ...(funds === null ? {} : { funds }),
-      rules: explained.rules.map(({ rule, asleep, matched, parts, unless }) => ({
+      ...(blocks.length === 0 ? {} : { blocks }),
+      ...(standsIn === null ? {} : { standsIn }),
+      ...(past === undefined ? {} : { logged: past.logged, today: briefOf(past.today) }),
+      rules: explained.rules.map(({ rule, asleep, matched, spared, parts, unless }) => ({
         id: rule.id,
         mode: rule.mode,
         code: rule.code,
@@ -126,9 +176,16 @@ export async function tellExplainedJson({ explained, event, pack, whose }: Shown
         file: rule.file,
         line: rule.line,
         matched,
+        ...(matched && spared !== '' ? { spared } : {}),
         ...(asleep === '' ? { parts, unless } : { asleep }),
       })),
     },
     2,
   )
+}
+
+function briefOf(explained: ExplainedDecision | null) {
+  if (explained === null) return null
+  const { code, check, ruleId, shadowRules } = explained
+  return { responseCode: code, check, ruleId, shadowRules }
 }

@@ -10,6 +10,8 @@ interface Trip {
 export interface BreakerCounts {
   /** An ask that was decided for the first time. */
   note(step: Step, nowMs: number): void
+  /** Many asks at once, with the declines among them by rule. */
+  noteMany(asked: number, declined: ReadonlyMap<string, number>, nowMs: number): void
   /** The breakers that are past their bound now. */
   past(nowMs: number): Trip[]
 }
@@ -38,8 +40,8 @@ function turn(ring: Ring, nowMs: number): number {
   return part % parts
 }
 
-function add(ring: Ring, nowMs: number): void {
-  ring.counts[turn(ring, nowMs)]!++
+function add(ring: Ring, nowMs: number, count = 1): void {
+  ring.counts[turn(ring, nowMs)]! += count
 }
 
 function sumOf(ring: Ring, nowMs: number): number {
@@ -57,6 +59,13 @@ export function createBreakerCounts(breakers: readonly Breaker[]): BreakerCounts
       for (const ring of asks.values()) add(ring, nowMs)
       const ring = answer.ruleId === '' ? undefined : declines.get(answer.ruleId)
       if (ring !== undefined) add(ring, nowMs)
+    },
+    noteMany(asked, declined, nowMs) {
+      for (const ring of asks.values()) add(ring, nowMs, asked)
+      for (const [ruleId, count] of declined) {
+        const ring = declines.get(ruleId)
+        if (ring !== undefined) add(ring, nowMs, count)
+      }
     },
     past: (nowMs) =>
       breakers.flatMap((breaker) => {

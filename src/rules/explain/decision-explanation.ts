@@ -3,7 +3,10 @@ import type { View } from '../../domain/change/view.ts'
 import { openAsk } from '../../domain/decide/ask.ts'
 import { checks, fundsCheck } from '../../domain/decide/check.ts'
 import { decide } from '../../domain/decide/decide.ts'
+import { withBlocks } from '../../domain/decide/pack.ts'
+import { mayStandIn, noStandIns } from '../../domain/decide/stand-in.ts'
 import { availableMinor } from '../../domain/record/account.ts'
+import { type Block, blockId } from '../../domain/record/block.ts'
 import { type CardEvent, isAsk } from '../../domain/record/event.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import type { ResponseCode } from '../../domain/record/response-code.ts'
@@ -17,6 +20,14 @@ interface ExplainedCheck {
   readonly outcome: 'passed' | 'failed' | 'not asked'
 }
 
+/** What counts beside the pack: breakers that tripped, with since when and why, and the emergency list. */
+export interface Surroundings {
+  readonly tripped: ReadonlyMap<string, string>
+  readonly blocks: readonly Block[]
+}
+
+const calm: Surroundings = { tripped: new Map(), blocks: [] }
+
 export interface ExplainedDecision {
   readonly code: ResponseCode
   /** The check or the rule that declined; both '' for an approval. */
@@ -28,6 +39,10 @@ export interface ExplainedDecision {
   /** In order, funds last; none for an advice, which is always acknowledged. */
   readonly checks: readonly ExplainedCheck[]
   readonly rules: readonly ExplainedRule[]
+  /** The emergency blocks that the ask meets, which come before the rules. */
+  readonly blocks: readonly Block[]
+  /** Whether it is approved from memory while the store is away; null where the pack allows none. */
+  readonly standsIn: boolean | null
   readonly funds: { readonly holds: string; readonly available: string } | null
 }
 
@@ -37,13 +52,18 @@ export function explainDecision(
   view: View,
   pack: CompiledPack,
   receivedAtMs: number,
+  { tripped, blocks }: Surroundings = calm,
 ): ExplainedDecision {
-  const { code, ruleId, shadowRules, approvedAmountMinor } = decide(event, view, pack, receivedAtMs)
+  const armed = pack.inShadow?.(new Set(tripped.keys())) ?? pack
+  const used = withBlocks(armed, blocks)
+  const decided = decide(event, view, used, receivedAtMs)
+  const { code, ruleId, matchedRules, shadowRules, approvedAmountMinor } = decided
   const approvedAmount =
     approvedAmountMinor === null ? '' : formatMinor(approvedAmountMinor, event.currency)
   const atMs = arrivalMs(view, receivedAtMs)
   const told = { code, ruleId, shadowRules, approvedAmount, atMs }
-  if (!isAsk(event)) return { ...told, check: '', checks: [], rules: [], funds: null }
+  const nothing = { check: '', checks: [], rules: [], blocks: [], standsIn: null, funds: null }
+  if (!isAsk(event)) return { ...told, ...nothing }
   const ask = openAsk(event, view, pack, atMs)
   const zero = ask.amountMinor === 0
   const failed = checks.find((one) => (one.ofZero || !zero) && one.fails(ask))
@@ -62,7 +82,16 @@ export function explainDecision(
     ...told,
     check: last?.name ?? '',
     checks: asked.map(({ name, code }, at) => ({ name, code, outcome: outcomeOf(at) })),
-    rules: explainRules(pack, ask),
+    rules: explainRules(pack, ask, tripped),
+    blocks: blocks.filter(
+      (block) =>
+        matchedRules.includes(blockId(block)) &&
+        (block.kind !== 'card' || block.value === event.cardId),
+    ),
+    standsIn:
+      pack.switches.standIn === null
+        ? null
+        : mayStandIn(event, view, used, receivedAtMs, noStandIns),
     funds: {
       holds: formatMinor(Math.max(0, sums.openRise), event.currency),
       available: formatMinor(availableMinor(account), account.currency || event.currency),

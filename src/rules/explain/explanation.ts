@@ -16,6 +16,7 @@ import {
   parseCondition,
 } from '../condition/syntax.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
+import { isRolledOut } from '../pack/rollout.ts'
 import { type Rule, ruleScopes } from '../pack/rule.ts'
 
 /** A part of a condition, with its result for one ask. */
@@ -39,6 +40,8 @@ export interface ExplainedRule {
   /** Why the rule does not look at this ask at all; '' when it does. */
   readonly asleep: string
   readonly matched: boolean
+  /** Why a match declines nothing; '' when it declines. */
+  readonly spared: string
   /** The parts that must all hold; none when the rule is asleep. */
   readonly parts: readonly ExplainedPart[]
   /** The exception, which must not hold. */
@@ -46,13 +49,30 @@ export interface ExplainedRule {
 }
 
 /** Explains every rule of a pack for one ask, part by part; too slow for decisions. */
-export function explainRules(pack: CompiledPack, ask: AskFacts): ExplainedRule[] {
+export function explainRules(
+  pack: CompiledPack,
+  ask: AskFacts,
+  tripped: ReadonlyMap<string, string> = new Map(),
+): ExplainedRule[] {
   const facts = factsOf(pack.windows)
   return pack.rules.map((rule) => {
     const asleep = sleepOf(rule, ask, pack)
-    if (asleep !== '') return { rule, asleep, matched: false, parts: [], unless: null }
-    return explainRule(rule, ask, pack, facts)
+    const spared = sparedBy(rule, ask, tripped)
+    if (asleep !== '') return { rule, asleep, matched: false, spared, parts: [], unless: null }
+    return { ...explainRule(rule, ask, pack, facts), spared }
   })
+}
+
+function sparedBy(
+  { id, mode, rollout, written }: Rule,
+  { card }: AskFacts,
+  tripped: ReadonlyMap<string, string>,
+): string {
+  if (mode === 'shadow') return 'it is in shadow'
+  const since = tripped.get(id)
+  if (since !== undefined) return `its breaker tripped, ${since}`
+  if (rollout === null || isRolledOut(rollout, card.cardId)) return ''
+  return `the card is outside its rollout of ${written.rollout}`
 }
 
 function sleepOf({ mode, on, expiryDay }: Rule, { event, atMs }: AskFacts, pack: CompiledPack) {
@@ -67,7 +87,7 @@ function explainRule(
   ask: AskFacts,
   pack: CompiledPack,
   facts: Vocabulary['facts'],
-): ExplainedRule {
+): Omit<ExplainedRule, 'spared'> {
   const { when, unless } = rule.written
   const use: CurrencyUse = { named: false, compared: false, unnamed: [] }
   const explain = createExplainer(ask, pack, facts, use)

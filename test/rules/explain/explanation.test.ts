@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { gather } from '../../../src/domain/change/book.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import type { Block } from '../../../src/domain/record/block.ts'
 import { createRandom } from '../../../src/relay/traffic.ts'
 import { explainDecision } from '../../../src/rules/explain/decision-explanation.ts'
 import { type ExplainedPart, explainRules } from '../../../src/rules/explain/explanation.ts'
@@ -179,5 +180,49 @@ describe('the explanation of a decision', () => {
   it('acknowledges an advice without any check', () => {
     const explained = explain({ eventId: 'a', requestType: 'Settlement', amountMinor: 500 })
     expect(explained).toMatchObject({ code: '000', checks: [], rules: [], funds: null })
+  })
+})
+
+describe('what counts beside the pack', () => {
+  const rules = rulesText([
+    { id: 'large', when: 'amount > 10', decline: '129' },
+    { id: 'some', when: 'amount > 10', decline: '130', rollout: '0.01%' },
+    { id: 'watched', when: 'amount > 10', mode: 'shadow' },
+  ])
+  const standIn = 'standIn: { maxAmount: 50, perCard: { count: 2, total: 80 } }'
+  const small = packOfFiles({ 'pack.yaml': standIn, 'a.rules.yaml': rules })
+  const around = { tripped: new Map<string, string>(), blocks: [] as Block[] }
+
+  function explain(amountMinor: number, given: Partial<typeof around>) {
+    const event = eventOf({ eventId: 'a', amountMinor })
+    const ask = askOf({ account: { postedMinor: 100_000 }, card: { cardId: event.cardId } })
+    const blank = gather(event, createLedger().book('A1'))
+    const view = { ...blank, account: ask.account, card: ask.card }
+    return explainDecision(event, view, small, noonMs, { ...around, ...given })
+  }
+
+  it('spares who is outside a rollout, and says so; a tripped rule says since when', () => {
+    const spared = ({ rules }: ReturnType<typeof explain>) =>
+      rules.map((one) => (one.matched ? one.spared : 'no match'))
+    expect(explain(2000, {})).toMatchObject({ code: '129', ruleId: 'large', standsIn: false })
+    expect(spared(explain(2000, {}))).toEqual([
+      '',
+      'the card is outside its rollout of 0.01%',
+      'it is in shadow',
+    ])
+    const tripped = new Map([['large', 'since noon: it declined 51']])
+    const explained = explain(2000, { tripped })
+    expect(explained).toMatchObject({ code: '000', shadowRules: ['large', 'some', 'watched'] })
+    expect(spared(explained)[0]).toBe('its breaker tripped, since noon: it declined 51')
+    expect(explained.standsIn).toBe(true)
+  })
+
+  it('names the emergency block that declines', () => {
+    const untilMs = noonMs + 1
+    const block = { kind: 'mid', value: 'M1', sinceMs: 0, untilMs, reason: 'leak' } as const
+    const other = { ...block, kind: 'card', value: 'another' } as const
+    const explained = explain(500, { blocks: [block, other] })
+    expect(explained).toMatchObject({ code: '186', ruleId: 'block:mid:M1', blocks: [block] })
+    expect(explain(500, {})).toMatchObject({ code: '000', blocks: [], standsIn: true })
   })
 })
