@@ -28,13 +28,20 @@ export interface AggregateChange<T> {
 /** Changes aggregates that are no accounts: organizations, wallets, References, notices. */
 export interface Aggregates {
   readonly waiting: number
-  /** Resolves after the commit; rejects with a AggregatesBusy when too much waits, and only then did nothing. */
+  /**
+   * Resolves after the commit. Rejects with a StoreError, which knows what there is to know of the outcome,
+   * when the store could not be used for long or other writers always came first, and with an
+   * AggregatesBusy when too much waits.
+   */
   change<T>(change: AggregateChange<T>): Promise<T>
   stop(): void
 }
 
-export class AggregatesBusy extends Error {
-  override readonly name = 'AggregatesBusy'
+export class AggregatesBusy extends StoreError {
+  constructor() {
+    super('too much waits for the store', 'no')
+    this.name = 'AggregatesBusy'
+  }
 }
 
 export interface AggregatesOptions {
@@ -63,6 +70,8 @@ interface Line {
 const maxWaiting = 10_000
 const maxChangesPerCommand = 128
 const maxBackOffMs = 200
+/** Tries in a row that did not commit: some ten seconds of a store that is away. */
+const maxTries = 100
 
 export function createAggregates(options: AggregatesOptions): Aggregates {
   const { store, random = Math.random } = options
@@ -183,6 +192,10 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
   /** A little random patience lets the slowest of several writers through. */
   function retry(line: Line, storeFails: boolean): void {
     line.failures++
+    if (line.failures >= maxTries) {
+      giveUp(line)
+      return
+    }
     const longestMs = Math.min(
       maxBackOffMs,
       (storeFails ? 4 : 1) * 2 ** Math.min(line.failures, 10),
@@ -193,13 +206,24 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
     }, random() * longestMs)
   }
 
+  /** Whoever asked is told; a command that may still come is closed by the next change that reads afresh. */
+  function giveUp(line: Line): void {
+    const executed = line.mayStillCommit ? 'unknown' : 'no'
+    const error = new StoreError(`${line.aggregate} could not be committed`, executed)
+    const finished = line.waiting.map(
+      ({ fail }) =>
+        () =>
+          fail(error),
+    )
+    finish(line, { command: null, finished, count: line.waiting.length })
+  }
+
   return {
     get waiting() {
       return waiting
     },
     change<T>(change: AggregateChange<T>): Promise<T> {
-      if (waiting >= maxWaiting)
-        return Promise.reject(new AggregatesBusy('too much waits for the store'))
+      if (waiting >= maxWaiting) return Promise.reject(new AggregatesBusy())
       waiting++
       let line = lines.get(change.aggregate)
       if (line === undefined) {

@@ -16,6 +16,8 @@ import { adviceOf, entryKindOf, type OperatedKind, operate } from '../domain/ope
 import { isAsk } from '../domain/record/event.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
+import type { ChangeItem } from './change/account-change.ts'
+import { decideChange } from './change/decided-change.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
 import { cardIndexEntries, indexes, timeSortKey } from './format/layout.ts'
@@ -109,6 +111,7 @@ function wantedFirst(
     if (item.kind === 'delivery' && !isAsk(item.event) && item.event.transactionId !== '') {
       book.transaction(item.event.cardId, item.event.transactionId)
     }
+    if (item.kind === 'change') for (const key of item.change.reads ?? []) book.child(key)
   }
   return [wantRoot(cached), ...book.wanted]
 }
@@ -122,6 +125,7 @@ function cardIdOf(item: Item): string {
 function wantedBy(items: readonly Item[], book: WorkingBook): readonly Wanted[] {
   if (book.wanted.length === 0) return book.wanted
   for (const item of items.slice(1)) {
+    if (item.kind === 'change') for (const key of item.change.reads ?? []) book.child(key)
     if (item.kind !== 'delivery') continue
     readFor(item, book)
     try {
@@ -160,6 +164,7 @@ function createWrites(): Writes {
 function decideItem(item: Item, book: WorkingBook, writes: Writes, context: BatchContext): void {
   if (item.kind === 'delivery') decideDelivery(item, book, writes, context)
   else if (item.kind === 'sweep') decideSweep(item, book, writes, context)
+  else if (item.kind === 'change') writeChange(item, book, writes, context)
   else decideOperation(item, book, writes, context)
 }
 
@@ -229,6 +234,27 @@ function decideOperation(
   recordDraft(entryKindOf(operation), draft, motive, book, writes)
 }
 
+function writeChange(
+  item: ChangeItem,
+  book: WorkingBook,
+  writes: Writes,
+  { pack, nowMs }: BatchContext,
+): void {
+  const arrivalMs = Math.max(nowMs, book.account()?.lastArrivalMs ?? 0)
+  book.next(arrivalMs, { event: false, transaction: false })
+  const decided = decideChange(item, book, pack, nowMs)
+  if (decided === null) return
+  for (const { before, after, entry } of decided.steps) record(before, after, entry, book, writes)
+  const { write } = decided
+  if (write !== null || item.mayStillCommit) writes.forced = true
+  for (const key of write?.remove ?? []) book.setChild(key, null)
+  for (const { value, ...key } of write?.put ?? []) book.setChild(key, value)
+  for (const { index, sortKey } of write?.unindex ?? []) writes.setIndex(index, sortKey, null)
+  for (const { index, sortKey, value } of write?.index ?? []) {
+    writes.setIndex(index, sortKey, value)
+  }
+}
+
 function recordDraft(
   kind: 'tended' | OperatedKind,
   draft: Draft,
@@ -287,7 +313,7 @@ function commandOf(
   writes: Writes,
   { pack, newVersion }: BatchContext,
 ): Command | null {
-  const { cards, transactions, events } = book.dirty
+  const { cards, transactions, events, children } = book.dirty
   if (writes.log.length === 0 && writes.index.size === 0 && !writes.forced) return null
   // A stray event's aggregate may be empty: then there is nothing to close.
   if (cached.account === null) return null
@@ -310,6 +336,10 @@ function commandOf(
   for (const [eventKey, event] of events) {
     const { group, id } = eventPlace(eventKey, event, pack.retentionMs)
     put.push({ group, id, value: eventCodec.encode(event) })
+  }
+  for (const { key, value } of children.values()) {
+    if (value === null) remove.push(key)
+    else put.push({ ...key, value })
   }
   const index: IndexEntryPut[] = []
   const unindex: IndexKey[] = []

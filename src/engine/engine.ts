@@ -11,6 +11,7 @@ import {
   StoreError,
 } from '../store/port.ts'
 import { type Batch, damageOf, decideBatch } from './batch.ts'
+import { type AccountChange, abandon, newChange, settle } from './change/account-change.ts'
 import { accountAggregate, strayAggregate } from './format/layout.ts'
 import type { HandedDelivery, Item } from './item.ts'
 import { type CachedAccount, createCache } from './memory/cache.ts'
@@ -46,7 +47,12 @@ export interface Engine {
     reason: string,
     origin?: string,
   ): Promise<OperationOutcome>
-  /** The same where events are kept whose card nobody knew. */
+  /**
+   * Resolves after the commit. Rejects with a StoreError when the store could not be used for long, with
+   * what is known of the outcome, and with what `decide` throws.
+   */
+  change<T>(change: AccountChange<T>): Promise<T>
+  /** The same as `operate` where events are kept whose card nobody knew. */
   operateStray(
     eventId: string,
     operation: Operation,
@@ -80,6 +86,11 @@ export interface Engine {
 }
 
 const maxItemsPerCommand = 256
+/** Changes that wait or are on their way; those of deliveries are the gate's to bound. */
+const maxChanges = 10_000
+/** Tries in a row that did not commit: some ten seconds of a store that is away. */
+const maxChangeTries = 100
+
 /** A batch on its way to the store. */
 interface Flight {
   readonly queue: Queue
@@ -178,6 +189,7 @@ export function createEngine(options: EngineOptions): Engine {
   const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0 }
   let pack = options.pack
   let versions = 0
+  let changes = 0
   let scheduled = false
   let stopped = false
   let storeAvailable = true
@@ -308,6 +320,8 @@ export function createEngine(options: EngineOptions): Engine {
     else if (item.kind === 'operation') {
       const refused = `${nameOfDamage(damage)} is damaged (${damage.problem}): see arbiter damaged`
       item.done({ refused, changed: false })
+    } else if (item.kind === 'change') {
+      abandon(item, `${nameOfDamage(damage)} is damaged (${damage.problem})`)
     } else if (item.said !== null) quarantine.keep(item, damage)
     else {
       bySlot.delete(item.slot)
@@ -355,6 +369,7 @@ export function createEngine(options: EngineOptions): Engine {
     for (const item of batch.decided) {
       if (item.kind === 'sweep') item.done()
       else if (item.kind === 'operation') item.done(item.outcome)
+      else if (item.kind === 'change') settle(item)
       else open.tell(item, { queueMs: startedMonoMs - item.enqueuedMonoMs, decideMs, commitMs })
     }
     if (queue.crowded) patience.giveWay(queue, commitMs)
@@ -368,6 +383,7 @@ export function createEngine(options: EngineOptions): Engine {
     cache.drop(queue.aggregate)
     if (failure === 'conflict') counts.conflicts++
     for (const item of batch.decided) {
+      if (item.kind === 'change' && failure === 'unknown') item.mayStillCommit = true
       if (item.kind !== 'delivery') continue
       if (failure !== 'conflict') item.mayExist = true
       if (failure === 'unknown') item.mayStillCommit = true
@@ -375,7 +391,16 @@ export function createEngine(options: EngineOptions): Engine {
       item.saidInFlight = null
     }
     queues.giveBack(queue, batch.decided)
-    patience.backOff(queue, failure === 'refused' || failure === 'unknown')
+    backOff(queue, failure === 'refused' || failure === 'unknown')
+  }
+
+  /** Events are tried for ever; who asked for a change is told, and can ask again. */
+  function backOff(queue: Queue, storeFails: boolean): void {
+    patience.backOff(queue, storeFails)
+    if (queue.failures < maxChangeTries) return
+    const over = queue.waiting.filter((item) => item.kind === 'change')
+    queues.takeOut(queue, new Set(over))
+    for (const item of over) abandon(item, 'the store takes no commits')
   }
 
   async function read(list: readonly { queue: Queue; wanted: readonly Wanted[] }[]): Promise<void> {
@@ -401,7 +426,7 @@ export function createEngine(options: EngineOptions): Engine {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       setStoreAvailable(false)
-      for (const { queue } of list) patience.backOff(queue, true)
+      for (const { queue } of list) backOff(queue, true)
     }
     schedule()
   }
@@ -419,6 +444,15 @@ export function createEngine(options: EngineOptions): Engine {
       queues.enqueue(aggregate, stray, { ...item })
       schedule()
     })
+  }
+
+  async function change<T>(change: AccountChange<T>): Promise<T> {
+    if (changes >= maxChanges) throw new StoreError('too much waits for the store', 'no')
+    const { item, settled } = newChange(change)
+    changes++
+    queues.enqueue(accountAggregate(change.accountId), false, item)
+    schedule()
+    return settled.finally(() => changes--)
   }
 
   function tellIdle(): void {
@@ -441,6 +475,7 @@ export function createEngine(options: EngineOptions): Engine {
       operateOn(accountAggregate(accountId), false, operation, reason, origin),
     operateStray: (eventId, operation, reason, origin = '') =>
       operateOn(strayAggregate(eventId), true, operation, reason, origin),
+    change,
     sweepTransaction(accountId, cardId, transactionId, sortKey) {
       return new Promise((done) => {
         const item = { kind: 'sweep', cardId, transactionId, sortKey, done } as const

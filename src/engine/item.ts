@@ -3,6 +3,7 @@ import type { Delivery } from '../domain/decide/delivery.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
 import type { Answer } from '../domain/record/event-record.ts'
+import type { ChangeItem } from './change/account-change.ts'
 
 /** Where the milliseconds of one answer went. */
 export interface Timing {
@@ -79,7 +80,7 @@ export interface OperationItem {
   readonly done: (outcome: OperationOutcome) => void
 }
 
-export type Item = DeliveryItem | SweepItem | OperationItem
+export type Item = DeliveryItem | SweepItem | OperationItem | ChangeItem
 
 export function isWithdrawn(item: Item): boolean {
   return item.kind === 'delivery' && item.state === 'withdrawn'

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   type AggregateChange,
   type Aggregates,
@@ -154,6 +154,19 @@ describe('the aggregates', () => {
     const dump = createMemoryStore(state).dump()
     expect(Object.values(dump.aggregates.a!.groups).flat()).toEqual([])
     expect(Object.values(dump.indexes).flat()).toEqual([])
+  })
+
+  it.each([
+    ['refused', 'no'],
+    ['replyLost', 'unknown'],
+  ] as const)('gives up a change whose commits are all %s', async (kind, executed) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const aggregates = openAggregates(createMemoryState(), () => ({ kind }))
+    const given = aggregates.change(adding(1)).catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(await given).toMatchObject({ name: 'StoreError', executed })
+    expect(aggregates.waiting).toBe(0)
   })
 
   it('turns away what would wait behind ten thousand others', async () => {

@@ -20,6 +20,8 @@ export interface CachedAccount {
   readonly transactions: Map<string, Transaction | Alias | string | null>
   /** What was read for the batch that is being decided: a duplicate is rare. */
   readonly events: Map<string, EventRecord | null>
+  /** Children that only changes know, by group and id, as they were read for the batch that is being decided. */
+  readonly children: Map<string, string | null>
   /** Characters of the rows of its cards, and of the root under '': see `noteRow`. */
   readonly rowChars: Map<string, number>
   rowsChars: number
@@ -133,6 +135,7 @@ export function createCache(maxAccounts: number, maxBytes = Infinity): Cache {
     drop: remove,
     settle(cached) {
       if (cached.events.size > 0) cached.events.clear()
+      if (cached.children.size > 0) cached.children.clear()
       for (const [key, found] of cached.transactions) {
         const surplus = cached.transactions.size > maxTransactionsPerAccount
         if (found === null || surplus) cached.transactions.delete(key)
@@ -158,6 +161,7 @@ export function emptyAccount(aggregate: string): CachedAccount {
     cards: new Map(),
     transactions: new Map(),
     events: new Map(),
+    children: new Map(),
     rowChars: new Map(),
     rowsChars: 0,
     bytes: bytesBeside.account,

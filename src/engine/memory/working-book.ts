@@ -37,10 +37,15 @@ export interface WorkingBook extends Book {
       { key: ChildKey; record: Transaction | Alias | null }
     >
     readonly events: ReadonlyMap<string, EventRecord>
+    /** A value of null removes it. */
+    readonly children: ReadonlyMap<string, { key: ChildKey; value: string | null }>
   }
   /** How the next item is read: arrival for the events' places, and whether new ids are guessed so. */
   next(atMs: number, guess: { readonly event: boolean; readonly transaction: boolean }): void
   put(touched: TouchedRecords): void
+  /** A child that is no record of the engine's; null when there is none, or when it is wanted. */
+  child(key: ChildKey): string | null
+  setChild(key: ChildKey, value: string | null): void
 }
 
 export function openWorkingBook(cached: CachedAccount, retentionMs: number): WorkingBook {
@@ -49,6 +54,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
   const cards = new Map<string, Card>()
   const transactions = new Map<string, { key: ChildKey; record: Transaction | Alias | null }>()
   const events = new Map<string, EventRecord>()
+  const children: Map<string, { key: ChildKey; value: string | null }> = new Map()
   // Guesses live with the batch whose commit checks them, never in the cache.
   const guessed = new Set<string>()
   let arrivalMs = 0
@@ -73,7 +79,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
   return {
     wanted,
     assumedAbsent,
-    dirty: { cards, transactions, events },
+    dirty: { cards, transactions, events, children },
     next(atMs, guessed) {
       arrivalMs = atMs
       guess = guessed
@@ -139,6 +145,15 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       if (touched.event !== null) {
         events.set(touched.event.key, touched.event.record)
       }
+    },
+    child(key) {
+      const known = cached.children.get(nameIn(key))
+      if (known !== undefined) return known
+      return want([key], ([found]) => cached.children.set(nameIn(key), found?.value ?? null))
+    },
+    setChild(key, value) {
+      cached.children.set(nameIn(key), value)
+      children.set(nameIn(key), { key, value })
     },
   }
 }
