@@ -7,6 +7,7 @@ import type { ApiWorkerSettings } from './api/worker.ts'
 import { createTrustedClock, machineClock, type SharedTime } from './clock.ts'
 import { checkRulesDir } from './config/check.ts'
 import { type Config, isConfig, readConfig } from './config/config.ts'
+import type { OfferedPack } from './engine/pack-swap.ts'
 import { readClockMark, watchClock } from './gate/clock-watch.ts'
 import { type Gate, openGate } from './gate/gate.ts'
 import type { JournalProblem } from './gate/journal/error.ts'
@@ -134,6 +135,7 @@ async function main(): Promise<void> {
     acceptsClock ? machineClock.nowMs() : readClockMark(config.dataDir),
   )
   const clockWatch = watchClock(clock, config.dataDir, logger)
+  let api: SideThread<OfferedPack> | null = null
   const gate = await openGate({
     config,
     clock,
@@ -143,13 +145,13 @@ async function main(): Promise<void> {
     authenticate,
     demo,
     onlooker: null,
+    onPack: (pack) => api?.give(pack),
     onRefused(message) {
       sink.flush()
       fail(message)
     },
   })
   let stopping = false
-  let api: SideThread<never> | null = null
   const { createAdminServer } = await import('./admin/server.ts')
   const admin = createAdminServer({
     config,
@@ -194,9 +196,10 @@ function startApi(
   time: SharedTime,
   gate: Gate,
   sink: LogSink,
-): SideThread<never> | null {
+): SideThread<OfferedPack> | null {
   const { logger } = sink
-  if (config.api === null) return null
+  const { api: served } = config
+  if (served === null) return null
   const refuse = (message: string) => {
     sink.flush()
     return fail(message)
@@ -206,19 +209,21 @@ function startApi(
       logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
     )
     const { redis, dataDir, sandbox, eventRetentionDays, engineHeapMb } = config
-    return startSideThread<readonly AnsweredCall[]>({
+    const api: SideThread<OfferedPack> = startSideThread<readonly AnsweredCall[], OfferedPack>({
       name: 'the management API',
       file: new URL('./api/worker.js', import.meta.url),
-      settings: {
-        ...config.api,
-        redis,
-        dataDir,
-        keys,
-        sandbox,
-        eventRetentionDays,
-        time,
-        version: readVersion(),
-      } satisfies ApiWorkerSettings,
+      settings: () =>
+        ({
+          ...served,
+          redis,
+          dataDir,
+          keys,
+          sandbox,
+          eventRetentionDays,
+          time,
+          pack: gate.pack,
+          version: readVersion(),
+        }) satisfies ApiWorkerSettings,
       heapMb: engineHeapMb,
       onTold: (calls) => {
         for (const call of calls) {
@@ -226,10 +231,15 @@ function startApi(
           logApiCall(sink, call)
         }
       },
-      onListening: (apiPort) => logger.info({ apiPort }, 'serving the management API'),
+      onListening(apiPort) {
+        logger.info({ apiPort }, 'serving the management API')
+        // It may have changed while the thread started.
+        if (gate.pack !== null) api.give(gate.pack)
+      },
       onRefused: refuse,
       onTrouble: (message) => logger.error(message),
     })
+    return api
   } catch (error) {
     if (error instanceof SecretKeyMissing) return refuse(error.message)
     throw error
@@ -238,7 +248,7 @@ function startApi(
 
 function readinessOf(
   gate: Gate,
-  api: SideThread<never> | null,
+  api: SideThread<OfferedPack> | null,
   clockProblem: string,
   stopping: boolean,
 ): Readiness {

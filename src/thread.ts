@@ -16,7 +16,8 @@ export interface SideThreadOptions<Told> {
   /** For sentences, such as "the management API". */
   readonly name: string
   readonly file: URL
-  readonly settings: unknown
+  /** Asked at every start. */
+  readonly settings: () => unknown
   readonly heapMb: number
   readonly onTold: (told: Told) => void
   readonly onListening: (port: number) => void
@@ -55,7 +56,7 @@ export function startSideThread<Told, Given = never>(
 
   function start(): void {
     const current = new Worker(options.file, {
-      workerData: options.settings,
+      workerData: options.settings(),
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })
     worker = current

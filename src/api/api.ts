@@ -1,33 +1,16 @@
-import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../clock.ts'
 import { createAggregates } from '../engine/aggregates.ts'
 import { createSecretBox } from '../management/secret-box.ts'
-import { type Store, StoreRefused } from '../store/port.ts'
+import { StoreRefused } from '../store/port.ts'
 import { createAuthentication } from './authentication.ts'
 import { createClientCache } from './client-cache.ts'
+import type { ApiContext, ApiSettings } from './context.ts'
+import { createEffects } from './effects.ts'
 import { createReferences } from './references.ts'
-import { organizationRoutes } from './route/organization.ts'
-import { requestRoutes } from './route/request.ts'
+import { routesOf } from './routes.ts'
 import { type AnsweredCall, createApiServer } from './server.ts'
-import { createTokens } from './token.ts'
-
-/** What the management API is served with. */
-export interface ApiSettings {
-  readonly host: string
-  readonly port: number
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
-  readonly publicUrls: readonly string[]
-  /** The first seals and signs, the others only open and read. */
-  readonly keys: readonly Uint8Array[]
-  readonly tokenSeconds: number
-  readonly ratePerSecond: number
-  readonly getReferences: 'enforce' | 'ignore'
-  readonly sandbox: boolean
-  /** Of this program, for the OpenAPI document. */
-  readonly version: string
-}
+import { createTokens } from './token/token.ts'
 
 export interface ApiListeners {
   readonly onAnswered: (call: AnsweredCall) => void
@@ -36,22 +19,20 @@ export interface ApiListeners {
 
 /** The management API on an open store. */
 export function createApi(
-  store: Store,
-  clock: Clock,
+  { store, clock, engine }: Pick<ApiContext, 'store' | 'clock' | 'engine'>,
   settings: ApiSettings,
   { onAnswered, onTrouble }: ApiListeners,
 ): FastifyInstance {
   const [first, ...others] = settings.keys.map((key) => Buffer.from(key))
   const keys = [first!, ...others] as const
-  const nonce = randomUUID().slice(0, 8)
-  let versions = 0
-  const newVersion = () => `${nonce}.${(versions++).toString(36)}`
-  const aggregates = createAggregates({ store, newVersion })
+  const aggregates = createAggregates({ store, newVersion: engine.newVersion })
+  const effects = createEffects({ engine, aggregates, clock })
+  const box = createSecretBox(keys)
   const tokens = createTokens(keys, settings.tokenSeconds)
-  const clients = createClientCache(store, createSecretBox(keys))
+  const clients = createClientCache(store, box)
   const { tls, sandbox } = settings
   return createApiServer({
-    routes: [...organizationRoutes, ...requestRoutes(store)],
+    routes: routesOf({ store, engine, aggregates, effects, box, clock, settings }),
     version: settings.version,
     authenticate: createAuthentication({
       clients,
@@ -65,6 +46,7 @@ export function createApi(
     references: createReferences({
       store,
       aggregates,
+      effects,
       nowMs: clock.nowMs,
       ofReads: settings.getReferences === 'enforce',
     }),

@@ -7,7 +7,7 @@ import { type Refused, refuse } from './condition.ts'
 import { type Header, headerIn } from './header.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { canonicalText, isRawDigest, isSigned, type SignedCall } from './signature.ts'
-import type { Tokens } from './token.ts'
+import type { Tokens } from './token/token.ts'
 
 /** What of a request its five headers are checked against. */
 interface IncomingCall {

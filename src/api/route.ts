@@ -4,13 +4,23 @@ import type { Caller } from './authentication.ts'
 import type { Condition, Refused } from './condition.ts'
 
 /** What a route is given: who calls, and what was said, already read. */
-interface Call<P = unknown, Q = unknown, B = unknown> {
+export interface ApiCall<P = unknown, Q = unknown, B = unknown> {
   readonly caller: Caller
+  readonly request: RequestIdentity
   readonly params: P
   readonly query: Q
   readonly body: B
   /** When it began; by the server's clock. */
   readonly nowMs: number
+}
+
+/** What a retry of a call has in common with it. */
+interface RequestIdentity {
+  /** Of method, target and body. */
+  readonly hash: string
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
 }
 
 /** What was done: the `data` of the answer. */
@@ -40,11 +50,11 @@ export interface Route<
   readonly body: B
   readonly data: D
   readonly maxBodyBytes?: number
-  /** A POST that only reads counts as a GET for its Reference. */
+  /** A POST that only reads counts as a GET for its Reference. What does not read has its effect by `Effects`. */
   readonly reads: boolean
   /** What it may be refused for, beyond what every call may. */
   readonly refusals: readonly Condition[]
-  handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<Done<z.input<D>> | Refused>
+  handle(call: ApiCall<z.output<P>, z.output<Q>, z.output<B>>): Promise<Done<z.input<D>> | Refused>
 }
 
 /** Keeps the types of a route's schemas for its handler; the list of routes needs them no more. */

@@ -5,15 +5,15 @@ import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { type Authenticate, type Caller, referenceOf } from './authentication.ts'
-import { readBody } from './body.ts'
+import { payloadHash, readBody } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
+import { openApiOf } from './document/openapi.ts'
+import { referencePageOf } from './document/reference-page.ts'
 import { type Envelope, refusalOf, successOf } from './envelope.ts'
 import { readFields } from './input.ts'
-import { openApiOf } from './openapi.ts'
-import { referencePageOf } from './reference-page.ts'
 import type { References } from './references.ts'
 import { allows, type Done, type Route } from './route.ts'
-import { addTokenEndpoint, type TokenEndpointOptions } from './token-endpoint.ts'
+import { addTokenEndpoint, type TokenEndpointOptions } from './token/token-endpoint.ts'
 
 /** One call as the log and the metrics know it: no body, no secret. */
 export interface AnsweredCall {
@@ -172,10 +172,10 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     const input = readInput(request, route, target)
     if (isRefused(input)) return input
     const { plain, warnings, ...read } = input
-    const nowMs = clock.nowMs()
-    const call = { caller: caller!, nowMs, ...read }
-    const referenced = { caller: caller!, route, method, target, body: plain, nowMs }
-    const result = await options.references.run(referenced, () => route.handle(call))
+    const hash = payloadHash(method, target, route.method === 'GET' ? null : plain)
+    const identity = { hash, method, path: target.split('?', 1)[0]! }
+    const call = { caller: caller!, request: identity, nowMs: clock.nowMs(), ...read }
+    const result = await options.references.run(call, route, () => route.handle(call))
     return isRefused(result) || warnings.length === 0 ? result : { ...result, warnings }
   }
 

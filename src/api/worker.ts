@@ -1,38 +1,107 @@
+import { randomUUID } from 'node:crypto'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { followTime, type SharedTime } from '../clock.ts'
+import type { Pack } from '../domain/decide/pack.ts'
+import { createEngine } from '../engine/engine.ts'
 import { claimStore } from '../engine/format/meta.ts'
+import { createPackSwap, type OfferedPack } from '../engine/pack-swap.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
-import type { FromThread } from '../thread.ts'
-import { type ApiSettings, createApi, listen } from './api.ts'
+import type { FromThread, ToThread } from '../thread.ts'
+import { createApi, listen } from './api.ts'
+import type { ApiSettings } from './context.ts'
 import type { AnsweredCall } from './server.ts'
 
 /** What the thread of the management plane is given. */
 export interface ApiWorkerSettings extends ApiSettings, StorePlace {
   readonly eventRetentionDays: number
   readonly time: SharedTime
+  /** The one that decisions are made by; null when it is still to come. */
+  readonly pack: OfferedPack | null
 }
 
 type FromApi = FromThread<readonly AnsweredCall[]>
+type ToApi = ToThread<OfferedPack>
+
+/** A few cards at a time are in use; the engine that decides has memory of its own. */
+const cachedCards = 10_000
 
 /** The content of the thread. */
 async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void> {
   const send = (message: FromApi) => port.postMessage(message)
   const clock = followTime(settings.time)
+  const packs = receivePacks(port, settings.pack, clock.monoMs, (message) =>
+    send({ type: 'trouble', message }),
+  )
   const store = await openStore(settings, clock.nowMs)
   const { problem } = await claimStore(store, settings)
   if (problem !== '') send({ type: 'trouble', message: problem })
-  const server = createApi(store, clock, settings, {
+  const engine = createEngine({
+    store,
+    clock,
+    pack: await packs.first,
+    nonce: randomUUID().slice(0, 8),
+    cacheCards: cachedCards,
+    onAnswer: unexpected,
+    onBooked: unexpected,
+  })
+  packs.follow(engine.setPack)
+  const server = createApi({ store, clock, engine }, settings, {
     onAnswered: batched((calls) => send({ type: 'told', told: calls })),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
-  port.on('message', () => {
+  port.on('message', (message: ToApi) => {
+    if (message.type !== 'stop') return
     void server
       .close()
+      .then(() => engine.stop())
       .then(() => store.close())
       .then(() => port.close())
   })
   send({ type: 'listening', port: await listen(server, settings.host, settings.port) })
+}
+
+/** The packs that the server decides by: time zone, charges and retention are the same here. */
+function receivePacks(
+  port: MessagePort,
+  offered: OfferedPack | null,
+  monoMs: () => number,
+  onTrouble: (message: string) => void,
+) {
+  let use: (pack: Pack) => void = () => {}
+  let newest: Pack | null = null
+  let number = 0
+  const first = new Promise<Pack>((resolve) => {
+    use = resolve
+  })
+  const swap = createPackSwap({
+    monoMs,
+    onPack(pack) {
+      newest = pack
+      use(pack)
+    },
+    onFailed: ({ message }) => onTrouble(`the management API cannot use the pack: ${message}`),
+  })
+  /** The same may come twice: with the start, and again once this thread serves. */
+  function take(pack: OfferedPack): void {
+    if (pack.number > number) swap(pack)
+    number = Math.max(number, pack.number)
+  }
+  port.on('message', (message: ToApi) => {
+    if (message.type === 'given') take(message.given)
+  })
+  if (offered !== null) take(offered)
+  return {
+    first,
+    follow(next: (pack: Pack) => void): void {
+      use = next
+      if (newest !== null) next(newest)
+    },
+  }
+}
+
+function unexpected(): never {
+  throw new Error('nobody delivers events here')
 }
 
 /** All calls of one turn of the loop in one message. */

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { TrustedClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
+import type { OfferedPack } from '../engine/pack-swap.ts'
 import { createConnections, withinOpenFiles } from '../http/connections.ts'
 import { type AnsweredEvent, logDecision } from '../telemetry/decision-log.ts'
 import type { LogSink } from '../telemetry/logger.ts'
@@ -26,6 +27,8 @@ export interface GateOptions {
   readonly profile: Profile
   readonly authenticate: Authenticate
   readonly demo: boolean
+  /** Another pack than before was checked. */
+  readonly onPack?: (pack: OfferedPack) => void
   readonly onRefused: (message: string) => void
   /** Looks on for people; null when nobody does. */
   readonly onlooker: GateOnlooker | null
@@ -43,6 +46,8 @@ export interface Gate {
   readonly slots: Slots
   readonly metrics: Metrics
   readings(): Readings
+  /** The newest pack that was checked; null until there is one. */
+  readonly pack: OfferedPack | null
   /** What was wrong with the pack that was offered last; '' when it is in use. */
   readonly rulesProblem: string
   /** Why what the watchdog says cannot be kept; '' while the journal is in its place. */
@@ -105,7 +110,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     onEnd() {
       // The store may be away for long: till then the default decision answers, and is booked later.
-      if (packs.hasPack) for (const tell of startWaiters.splice(0)) tell()
+      if (packs.pack !== null) for (const tell of startWaiters.splice(0)) tell()
     },
     onRefused: options.onRefused,
     onRules: (problem) => packs.onEngine('the pack is in use', problem),
@@ -132,6 +137,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     engine,
     metrics: () => metrics,
     logger,
+    onPack: options.onPack,
     onRefused: options.onRefused,
   })
 
@@ -253,6 +259,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     slots,
     metrics,
     readings,
+    get pack() {
+      return packs.pack
+    },
     get rulesProblem() {
       return packs.problem
     },

@@ -1,3 +1,4 @@
+import type { OfferedPack } from '../engine/pack-swap.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { EngineThread } from './engine-thread.ts'
@@ -11,8 +12,8 @@ export interface RulesResult {
 
 /** The way of a pack from its folder to the engine that decides by it. */
 export interface PackReload {
-  /** False until a first pack was checked. */
-  readonly hasPack: boolean
+  /** The newest that was checked; null until there is one. */
+  readonly pack: OfferedPack | null
   /** What was wrong with the pack that was offered last; '' when it is in use. */
   readonly problem: string
   /** Resolves when the engine decides by what the folder has now, or has said why it cannot. */
@@ -26,6 +27,8 @@ export interface PackReloadOptions extends Pick<RulesThreadOptions, 'settings' |
   readonly engine: Pick<EngineThread, 'rulesVersion' | 'packNumber' | 'setPack'>
   readonly metrics: () => Pick<Metrics, 'rules' | 'rulesLoaded'>
   readonly logger: Logger
+  /** Another pack than before was checked. */
+  readonly onPack?: ((pack: OfferedPack) => void) | undefined
   /** The first pack cannot be used: there is nothing to go on with. */
   readonly onRefused: (problem: string) => void
 }
@@ -43,6 +46,7 @@ export function startPackReload(options: PackReloadOptions): PackReload {
       metrics().rulesLoaded('loaded')
       for (const warning of warnings) logger.warn({ warning }, 'the pack has a warning')
       engine.setPack(pack)
+      options.onPack?.(pack)
     },
     onUnchanged() {
       const { rulesVersion } = engine
@@ -72,8 +76,8 @@ export function startPackReload(options: PackReloadOptions): PackReload {
   }
 
   return {
-    get hasPack() {
-      return rules.pack !== null
+    get pack() {
+      return rules.pack
     },
     get problem() {
       return problem

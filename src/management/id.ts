@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { createHash, randomFillSync } from 'node:crypto'
 
 /** What ids made here begin with. */
 export type IdPrefix = 'cus' | 'kyc' | 'card' | 'acct' | 'trf' | 'evt' | 'whk' | 'cli'
@@ -10,13 +10,21 @@ const random = new Uint8Array(randomDigits)
 
 /** A prefix and a ULID: ids made later sort later, and nobody guesses the next one. */
 export function newId(prefix: IdPrefix, nowMs: number): string {
+  return idOfBytes(prefix, nowMs, randomFillSync(random))
+}
+
+/** The same id whenever it is made again from the same words. */
+export function idMadeFrom(prefix: IdPrefix, atMs: number, words: readonly string[]): string {
+  return idOfBytes(prefix, atMs, createHash('sha256').update(words.join('\n')).digest())
+}
+
+function idOfBytes(prefix: IdPrefix, atMs: number, bytes: Uint8Array): string {
   let time = ''
-  for (let left = nowMs, i = 0; i < timeDigits; i++) {
+  for (let left = atMs, i = 0; i < timeDigits; i++) {
     time = digits[left % 32] + time
     left = Math.floor(left / 32)
   }
-  randomFillSync(random)
   let rest = ''
-  for (const byte of random) rest += digits[byte % 32]
+  for (const byte of bytes.subarray(0, randomDigits)) rest += digits[byte % 32]
   return `${prefix}_${time}${rest}`
 }

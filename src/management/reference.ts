@@ -33,13 +33,15 @@ export interface ReferenceRecord extends Omit<ReferencedCall, 'clientId' | 'refe
   /** Of the newest attempt; the day counts from here. */
   readonly seenAtMs: number
   readonly end: ReferenceEnd | null
+  /** How many attempts before ended refused: a creation makes its id from it. */
+  readonly attempt: number
 }
 
 /** seen: done within a day. other: begun within a day with another payload. */
-export type Bound = { readonly seenAtMs: number } | 'seen' | 'other'
+export type Bound = ReferenceRecord | 'seen' | 'other'
 
 /** How long a Reference counts. */
-const referenceMs = dayMs
+export const referenceMs = dayMs
 /** A root cannot be removed, so many References share one. */
 const buckets = 4_096
 
@@ -51,18 +53,20 @@ const row = z.tuple([
   z.int(), // startedAtMs
   z.int(), // seenAtMs
   z.tuple([z.boolean(), z.int(), z.int(), z.string(), z.string()]).nullable(),
+  z.int().optional(), // attempt
 ])
 
 function encode(r: ReferenceRecord): string {
   const { end } = r
   const ended = end && [end.done, end.endedAtMs, end.httpStatus, end.code, end.message]
-  return JSON.stringify([r.hash, r.method, r.path, r.home, r.startedAtMs, r.seenAtMs, ended])
+  const { hash, method, path, home, startedAtMs, seenAtMs, attempt } = r
+  return JSON.stringify([hash, method, path, home, startedAtMs, seenAtMs, ended, attempt])
 }
 
 function decode(value: string): ReferenceRecord {
   const found = row.safeParse(JSON.parse(value))
   if (!found.success) throw new RecordUnreadable('a Reference was written by a newer release')
-  const [hash, method, path, home, startedAtMs, seenAtMs, ended] = found.data
+  const [hash, method, path, home, startedAtMs, seenAtMs, ended, attempt = 0] = found.data
   const end = ended && {
     done: ended[0],
     endedAtMs: ended[1],
@@ -70,32 +74,37 @@ function decode(value: string): ReferenceRecord {
     code: ended[3],
     message: ended[4],
   }
-  return { hash, method, path, home, startedAtMs, seenAtMs, end }
+  return { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
 }
 
-interface Named {
+/** Whose Reference it is. */
+export interface ReferenceName {
   readonly clientId: string
   readonly reference: string
 }
 
-function aggregateOf(named: Named): string {
-  const hash = Number.parseInt(hash64(idOf(named)).slice(0, 8), 16)
+function aggregateOf(named: ReferenceName): string {
+  const hash = Number.parseInt(hash64(referenceIdOf(named)).slice(0, 8), 16)
   return `r:${(hash % buckets).toString(36)}`
 }
 
 /** What a Reference is kept under, here and at its home. */
-function idOf({ clientId, reference }: Named): string {
+export function referenceIdOf({ clientId, reference }: ReferenceName): string {
   return `${clientId}\n${reference}`
 }
 
 /** Dropped whole two days later, when nothing in it counts any more. */
-function placeAt(named: Named, atMs: number): ChildKey {
-  return { group: `r@${Math.floor(atMs / dayMs) + 2}`, id: idOf(named) }
+export function placeAt(group: 'r' | 'x', named: ReferenceName, atMs: number): ChildKey {
+  return { group: `${group}@${Math.floor(atMs / dayMs) + 2}`, id: referenceIdOf(named) }
 }
 
 /** Where one may stand that still counts; tomorrow's is for one that a clock ahead of ours has dated. */
-function placesOf(named: Named, nowMs: number): readonly ChildKey[] {
-  return [nowMs, nowMs - dayMs, nowMs + dayMs].map((atMs) => placeAt(named, atMs))
+export function placesOf(
+  group: 'r' | 'x',
+  named: ReferenceName,
+  nowMs: number,
+): readonly ChildKey[] {
+  return [nowMs, nowMs - dayMs, nowMs + dayMs].map((atMs) => placeAt(group, named, atMs))
 }
 
 function newest(texts: readonly (string | null | undefined)[], nowMs: number) {
@@ -107,11 +116,11 @@ function newest(texts: readonly (string | null | undefined)[], nowMs: number) {
 /** What stands under a Reference now, without touching it. */
 export async function readReference(
   store: Store,
-  named: Named,
+  named: ReferenceName,
   nowMs: number,
 ): Promise<ReferenceRecord | null> {
   const aggregate = aggregateOf(named)
-  const keys = placesOf(named, nowMs).map((place) => ({ aggregate, ...place }))
+  const keys = placesOf('r', named, nowMs).map((place) => ({ aggregate, ...place }))
   const found = await store.load(keys)
   return newest(
     found.map((one) => one?.value),
@@ -121,48 +130,54 @@ export async function readReference(
 
 /**
  * The first commit of every call: two payloads under one Reference never both go on. With an `end` the call
- * is over with it, as a GET that has read what it answers.
+ * is over with it, as a GET that has read what it answers. `homeOf` names the home of what is created.
  */
 export function bindReference(
   aggregates: Aggregates,
   call: ReferencedCall,
   nowMs: number,
   end: ReferenceEnd | null = null,
+  homeOf: (attempt: number, startedAtMs: number) => string = () => call.home,
 ): Promise<Bound> {
-  const { hash, method, path, home } = call
+  const { hash, method, path } = call
   return aggregates.change(
     changing(call, nowMs, (found): readonly [Bound, ReferenceRecord | null] => {
       if (found?.end?.done === true) return ['seen', null]
       if (found !== null && found.hash !== hash) return ['other', null]
       const seenAtMs = Math.max(nowMs, found?.seenAtMs ?? 0)
       const startedAtMs = found?.startedAtMs ?? nowMs
-      return [{ seenAtMs }, { hash, method, path, home, startedAtMs, seenAtMs, end }]
+      // Only an attempt that ended is followed by another: see `endReference`.
+      const attempt = (found?.attempt ?? 0) + (found !== null && found.end !== null ? 1 : 0)
+      const home = homeOf(attempt, startedAtMs)
+      const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
+      return [next, next]
     }),
   )
 }
 
-/** Notes how an attempt ended, for whoever asks. What was done stays done. */
+/** Notes how an attempt ended, for whoever asks. What was done stays done, and another attempt stays open. */
 export function endReference(
   aggregates: Aggregates,
   call: ReferencedCall,
   end: ReferenceEnd,
   nowMs: number,
+  attempt = 0,
 ): Promise<void> {
   return aggregates.change(
     changing(call, nowMs, (found): readonly [undefined, ReferenceRecord | null] => {
-      const ours = found !== null && found.hash === call.hash && found.end?.done !== true
-      return [undefined, ours ? { ...found, end } : null]
+      const ours = found !== null && found.hash === call.hash && found.attempt === attempt
+      return [undefined, ours && found.end?.done !== true ? { ...found, end } : null]
     }),
   )
 }
 
 /** A record that moves to another day leaves the old one, so that it stands once. */
 function changing<T>(
-  named: Named,
+  named: ReferenceName,
   nowMs: number,
   next: (found: ReferenceRecord | null) => readonly [T, ReferenceRecord | null],
 ): AggregateChange<T> {
-  const places = placesOf(named, nowMs)
+  const places = placesOf('r', named, nowMs)
   return {
     aggregate: aggregateOf(named),
     reads: places,
@@ -174,7 +189,7 @@ function changing<T>(
       const [result, record] = next(found)
       // A refusal too is a commit: it must not be followed by a command that is still on its way.
       if (record === null) return { result, write: {} }
-      const place = placeAt(named, record.seenAtMs)
+      const place = placeAt('r', named, record.seenAtMs)
       const remove = places.filter(({ group }) => group !== place.group)
       return { result, write: { put: [{ ...place, value: encode(record) }], remove } }
     },

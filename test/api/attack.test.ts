@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { refuse } from '../../src/api/condition.ts'
+import type { ApiContext } from '../../src/api/context.ts'
 import { defineRoute } from '../../src/api/route.ts'
 import { addClient } from '../../src/management/client.ts'
 import { openApi } from '../support/api-world.ts'
@@ -11,34 +12,32 @@ import type { Fault } from '../support/memory-store.ts'
 
 const target = '/api/v1/notes'
 
-/** A route that changes something, as far as its Reference is concerned. */
-function noteRoute(handle: (text: string) => Promise<string | null>) {
-  return defineRoute({
-    operation: 'notes.add',
-    summary: 'Keep a note',
-    method: 'POST',
-    path: '/notes',
-    scope: 'CardAPIs.Fund',
-    params: z.object({}),
-    query: z.object({}),
-    body: z.object({ text: z.string().max(100), tags: z.array(z.string()).max(3).optional() }),
-    data: z.object({ kept: z.string() }),
-    reads: false,
-    refusals: ['notPermitted'],
-    async handle({ body }) {
-      const kept = await handle(body.text)
-      return kept === null ? refuse('notPermitted', 'no such note') : { data: { kept } }
-    },
-  })
-}
-
-function notes(handle: (text: string) => Promise<string | null> = async (text) => text) {
+/** A route that changes something; `decide` gives null for a refusal. */
+function notes(decide: (text: string) => string | null = (text) => text) {
   const kept: string[] = []
-  const route = noteRoute(async (text) => {
-    kept.push(text)
-    return handle(text)
-  })
-  return { kept, route }
+  const routes = ({ effects }: ApiContext) => [
+    defineRoute({
+      operation: 'notes.add',
+      summary: 'Keep a note',
+      method: 'POST',
+      path: '/notes',
+      scope: 'CardAPIs.Fund',
+      params: z.object({}),
+      query: z.object({}),
+      body: z.object({ text: z.string().max(100), tags: z.array(z.string()).max(3).optional() }),
+      data: z.object({ kept: z.string() }),
+      reads: false,
+      refusals: ['notPermitted'],
+      handle: (call) =>
+        effects.onAggregate(call, 'notes', () => {
+          kept.push(call.body.text)
+          const text = decide(call.body.text)
+          if (text === null) return refuse('notPermitted', 'no such note')
+          return { data: { kept: text }, write: { root: text } }
+        }),
+    }),
+  ]
+  return { kept, routes }
 }
 
 /** Sends bytes as they are, and resolves to what came back until the server or the time ended it. */
@@ -122,8 +121,8 @@ describe('a call that is meant to hurt', () => {
     ['a slip', JSON.stringify({ text: 'a', tag: [] }), '131'],
     ['a half of a surrogate', '{"text":"\\ud800"}', '136'],
   ])('with %s changes nothing', async (_name, body, code) => {
-    const { kept, route } = notes()
-    const { headersOf, call, bugs } = await openApi({ routes: [route] })
+    const { kept, routes } = notes()
+    const { headersOf, call, bugs } = await openApi({ routes })
     const headers = await headersOf('POST', target)
     const answer = await call('POST', target, headers, body)
     expect([answer.status, answer.body.responseCode]).toEqual([400, code])
@@ -135,8 +134,8 @@ describe('a call that is meant to hurt', () => {
   })
 
   it('with another content type, a method or a scope that it does not have changes nothing', async () => {
-    const { kept, route } = notes()
-    const { headersOf, call } = await openApi({ routes: [{ ...route, scope: 'CardAPIs.Pan' }] })
+    const { kept, routes } = notes()
+    const { headersOf, call } = await openApi({ routes, scopes: ['CardAPIs.Read'] })
     const headers = await headersOf('POST', target)
     expect((await call('POST', target, headers, '{"text":"a"}')).body.responseCode).toBe('149')
     const patch = await headersOf('PATCH', target)
@@ -147,8 +146,8 @@ describe('a call that is meant to hurt', () => {
 
 describe('a Reference', () => {
   it('lets a call be done once, whatever is sent under it later', async () => {
-    const { kept, route } = notes()
-    const { headersOf, call } = await openApi({ routes: [route] })
+    const { kept, routes } = notes()
+    const { headersOf, call } = await openApi({ routes })
     const headers = await headersOf('POST', target, { reference: 'Once' })
     expect((await call('POST', target, headers, '{"text":"a"}')).body.data).toEqual({ kept: 'a' })
     for (const body of ['{"text":"a"}', '{"text":"b"}', '{']) {
@@ -160,8 +159,8 @@ describe('a Reference', () => {
 
   it('may be tried again after a refusal with the same payload, and not with another', async () => {
     const answers = [null, 'kept']
-    const { kept, route } = notes(async () => answers.shift()!)
-    const { headersOf, call } = await openApi({ routes: [route] })
+    const { kept, routes } = notes(() => answers.shift()!)
+    const { headersOf, call } = await openApi({ routes })
     const headers = await headersOf('POST', target, { reference: 'Again' })
     expect((await call('POST', target, headers, '{"text":"a"}')).status).toBe(422)
     expect((await call('POST', target, headers, '{"text":"b"}')).body.responseCode).toBe('139')
@@ -172,9 +171,9 @@ describe('a Reference', () => {
 
   it('stays free when the store refuses, and is unknown when its answer is lost', async () => {
     const faults: Fault[] = []
-    const { route } = notes()
+    const { routes } = notes()
     const world = await openApi({
-      routes: [route],
+      routes,
       faults: () => faults.shift() ?? { kind: 'none' },
     })
     const headers = await world.headersOf('POST', target, { reference: 'Store' })
@@ -188,10 +187,10 @@ describe('a Reference', () => {
   })
 
   it('says 911 for a bug, without a word about it', async () => {
-    const { route } = notes(async () => {
+    const { routes } = notes(() => {
       throw new Error('a secret detail')
     })
-    const { headersOf, call, bugs } = await openApi({ routes: [route] })
+    const { headersOf, call, bugs } = await openApi({ routes })
     const { status, body } = await call(
       'POST',
       target,

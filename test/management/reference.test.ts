@@ -4,6 +4,7 @@ import {
   bindReference,
   endReference,
   type ReferencedCall,
+  type ReferenceRecord,
   readReference,
 } from '../../src/management/reference.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
@@ -33,12 +34,12 @@ function open() {
 describe('a Reference', () => {
   it('lets the same payload try again, and another one only after a day', async () => {
     const { aggregates } = open()
-    expect(await bindReference(aggregates, call, nowMs)).toEqual({ seenAtMs: nowMs })
+    expect(await bindReference(aggregates, call, nowMs)).toMatchObject({ seenAtMs: nowMs })
     expect(await bindReference(aggregates, other, nowMs + 1)).toBe('other')
-    expect(await bindReference(aggregates, call, nowMs + 5)).toEqual({ seenAtMs: nowMs + 5 })
+    expect(await bindReference(aggregates, call, nowMs + 5)).toMatchObject({ seenAtMs: nowMs + 5 })
     // The day counts from the newest attempt.
     expect(await bindReference(aggregates, other, nowMs + dayMs)).toBe('other')
-    expect(await bindReference(aggregates, other, nowMs + 5 + dayMs)).toEqual({
+    expect(await bindReference(aggregates, other, nowMs + 5 + dayMs)).toMatchObject({
       seenAtMs: nowMs + 5 + dayMs,
     })
   })
@@ -66,8 +67,21 @@ describe('a Reference', () => {
     await endReference(aggregates, call, failed, nowMs)
     expect((await readReference(store, call, nowMs))?.end).toEqual(failed)
     expect(await bindReference(aggregates, other, nowMs + 1)).toBe('other')
-    expect(await bindReference(aggregates, call, nowMs + 1)).toEqual({ seenAtMs: nowMs + 1 })
+    expect(await bindReference(aggregates, call, nowMs + 1)).toMatchObject({ seenAtMs: nowMs + 1 })
     expect((await readReference(store, call, nowMs + 1))?.end).toBeNull()
+  })
+
+  it('counts the attempts that ended, and none is ended by a slower one before it', async () => {
+    const { aggregates } = open()
+    const attempts = async () =>
+      ((await bindReference(aggregates, call, nowMs)) as ReferenceRecord).attempt
+    expect([await attempts(), await attempts()]).toEqual([0, 0])
+    await endReference(aggregates, call, failed, nowMs)
+    expect(await attempts()).toBe(1)
+    await endReference(aggregates, call, failed, nowMs, 0)
+    expect(await attempts()).toBe(1)
+    await endReference(aggregates, call, failed, nowMs, 1)
+    expect(await attempts()).toBe(2)
   })
 
   it('is one of its client: another may use the same words', async () => {
@@ -97,7 +111,7 @@ describe('a Reference', () => {
     const { aggregates } = open()
     const tomorrowMs = nowMs + 3_600_000
     await bindReference(aggregates, call, tomorrowMs)
-    expect(await bindReference(aggregates, call, nowMs)).toEqual({ seenAtMs: tomorrowMs })
+    expect(await bindReference(aggregates, call, nowMs)).toMatchObject({ seenAtMs: tomorrowMs })
     expect(await bindReference(aggregates, other, nowMs)).toBe('other')
   })
 

@@ -2,38 +2,52 @@ import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { createAuthentication } from '../../src/api/authentication.ts'
 import { createClientCache } from '../../src/api/client-cache.ts'
+import type { ApiContext } from '../../src/api/context.ts'
+import { createEffects } from '../../src/api/effects.ts'
 import { createReferences } from '../../src/api/references.ts'
-import { organizationRoutes } from '../../src/api/route/organization.ts'
-import { requestRoutes } from '../../src/api/route/request.ts'
 import type { Route } from '../../src/api/route.ts'
+import { routesOf } from '../../src/api/routes.ts'
 import { type AnsweredCall, createApiServer } from '../../src/api/server.ts'
 import { signCall } from '../../src/api/signature.ts'
-import { createTokens } from '../../src/api/token.ts'
+import { createTokens } from '../../src/api/token/token.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
-import { addClient, type Credentials } from '../../src/management/client.ts'
+import { addClient, type Credentials, type Scope } from '../../src/management/client.ts'
 import { addOrganization } from '../../src/management/organization.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
-import { createMemoryState, createMemoryStore, type Fault } from './memory-store.ts'
+import { startEngine } from './engine-world.ts'
+import {
+  createMemoryState,
+  createMemoryStore,
+  type MemoryState,
+  type MemoryStoreOptions,
+} from './memory-store.ts'
 
 const startMs = Date.UTC(2026, 10, 15, 10)
 
 export interface ApiWorldOptions {
   readonly sandbox?: boolean
-  /** Besides those that need no engine. */
-  readonly routes?: readonly Route[]
-  readonly faults?: () => Fault
+  /** Besides those of the program. */
+  readonly routes?: (context: ApiContext) => readonly Route[]
+  readonly scopes?: Scope[]
+  readonly faults?: MemoryStoreOptions['faults']
+  /** Shared with another world, as two servers share a Redis. */
+  readonly state?: MemoryState
 }
 
 /** The management API on a store in memory, with one client, called over HTTP. */
 export async function openApi(options: ApiWorldOptions = {}) {
-  const { sandbox = false, routes = [], faults } = options
+  const { sandbox = false, routes = () => [], faults } = options
   const time = { ms: startMs }
   const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
   const key = randomBytes(32)
-  const store = createMemoryStore(createMemoryState(), { ...(faults && { faults }) })
-  let versions = 0
-  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const store = createMemoryStore(options.state ?? createMemoryState(), {
+    ...(faults && { faults }),
+  })
+  const engine = startEngine(store, { clock })
+  const aggregates = createAggregates({ store, newVersion: engine.newVersion })
+  const effects = createEffects({ engine, aggregates, clock })
   const box = createSecretBox([key])
+  const context = { store, engine, aggregates, effects, box, clock, settings: { sandbox } }
   const tokens = createTokens([key], 900)
   const clients = createClientCache(store, box)
   await addOrganization(
@@ -54,13 +68,13 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const credentials = await addClient(
     aggregates,
     box,
-    { ...owned, scopes: ['CardAPIs.Read', 'CardAPIs.Fund'] },
+    { ...owned, scopes: options.scopes ?? ['CardAPIs.Read', 'CardAPIs.Fund'] },
     startMs,
   )
   const answered: AnsweredCall[] = []
   const bugs: unknown[] = []
   const server = createApiServer({
-    routes: [...organizationRoutes, ...requestRoutes(store), ...routes],
+    routes: [...routesOf(context), ...routes(context)],
     version: '1.2.3',
     authenticate: createAuthentication({
       clients,
@@ -71,7 +85,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
       ratePerSecond: 50,
       sandbox,
     }),
-    references: createReferences({ store, aggregates, nowMs: clock.nowMs, ofReads: true }),
+    references: createReferences({ store, aggregates, effects, nowMs: clock.nowMs, ofReads: true }),
     token: { clients, tokens, clock },
     tls: null,
     clock,
@@ -131,12 +145,10 @@ export async function openApi(options: ApiWorldOptions = {}) {
   }
 
   return {
+    ...context,
     time,
     url,
     credentials,
-    aggregates,
-    box,
-    store,
     askToken,
     headersOf,
     call,

@@ -1,8 +1,13 @@
 import { z } from 'zod'
 import { isResponseCode, responseCodes } from '../../domain/record/response-code.ts'
-import { type ReferenceRecord, readReference } from '../../management/reference.ts'
-import type { Store } from '../../store/port.ts'
-import { refuse } from '../condition.ts'
+import { type ReferenceStanding, readStanding } from '../../management/effect.ts'
+import {
+  type ReferenceEnd,
+  type ReferenceRecord,
+  readReference,
+} from '../../management/reference.ts'
+import { conditions, refuse } from '../condition.ts'
+import type { ApiContext } from '../context.ts'
 import { defineRoute, type Route } from '../route.ts'
 
 const nothing = z.object({})
@@ -22,7 +27,7 @@ const data = z.object({
 })
 
 /** How a request ended that its caller lost sight of. */
-export function requestRoutes(store: Store): readonly Route[] {
+export function requestRoutes({ store }: ApiContext): readonly Route[] {
   return [
     defineRoute({
       operation: 'requests.show',
@@ -40,14 +45,40 @@ export function requestRoutes(store: Store): readonly Route[] {
         const named = { clientId: caller.clientId, reference }
         const found = await readReference(store, named, nowMs)
         if (found === null) return refuse('recordUnknown', `no request ${reference} in 24 hours`)
-        return { data: { reference, ...shown(found) } }
+        const standing = await readStanding(store, named, found)
+        return { data: { reference, ...shown(found, standing, nowMs) } }
       },
     }),
   ]
 }
 
-function shown({ method, path, startedAtMs, end }: ReferenceRecord) {
+/** An attempt that nobody ended has no effect any more by then: its server is gone. */
+const abandonedMs = 120_000
+
+const success = { done: true, httpStatus: 200, code: '000', message: 'Success' } as const
+const abandoned = {
+  done: false,
+  httpStatus: conditions.unavailable.status,
+  code: conditions.unavailable.code,
+  message: 'nothing was done',
+} as const
+
+function endOf(
+  { end, seenAtMs }: ReferenceRecord,
+  standing: ReferenceStanding,
+  nowMs: number,
+): ReferenceEnd | null {
+  if (standing.state === 'done') return { ...success, endedAtMs: standing.note.doneAtMs }
+  if (standing.state === 'pending') return null
+  if (end !== null) return end
+  const endedAtMs = seenAtMs + abandonedMs
+  return nowMs < endedAtMs ? null : { ...abandoned, endedAtMs }
+}
+
+function shown(found: ReferenceRecord, standing: ReferenceStanding, nowMs: number) {
+  const { method, path, startedAtMs } = found
   const started = { method, path, startedAt: timeOf(startedAtMs) }
+  const end = endOf(found, standing, nowMs)
   if (end === null) {
     const open = { endedAt: null, httpStatus: null, responseCode: null, message: null }
     return { state: 'Processing' as const, ...started, ...open, finality: null, data: null }
@@ -61,7 +92,7 @@ function shown({ method, path, startedAtMs, end }: ReferenceRecord) {
     responseCode: code,
     message,
     finality: isResponseCode(code) ? responseCodes[code].finality : null,
-    data: null,
+    data: standing.state === 'done' ? standing.note.data : null,
   }
 }
 

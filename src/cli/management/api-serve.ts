@@ -20,7 +20,7 @@ export function addApiServe(api: Command): void {
     .action(() => inSession(serve))
 }
 
-async function serve({ store, config }: Session): Promise<ExitCode> {
+async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   const refused = refusalOf(config)
   if (refused !== '' || config.api === null) {
     complain(refused)
@@ -34,7 +34,8 @@ async function serve({ store, config }: Session): Promise<ExitCode> {
   const sink = createLogSink(config.logLevel)
   const keys = readSecretKeys(config, () => {})
   const settings = { ...config.api, keys, sandbox: config.sandbox, version: readVersion() }
-  const server = createApi(store, systemClock, settings, {
+  const opened = { store, clock: systemClock, engine: await engine() }
+  const server = createApi(opened, settings, {
     onAnswered: (call) => logApiCall(sink, call),
     onTrouble: (message) => sink.logger.error(message),
   })

@@ -7,8 +7,8 @@ import type { AggregateWrite } from '../aggregate-copy.ts'
 /** One change of one account, beside its events. It may be decided several times. */
 export interface AccountChange<T> {
   readonly accountId: string
-  /** Who asked for it, in the log. */
-  readonly reason: string
+  /** Who asked for it, in the log: `api CLIENT REFERENCE`. */
+  readonly origin: string
   /** Children that only this change knows: the engine's own records are read when they are asked for. */
   readonly reads?: readonly ChildKey[]
   /**
@@ -30,8 +30,11 @@ export interface AccountView {
   card(cardId: string): Card | null
   /** One of the children that the change reads; null when there is none. */
   child(key: ChildKey): string | null
-  /** '' or why it was refused. What it did is written with the change, and dropped where `write` is null. */
-  operate(operation: Operation): string
+  /**
+   * '' or why it was refused. What it did is written with the change, and dropped where `write` is null. The
+   * reason is what a person gave.
+   */
+  operate(operation: Operation, reason?: string): string
 }
 
 /** What is written besides the operations; an empty one only renews the version. */

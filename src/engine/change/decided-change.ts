@@ -81,14 +81,14 @@ function viewOf(
       if (known.has(`${key.group}\n${key.id}`)) return found(book.child(key))
       throw new Error('a change looks at a child that it does not read')
     },
-    operate(operation) {
+    operate(operation, reason = '') {
       const draft = found(operate(operation, staged, pack, nowMs))
       if ('refused' in draft) return draft.refused
       const { before, changes, atMs } = draft
       if (changes.length === 0) return ''
       const kind = entryKindOf(operation)
       const after = stamp(before, draft.view, atMs, kind)
-      const motive = { reason: change.reason, event: adviceOf(operation) }
+      const motive = { reason, origin: change.origin, event: adviceOf(operation) }
       const entry = entryOfChanges(kind, before, after, changes, atMs, motive)
       steps.push({ before, after, entry })
       staged.put(touchedBy(before, after))

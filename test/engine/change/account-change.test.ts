@@ -11,7 +11,7 @@ const mark = { group: 'x', id: 'client\nRef-1' }
 function taking(amountMinor: number, more: Partial<AccountChange<string>> = {}) {
   const change: AccountChange<string> = {
     accountId: 'account-0',
-    reason: 'api client Ref-1',
+    origin: 'api client Ref-1',
     reads: [mark],
     decide(view) {
       if (view.child(mark) !== null) return { result: 'done before', write: null }
@@ -134,7 +134,7 @@ describe('a change of an account', () => {
     const { account, card } = row
     const opening: AccountChange<string> = {
       accountId: 'account-new',
-      reason: 'api client Ref-2',
+      origin: 'api client Ref-2',
       decide(view) {
         if (view.account !== null) return { result: 'there', write: null }
         view.operate({ type: 'open', account, card, givesBalance: true })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { createTokens } from '../../src/api/token.ts'
+import { createTokens } from '../../../src/api/token/token.ts'
 
 const nowMs = Date.UTC(2026, 10, 15, 10)
 const key = randomBytes(32)

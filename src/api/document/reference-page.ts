@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { responseCodes } from '../domain/record/response-code.ts'
-import { type Condition, conditions } from './condition.ts'
+import { responseCodes } from '../../domain/record/response-code.ts'
+import { type Condition, conditions } from '../condition.ts'
+import type { Route } from '../route.ts'
 import { fieldsOf } from './openapi.ts'
-import type { Route } from './route.ts'
 
 /** A page for people about all routes, with no script and nothing from elsewhere. */
 export interface ReferencePage {

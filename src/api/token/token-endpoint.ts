@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
-import { type Scope, scopes, sha256 } from '../management/client.ts'
-import { StoreError } from '../store/port.ts'
-import type { ClientCache } from './client-cache.ts'
-import { headerIn } from './header.ts'
-import { createRateLimit } from './rate-limit.ts'
+import type { Clock } from '../../clock.ts'
+import { type Scope, scopes, sha256 } from '../../management/client.ts'
+import { StoreError } from '../../store/port.ts'
+import type { ClientCache } from '../client-cache.ts'
+import { headerIn } from '../header.ts'
+import { createRateLimit } from '../rate-limit.ts'
 import type { Tokens } from './token.ts'
 
 export interface TokenEndpointOptions {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { responseCodes } from '../domain/record/response-code.ts'
-import { type Condition, conditions } from './condition.ts'
-import type { Route } from './route.ts'
+import { responseCodes } from '../../domain/record/response-code.ts'
+import { type Condition, conditions } from '../condition.ts'
+import type { Route } from '../route.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -1,0 +1,36 @@
+import type { Clock } from '../clock.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { SecretBox } from '../management/secret-box.ts'
+import type { Store } from '../store/port.ts'
+import type { Effects } from './effects.ts'
+
+/** What the management API is served with. */
+export interface ApiSettings {
+  readonly host: string
+  readonly port: number
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+  readonly publicUrls: readonly string[]
+  /** The first seals and signs, the others only open and read. */
+  readonly keys: readonly Uint8Array[]
+  readonly tokenSeconds: number
+  readonly ratePerSecond: number
+  readonly getReferences: 'enforce' | 'ignore'
+  readonly sandbox: boolean
+  /** Of this program, for the OpenAPI document. */
+  readonly version: string
+}
+
+/** What routes are made with. */
+export interface ApiContext {
+  readonly store: Store
+  /** Changes accounts: the same as a server's, on the same store, without events. */
+  readonly engine: Engine
+  /** Changes everything else. */
+  readonly aggregates: Aggregates
+  /** How every call that does not only read has its effect. */
+  readonly effects: Effects
+  readonly box: SecretBox
+  readonly clock: Clock
+  readonly settings: Pick<ApiSettings, 'sandbox'>
+}

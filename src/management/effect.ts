@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import type { ChildKey, ChildPut, Store } from '../store/port.ts'
+import {
+  placeAt,
+  placesOf,
+  type ReferenceName,
+  type ReferenceRecord,
+  referenceIdOf,
+  referenceMs,
+} from './reference.ts'
+
+/** One HTTP request on its way to its effect, after its Reference was bound. */
+export interface Attempt extends ReferenceName {
+  readonly hash: string
+  /** New for every request, and never made from the Reference. */
+  readonly id: string
+  readonly seenAtMs: number
+  /** When it came, by this server's clock. */
+  readonly beganAtMs: number
+}
+
+/** What stays at the home of an effect, for a day, of the request that had it. */
+interface DoneNote {
+  readonly id: string
+  readonly hash: string
+  readonly seenAtMs: number
+  readonly doneAtMs: number
+  /** That of the answer, as JSON. */
+  readonly data: unknown
+}
+
+/** What an attempt finds under its Reference at its home. */
+export type ReferenceStanding =
+  | { readonly state: 'free' }
+  /** Money under this Reference is on its way. */
+  | { readonly state: 'pending'; readonly record: string }
+  | { readonly state: 'done'; readonly note: DoneNote }
+
+/** An attempt that is older than this has no effect any more: its Reference may count for another. */
+const maxAttemptMs = 60_000
+
+const row = z.tuple([z.string(), z.string(), z.int(), z.int(), z.unknown()])
+
+function decodeNote(text: string): DoneNote {
+  const found = row.safeParse(JSON.parse(text))
+  if (!found.success) throw new RecordUnreadable('a done request was written by a newer release')
+  const [id, hash, seenAtMs, doneAtMs, data] = found.data
+  return { id, hash, seenAtMs, doneAtMs, data }
+}
+
+/** Where money that is on its way under a Reference is noted at its source. */
+function pendingPlace(named: ReferenceName): ChildKey {
+  return { group: 'x', id: referenceIdOf(named) }
+}
+
+/** What an attempt must read at its home. */
+export function readsOf(attempt: Attempt): readonly ChildKey[] {
+  return [pendingPlace(attempt), ...placesOf('x', attempt, attempt.seenAtMs)]
+}
+
+export function standingOf(
+  child: (key: ChildKey) => string | null,
+  attempt: Pick<Attempt, 'clientId' | 'reference' | 'seenAtMs'>,
+): ReferenceStanding {
+  const record = child(pendingPlace(attempt))
+  if (record !== null) return { state: 'pending', record }
+  const { seenAtMs } = attempt
+  const notes = placesOf('x', attempt, seenAtMs).flatMap((place) => {
+    const text = child(place)
+    return text === null ? [] : [decodeNote(text)]
+  })
+  const [note] = notes.sort((a, b) => b.seenAtMs - a.seenAtMs)
+  const counts = note !== undefined && seenAtMs - note.seenAtMs < referenceMs
+  return counts ? { state: 'done', note } : { state: 'free' }
+}
+
+/** The note of an effect, in the commit that has it; an older one that counts no more goes. */
+export function doneWrite(
+  attempt: Attempt,
+  data: unknown,
+  doneAtMs: number,
+): { readonly put: readonly ChildPut[]; readonly remove: readonly ChildKey[] } {
+  const { id, hash, seenAtMs } = attempt
+  const place = placeAt('x', attempt, seenAtMs)
+  const value = JSON.stringify([id, hash, seenAtMs, doneAtMs, data])
+  const remove = placesOf('x', attempt, seenAtMs).filter(({ group }) => group !== place.group)
+  return { put: [{ ...place, value }], remove }
+}
+
+export function isTooLate(attempt: Attempt, nowMs: number): boolean {
+  return nowMs - attempt.beganAtMs > maxAttemptMs
+}
+
+/** What stands at the home of a Reference, for whoever asks; null when it has none. */
+export async function readStanding(
+  store: Store,
+  named: ReferenceName,
+  { home, seenAtMs }: ReferenceRecord,
+): Promise<ReferenceStanding> {
+  if (home === '') return { state: 'free' }
+  const attempt = { ...named, seenAtMs }
+  const places = [pendingPlace(named), ...placesOf('x', named, seenAtMs)]
+  const found = await store.load(places.map((place) => ({ aggregate: home, ...place })))
+  const texts = new Map(places.map(({ group }, i) => [group, found[i]?.value ?? null]))
+  return standingOf(({ group }) => texts.get(group) ?? null, attempt)
+}

@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest'
+import { isRefused, refuse } from '../../src/api/condition.ts'
+import { availableMinor } from '../../src/domain/record/account.ts'
+import type { AggregateView } from '../../src/engine/aggregate-copy.ts'
+import { openApi } from '../support/api-world.ts'
+import { openCards } from '../support/engine-world.ts'
+import { createMemoryState, type Fault } from '../support/memory-store.ts'
+
+const hashes = { a: 'a'.repeat(64), b: 'b'.repeat(64) }
+
+async function open(faults: Fault[] = []) {
+  const state = createMemoryState()
+  const queue: Fault[] = []
+  const world = await openApi({ state, faults: () => queue.shift() ?? { kind: 'none' } })
+  const other = await openApi({ state })
+  queue.push(...faults)
+  const callOf = (reference: string, hash: keyof typeof hashes = 'a') => ({
+    caller: { clientId: 'cli_1', reference } as never,
+    request: { hash: hashes[hash], method: 'POST', path: '/api/v1/counts' },
+    nowMs: world.time.ms,
+  })
+  return { ...world, other, callOf }
+}
+
+/** Counts up to three in a root. */
+const counting = ({ root }: AggregateView) => {
+  const next = Number(root ?? '0') + 1
+  if (next > 3) return refuse('fundsMissing', 'three is the most')
+  return { data: { count: next }, write: { root: String(next) } }
+}
+
+const codeOf = (result: object) => (isRefused(result) ? result.condition : result)
+
+describe('an effect under a Reference', () => {
+  it('is had once, whoever asks again and wherever', async () => {
+    const { effects, other, callOf } = await open()
+    const ask = (reference: string, by = effects, hash: 'a' | 'b' = 'a') =>
+      by.onAggregate(callOf(reference, hash), 'counts', counting)
+    expect(await ask('r1')).toEqual({ data: { count: 1 } })
+    const again = await Promise.all([ask('r1'), ask('r1', other.effects), ask('r1', effects, 'b')])
+    expect(again.map(codeOf)).toEqual(['referenceSeen', 'referenceSeen', 'referenceSeen'])
+    const both = await Promise.all([ask('r2'), ask('r2', other.effects)])
+    expect(both.filter((one) => !isRefused(one))).toEqual([{ data: { count: 2 } }])
+  })
+
+  it.each<Fault['kind']>(['replyLost', 'refused'])(
+    'is had once over a commit that is %s, and answered as it was',
+    async (kind) => {
+      const { effects, callOf } = await open([{ kind: 'none' }, { kind } as Fault])
+      const result = await effects.onAggregate(callOf('r1'), 'counts', counting)
+      expect(result).toEqual({ data: { count: 1 } })
+    },
+  )
+
+  it('may be tried again after a refusal, with the same payload; the refusal is a commit', async () => {
+    const { effects, store, callOf } = await open()
+    const versionOf = async () =>
+      (await store.load([{ aggregate: 'counts', group: '', id: '' }]))[0]?.version
+    for (const r of ['1', '2', '3']) await effects.onAggregate(callOf(r), 'counts', counting)
+    const before = await versionOf()
+    const refused = await effects.onAggregate(callOf('4'), 'counts', counting)
+    expect(codeOf(refused)).toBe('fundsMissing')
+    expect(await versionOf()).not.toBe(before)
+    const free = () => ({ data: {}, write: { root: '0' } })
+    expect(codeOf(await effects.onAggregate(callOf('4', 'b'), 'counts', free))).toBe(
+      'referenceSeen',
+    )
+    expect(await effects.onAggregate(callOf('4'), 'counts', free)).toEqual({ data: {} })
+  })
+
+  it('is not had more than a minute after its call came', async () => {
+    const { effects, callOf, time } = await open()
+    const call = callOf('r1')
+    time.ms += 60_001
+    expect(codeOf(await effects.onAggregate(call, 'counts', counting))).toBe('unavailable')
+    expect(await effects.onAggregate(callOf('r1'), 'counts', counting)).toMatchObject({ data: {} })
+  })
+
+  it('counts for a day', async () => {
+    const { effects, callOf, time } = await open()
+    await effects.onAggregate(callOf('r1'), 'counts', counting)
+    time.ms += 86_399_999
+    expect(codeOf(await effects.onAggregate(callOf('r1'), 'counts', counting))).toBe(
+      'referenceSeen',
+    )
+    // The refused call has bound it again, which the effect's own day does not count from.
+    time.ms += 86_400_000
+    expect(await effects.onAggregate(callOf('r1'), 'counts', counting)).toEqual({
+      data: { count: 2 },
+    })
+  })
+
+  it('may be one on an account, with an operation in the log', async () => {
+    const { effects, engine, store, callOf } = await open()
+    await openCards(engine, 1, '10.00')
+    const result = await effects.onAccount(callOf('r1'), 'account-0', (view) => {
+      view.operate({ type: 'changeCard', cardId: 'card-0', set: { status: 'Frozen' } })
+      const { status } = view.card('card-0')!
+      return { data: { status, availableMinor: availableMinor(view.account!) }, write: {} }
+    })
+    expect(result).toEqual({ data: { status: 'Frozen', availableMinor: 1_000 } })
+    expect((await store.tailLog(1))[0]?.entry).toContain('api cli_1 r1')
+  })
+})
+
+describe('a creation under a Reference', () => {
+  const aggregateOf = (id: string) => `cu:${id}`
+  const creating = (id: string) => async () => () => ({ data: { id }, write: { root: id } })
+
+  it('makes the same id again until an attempt was refused', async () => {
+    const { effects, other, callOf } = await open()
+    const ids: string[] = []
+    const note = async (id: string) => {
+      ids.push(id)
+      if (ids.length === 1) throw new Error('crashed')
+      if (ids.length === 2) return refuse('providerFailed')
+      return creating(id)()
+    }
+    const ask = (by = effects) => by.onNew(callOf('r1'), 'cus', aggregateOf, note)
+    await expect(ask()).rejects.toThrow('crashed')
+    expect(codeOf(await ask(other.effects))).toBe('providerFailed')
+    expect(await ask()).toEqual({ data: { id: ids[2] } })
+    expect(codeOf(await ask(other.effects))).toBe('referenceSeen')
+    expect(ids[1]).toBe(ids[0])
+    expect(ids[2]).not.toBe(ids[0])
+    expect(ids[0]).toMatch(/^cus_[0-9A-Z]{26}$/)
+  })
+
+  it('is not made by a slow attempt after another one was refused and tried anew', async () => {
+    const { effects, other, callOf, store } = await open()
+    let release: () => void = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const made: string[] = []
+    const prepare = (id: string) => {
+      made.push(id)
+      return creating(id)()
+    }
+    const slow = effects.onNew(callOf('r1'), 'cus', aggregateOf, async (id) => {
+      if (made.length === 0) await held
+      return prepare(id)
+    })
+    const refused = other.effects.onNew(callOf('r1'), 'cus', aggregateOf, async () =>
+      refuse('providerFailed'),
+    )
+    expect(codeOf(await refused)).toBe('providerFailed')
+    const again = await other.effects.onNew(callOf('r1'), 'cus', aggregateOf, prepare)
+    expect(again).toMatchObject({ data: {} })
+    release()
+    expect(codeOf(await slow)).toBe('referenceSeen')
+    const there = await Promise.all(
+      [...new Set(made)].map((id) => store.load([{ aggregate: `cu:${id}`, group: '', id: '' }])),
+    )
+    expect(there.filter(([root]) => root !== undefined && root.value !== '')).toHaveLength(1)
+  })
+})
+
+describe('a request that was lost sight of', () => {
+  it('is found at the home of its effect, with its data', async () => {
+    const { effects, headersOf, call, credentials, callOf, time } = await open()
+    const { clientId } = credentials
+    const own = (reference: string) => ({
+      ...callOf(reference),
+      caller: { clientId, reference } as never,
+    })
+    await effects.onAggregate(own('r1'), 'counts', counting)
+    await effects.onAggregate(own('r2'), 'counts', () => refuse('fundsMissing', 'no'))
+    await effects.bind(own('r3'), 'counts')
+    const show = async (reference: string) => {
+      const target = `/api/v1/requests/${reference}`
+      return (await call('GET', target, await headersOf('GET', target))).body.data
+    }
+    expect(await show('r1')).toMatchObject({ state: 'Succeeded', data: { count: 1 } })
+    expect(await show('r2')).toMatchObject({ state: 'Failed', responseCode: '116', data: null })
+    expect(await show('r3')).toMatchObject({ state: 'Processing', responseCode: null })
+    time.ms += 120_000
+    expect(await show('r3')).toMatchObject({ state: 'Failed', responseCode: '150' })
+  })
+})
