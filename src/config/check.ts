@@ -20,6 +20,7 @@ export function checkAcross(values: Values, given: IsGiven): ConfigProblem[] {
   checkRelay(values, given, demand)
   problems.push(...checkTlsFiles(values, 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'))
   checkApi(values, given, demand)
+  checkCardNumbers(values, given, demand)
   problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
   checkAdmin(values, given, demand)
   checkRedis(values, given, demand)
@@ -141,6 +142,33 @@ function checkApi(values: Values, given: IsGiven, demand: Demand): void {
     'SECRETS_KEY_OLD',
     'is set without SECRETS_KEY; set that first',
   )
+}
+
+function checkCardNumbers(values: Values, given: IsGiven, demand: Demand): void {
+  demand(
+    values.CARD_NUMBERS !== 'sandbox' || values.SANDBOX === 'true',
+    'CARD_NUMBERS',
+    'must not be sandbox without SANDBOX=true',
+  )
+  for (const name of ['CARD_NUMBERS_URL', 'CARD_NUMBERS_SECRET'] as const) {
+    demand(
+      values.CARD_NUMBERS !== 'http' || given(name),
+      name,
+      'is required with CARD_NUMBERS=http',
+    )
+  }
+  const numbers = values.CARD_NUMBERS_URL
+  demand(
+    numbers === undefined || isSafeUrl(numbers) || values.SANDBOX === 'true',
+    'CARD_NUMBERS_URL',
+    'must begin with https://, or be loopback: card numbers pass there',
+  )
+}
+
+/** Nobody on the way can read it. */
+function isSafeUrl(text: string): boolean {
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
 /** Reads the files as the server will, which could report a wrong one only by a stack trace. */

@@ -17,6 +17,11 @@ export type RelayAuthentication =
   | { readonly mode: 'mtls' }
   | { readonly mode: 'none' }
 
+export type CardNumbers =
+  | { readonly source: 'none' }
+  | { readonly source: 'sandbox'; readonly bin: string }
+  | { readonly source: 'http'; readonly url: string; readonly secret: string }
+
 export interface Config {
   readonly host: string
   readonly port: number
@@ -76,6 +81,7 @@ interface ApiConfig {
   readonly tokenSeconds: number
   readonly ratePerSecond: number
   readonly getReferences: 'enforce' | 'ignore'
+  readonly cardNumbers: CardNumbers
 }
 
 const maxSecretFileBytes = 65_536
@@ -198,7 +204,16 @@ function apiConfig(v: Settings): ApiConfig | null {
     tokenSeconds: v.API_TOKEN_SECONDS,
     ratePerSecond: v.API_RATE_PER_SECOND,
     getReferences: v.API_GET_REFERENCES,
+    cardNumbers: cardNumbers(v),
   }
+}
+
+function cardNumbers(v: Settings): CardNumbers {
+  const source = v.CARD_NUMBERS ?? (v.SANDBOX === 'true' ? 'sandbox' : 'none')
+  if (source === 'none') return { source }
+  if (source === 'sandbox') return { source, bin: v.SANDBOX_BIN }
+  const url = (v.CARD_NUMBERS_URL as string).replace(/\/+$/, '')
+  return { source, url, secret: v.CARD_NUMBERS_SECRET as string }
 }
 
 function relayAuthentication(v: Settings): RelayAuthentication {

@@ -24,6 +24,10 @@ const host = text('must be a host name or an IP address', /^[A-Za-z0-9.:_%-]{1,2
 const path = text('must be a path', /^[^\0]{1,4096}$/)
 const key = text('must be 32 bytes in Base64', /^[A-Za-z0-9+/]{43}=$/)
 const secret = z.string().min(minSecretChars, `must be at least ${minSecretChars} characters`)
+const webhookSecret = text(
+  'must be whsec_ and 16 to 64 bytes in Base64',
+  /^whsec_[A-Za-z0-9+/]{22,86}={0,2}$/,
+)
 
 /**
  * Everything that can be set, in the order of the table in docs/CONFIGURATION.md. What one variable demands of another
@@ -118,6 +122,24 @@ export const schema = z.object({
     .describe(
       '`true`: a store for tests, with made-up card numbers and explained refusals. A store is marked with it when it is made, and refused with another value',
     ),
+  CARD_NUMBERS: oneOf(['none', 'sandbox', 'http'])
+    .optional()
+    .describe(
+      'Where the numbers of issued cards come from. `sandbox` makes them up and needs `SANDBOX=true`; `http` asks `CARD_NUMBERS_URL`. Without it: `sandbox` in a sandbox, else `none`',
+    ),
+  SANDBOX_BIN: text('must be six digits, the first a 9', /^9[0-9]{5}$/)
+    .default('999999')
+    .describe('What made-up card numbers begin with; no bank gives out numbers with a 9 first'),
+  CARD_NUMBERS_URL: text(
+    'must be an http:// or https:// address without a query',
+    /^https?:\/\/[^\s,?#]+$/,
+  )
+    .refine((url) => URL.canParse(url), 'must be an address')
+    .optional()
+    .describe('Address of the source of card numbers, for `CARD_NUMBERS=http`'),
+  CARD_NUMBERS_SECRET: webhookSecret
+    .optional()
+    .describe('Signs the calls to it: `whsec_` and 16 to 64 bytes in Base64'),
   REDIS_URL: text(
     'must be redis:// or rediss:// addresses, comma-separated',
     /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
@@ -200,6 +222,7 @@ export const fromFiles: readonly Name[] = [
   'ADMIN_TOKEN',
   'SECRETS_KEY',
   'SECRETS_KEY_OLD',
+  'CARD_NUMBERS_SECRET',
   'REDIS_URL',
   'REDIS_SENTINEL',
 ]

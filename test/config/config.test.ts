@@ -13,6 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const key = Buffer.alloc(32, 7).toString('base64')
 const secret = 'sixteen-letters!'
+const whsec = `whsec_${key}`
 const server = makeCertificate('server')
 
 describe('readConfig', () => {
@@ -47,6 +48,21 @@ describe('readConfig', () => {
       logLevel: 'info',
       warnings: [],
     } satisfies Config)
+  })
+
+  it('takes card numbers from where it is told', () => {
+    const numbers = (env: NodeJS.ProcessEnv) => config({ API_PORT: '0', ...env }).api?.cardNumbers
+    expect(numbers({})).toEqual({ source: 'none' })
+    expect(numbers({ SANDBOX: 'true' })).toEqual({ source: 'sandbox', bin: '999999' })
+    expect(numbers({ SANDBOX: 'true', CARD_NUMBERS: 'none' })).toEqual({ source: 'none' })
+    const http = { CARD_NUMBERS: 'http', CARD_NUMBERS_SECRET: whsec }
+    for (const url of ['https://n.example.com/v1/', 'http://[::1]:9000/v1']) {
+      expect(numbers({ ...http, CARD_NUMBERS_URL: url })).toEqual({
+        source: 'http',
+        url: url.replace(/\/$/, ''),
+        secret: whsec,
+      })
+    }
   })
 
   it('takes an empty variable for one that is not set', () => {
@@ -87,6 +103,7 @@ describe('readConfig', () => {
         API_RATE_PER_SECOND: '5',
         API_GET_REFERENCES: 'ignore',
         SANDBOX: 'true',
+        SANDBOX_BIN: '912345',
         REDIS_URL: 'redis://a:1,rediss://u:p@b:2/0',
         REDIS_CLUSTER: 'true',
         DURABILITY: 'everysec',
@@ -122,6 +139,7 @@ describe('readConfig', () => {
         tokenSeconds: 60,
         ratePerSecond: 5,
         getReferences: 'ignore',
+        cardNumbers: { source: 'sandbox', bin: '912345' },
       },
       secretsKey: key,
       secretsKeyOld: key,
@@ -155,6 +173,13 @@ describe('readConfig', () => {
     [{ API_PORT: '1', API_HOST: '0.0.0.0', PUBLIC_URL: 'http://a.example.com' }, 'API_HOST'],
     [{ API_PORT: '1', REDIS_URL: 'redis://a:1' }, 'SECRETS_KEY'],
     [{ SECRETS_KEY_OLD: key }, 'SECRETS_KEY_OLD'],
+    [{ CARD_NUMBERS: 'sandbox' }, 'CARD_NUMBERS'],
+    [{ SANDBOX_BIN: '411111' }, 'SANDBOX_BIN'],
+    [{ CARD_NUMBERS: 'http', CARD_NUMBERS_SECRET: whsec }, 'CARD_NUMBERS_URL'],
+    [{ CARD_NUMBERS: 'http', CARD_NUMBERS_URL: 'https://n.example.com' }, 'CARD_NUMBERS_SECRET'],
+    [{ CARD_NUMBERS_URL: 'http://n.example.com' }, 'CARD_NUMBERS_URL'],
+    [{ CARD_NUMBERS_URL: 'https://' }, 'CARD_NUMBERS_URL'],
+    [{ CARD_NUMBERS_SECRET: 'whsec_short' }, 'CARD_NUMBERS_SECRET'],
     [{ SECRETS_KEY: 'c2hvcnQ=' }, 'SECRETS_KEY'],
     [{ PUBLIC_URL: 'ftp://a.example.com' }, 'PUBLIC_URL'],
   ])('refuses %j for the management API', (env, variable) => {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { readClients, rewrapClient } from '../../management/client.ts'
+import { rewrapNumbers } from '../../management/number/sandbox.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 
@@ -32,5 +33,8 @@ async function rewrap(session: Session): Promise<ExitCode> {
   }
   await printText(`${clients.length - failures.length} of ${clients.length} clients are rewrapped`)
   for (const failure of failures) sayRefused(failure)
-  return failures.length === 0 ? 0 : 1
+  const { rewrapped, failed } = await rewrapNumbers(store, aggregates, box)
+  if (rewrapped > 0) await printText(`${rewrapped} card numbers are rewrapped`)
+  if (failed > 0) sayRefused(`no key opens ${failed} card numbers: give the key as SECRETS_KEY_OLD`)
+  return failures.length + failed === 0 ? 0 : 1
 }

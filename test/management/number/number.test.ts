@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { importRows } from '../../../src/engine/import.ts'
+import { createHttpNumbers } from '../../../src/management/number/http.ts'
+import { createSandboxNumbers, rewrapNumbers } from '../../../src/management/number/sandbox.ts'
+import { noNumbers } from '../../../src/management/number/source.ts'
+import { createSecretBox } from '../../../src/management/secret-box.ts'
+import { anyAddress } from '../../../src/outgoing/address.ts'
+import { createOutgoing } from '../../../src/outgoing/call.ts'
+import { createResolver } from '../../../src/outgoing/name.ts'
+import { isSignedBy } from '../../../src/outgoing/signature.ts'
+import { startEngine } from '../../support/engine-world.ts'
+import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
+
+const card = {
+  cardId: 'card-1',
+  customerId: 'customer-1',
+  type: 'retail',
+  currency: 'USD',
+  expiry: '2029-11',
+  nameOnCard: 'ADA OBI',
+}
+
+function openSandbox() {
+  const state = createMemoryState()
+  const store = createMemoryStore(state)
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const key = randomBytes(32)
+  const box = createSecretBox([key])
+  const numbers = createSandboxNumbers({ store, aggregates, box, bin: '999999' })
+  return { store, aggregates, key, numbers }
+}
+
+/** By the rule as people write it: from the right, doubles of every second digit, digits added. */
+function isLuhn(pan: string): boolean {
+  const digits = [...pan].reverse().map(Number)
+  const counted = digits.map((digit, i) => (i % 2 === 1 ? [...String(2 * digit)] : [digit]))
+  return counted.flat().reduce<number>((sum, digit) => sum + Number(digit), 0) % 10 === 0
+}
+
+describe('made-up numbers', () => {
+  it('begin with the BIN, end by Luhn, and are one for a card', async () => {
+    const { numbers } = openSandbox()
+    const masks = new Set<string>()
+    for (let i = 0; i < 50; i++) {
+      const cardId = `card-${i}`
+      const made = await numbers.make({ ...card, cardId })
+      if (typeof made === 'string') throw new Error(made)
+      const full = await numbers.read(cardId)
+      if (typeof full === 'string') throw new Error(full)
+      expect(full.pan).toMatch(/^999999\d{10}$/)
+      expect(isLuhn(full.pan)).toBe(true)
+      expect(full.cvv).toMatch(/^\d{3}$/)
+      expect(made).toEqual({
+        maskedPan: `999999******${full.pan.slice(-4)}`,
+        expiry: '2029-11',
+      })
+      expect(await numbers.make({ ...card, cardId })).toEqual(made)
+      masks.add(full.pan)
+    }
+    expect(masks.size).toBe(50)
+    expect(await numbers.read('nobody')).toBe('none')
+  })
+
+  it('are nowhere in the clear, and follow a change of the key', async () => {
+    const { store, aggregates, key, numbers } = openSandbox()
+    const engine = startEngine(store)
+    onTestFinished(() => engine.stop())
+    const row = { cardId: 'card-1', customerId: 'c', type: 'retail', currency: 'USD' }
+    await importRows([row, { ...row, cardId: 'card-2' }], engine)
+    await numbers.make(card)
+    const full = await numbers.read('card-1')
+    if (typeof full === 'string') throw new Error(full)
+    for await (const page of store.scan()) expect(JSON.stringify(page)).not.toContain(full.pan)
+    const next = randomBytes(32)
+    const both = createSecretBox([next, key])
+    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ rewrapped: 1, failed: 0 })
+    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ rewrapped: 0, failed: 0 })
+    expect(await numbers.read('card-1')).toBe('failed')
+    const later = { store, aggregates, bin: '999999' }
+    const reading = createSandboxNumbers({ ...later, box: createSecretBox([next]) })
+    expect(await reading.read('card-1')).toEqual(full)
+    const stranger = createSecretBox([randomBytes(32)])
+    expect(await rewrapNumbers(store, aggregates, stranger)).toEqual({ rewrapped: 0, failed: 1 })
+  })
+
+  it('are none where nobody gives them', async () => {
+    expect(await noNumbers.make(card)).toEqual({ maskedPan: '', expiry: '2029-11' })
+    expect(await noNumbers.read('card-1')).toBe('none')
+  })
+})
+
+interface Said {
+  readonly status?: number
+  readonly body?: unknown
+}
+
+/** A source of numbers that answers as it is told, and what it was asked. */
+async function openSource(answer: (path: string) => Said) {
+  const secret = randomBytes(32)
+  const asked: { method: string; path: string; body: string; signed: boolean }[] = []
+  const server = http.createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const { method = '', url: path = '', headers } = request
+    const signed = isSignedBy(secret, headers, body, Date.now())
+    asked.push({ method, path, body, signed })
+    const { status = 200, body: said } = answer(path)
+    response.writeHead(status).end(typeof said === 'string' ? said : JSON.stringify(said))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const outgoing = createOutgoing({
+    clock: systemClock,
+    allows: anyAddress,
+    allowsPlain: true,
+    resolve: createResolver(systemClock),
+    maxCalls: 4,
+  })
+  onTestFinished(() => {
+    outgoing.close()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const numbers = createHttpNumbers({ outgoing, clock: systemClock, url, secret })
+  return { numbers, asked, outgoing }
+}
+
+describe('numbers of somebody else', () => {
+  it('are asked for by signed calls, and passed on', async () => {
+    const { numbers, asked } = await openSource((path) =>
+      path.endsWith('/full')
+        ? { body: { pan: '9999990123456788', cvv: '123' } }
+        : { body: { maskedPan: '999999******6788', expiry: '2030-01', other: 1 } },
+    )
+    expect(await numbers.make(card)).toEqual({ maskedPan: '999999******6788', expiry: '2030-01' })
+    expect(await numbers.read('card 1/x')).toEqual({ pan: '9999990123456788', cvv: '123' })
+    expect(asked).toEqual([
+      { method: 'POST', path: '/v1/cards', body: JSON.stringify(card), signed: true },
+      { method: 'GET', path: '/v1/cards/card%201%2Fx/full', body: '', signed: true },
+    ])
+  })
+
+  it.each<readonly [string, Said]>([
+    ['an error', { status: 500, body: {} }],
+    ['a redirect', { status: 302, body: {} }],
+    ['no JSON', { body: 'x' }],
+    [
+      'a number where a mask belongs',
+      { body: { maskedPan: '9999990123456788', expiry: '2030-01' } },
+    ],
+    ['no month', { body: { maskedPan: '999999******6788', expiry: '2030-13' } }],
+    ['nothing there', { status: 404, body: {} }],
+  ])('fail by %s', async (_name, said) => {
+    const { numbers } = await openSource(() => said)
+    expect(await numbers.make(card)).toBe('failed')
+  })
+
+  it('are none where the source knows none, and late when it does not answer', async () => {
+    const { numbers, outgoing } = await openSource(() => ({ status: 404 }))
+    expect(await numbers.read('card-1')).toBe('none')
+    const late = {
+      ...outgoing,
+      call: async () => ({ fault: 'timedOut', detail: '', ms: 0 }) as const,
+    }
+    const options = { outgoing: late, clock: systemClock, url: 'http://x', secret: randomBytes(32) }
+    expect(await createHttpNumbers(options).read('card-1')).toBe('timedOut')
+    outgoing.close()
+    expect(await numbers.read('card-1')).toBe('failed')
+  })
+})
