@@ -3,10 +3,12 @@ import {
   blocksAggregate,
   indexes,
   metaAggregate,
+  organizationsAggregate,
   trippedAggregate,
 } from '../engine/format/layout.ts'
 import { checkMeta } from '../engine/format/meta.ts'
 import { checkBlocks } from '../engine/notice/block-list.ts'
+import { decodeOrganizations } from '../engine/notice/organization-table.ts'
 import { checkTripped } from '../engine/notice/tripped-rules.ts'
 import { decodePlace, messageOf, nameOfDamage, problemOf } from '../engine/quarantine/damage.ts'
 import { duePlace } from '../engine/sweeper.ts'
@@ -90,6 +92,7 @@ const sharedRecords: Readonly<Record<string, (value: string) => void>> = {
   [blocksAggregate]: checkBlocks,
   [trippedAggregate]: checkTripped,
   [metaAggregate]: checkMeta,
+  [organizationsAggregate]: decodeOrganizations,
 }
 
 /** What the entries of an index name. */

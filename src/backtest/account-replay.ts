@@ -1,5 +1,11 @@
 import type { Delivery } from '../domain/decide/delivery.ts'
-import { type AskFacts, noVerdict, type Pack, type RuleVerdict } from '../domain/decide/pack.ts'
+import {
+  type AskFacts,
+  noVerdict,
+  type Pack,
+  type RuleVerdict,
+  withDisabled,
+} from '../domain/decide/pack.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import { isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
@@ -138,10 +144,11 @@ export function createAccountReplay(
     const decided = isAsk(delivery.event) && delivery.said === null
     const compared = decided ? entry.answer : null
     const blocked = blockIn(entry)
-    const newUsed = newPackAt(entry.atMs)
+    const disabled = disabledIn(entry, oldAccount)
+    const newUsed = withDisabled(newPackAt(entry.atMs), disabled)
     const [oldAsked, newAsked] =
       blocked === null
-        ? [listener.listening, newUsed]
+        ? [withDisabled(listener.listening, disabled), newUsed]
         : [withBlock(oldPack, blocked), withBlock(newUsed, blocked)]
     listener.heard = null
     let old = oldAccount.decide(delivery, oldAsked)
@@ -224,6 +231,14 @@ function blockIn({ answer }: Head): RuleVerdict['decline'] {
   if (answer === null || !answer.ruleId.startsWith('block:')) return null
   const { ruleId, code } = answer
   return { ruleId, code }
+}
+
+const none: ReadonlySet<string> = new Set()
+
+/** The organization that was disabled when an ask came, which no pack has a say in. */
+function disabledIn({ answer }: Head, { book }: ReplayedAccount): ReadonlySet<string> {
+  if (answer?.code !== '115' || answer.ruleId !== '') return none
+  return new Set([book.account()?.organizationId ?? ''])
 }
 
 function withBlock(pack: Pack, decline: RuleVerdict['decline']): Pack {

@@ -3,6 +3,7 @@ import type { CardEvent, RequestType } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import type { HandedDelivery, Origin } from './item.ts'
 import type { FindingCounts } from './notice/finding-counts.ts'
+import type { OrganizationTable } from './notice/organization-table.ts'
 import type { RuleCount } from './notice/rule-counts.ts'
 import type { OfferedPack } from './pack-swap.ts'
 import type { EngineStats } from './stats.ts'
@@ -62,6 +63,8 @@ export type FromEngine =
   | { readonly type: 'store'; readonly available: boolean }
   /** With demo cards asked for: a card that can be tried. */
   | ({ readonly type: 'demo' } & DemoCard)
+  /** At a start, and when anything of it has changed. */
+  | { readonly type: 'organizations'; readonly table: OrganizationTable }
   /** What the relay was told is to be booked again. */
   | { readonly type: 'lost' }
   /** All that was recalled is booked again. */
@@ -85,7 +88,7 @@ export type FromEngine =
       readonly serverOffsetsMs: readonly number[]
     }
 
-const eventCells = 21
+const eventCells = 22
 const answerCells = 6
 
 export function writeDelivery(cells: Cell[], delivery: HandedDelivery): void {
@@ -114,6 +117,7 @@ export function writeDelivery(cells: Cell[], delivery: HandedDelivery): void {
     event.merchantAmountMinor,
     event.merchantCurrency,
     event.occurredAtMs,
+    event.organizationId ?? '',
   )
   if (said !== null) writeAnswer(cells, said)
 }
@@ -139,7 +143,8 @@ export function readDeliveries(
 
 function readEvent(cells: readonly Cell[], at: number): CardEvent {
   const final = cells[at + 7]
-  return {
+  const organizationId = cells[at + 19] as string
+  const event = {
     eventId: cells[at] as string,
     requestType: cells[at + 1] as RequestType,
     transactionId: cells[at + 2] as string,
@@ -162,6 +167,7 @@ function readEvent(cells: readonly Cell[], at: number): CardEvent {
     merchantCurrency: cells[at + 17] as string,
     occurredAtMs: cells[at + 18] as number,
   }
+  return organizationId === '' ? event : { ...event, organizationId }
 }
 
 function writeAnswer(cells: Cell[], answer: Answer): void {

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { dayMs, type FollowedClock, followTime, machineClock, type SharedTime } from '../clock.ts'
 import type { Pack } from '../domain/decide/pack.ts'
-import { withBlocks } from '../domain/decide/pack.ts'
+import { withBlocks, withDisabled } from '../domain/decide/pack.ts'
 import type { Block } from '../domain/record/block.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Marks, type Store, StoreRefused } from '../store/port.ts'
@@ -13,7 +13,12 @@ import { demoCards } from './demo-cards.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { accountCodec } from './format/codec.ts'
 import { decodeEntry } from './format/entry-codec.ts'
-import { accountAggregate, indexes, metaAggregate } from './format/layout.ts'
+import {
+  accountAggregate,
+  indexes,
+  metaAggregate,
+  organizationsAggregate,
+} from './format/layout.ts'
 import { claimStore } from './format/meta.ts'
 import { importRows } from './import.ts'
 import { startWarming, type Warming } from './memory/warming.ts'
@@ -32,6 +37,7 @@ import {
 import { watchBlocks } from './notice/block-list.ts'
 import { type BreakerDesk, openBreakerDesk } from './notice/breaker-desk.ts'
 import { createNoticeBoard } from './notice/notice-board.ts'
+import { disabledIn, organizationsIn } from './notice/organization-table.ts'
 import { startPresence } from './notice/presence.ts'
 import { watchWorklists } from './notice/worklist-watch.ts'
 import { createPackSwap, type OfferedPack } from './pack-swap.ts'
@@ -220,8 +226,11 @@ async function serve(
       shared.tell('index due', entries === 0 ? '' : `${entries} entries name no transaction`),
   })
   // Before the first event, so that none is decided without what people and breakers have said.
-  const rules = { pack, blocks: [] as readonly Block[] }
-  const usePack = () => engine.setPack(withBlocks(breakers?.obeyed() ?? rules.pack, rules.blocks))
+  const rules = { pack, blocks: [] as readonly Block[], disabled: new Set() as ReadonlySet<string> }
+  const usePack = () => {
+    const obeyed = withDisabled(breakers?.obeyed() ?? rules.pack, rules.disabled)
+    engine.setPack(withBlocks(obeyed, rules.blocks))
+  }
   const board = createNoticeBoard({
     store,
     intervalMs: noticesMs,
@@ -230,6 +239,12 @@ async function serve(
   const blocks = await watchBlocks(board, store, (list) => {
     rules.blocks = list
     usePack()
+  })
+  await board.follow(organizationsAggregate, (found) => {
+    const table = organizationsIn(found)
+    rules.disabled = disabledIn(table)
+    usePack()
+    send({ type: 'organizations', table })
   })
   breakers = await openBreakerDesk({
     aggregates,

@@ -13,6 +13,7 @@ import {
   writeDelivery,
 } from '../engine/messages.ts'
 import type { FindingCounts } from '../engine/notice/finding-counts.ts'
+import type { OrganizationTable } from '../engine/notice/organization-table.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
 import { createTouchCell, readTouchCell } from '../engine/quarantine/touch-cell.ts'
@@ -40,6 +41,8 @@ export interface EngineThreadOptions extends Omit<AnswerListener, 'onTold'> {
   readonly onRules: (problem: string) => void
   readonly onRuleCounts: (counts: readonly RuleCount[]) => void
   readonly onFindings: (counts: FindingCounts) => void
+  /** What there is to know of each: at a start, and when it has changed. */
+  readonly onOrganizations: (table: OrganizationTable) => void
   /** It has read in advance what it was to. */
   readonly onWarm: (cards: number, ms: number) => void
   /** A record cannot be read, or, where the problem is '', can be again. */
@@ -177,20 +180,16 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
       case 'demo':
         demoCard = { cardId: message.cardId, currency: message.currency }
         return
+      case 'organizations':
+        options.onOrganizations(message.table)
+        return
       case 'rules':
         rulesVersion = message.rulesVersion
         packNumber = message.packNumber
         options.onRules(message.problem)
         return
       case 'refused':
-        // Once we serve, nothing of this kind stops us: the default decision answers meanwhile.
-        if (started) {
-          options.onTrouble(`the engine cannot start: ${message.message}`)
-          return
-        }
-        worker = null
-        state = 'stopped'
-        options.onRefused(message.message)
+        refuse(message.message)
         return
       case 'warm':
         options.onWarm(message.cards, message.ms)
@@ -204,6 +203,17 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
       case 'trouble':
         options.onTrouble(message.message)
     }
+  }
+
+  /** Once we serve, nothing of this kind stops us: the default decision answers meanwhile. */
+  function refuse(message: string): void {
+    if (started) {
+      options.onTrouble(`the engine cannot start: ${message}`)
+      return
+    }
+    worker = null
+    state = 'stopped'
+    options.onRefused(message)
   }
 
   /** What it was deciding on when it ended is what it ended by, unless that is chance: see `Condemned`. */

@@ -14,6 +14,7 @@ import { createRefusalLog } from '../telemetry/refusal-log.ts'
 import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal/journal.ts'
+import { openOrganizationDefaults } from './organization-defaults.ts'
 import { type RulesResult, startPackReload } from './pack-reload.ts'
 import type { Profile } from './profile/profile.ts'
 import { createSlots, type Slots } from './slots.ts'
@@ -74,6 +75,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const logRefusal = createRefusalLog(logger)
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
+  const organizations = openOrganizationDefaults(config.dataDir, config.defaultDecision)
 
   const engine = startEngineThread({
     clock,
@@ -119,6 +121,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       onlooker?.ruleCounts(counts)
     },
     onFindings: (counts) => metrics.findings(counts),
+    onOrganizations: organizations.learn,
     onWarm: (cards, ms) => logger.info({ cards, ms }, 'memory is warm'),
     onTrouble: (message) => logger.error(message),
     onClock(newestMs, serverOffsetsMs) {
@@ -158,7 +161,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     budgetMs: config.budgetMs,
     lastCallMs,
     contractMs,
-    defaultDecision: config.defaultDecision,
+    defaultDecisionOf: organizations.of,
     maxOpen: maxOpenSlots,
     trouble() {
       if (engine.state === 'starting') return 'starting'

@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs'
 import {
-  createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
-  type Server,
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Clock, systemClock } from '../clock.ts'
@@ -18,6 +14,7 @@ import { noSchemas } from '../http/no-schemas.ts'
 import type { AnsweredEvent } from '../telemetry/decision-log.ts'
 import type { Authenticate, Peer } from '../wire/authentication.ts'
 import { isRefusal, type Refusal, refusalOf } from '../wire/refusal.ts'
+import { createHttpServer, keepAliveMs } from './http-server.ts'
 import { createLoopWatch } from './loop-watch.ts'
 import { createPace, type PacedRequest } from './pace.ts'
 import { noEchoes } from './profile/echo.ts'
@@ -36,25 +33,13 @@ export interface GateServerOptions {
   readonly onRefused: (refusal: Refusal, peer: Socket) => void
 }
 
-/** A request that takes longer to arrive than this is none of the relay's. */
-const requestTimeoutMs = 5_000
-const headersTimeoutMs = 3_000
-/** Longer than any relay keeps an idle connection, so that it is the one to close it. */
-const keepAliveMs = 75_000
 /** What a peer has to take our last word and close; above the contract limit. */
 const lingerMs = 1_000
 const json = 'application/json; charset=utf-8'
+/** Of an organization, as everywhere. */
+const idPattern = /^[\x20-\x7e]{1,64}$/
 
 const tooMany = refusalOf(503, `a connection may have ${maxUnanswered} requests without an answer`)
-
-const httpOptions = {
-  requestTimeout: requestTimeoutMs,
-  headersTimeout: headersTimeoutMs,
-  keepAliveTimeout: keepAliveMs,
-  connectionsCheckingInterval: 500,
-  // Node's own answer has no body; ours has.
-  requireHostHeader: false,
-}
 
 /** Node's own handler looks there too: the answer whose turn it is on a connection. */
 interface Connection extends Socket {
@@ -179,7 +164,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     done(null, body)
   })
 
-  server.post(profile.path, (request: FastifyRequest, reply: FastifyReply) => {
+  function receive(request: FastifyRequest, reply: FastifyReply, organizationId: string): void {
     const { arrivedMonoMs } = request.raw as PacedRequest
     const receivedAtMs = clock.nowMs()
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
@@ -199,11 +184,12 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return
     }
     connections.prove(peer)
-    const { event, echoes } = profile.read(body, request.headers)
-    if (isRefusal(event)) {
-      refuse(reply, event, echoes)
+    const { event: read, echoes } = profile.read(body, request.headers)
+    if (isRefusal(read)) {
+      refuse(reply, read, echoes)
       return
     }
+    const event = organizationId === '' ? read : { ...read, organizationId }
     const readMonoMs = clock.monoMs()
     const answerWith: SendReply = (answer, slot, origin) => {
       const heard = peer.writable && !peer.readableEnded
@@ -234,7 +220,18 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
       return heard
     }
     slots.open(event, receivedAtMs, arrivedMonoMs, answerWith, pace)
-  })
+  }
+
+  server.post(profile.path, (request, reply) => receive(request, reply, ''))
+  // What an organization's own address is for: its default decision, and its cards only.
+  server.post<{ Params: { organizationId: string } }>(
+    `${profile.path}/:organizationId`,
+    (request, reply) => {
+      const { organizationId } = request.params
+      if (idPattern.test(organizationId)) receive(request, reply, organizationId)
+      else refuseStranger(reply, wrongPath)
+    },
+  )
 
   server.setNotFoundHandler((_request, reply) => {
     refuseStranger(reply, wrongPath)
@@ -273,22 +270,4 @@ function renderResponse(status: number, body: string): string {
     'connection: close',
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
-}
-
-function createHttpServer({ tls, relayAuthentication }: Config): Server {
-  if (tls === null) return createServer(httpOptions)
-  const mutual = relayAuthentication.mode === 'mtls'
-  return createTlsServer({
-    ...httpOptions,
-    cert: readFileSync(tls.certFile),
-    key: readFileSync(tls.keyFile),
-    ...(tls.clientCaFile === null ? {} : { ca: readFileSync(tls.clientCaFile) }),
-    minVersion: 'TLSv1.2',
-    // A stranger is told so in the shape of a decline, not by a broken connection.
-    requestCert: mutual,
-    rejectUnauthorized: false,
-    handshakeTimeout: headersTimeoutMs,
-    // As in plain HTTP, where it is Node's default: see `httpAllowHalfOpen`.
-    allowHalfOpen: true,
-  })
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { isAsk } from '../domain/record/event.ts'
+import { type CardEvent, isAsk } from '../domain/record/event.ts'
 import type { Answer, Cause } from '../domain/record/event-record.ts'
 import { defaultCodes, type ResponseCode } from '../domain/record/response-code.ts'
 import type { Declines } from './declines.ts'
@@ -16,7 +16,8 @@ export interface WatchdogOptions {
   readonly lastCallMs: number
   /** From then on the relay has done what the default decision says. */
   readonly contractMs: number
-  readonly defaultDecision: 'approve' | 'decline'
+  /** Each organization may have one of its own. */
+  readonly defaultDecisionOf: (event: CardEvent) => 'approve' | 'decline'
   /** Lines that may wait for damaged accounts; beyond it approvals are not given, and advices refused. */
   readonly maxDamaged?: number
   readonly rulesVersion: () => string
@@ -68,8 +69,8 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
 
   /** What nobody heard is not what holds at the relay: there the default does, and the ledger follows it. */
   function followDefault(line: JournalLine): JournalLine {
-    const byDefault = defaultCodes[options.defaultDecision]
     const { said, event } = line
+    const byDefault = defaultCodes[options.defaultDecisionOf(event)]
     if (!isAsk(event) || (said.code === '000') === (byDefault === '000')) return line
     unheard++
     const followed = { ...line, said: defaultAnswer(byDefault, said.cause || 'deadline') }
@@ -81,7 +82,8 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
   /** The watchdog takes the slot: nobody else may answer it from here on. */
   function speak(slot: Slot, cause: Cause): void {
     slot.taken = true
-    const approves = slot.standIn || !isAsk(slot.event) || options.defaultDecision === 'approve'
+    const { event, standIn } = slot
+    const approves = standIn || !isAsk(event) || options.defaultDecisionOf(event) === 'approve'
     const said = defaultAnswer(defaultCodes[approves ? 'approve' : 'decline'], cause)
     // A decline of what no engine ever saw leaves nothing to follow.
     if (!approves && !slot.handed) {
@@ -156,7 +158,7 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
     keep(line)
     // An engine that had it only waiting leaves no record of it. Repeated, it could come too late to be
     // heard: that is no harm where the default is the same.
-    const stays = line.said.code !== '000' && options.defaultDecision === 'decline'
+    const stays = line.said.code !== '000' && options.defaultDecisionOf(slot.event) === 'decline'
     if (stays) declines.remember(slot.key, line.said)
     if (link.alive) tell(line, slot.orphaned)
   }

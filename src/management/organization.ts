@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
+import { organizationsAggregate } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import {
+  decodeOrganizations,
+  encodeOrganizations,
+  type OrganizationTable,
+} from '../engine/notice/organization-table.ts'
 import type { Store } from '../store/port.ts'
 
 /**
@@ -28,22 +34,11 @@ const record = settings.extend({
   createdAtMs: z.int(),
 })
 
-const summaries = z.object({
-  format: z.literal(1),
-  organizations: z.record(
-    z.string(),
-    z.object({ enabled: z.boolean(), defaultDecision: z.enum(['approve', 'decline']) }),
-  ),
-})
-
 export type OrganizationSettings = Readonly<z.output<typeof settings>>
 export type Organization = Readonly<z.output<typeof record>>
-/** What the gate and the engine must know of every organization. */
-type OrganizationSummaries = z.output<typeof summaries>['organizations']
 
-const organizationsAggregate = 'organizations'
-/** Every engine holds the summaries of all of them. */
-const maxOrganizations = 10_000
+/** Every engine reads what it must know of all of them four times a second. */
+const maxOrganizations = 1_000
 
 const childOf = (organizationId: string) => ({ group: 'o', id: organizationId })
 const keyOf = (organizationId: string) => ({
@@ -57,13 +52,6 @@ function decode(value: string): Organization {
   throw new RecordUnreadable('an organization was written by a newer release')
 }
 
-function summariesIn(root: string | null): OrganizationSummaries {
-  if (root === null) return {}
-  const found = summaries.safeParse(JSON.parse(root))
-  if (found.success) return found.data.organizations
-  throw new RecordUnreadable('the organizations were written by a newer release')
-}
-
 export async function readOrganization(store: Store, id: string): Promise<Organization | null> {
   const [found] = await store.load([keyOf(id)])
   return found === undefined ? null : decode(found.value)
@@ -71,7 +59,7 @@ export async function readOrganization(store: Store, id: string): Promise<Organi
 
 export async function readOrganizations(store: Store): Promise<Organization[]> {
   const [root] = await store.load([{ aggregate: organizationsAggregate, group: '', id: '' }])
-  const ids = Object.keys(summariesIn(root?.value ?? null)).sort()
+  const ids = Object.keys(decodeOrganizations(root?.value ?? null)).sort()
   const found = await store.load(ids.map(keyOf))
   return found.flatMap((one) => (one === undefined ? [] : [decode(one.value)]))
 }
@@ -109,6 +97,23 @@ export function setOrganization(
   })
 }
 
+/** Writes what every decision needs of each organization anew, from their settings. */
+export async function repairOrganizations(store: Store, aggregates: Aggregates): Promise<string> {
+  const table: Record<string, OrganizationTable[string]> = {}
+  for await (const page of store.scan()) {
+    for (const one of page) {
+      if (one.kind !== 'child' || one.aggregate !== organizationsAggregate) continue
+      const { organizationId, enabled, defaultDecision } = decode(one.value)
+      table[organizationId] = { enabled, defaultDecision }
+    }
+  }
+  const root = encodeOrganizations(table)
+  return aggregates.change({
+    aggregate: organizationsAggregate,
+    decide: () => ({ result: '', write: { root } }),
+  })
+}
+
 /** The record and its summary change in one commit. */
 function change(
   aggregates: Aggregates,
@@ -120,13 +125,13 @@ function change(
     aggregate: organizationsAggregate,
     reads: [child],
     decide(view) {
-      const all = summariesIn(view.root)
+      const all = decodeOrganizations(view.root)
       const text = view.child(child)
       const value = next(text === null ? null : decode(text), Object.keys(all).length)
       if (typeof value === 'string') return { result: { refused: value }, write: {} }
       const { enabled, defaultDecision } = value
       const organizations = { ...all, [organizationId]: { enabled, defaultDecision } }
-      const root = JSON.stringify({ format: 1, organizations })
+      const root = encodeOrganizations(organizations)
       const put = [{ ...child, value: JSON.stringify(value) }]
       return { result: { value }, write: { root, put } }
     },

@@ -44,7 +44,7 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamag
     incarnation: 'g',
     budgetMs: 250,
     lastCallMs: 260,
-    defaultDecision,
+    defaultDecisionOf: () => defaultDecision,
     contractMs: 400,
     maxOpen,
     maxDamaged,

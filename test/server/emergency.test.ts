@@ -138,4 +138,41 @@ describe('two servers on one Redis', () => {
     const money = 'arbiter_rule_amount_minor_total{rule="watched",currency="USD"}'
     expect(await counted(money)).toBe(70_200)
   })
+
+  it('both decline the asks of a disabled organization, and know its default without the store', async () => {
+    const row = { cardId: 'card-3', customerId: 'k', accountId: 'b', type: 'retail' }
+    const file = join(folder.path, 'adopted.jsonl')
+    writeFileSync(file, JSON.stringify({ ...row, currency: 'USD', balance: '100.00' }))
+    await arbiter('import', file)
+    const made = ['--name', 'Acme', '--country', 'NG', '--currency', 'USD']
+    await arbiter('organization', 'add', 'org-1', ...made, '--default-decision', 'approve')
+    expect(await arbiter('organization', 'adopt', 'org-1')).toMatch(/^adopted 2 accounts; left 0 /)
+    expect(await arbiter('organization', 'adopt', 'org-1')).toMatch(/^adopted 0 accounts; left 2 /)
+    const account = JSON.parse(await arbiter('show', 'account', 'b'))
+    expect(account).toMatchObject({ organizationId: 'org-1', country: 'NG' })
+
+    const codesAt = async (path: string, given: Record<string, unknown> = {}) => {
+      const sent = servers.map(({ url }) =>
+        send(`${url}${path}`, { eventId: `o${asked++}`, transactionId: `ot${asked}`, ...given }),
+      )
+      return (await Promise.all(sent)).map(({ body }) => body.responseCode)
+    }
+    const card = { cardId: 'card-3' }
+    expect(await codesAt('/org-1', card)).toEqual(['000', '000'])
+    expect(await codesAt('/org-2', card)).toEqual(['148', '148'])
+    expect(await codesAt('/org-2', { ...card, requestType: 'Settlement' })).toEqual(['000', '000'])
+    expect(await arbiter('unmatched', 'list')).toContain('other organization')
+    await arbiter('organization', 'disable', 'org-1')
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    expect(await codesAt('', card)).toEqual(['115', '115'])
+    expect(await codesAt('/org-1', card)).toEqual(['115', '115'])
+    expect(await codesAt('', { ...card, requestType: 'Settlement' })).toEqual(['000', '000'])
+    await arbiter('organization', 'enable', 'org-1')
+    await until(async () => (await codesAt('', card)).every((code) => code === '000'))
+    expect(await arbiter('verify')).toContain(' 0 differences')
+
+    await redis.dispose()
+    expect(await codesAt('/org-1', card)).toEqual(['000', '000'])
+    expect(await codesAt('', card)).toEqual(['176', '176'])
+  })
 })

@@ -198,7 +198,7 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
       budgetMs,
       lastCallMs,
       contractMs: planted.contractMs ?? contractMs,
-      defaultDecision: around.defaultDecision,
+      defaultDecisionOf: () => around.defaultDecision,
       maxOpen: around.maxOpen,
       trouble: () => (born.engineSeen ? '' : 'engineDown'),
       rulesVersion: () => 'test',

@@ -12,6 +12,7 @@ import {
 import { minorOf, readCount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, sayRefused } from '../terminal.ts'
+import { adopt } from './adopt.ts'
 
 const help = `
 It owns customers, cards, wallets and webhooks; its clients call the management API.
@@ -56,6 +57,12 @@ export function addOrganizations(program: Command): void {
       .addHelpText('after', exampleOf(`${enabled ? 'enable' : 'disable'} org-1`))
       .action((id: string) => inSession((session) => setTo(id, { enabled }, session)))
   }
+  organization
+    .command('adopt')
+    .description('Give it the cards that were imported without an organization.')
+    .argument('<organization>', 'its id')
+    .addHelpText('after', exampleOf('adopt org-1'))
+    .action((id: string) => inSession((session) => adopt(id, session)))
   organization
     .command('show')
     .description('Show one.')

@@ -10,6 +10,7 @@ import {
 import { readMeta, repairMeta } from '../../engine/format/meta.ts'
 import { repairBlocks } from '../../engine/notice/block-list.ts'
 import { repairTripped } from '../../engine/notice/tripped-rules.ts'
+import { repairOrganizations } from '../../management/organization.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printText, sayRefused } from '../terminal.ts'
@@ -22,7 +23,7 @@ wrong clock has dated in the future is dated now.
 
 --record names what belongs to no account: blocks (the emergency list, made anew from the log), tripped (rules
 in shadow: none), meta (what was fixed when the store was made: EVENT_RETENTION_DAYS and SANDBOX, which must be
-what they were), or u:… (where events of unknown cards are kept).
+what they were), organizations (what every decision needs of each, from their settings), or u:… (where events of unknown cards are kept).
 
 Examples:
   $ arbiter repair account-1 --reason "disk fault" --dry-run
@@ -102,10 +103,11 @@ async function repairRecord(
     blocks: () => repairBlocks(session, clock.nowMs()),
     tripped: () => repairTripped(session.aggregates),
     meta: () => repairMeta(store, config),
+    organizations: () => repairOrganizations(store, session.aggregates),
   }
   const repair = repairs[name]
   if (repair === undefined) {
-    complain(`there is no record ${name}: it may be blocks, tripped, meta or u:…`)
+    complain(`there is no record ${name}: it may be blocks, tripped, meta, organizations or u:…`)
     return 2
   }
   if (given.dryRun) {

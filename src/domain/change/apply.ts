@@ -24,6 +24,10 @@ type Appliers = {
 const appliers: Appliers = {
   repaired: (view) => view,
   accountOpened: (view, { account }) => ({ ...view, account }),
+  adopted: (view, { organizationId, country }) => ({
+    ...view,
+    account: { ...view.account, organizationId, country: country || view.account.country },
+  }),
   cardIssued: (view, { card }) => ({ ...view, card }),
   cardChanged: (view, { set }) => withCard(view, set),
   transferred: (view, { amountMinor }) => ({

@@ -22,6 +22,8 @@ export type Worklist = (typeof worklists)[number]
 /** One thing that happened, in the past tense: it is applied, stored, logged and replayed. */
 export type Change =
   | { readonly type: 'accountOpened'; readonly account: Account }
+  /** An account that had none was given to an organization; '' where it keeps the country it has. */
+  | { readonly type: 'adopted'; readonly organizationId: string; readonly country: string }
   | { readonly type: 'cardIssued'; readonly card: Card }
   | { readonly type: 'cardChanged'; readonly set: Partial<Card> }
   | { readonly type: 'transferred'; readonly amountMinor: number }

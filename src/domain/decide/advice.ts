@@ -1,5 +1,6 @@
 import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
 import { isSafe, type View } from '../change/view.ts'
+import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { UnmatchedCause } from '../record/event-record.ts'
 import { isAsked, netAuthorized, type Transaction, uncovered } from '../record/transaction.ts'
@@ -50,6 +51,7 @@ function acknowledged(
 function refusalOf(event: CardEvent, draft: Draft, pack: Pack): UnmatchedCause | '' {
   const { account, card } = draft.before
   if (card.cardId === '') return 'unknown card'
+  if (isMisdirected(event, account)) return 'other organization'
   // The record of such an old advice may be gone, so a duplicate would be booked twice.
   const old = event.occurredAtMs !== 0 && event.occurredAtMs < draft.atMs - pack.retentionMs
   if (old) return 'too old'

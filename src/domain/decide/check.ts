@@ -1,4 +1,4 @@
-import { availableMinor } from '../record/account.ts'
+import { availableMinor, isMisdirected } from '../record/account.ts'
 import { monthIndexOfText } from '../record/calendar.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import { isAsked, type Transaction } from '../record/transaction.ts'
@@ -53,6 +53,18 @@ const blockedMidCheck: Check = {
 /** The first that fails gives the answer; after these come the rules and the funds. */
 export const checks: readonly Check[] = [
   { name: 'card known', code: '148', ofZero: true, fails: ({ card }) => card.cardId === '' },
+  {
+    name: 'card of the organization',
+    code: '148',
+    ofZero: true,
+    fails: ({ event, account }) => isMisdirected(event, account),
+  },
+  {
+    name: 'organization enabled',
+    code: '115',
+    ofZero: true,
+    fails: ({ account, pack }) => pack.disabledOrganizations?.has(account.organizationId) === true,
+  },
   { name: 'card not terminated', code: '143', ofZero: true, fails: isTerminated },
   { name: 'card active', code: '117', ofZero: true, fails: ({ card }) => card.status === 'Frozen' },
   { name: 'card not expired', code: '142', ofZero: true, fails: isPastExpiry },

@@ -1,5 +1,6 @@
 import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
 import { isSafe, type View } from '../change/view.ts'
+import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { Transaction } from '../record/transaction.ts'
 import { askAnomalies, namingAnomalies } from './anomaly.ts'
@@ -33,6 +34,7 @@ export function bookStandIn(
   } as const
   const nothing = { ...decided, anomalies: [], changes: [], after: view }
   if (view.card.cardId === '') return { ...nothing, unmatched: 'unknown card' }
+  if (isMisdirected(event, view.account)) return { ...nothing, unmatched: 'other organization' }
   if (event.currency !== view.account.currency) return { ...nothing, unmatched: 'other currency' }
 
   nameTransaction(draft)

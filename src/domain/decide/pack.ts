@@ -81,6 +81,8 @@ export interface Pack {
   readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack
   /** The breakers of those enforced rules that have one. */
   readonly breakers?: readonly Breaker[]
+  /** Asks of their cards are declined; absent for none. */
+  readonly disabledOrganizations?: ReadonlySet<string>
   readonly remembers: Remembers
   /** How long events, and transactions after their last event, are kept. */
   readonly retentionMs: number
@@ -124,6 +126,10 @@ export function withBlocks(pack: Pack, blocks: readonly Block[]): Pack {
   }
 
   return { ...pack, evaluate }
+}
+
+export function withDisabled(pack: Pack, organizations: ReadonlySet<string>): Pack {
+  return organizations.size === 0 ? pack : { ...pack, disabledOrganizations: organizations }
 }
 
 /** How much may be approved from memory while the store is away; amounts by currency. */

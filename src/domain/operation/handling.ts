@@ -98,9 +98,10 @@ function bookUnmatched(
   if (done !== null) {
     return done.contentHash === hash ? openDraft(view, nowMs) : { refused: bookedOtherwise }
   }
-  // Its age was the relay's to explain; a person has looked at it now.
-  const ageless = { ...event, occurredAtMs: 0 }
-  const { unmatched, changes, after } = bookAdvice(ageless, openDraft(view, nowMs), pack)
+  // Its age and its address were the relay's to explain; a person has looked at it now.
+  const { organizationId: _, ...plain } = event
+  const looked = { ...plain, occurredAtMs: 0 }
+  const { unmatched, changes, after } = bookAdvice(looked, openDraft(view, nowMs), pack)
   if (unmatched !== '' && unmatched !== 'other currency') return { refused: refusals[unmatched] }
 
   // Nothing below may refuse.
@@ -116,4 +117,5 @@ const refusals: Readonly<Record<UnmatchedCause, string>> = {
   'other content': 'the event came before with other content',
   'too old': 'the advice is too old',
   'too large': 'the account would leave the numbers that are kept exactly',
+  'other organization': 'the card is of another organization',
 }

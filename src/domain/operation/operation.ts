@@ -21,6 +21,8 @@ export type Operation =
       /** Cards that share an account give its balance once. */
       readonly givesBalance: boolean
     }
+  /** Gives an account that has no organization to one, with its country where it has none. */
+  | { readonly type: 'adopt'; readonly organizationId: string; readonly country: string }
   | { readonly type: 'changeCard'; readonly cardId: string; readonly set: CardSettings }
   | { readonly type: 'unfreeze'; readonly cardId: string }
   | { readonly type: 'editLists'; readonly cardId: string; readonly edits: readonly ListEdit[] }
@@ -77,6 +79,8 @@ export function operate(
   switch (operation.type) {
     case 'open':
       return open(operation, book, nowMs)
+    case 'adopt':
+      return adopt(operation.organizationId, operation.country, book, nowMs)
     case 'changeCard':
       return changeCard(operation.cardId, operation.set, book, nowMs)
     case 'unfreeze':
@@ -133,6 +137,24 @@ export function whyNotOpened(there: Account, account: Account, givesBalance: boo
   if (!givesBalance || openingMinor === account.openingMinor) return ''
   const [was, is] = [openingMinor, account.openingMinor].map((m) => formatMinor(m, currency))
   return `account ${accountId} was opened with ${was}, not ${is}: leave the balance out, or give it as it was, and use arbiter adjust for the difference`
+}
+
+function adopt(
+  organizationId: string,
+  country: string,
+  book: Book,
+  nowMs: number,
+): Draft | OperationRefused {
+  const view = gatherCard('', book)
+  const { account } = view
+  if (account.accountId === '') return { refused: 'there is no such account' }
+  const draft = openDraft(view, nowMs)
+  const owner = account.organizationId
+  if (owner !== '' && owner !== organizationId) return { refused: `it belongs to ${owner}` }
+  if (owner === '' || account.country === '') {
+    draft.make({ type: 'adopted', organizationId, country: account.country === '' ? country : '' })
+  }
+  return draft
 }
 
 function changeCard(

@@ -1,3 +1,4 @@
+import type { CardEvent } from './event.ts'
 import type { Fresh } from './fresh.ts'
 import type { WindowStates } from './window-state.ts'
 
@@ -49,6 +50,11 @@ export const noAccount: Account = {
 
 export function availableMinor(account: Account): number {
   return account.postedMinor - account.heldMinor - account.withheldMinor
+}
+
+/** It came to the address of an organization that the account does not belong to. */
+export function isMisdirected({ organizationId }: CardEvent, account: Account): boolean {
+  return organizationId !== undefined && organizationId !== account.organizationId
 }
 
 export function copyAccount(a: Account): Fresh<Account> {

@@ -18,6 +18,7 @@ export const unmatchedCauses = [
   'other content',
   'too old',
   'too large',
+  'other organization',
 ] as const
 export type UnmatchedCause = (typeof unmatchedCauses)[number]
 

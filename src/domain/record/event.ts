@@ -37,6 +37,8 @@ export interface CardEvent {
   readonly merchantAmountMinor: number
   readonly merchantCurrency: string
   readonly occurredAtMs: number
+  /** The organization whose own address it came to; absent where it came to the common one. */
+  readonly organizationId?: string
 }
 
 export function isAsk(event: CardEvent): boolean {

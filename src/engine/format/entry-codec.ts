@@ -194,6 +194,7 @@ function writeEvent(event: CardEvent, cardId: string): Row {
     event.partialApprovalSupported ? 1 : '',
     event.merchantAmountMinor === 0 ? '' : event.merchantAmountMinor,
     event.merchantCurrency,
+    event.organizationId ?? '',
   ]
   let { length } = row
   while (row[length - 1] === '') length--
@@ -203,7 +204,7 @@ function writeEvent(event: CardEvent, cardId: string): Row {
 
 function readEvent(row: Row, cardId: string): CardEvent {
   const final = row[13] ?? ''
-  return {
+  const event = {
     eventId: row[0],
     requestType: requestTypeNames[row[1]]!,
     transactionId: row[2],
@@ -226,6 +227,7 @@ function readEvent(row: Row, cardId: string): CardEvent {
     merchantCurrency: row[18] ?? '',
     occurredAtMs: row[5],
   }
+  return row[19] === undefined ? event : { ...event, organizationId: row[19] }
 }
 
 function writeAnswer(answer: Answer): Row {
@@ -367,6 +369,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   merchantSeen: plain('hash'),
   countrySeen: plain('country'),
   repaired: plain(),
+  adopted: plain('organizationId', 'country'),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

@@ -31,6 +31,9 @@ export const trippedAggregate = 'tripped'
 /** What the instances that share the store tell each other. */
 export const instancesAggregate = 'instances'
 
+/** Who owns cards: what every decision needs of each in the root, their settings below it. */
+export const organizationsAggregate = 'organizations'
+
 /** One set of credentials for the management API. */
 export function clientAggregate(clientId: string): string {
   return `k:${clientId}`

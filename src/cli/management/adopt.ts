@@ -1,0 +1,73 @@
+import type { Account } from '../../domain/record/account.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { accountCodec } from '../../engine/format/codec.ts'
+import { accountAggregate, indexes } from '../../engine/format/layout.ts'
+import { type Organization, readOrganization } from '../../management/organization.ts'
+import type { Store } from '../../store/port.ts'
+import type { Session } from '../session.ts'
+import { type ExitCode, printText, sayRefused, showProgress } from '../terminal.ts'
+
+/** They share their commits. */
+const cardsAtOnce = 500
+
+interface Tally {
+  adopted: number
+  already: number
+  ofOthers: number
+  otherCurrency: number
+}
+
+/** Gives the accounts of cards that were imported without an organization to this one; safe to repeat. */
+export async function adopt(organizationId: string, session: Session): Promise<ExitCode> {
+  const { store } = session
+  const organization = await readOrganization(store, organizationId)
+  if (organization === null) return sayRefused(`there is no organization ${organizationId}`)
+  const engine = await session.engine()
+  const tally: Tally = { adopted: 0, already: 0, ofOthers: 0, otherCurrency: 0 }
+  for await (const accounts of accountsOfCards(store)) {
+    await adoptAll(accounts, organization, engine, tally)
+    showProgress(`${tally.adopted} accounts adopted`)
+  }
+  showProgress('')
+  const { adopted, already, ofOthers, otherCurrency } = tally
+  await printText(
+    `adopted ${adopted} accounts; left ${already} that it had, ${ofOthers} of other organizations, ` +
+      `${otherCurrency} in currencies that it does not have`,
+  )
+  return 0
+}
+
+async function* accountsOfCards(store: Store): AsyncGenerator<readonly Account[]> {
+  for (let after = ''; ; ) {
+    const cards = await store.range(indexes.cards, after, cardsAtOnce)
+    const ids = [...new Set(cards.map(({ value }) => value))]
+    const roots = await store.load(
+      ids.map((id) => ({ aggregate: accountAggregate(id), group: '', id: '' })),
+    )
+    yield roots.flatMap((root) => (root === undefined ? [] : [accountCodec.decode(root.value)]))
+    if (cards.length < cardsAtOnce) return
+    after = cards.at(-1)!.sortKey
+  }
+}
+
+async function adoptAll(
+  accounts: readonly Account[],
+  { organizationId, country, currencies }: Organization,
+  engine: Engine,
+  tally: Tally,
+): Promise<void> {
+  const operation = { type: 'adopt', organizationId, country } as const
+  await Promise.all(
+    accounts.map(async ({ accountId, organizationId: owner, currency }) => {
+      if (owner === '' && !currencies.includes(currency)) {
+        tally.otherCurrency++
+        return
+      }
+      const reason = `adopt ${organizationId}`
+      const { refused, changed } = await engine.operate(accountId, operation, reason)
+      if (refused !== '') tally.ofOthers++
+      else if (changed) tally.adopted++
+      else tally.already++
+    }),
+  )
+}

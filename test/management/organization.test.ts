@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest'
+import { createAggregates } from '../../src/engine/aggregates.ts'
+import { decodeOrganizations } from '../../src/engine/notice/organization-table.ts'
+import {
+  addOrganization,
+  isRefused,
+  type OrganizationSettings,
+  readOrganizations,
+  repairOrganizations,
+  setOrganization,
+} from '../../src/management/organization.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
+
+const settings: OrganizationSettings = {
+  name: 'Acme',
+  country: 'US',
+  currencies: ['USD'],
+  defaultDecision: 'decline',
+  maxTopUpMinor: {},
+  minimumBalanceMinor: {},
+  cardValidityMonths: 36,
+}
+
+function openWorld() {
+  const store = createMemoryStore()
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  return { store, aggregates, add: (id: string) => addOrganization(aggregates, id, settings, 0) }
+}
+
+async function rootIn({ store }: ReturnType<typeof openWorld>): Promise<string | null> {
+  const [root] = await store.load([{ aggregate: 'organizations', group: '', id: '' }])
+  return root?.value ?? null
+}
+
+it('there are a thousand organizations at most', async () => {
+  const world = openWorld()
+  const ids = Array.from({ length: 1_001 }, (_, i) => `org-${i}`)
+  const outcomes = await Promise.all(ids.map(world.add))
+  expect(outcomes.filter(isRefused)).toEqual([{ refused: expect.stringContaining('the most') }])
+  expect(await readOrganizations(world.store)).toHaveLength(1_000)
+})
+
+it('what decisions need of each is made anew from their settings', async () => {
+  const world = openWorld()
+  await Promise.all(['org-1', 'org-2'].map(world.add))
+  await setOrganization(world.aggregates, 'org-2', { enabled: false, defaultDecision: 'approve' })
+  const root = await rootIn(world)
+  const broken = { kind: 'root', aggregate: 'organizations', version: 'x', value: '{"format":' }
+  await world.store.fill([broken as never])
+  await repairOrganizations(world.store, world.aggregates)
+  expect(decodeOrganizations(await rootIn(world))).toEqual(decodeOrganizations(root))
+})
