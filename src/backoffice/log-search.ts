@@ -23,7 +23,7 @@ export interface FoundEntry {
 }
 
 /** The entry of a log line, or null when it is not among those that are asked for. */
-export type Filter = (line: LogLine) => FoundEntry | null
+export type Filter = (line: Pick<LogLine, 'cursor' | 'entry'>) => FoundEntry | null
 
 export function createFilter(filters: Filters): Filter {
   const { card, account, event, transaction, code, kind, since } = filters
@@ -48,7 +48,7 @@ export function createFilter(filters: Filters): Filter {
 
   return ({ cursor, entry: text }) => {
     if (!needles.every((needle) => text.includes(needle))) return null
-    const entry = entryIn({ cursor, entry: text })
+    const entry = entryIn({ entry: text })
     return entry !== null && matches(entry) ? { cursor, entry } : null
   }
 }

@@ -4,6 +4,7 @@ import {
   indexes,
   metaAggregate,
   organizationsAggregate,
+  projectionAggregate,
   trippedAggregate,
 } from '../engine/format/layout.ts'
 import { checkMeta } from '../engine/format/meta.ts'
@@ -12,7 +13,17 @@ import { decodeOrganizations } from '../engine/notice/organization-table.ts'
 import { checkTripped } from '../engine/notice/tripped-rules.ts'
 import { decodePlace, messageOf, nameOfDamage, problemOf } from '../engine/quarantine/damage.ts'
 import { duePlace } from '../engine/sweeper.ts'
-import { type IndexRecord, type Store, type StoreRecord, StoreRefused } from '../store/port.ts'
+import { decodeProgress } from '../projection/lease.ts'
+import { transactionRowCodec } from '../projection/row.ts'
+import { rowGroup, rowPlaceOf } from '../projection/row-place.ts'
+import {
+  type ChildRecord,
+  type IndexRecord,
+  type RootRecord,
+  type Store,
+  type StoreRecord,
+  StoreRefused,
+} from '../store/port.ts'
 
 /** A record that cannot be read. */
 export interface FoundDamage {
@@ -73,6 +84,8 @@ function look(record: StoreRecord): FoundDamage | null {
       `--record ${aggregate}`,
     )
   }
+  const projected = projectedCheck(record)
+  if (projected !== null) return projected
   const key = record.kind === 'root' ? { group: '', id: '' } : record
   const problem = problemOf({ aggregate, group: key.group, id: key.id }, value)
   const name = nameOfDamage({ aggregate, key, problem })
@@ -80,6 +93,25 @@ function look(record: StoreRecord): FoundDamage | null {
     name,
     problem,
     aggregate.startsWith('u:') ? `--record ${aggregate}` : aggregate.slice(2),
+  )
+}
+
+/** What follows from the log is made anew by `arbiter reindex`, and repaired by nothing else. */
+function projectedCheck(record: RootRecord | ChildRecord): FoundDamage | null {
+  const { aggregate, value } = record
+  if (record.kind === 'root') {
+    if (aggregate !== projectionAggregate) return null
+    return told(
+      aggregate,
+      problemIn(() => decodeProgress(value)),
+      '',
+    )
+  }
+  if (!record.group.startsWith(rowGroup)) return null
+  return told(
+    `row ${record.id.replaceAll('\n', ' ')}`,
+    problemIn(() => transactionRowCodec.decode(value)),
+    '',
   )
 }
 
@@ -109,6 +141,9 @@ function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null
   const named = namedBy[index]
   if (named !== undefined) {
     return told(name, decodePlace(value) === '' ? `it names no ${named}` : noProblem, '')
+  }
+  if (index === indexes.rows) {
+    return told(name, rowPlaceOf({ sortKey, value }) === null ? 'it names no row' : noProblem, '')
   }
   if (index === indexes.due) {
     return told(name, duePlace(sortKey) === null ? 'it names no transaction' : noProblem, '')

@@ -6,6 +6,8 @@ import {
   clientAggregate,
   customerAggregate,
   indexes,
+  projectionAggregate,
+  rowsAggregate,
   splitSortKey,
   strayAggregate,
   trippedAggregate,
@@ -18,6 +20,8 @@ import {
   readMeta,
 } from '../engine/format/meta.ts'
 import { entryIn } from '../engine/log-reading.ts'
+import { progressInCopy } from '../projection/lease.ts'
+import { rowPlaceOf } from '../projection/row-place.ts'
 import {
   type IndexRecord,
   lastDayOf,
@@ -126,7 +130,9 @@ export async function fillStore(
   const given = createRecordTally()
   for await (const whole of pages) {
     const today = Math.floor(nowMs() / dayMs)
-    const page = whole.filter((one) => one.kind !== 'child' || lastDayOf(one.group) >= today)
+    const page = whole
+      .filter((one) => one.kind !== 'child' || lastDayOf(one.group) >= today)
+      .map(inCopy)
     for (const record of page) given.add(record)
     if (page.length > 0) await target.fill(page.map(ownedOf))
     onProgress(given.records)
@@ -182,6 +188,12 @@ export function kindName(kind: RecordKind): string {
   return names[kind]
 }
 
+/** The log of a copy has other cursors. */
+function inCopy(record: StoreRecord): StoreRecord {
+  if (record.kind !== 'root' || record.aggregate !== projectionAggregate) return record
+  return { ...record, value: progressInCopy(record.value) }
+}
+
 /** A store in partitions keeps an entry with the aggregate that wrote it. */
 function ownedOf(record: StoreRecord): OwnedRecord {
   if (record.kind === 'index') return { ...record, aggregate: ownerOfIndex(record) }
@@ -199,6 +211,8 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
       return clientAggregate(value)
     case indexes.customers:
       return customerAggregate(value)
+    case indexes.rows:
+      return rowPlaceOf({ sortKey, value })?.key.aggregate ?? rowsAggregate('')
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.unmatched:
@@ -213,7 +227,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
 
 /** An event whose card nobody knew belongs to no account, and what nobody can read to no one we know. */
 function ownerOfEntry(text: string, otherwise = strayAggregate('')): string {
-  const entry = entryIn({ cursor: '', entry: text })
+  const entry = entryIn({ entry: text })
   if (entry === null) return otherwise
   const { accountId, event, notice } = entry
   if (notice !== undefined) return 'ruleId' in notice ? trippedAggregate : blocksAggregate

@@ -125,7 +125,7 @@ async function nameUnreadable(source: LogSource): Promise<void> {
   for await (const page of source.lines()) {
     for (const entry of page) {
       number++
-      if (entryIn({ cursor: '', entry }) !== null) continue
+      if (entryIn({ entry }) !== null) continue
       throw new RecordUnreadable(`line ${number} of the log cannot be read: see arbiter verify`)
     }
   }

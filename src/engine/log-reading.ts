@@ -17,7 +17,7 @@ export async function* logPages(store: Pick<Store, 'readLog'>): AsyncGenerator<r
 }
 
 /** null when the line cannot be read. */
-export function entryIn({ entry }: LogLine): Entry | null {
+export function entryIn({ entry }: Pick<LogLine, 'entry'>): Entry | null {
   try {
     return decodeEntry(entry)
   } catch (error) {

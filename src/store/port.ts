@@ -157,6 +157,8 @@ export interface IndexEntry {
 
 export interface LogLine {
   readonly cursor: string
+  /** As its writer's clock had it, or a little later where that would have changed the order. */
+  readonly writtenMs: number
   readonly entry: string
 }
 
@@ -170,14 +172,14 @@ interface Owned {
   readonly aggregate: string
 }
 
-interface RootRecord {
+export interface RootRecord {
   readonly kind: 'root'
   readonly aggregate: string
   readonly version: string
   readonly value: string
 }
 
-interface ChildRecord extends Key {
+export interface ChildRecord extends Key {
   readonly kind: 'child'
   readonly value: string
 }

@@ -41,7 +41,10 @@ function createLog(): { store: Store; lines: LogLine[]; write(...cursors: string
     store,
     lines,
     write(...cursors) {
-      lines.push(...cursors.map((cursor) => ({ cursor, entry: entryAt(Number(cursor)) })))
+      for (const cursor of cursors) {
+        const writtenMs = Number(cursor)
+        lines.push({ cursor, writtenMs, entry: entryAt(writtenMs) })
+      }
       lines.sort((a, b) => (a.cursor < b.cursor ? -1 : 1))
     },
   }

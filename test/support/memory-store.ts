@@ -302,6 +302,6 @@ function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-function toLogLine({ sequence, entry }: { sequence: number; entry: string }): LogLine {
-  return { cursor: String(sequence), entry }
+function toLogLine({ sequence, atMs, entry }: MemoryState['log'][number]): LogLine {
+  return { cursor: String(sequence), writtenMs: atMs, entry }
 }

@@ -72,7 +72,7 @@ async function printList(
   const entries = await store.range(indexes[list], '', limit + 1)
   let code: ExitCode = 0
   for (const { sortKey, value } of entries.slice(0, limit)) {
-    const entry = entryIn({ cursor: '', entry: value })
+    const entry = entryIn({ entry: value })
     if (entry === null) {
       complain(`${keyOf(sortKey)} cannot be read: see arbiter verify`)
       code = 1

@@ -34,6 +34,14 @@ export const instancesAggregate = 'instances'
 /** Who owns cards: what every decision needs of each in the root, their settings below it. */
 export const organizationsAggregate = 'organizations'
 
+/** How far the log was followed, and who follows it. */
+export const projectionAggregate = 'projection'
+
+/** Rows of the transactions list, many accounts together: one process writes all of them. */
+export function rowsAggregate(accountId: string): string {
+  return `x:${bucketOf(accountId, 256)}`
+}
+
 /** One set of credentials for the management API. */
 export function clientAggregate(clientId: string): string {
   return `k:${clientId}`
@@ -111,6 +119,8 @@ export const indexes = {
   customers: 'customers',
   organizationCards: 'organization-cards',
   customerCards: 'customer-cards',
+  /** Rows of the transactions list, once for every list that they stand in. */
+  rows: 'rows',
 } as const
 
 export function customerSortKey(organizationId: string, atMs: number, customerId: string): string {

@@ -265,7 +265,8 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
 }
 
 function toLogLine({ key, value }: { key: string; value: string }): LogLine {
-  return { cursor: cursorOf(key), entry: value }
+  const cursor = cursorOf(key)
+  return { cursor, writtenMs: microsOfCursor(cursor) / 1_000, entry: value }
 }
 
 function ignore(): void {}

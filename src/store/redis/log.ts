@@ -64,7 +64,8 @@ export function parseCursor(cursor: string): LogPlace | undefined {
 }
 
 export function toLogLine(line: PlacedLine): LogLine {
-  return { cursor: `${idOf(line)}-${line.partition}`, entry: line.entry }
+  const { ms: writtenMs, entry } = line
+  return { cursor: `${idOf(line)}-${line.partition}`, writtenMs, entry }
 }
 
 /** Where to begin in a partition so that all that follows comes after a place. */

@@ -1,0 +1,236 @@
+import type { Clock } from '../clock.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
+import type { Account } from '../domain/record/account.ts'
+import type { Card } from '../domain/record/card.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import { accountCodec, cardCodec } from '../engine/format/codec.ts'
+import { accountAggregate, cardKey } from '../engine/format/layout.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { entryIn } from '../engine/log-reading.ts'
+import { type LogLine, type Store, StoreError } from '../store/port.ts'
+import type { Consumer, ProjectedEntry } from './consumer.ts'
+import { changesAnswer, rowAnsweredAgain, rowOfChangedAnswer, rowsOf } from './entry-rows.ts'
+import { createLease } from './lease.ts'
+import { createLogWindow, type LogWindow } from './log-window.ts'
+import type { TransactionRow } from './row.ts'
+import { findEventRow, keyOf } from './row-desk.ts'
+
+export interface ProjectorOptions {
+  readonly store: Store
+  readonly aggregates: Aggregates
+  readonly clock: Clock
+  /** Unlike that of any other process that shares the store. */
+  readonly instance: string
+  /** Each is given every entry, in this order. */
+  readonly consumers: readonly Consumer[]
+  readonly onTrouble: (message: string) => void
+}
+
+/** What is told of it, by every instance alike. */
+export interface ProjectionFigures {
+  /** How old the state of the log is that the lists show; 0 before the first look. */
+  readonly lagMs: number
+  /** Log lines that cannot be read and were passed over, since the start. */
+  readonly unreadable: number
+}
+
+/** Follows the decision log and feeds what is made of it; one of the instances that share a store does. */
+export interface Projector {
+  readonly figures: ProjectionFigures
+  /** Takes one step: looks whose turn it is, or does what is there to do. Resolves to whether there may be more. */
+  step(): Promise<boolean>
+  stop(): Promise<void>
+}
+
+const lookMs = 1_000
+/** How long after it was dated an entry may become visible, when the store is well. */
+const visibleAfterMs = 10_000
+const settleMs = 2_000
+
+export function createProjector(options: ProjectorOptions): Projector {
+  const { store, aggregates, clock, consumers } = options
+  const lease = createLease(store, aggregates, options.instance)
+  let window: LogWindow | null = null
+  let lookedMonoMs = Number.NEGATIVE_INFINITY
+  let toldMonoMs = Number.NEGATIVE_INFINITY
+  let settledMonoMs = 0
+  let doneMs = 0
+  /** The longest commit of late: while a store is slow, entries become visible later. */
+  let slowestMs = 0
+  let unreadable = 0
+
+  async function step(): Promise<boolean> {
+    if (window === null || !lease.isMine) return wait()
+    const lines = await window.next()
+    await project(lines)
+    window.done(lines)
+    doneMs = window.caughtUp ? clock.nowMs() : (lines.at(-1)?.writtenMs ?? doneMs)
+    if (window.caughtUp && clock.monoMs() - settledMonoMs >= settleMs) await settle(window)
+    if (clock.monoMs() - toldMonoMs >= lookMs) await tell(window)
+    return !window.caughtUp
+  }
+
+  async function wait(): Promise<boolean> {
+    window = null
+    const monoMs = clock.monoMs()
+    if (monoMs - lookedMonoMs < lookMs) return false
+    lookedMonoMs = monoMs
+    await lease.look(monoMs)
+    if (!lease.isMine) return false
+    const { cursor, settledMs } = lease.progress
+    doneMs = lease.progress.doneMs
+    window = createLogWindow(store, cursor, settledMs)
+    toldMonoMs = monoMs
+    return true
+  }
+
+  async function settle(following: LogWindow): Promise<void> {
+    settledMonoMs = clock.monoMs()
+    const late = await following.settle(clock.nowMs(), visibleAfterMs + 2 * slowestMs)
+    await project(late)
+    following.done(late)
+  }
+
+  async function tell({ anchor, anchorMs }: LogWindow): Promise<void> {
+    const begunMonoMs = clock.monoMs()
+    toldMonoMs = begunMonoMs
+    await lease.tell({ cursor: anchor, settledMs: anchorMs, doneMs })
+    slowestMs = Math.max(clock.monoMs() - begunMonoMs, 0.9 * slowestMs)
+  }
+
+  async function project(lines: readonly LogLine[]): Promise<void> {
+    if (lines.length === 0) return
+    const entries = lines.flatMap((line) => entryIn(line) ?? [])
+    const broken = lines.length - entries.length
+    if (broken > 0) {
+      unreadable += broken
+      options.onTrouble(
+        `${broken} log entries cannot be read and are in no list: see arbiter verify`,
+      )
+    }
+    const projected = await projectEntries(store, entries)
+    for (const consumer of consumers) await consumer.take(projected)
+  }
+
+  return {
+    get figures() {
+      const done = lease.isMine ? doneMs : lease.progress.doneMs
+      return { lagMs: done === 0 ? 0 : Math.max(0, clock.nowMs() - done), unreadable }
+    },
+    step,
+    async stop() {
+      if (window !== null && lease.isMine) await lease.release()
+      window = null
+    },
+  }
+}
+
+/** Reads what the entries do not say themselves, and makes their rows. */
+export async function projectEntries(
+  store: Store,
+  entries: readonly Entry[],
+): Promise<ProjectedEntry[]> {
+  const records = await readRecords(store, entries)
+  const made = new Map<string, TransactionRow>()
+  const projected: ProjectedEntry[] = []
+  for (const entry of entries) {
+    const account = records.account(entry.accountId)
+    const card = records.card(entry.accountId, entry.cardId)
+    const organizationId = account?.organizationId ?? ''
+    const currency = account?.currency ?? ''
+    const owner = { organizationId, customerId: card?.customerId ?? '', currency }
+    const rows = account === null ? [] : rowsOf(entry, owner)
+    if (account !== null && changesAnswer(entry)) {
+      const row =
+        made.get(eventName(entry.accountId, entry.eventKey)) ??
+        (await findEventRow(store, organizationId, entry))
+      const fresh = { ...rowOfChangedAnswer(entry, owner), part: rows.length }
+      rows.push(row === null ? fresh : rowAnsweredAgain(row, entry))
+    }
+    for (const row of rows)
+      if (keyOf(row) !== '') made.set(eventName(row.accountId, keyOf(row)), row)
+    projected.push({ entry, organizationId, account, card, rows })
+  }
+  return projected
+}
+
+function eventName(accountId: string, eventKey: string): string {
+  return `${accountId}\n${eventKey}`
+}
+
+interface Records {
+  account(accountId: string): Account | null
+  card(accountId: string, cardId: string): Card | null
+}
+
+/** One read for all entries; an event of a card that nobody knew belongs to no account. */
+async function readRecords(store: Store, entries: readonly Entry[]): Promise<Records> {
+  const names = new Map<string, readonly [accountId: string, cardId: string]>()
+  for (const { accountId, cardId } of entries) {
+    if (accountId === '') continue
+    names.set(eventName(accountId, ''), [accountId, ''])
+    if (cardId !== '') names.set(eventName(accountId, cardId), [accountId, cardId])
+  }
+  const keys = [...names.values()].map(([accountId, cardId]) => ({
+    aggregate: accountAggregate(accountId),
+    ...(cardId === '' ? { group: '', id: '' } : cardKey(cardId)),
+  }))
+  const found = await store.load(keys)
+  const values = new Map([...names.keys()].map((name, i) => [name, found[i]?.value]))
+  return {
+    account: (accountId) => decoded(accountCodec, values.get(eventName(accountId, ''))),
+    card(accountId, cardId) {
+      return cardId === '' ? null : decoded(cardCodec, values.get(eventName(accountId, cardId)))
+    },
+  }
+}
+
+/** What cannot be read is told by the engine and by `arbiter verify`; the lists go on without it. */
+function decoded<T>(codec: { decode(text: string): T }, value: string | undefined): T | null {
+  if (value === undefined) return null
+  try {
+    return codec.decode(value)
+  } catch (error) {
+    if (error instanceof RecordUnreadable) return null
+    throw error
+  }
+}
+
+const pauseMs = 250
+const failedPauseMs = 2_000
+
+/** Takes steps until it is stopped. */
+export function runProjector(projector: Projector, onTrouble: (message: string) => void) {
+  let stopped = false
+  let timer: NodeJS.Timeout | null = null
+  let working: Promise<void> = Promise.resolve()
+  let failing = ''
+
+  async function work(): Promise<void> {
+    let nextMs = pauseMs
+    try {
+      if (await projector.step()) nextMs = 0
+      failing = ''
+    } catch (error) {
+      nextMs = failedPauseMs
+      const message = error instanceof StoreError ? error.message : String((error as Error).stack)
+      if (message !== failing) onTrouble(`the lists do not follow the log: ${message}`)
+      failing = message
+    }
+    if (!stopped) timer = setTimeout(begin, nextMs)
+  }
+
+  function begin(): void {
+    working = work()
+  }
+
+  begin()
+  return {
+    async stop(): Promise<void> {
+      stopped = true
+      if (timer !== null) clearTimeout(timer)
+      await working
+      await projector.stop().catch(() => {})
+    },
+  }
+}

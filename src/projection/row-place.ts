@@ -1,0 +1,142 @@
+import { dayMs } from '../clock.ts'
+import { indexes, rowsAggregate } from '../engine/format/layout.ts'
+import { newestFirst, newestFirstAt } from '../engine/format/newest-first.ts'
+import type { ChildKey, IndexEntry, IndexEntryPut, IndexKey, Key } from '../store/port.ts'
+import type { RowStatus, TransactionRow, TransactionType } from './row.ts'
+
+/**
+ * Where rows of the transactions list lie. A row is a child of a group that the store drops whole when
+ * its time is over. Every list that it stands in has an entry in the index `rows`:
+ *
+ *     <organization> <facet> <value> <time, newest first> <account> <number of its entry> <part>
+ */
+
+/** The types that are most rows of any organization: a list of them is found among all rows. */
+const commonTypes: readonly TransactionType[] = ['Authorization', 'Settlement']
+
+/** What a list of rows is narrowed by; each narrowing has entries of its own. */
+export type Facet =
+  | readonly ['all', '']
+  | readonly ['card', string]
+  | readonly ['customer', string]
+  | readonly ['transaction', string]
+  | readonly ['type', TransactionType]
+  | readonly ['status', RowStatus]
+
+/** Whether there are entries for it; other narrowings are looked for among more rows. */
+export function hasFacet(facet: Facet): boolean {
+  const [name, value] = facet
+  if (name === 'type') return !commonTypes.includes(value)
+  if (name === 'status') return value === 'Unmatched'
+  return name === 'all' || value !== ''
+}
+
+function facetsOf(row: TransactionRow): readonly Facet[] {
+  const facets: readonly Facet[] = [
+    ['card', row.cardId],
+    ['customer', row.customerId],
+    ['transaction', row.transactionId],
+    ['type', row.type],
+    ['status', row.status],
+  ]
+  return facets.filter(hasFacet)
+}
+
+const letters = { all: 'a', card: 'c', customer: 'u', transaction: 't', type: 'k', status: 's' }
+
+/** What the sort keys of a list begin with. */
+export function facetPrefix(organizationId: string, [name, value]: Facet): string {
+  return `${organizationId}\n${letters[name]}\n${value}\n`
+}
+
+function tailOf({ bookedAtMs, accountId, n, part }: TransactionRow): string {
+  return `${newestFirst(bookedAtMs)}\n${accountId}\n${newestFirst(n)}\n${part}`
+}
+
+/** The last day on which a row is kept. */
+function lastDayOfRow(bookedAtMs: number, retentionDays: number): number {
+  return Math.floor(bookedAtMs / dayMs) + retentionDays
+}
+
+export function rowKey(row: TransactionRow, retentionDays: number): ChildKey {
+  return childAt(lastDayOfRow(row.bookedAtMs, retentionDays), row.accountId, row.n, row.part)
+}
+
+/** What the groups of rows begin with; the last day that they are kept on follows. */
+export const rowGroup = 'row@'
+
+function childAt(lastDay: number, accountId: string, n: number, part: number): ChildKey {
+  return { group: `${rowGroup}${lastDay}`, id: `${accountId}\n${n}\n${part}` }
+}
+
+/**
+ * The entry among all rows says in which other lists the row stands, so that it can be taken out of all of
+ * them when it is no longer there to say so.
+ */
+export function rowIndexEntries(row: TransactionRow, retentionDays: number): IndexEntryPut[] {
+  const lastDay = lastDayOfRow(row.bookedAtMs, retentionDays)
+  const facets = facetsOf(row)
+  const tail = tailOf(row)
+  const entryAt = (facet: Facet, value: unknown): IndexEntryPut => ({
+    index: indexes.rows,
+    sortKey: facetPrefix(row.organizationId, facet) + tail,
+    value: JSON.stringify(value),
+  })
+  return [
+    entryAt(['all', ''], [lastDay, ...facets]),
+    ...facets.map((facet) => entryAt(facet, [lastDay])),
+  ]
+}
+
+/** Where the row of an index entry is, and what must be in it. */
+export interface RowPlace {
+  readonly key: Key
+  readonly accountId: string
+  readonly bookedAtMs: number
+  readonly n: number
+  readonly part: number
+  /** In which lists besides that of all rows it stands; told by the entries among all rows. */
+  readonly facets: readonly Facet[]
+}
+
+/** null for an entry that names no row. */
+export function rowPlaceOf({ sortKey, value }: IndexEntry): RowPlace | null {
+  const [, , , at = '', accountId = '', number = '', last = ''] = sortKey.split('\n')
+  const [bookedAtMs, n] = [newestFirstAt(at, 0), newestFirstAt(number, 0)]
+  const part = Number(last)
+  const told = readValue(value)
+  if (told === null || ![bookedAtMs, n, part].every(Number.isSafeInteger)) return null
+  const [lastDay, ...facets] = told
+  const key = { aggregate: rowsAggregate(accountId), ...childAt(lastDay, accountId, n, part) }
+  return { key, accountId, bookedAtMs, n, part, facets }
+}
+
+function readValue(value: string): [number, ...Facet[]] | null {
+  try {
+    const told = JSON.parse(value)
+    return Array.isArray(told) && Number.isSafeInteger(told[0]) ? (told as never) : null
+  } catch {
+    return null
+  }
+}
+
+/** A number may be used again after a failover that lost what had it: then an older entry names another row. */
+export function isRowAt(row: TransactionRow, { bookedAtMs, n, part }: RowPlace): boolean {
+  return row.bookedAtMs === bookedAtMs && row.n === n && row.part === part
+}
+
+/** All entries of the row that an entry among all rows names. */
+export function indexKeysAt(
+  organizationId: string,
+  { sortKey }: IndexEntry,
+  place: RowPlace,
+): IndexKey[] {
+  const tail = sortKey.slice(facetPrefix(organizationId, ['all', '']).length)
+  return [
+    { index: indexes.rows, sortKey },
+    ...place.facets.map((facet) => ({
+      index: indexes.rows,
+      sortKey: facetPrefix(organizationId, facet) + tail,
+    })),
+  ]
+}

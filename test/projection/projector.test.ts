@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest'
+import type { Answer } from '../../src/domain/record/event-record.ts'
+import { createAggregates } from '../../src/engine/aggregates.ts'
+import { importRows } from '../../src/engine/import.ts'
+import { allTime, readPage } from '../../src/projection/listing.ts'
+import { createProjector } from '../../src/projection/projector.ts'
+import type { TransactionRow } from '../../src/projection/row.ts'
+import { createRowDesk, type RowFilters, rowListing } from '../../src/projection/row-desk.ts'
+import type { Store } from '../../src/store/port.ts'
+import { handed, startEngine, testEvent } from '../support/engine-world.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
+
+let instances = 0
+
+function startProjector(store: Store, time: { ms: number }) {
+  const instance = `i${instances++}`
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `${instance}.${versions++}` })
+  const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
+  const rows = createRowDesk({ aggregates, retentionDays: 400, nowMs: clock.nowMs })
+  const projector = createProjector({
+    store,
+    aggregates,
+    clock,
+    instance,
+    consumers: [rows],
+    onTrouble: (message) => {
+      throw new Error(message)
+    },
+  })
+  return {
+    ...projector,
+    /** Steps until nothing is left. */
+    async catchUp() {
+      time.ms += 1_000
+      while (await projector.step()) {}
+    },
+  }
+}
+
+async function rowsIn(store: Store, filters: RowFilters = {}, organizationId = 'org-1') {
+  const rows: TransactionRow[] = []
+  const listing = rowListing(store, organizationId, filters, allTime)
+  for (let place: string | null = ''; place !== null; ) {
+    const page: Awaited<ReturnType<typeof readPage<TransactionRow>>> = await readPage(
+      store,
+      listing,
+      place,
+      7,
+    )
+    rows.push(...page.items)
+    place = page.next
+  }
+  return rows
+}
+
+async function openWorld(cards = 2) {
+  const store = createMemoryStore()
+  const time = { ms: Date.now() }
+  const engine = startEngine(store)
+  const { problems } = await importRows(
+    Array.from({ length: cards }, (_, i) => ({
+      cardId: `card-${i}`,
+      customerId: `customer-${i}`,
+      accountId: `account-${i}`,
+      organizationId: 'org-1',
+      type: 'retail',
+      currency: 'USD',
+      country: 'US',
+      balance: '1000.00',
+    })),
+    engine,
+  )
+  expect(problems).toEqual([])
+  return { store, time, engine }
+}
+
+const declined: Answer = {
+  code: '176',
+  decidedBy: 'default',
+  cause: 'deadline',
+  ruleId: '',
+  approvedAmountMinor: null,
+  rulesVersion: 'v',
+}
+
+describe('the transactions list', () => {
+  it('has a row for each event of the relay, the newest first', async () => {
+    const { store, time, engine } = await openWorld()
+    await engine.ask({ eventId: 'e1', amountMinor: 1_000 })
+    await engine.ask({ eventId: 'e2', amountMinor: 999_999_00, cardId: 'card-1' })
+    await engine.ask({ eventId: 'e3', requestType: 'Settlement', transactionId: 'e1' })
+    await engine.ask({ eventId: 'e1', amountMinor: 1_000 })
+    const projector = startProjector(store, time)
+    await projector.catchUp()
+    const rows = await rowsIn(store)
+    expect(
+      rows.map(({ eventId, type, status, cardId }) => [eventId, type, status, cardId]),
+    ).toEqual([
+      ['e3', 'Settlement', 'Booked', 'card-0'],
+      ['e2', 'Authorization', 'Declined', 'card-1'],
+      ['e1', 'Authorization', 'Approved', 'card-0'],
+    ])
+    expect(rows[1]).toMatchObject({
+      customerId: 'customer-1',
+      accountId: 'account-1',
+      code: '116',
+      decidedBy: 'engine',
+    })
+    const found = async (filters: RowFilters) =>
+      (await rowsIn(store, filters)).map(({ eventId }) => eventId)
+    expect(await found({ cardId: 'card-0' })).toEqual(['e3', 'e1'])
+    expect(await found({ customerId: 'customer-1' })).toEqual(['e2'])
+    expect(await found({ transactionId: 'e1' })).toEqual(['e3', 'e1'])
+    expect(await found({ transactionType: 'Settlement' })).toEqual(['e3'])
+    expect(await found({ status: 'Declined', currency: 'USD' })).toEqual(['e2'])
+    expect(await found({ currency: 'EUR' })).toEqual([])
+    expect(await rowsIn(store, {}, 'org-2')).toEqual([])
+  })
+
+  it('changes the row of an ask whose approval is taken back', async () => {
+    const { store, time, engine } = await openWorld()
+    const event = testEvent({ eventId: 'e1', amountMinor: 1_000 })
+    const delivery = handed(event, 'slot-1')
+    engine.deliver(delivery)
+    await expect.poll(() => engine.answers.size).toBe(1)
+    const projector = startProjector(store, time)
+    await projector.catchUp()
+    expect((await rowsIn(store)).map(({ status }) => status)).toEqual(['Approved'])
+    engine.deliver({ ...delivery, said: declined })
+    await expect.poll(() => engine.booked.size).toBe(1)
+    await projector.catchUp()
+    const [row, ...others] = await rowsIn(store)
+    expect(row).toMatchObject({
+      status: 'Declined',
+      code: '176',
+      decidedBy: 'default',
+      cause: 'deadline',
+    })
+    expect(others).toEqual([])
+    // One that begins anew must not bring the approval back, not even for a moment.
+    const before = store.dump().aggregates
+    const second = startProjector(store, time)
+    await projector.stop()
+    await second.catchUp()
+    const { projection: _, ...after } = store.dump().aggregates
+    const { projection: __, ...expected } = before
+    expect(after).toEqual(expected)
+  })
+})
