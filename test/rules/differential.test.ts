@@ -2,7 +2,7 @@ import { Environment } from '@marcbachmann/cel-js'
 import { expect, it } from 'vitest'
 import type { AskFacts } from '../../src/domain/decide/pack.ts'
 import { seeded } from '../support/order.ts'
-import { askOf, noonMs, packOfFiles, rulesText } from '../support/rule-world.ts'
+import { askOf, noonMs, packOfFiles, reportOf, rulesText } from '../support/rule-world.ts'
 
 /**
  * Conditions over facts, judged by our closures and by the evaluator of the library. Where its
@@ -155,6 +155,25 @@ function nativeFacts(ask: AskFacts, { native }: Style): Record<string, unknown> 
   }
 }
 
+/** Writes until no limit is beyond what its fact can be, which a pack is refused for. */
+function takenBy({ currency }: Style, write: () => string): string {
+  for (;;) {
+    const when = write()
+    const [fault = ''] = reportOf({
+      ...given,
+      'pack.yaml': `currency: ${currency}`,
+      'a.rules.yaml': rulesText([{ when }]),
+    })
+    if (!fault.endsWith('is never true')) return when
+  }
+}
+
+const given = {
+  'windows.yaml': '- { name: w, scope: card, over: asks, period: { trailing: 1h } }',
+  'lists/few.txt': lists.few.join('\n'),
+  'lists/none.txt': '',
+}
+
 it(`closures judge as the library's evaluator does (SEED=${seed})`, () => {
   const random = seeded(seed)
   const library = new Environment({
@@ -166,12 +185,10 @@ it(`closures judge as the library's evaluator does (SEED=${seed})`, () => {
   for (let n = 0; n < packs; n++) {
     const style = styles[n % styles.length]!
     const write = createWriter(style, random)
-    const conditions = Array.from({ length: rulesPerPack }, () => write(3))
+    const conditions = Array.from({ length: rulesPerPack }, () => takenBy(style, () => write(3)))
     const pack = packOfFiles({
       'pack.yaml': `currency: ${style.currency}`,
-      'windows.yaml': '- { name: w, scope: card, over: asks, period: { trailing: 1h } }',
-      'lists/few.txt': lists.few.join('\n'),
-      'lists/none.txt': '',
+      ...given,
       'a.rules.yaml': rulesText(conditions.map((when) => ({ when }))),
     })
     for (let i = 0; i < asksPerPack; i++) {

@@ -2,11 +2,11 @@ import type { Card } from './card.ts'
 import { hash64 } from './event.ts'
 
 /** A card that has seen more has forgotten those that it used longest ago. */
-export const maxSeenMerchants = 64
+export const maxSeenMerchants = 256
 
-export const maxSeenCountries = 32
+export const maxSeenCountries = 64
 
-/** Characters of a merchant's hash: among so few, two that are alike are one in 60 million. */
+/** Characters of a merchant's hash: among so few, two that are alike are one in 16 million. */
 const merchantChars = 8
 
 export const countryChars = 2
@@ -43,10 +43,9 @@ export function merchantHash(mid: string): string {
 
 /** Values of one width stand in one text, which takes far less memory than a list of texts. */
 function placeOf(seen: string, value: string): number {
-  for (let at = 0; at < seen.length; at += value.length) {
-    if (seen.startsWith(value, at)) return at
-  }
-  return -1
+  let at = seen.indexOf(value)
+  while (at > 0 && at % value.length !== 0) at = seen.indexOf(value, at + 1)
+  return at
 }
 
 /** Not seen, or among the older half: what is used often need not move to the end each time. */

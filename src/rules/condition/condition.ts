@@ -57,6 +57,7 @@ export function checkCondition(
   fault: ConditionFault,
 ): Test | null {
   const { calculate, compareTwo, compareWithAny, compareWithList, choose } = createOperations({
+    facts,
     currency,
     use,
     lineInList,

@@ -54,6 +54,10 @@ export function isNever(condition: Test): boolean {
   return condition.op === 'known' && !condition.value
 }
 
+export function isAlways(condition: Test): boolean {
+  return condition.op === 'known' && condition.value
+}
+
 /** Joins without nesting, and without the parts that decide nothing. */
 export function join(op: 'and' | 'or', parts: readonly Test[]): Test {
   const decides = op === 'or'

@@ -1,5 +1,7 @@
+import { maxWindowMerchants } from '../../domain/record/window-state.ts'
 import type { Fact } from './fact.ts'
-import { factTable, windowParts } from './fact-table.ts'
+import { factTable } from './fact-table.ts'
+import { windowParts } from './window-fact.ts'
 
 /** The content of rules/FACTS.md. */
 export function factReference(): string {
@@ -46,6 +48,15 @@ const operations = [
 ] as const
 
 const reaches = [
+  [
+    '`period: { trailing: 10m }` of a window',
+    'is exact to a sixtieth of its length: 10 minutes are from 9:50 to 10:00 minutes; `day`, `week` and ' +
+      '`month` are exact',
+  ],
+  [
+    '`scope: card-and-merchant` of a window',
+    `counts the ${maxWindowMerchants} merchants that the card used last; an earlier one begins at zero again`,
+  ],
   ['`mode: shadow`', 'only records what it would have declined'],
   [
     '`rollout: 10%`',

@@ -1,17 +1,22 @@
 import { type Remembers, remembersNothing } from '../../domain/decide/ask-memory.ts'
-import { type AskFacts, isForeign } from '../../domain/decide/pack.ts'
-import { type WindowDefinition, type WindowValue, windowAt } from '../../domain/decide/window.ts'
+import { maxAskMinor } from '../../domain/decide/check.ts'
+import { isForeign } from '../../domain/decide/pack.ts'
+import type { WindowDefinition } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import { cardStatuses, cardTypes } from '../../domain/record/card.ts'
 import {
   hasSeenCountry,
   hasSeenMerchant,
   maxMinutesSinceLastAsk,
+  maxSeenCountries,
+  maxSeenMerchants,
   minutesSinceLastAsk,
 } from '../../domain/record/familiarity.ts'
 import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
-import { askTypes, type Fact, type FactTable, type Reader } from './fact.ts'
+import { askTypes, type Fact, type FactTable } from './fact.ts'
+import { anyAmount, money, number, text, yesNo } from './fact-kind.ts'
 import { countryForm, currencyForm, mccForm, oneOf, type TextForm } from './text-form.ts'
+import { factsOfWindow } from './window-fact.ts'
 
 const optionalCurrencyForm: TextForm = {
   ...currencyForm,
@@ -20,41 +25,12 @@ const optionalCurrencyForm: TextForm = {
 
 const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 
-const text = (
-  name: string,
-  says: string,
-  read: Reader<string>,
-  form?: TextForm,
-): Extract<Fact, { type: 'text' }> => ({
-  name,
-  type: 'text',
-  says,
-  read,
-  ...(form === undefined ? {} : { form }),
-})
-const number = (name: string, says: string, read: Reader<number>): Fact => ({
-  name,
-  type: 'number',
-  says,
-  read,
-})
-const money = (name: string, says: string, read: Reader<number>): Fact => ({
-  name,
-  type: 'money',
-  unit: 'currency',
-  says,
-  read,
-})
-const yesNo = (name: string, says: string, read: Reader<boolean>): Fact => ({
-  name,
-  type: 'yes/no',
-  says,
-  read,
-})
-
 /** The facts that all packs have; windows and lists are those of each pack. */
 export const factTable: readonly Fact[] = [
-  money('amount', 'What is asked for', ({ event }) => event.amountMinor ?? 0),
+  money('amount', 'What is asked for', ({ event }) => event.amountMinor ?? 0, {
+    least: 0,
+    most: maxAskMinor,
+  }),
   text(
     'currency',
     'Currency of the ask and of its account',
@@ -95,8 +71,11 @@ export const factTable: readonly Fact[] = [
   yesNo('foreign', 'The merchant is in another country than the account', ({ event, account }) =>
     isForeign(event, account),
   ),
-  number('hour', 'Hour of arrival in the zone of the pack, 0 to 23', ({ atMs }, zone) =>
-    zone.hourOf(atMs),
+  number(
+    'hour',
+    'Hour of arrival in the zone of the pack, 0 to 23',
+    ({ atMs }, zone) => zone.hourOf(atMs),
+    23,
   ),
   text(
     'weekday',
@@ -160,10 +139,18 @@ export const factTable: readonly Fact[] = [
     ({ account }) => account.currency,
     currencyForm,
   ),
-  money('account.posted', 'Posted, before this ask', ({ account }) => account.postedMinor),
+  money(
+    'account.posted',
+    'Posted, before this ask',
+    ({ account }) => account.postedMinor,
+    anyAmount,
+  ),
   money('account.held', 'Held, before this ask', ({ account }) => account.heldMinor),
-  money('account.available', 'Available, before this ask', ({ account }) =>
-    availableMinor(account),
+  money(
+    'account.available',
+    'Available, before this ask',
+    ({ account }) => availableMinor(account),
+    anyAmount,
   ),
 
   text(
@@ -187,49 +174,25 @@ export const factTable: readonly Fact[] = [
       'minutes_since_last_ask',
       `Whole minutes since the last ask of the card, ${maxMinutesSinceLastAsk} when there was none`,
       ({ card, atMs }) => minutesSinceLastAsk(card, atMs),
+      maxMinutesSinceLastAsk,
     ),
     remembers: 'lastAsk',
   },
   {
-    ...yesNo('merchant_seen', 'The card was approved at this merchant before', ({ card, event }) =>
-      hasSeenMerchant(card, event.merchant.mid),
+    ...yesNo(
+      'merchant_seen',
+      `The card was approved at this merchant before: one of the last ${maxSeenMerchants} that it used`,
+      ({ card, event }) => hasSeenMerchant(card, event.merchant.mid),
     ),
     remembers: 'merchants',
   },
   {
-    ...yesNo('country_seen', 'The card was approved in this country before', ({ card, event }) =>
-      hasSeenCountry(card, event.merchant.country),
+    ...yesNo(
+      'country_seen',
+      `The card was approved in this country before: one of the last ${maxSeenCountries} that it used`,
+      ({ card, event }) => hasSeenCountry(card, event.merchant.country),
     ),
     remembers: 'countries',
-  },
-]
-
-interface WindowPart {
-  readonly name: string
-  readonly type: 'number' | 'money'
-  readonly says: string
-  readonly read: (value: WindowValue) => number
-}
-
-/** The facts of each window: `windows.NAME.sum`. */
-export const windowParts: readonly WindowPart[] = [
-  {
-    name: 'sum',
-    type: 'money',
-    says: 'Sum of the window, before this ask',
-    read: (value) => value.sumMinor,
-  },
-  {
-    name: 'count',
-    type: 'number',
-    says: 'Number of transactions or asks in the window, before this ask',
-    read: (value) => value.count,
-  },
-  {
-    name: 'distinct',
-    type: 'number',
-    says: 'Number of merchants in the window, before this ask, where the window says distinct: true',
-    read: (value) => value.distinct,
   },
 ]
 
@@ -246,27 +209,4 @@ export function remembersFor(uses: (factName: string) => boolean): Remembers {
 export function factsOf(windows: readonly WindowDefinition[]): FactTable {
   const all = [...factTable, ...windows.flatMap(factsOfWindow)]
   return new Map(all.map((fact) => [fact.name, fact]))
-}
-
-function factsOfWindow(definition: WindowDefinition): Fact[] {
-  // The buckets of a window are added up once per ask, for all facts of the window.
-  let lastAsk: AskFacts | null = null
-  let last: WindowValue | null = null
-  const readingOf = (ask: AskFacts): WindowValue => {
-    if (last === null || ask !== lastAsk) {
-      last = windowAt(definition, ask)
-      lastAsk = ask
-    }
-    return last
-  }
-  const parts = windowParts.filter(({ name }) => name !== 'distinct' || definition.distinct)
-  return parts.map(({ name, type, says, read }): Fact => {
-    const base = {
-      name: `windows.${definition.name}.${name}`,
-      says,
-      read: (ask: AskFacts) => read(readingOf(ask)),
-      costly: true,
-    } as const
-    return type === 'money' ? { ...base, type, unit: 'currency' } : { ...base, type }
-  })
 }

@@ -9,12 +9,19 @@ export type MoneyUnit = 'currency' | 'merchantCurrency'
 
 export type Reader<T> = (ask: AskFacts, zone: Zone) => T
 
+export interface FactRange {
+  readonly least: number
+  readonly most: number
+}
+
 interface FactBase {
   readonly name: string
   /** A sentence for rules/FACTS.md. */
   readonly says: string
   /** Of facts that may be absent: they then read as '', 0 or no, and has() asks this. */
   readonly isPresent?: Reader<boolean>
+  /** The values that a number or amount can have, in minor units: a limit beyond them is a slip. */
+  readonly range?: FactRange
   /** What cards must remember for the fact, while a rule of the pack uses it. */
   readonly remembers?: keyof Remembers
 }

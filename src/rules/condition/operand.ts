@@ -13,9 +13,10 @@ import {
   type Test,
   type Text,
 } from './expression.ts'
-import type { Fact, MoneyUnit } from './fact.ts'
+import type { Fact, FactTable, MoneyUnit } from './fact.ts'
+import { knownIn } from './fact-range.ts'
 import { align, convert, type Decimal, maxScale } from './quantity.ts'
-import { type ConditionFault, type Currencies, sourceOf } from './syntax.ts'
+import { type ConditionFault, type Currencies, dottedName, sourceOf } from './syntax.ts'
 import { meantBy } from './text-form.ts'
 
 /** A part of a condition, with its type. */
@@ -45,6 +46,7 @@ export interface CurrencyUse {
 }
 
 interface OperandContext {
+  readonly facts: FactTable
   /** The pack's currency. */
   readonly currency: string
   readonly use: CurrencyUse
@@ -56,7 +58,9 @@ interface OperandContext {
 }
 
 /** The operations on two operands; each reports what does not fit, and is then null. */
-export function createOperations({ currency, use, lineInList, fault, fail }: OperandContext) {
+export function createOperations(context: OperandContext) {
+  const { facts, currency, use, lineInList, fault, fail } = context
+
   /** Two numbers made comparable: both amounts or neither, and with the same decimals. */
   function alike(
     a: Operand<Numeric>,
@@ -136,7 +140,8 @@ export function createOperations({ currency, use, lineInList, fault, fail }: Ope
     if (isNumeric(a) && isNumeric(b)) {
       if (left.type === 'money' || right.type === 'money') use.compared = true
       const pair = alike(a, b, within)
-      return pair === null ? null : compare(by, pair[0].quantity, pair[1].quantity)
+      if (pair === null) return null
+      return withinRange(compare(by, pair[0].quantity, pair[1].quantity), a, b)
     }
     if (left.type === 'text' && right.type === 'text') {
       if (by !== '==' && by !== '!=') return compareText(by, left.text, right.text)
@@ -150,6 +155,23 @@ export function createOperations({ currency, use, lineInList, fault, fail }: Ope
       return fail(a.node, `${sourceOf(a.node)} is a yes or no: it has no ${by}`)
     }
     return fail(a.node, `${describeBoth(a, b)}: they cannot be compared`)
+  }
+
+  /** A limit that a fact never reaches is refused; one that it always keeps is known. */
+  function withinRange(test: Test, a: Operand, b: Operand): Test | null {
+    if (test.op !== 'compare' || test.left.op !== 'fact' || test.right.op !== 'number') return test
+    const { node } = [a, b].find((one) => facts.has(dottedName(one.node) ?? '')) ?? a
+    const range = facts.get(dottedName(node) ?? '')?.range
+    if (range === undefined) return test
+    const known = knownIn(range, test.by, test.right.value)
+    if (known === null) return test
+    if (known) return { op: 'known', value: true }
+    const { least, most } = range
+    const money = a.checked.type === 'money' || b.checked.type === 'money'
+    const above = money ? 'never so much' : `at most ${most}`
+    const bound = test.right.value <= least ? `never below ${least}` : above
+    const limit = sourceOf(node === a.node ? b.node : a.node)
+    return fail(node, `${sourceOf(node)} is ${bound}: ${test.by} ${limit} is never true`)
   }
 
   /** A literal that the fact beside it can never be is a slip. */

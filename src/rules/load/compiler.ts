@@ -4,7 +4,7 @@ import type { Pack } from '../../domain/decide/pack.ts'
 import { createZone, dayText, type Zone } from '../../domain/record/calendar.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import type { Vocabulary } from '../condition/condition.ts'
-import { isNever } from '../condition/expression.ts'
+import { isAlways, isNever } from '../condition/expression.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
 import { mccForm } from '../condition/text-form.ts'
@@ -273,6 +273,7 @@ function warningsOf(rules: readonly Rule[], today: number): FileFault[] {
     if (mode === 'off') return []
     if (expiryDay !== null && expiryDay <= today)
       return warn(`is off: it expired on ${dayText(expiryDay)}`)
+    if (isAlways(condition)) return warn('always matches')
     return isNever(condition) ? warn('never matches') : []
   })
 }

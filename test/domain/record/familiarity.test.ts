@@ -99,15 +99,15 @@ describe('what a card has seen', () => {
   it('is bounded, and forgets what was used longest ago', () => {
     const { send, seen, card } = world(all)
     const country = (i: number) => String.fromCharCode(65 + (i % 26), 65 + Math.floor(i / 26))
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < 400; i++) {
       send(`M${i}`, country(i))
       send('often', 'NG')
     }
     expect(card().seenMerchants).toHaveLength(8 * maxSeenMerchants)
     expect(card().seenCountries).toHaveLength(2 * maxSeenCountries)
     expect(seen('often', 'NG')).toEqual([true, true])
-    expect(seen('M99', country(99))).toEqual([true, true])
-    expect(seen('M80', country(80))).toEqual([true, true])
+    expect(seen('M399', country(399))).toEqual([true, true])
+    expect(seen('M350', country(350))).toEqual([true, true])
     expect(seen('M0', country(0))).toEqual([false, false])
   })
 

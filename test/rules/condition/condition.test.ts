@@ -342,3 +342,37 @@ describe('an operator of another language', () => {
     expect(reportOfCondition(when)).toEqual([`a.rules.yaml:${line}`])
   })
 })
+
+describe('a limit outside of what a fact can be', () => {
+  const shops = {
+    'windows.yaml':
+      '- { name: shops, scope: card, over: asks, distinct: true, period: { trailing: 1h } }',
+  }
+  const reported = (when: string) =>
+    reportOf({ ...shops, 'a.rules.yaml': `- { id: a, why: w, decline: "127", when: '${when}' }` })
+
+  it.each([
+    ['windows.shops.distinct >= 65', 'windows.shops.distinct is at most 64: >= 65 is never true'],
+    ['64 < windows.shops.distinct', 'windows.shops.distinct is at most 64: > 64 is never true'],
+    ['hour == 24 || foreign', 'hour is at most 23: == 24 is never true'],
+    ['hour in [22, 23, 24]', 'hour is at most 23: == 24 is never true'],
+    ['amount < 0', 'amount is never below 0: < 0 is never true'],
+    ['amount > 10000000000', 'amount is never so much: > 10000000000 is never true'],
+  ])('%s is refused', (when, says) => {
+    expect(reported(when)).toEqual([expect.stringContaining(says)])
+  })
+
+  it.each(['windows.shops.distinct >= 64', 'account.available < 0', 'hour == 23', 'amount <= 0'])(
+    '%s is taken',
+    (when) => {
+      expect(reported(when)).toEqual([])
+    },
+  )
+
+  it('that it always keeps decides nothing, and a rule of it alone is warned about', () => {
+    const text = rulesText([{ when: 'hour >= 0' }, { when: 'hour >= 0 && foreign' }])
+    const { warnings, rules } = packOfFiles({ 'a.rules.yaml': text })
+    expect(warnings.map(({ message }) => message)).toEqual(['r0 always matches'])
+    expect(rules[1]!.condition.op).toBe('flag')
+  })
+})

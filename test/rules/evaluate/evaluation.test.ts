@@ -187,7 +187,7 @@ it(`limits of windows and alternatives match as each says, and once (SEED=${seed
     // Few, where no limit is common, and many, of all forms or of one.
     const some = n % 3 === 0 ? forms : [forms[n % forms.length]!]
     const limits = Array.from({ length: n % 2 === 0 ? 10 : 60 }, () =>
-      some[below(some.length)]!(below(6), below(6), below(6)),
+      some[below(some.length)]!(1 + below(5), 1 + below(5), 1 + below(5)),
     )
     const pack = packOfFiles({ 'a.rules.yaml': rulesText(limits.map(([when]) => ({ when }))) })
     for (let i = 0; i < 50; i++) {
