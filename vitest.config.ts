@@ -32,6 +32,7 @@ const pure = [
   'relay/{audit,view}',
   'rules/**/*',
   'telemetry/{decision-log,mask,refusal-log}',
+  'webhook/*',
   'wire/*',
 ].map((name) => `test/${name}.test.ts`)
 

@@ -213,6 +213,9 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
       return customerAggregate(value)
     case indexes.rows:
       return rowPlaceOf({ sortKey, value })?.key.aggregate ?? rowsAggregate('')
+    case indexes.events:
+    case indexes.deliveries:
+      return value.split('\n', 1)[0]!
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.unmatched:

@@ -6,7 +6,6 @@ export type IdPrefix = 'cus' | 'kyc' | 'card' | 'acct' | 'trf' | 'evt' | 'whk' |
 const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const timeDigits = 10
 const randomDigits = 16
-const random = new Uint8Array(randomDigits)
 
 /** A prefix and a ULID: ids made later sort later, and nobody guesses the next one. */
 export function newId(prefix: IdPrefix, nowMs: number): string {
@@ -27,4 +26,14 @@ function idOfBytes(prefix: IdPrefix, atMs: number, bytes: Uint8Array): string {
   let rest = ''
   for (const byte of bytes.subarray(0, randomDigits)) rest += digits[byte % 32]
   return `${prefix}_${time}${rest}`
+}
+
+/** When an id was made; NaN for what is none. */
+export function timeOfId(id: string): number {
+  const text = id.slice(id.indexOf('_') + 1).slice(0, timeDigits)
+  if (text.length < timeDigits) return Number.NaN
+  return [...text].reduce((sum, digit) => {
+    const value = digits.indexOf(digit)
+    return value < 0 ? Number.NaN : 32 * sum + value
+  }, 0)
 }

@@ -57,6 +57,19 @@ export function numberAggregate(cardId: string): string {
   return `v:${cardId}`
 }
 
+/** Where an organization wants to be told of events. */
+export function webhooksAggregate(organizationId: string): string {
+  return `wh:${organizationId}`
+}
+
+/** Which instances share the sending of webhooks. */
+export const senderShareAggregate = 'senders'
+
+/** Events that follow from the log; those of a KYC lie with it. */
+export function eventsAggregate(eventId: string): string {
+  return `ev:${bucketOf(eventId, 4_096)}`
+}
+
 /** Which account a card belongs to; small groups, because these cost the least memory. */
 export function directoryKey(cardId: string): Key {
   return { aggregate: `d:${bucketOf(cardId, 16_384)}`, group: 'd', id: cardId }
@@ -121,6 +134,8 @@ export const indexes = {
   customerCards: 'customer-cards',
   /** Rows of the transactions list, once for every list that they stand in. */
   rows: 'rows',
+  events: 'events',
+  deliveries: 'deliveries',
 } as const
 
 export function customerSortKey(organizationId: string, atMs: number, customerId: string): string {

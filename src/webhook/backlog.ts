@@ -1,0 +1,33 @@
+import { indexes } from '../engine/format/layout.ts'
+import { timeOfId } from '../management/id.ts'
+import type { Store } from '../store/port.ts'
+import { readDueSortKey } from './event.ts'
+
+/** What waits to be sent, of all instances. */
+export interface Backlog {
+  /** Not more than `maxCounted`: that many is that many or more. */
+  readonly pending: number
+  /** When the oldest of them happened; null when nothing waits. */
+  readonly oldestMs: number | null
+}
+
+export const maxCounted = 10_000
+const pageLength = 1_000
+
+/** Of one endpoint, or of all with an empty prefix. */
+export async function readBacklog(store: Store, prefix = ''): Promise<Backlog> {
+  let pending = 0
+  let oldestMs: number | null = null
+  for (let after = prefix; pending < maxCounted; ) {
+    const page = await store.range(indexes.deliveries, after, pageLength)
+    const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    for (const { sortKey } of own) {
+      const atMs = timeOfId(readDueSortKey(sortKey).eventId)
+      if (oldestMs === null || atMs < oldestMs) oldestMs = atMs
+    }
+    pending += own.length
+    if (own.length < pageLength) break
+    after = own.at(-1)!.sortKey
+  }
+  return { pending, oldestMs }
+}

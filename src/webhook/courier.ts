@@ -1,0 +1,137 @@
+import type { Clock } from '../clock.ts'
+import type { AggregateWrite } from '../engine/aggregate-copy.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import { newId } from '../management/id.ts'
+import type { SecretBox } from '../management/secret-box.ts'
+import type { Outgoing, OutgoingAnswer } from '../outgoing/call.ts'
+import { signedHeaders } from '../outgoing/signature.ts'
+import type { Key, Store } from '../store/port.ts'
+import {
+  type Attempt,
+  afterAttempt,
+  type Delivery,
+  isSuccess,
+  missedDelivery,
+  readRetryAfter,
+} from './delivery.ts'
+import { type AttemptResult, type Endpoint, secretsOf } from './endpoint.ts'
+import { type DueDelivery, decodeEvent, dueKey, type WebhookEvent, writeOfEvent } from './event.ts'
+
+/** One delivery that is due, and where its event lies. */
+export interface DueEntry extends DueDelivery {
+  readonly place: Key
+}
+
+/** Sends events, and writes down what became of them. */
+export interface Courier {
+  /** One attempt; null when there was nothing to send any more. */
+  deliver(entry: DueEntry, endpoint: Endpoint): Promise<AttemptResult | null>
+  /** Ends a delivery whose endpoint is gone or disabled. */
+  giveUp(entry: DueEntry): Promise<void>
+  /** Sends a message that tells nothing, at once and once. */
+  ping(organizationId: string, endpoint: Endpoint): Promise<AttemptResult & { ms: number }>
+}
+
+export interface CourierOptions {
+  readonly store: Store
+  readonly aggregates: Aggregates
+  readonly box: SecretBox
+  readonly clock: Clock
+  readonly outgoing: Outgoing
+  /** From 0 to 1. */
+  readonly random: () => number
+}
+
+const attemptMs = 15_000
+
+export function createCourier(options: CourierOptions): Courier {
+  const { store, aggregates, box, clock, outgoing } = options
+
+  async function send(eventId: string, body: string, endpoint: Endpoint): Promise<OutgoingAnswer> {
+    const atMs = clock.nowMs()
+    const secrets = secretsOf(endpoint, box, atMs)
+    if (secrets.length === 0) {
+      return { fault: 'refused', detail: 'no key opens its secret', ms: 0 }
+    }
+    return outgoing.call({
+      method: 'POST',
+      url: endpoint.url,
+      headers: {
+        'content-type': 'application/json',
+        ...signedHeaders({ id: eventId, body, atMs }, secrets),
+      },
+      body,
+      timeoutMs: attemptMs,
+    })
+  }
+
+  /** Changes one delivery of an event, unless it is no longer what the index says. */
+  function change(entry: DueEntry, next: (delivery: Delivery) => Delivery): Promise<void> {
+    const { place, webhookId, dueMs } = entry
+    return aggregates.change({
+      aggregate: place.aggregate,
+      reads: [place],
+      decide(view) {
+        const text = view.child(place)
+        const before = text === null ? null : decodeEvent(text)
+        const found = deliveryOf(before, webhookId)
+        const isOver = before === null || found?.state !== 'pending' || found.dueMs !== dueMs
+        const write: AggregateWrite = isOver
+          ? { unindex: [dueKey(entry)] }
+          : writeOfEvent(place, withDelivery(before, next(found)), before)
+        return { result: undefined, write }
+      },
+    })
+  }
+
+  return {
+    async deliver(entry, endpoint) {
+      const [loaded] = await store.load([entry.place])
+      const event = loaded === undefined ? null : decodeEvent(loaded.value)
+      const found = deliveryOf(event, entry.webhookId)
+      if (event === null || found?.state !== 'pending' || found.dueMs !== entry.dueMs) {
+        await change(entry, (delivery) => delivery)
+        return null
+      }
+      const atMs = clock.nowMs()
+      const answer = await send(event.eventId, event.body, endpoint)
+      const attempt = attemptOf(answer, atMs)
+      const retryAfterMs = 'status' in answer ? readRetryAfter(answer.retryAfter, clock.nowMs()) : 0
+      const random = options.random()
+      await change(entry, (delivery) => afterAttempt(delivery, attempt, retryAfterMs, random))
+      return resultOf(attempt)
+    },
+    giveUp: (entry) =>
+      change(entry, (delivery) => ({ ...delivery, ...ended, attempts: delivery.attempts })),
+    async ping(organizationId, endpoint) {
+      const atMs = clock.nowMs()
+      const eventId = newId('evt', atMs)
+      const timestamp = new Date(atMs).toISOString()
+      const told = { eventId, type: 'ping', timestamp, organizationId, sequence: 0, data: {} }
+      const attempt = attemptOf(await send(eventId, JSON.stringify(told), endpoint), atMs)
+      return { ...resultOf(attempt), ms: attempt.ms }
+    },
+  }
+}
+
+const { state, dueMs } = missedDelivery('')
+const ended = { state, dueMs }
+
+function deliveryOf(event: WebhookEvent | null, webhookId: string): Delivery | undefined {
+  return event?.deliveries.find((one) => one.webhookId === webhookId)
+}
+
+function withDelivery(event: WebhookEvent, next: Delivery): WebhookEvent {
+  const deliveries = event.deliveries.map((one) => (one.webhookId === next.webhookId ? next : one))
+  return { ...event, deliveries }
+}
+
+function attemptOf(answer: OutgoingAnswer, atMs: number): Attempt {
+  const { ms } = answer
+  if ('status' in answer) return { atMs, status: answer.status, ms, detail: '' }
+  return { atMs, status: 0, ms, detail: answer.detail.slice(0, 200) }
+}
+
+function resultOf({ atMs, status, detail }: Attempt): AttemptResult {
+  return { atMs, status, detail, succeeded: isSuccess(status) }
+}

@@ -1,0 +1,208 @@
+import type { Clock } from '../clock.ts'
+import { indexes } from '../engine/format/layout.ts'
+import type { IndexEntry, Store } from '../store/port.ts'
+import type { Courier, DueEntry } from './courier.ts'
+import type { AttemptResult, Endpoint } from './endpoint.ts'
+import { readDueSortKey, readPlace } from './event.ts'
+
+/** Sends what is due, each endpoint in a lane of its own. */
+export interface Dispatcher {
+  /** Attempts under way. */
+  readonly flying: number
+  /** Looks for endpoints that have something due. */
+  look(): Promise<void>
+  /** Something was made for this endpoint just now. */
+  wake(organizationId: string, webhookId: string): void
+  stop(): void
+}
+
+export interface DispatcherOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly courier: Courier
+  /** null when it is gone. */
+  readonly endpointOf: (organizationId: string, webhookId: string) => Promise<Endpoint | null>
+  /** Whether this instance sends for the endpoint; another does it otherwise. */
+  readonly owns: (webhookId: string) => boolean
+  readonly onResult: (organizationId: string, endpoint: Endpoint, result: AttemptResult) => void
+  readonly onTrouble: (error: unknown) => void
+}
+
+/** One endpoint that has something to be sent. */
+interface Lane {
+  readonly organizationId: string
+  readonly webhookId: string
+  readonly flying: Set<string>
+  /** In a row; null until the first attempt tells. */
+  failures: number | null
+  restUntilMonoMs: number
+  isFilling: boolean
+  isAsked: boolean
+}
+
+const maxFlying = 256
+/** Endpoints that fail have only so many of them: the others never wait for these. */
+const maxFlyingFailing = 64
+const maxFlyingInLane = 8
+/** One at a time, and after a failure a pause: who is down is not flooded by all that waits for it. */
+const firstRestMs = 250
+const maxRestMs = 4_000
+/** Endpoints looked at in one look; the next goes on with those behind them. */
+const lanesPerLook = 100
+/** Lanes of endpoints that had nothing to do for a while are forgotten, and so is how they fared. */
+const maxLanes = 10_000
+
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { store, clock, courier } = options
+  const lanes = new Map<string, Lane>()
+  const crowded = new Set<Lane>()
+  let flying = 0
+  let failing = 0
+  let position = ''
+  let stopped = false
+
+  function laneOf(organizationId: string, webhookId: string): Lane {
+    let lane = lanes.get(webhookId)
+    if (lane === undefined) {
+      const idle = { restUntilMonoMs: 0, isFilling: false, isAsked: false, failures: null }
+      lane = { organizationId, webhookId, flying: new Set(), ...idle }
+      lanes.set(webhookId, lane)
+      forgetIdle()
+    }
+    return lane
+  }
+
+  function forgetIdle(): void {
+    if (lanes.size <= maxLanes) return
+    for (const [webhookId, lane] of lanes) {
+      if (lanes.size <= maxLanes) return
+      if (lane.flying.size === 0 && !lane.isFilling) lanes.delete(webhookId)
+    }
+  }
+
+  function roomIn(lane: Lane): number {
+    const free = maxFlying - flying
+    if (lane.failures === 0) return Math.min(maxFlyingInLane - lane.flying.size, free)
+    const share = lane.failures === null ? free : maxFlyingFailing - failing
+    return Math.min(1 - lane.flying.size, share, free)
+  }
+
+  async function fill(lane: Lane): Promise<void> {
+    if (lane.isFilling || stopped) {
+      lane.isAsked = true
+      return
+    }
+    lane.isFilling = true
+    try {
+      do {
+        lane.isAsked = false
+        await fillOnce(lane)
+      } while (lane.isAsked && !stopped)
+    } catch (error) {
+      options.onTrouble(error)
+    } finally {
+      lane.isFilling = false
+    }
+  }
+
+  async function fillOnce(lane: Lane): Promise<void> {
+    if (!options.owns(lane.webhookId) || clock.monoMs() < lane.restUntilMonoMs) return
+    const { organizationId, webhookId } = lane
+    const endpoint = await options.endpointOf(organizationId, webhookId)
+    // What it did before this process tells what to expect.
+    if (lane.failures === null && endpoint?.failingSinceMs) lane.failures = 1
+    const room = roomIn(lane)
+    if (room <= 0) {
+      if (lane.flying.size === 0) crowded.add(lane)
+      return
+    }
+    const prefix = `${organizationId}\n${webhookId}\n`
+    const found = await store.range(indexes.deliveries, prefix, maxFlyingInLane + room)
+    const entries = found.filter(({ sortKey }) => sortKey.startsWith(prefix)).map(entryOf)
+    const waiting = entries.filter(({ eventId }) => !lane.flying.has(eventId))
+    if (endpoint === null || !endpoint.enabled) {
+      await Promise.all(waiting.map(courier.giveUp))
+      lane.isAsked = waiting.length > 0
+      return
+    }
+    const nowMs = clock.nowMs()
+    const due = waiting.filter(({ dueMs }) => dueMs <= nowMs)
+    for (const entry of due.slice(0, Math.min(room, roomIn(lane)))) {
+      void attempt(lane, entry, endpoint)
+    }
+  }
+
+  async function attempt(lane: Lane, entry: DueEntry, endpoint: Endpoint): Promise<void> {
+    const isFailing = (lane.failures ?? 0) > 0
+    lane.flying.add(entry.eventId)
+    flying++
+    if (isFailing) failing++
+    try {
+      const result = await courier.deliver(entry, endpoint)
+      if (result !== null) learn(lane, endpoint, result)
+    } catch (error) {
+      rest(lane)
+      options.onTrouble(error)
+    } finally {
+      lane.flying.delete(entry.eventId)
+      flying--
+      if (isFailing) failing--
+      void fill(lane)
+      fillCrowded()
+    }
+  }
+
+  function learn(lane: Lane, endpoint: Endpoint, result: AttemptResult): void {
+    options.onResult(lane.organizationId, endpoint, result)
+    if (result.succeeded) lane.failures = 0
+    else rest(lane)
+  }
+
+  function rest(lane: Lane): void {
+    lane.failures = (lane.failures ?? 0) + 1
+    const restMs = Math.min(maxRestMs, firstRestMs * 2 ** Math.min(lane.failures - 1, 10))
+    lane.restUntilMonoMs = clock.monoMs() + restMs
+  }
+
+  function fillCrowded(): void {
+    for (const lane of crowded) {
+      if (roomIn(lane) <= 0) return
+      crowded.delete(lane)
+      void fill(lane)
+    }
+  }
+
+  return {
+    get flying() {
+      return flying
+    },
+    /** From endpoint to endpoint: one that has much to be sent is one step, like the others. */
+    async look() {
+      const nowMs = clock.nowMs()
+      for (let i = 0; i < lanesPerLook && !stopped; i++) {
+        const [first] = await store.range(indexes.deliveries, position, 1)
+        if (first === undefined) {
+          position = ''
+          return
+        }
+        const { organizationId, webhookId, dueMs } = readDueSortKey(first.sortKey)
+        // The sign after the line break: behind all entries of this endpoint, before those of the next.
+        position = `${organizationId}\n${webhookId}\u000b`
+        if (dueMs <= nowMs && options.owns(webhookId)) {
+          void fill(laneOf(organizationId, webhookId))
+        }
+      }
+    },
+    wake(organizationId, webhookId) {
+      if (options.owns(webhookId)) void fill(laneOf(organizationId, webhookId))
+    },
+    stop() {
+      stopped = true
+    },
+  }
+}
+
+function entryOf({ sortKey, value }: IndexEntry): DueEntry {
+  const due = readDueSortKey(sortKey)
+  return { ...due, place: readPlace(value, due.eventId) }
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../clock.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import { webhooksAggregate } from '../engine/format/layout.ts'
+import type { Store } from '../store/port.ts'
+import {
+  type AttemptResult,
+  afterResult,
+  type Endpoint,
+  endpointsIn,
+  readEndpoints,
+  writeOfEndpoints,
+} from './endpoint.ts'
+
+/** Knows the endpoints that are sent to, and writes down how they fare. */
+export interface EndpointDesk {
+  /** null when there is none; as of a second ago at most. */
+  find(organizationId: string, webhookId: string): Promise<Endpoint | null>
+  learn(organizationId: string, endpoint: Endpoint, result: AttemptResult): Promise<void>
+}
+
+export interface EndpointDeskOptions {
+  readonly store: Store
+  readonly aggregates: Aggregates
+  readonly clock: Clock
+  /** It was disabled because of how it answers. */
+  readonly onDisabled: (organizationId: string, endpoint: Endpoint) => void
+}
+
+const keptMs = 1_000
+const maxKept = 1_000
+/** How often the same news is written down. */
+const newsMs = 30_000
+
+export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
+  const { store, aggregates, clock } = options
+  const kept = new Map<string, { found: Promise<readonly Endpoint[]>; untilMonoMs: number }>()
+
+  function endpointsOf(organizationId: string): Promise<readonly Endpoint[]> {
+    const known = kept.get(organizationId)
+    if (known !== undefined && clock.monoMs() < known.untilMonoMs) return known.found
+    const found = readEndpoints(store, [organizationId]).then((all) => all.get(organizationId)!)
+    kept.delete(organizationId)
+    kept.set(organizationId, { found, untilMonoMs: clock.monoMs() + keptMs })
+    const [oldest] = kept.keys()
+    if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest)
+    found.catch(() => kept.delete(organizationId))
+    return found
+  }
+
+  return {
+    async find(organizationId, webhookId) {
+      const endpoints = await endpointsOf(organizationId)
+      return endpoints.find((one) => one.webhookId === webhookId) ?? null
+    },
+    async learn(organizationId, endpoint, result) {
+      if (!isNews(endpoint, result)) return
+      // Others that succeed or fail meanwhile have no news after this.
+      kept.delete(organizationId)
+      const { webhookId } = endpoint
+      const disabled = await aggregates.change({
+        aggregate: webhooksAggregate(organizationId),
+        decide(view): { result: Endpoint | null; write: ReturnType<typeof writeOfEndpoints> } {
+          const endpoints = endpointsIn(view)
+          const before = endpoints.find((one) => one.webhookId === webhookId)
+          if (before === undefined) return { result: null, write: {} }
+          const after = afterResult(before, result)
+          const all = endpoints.map((one) => (one.webhookId === webhookId ? after : one))
+          const isEnded = before.enabled && !after.enabled
+          return { result: isEnded ? after : null, write: writeOfEndpoints(all) }
+        },
+      })
+      kept.delete(organizationId)
+      if (disabled !== null) options.onDisabled(organizationId, disabled)
+    },
+  }
+}
+
+/** Deliveries are many; what is known of their endpoint already is not written again. */
+function isNews(endpoint: Endpoint, result: AttemptResult): boolean {
+  const { lastSuccessAtMs, lastFailure, failingSinceMs } = endpoint
+  if (result.succeeded) {
+    return failingSinceMs !== null || result.atMs - (lastSuccessAtMs ?? 0) > newsMs
+  }
+  if (failingSinceMs === null || result.atMs - (lastFailure?.atMs ?? 0) > newsMs) return true
+  return afterResult(endpoint, result).enabled !== endpoint.enabled
+}

@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { dayMs } from '../clock.ts'
+import type { AggregateView, AggregateWrite } from '../engine/aggregate-copy.ts'
+import { webhooksAggregate } from '../engine/format/layout.ts'
+import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import type { SecretBox } from '../management/secret-box.ts'
+import { readWebhookSecret, writeWebhookSecret } from '../outgoing/signature.ts'
+import type { Store } from '../store/port.ts'
+import { type EventType, isChosen } from './event-type.ts'
+
+/** Where an organization wants to be told of events. All of one organization lie in one root. */
+const record = z.object({
+  webhookId: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  description: z.string(),
+  enabled: z.boolean(),
+  /** Why it is not; '' when it is, or when its client wanted it so. */
+  disabledBecause: z.enum(['', 'gone', 'failing']),
+  /** The newest first; an older one signs too until its time. */
+  secrets: z.array(z.object({ sealed: z.string(), untilMs: z.int().nullable() })).min(1),
+  createdAtMs: z.int(),
+  /** What happened before is not sent: since it was made, or asks for other events. */
+  sinceMs: z.int(),
+  lastSuccessAtMs: z.int().nullable(),
+  lastFailure: z.object({ atMs: z.int(), status: z.int(), detail: z.string() }).nullable(),
+  /** The first failure after the last success. */
+  failingSinceMs: z.int().nullable(),
+})
+
+const root = z.object({ format: z.literal(1), endpoints: z.array(record) })
+
+export type Endpoint = Readonly<z.output<typeof record>>
+
+export const maxEndpoints = 10
+const secretBytes = 32
+/** How long the old secret signs beside a new one. */
+const rotationMs = dayMs
+/** After so long without a success an endpoint is disabled. */
+const maxFailingMs = 5 * dayMs
+
+export function decodeEndpoints(value: string | null | undefined): readonly Endpoint[] {
+  if (value === null || value === undefined || value === '') return []
+  const found = root.safeParse(parseJson(value))
+  if (found.success) return found.data.endpoints
+  throw new RecordUnreadable('webhooks were written by a newer release')
+}
+
+export function endpointsIn(view: AggregateView): readonly Endpoint[] {
+  return decodeEndpoints(view.root)
+}
+
+export function writeOfEndpoints(endpoints: readonly Endpoint[]): AggregateWrite {
+  return { root: JSON.stringify({ format: 1, endpoints }) }
+}
+
+export async function readEndpoints(
+  store: Store,
+  organizationIds: readonly string[],
+): Promise<Map<string, readonly Endpoint[]>> {
+  const keys = organizationIds.map((id) => ({
+    aggregate: webhooksAggregate(id),
+    group: '',
+    id: '',
+  }))
+  const found = await store.load(keys)
+  return new Map(organizationIds.map((id, i) => [id, decodeEndpoints(found[i]?.value)]))
+}
+
+export function wants(endpoint: Endpoint, type: EventType, atMs: number): boolean {
+  return atMs >= endpoint.sinceMs && isChosen(type, endpoint.events)
+}
+
+const placeOf = (webhookId: string) => ({ kind: 'webhook', id: webhookId, field: 'secret' })
+
+export function newSecret(): string {
+  return writeWebhookSecret(randomBytes(secretBytes))
+}
+
+/** What its client says of an endpoint. */
+export interface EndpointSettings {
+  readonly url: string
+  readonly events: readonly string[]
+  readonly description: string
+}
+
+export function newEndpoint(
+  webhookId: string,
+  given: EndpointSettings,
+  secret: string,
+  box: SecretBox,
+  nowMs: number,
+): Endpoint {
+  return {
+    webhookId,
+    ...given,
+    events: [...given.events],
+    enabled: true,
+    disabledBecause: '',
+    secrets: [{ sealed: box.seal(placeOf(webhookId), secret), untilMs: null }],
+    createdAtMs: nowMs,
+    sinceMs: nowMs,
+    lastSuccessAtMs: null,
+    lastFailure: null,
+    failingSinceMs: null,
+  }
+}
+
+/** One that is enabled again begins anew, and gets nothing of what it missed by itself. */
+export function changedEndpoint(
+  endpoint: Endpoint,
+  given: Partial<EndpointSettings & { readonly enabled: boolean }>,
+  nowMs: number,
+): Endpoint {
+  const events = given.events === undefined ? endpoint.events : [...given.events]
+  const asksAnew = given.events !== undefined && `${given.events}` !== `${endpoint.events}`
+  const isBack = given.enabled === true && !endpoint.enabled
+  return {
+    ...endpoint,
+    ...given,
+    events,
+    ...(asksAnew && { sinceMs: nowMs }),
+    ...(given.enabled !== undefined && { disabledBecause: '' as const }),
+    ...(isBack && { failingSinceMs: null }),
+  }
+}
+
+export function rotatedEndpoint(
+  endpoint: Endpoint,
+  secret: string,
+  box: SecretBox,
+  nowMs: number,
+): Endpoint {
+  const { webhookId, secrets } = endpoint
+  const sealed = box.seal(placeOf(webhookId), secret)
+  const old = { ...secrets[0]!, untilMs: nowMs + rotationMs }
+  return { ...endpoint, secrets: [{ sealed, untilMs: null }, old] }
+}
+
+/** The same secrets, sealed with the key that seals now; null when no key opens one. */
+export function rewrappedEndpoint(endpoint: Endpoint, box: SecretBox): Endpoint | null {
+  const place = placeOf(endpoint.webhookId)
+  const opened = endpoint.secrets.map(({ sealed }) => box.open(place, sealed))
+  if (opened.includes(null)) return null
+  const secrets = endpoint.secrets.map(({ untilMs }, i) => {
+    return { sealed: box.seal(place, opened[i]!), untilMs }
+  })
+  return { ...endpoint, secrets }
+}
+
+/** The secrets that sign now; empty when no key opens them. */
+export function secretsOf(endpoint: Endpoint, box: SecretBox, nowMs: number): Buffer[] {
+  return endpoint.secrets
+    .filter(({ untilMs }) => untilMs === null || untilMs > nowMs)
+    .flatMap(({ sealed }) => {
+      const text = box.open(placeOf(endpoint.webhookId), sealed)
+      return (text === null ? null : readWebhookSecret(text)) ?? []
+    })
+}
+
+/** How an attempt went, as its endpoint remembers it. */
+export interface AttemptResult {
+  readonly atMs: number
+  readonly status: number
+  readonly detail: string
+  readonly succeeded: boolean
+}
+
+/** 410 says that nobody is there any more. */
+const goneStatus = 410
+
+export function afterResult(endpoint: Endpoint, result: AttemptResult): Endpoint {
+  const { atMs, status, detail, succeeded } = result
+  if (succeeded) return { ...endpoint, lastSuccessAtMs: atMs, failingSinceMs: null }
+  const failingSinceMs = endpoint.failingSinceMs ?? atMs
+  const failed = { ...endpoint, lastFailure: { atMs, status, detail }, failingSinceMs }
+  if (!endpoint.enabled) return failed
+  if (status === goneStatus) return { ...failed, enabled: false, disabledBecause: 'gone' }
+  if (atMs - failingSinceMs < maxFailingMs) return failed
+  return { ...failed, enabled: false, disabledBecause: 'failing' }
+}

@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { dayMs } from '../clock.ts'
+import type { AggregateWrite } from '../engine/aggregate-copy.ts'
+import { indexes } from '../engine/format/layout.ts'
+import { newestFirst } from '../engine/format/newest-first.ts'
+import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import type { ChildKey, IndexEntryPut, IndexKey, Key } from '../store/port.ts'
+import { type Delivery, missedDelivery, newDelivery } from './delivery.ts'
+import { type Endpoint, wants } from './endpoint.ts'
+import { type EventType, eventTypes } from './event-type.ts'
+
+/** Something that happened, as receivers are told: always with the same bytes. */
+export interface WebhookEvent {
+  readonly eventId: string
+  readonly organizationId: string
+  readonly type: EventType
+  readonly atMs: number
+  /** What is sent. */
+  readonly body: string
+  readonly deliveries: readonly Delivery[]
+}
+
+/** What an event is made from; `key` tells it from every other, and is the same when it is made again. */
+export interface Happening {
+  readonly organizationId: string
+  readonly type: EventType
+  readonly atMs: number
+  readonly key: string
+  /** Grows within one account, or one KYC. */
+  readonly sequence: number
+  readonly data: unknown
+}
+
+const states = ['pending', 'delivered', 'failed'] as const
+
+const row = z.tuple([
+  z.literal(1),
+  z.string(), // eventId
+  z.string(), // organizationId
+  z.enum(eventTypes as readonly [EventType, ...EventType[]]),
+  z.int(), // atMs
+  z.string(), // body
+  z.array(
+    z.tuple([
+      z.string(), // webhookId
+      z.int(), // state
+      z.int(), // dueMs
+      z.int(), // tries
+      z.array(z.tuple([z.int(), z.int(), z.int(), z.string()])),
+    ]),
+  ),
+])
+
+function encode(e: WebhookEvent): string {
+  const deliveries = e.deliveries.map((d) => {
+    const attempts = d.attempts.map((a) => [a.atMs, a.status, a.ms, a.detail])
+    return [d.webhookId, states.indexOf(d.state), d.dueMs, d.tries, attempts]
+  })
+  return JSON.stringify([1, e.eventId, e.organizationId, e.type, e.atMs, e.body, deliveries])
+}
+
+export function decodeEvent(value: string): WebhookEvent {
+  const found = row.safeParse(parseJson(value))
+  if (!found.success) throw new RecordUnreadable('an event was written by a newer release')
+  const [, eventId, organizationId, type, atMs, body, rows] = found.data
+  const deliveries = rows.map(([webhookId, state, dueMs, tries, attempts]) => ({
+    webhookId,
+    state: states[state] ?? 'failed',
+    dueMs,
+    tries,
+    attempts: attempts.map(([atMs, status, ms, detail]) => ({ atMs, status, ms, detail })),
+  }))
+  return { eventId, organizationId, type, atMs, body, deliveries }
+}
+
+/** Where events lie: under what caused them, in a group that is dropped when they are over. */
+export function eventChild(eventId: string, atMs: number, retentionDays: number): ChildKey {
+  return { group: `v@${Math.floor(atMs / dayMs) + retentionDays + 1}`, id: eventId }
+}
+
+/** The event of a happening for the endpoints that want it; null when none does. */
+export function makeEvent(
+  happening: Happening,
+  eventId: string,
+  endpoints: readonly Endpoint[],
+  nowMs: number,
+): WebhookEvent | null {
+  const { organizationId, type, atMs, sequence, data } = happening
+  const wanting = endpoints.filter((endpoint) => wants(endpoint, type, atMs))
+  if (wanting.length === 0) return null
+  const timestamp = new Date(atMs).toISOString()
+  const body = JSON.stringify({ eventId, type, timestamp, organizationId, sequence, data })
+  const deliveries = wanting.map(({ webhookId, enabled }) =>
+    enabled ? newDelivery(webhookId, nowMs) : missedDelivery(webhookId),
+  )
+  return { eventId, organizationId, type, atMs, body, deliveries }
+}
+
+/** What one commit writes when an event is made, or changes from what it was. */
+export function writeOfEvent(
+  place: Key,
+  event: WebhookEvent,
+  before: WebhookEvent | null,
+): AggregateWrite {
+  const { group, id } = place
+  return {
+    put: [{ group, id, value: encode(event) }],
+    index: [...(before === null ? [listed(place, event)] : []), ...dueEntries(place, event)],
+    unindex: before === null ? [] : dueEntries(place, before),
+  }
+}
+
+function listed(place: Key, { organizationId, atMs, eventId }: WebhookEvent): IndexEntryPut {
+  const sortKey = `${organizationId}\n${newestFirst(atMs)}\n${eventId}`
+  return { index: indexes.events, sortKey, value: placeText(place) }
+}
+
+function dueEntries(place: Key, { organizationId, deliveries, eventId }: WebhookEvent) {
+  return deliveries.flatMap(({ state, webhookId, dueMs }): IndexEntryPut[] => {
+    if (state !== 'pending') return []
+    const sortKey = dueSortKey({ organizationId, webhookId, dueMs, eventId })
+    return [{ index: indexes.deliveries, sortKey, value: placeText(place) }]
+  })
+}
+
+/** By endpoint, then by time, so that one that is behind stands in nobody's way. */
+export interface DueDelivery {
+  readonly organizationId: string
+  readonly webhookId: string
+  readonly dueMs: number
+  readonly eventId: string
+}
+
+export function dueSortKey({ organizationId, webhookId, dueMs, eventId }: DueDelivery): string {
+  return [organizationId, webhookId, String(dueMs).padStart(15, '0'), eventId].join('\n')
+}
+
+export function readDueSortKey(sortKey: string): DueDelivery {
+  const [organizationId = '', webhookId = '', due = '0', eventId = ''] = sortKey.split('\n')
+  return { organizationId, webhookId, dueMs: Number(due), eventId }
+}
+
+export function dueKey(due: DueDelivery): IndexKey {
+  return { index: indexes.deliveries, sortKey: dueSortKey(due) }
+}
+
+/** The event's home, as index entries name it: the aggregate first. */
+function placeText({ aggregate, group }: Key): string {
+  return `${aggregate}\n${group}`
+}
+
+export function readPlace(value: string, eventId: string): Key {
+  const [aggregate = '', group = ''] = value.split('\n')
+  return { aggregate, group, id: eventId }
+}

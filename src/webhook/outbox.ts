@@ -1,0 +1,52 @@
+import type { Aggregates } from '../engine/aggregates.ts'
+import { eventsAggregate } from '../engine/format/layout.ts'
+import { idFrom } from '../management/id.ts'
+import type { Store } from '../store/port.ts'
+import { readEndpoints } from './endpoint.ts'
+import { eventChild, type Happening, makeEvent, type WebhookEvent, writeOfEvent } from './event.ts'
+
+/** Makes events of what the log tells. */
+export interface Outbox {
+  /** Resolves when all are durable; what was recorded before stays as it is. */
+  record(happenings: readonly Happening[], nowMs: number): Promise<void>
+}
+
+export interface OutboxOptions {
+  readonly store: Store
+  readonly aggregates: Aggregates
+  readonly retentionDays: number
+  readonly onMade: (event: WebhookEvent) => void
+}
+
+export function createOutbox(options: OutboxOptions): Outbox {
+  const { store, aggregates, retentionDays } = options
+
+  function put(event: WebhookEvent): Promise<boolean> {
+    const aggregate = eventsAggregate(event.eventId)
+    const child = eventChild(event.eventId, event.atMs, retentionDays)
+    return aggregates.change({
+      aggregate,
+      reads: [child],
+      decide(view) {
+        if (view.child(child) !== null) return { result: false, write: null }
+        return { result: true, write: writeOfEvent({ aggregate, ...child }, event, null) }
+      },
+    })
+  }
+
+  return {
+    async record(happenings, nowMs) {
+      const ids = [...new Set(happenings.map(({ organizationId }) => organizationId))]
+      const endpoints = await readEndpoints(store, ids)
+      const events = happenings.flatMap((happening) => {
+        const { organizationId, atMs, key } = happening
+        const eventId = idFrom('evt', atMs, `${organizationId}\n${key}`)
+        return makeEvent(happening, eventId, endpoints.get(organizationId) ?? [], nowMs) ?? []
+      })
+      const made = await Promise.all(events.map(put))
+      events.forEach((event, i) => {
+        if (made[i]) options.onMade(event)
+      })
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import type { Aggregates } from '../engine/aggregates.ts'
+import { indexes } from '../engine/format/layout.ts'
+import { newestFirst } from '../engine/format/newest-first.ts'
+import type { IndexEntry, Store } from '../store/port.ts'
+
+const pageLength = 500
+
+/** Takes events that are over from the list of events; their records are dropped by the store itself. */
+export async function unlistOldEvents(
+  store: Store,
+  aggregates: Aggregates,
+  beforeMs: number,
+): Promise<number> {
+  let count = 0
+  for (let after = ''; ; ) {
+    const [first] = await store.range(indexes.events, after, 1)
+    if (first === undefined) return count
+    const [organizationId = ''] = first.sortKey.split('\n')
+    const old = `${organizationId}\n${newestFirst(beforeMs)}`
+    for (;;) {
+      const page = await store.range(indexes.events, old, pageLength)
+      const own = page.filter(({ sortKey }) => sortKey.startsWith(`${organizationId}\n`))
+      await Promise.all(own.map((entry) => unlist(aggregates, entry)))
+      count += own.length
+      if (own.length < pageLength) break
+    }
+    after = `${organizationId}\u000b`
+  }
+}
+
+function unlist(aggregates: Aggregates, { sortKey, value }: IndexEntry): Promise<void> {
+  const [aggregate = ''] = value.split('\n')
+  const unindex = [{ index: indexes.events, sortKey }]
+  return aggregates.change({ aggregate, decide: () => ({ result: undefined, write: { unindex } }) })
+}

@@ -1,0 +1,120 @@
+import type { Clock } from '../clock.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import type { SecretBox } from '../management/secret-box.ts'
+import type { Outgoing } from '../outgoing/call.ts'
+import type { Store } from '../store/port.ts'
+import { type Backlog, readBacklog } from './backlog.ts'
+import { type Courier, createCourier } from './courier.ts'
+import { createDispatcher, type Dispatcher } from './dispatcher.ts'
+import type { Endpoint } from './endpoint.ts'
+import { createEndpointDesk } from './endpoint-desk.ts'
+import type { WebhookEvent } from './event.ts'
+import { createOutbox, type Outbox } from './outbox.ts'
+import { unlistOldEvents } from './retention.ts'
+import { beatMs, type Share } from './share.ts'
+
+/** Sends webhooks, as one of the instances that share a store. */
+export interface Sender {
+  readonly courier: Courier
+  readonly outbox: Outbox
+  readonly dispatcher: Dispatcher
+  /** An event was committed: what of it is due is sent at once, if it is ours to send. */
+  made(event: WebhookEvent): void
+  start(): void
+  stop(): Promise<void>
+}
+
+export interface SenderOptions {
+  readonly store: Store
+  readonly aggregates: Aggregates
+  readonly box: SecretBox
+  readonly clock: Clock
+  readonly outgoing: Outgoing
+  readonly share: Share
+  readonly retentionDays: number
+  readonly onTrouble: (message: string) => void
+  readonly onBacklog: (backlog: Backlog) => void
+  readonly random?: () => number
+}
+
+const lookMs = 500
+const countMs = 15_000
+const unlistMs = 600_000
+const dayMs = 86_400_000
+/** Nobody waits longer for a store that is away when a server stops. */
+const leaveMs = 500
+
+export function createSender(options: SenderOptions): Sender {
+  const { store, aggregates, clock, share, outgoing, onTrouble } = options
+  const courier = createCourier({ ...options, random: options.random ?? Math.random })
+  const desk = createEndpointDesk({
+    store,
+    aggregates,
+    clock,
+    onDisabled: (organizationId, { webhookId, disabledBecause }: Endpoint) => {
+      const why = disabledBecause === 'gone' ? 'it answered 410' : 'it failed for 5 days'
+      onTrouble(`webhook ${webhookId} of ${organizationId} is disabled: ${why}`)
+    },
+  })
+  const dispatcher = createDispatcher({
+    store,
+    clock,
+    courier,
+    endpointOf: desk.find,
+    owns: share.owns,
+    onResult: (organizationId, endpoint, result) => {
+      desk.learn(organizationId, endpoint, result).catch(tell)
+    },
+    onTrouble: tell,
+  })
+
+  function tell(error: unknown): void {
+    onTrouble(`webhooks: ${error instanceof Error ? error.message : String(error)}`)
+  }
+
+  function made({ organizationId, deliveries }: WebhookEvent): void {
+    for (const { webhookId, state } of deliveries) {
+      if (state === 'pending') dispatcher.wake(organizationId, webhookId)
+    }
+  }
+
+  const timers: NodeJS.Timeout[] = []
+  /** Again and again, never twice at once. */
+  function repeat(ms: number, work: () => Promise<unknown>): void {
+    let isAtWork = false
+    const run = () => {
+      if (isAtWork) return
+      isAtWork = true
+      void work()
+        .catch(tell)
+        .finally(() => {
+          isAtWork = false
+        })
+    }
+    run()
+    timers.push(setInterval(run, ms))
+  }
+
+  return {
+    courier,
+    dispatcher,
+    outbox: createOutbox({ ...options, onMade: made }),
+    made,
+    start() {
+      repeat(beatMs, share.beat)
+      repeat(lookMs, dispatcher.look)
+      repeat(countMs, async () => options.onBacklog(await readBacklog(store)))
+      repeat(unlistMs, async () => {
+        if (!share.owns('retention')) return
+        await unlistOldEvents(store, aggregates, clock.nowMs() - options.retentionDays * dayMs)
+      })
+    },
+    async stop() {
+      for (const timer of timers) clearInterval(timer)
+      dispatcher.stop()
+      outgoing.close()
+      const waited = new Promise<void>((resolve) => setTimeout(resolve, leaveMs).unref())
+      await Promise.race([share.leave().catch(() => {}), waited])
+    },
+  }
+}
