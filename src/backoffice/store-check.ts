@@ -134,6 +134,8 @@ const namedBy: Readonly<Record<string, string>> = {
   [indexes.customerCards]: 'account',
   [indexes.clients]: 'client',
   [indexes.customers]: 'customer',
+  [indexes.events]: 'event',
+  [indexes.deliveries]: 'event',
 }
 
 function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null {

@@ -215,7 +215,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
       return rowPlaceOf({ sortKey, value })?.key.aggregate ?? rowsAggregate('')
     case indexes.events:
     case indexes.deliveries:
-      return value.split('\n', 1)[0]!
+      return value.split(' ', 1)[0]!
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.unmatched:

@@ -9,12 +9,12 @@ import type { Key, Store } from '../store/port.ts'
 import {
   type Attempt,
   afterAttempt,
-  type Delivery,
+  type EventDelivery,
   isSuccess,
   missedDelivery,
   readRetryAfter,
 } from './delivery.ts'
-import { type AttemptResult, type Endpoint, secretsOf } from './endpoint.ts'
+import { type AttemptResult, type Endpoint, signingSecretsOf } from './endpoint.ts'
 import { type DueDelivery, decodeEvent, dueKey, type WebhookEvent, writeOfEvent } from './event.ts'
 
 /** One delivery that is due, and where its event lies. */
@@ -49,7 +49,7 @@ export function createCourier(options: CourierOptions): Courier {
 
   async function send(eventId: string, body: string, endpoint: Endpoint): Promise<OutgoingAnswer> {
     const atMs = clock.nowMs()
-    const secrets = secretsOf(endpoint, box, atMs)
+    const secrets = signingSecretsOf(endpoint, box, atMs)
     if (secrets.length === 0) {
       return { fault: 'refused', detail: 'no key opens its secret', ms: 0 }
     }
@@ -66,7 +66,10 @@ export function createCourier(options: CourierOptions): Courier {
   }
 
   /** Changes one delivery of an event, unless it is no longer what the index says. */
-  function change(entry: DueEntry, next: (delivery: Delivery) => Delivery): Promise<void> {
+  function change(
+    entry: DueEntry,
+    next: (delivery: EventDelivery) => EventDelivery,
+  ): Promise<void> {
     const { place, webhookId, dueMs } = entry
     return aggregates.change({
       aggregate: place.aggregate,
@@ -117,11 +120,11 @@ export function createCourier(options: CourierOptions): Courier {
 const { state, dueMs } = missedDelivery('')
 const ended = { state, dueMs }
 
-function deliveryOf(event: WebhookEvent | null, webhookId: string): Delivery | undefined {
+function deliveryOf(event: WebhookEvent | null, webhookId: string): EventDelivery | undefined {
   return event?.deliveries.find((one) => one.webhookId === webhookId)
 }
 
-function withDelivery(event: WebhookEvent, next: Delivery): WebhookEvent {
+function withDelivery(event: WebhookEvent, next: EventDelivery): WebhookEvent {
   const deliveries = event.deliveries.map((one) => (one.webhookId === next.webhookId ? next : one))
   return { ...event, deliveries }
 }

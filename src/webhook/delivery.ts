@@ -1,5 +1,5 @@
 /** One event on its way to one endpoint. */
-export interface Delivery {
+export interface EventDelivery {
   readonly webhookId: string
   readonly state: 'pending' | 'delivered' | 'failed'
   /** When to try, while it is pending. */
@@ -41,12 +41,12 @@ const maxRetryAfterMs = hourMs
 /** Of one delivery, sent again and again. */
 const maxAttemptsKept = 20
 
-export function newDelivery(webhookId: string, dueMs: number): Delivery {
+export function newDelivery(webhookId: string, dueMs: number): EventDelivery {
   return { webhookId, state: 'pending', dueMs, tries: 0, attempts: [] }
 }
 
 /** What its endpoint would have got while it was disabled. */
-export function missedDelivery(webhookId: string): Delivery {
+export function missedDelivery(webhookId: string): EventDelivery {
   return { ...newDelivery(webhookId, 0), state: 'failed' }
 }
 
@@ -56,11 +56,11 @@ export function isSuccess(status: number): boolean {
 
 /** What becomes of a delivery by an attempt; `random` is from 0 to 1. */
 export function afterAttempt(
-  delivery: Delivery,
+  delivery: EventDelivery,
   attempt: Attempt,
   retryAfterMs: number,
   random: number,
-): Delivery {
+): EventDelivery {
   const tries = delivery.tries + 1
   const attempts = [...delivery.attempts, attempt].slice(-maxAttemptsKept)
   const tried = { ...delivery, tries, attempts }
@@ -73,7 +73,7 @@ export function afterAttempt(
 }
 
 /** Sends it again, from the beginning of the schedule. */
-export function sentAgain(delivery: Delivery, dueMs: number): Delivery {
+export function sentAgain(delivery: EventDelivery, dueMs: number): EventDelivery {
   return { ...delivery, state: 'pending', dueMs, tries: 0 }
 }
 

@@ -150,7 +150,7 @@ export function rewrappedEndpoint(endpoint: Endpoint, box: SecretBox): Endpoint 
 }
 
 /** The secrets that sign now; empty when no key opens them. */
-export function secretsOf(endpoint: Endpoint, box: SecretBox, nowMs: number): Buffer[] {
+export function signingSecretsOf(endpoint: Endpoint, box: SecretBox, nowMs: number): Buffer[] {
   return endpoint.secrets
     .filter(({ untilMs }) => untilMs === null || untilMs > nowMs)
     .flatMap(({ sealed }) => {

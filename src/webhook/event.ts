@@ -5,7 +5,7 @@ import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
 import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, IndexEntryPut, IndexKey, Key } from '../store/port.ts'
-import { type Delivery, missedDelivery, newDelivery } from './delivery.ts'
+import { type EventDelivery, missedDelivery, newDelivery } from './delivery.ts'
 import { type Endpoint, wants } from './endpoint.ts'
 import { type EventType, eventTypes } from './event-type.ts'
 
@@ -17,7 +17,7 @@ export interface WebhookEvent {
   readonly atMs: number
   /** What is sent. */
   readonly body: string
-  readonly deliveries: readonly Delivery[]
+  readonly deliveries: readonly EventDelivery[]
 }
 
 /** What an event is made from; `key` tells it from every other, and is the same when it is made again. */
@@ -146,10 +146,10 @@ export function dueKey(due: DueDelivery): IndexKey {
 
 /** The event's home, as index entries name it: the aggregate first. */
 function placeText({ aggregate, group }: Key): string {
-  return `${aggregate}\n${group}`
+  return `${aggregate} ${group}`
 }
 
 export function readPlace(value: string, eventId: string): Key {
-  const [aggregate = '', group = ''] = value.split('\n')
+  const [aggregate = '', group = ''] = value.split(' ')
   return { aggregate, group, id: eventId }
 }

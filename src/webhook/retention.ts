@@ -29,7 +29,7 @@ export async function unlistOldEvents(
 }
 
 function unlist(aggregates: Aggregates, { sortKey, value }: IndexEntry): Promise<void> {
-  const [aggregate = ''] = value.split('\n')
+  const [aggregate = ''] = value.split(' ')
   const unindex = [{ index: indexes.events, sortKey }]
   return aggregates.change({ aggregate, decide: () => ({ result: undefined, write: { unindex } }) })
 }

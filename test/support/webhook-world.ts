@@ -14,7 +14,7 @@ import {
   readEndpoints,
   writeOfEndpoints,
 } from '../../src/webhook/endpoint.ts'
-import { createSender, type Sender } from '../../src/webhook/sender.ts'
+import { createPostOffice, type PostOffice } from '../../src/webhook/post-office.ts'
 import { createShare, type Share, wholeShare } from '../../src/webhook/share.ts'
 import { createMemoryState, createMemoryStore } from './memory-store.ts'
 
@@ -39,7 +39,7 @@ export const refusedConnection: OutgoingAnswer = {
 /** One process that sends, which can be killed: nothing it does afterwards is seen by anybody. */
 export interface Instance {
   readonly name: string
-  readonly sender: Sender
+  readonly office: PostOffice
   readonly share: Share
   readonly aggregates: Aggregates
   readonly store: Store
@@ -86,7 +86,7 @@ export function openWebhooks(given?: Store) {
       close() {},
     }
     const share = isAlone ? wholeShare : createShare(aggregates, clock, name)
-    const sender = createSender({
+    const office = createPostOffice({
       store,
       aggregates,
       box,
@@ -95,19 +95,19 @@ export function openWebhooks(given?: Store) {
       share,
       retentionDays: 30,
       onTrouble: (message) => isAlive && troubles.push(message),
-      onBacklog: () => {},
+      onPending: () => {},
       random: () => 0.5,
     })
     const instance: Instance = {
       name,
-      sender,
+      office,
       share,
       aggregates,
       store,
       kill() {
         isAlive = false
         aggregates.stop()
-        sender.dispatcher.stop()
+        office.dispatcher.stop()
       },
     }
     instances.push(instance)
@@ -145,12 +145,12 @@ export function openWebhooks(given?: Store) {
   }
 
   /** Lets an instance send until nothing of it is due; what hangs is left hanging. */
-  async function settle(sender: Sender = first.sender, hanging = 0): Promise<void> {
+  async function settle(office: PostOffice = first.office, hanging = 0): Promise<void> {
     for (let quiet = 0; quiet < 3; ) {
       const before = calls.length
-      await sender.dispatcher.look().catch(() => {})
+      await office.dispatcher.look().catch(() => {})
       for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
-      const isQuiet = calls.length === before && sender.dispatcher.flying <= hanging
+      const isQuiet = calls.length === before && office.dispatcher.flying <= hanging
       quiet = isQuiet ? quiet + 1 : 0
     }
   }

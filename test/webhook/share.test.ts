@@ -88,20 +88,20 @@ describe('two instances, of which one is killed again and again', () => {
           sequence: sent++,
           data,
         }
-        await pair[step % 2]!.sender.outbox.record([happening], world.time.ms)
+        await pair[step % 2]!.office.recorder.record([happening], world.time.ms)
       }
       if (random() < 0.1) {
         const side = random() < 0.5 ? 0 : 1
         pair[side]!.kill()
         pair[side] = world.startInstance(`${side === 0 ? 'p' : 'q'}${step + 1}`)
       }
-      for (const { sender } of pair) await sender.dispatcher.look().catch(() => {})
+      for (const { office } of pair) await office.dispatcher.look().catch(() => {})
       for (let i = 0; i < 8; i++) await new Promise((resolve) => setImmediate(resolve))
     }
     for (let step = 0; step < 60; step++) {
       world.time.ms += 3_000
       await Promise.all(pair.map(({ share }) => share.beat()))
-      for (const { sender } of pair) await world.settle(sender)
+      for (const { office } of pair) await world.settle(office)
     }
     const bodies = new Map<string, Set<string>>()
     for (const { call } of world.calls) {

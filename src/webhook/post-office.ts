@@ -3,20 +3,20 @@ import type { Aggregates } from '../engine/aggregates.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Outgoing } from '../outgoing/call.ts'
 import type { Store } from '../store/port.ts'
-import { type Backlog, readBacklog } from './backlog.ts'
 import { type Courier, createCourier } from './courier.ts'
 import { createDispatcher, type Dispatcher } from './dispatcher.ts'
 import type { Endpoint } from './endpoint.ts'
 import { createEndpointDesk } from './endpoint-desk.ts'
 import type { WebhookEvent } from './event.ts'
-import { createOutbox, type Outbox } from './outbox.ts'
+import { createEventRecorder, type EventRecorder } from './event-recorder.ts'
+import { type PendingDeliveries, readPending } from './pending.ts'
 import { unlistOldEvents } from './retention.ts'
 import { beatMs, type Share } from './share.ts'
 
 /** Sends webhooks, as one of the instances that share a store. */
-export interface Sender {
+export interface PostOffice {
   readonly courier: Courier
-  readonly outbox: Outbox
+  readonly recorder: EventRecorder
   readonly dispatcher: Dispatcher
   /** An event was committed: what of it is due is sent at once, if it is ours to send. */
   made(event: WebhookEvent): void
@@ -24,7 +24,7 @@ export interface Sender {
   stop(): Promise<void>
 }
 
-export interface SenderOptions {
+export interface PostOfficeOptions {
   readonly store: Store
   readonly aggregates: Aggregates
   readonly box: SecretBox
@@ -33,7 +33,7 @@ export interface SenderOptions {
   readonly share: Share
   readonly retentionDays: number
   readonly onTrouble: (message: string) => void
-  readonly onBacklog: (backlog: Backlog) => void
+  readonly onPending: (pending: PendingDeliveries) => void
   readonly random?: () => number
 }
 
@@ -44,7 +44,7 @@ const dayMs = 86_400_000
 /** Nobody waits longer for a store that is away when a server stops. */
 const leaveMs = 500
 
-export function createSender(options: SenderOptions): Sender {
+export function createPostOffice(options: PostOfficeOptions): PostOffice {
   const { store, aggregates, clock, share, outgoing, onTrouble } = options
   const courier = createCourier({ ...options, random: options.random ?? Math.random })
   const desk = createEndpointDesk({
@@ -98,12 +98,12 @@ export function createSender(options: SenderOptions): Sender {
   return {
     courier,
     dispatcher,
-    outbox: createOutbox({ ...options, onMade: made }),
+    recorder: createEventRecorder({ ...options, onMade: made }),
     made,
     start() {
       repeat(beatMs, share.beat)
       repeat(lookMs, dispatcher.look)
-      repeat(countMs, async () => options.onBacklog(await readBacklog(store)))
+      repeat(countMs, async () => options.onPending(await readPending(store)))
       repeat(unlistMs, async () => {
         if (!share.owns('retention')) return
         await unlistOldEvents(store, aggregates, clock.nowMs() - options.retentionDays * dayMs)

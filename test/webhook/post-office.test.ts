@@ -6,8 +6,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
-import { readBacklog } from '../../src/webhook/backlog.ts'
 import { decodeEvent, type Happening, readPlace } from '../../src/webhook/event.ts'
+import { readPending } from '../../src/webhook/pending.ts'
 import { answered, openWebhooks, startMs } from '../support/webhook-world.ts'
 
 const minuteMs = 60_000
@@ -53,7 +53,7 @@ describe('an event', () => {
     const a = await world.addEndpoint('https://a.example/')
     await world.addEndpoint('https://b.example/', ['kyc.*', 'transaction.declined'])
     world.receivers.set('https://a.example/', () => answered(204))
-    await world.sender.outbox.record([happened(1)], world.time.ms)
+    await world.office.recorder.record([happened(1)], world.time.ms)
     await world.settle()
     expect(world.calls.map(({ call }) => call.url)).toEqual(['https://a.example/'])
     const { call } = world.calls[0]!
@@ -76,7 +76,7 @@ describe('an event', () => {
       call.headers['webhook-signature'],
     )
     expect((await world.endpoint(a.webhookId)).lastSuccessAtMs).toBe(startMs)
-    expect(await readBacklog(world.store)).toEqual({ pending: 0, oldestMs: null })
+    expect(await readPending(world.store)).toEqual({ pending: 0, oldestMs: null })
   })
 
   it('is the same when the log is read again, and is not sent again', async () => {
@@ -84,7 +84,7 @@ describe('an event', () => {
     await world.addEndpoint('https://a.example/')
     world.receivers.set('https://a.example/', () => answered(200))
     for (let i = 0; i < 3; i++) {
-      await world.sender.outbox.record([happened(1), happened(2)], world.time.ms)
+      await world.office.recorder.record([happened(1), happened(2)], world.time.ms)
       await world.settle()
     }
     expect(world.calls).toHaveLength(2)
@@ -93,10 +93,10 @@ describe('an event', () => {
 
   it('from before its endpoint asked for it is not sent', async () => {
     const world = openWebhooks()
-    await world.sender.outbox.record([happened(1)], world.time.ms)
+    await world.office.recorder.record([happened(1)], world.time.ms)
     world.time.ms += 10
     await world.addEndpoint('https://a.example/')
-    await world.sender.outbox.record([happened(1), happened(2, world.time.ms)], world.time.ms)
+    await world.office.recorder.record([happened(1), happened(2, world.time.ms)], world.time.ms)
     await world.settle()
     expect(world.calls.map(({ call }) => JSON.parse(call.body!).sequence)).toEqual([2])
   })
@@ -107,7 +107,7 @@ describe('a receiver', () => {
     const world = openWebhooks()
     const { webhookId } = await world.addEndpoint('https://a.example/')
     world.receivers.set('https://a.example/', () => answered(500))
-    await world.sender.outbox.record([happened(1)], world.time.ms)
+    await world.office.recorder.record([happened(1)], world.time.ms)
     await world.settle()
     await advance(world, 10 * minuteMs, 2_500)
     await advance(world, 4 * dayMs, 15 * minuteMs)
@@ -127,14 +127,14 @@ describe('a receiver', () => {
     const endpoint = await world.endpoint(webhookId)
     expect(endpoint).toMatchObject({ enabled: true, failingSinceMs: startMs })
     expect(endpoint.lastFailure).toMatchObject({ status: 500 })
-    expect((await readBacklog(world.store)).pending).toBe(0)
+    expect((await readPending(world.store)).pending).toBe(0)
   })
 
   it('is tried again no sooner than it asks for, up to an hour', async () => {
     const world = openWebhooks()
     await world.addEndpoint('https://a.example/')
     world.receivers.set('https://a.example/', () => answered(503, '3000'))
-    await world.sender.outbox.record([happened(1)], world.time.ms)
+    await world.office.recorder.record([happened(1)], world.time.ms)
     await world.settle()
     await advance(world, 49 * minuteMs, minuteMs)
     expect(world.calls).toHaveLength(1)
@@ -146,14 +146,14 @@ describe('a receiver', () => {
     const world = openWebhooks()
     const { webhookId } = await world.addEndpoint('https://a.example/')
     world.receivers.set('https://a.example/', () => answered(410))
-    await world.sender.outbox.record([happened(1)], world.time.ms)
+    await world.office.recorder.record([happened(1)], world.time.ms)
     await world.settle()
     expect(await world.endpoint(webhookId)).toMatchObject({
       enabled: false,
       disabledBecause: 'gone',
     })
     expect(world.troubles).toEqual([`webhook ${webhookId} of org-1 is disabled: it answered 410`])
-    await world.sender.outbox.record([happened(2)], world.time.ms)
+    await world.office.recorder.record([happened(2)], world.time.ms)
     await advance(world, minuteMs, 5_000)
     expect(world.calls).toHaveLength(1)
     const states = (await eventsOf(world)).map(({ deliveries }) => deliveries[0]!.state)
@@ -164,7 +164,7 @@ describe('a receiver', () => {
     const world = openWebhooks()
     const { webhookId } = await world.addEndpoint('https://a.example/')
     for (let hour = 0; hour < 5 * 24 + 6; hour += 6) {
-      await world.sender.outbox.record([happened(hour, world.time.ms)], world.time.ms)
+      await world.office.recorder.record([happened(hour, world.time.ms)], world.time.ms)
       await advance(world, 6 * hourMs, hourMs)
       const { enabled } = await world.endpoint(webhookId)
       if (hour < 4 * 24) expect(enabled, `after ${hour} hours`).toBe(true)
@@ -182,7 +182,7 @@ describe('a receiver', () => {
     const world = openWebhooks()
     await world.addEndpoint('https://a.example/')
     for (let hour = 0; hour < 72; hour += 2) {
-      await world.sender.outbox.record([happened(hour, world.time.ms)], world.time.ms)
+      await world.office.recorder.record([happened(hour, world.time.ms)], world.time.ms)
       await advance(world, 2 * hourMs, 20 * minuteMs)
     }
     const failed = world.calls.length
@@ -194,7 +194,7 @@ describe('a receiver', () => {
     expect(all).toHaveLength(36)
     expect(lost.length).toBeLessThanOrEqual(3)
     expect(arrived.size).toBe(36 - lost.length)
-    expect((await readBacklog(world.store)).pending).toBe(0)
+    expect((await readPending(world.store)).pending).toBe(0)
   })
 
   it('that hangs delays nobody else', async () => {
@@ -208,10 +208,10 @@ describe('a receiver', () => {
       })
     }
     const hanging = Array.from({ length: 160 }, (_, n) => happened(n, startMs, `org-${n % 80}`))
-    await world.sender.outbox.record(hanging, world.time.ms)
+    await world.office.recorder.record(hanging, world.time.ms)
     const flying = async () => {
-      await world.sender.dispatcher.look()
-      return world.sender.dispatcher.flying
+      await world.office.dispatcher.look()
+      return world.office.dispatcher.flying
     }
     await expect.poll(flying).toBe(80)
     const sendTo = async (name: string) => {
@@ -219,7 +219,7 @@ describe('a receiver', () => {
       await world.addEndpoint(url, ['*'], `org-${name}`)
       world.receivers.set(url, () => answered(200))
       const well = Array.from({ length: 20 }, (_, n) => happened(n, world.time.ms, `org-${name}`))
-      await world.sender.outbox.record(well, world.time.ms)
+      await world.office.recorder.record(well, world.time.ms)
       const sent = () => world.calls.filter(({ call }) => call.url === url).length
       await expect.poll(sent).toBe(20)
     }
@@ -227,7 +227,7 @@ describe('a receiver', () => {
     // Those that are known to hang share a part of what is sent at once.
     world.time.ms += 15_000
     for (const end of hung.splice(0)) end()
-    await expect.poll(() => world.sender.dispatcher.flying).toBe(0)
+    await expect.poll(() => world.office.dispatcher.flying).toBe(0)
     world.time.ms += 5_000
     await expect.poll(flying).toBe(64)
     await sendTo('new')
@@ -243,17 +243,17 @@ describe('ten endpoints that are dead, with much that waits for them', () => {
     for (let i = 0; i < 10; i++) {
       for (let n = 0; n < each; n += 500) {
         const some = Array.from({ length: 500 }, (_, k) => happened(n + k, startMs, `d${i}`))
-        await world.sender.outbox.record(some, world.time.ms)
+        await world.office.recorder.record(some, world.time.ms)
       }
     }
-    expect((await readBacklog(world.store)).pending).toBe(Math.min(10 * each, 10_000))
+    expect((await readPending(world.store)).pending).toBe(Math.min(10 * each, 10_000))
     await world.addEndpoint('https://well.example/', ['*'], 'z')
     world.receivers.set('https://well.example/', () => answered(200))
     let mostFlying = 0
     for (let second = 0; second < 15; second++) {
       world.time.ms += 1_000
-      await world.sender.outbox.record([happened(second, world.time.ms, 'z')], world.time.ms)
-      mostFlying = Math.max(mostFlying, world.sender.dispatcher.flying)
+      await world.office.recorder.record([happened(second, world.time.ms, 'z')], world.time.ms)
+      mostFlying = Math.max(mostFlying, world.office.dispatcher.flying)
       await world.settle()
     }
     const living = world.calls.filter(({ call }) => call.url === 'https://well.example/')

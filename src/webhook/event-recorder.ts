@@ -1,24 +1,24 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { eventsAggregate } from '../engine/format/layout.ts'
-import { idFrom } from '../management/id.ts'
+import { idMadeFrom } from '../management/id.ts'
 import type { Store } from '../store/port.ts'
 import { readEndpoints } from './endpoint.ts'
 import { eventChild, type Happening, makeEvent, type WebhookEvent, writeOfEvent } from './event.ts'
 
 /** Makes events of what the log tells. */
-export interface Outbox {
+export interface EventRecorder {
   /** Resolves when all are durable; what was recorded before stays as it is. */
   record(happenings: readonly Happening[], nowMs: number): Promise<void>
 }
 
-export interface OutboxOptions {
+export interface EventRecorderOptions {
   readonly store: Store
   readonly aggregates: Aggregates
   readonly retentionDays: number
   readonly onMade: (event: WebhookEvent) => void
 }
 
-export function createOutbox(options: OutboxOptions): Outbox {
+export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { store, aggregates, retentionDays } = options
 
   function put(event: WebhookEvent): Promise<boolean> {
@@ -40,7 +40,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       const endpoints = await readEndpoints(store, ids)
       const events = happenings.flatMap((happening) => {
         const { organizationId, atMs, key } = happening
-        const eventId = idFrom('evt', atMs, `${organizationId}\n${key}`)
+        const eventId = idMadeFrom('evt', atMs, [organizationId, key])
         return makeEvent(happening, eventId, endpoints.get(organizationId) ?? [], nowMs) ?? []
       })
       const made = await Promise.all(events.map(put))

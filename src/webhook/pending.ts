@@ -4,21 +4,21 @@ import type { Store } from '../store/port.ts'
 import { readDueSortKey } from './event.ts'
 
 /** What waits to be sent, of all instances. */
-export interface Backlog {
-  /** Not more than `maxCounted`: that many is that many or more. */
+export interface PendingDeliveries {
+  /** Not more than `maxCountedDeliveries`: that many is that many or more. */
   readonly pending: number
   /** When the oldest of them happened; null when nothing waits. */
   readonly oldestMs: number | null
 }
 
-export const maxCounted = 10_000
+const maxCountedDeliveries = 10_000
 const pageLength = 1_000
 
 /** Of one endpoint, or of all with an empty prefix. */
-export async function readBacklog(store: Store, prefix = ''): Promise<Backlog> {
+export async function readPending(store: Store, prefix = ''): Promise<PendingDeliveries> {
   let pending = 0
   let oldestMs: number | null = null
-  for (let after = prefix; pending < maxCounted; ) {
+  for (let after = prefix; pending < maxCountedDeliveries; ) {
     const page = await store.range(indexes.deliveries, after, pageLength)
     const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
     for (const { sortKey } of own) {
