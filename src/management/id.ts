@@ -6,6 +6,7 @@ export type IdPrefix = 'cus' | 'kyc' | 'card' | 'acct' | 'trf' | 'evt' | 'whk' |
 const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const timeDigits = 10
 const randomDigits = 16
+const random = new Uint8Array(randomDigits)
 
 /** A prefix and a ULID: ids made later sort later, and nobody guesses the next one. */
 export function newId(prefix: IdPrefix, nowMs: number): string {
