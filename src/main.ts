@@ -2,10 +2,9 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Readiness } from './admin/server.ts'
-import type { AnsweredCall } from './api/server.ts'
-import type { ApiWorkerSettings } from './api/worker.ts'
+import type { ApiWorkerSettings, ToldByApi } from './api/worker.ts'
 import { createTrustedClock, machineClock, type SharedTime } from './clock.ts'
-import { checkRulesDir } from './config/check.ts'
+import { checkRulesDir, isLoopback } from './config/check.ts'
 import { type Config, isConfig, readConfig } from './config/config.ts'
 import type { OfferedPack } from './engine/pack-swap.ts'
 import { readClockMark, watchClock } from './gate/clock-watch.ts'
@@ -23,7 +22,7 @@ import { logApiCall } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
 import { type SideThread, startSideThread } from './thread.ts'
-import { demoText } from './try-it.ts'
+import { type DemoApi, demoText } from './try-it.ts'
 import { readVersion } from './version.ts'
 import type { Authenticate } from './wire/authentication.ts'
 
@@ -33,12 +32,14 @@ import type { Authenticate } from './wire/authentication.ts'
  */
 const backlog = 4_096
 const apiStopMs = 12_000
+const demoApiPort = 8082
 
 const usage = `Usage: node dist/main.js [--demo] [--accept-clock]
 
 Serves POST /authorize. Configuration is by environment variables; docs/CONFIGURATION.md lists them.
 
-  --demo   put a few demo cards into an empty embedded store, and print a command to try
+  --demo   put a few demo cards into an empty embedded store, serve the management API on 8082 as a sandbox,
+           and print commands to try
   --accept-clock
            the wall clock is right, however long this store was not served
   --help   show this
@@ -69,8 +70,14 @@ function readArguments(): { demo: boolean; acceptsClock: boolean } {
   }
 }
 
-function readSettings(): Config {
-  const config = readConfig(process.env)
+/** A demo is a sandbox with a management API, unless something else is said or it is on a Redis. */
+function demoEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (env.REDIS_URL || env.REDIS_URL_FILE) return env
+  return { API_PORT: String(demoApiPort), ...env, SANDBOX: env.SANDBOX || 'true' }
+}
+
+function readSettings(demo: boolean): Config {
+  const config = readConfig(demo ? demoEnvironment(process.env) : process.env)
   const rules = checkRulesDir(process.env.RULES_DIR || './rules')
   if (isConfig(config) && rules.length === 0) return config
   const problems = [...(isConfig(config) ? [] : config), ...rules]
@@ -117,7 +124,7 @@ async function findDisagreements(profile: Profile, config: Config): Promise<stri
 
 async function main(): Promise<void> {
   const { demo, acceptsClock } = readArguments()
-  const config = readSettings()
+  const config = readSettings(demo)
   const { profile, authenticate } = readProfile(config)
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
@@ -152,6 +159,7 @@ async function main(): Promise<void> {
     },
   })
   let stopping = false
+  const demoApi: DemoApi | null = demo ? { port: 0, client: null } : null
   const { createAdminServer } = await import('./admin/server.ts')
   const admin = createAdminServer({
     config,
@@ -163,14 +171,18 @@ async function main(): Promise<void> {
   try {
     await admin.listen({ host: config.adminHost, port: config.adminPort })
     await gate.started()
-    api = startApi(config, clock.time, gate, sink)
+    api = startApi(config, clock.time, gate, sink, demoApi)
     await api?.started()
     await gate.server.listen({ host: config.host, port: config.port, backlog })
   } catch (error) {
     sink.flush()
     return fail(explainListening(error as NodeJS.ErrnoException))
   }
-  announce(gate, admin, config, sink, demo)
+  announce(gate, admin, config, sink)
+  if (demoApi !== null) {
+    const text = demoText(config, gate.engine.demoCard, portOf(gate.server), demoApi)
+    process.stderr.write(`\n${text}\n\n`)
+  }
 
   async function stop(signal: string): Promise<void> {
     // A second signal is from somebody who will not wait; the journal keeps what was said.
@@ -196,6 +208,7 @@ function startApi(
   time: SharedTime,
   gate: Gate,
   sink: LogSink,
+  demoApi: DemoApi | null,
 ): SideThread<OfferedPack> | null {
   const { logger } = sink
   const { api: served } = config
@@ -209,7 +222,7 @@ function startApi(
       logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
     )
     const { redis, dataDir, sandbox, eventRetentionDays, engineHeapMb } = config
-    const api: SideThread<OfferedPack> = startSideThread<readonly AnsweredCall[], OfferedPack>({
+    const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
       name: 'the management API',
       file: new URL('./api/worker.js', import.meta.url),
       settings: () =>
@@ -223,9 +236,11 @@ function startApi(
           time,
           pack: gate.pack,
           version: readVersion(),
+          demo: demoApi !== null && isTriable(config),
         }) satisfies ApiWorkerSettings,
       heapMb: engineHeapMb,
-      onTold: (calls) => {
+      onTold({ calls, demoClient }) {
+        if (demoApi !== null && demoClient !== undefined) demoApi.client = demoClient
         for (const call of calls) {
           gate.metrics.apiCall(call)
           logApiCall(sink, call)
@@ -233,6 +248,7 @@ function startApi(
       },
       onListening(apiPort) {
         logger.info({ apiPort }, 'serving the management API')
+        if (demoApi !== null) demoApi.port = apiPort
         // It may have changed while the thread started.
         if (gate.pack !== null) api.give(gate.pack)
       },
@@ -244,6 +260,12 @@ function startApi(
     if (error instanceof SecretKeyMissing) return refuse(error.message)
     throw error
   }
+}
+
+/** A line to paste can call it: on this machine, without a certificate or another name. */
+function isTriable({ api, sandbox }: Config): boolean {
+  if (api === null || !sandbox) return false
+  return isLoopback(api.host) && api.tls === null && api.publicUrls.length === 0
 }
 
 function readinessOf(
@@ -301,13 +323,7 @@ function portOf(server: FastifyInstance): number {
   return typeof address === 'object' ? address.port : 0
 }
 
-function announce(
-  gate: Gate,
-  admin: FastifyInstance,
-  config: Config,
-  { logger }: LogSink,
-  demo: boolean,
-): void {
+function announce(gate: Gate, admin: FastifyInstance, config: Config, { logger }: LogSink): void {
   const { host, relayAuthentication, relayProfile, redis, dataDir, rulesDir } = config
   const [port, adminPort] = [portOf(gate.server), portOf(admin)]
   const settings = {
@@ -326,7 +342,6 @@ function announce(
   logger.info(settings, 'serving POST /authorize')
   if (!gate.engine.alive)
     logger.warn('no engine yet: the default decision answers till there is one')
-  if (demo) process.stderr.write(`\n${demoText(config, gate.engine.demoCard, port)}\n\n`)
 }
 
 void main()

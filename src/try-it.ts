@@ -1,9 +1,38 @@
 import { isLoopback } from './config/check.ts'
 import type { Config } from './config/config.ts'
 import type { DemoCard } from './engine/messages.ts'
+import type { Credentials } from './management/client.ts'
+
+/** Where the management API of a demo is, and a client for it; null where none was made. */
+export interface DemoApi {
+  port: number
+  client: Credentials | null
+}
 
 /** What to type next, for the configuration and the cards that there are. */
-export function demoText(config: Config, card: DemoCard | null, port: number): string {
+export function demoText(
+  config: Config,
+  card: DemoCard | null,
+  port: number,
+  { port: apiPort, client }: DemoApi,
+): string {
+  const event = eventText(config, card, port)
+  return client === null ? event : `${event}\n\nManage it:\n\n${callText(client, apiPort)}`
+}
+
+/** It leaves the credentials in the shell, for more calls. */
+function callText({ clientId, clientSecret, uniqueKey }: Credentials, apiPort: number): string {
+  const variables = {
+    ARBITER_API_URL: `http://127.0.0.1:${apiPort}`,
+    ARBITER_CLIENT_ID: clientId,
+    ARBITER_CLIENT_SECRET: clientSecret,
+    ARBITER_UNIQUE_KEY: uniqueKey,
+  }
+  const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`)
+  return `export ${settings.join(' ')}; npm run -s arbiter -- api GET /organization`
+}
+
+function eventText(config: Config, card: DemoCard | null, port: number): string {
   if (config.relayProfile !== 'default') {
     return `It speaks the shape of the profile ${config.relayProfile}: rules/profiles has an example of each.`
   }

@@ -4,8 +4,10 @@ import { demoText } from '../src/try-it.ts'
 
 const card = { cardId: 'card-9', currency: 'JPY' }
 
+const client = { clientId: 'cli_1', clientSecret: 'secret-1', uniqueKey: 'unique-1' }
+
 function textFor(env: NodeJS.ProcessEnv, given: typeof card | null = card): string {
-  return demoText(readConfig(env) as Config, given, 8080)
+  return demoText(readConfig(env) as Config, given, 8080, { port: 8082, client })
 }
 
 describe('what to try first', () => {
@@ -16,6 +18,19 @@ describe('what to try first', () => {
     const signed = textFor({ RELAY_SECRET: 'a secret of the relay' })
     expect(signed).toMatch(/same variables set:\n\n.* relay fire --card card-9 --currency JPY/)
     expect(signed).not.toContain('a secret')
+  })
+
+  it('is also a call of the management API, where a client was made for it', () => {
+    const variables = [
+      'ARBITER_API_URL=http://127.0.0.1:8082',
+      'ARBITER_CLIENT_ID=cli_1',
+      'ARBITER_CLIENT_SECRET=secret-1',
+      'ARBITER_UNIQUE_KEY=unique-1',
+    ].join(' ')
+    const line = `export ${variables}; npm run -s arbiter -- api GET /organization`
+    expect(textFor({})).toMatch(new RegExp(`\n\nManage it:\n\n${line}$`))
+    const config = readConfig({}) as Config
+    expect(demoText(config, card, 8080, { port: 8082, client: null })).not.toContain('Manage')
   })
 
   it('says what is missing instead', () => {

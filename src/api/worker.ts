@@ -2,14 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { followTime, type SharedTime } from '../clock.ts'
 import type { Pack } from '../domain/decide/pack.ts'
+import { createAggregates } from '../engine/aggregates.ts'
 import { createEngine } from '../engine/engine.ts'
 import { claimStore } from '../engine/format/meta.ts'
 import { createPackSwap, type OfferedPack } from '../engine/pack-swap.ts'
+import type { Credentials } from '../management/client.ts'
+import { createSecretBox } from '../management/secret-box.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
 import { createApi, listen } from './api.ts'
 import type { ApiSettings } from './context.ts'
+import { openDemo } from './demo.ts'
 import type { AnsweredCall } from './server.ts'
 
 /** What the thread of the management plane is given. */
@@ -18,9 +22,16 @@ export interface ApiWorkerSettings extends ApiSettings, StorePlace {
   readonly time: SharedTime
   /** The one that decisions are made by; null when it is still to come. */
   readonly pack: OfferedPack | null
+  /** Makes an organization and a client to try, and tells the client. */
+  readonly demo: boolean
 }
 
-type FromApi = FromThread<readonly AnsweredCall[]>
+export interface ToldByApi {
+  readonly calls: readonly AnsweredCall[]
+  readonly demoClient?: Credentials
+}
+
+type FromApi = FromThread<ToldByApi>
 type ToApi = ToThread<OfferedPack>
 
 /** A few cards at a time are in use; the engine that decides has memory of its own. */
@@ -47,7 +58,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   })
   packs.follow(engine.setPack)
   const server = createApi({ store, clock, engine }, settings, {
-    onAnswered: batched((calls) => send({ type: 'told', told: calls })),
+    onAnswered: batched((calls) => send({ type: 'told', told: { calls } })),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
   port.on('message', (message: ToApi) => {
@@ -58,6 +69,15 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
       .then(() => store.close())
       .then(() => port.close())
   })
+  if (settings.demo) {
+    const demoClient = await openDemo({
+      store,
+      aggregates: createAggregates({ store, newVersion: engine.newVersion }),
+      box: createSecretBox(settings.keys.map((key) => Buffer.from(key)) as [Buffer]),
+      nowMs: clock.nowMs(),
+    })
+    send({ type: 'told', told: { calls: [], demoClient } })
+  }
   send({ type: 'listening', port: await listen(server, settings.host, settings.port) })
 }
 

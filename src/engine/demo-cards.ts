@@ -1,4 +1,10 @@
-const common = { status: 'Active', currency: 'USD', country: 'US', expiry: '2031-12' } as const
+const common = {
+  status: 'Active',
+  organizationId: 'organization-1',
+  currency: 'USD',
+  country: 'US',
+  expiry: '2031-12',
+} as const
 
 /** A few cards to try things on; only ever put into an empty embedded store. */
 export const demoCards: readonly Record<string, unknown>[] = [
@@ -17,7 +23,6 @@ export const demoCards: readonly Record<string, unknown>[] = [
     cardId: 'card-2',
     customerId: 'customer-2',
     accountId: 'account-2',
-    organizationId: 'organization-1',
     type: 'corporate',
     balance: '10000.00',
     blackListedMids: ['MID-BLOCKED'],
@@ -27,7 +32,6 @@ export const demoCards: readonly Record<string, unknown>[] = [
     cardId: 'card-3',
     customerId: 'customer-2',
     accountId: 'account-2',
-    organizationId: 'organization-1',
     type: 'corporate',
   },
   {

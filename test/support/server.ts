@@ -149,6 +149,9 @@ export function spawnServer(settings: ServerSettings): ChildProcess {
       ADMIN_PORT: '0',
       DATA_DIR: dataDir,
       RULES_DIR: plainPack,
+      // A demo would serve the management API on one port for all, from a store that no other server takes.
+      API_PORT: '',
+      SANDBOX: 'false',
       ...(disturbable ? { NODE_OPTIONS: `--import=${chaos}` } : {}),
       ...env,
     },
