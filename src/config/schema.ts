@@ -84,7 +84,7 @@ export const schema = z.object({
     .describe('Bearer token of the operations port, at least 16 characters'),
   API_PORT: wholeNumber(0, 65_535)
     .optional()
-    .describe('Port of the management API; without it there is none'),
+    .describe('Port of the management API; without it there is none, and 8082 with `npm start`'),
   API_HOST: host
     .default('127.0.0.1')
     .describe(
