@@ -36,14 +36,15 @@ export interface ApiServerOptions {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
   readonly clock: Clock
   readonly sandbox: boolean
+  /** After this the outcome is unknown to the caller; the work goes on. */
+  readonly callMs?: number
   readonly onAnswered: (call: AnsweredCall) => void
   readonly onBug: (error: unknown, requestId: string) => void
 }
 
 const apiPrefix = '/api/v1'
 const maxBodyBytes = 131_072
-/** After this the outcome is unknown to the caller; the work goes on. */
-const callMs = 10_000
+const defaultCallMs = 10_000
 /** Calls at work at once; the rest is turned away before it is read. */
 const maxCalls = 256
 const httpTimeoutMs = 15_000
@@ -62,7 +63,7 @@ interface Passing {
 const passing = new WeakMap<FastifyRequest, Passing>()
 
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
-  const { clock } = options
+  const { clock, callMs = defaultCallMs } = options
   let atWork = 0
   const server = Fastify({
     logger: false,

@@ -32,6 +32,9 @@ export interface ApiWorldOptions {
   readonly faults?: MemoryStoreOptions['faults']
   /** Shared with another world, as two servers share a Redis. */
   readonly state?: MemoryState
+  /** The key and the client of that other one. */
+  readonly like?: { readonly key: Buffer; readonly credentials: Credentials }
+  readonly callMs?: number
 }
 
 /** The management API on a store in memory, with one client, called over HTTP. */
@@ -39,7 +42,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const { sandbox = false, routes = () => [], faults } = options
   const time = { ms: startMs }
   const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
-  const key = randomBytes(32)
+  const key = options.like?.key ?? randomBytes(32)
   const store = createMemoryStore(options.state ?? createMemoryState(), {
     ...(faults && { faults }),
   })
@@ -65,12 +68,9 @@ export async function openApi(options: ApiWorldOptions = {}) {
     startMs,
   )
   const owned = { organizationId: 'org-1', name: 'back office' }
-  const credentials = await addClient(
-    aggregates,
-    box,
-    { ...owned, scopes: options.scopes ?? ['CardAPIs.Read', 'CardAPIs.Fund'] },
-    startMs,
-  )
+  const scopes = options.scopes ?? ['CardAPIs.Read', 'CardAPIs.Fund']
+  const credentials =
+    options.like?.credentials ?? (await addClient(aggregates, box, { ...owned, scopes }, startMs))
   const answered: AnsweredCall[] = []
   const bugs: unknown[] = []
   const server = createApiServer({
@@ -88,13 +88,17 @@ export async function openApi(options: ApiWorldOptions = {}) {
     references: createReferences({ store, aggregates, effects, nowMs: clock.nowMs, ofReads: true }),
     token: { clients, tokens, clock },
     tls: null,
+    ...(options.callMs !== undefined && { callMs: options.callMs }),
     clock,
     sandbox,
     onAnswered: (call) => answered.push(call),
     onBug: (error) => bugs.push(error),
   })
   const url = await server.listen({ port: 0, host: '127.0.0.1' })
-  onTestFinished(() => server.close())
+  onTestFinished(() => {
+    server.server.closeAllConnections()
+    return server.close()
+  })
 
   function basic({ clientId, clientSecret }: Credentials): string {
     return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`
@@ -146,6 +150,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
 
   return {
     ...context,
+    key,
     time,
     url,
     credentials,

@@ -23,6 +23,8 @@ export type Fault =
   | { readonly kind: 'late'; readonly release: Promise<void> }
   /** Is executed, and answered, when `until` resolves. */
   | { readonly kind: 'delayed'; readonly until: Promise<void> }
+  /** Its process dies, before or after it: neither this nor a later call of this store is answered. */
+  | { readonly kind: 'dies'; readonly executed: boolean }
 
 export interface MemoryStoreOptions {
   /** Asked once for each call of `commit`, in order; without it nothing ever fails. */
@@ -64,6 +66,7 @@ interface DumpedAggregate {
 export type MemoryStore = Store & { dump(): MemoryDump }
 
 const dayMs = 86_400_000
+const never = () => new Promise<never>(() => {})
 const none: Fault = { kind: 'none' }
 
 export function createMemoryState(): MemoryState {
@@ -75,9 +78,11 @@ export function createMemoryStore(
   { faults = () => none, nowMs = Date.now, guard = () => run }: MemoryStoreOptions = {},
 ): MemoryStore {
   let isClosed = false
+  let isDead = false
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
     refuseWhenClosed()
+    if (isDead) return never()
     if (commands.length > maxCommandsPerCall) throw new StoreError('too many commands', 'no')
     if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
       throw new StoreError('an aggregate stands twice in a call', 'no')
@@ -102,6 +107,10 @@ export function createMemoryStore(
       case 'delayed':
         await fault.until
         return executeOnce()
+      case 'dies':
+        if (fault.executed) executeOnce()
+        isDead = true
+        return never()
     }
   }
 
@@ -162,6 +171,7 @@ export function createMemoryStore(
 
     async load(keys) {
       refuseWhenClosed()
+      if (isDead) return never()
       return keys.map((key) => {
         const aggregate = state.aggregates.get(key.aggregate)
         if (aggregate === undefined) return undefined
