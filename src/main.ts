@@ -239,7 +239,8 @@ function startApi(
           demo: demoApi !== null && isTriable(config),
         }) satisfies ApiWorkerSettings,
       heapMb: engineHeapMb,
-      onTold({ calls, demoClient }) {
+      onTold({ calls, demoClient, projection }) {
+        if (projection !== undefined) gate.metrics.projection(projection)
         if (demoApi !== null && demoClient !== undefined) demoApi.client = demoClient
         for (const call of calls) {
           gate.metrics.apiCall(call)

@@ -64,7 +64,7 @@ const mayLookAt: Record<string, readonly string[]> = {
     'http',
     'wire',
   ],
-  telemetry: ['domain', 'engine', 'api', 'wire'],
+  telemetry: ['domain', 'engine', 'projection', 'api', 'wire'],
   gate: ['domain', 'engine', 'rules', 'telemetry', 'config', 'document', 'http', 'wire'],
   admin: ['telemetry', 'config', 'http'],
   // The scenarios that it fires at a server are those of the rules.

@@ -6,8 +6,10 @@ import { StoreRefused } from '../store/port.ts'
 import { createAuthentication } from './authentication.ts'
 import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
+import { createCursors } from './cursor.ts'
 import { createEffects } from './effects.ts'
 import { createReferences } from './references.ts'
+import { createListDesk } from './route/list.ts'
 import { routesOf } from './routes.ts'
 import { type AnsweredCall, createApiServer } from './server.ts'
 import { createTokens } from './token/token.ts'
@@ -28,11 +30,16 @@ export function createApi(
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const effects = createEffects({ engine, aggregates, clock })
   const box = createSecretBox(keys)
+  const lists = createListDesk({
+    store,
+    cursors: createCursors(keys),
+    zone: () => engine.pack().zone,
+  })
   const tokens = createTokens(keys, settings.tokenSeconds)
   const clients = createClientCache(store, box)
   const { tls, sandbox } = settings
   return createApiServer({
-    routes: routesOf({ store, engine, aggregates, effects, box, clock, settings }),
+    routes: routesOf({ store, engine, aggregates, effects, box, lists, clock, settings }),
     version: settings.version,
     authenticate: createAuthentication({
       clients,

@@ -4,6 +4,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import type { Effects } from './effects.ts'
+import type { ListDesk } from './route/list.ts'
 
 /** What the management API is served with. */
 export interface ApiSettings {
@@ -16,6 +17,7 @@ export interface ApiSettings {
   readonly tokenSeconds: number
   readonly ratePerSecond: number
   readonly getReferences: 'enforce' | 'ignore'
+  readonly transactionRetentionDays: number
   readonly sandbox: boolean
   /** Of this program, for the OpenAPI document. */
   readonly version: string
@@ -31,6 +33,8 @@ export interface ApiContext {
   /** How every call that does not only read has its effect. */
   readonly effects: Effects
   readonly box: SecretBox
+  /** Answers the calls of lists. */
+  readonly lists: ListDesk
   readonly clock: Clock
   readonly settings: Pick<ApiSettings, 'sandbox'>
 }

@@ -8,6 +8,8 @@ import { claimStore } from '../engine/format/meta.ts'
 import { createPackSwap, type OfferedPack } from '../engine/pack-swap.ts'
 import type { Credentials } from '../management/client.ts'
 import { createSecretBox } from '../management/secret-box.ts'
+import { startProjection } from '../projection/projection.ts'
+import type { ProjectionFigures } from '../projection/projector.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
@@ -29,6 +31,7 @@ export interface ApiWorkerSettings extends ApiSettings, StorePlace {
 export interface ToldByApi {
   readonly calls: readonly AnsweredCall[]
   readonly demoClient?: Credentials
+  readonly projection?: ProjectionFigures
 }
 
 type FromApi = FromThread<ToldByApi>
@@ -61,10 +64,18 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     onAnswered: batched((calls) => send({ type: 'told', told: { calls } })),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
+  const projection = startProjection({
+    store,
+    clock,
+    newVersion: engine.newVersion,
+    retentionDays: settings.transactionRetentionDays,
+    consumers: [],
+    onFigures: (projection) => send({ type: 'told', told: { calls: [], projection } }),
+    onTrouble: (message) => send({ type: 'trouble', message }),
+  })
   port.on('message', (message: ToApi) => {
     if (message.type !== 'stop') return
-    void server
-      .close()
+    void Promise.all([server.close(), projection.stop()])
       .then(() => engine.stop())
       .then(() => store.close())
       .then(() => port.close())

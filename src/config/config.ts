@@ -81,6 +81,7 @@ interface ApiConfig {
   readonly tokenSeconds: number
   readonly ratePerSecond: number
   readonly getReferences: 'enforce' | 'ignore'
+  readonly transactionRetentionDays: number
   readonly cardNumbers: CardNumbers
 }
 
@@ -204,6 +205,7 @@ function apiConfig(v: Settings): ApiConfig | null {
     tokenSeconds: v.API_TOKEN_SECONDS,
     ratePerSecond: v.API_RATE_PER_SECOND,
     getReferences: v.API_GET_REFERENCES,
+    transactionRetentionDays: v.TRANSACTION_RETENTION_DAYS,
     cardNumbers: cardNumbers(v),
   }
 }

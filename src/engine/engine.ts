@@ -71,6 +71,8 @@ export interface Engine {
    */
   warm(cardIds: readonly string[]): Promise<boolean>
   setPack(pack: Pack): void
+  /** The one that it decides by now. */
+  pack(): Pack
   newVersion(): string
   /** What keeps accounts from being decided on, as far as it was met. */
   damaged(limit: number): readonly Damage[]
@@ -488,6 +490,7 @@ export function createEngine(options: EngineOptions): Engine {
       pack = next
       quarantine.retryDecisions()
     },
+    pack: () => pack,
     damaged: quarantine.list,
     stats: () => ({
       ...counts,

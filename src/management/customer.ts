@@ -50,7 +50,7 @@ export type CustomerFields = Readonly<z.output<typeof customerFields>>
 export type Customer = Readonly<z.output<typeof record>>
 
 /** Throws RecordUnreadable. */
-function decodeCustomer(value: string): Customer {
+export function decodeCustomer(value: string): Customer {
   const found = record.safeParse(parseJson(value))
   if (found.success) return found.data
   throw new RecordUnreadable('a customer was written by a newer release')

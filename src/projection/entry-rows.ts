@@ -21,12 +21,13 @@ export function rowsOf(entry: Entry, owner: RowOwner): TransactionRow[] {
   }
   for (const change of entry.changes) {
     const row = movementOf(change, entry)
-    if (row !== null) rows.push({ ...baseOf(entry, owner), ...row, part: rows.length })
+    if (row !== null)
+      rows.push({ ...baseOf(entry, owner), ...unanswered, ...row, part: rows.length })
   }
   return rows
 }
 
-/** The row of the event that an entry is about, as it is after a later word on its answer; else null. */
+/** The row of an event as it is after a later word on its answer. */
 export function rowAnsweredAgain(row: TransactionRow, entry: Entry): TransactionRow {
   const changed = changeOf(entry, 'answerChanged')!
   return { ...row, ...answered(entry, changed.answer), revision: entry.n }
@@ -92,6 +93,9 @@ function statusOf({ event, unmatched }: Entry, code: string): RowStatus {
   if (isAsk(event!)) return code === '000' ? 'Approved' : 'Declined'
   return unmatched === '' ? 'Booked' : 'Unmatched'
 }
+
+/** Nobody asked for it. */
+const unanswered = { code: '', decidedBy: '' }
 
 const adjustmentKey = 'adjust·'
 

@@ -7,7 +7,7 @@ import { accountCodec, cardCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardKey } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
-import { type LogLine, type Store, StoreError } from '../store/port.ts'
+import type { LogLine, Store } from '../store/port.ts'
 import type { Consumer, ProjectedEntry } from './consumer.ts'
 import { changesAnswer, rowAnsweredAgain, rowOfChangedAnswer, rowsOf } from './entry-rows.ts'
 import { createLease } from './lease.ts'
@@ -37,6 +37,7 @@ export interface ProjectionFigures {
 /** Follows the decision log and feeds what is made of it; one of the instances that share a store does. */
 export interface Projector {
   readonly figures: ProjectionFigures
+  readonly isLeading: boolean
   /** Takes one step: looks whose turn it is, or does what is there to do. Resolves to whether there may be more. */
   step(): Promise<boolean>
   stop(): Promise<void>
@@ -117,6 +118,9 @@ export function createProjector(options: ProjectorOptions): Projector {
       const done = lease.isMine ? doneMs : lease.progress.doneMs
       return { lagMs: done === 0 ? 0 : Math.max(0, clock.nowMs() - done), unreadable }
     },
+    get isLeading() {
+      return window !== null && lease.isMine
+    },
     step,
     async stop() {
       if (window !== null && lease.isMine) await lease.release()
@@ -193,44 +197,5 @@ function decoded<T>(codec: { decode(text: string): T }, value: string | undefine
   } catch (error) {
     if (error instanceof RecordUnreadable) return null
     throw error
-  }
-}
-
-const pauseMs = 250
-const failedPauseMs = 2_000
-
-/** Takes steps until it is stopped. */
-export function runProjector(projector: Projector, onTrouble: (message: string) => void) {
-  let stopped = false
-  let timer: NodeJS.Timeout | null = null
-  let working: Promise<void> = Promise.resolve()
-  let failing = ''
-
-  async function work(): Promise<void> {
-    let nextMs = pauseMs
-    try {
-      if (await projector.step()) nextMs = 0
-      failing = ''
-    } catch (error) {
-      nextMs = failedPauseMs
-      const message = error instanceof StoreError ? error.message : String((error as Error).stack)
-      if (message !== failing) onTrouble(`the lists do not follow the log: ${message}`)
-      failing = message
-    }
-    if (!stopped) timer = setTimeout(begin, nextMs)
-  }
-
-  function begin(): void {
-    working = work()
-  }
-
-  begin()
-  return {
-    async stop(): Promise<void> {
-      stopped = true
-      if (timer !== null) clearTimeout(timer)
-      await working
-      await projector.stop().catch(() => {})
-    },
   }
 }

@@ -4,6 +4,7 @@ import type { Recall } from '../engine/memory/recall.ts'
 import type { EngineFigures } from '../engine/messages.ts'
 import type { FindingCounts } from '../engine/notice/finding-counts.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
+import type { ProjectionFigures } from '../projection/projector.ts'
 import type { AnsweredEvent } from './decision-log.ts'
 import { createFindingMetrics, createRuleMetrics } from './decision-metrics.ts'
 
@@ -30,6 +31,7 @@ export interface Readings {
 export interface Metrics {
   answered(answered: AnsweredEvent): void
   refused(status: number): void
+  projection(figures: ProjectionFigures): void
   apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
   unknownKind(): void
@@ -88,6 +90,16 @@ export function createMetrics(read: () => Readings): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   })
+  const projectionLag = new Gauge({
+    name: 'arbiter_projection_lag_seconds',
+    help: 'Age of the state of the decision log that the transactions list shows; 0 before it is known',
+    registers,
+  })
+  const projectionUnreadable = new Gauge({
+    name: 'arbiter_projection_unreadable',
+    help: 'Log entries that the transactions list passed over because they cannot be read',
+    registers,
+  })
   const unknownKinds = new Counter({
     name: 'arbiter_unknown_kinds_total',
     help: 'Messages acknowledged though the relay profile does not know their kind',
@@ -143,6 +155,10 @@ export function createMetrics(read: () => Readings): Metrics {
     apiCall({ operation, status, code, ms }) {
       apiCalls.inc({ operation, status: String(status), code })
       apiSeconds.observe(ms / 1000)
+    },
+    projection({ lagMs, unreadable }) {
+      projectionLag.set(lagMs / 1000)
+      projectionUnreadable.set(unreadable)
     },
     unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {

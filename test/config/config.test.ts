@@ -139,6 +139,7 @@ describe('readConfig', () => {
         tokenSeconds: 60,
         ratePerSecond: 5,
         getReferences: 'ignore',
+        transactionRetentionDays: 400,
         cardNumbers: { source: 'sandbox', bin: '912345' },
       },
       secretsKey: key,

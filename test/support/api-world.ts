@@ -3,8 +3,10 @@ import { onTestFinished } from 'vitest'
 import { createAuthentication } from '../../src/api/authentication.ts'
 import { createClientCache } from '../../src/api/client-cache.ts'
 import type { ApiContext } from '../../src/api/context.ts'
+import { createCursors } from '../../src/api/cursor.ts'
 import { createEffects } from '../../src/api/effects.ts'
 import { createReferences } from '../../src/api/references.ts'
+import { createListDesk } from '../../src/api/route/list.ts'
 import type { Route } from '../../src/api/route.ts'
 import { routesOf } from '../../src/api/routes.ts'
 import { type AnsweredCall, createApiServer } from '../../src/api/server.ts'
@@ -50,7 +52,9 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const effects = createEffects({ engine, aggregates, clock })
   const box = createSecretBox([key])
-  const context = { store, engine, aggregates, effects, box, clock, settings: { sandbox } }
+  const cursors = createCursors([key])
+  const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
+  const context = { store, engine, aggregates, effects, box, lists, clock, settings: { sandbox } }
   const tokens = createTokens([key], 900)
   const clients = createClientCache(store, box)
   await addOrganization(

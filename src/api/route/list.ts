@@ -117,3 +117,14 @@ function startOfDay(day: number, zone: Zone): number {
   }
   return insideMs
 }
+
+/** The same list of what its items are shown as. */
+export function mapped<T, S>(listing: Listing<T>, show: (item: T) => S): Listing<S> {
+  return {
+    ...listing,
+    async read(entries) {
+      const items = await listing.read(entries)
+      return items.map((item) => (item === null ? null : show(item)))
+    },
+  }
+}

@@ -30,6 +30,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   const { readSecretKeys } = await import('../../management/secret-keys.ts')
   const { createLogSink } = await import('../../telemetry/logger.ts')
   const { logApiCall } = await import('../../telemetry/api-log.ts')
+  const { startProjection } = await import('../../projection/projection.ts')
   const { readVersion } = await import('../../version.ts')
   const sink = createLogSink(config.logLevel)
   const keys = readSecretKeys(config, () => {})
@@ -39,10 +40,19 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
     onAnswered: (call) => logApiCall(sink, call),
     onTrouble: (message) => sink.logger.error(message),
   })
+  const projection = startProjection({
+    store,
+    clock: { ...systemClock, isDoubted: () => false },
+    newVersion: opened.engine.newVersion,
+    retentionDays: settings.transactionRetentionDays,
+    consumers: [],
+    onFigures() {},
+    onTrouble: (message) => sink.logger.error(message),
+  })
   const apiPort = await listen(server, settings.host, settings.port)
   sink.logger.info({ apiPort }, 'serving the management API')
   await new Promise<void>((resolve) => onInterrupt(resolve))
-  await server.close()
+  await Promise.all([server.close(), projection.stop()])
   sink.logger.info('stopped')
   await sink.end()
   return 0

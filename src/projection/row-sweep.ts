@@ -1,0 +1,58 @@
+import { dayMs, type FollowedClock } from '../clock.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import { indexes } from '../engine/format/layout.ts'
+import { newestFirst } from '../engine/format/newest-first.ts'
+import { readOrganizations } from '../management/organization.ts'
+import type { IndexKey, Store } from '../store/port.ts'
+import { facetPrefix, indexKeysAt, rowPlaceOf } from './row-place.ts'
+
+export interface RowSweepOptions {
+  readonly store: Store
+  readonly aggregates: Aggregates
+  readonly clock: FollowedClock
+  readonly retentionDays: number
+}
+
+const rowsPerTurn = 200
+
+/**
+ * Takes rows whose time is over out of the lists, a portion at a time; resolves to whether there may be more.
+ * The rows themselves lie in groups that the store drops. All that is older than a time stands behind it in
+ * the list of an organization, so nothing else is looked at.
+ */
+export async function sweepRows(options: RowSweepOptions): Promise<boolean> {
+  const { store, clock, retentionDays } = options
+  // What a wrong clock takes out does not come back.
+  if (clock.isDoubted()) return false
+  const oldestMs = clock.nowMs() - retentionDays * dayMs
+  for (const { organizationId } of await readOrganizations(store)) {
+    const prefix = facetPrefix(organizationId, ['all', ''])
+    const after = prefix + newestFirst(oldestMs - 1)
+    const entries = await store.range(indexes.rows, after, rowsPerTurn)
+    const old = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    const byAggregate = new Map<string, IndexKey[]>()
+    for (const entry of old) {
+      const place = rowPlaceOf(entry)
+      if (place === null) continue
+      const { aggregate } = place.key
+      const keys = byAggregate.get(aggregate) ?? []
+      byAggregate.set(aggregate, [...keys, ...indexKeysAt(organizationId, entry, place)])
+    }
+    await Promise.all(
+      [...byAggregate].map(([aggregate, keys]) => unindex(options, aggregate, keys)),
+    )
+    if (byAggregate.size > 0) return true
+  }
+  return false
+}
+
+function unindex(
+  { aggregates }: RowSweepOptions,
+  aggregate: string,
+  keys: readonly IndexKey[],
+): Promise<void> {
+  return aggregates.change({
+    aggregate,
+    decide: () => ({ result: undefined, write: { unindex: keys } }),
+  })
+}
