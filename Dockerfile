@@ -5,7 +5,7 @@ FROM ${BASE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json tsconfig.page.json ./
 COPY src ./src
 RUN npm run build && npm prune --omit=dev
 
@@ -17,6 +17,7 @@ COPY --from=build /app/dist ./dist
 COPY package.json ./
 COPY rules ./rules
 COPY src/relay/scenarios ./src/relay/scenarios
+COPY deploy/RUNBOOK.md ./deploy/RUNBOOK.md
 # Root's, and readable whatever the modes of the checkout were; the server cannot change itself.
 RUN chmod -R u=rwX,go=rX /app
 # The only place that is written: run with --read-only and a volume here.

@@ -2,11 +2,11 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Readiness } from './admin/server.ts'
-import type { ApiWorkerSettings, ToldByApi } from './api/worker.ts'
-import { createTrustedClock, machineClock, type SharedTime } from './clock.ts'
-import { checkRulesDir, isLoopback } from './config/check.ts'
+import { type BackOffice, startBackOffice } from './back-office.ts'
+import { createTrustedClock, machineClock } from './clock.ts'
+import { checkRulesDir } from './config/check.ts'
 import { type Config, isConfig, readConfig } from './config/config.ts'
-import type { OfferedPack } from './engine/pack-swap.ts'
+import { createFlow } from './console/flow.ts'
 import { readClockMark, watchClock } from './gate/clock-watch.ts'
 import { type Gate, openGate } from './gate/gate.ts'
 import type { JournalProblem } from './gate/journal/error.ts'
@@ -17,11 +17,8 @@ import {
 } from './gate/profile/authentication.ts'
 import { ProfileRefused } from './gate/profile/document.ts'
 import { findProfile, type Profile, unmetRequirements } from './gate/profile/profile.ts'
-import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
-import { logApiCall } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
-import { type SideThread, startSideThread } from './thread.ts'
 import { type DemoApi, demoText } from './try-it.ts'
 import { readVersion } from './version.ts'
 import type { Authenticate } from './wire/authentication.ts'
@@ -31,7 +28,6 @@ import type { Authenticate } from './wire/authentication.ts'
  * by its kernel only after a second; the kernel's own limit (somaxconn) still holds.
  */
 const backlog = 4_096
-const apiStopMs = 12_000
 const demoApiPort = 8082
 
 const usage = `Usage: node dist/main.js [--demo] [--accept-clock]
@@ -142,7 +138,12 @@ async function main(): Promise<void> {
     acceptsClock ? machineClock.nowMs() : readClockMark(config.dataDir),
   )
   const clockWatch = watchClock(clock, config.dataDir, logger)
-  let api: SideThread<OfferedPack> | null = null
+  let office: BackOffice | null = null
+  const flow = config.console === null ? null : createFlow()
+  const refuse = (message: string) => {
+    sink.flush()
+    fail(message)
+  }
   const gate = await openGate({
     config,
     clock,
@@ -151,45 +152,40 @@ async function main(): Promise<void> {
     profile,
     authenticate,
     demo,
-    onlooker: null,
-    onPack: (pack) => api?.give(pack),
-    onRefused(message) {
-      sink.flush()
-      fail(message)
-    },
+    onlooker: flow,
+    onPack: (pack) => office?.setPack(pack),
+    onRefused: refuse,
   })
   let stopping = false
   const demoApi: DemoApi | null = demo ? { port: 0, client: null } : null
+  const readiness = () => readinessOf(gate, office, clock.doubt, stopping)
   const { createAdminServer } = await import('./admin/server.ts')
   const admin = createAdminServer({
     config,
     metrics: gate.metrics,
-    readiness: () => readinessOf(gate, api, clock.doubt, stopping),
+    readiness,
     reloadRules: gate.reloadRules,
     acceptClock: clockWatch.accept,
   })
   try {
     await admin.listen({ host: config.adminHost, port: config.adminPort })
     await gate.started()
-    api = startApi(config, clock.time, gate, sink, demoApi)
-    await api?.started()
+    office = startBackOffice({ config, clock, gate, sink, flow, demoApi, readiness, refuse })
+    await office.started()
     await gate.server.listen({ host: config.host, port: config.port, backlog })
   } catch (error) {
     sink.flush()
     return fail(explainListening(error as NodeJS.ErrnoException))
   }
   announce(gate, admin, config, sink)
-  if (demoApi !== null) {
-    const text = demoText(config, gate.engine.demoCard, portOf(gate.server), demoApi)
-    process.stderr.write(`\n${text}\n\n`)
-  }
+  if (demoApi !== null) tellDemo(gate, config, demoApi, office.consolePort)
 
   async function stop(signal: string): Promise<void> {
     // A second signal is from somebody who will not wait; the journal keeps what was said.
     if (stopping) process.exit(1)
     stopping = true
     logger.info({ signal }, 'stopping: answering what is pending')
-    await api?.stop(apiStopMs)
+    await office?.stop()
     await gate.stop()
     await clockWatch.stop()
     await admin.close()
@@ -202,81 +198,15 @@ async function main(): Promise<void> {
   process.on('SIGHUP', () => void gate.reloadRules())
 }
 
-/** The management plane, in a thread of its own; null when it was not asked for. */
-function startApi(
-  config: Config,
-  time: SharedTime,
-  gate: Gate,
-  sink: LogSink,
-  demoApi: DemoApi | null,
-): SideThread<OfferedPack> | null {
-  const { logger } = sink
-  const { api: served } = config
-  if (served === null) return null
-  const refuse = (message: string) => {
-    sink.flush()
-    return fail(message)
-  }
-  try {
-    const keys = readSecretKeys(config, (file) =>
-      logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
-    )
-    const { redis, dataDir, sandbox, eventRetentionDays, engineHeapMb } = config
-    const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
-      name: 'the management API',
-      file: new URL('./api/worker.js', import.meta.url),
-      settings: () =>
-        ({
-          ...served,
-          redis,
-          dataDir,
-          keys,
-          sandbox,
-          eventRetentionDays,
-          time,
-          pack: gate.pack,
-          version: readVersion(),
-          demo: demoApi !== null && isTriable(config),
-        }) satisfies ApiWorkerSettings,
-      heapMb: engineHeapMb,
-      onTold({ calls, demoClient, projection }) {
-        if (projection !== undefined) gate.metrics.projection(projection)
-        if (demoApi !== null && demoClient !== undefined) demoApi.client = demoClient
-        for (const call of calls) {
-          gate.metrics.apiCall(call)
-          logApiCall(sink, call)
-        }
-      },
-      onListening(apiPort) {
-        logger.info({ apiPort }, 'serving the management API')
-        if (demoApi !== null) demoApi.port = apiPort
-        // It may have changed while the thread started.
-        if (gate.pack !== null) api.give(gate.pack)
-      },
-      onRefused: refuse,
-      onTrouble: (message) => logger.error(message),
-    })
-    return api
-  } catch (error) {
-    if (error instanceof SecretKeyMissing) return refuse(error.message)
-    throw error
-  }
-}
-
-/** A line to paste can call it: on this machine, without a certificate or another name. */
-function isTriable({ api, sandbox }: Config): boolean {
-  if (api === null || !sandbox) return false
-  return isLoopback(api.host) && api.tls === null && api.publicUrls.length === 0
-}
-
 function readinessOf(
   gate: Gate,
-  api: SideThread<OfferedPack> | null,
+  office: BackOffice | null,
   clockProblem: string,
   stopping: boolean,
 ): Readiness {
   const { engine, slots, rulesProblem, journalProblem } = gate
   const { trippedRules = [], damage = [], damagedRecords = [] } = engine.figures ?? {}
+  const states = office?.states ?? {}
   const damaged = [...damagedRecords, ...damage].map(maskPan)
   const detail = {
     engine: engine.state,
@@ -286,7 +216,7 @@ function readinessOf(
     ...(clockProblem === '' ? {} : { clockProblem }),
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
-    ...(api === null ? {} : { api: api.state }),
+    ...states,
     ...(damaged.length === 0
       ? {}
       : { damaged, damagedAccounts: engine.figures?.damagedAccounts ?? 0 }),
@@ -299,7 +229,7 @@ function readinessOf(
     engine.alive &&
     engine.storeAvailable &&
     rulesWell &&
-    (api === null || api.state === 'serving') &&
+    Object.values(states).every((state) => state === 'serving') &&
     journalProblem === '' &&
     clockProblem === '' &&
     damaged.length === 0
@@ -316,6 +246,12 @@ function explainListening(error: NodeJS.ErrnoException & { port?: number }): str
     return `port ${error.port} is in use: set PORT or ADMIN_PORT to a free one`
   }
   return `cannot listen: ${error.message}`
+}
+
+function tellDemo(gate: Gate, config: Config, demoApi: DemoApi, consolePort: number | null): void {
+  const text = demoText(config, gate.engine.demoCard, portOf(gate.server), demoApi)
+  const look = consolePort === null ? '' : `\n\nLook at it: http://localhost:${consolePort}/`
+  process.stderr.write(`\n${text}${look}\n\n`)
 }
 
 /** PORT=0 takes a free port, so the address tells, not the configuration. */

@@ -1,5 +1,6 @@
 import type { EntryKind } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
+import { parseMinor } from '../domain/record/money.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import type { LogLine, Store } from '../store/port.ts'
 
@@ -15,6 +16,17 @@ export interface Filters {
   readonly code?: string
   readonly kind?: EntryKind
   readonly since?: number
+  readonly until?: number
+  /** A MID, or a part of a merchant's name in any case. */
+  readonly merchant?: string
+  readonly mcc?: string
+  readonly country?: string
+  /** Enforced, in shadow, or the one that declined. */
+  readonly rule?: string
+  readonly decidedBy?: 'engine' | 'default'
+  /** In major units, whatever the currency. */
+  readonly minAmount?: string
+  readonly maxAmount?: string
 }
 
 export interface FoundEntry {
@@ -26,9 +38,10 @@ export interface FoundEntry {
 export type Filter = (line: Pick<LogLine, 'cursor' | 'entry'>) => FoundEntry | null
 
 export function createFilter(filters: Filters): Filter {
-  const { card, account, event, transaction, code, kind, since } = filters
+  const { card, account, event, transaction, code, kind, mcc, country, rule, decidedBy } = filters
+  const { since = 0, until = Number.POSITIVE_INFINITY } = filters
   // What is not in the text of a line is not in its entry: this saves most of the decoding.
-  const needles = [card, account, event, transaction, code]
+  const needles = [card, account, event, transaction, code, mcc, country, rule]
     .filter((id) => id !== undefined)
     .map((id) => JSON.stringify(id))
 
@@ -41,9 +54,18 @@ export function createFilter(filters: Filters): Filter {
       [transaction, [entry.transaction[1], ids?.transactionId, ids?.originalTransactionId]],
       [code, [entry.answer?.code]],
       [kind, [entry.kind]],
+      [mcc, [ids?.merchant.mcc]],
+      [country, [ids?.merchant.country]],
+      [rule, [entry.answer?.ruleId, ...entry.matchedRules, ...entry.shadowRules]],
+      [decidedBy, [entry.answer?.decidedBy]],
     ]
-    const old = since !== undefined && entry.atMs < since
-    return !old && checks.every(([wanted, has]) => wanted === undefined || has.includes(wanted))
+    const timely = entry.atMs >= since && entry.atMs <= until
+    return (
+      timely &&
+      isAt(entry, filters) &&
+      isWithin(entry, filters) &&
+      checks.every(([wanted, has]) => wanted === undefined || has.includes(wanted))
+    )
   }
 
   return ({ cursor, entry: text }) => {
@@ -53,11 +75,81 @@ export function createFilter(filters: Filters): Filter {
   }
 }
 
+function isAt({ event }: Entry, { merchant }: Filters): boolean {
+  if (merchant === undefined) return true
+  const { mid = '', name = '' } = event?.merchant ?? {}
+  return mid === merchant || name.toLowerCase().includes(merchant.toLowerCase())
+}
+
+function isWithin({ event }: Entry, { minAmount, maxAmount }: Filters): boolean {
+  if (minAmount === undefined && maxAmount === undefined) return true
+  if (event === null || event.amountMinor === null) return false
+  const { amountMinor, currency } = event
+  const bound = (text: string | undefined, none: number) => {
+    const minor = text === undefined ? none : parseMinor(text, currency)
+    return typeof minor === 'number' ? minor : none
+  }
+  const within = amountMinor >= bound(minAmount, 0)
+  return within && amountMinor <= bound(maxAmount, Number.POSITIVE_INFINITY)
+}
+
 export interface LogSearch {
   /** Oldest first. */
   readonly found: readonly FoundEntry[]
   /** False when there may be more, further back than a search goes. */
   readonly complete: boolean
+}
+
+export interface LogPage {
+  /** Newest first. */
+  readonly found: readonly FoundEntry[]
+  /** Where to go on; '' when the log has no more. */
+  readonly next: string
+  /** How many entries were looked at. */
+  readonly looked: number
+  /** When the last one of them was written; 0 when there was none. */
+  readonly lookedToMs: number
+}
+
+export interface PageBounds {
+  readonly limit: number
+  readonly maxLooked: number
+  /** Nothing written before is wanted. */
+  readonly sinceMs: number
+  /** Asked after each read, for those who have only so much time. */
+  readonly mayGoOn: () => boolean
+}
+
+/** Reads the log backwards from a cursor ('' for its end) until enough is found or looked at. */
+export async function searchPage(
+  store: Pick<Store, 'tailLog'>,
+  filter: Filter,
+  before: string,
+  { limit, maxLooked, sinceMs, mayGoOn }: PageBounds,
+): Promise<LogPage> {
+  const found: FoundEntry[] = []
+  let next = before
+  let looked = 0
+  let lookedToMs = 0
+  while (found.length < limit && looked < maxLooked && (looked === 0 || mayGoOn())) {
+    const lines = await store.tailLog(linesPerRead, next)
+    for (const line of lines.toReversed()) {
+      looked++
+      next = line.cursor
+      const match = filter(line)
+      if (match === null) continue
+      found.push(match)
+      if (found.length === limit) break
+    }
+    const oldest = lines.find(({ cursor }) => cursor === next)
+    if (oldest !== undefined) lookedToMs = entryIn(oldest)?.atMs ?? lookedToMs
+    // The log is in order of writing, which arrivals follow only roughly: one old entry ends nothing.
+    const old = lines.every((line) => (entryIn(line)?.atMs ?? 0) < sinceMs)
+    if ((lines.length < linesPerRead || old) && found.length < limit) {
+      return { found, next: '', looked, lookedToMs }
+    }
+  }
+  return { found, next, looked, lookedToMs }
 }
 
 /** Reads the log backwards until enough is found. */
@@ -67,21 +159,9 @@ export async function searchBack(
   limit: number,
   sinceMs = 0,
 ): Promise<LogSearch> {
-  const found: FoundEntry[] = []
-  let before = ''
-  for (let searched = 0; searched < maxSearched; searched += linesPerRead) {
-    if (found.length >= limit) break
-    const lines = await store.tailLog(linesPerRead, before)
-    for (const line of lines.toReversed()) {
-      const match = found.length < limit ? filter(line) : null
-      if (match !== null) found.push(match)
-    }
-    // The log is in order of writing, which arrivals follow only roughly: one old entry ends nothing.
-    const old = lines.every((line) => (entryIn(line)?.atMs ?? 0) < sinceMs)
-    if (lines.length < linesPerRead || old) return { found: found.reverse(), complete: true }
-    before = lines[0]!.cursor
-  }
-  return { complete: found.length >= limit, found: found.reverse() }
+  const bounds = { limit, maxLooked: maxSearched, sinceMs, mayGoOn: () => true }
+  const { found, next } = await searchPage(store, filter, '', bounds)
+  return { found: found.toReversed(), complete: next === '' || found.length >= limit }
 }
 
 export interface Follower {

@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { dayMs } from '../clock.ts'
-import { parseMinor } from '../domain/record/money.ts'
 
 const maxReasonChars = 500
 
@@ -83,16 +82,4 @@ export function readTime(text: string): number {
   if (Number.isNaN(atMs))
     throw new InvalidArgumentError('It must be a time such as 2026-01-15T23:30:00Z.')
   return atMs
-}
-
-export interface AmountRefused {
-  readonly refused: string
-}
-
-/** An amount in major units, once the currency is known. */
-export function minorOf(text: string, currency: string): number | AmountRefused {
-  const negative = text.startsWith('-')
-  const minor = parseMinor(text.replace(/^[+-]/, '').replace(/^0+(?=\d)/, ''), currency)
-  if (typeof minor !== 'number') return { refused: `${text} has ${minor} for ${currency}` }
-  return negative ? -minor : minor
 }

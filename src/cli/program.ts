@@ -154,6 +154,11 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
     async () => (await import('./management/api.ts')).addApi,
   ],
   [
+    'console',
+    'Make users of the console.',
+    async () => (await import('./console/console.ts')).addConsole,
+  ],
+  [
     'relay',
     'Act as the relay towards a running server.',
     async () => (await import('./relay/relay.ts')).addRelay,

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Name, Settings, Values } from './schema.ts'
 
 export interface ConfigProblem {
@@ -20,6 +20,7 @@ export function checkAcross(values: Values, given: IsGiven): ConfigProblem[] {
   checkRelay(values, given, demand)
   problems.push(...checkTlsFiles(values, 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'))
   checkApi(values, given, demand)
+  checkConsole(values, given, demand)
   checkCardNumbers(values, given, demand)
   problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
   checkAdmin(values, given, demand)
@@ -112,6 +113,25 @@ export function checkRulesDir(folder: string): ConfigProblem[] {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     return [{ variable, message: `names ${folder}, which cannot be read (${code}): ${advice}` }]
   }
+}
+
+function checkConsole(values: Values, given: IsGiven, demand: Demand): void {
+  for (const name of ['CONSOLE_VIEWERS_FILE', 'CONSOLE_OPERATORS_FILE'] as const) {
+    demand(!given(name) || given('CONSOLE_PORT'), 'CONSOLE_PORT', `is required with ${name}`)
+    const missing = 'names a file that is not there: arbiter console user add makes it'
+    demand(values[name] === undefined || existsSync(values[name]), name, missing)
+  }
+  if (values.CONSOLE_HOST === undefined || isLoopback(values.CONSOLE_HOST)) return
+  demand(
+    given('CONSOLE_VIEWERS_FILE') || given('CONSOLE_OPERATORS_FILE'),
+    'CONSOLE_OPERATORS_FILE',
+    'is required when CONSOLE_HOST is not loopback (or CONSOLE_VIEWERS_FILE)',
+  )
+  demand(
+    values.CONSOLE_URL?.startsWith('https:') ?? false,
+    'CONSOLE_URL',
+    'must be the https:// address of the proxy in front when CONSOLE_HOST is not loopback',
+  )
 }
 
 function checkApi(values: Values, given: IsGiven, demand: Demand): void {

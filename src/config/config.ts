@@ -41,6 +41,8 @@ export interface Config {
   readonly adminToken: string | null
   /** Null: there is no management API. */
   readonly api: ApiConfig | null
+  /** Null: there is no console. */
+  readonly console: ConsoleConfig | null
   /** Null: the embedded store has a key of its own. */
   readonly secretsKey: string | null
   readonly secretsKeyOld: string | null
@@ -85,6 +87,15 @@ interface ApiConfig {
   readonly cardNumbers: CardNumbers
 }
 
+interface ConsoleConfig {
+  readonly host: string
+  readonly port: number
+  readonly publicUrl: string | null
+  readonly viewersFile: string | null
+  readonly operatorsFile: string | null
+  readonly reportsDir: string | null
+}
+
 const maxSecretFileBytes = 65_536
 
 /** The whole configuration, or everything that is wrong with it. An empty variable is not set. */
@@ -127,6 +138,7 @@ function configOf(v: Settings): Config {
     adminPort: v.ADMIN_PORT,
     adminToken: v.ADMIN_TOKEN ?? null,
     api: apiConfig(v),
+    console: consoleConfig(v),
     secretsKey: v.SECRETS_KEY ?? null,
     secretsKeyOld: v.SECRETS_KEY_OLD ?? null,
     sandbox: v.SANDBOX === 'true',
@@ -216,6 +228,18 @@ function cardNumbers(v: Settings): CardNumbers {
   if (source === 'sandbox') return { source, bin: v.SANDBOX_BIN }
   const url = (v.CARD_NUMBERS_URL as string).replace(/\/+$/, '')
   return { source, url, secret: v.CARD_NUMBERS_SECRET as string }
+}
+
+function consoleConfig(v: Settings): ConsoleConfig | null {
+  if (v.CONSOLE_PORT === undefined) return null
+  return {
+    host: v.CONSOLE_HOST,
+    port: v.CONSOLE_PORT,
+    publicUrl: v.CONSOLE_URL ?? null,
+    viewersFile: v.CONSOLE_VIEWERS_FILE ?? null,
+    operatorsFile: v.CONSOLE_OPERATORS_FILE ?? null,
+    reportsDir: v.CONSOLE_REPORTS_DIR ?? null,
+  }
 }
 
 function relayAuthentication(v: Settings): RelayAuthentication {

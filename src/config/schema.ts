@@ -100,6 +100,31 @@ export const schema = z.object({
     .describe(
       'The address of the management API as clients write it, with a path if a proxy strips one. Without it: that of the `Host` header',
     ),
+  CONSOLE_PORT: wholeNumber(0, 65_535)
+    .optional()
+    .describe('Port of the console; without it there is none'),
+  CONSOLE_HOST: host
+    .default('127.0.0.1')
+    .describe(
+      'Address of the console. Beyond loopback it needs users and a `CONSOLE_URL` with `https://`',
+    ),
+  CONSOLE_URL: text(
+    'must be an http:// or https:// address without a path',
+    /^https?:\/\/[^\s,/?#]+$/,
+  )
+    .optional()
+    .describe('The address by which people call the console, where a proxy is in front of it'),
+  CONSOLE_VIEWERS_FILE: path
+    .optional()
+    .describe('Users of the console who may look, as `arbiter console user add` writes them'),
+  CONSOLE_OPERATORS_FILE: path
+    .optional()
+    .describe(
+      'Users who may also act. On loopback without either file everybody who can connect may',
+    ),
+  CONSOLE_REPORTS_DIR: path
+    .optional()
+    .describe('Folder of reports that `arbiter rules backtest --html` wrote, for the console'),
   SECRETS_KEY: key
     .optional()
     .describe(

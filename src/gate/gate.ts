@@ -46,6 +46,8 @@ export interface Gate {
   readonly engine: EngineThread
   readonly slots: Slots
   readonly metrics: Metrics
+  /** The name that other instances know this one by. */
+  readonly instance: string
   readings(): Readings
   /** The newest pack that was checked; null until there is one. */
   readonly pack: OfferedPack | null
@@ -75,6 +77,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const logRefusal = createRefusalLog(logger)
   const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
+  const instance = newNonce()
   const organizations = openOrganizationDefaults(config.dataDir, config.defaultDecision)
 
   const engine = startEngineThread({
@@ -90,7 +93,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       cacheBytes: config.engineHeapMb * 2 ** 19,
       warmCards: config.warmCards,
       demo: options.demo,
-      instance: newNonce(),
+      instance,
       time: clock.time,
     },
     newNonce,
@@ -261,6 +264,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     engine,
     slots,
     metrics,
+    instance,
     readings,
     get pack() {
       return packs.pack

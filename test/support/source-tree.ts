@@ -24,7 +24,7 @@ export interface SourceText {
 
 export function sourceFiles(): string[] {
   return readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => name.replaceAll('\\', '/'))
     .sort()
 }
@@ -33,10 +33,13 @@ export function sourceFiles(): string[] {
 export function readSource(): SourceText[] {
   const api = new API({ cwd: root })
   try {
-    const snapshot = api.updateSnapshot({ openProjects: [join(root, 'tsconfig.build.json')] })
-    const program = snapshot.getProjects()[0]!.program
+    const projects = ['tsconfig.build.json', 'tsconfig.page.json'].map((name) => join(root, name))
+    const snapshot = api.updateSnapshot({ openProjects: projects })
+    const programs = snapshot.getProjects().map(({ program }) => program)
     return sourceFiles().map((file) => {
-      const parsed = program.getSourceFile(join(source, file))
+      const parsed = programs
+        .map((program) => program.getSourceFile(join(source, file)))
+        .find((found) => found !== undefined)
       if (parsed === undefined) throw new Error(`the build does not read src/${file}`)
       return {
         file,

@@ -9,7 +9,8 @@ import {
   readOrganizations,
   setOrganization,
 } from '../../management/organization.ts'
-import { minorOf, readCount, readId } from '../argument.ts'
+import { minorOf } from '../../wire/amount.ts'
+import { readCount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, sayRefused } from '../terminal.ts'
 import { adopt } from './adopt.ts'

@@ -1,27 +1,13 @@
 import type { Command } from 'commander'
+import { findWork, markHandled, type Work, workKey } from '../../backoffice/worklist.ts'
 import type { Worklist } from '../../domain/change/change.ts'
-import type { Entry } from '../../domain/ledger/entry.ts'
-import type { Operation } from '../../domain/operation/operation.ts'
-import type { OperationOutcome } from '../../domain/operation/outcome.ts'
-import { hash64 } from '../../domain/record/event.ts'
-import type { Engine } from '../../engine/engine.ts'
-import { decodeEntry } from '../../engine/format/entry-codec.ts'
-import { indexes, splitSortKey, timeSortKey } from '../../engine/format/layout.ts'
+import { indexes } from '../../engine/format/layout.ts'
 import { entryIn } from '../../engine/log-reading.ts'
 import type { Store } from '../../store/port.ts'
 import { readCount, reasonOption } from '../argument.ts'
 import { amountText, timeText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, printText, sayRefused } from '../terminal.ts'
-
-/** One entry of a list for people. */
-export interface Work {
-  readonly list: Worklist
-  readonly sortKey: string
-  /** The short name that the list shows and that commands take. */
-  readonly key: string
-  readonly entry: Entry
-}
 
 interface ListOptions {
   readonly limit: number
@@ -74,20 +60,15 @@ async function printList(
   for (const { sortKey, value } of entries.slice(0, limit)) {
     const entry = entryIn({ entry: value })
     if (entry === null) {
-      complain(`${keyOf(sortKey)} cannot be read: see arbiter verify`)
+      complain(`${workKey(sortKey)} cannot be read: see arbiter verify`)
       code = 1
       continue
     }
-    const work = { list, sortKey, key: keyOf(sortKey), entry }
+    const work = { list, sortKey, key: workKey(sortKey), entry }
     await (json ? printJson({ key: work.key, ...work.entry }) : printText(lineOf(work)))
   }
   if (entries.length > limit) complain('there are more: see --limit')
   return code
-}
-
-/** The time finds the place in the list, the hash tells entries of one time apart. */
-function keyOf(sortKey: string): string {
-  return `${splitSortKey(sortKey).atMs.toString(36)}-${hash64(sortKey).slice(0, 6)}`
 }
 
 function lineOf({ key, entry }: Work): string {
@@ -104,43 +85,8 @@ function lineOf({ key, entry }: Work): string {
   ].join('  ')
 }
 
-const entriesPerRead = 100
-
-export async function findWork(list: Worklist, key: string, store: Store): Promise<Work | null> {
-  const [, time] = /^([0-9a-z]{1,10})-[0-9a-f]{6}$/.exec(key) ?? []
-  if (time === undefined) return null
-  const atMs = Number.parseInt(time, 36)
-  let after = timeSortKey(atMs)
-  for (;;) {
-    const entries = await store.range(indexes[list], after, entriesPerRead)
-    const ofThatTime = entries.filter(({ sortKey }) => splitSortKey(sortKey).atMs === atMs)
-    const found = ofThatTime.find(({ sortKey }) => keyOf(sortKey) === key)
-    if (found !== undefined) {
-      return { list, sortKey: found.sortKey, key, entry: decodeEntry(found.value) }
-    }
-    if (ofThatTime.length < entriesPerRead) return null
-    after = ofThatTime.at(-1)!.sortKey
-  }
-}
-
 export function notListed(list: Worklist, key: string): string {
   return `${key} is not in the list: take a key from arbiter ${list}`
-}
-
-/** Operates where the entry stands: under its account, or with the cards that nobody knows. */
-export function operateAt(
-  { entry }: Work,
-  operation: Operation,
-  reason: string,
-  engine: Engine,
-): Promise<OperationOutcome> {
-  if (entry.accountId !== '') return engine.operate(entry.accountId, operation, reason)
-  return engine.operateStray(entry.event?.eventId ?? '', operation, reason)
-}
-
-export function markHandled(work: Work, reason: string, engine: Engine): Promise<OperationOutcome> {
-  const { list, sortKey } = work
-  return operateAt(work, { type: 'handle', list, sortKey }, reason, engine)
 }
 
 async function markDone(
@@ -155,7 +101,7 @@ async function markDone(
     const refused =
       work === null
         ? notListed(list, key)
-        : (await markHandled(work, reason, await session.engine())).refused
+        : (await markHandled(work, { reason, origin: '' }, await session.engine())).refused
     if (refused === '') await printText(`${key} is done`)
     else code = sayRefused(refused)
   }

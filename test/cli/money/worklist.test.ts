@@ -65,7 +65,7 @@ describe('arbiter unmatched and anomalies', () => {
     const book = ['unmatched', 'book', key, '--reason', 'card came late']
     expect(await run(...book)).toMatchObject({
       code: 1,
-      err: 'arbiter: there is no card card-20: import it, or give --card\n',
+      err: 'arbiter: there is no card card-20: import it, or name another\n',
     })
     await world.importRows(rowOf(20))
     expect((await run('unmatched')).out).toContain(

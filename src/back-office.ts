@@ -1,0 +1,207 @@
+import type { Readiness } from './admin/server.ts'
+import type { ApiWorkerSettings, ToldByApi } from './api/worker.ts'
+import type { TrustedClock } from './clock.ts'
+import { isLoopback } from './config/check.ts'
+import type { Config } from './config/config.ts'
+import type { Given } from './console/figures.ts'
+import type { Flow } from './console/flow.ts'
+import type { Gauges } from './console/shape.ts'
+import type { ConsoleWorkerSettings } from './console/worker.ts'
+import type { OfferedPack } from './engine/pack-swap.ts'
+import type { Gate } from './gate/gate.ts'
+import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
+import { logApiCall } from './telemetry/api-log.ts'
+import type { LogSink } from './telemetry/logger.ts'
+import type { Readings } from './telemetry/metrics.ts'
+import { type SideThread, type SideThreadOptions, startSideThread } from './thread.ts'
+import type { DemoApi } from './try-it.ts'
+import { readVersion } from './version.ts'
+
+/** The threads for back offices and people, beside gate and engine. */
+export interface BackOffice {
+  /** Of those that were asked for. */
+  readonly states: Readonly<Record<string, SideThread<never>['state']>>
+  /** Null: there is no console. */
+  readonly consolePort: number | null
+  /** Another pack was checked. */
+  setPack(pack: OfferedPack): void
+  /** Resolves when all listen, or cannot. */
+  started(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface BackOfficeOptions {
+  readonly config: Config
+  readonly clock: TrustedClock
+  readonly gate: Gate
+  readonly sink: LogSink
+  /** Filled in for a demo; else null. */
+  readonly demoApi: DemoApi | null
+  /** What the gate has counted for the console; null when there is none. */
+  readonly flow: Flow | null
+  readonly readiness: () => Readiness
+  /** Something cannot start, and starting again would not help. */
+  readonly refuse: (message: string) => void
+}
+
+const stopMs = 12_000
+const figuresMs = 1_000
+
+export function startBackOffice(options: BackOfficeOptions): BackOffice {
+  const { clock, gate, flow } = options
+  const api = startApi(options)
+  let consolePort: number | null = null
+  const console = startConsole(options, (port) => {
+    consolePort = port
+  })
+  const timer = setInterval(() => {
+    if (console === null || flow === null) return
+    console.give({
+      atMs: clock.nowMs(),
+      flow: flow.take(),
+      gauges: gaugesOf(gate.readings()),
+      readiness: options.readiness(),
+      rulesVersion: gate.engine.rulesVersion,
+    })
+  }, figuresMs)
+  timer.unref()
+  return {
+    get states() {
+      return {
+        ...(api === null ? {} : { api: api.state }),
+        ...(console === null ? {} : { console: console.state }),
+      }
+    },
+    get consolePort() {
+      return consolePort
+    },
+    setPack: (pack) => api?.give(pack),
+    async started() {
+      await Promise.all([api?.started(), console?.started()])
+    },
+    async stop() {
+      clearInterval(timer)
+      await Promise.all([api?.stop(stopMs), console?.stop(stopMs)])
+    },
+  }
+}
+
+type Listeners = Pick<SideThreadOptions<never>, 'heapMb' | 'onRefused' | 'onTrouble'>
+
+function listenersOf({ config, sink, refuse }: BackOfficeOptions): Listeners {
+  const onTrouble = (message: string) => sink.logger.error(message)
+  return { heapMb: config.engineHeapMb, onRefused: refuse, onTrouble }
+}
+
+/** The management plane; null when it was not asked for. */
+function startApi(options: BackOfficeOptions): SideThread<OfferedPack> | null {
+  const { config, clock, gate, sink, demoApi } = options
+  const { logger } = sink
+  const { api: served } = config
+  if (served === null) return null
+  try {
+    const keys = readSecretKeys(config, (file) =>
+      logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
+    )
+    const { redis, dataDir, sandbox, eventRetentionDays } = config
+    const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
+      ...listenersOf(options),
+      name: 'the management API',
+      file: new URL('./api/worker.js', import.meta.url),
+      settings: () =>
+        ({
+          ...served,
+          redis,
+          dataDir,
+          keys,
+          sandbox,
+          eventRetentionDays,
+          time: clock.time,
+          pack: gate.pack,
+          version: readVersion(),
+          demo: demoApi !== null && isTriable(config),
+        }) satisfies ApiWorkerSettings,
+      onTold({ calls, demoClient, projection }) {
+        if (projection !== undefined) gate.metrics.projection(projection)
+        if (demoApi !== null && demoClient !== undefined) demoApi.client = demoClient
+        for (const call of calls) {
+          gate.metrics.apiCall(call)
+          logApiCall(sink, call)
+        }
+      },
+      onListening(apiPort) {
+        logger.info({ apiPort }, 'serving the management API')
+        if (demoApi !== null) demoApi.port = apiPort
+        // It may have changed while the thread started.
+        if (gate.pack !== null) api.give(gate.pack)
+      },
+    })
+    return api
+  } catch (error) {
+    if (!(error instanceof SecretKeyMissing)) throw error
+    options.refuse(error.message)
+    return null
+  }
+}
+
+/** A line to paste can call it: on this machine, without a certificate or another name. */
+function isTriable({ api, sandbox }: Config): boolean {
+  if (api === null || !sandbox) return false
+  return isLoopback(api.host) && api.tls === null && api.publicUrls.length === 0
+}
+
+/** The console; null when it was not asked for. */
+function startConsole(
+  options: BackOfficeOptions,
+  onPort: (port: number) => void,
+): SideThread<Given> | null {
+  const { config, clock, gate, sink } = options
+  if (config.console === null) return null
+  const { redis, dataDir, rulesDir, sandbox, eventRetentionDays, budgetMs } = config
+  const settings: ConsoleWorkerSettings = {
+    ...config.console,
+    redis,
+    dataDir,
+    rulesDir,
+    sandbox,
+    eventRetentionDays,
+    budgetMs,
+    instance: gate.instance,
+    time: clock.time,
+    version: readVersion(),
+  }
+  return startSideThread<never, Given>({
+    ...listenersOf(options),
+    name: 'the console',
+    file: new URL('./console/worker.js', import.meta.url),
+    settings: () => settings,
+    onTold: () => {},
+    onListening(consolePort) {
+      onPort(consolePort)
+      sink.logger.info({ consolePort }, 'serving the console')
+    },
+  })
+}
+
+function gaugesOf(readings: Readings): Gauges {
+  const { engine } = readings
+  return {
+    slotsOpen: readings.slotsOpen,
+    queued: engine?.queued ?? 0,
+    unbooked: readings.unbooked,
+    unheard: readings.unheard,
+    journalBytes: readings.journalBytes,
+    journalInPlace: readings.journalInPlace,
+    storeAvailable: readings.storeAvailable,
+    engineRunning: readings.engineRunning,
+    engineRestarts: readings.engineRestarts,
+    blocks: engine?.blocks ?? 0,
+    trippedRules: engine?.trippedRules.length ?? 0,
+    unmatched: engine?.waiting.unmatched ?? 0,
+    anomalies: engine?.waiting.anomalies ?? 0,
+    connections: readings.connections.open,
+    conflicts: engine?.conflicts ?? 0,
+    cachedAccounts: engine?.cachedAccounts ?? 0,
+    loopLagMs: readings.gateLoopLagMs,
+  }
+}

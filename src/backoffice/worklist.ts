@@ -1,0 +1,64 @@
+import type { Worklist } from '../domain/change/change.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
+import type { Operation } from '../domain/operation/operation.ts'
+import type { OperationOutcome } from '../domain/operation/outcome.ts'
+import { hash64 } from '../domain/record/event.ts'
+import type { Engine } from '../engine/engine.ts'
+import { decodeEntry } from '../engine/format/entry-codec.ts'
+import { indexes, splitSortKey, timeSortKey } from '../engine/format/layout.ts'
+import type { Store } from '../store/port.ts'
+
+/** One entry of a list for people. */
+export interface Work {
+  readonly list: Worklist
+  readonly sortKey: string
+  /** The short name that the list shows and that commands take. */
+  readonly key: string
+  readonly entry: Entry
+}
+
+/** Who did something, and why, for the log; the command line is ''. */
+export interface Doing {
+  readonly reason: string
+  readonly origin: string
+}
+
+/** The time finds the place in the list, the hash tells entries of one time apart. */
+export function workKey(sortKey: string): string {
+  return `${splitSortKey(sortKey).atMs.toString(36)}-${hash64(sortKey).slice(0, 6)}`
+}
+
+const entriesPerRead = 100
+
+export async function findWork(list: Worklist, key: string, store: Store): Promise<Work | null> {
+  const [, time] = /^([0-9a-z]{1,10})-[0-9a-f]{6}$/.exec(key) ?? []
+  if (time === undefined) return null
+  const atMs = Number.parseInt(time, 36)
+  let after = timeSortKey(atMs)
+  for (;;) {
+    const entries = await store.range(indexes[list], after, entriesPerRead)
+    const ofThatTime = entries.filter(({ sortKey }) => splitSortKey(sortKey).atMs === atMs)
+    const found = ofThatTime.find(({ sortKey }) => workKey(sortKey) === key)
+    if (found !== undefined) {
+      return { list, sortKey: found.sortKey, key, entry: decodeEntry(found.value) }
+    }
+    if (ofThatTime.length < entriesPerRead) return null
+    after = ofThatTime.at(-1)!.sortKey
+  }
+}
+
+/** Operates where the entry stands: under its account, or with the cards that nobody knows. */
+export function operateAt(
+  { entry }: Work,
+  operation: Operation,
+  { reason, origin }: Doing,
+  engine: Engine,
+): Promise<OperationOutcome> {
+  if (entry.accountId !== '') return engine.operate(entry.accountId, operation, reason, origin)
+  return engine.operateStray(entry.event?.eventId ?? '', operation, reason, origin)
+}
+
+export function markHandled(work: Work, doing: Doing, engine: Engine): Promise<OperationOutcome> {
+  const { list, sortKey } = work
+  return operateAt(work, { type: 'handle', list, sortKey }, doing, engine)
+}

@@ -1,0 +1,64 @@
+import { useState } from 'preact/hooks'
+import { goTo, pageUrl } from './address.ts'
+import { postData } from './ask.ts'
+import { loadWho } from './live.ts'
+
+export function LoginPage() {
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const [error, setError] = useState('')
+  const [busy, setBusy] = useState(false)
+
+  async function logIn(event: Event): Promise<void> {
+    event.preventDefault()
+    setBusy(true)
+    setError('')
+    try {
+      await postData('/login', { name, password })
+      await loadWho()
+      const to = pageUrl.value.searchParams.get('to') ?? '/'
+      goTo(/^\/(?!\/)/.test(to) ? to : '/', true)
+    } catch (refusal) {
+      setError((refusal as Error).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <main class="login">
+      <form onSubmit={logIn}>
+        <img src="/icon.svg" alt="" width="40" height="40" />
+        <h1>Arbiter</h1>
+        <label>
+          Name
+          <input
+            autocomplete="username"
+            required
+            maxLength={64}
+            value={name}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          Password
+          <input
+            type="password"
+            autocomplete="current-password"
+            required
+            value={password}
+            onInput={(event) => setPassword(event.currentTarget.value)}
+          />
+        </label>
+        {error !== '' && (
+          <p class="error" role="alert">
+            {error}
+          </p>
+        )}
+        <button type="submit" class="primary" disabled={busy}>
+          {busy ? 'Working…' : 'Log in'}
+        </button>
+      </form>
+    </main>
+  )
+}

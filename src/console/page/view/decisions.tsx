@@ -1,0 +1,130 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { DecisionList, DecisionRow, LiveDecisions } from '../../shape.ts'
+import { pageUrl } from '../address.ts'
+import { getData, useData } from '../ask.ts'
+import { onPauseKey } from '../keys.tsx'
+import { subscribe } from '../live.ts'
+import { Empty, LookedTo, State } from '../parts.tsx'
+import { DecisionTable } from './decision-table.tsx'
+import { FilterBar, filterQuery } from './filters.tsx'
+
+const maxRows = 1_000
+
+export function DecisionsPage() {
+  const query = filterQuery(pageUrl.value)
+  const asked = useData<DecisionList>(`/data/decisions?${query}`)
+  const [older, setOlder] = useState<DecisionList | null>(null)
+  const [fresh, setFresh] = useState<readonly DecisionRow[]>([])
+  const [skipped, setSkipped] = useState(false)
+  const [paused, setPaused] = useState(false)
+  const waiting = useRef<DecisionRow[]>([])
+  const held = useRef(false)
+  const [held2, setHeld] = useState(0)
+  held.current = paused || scrollY > 80
+
+  useEffect(() => {
+    setOlder(null)
+    setFresh([])
+    waiting.current = []
+    setHeld(0)
+  }, [query])
+  useEffect(() => {
+    subscribe(`?decisions=1&${query}`, ({ rows, skipped: more }: LiveDecisions) => {
+      held.current = paused || scrollY > 80
+      setSkipped(more)
+      if (held.current) {
+        waiting.current = [...rows, ...waiting.current].slice(0, maxRows)
+        setHeld(waiting.current.length)
+      } else {
+        const all = [...rows, ...waiting.current]
+        waiting.current = []
+        setHeld(0)
+        setFresh((was) => [...all, ...was].slice(0, maxRows))
+      }
+    })
+  }, [query, paused])
+  useEffect(() => {
+    onPauseKey.value = () => setPaused((was) => !was)
+    return () => {
+      onPauseKey.value = null
+    }
+  }, [])
+
+  const rows = useMemo(() => {
+    const all = [...fresh, ...(asked.data?.rows ?? []), ...(older?.rows ?? [])]
+    const seen = new Set<string>()
+    return all.filter(({ cursor }) => !seen.has(cursor) && seen.add(cursor))
+  }, [fresh, asked.data, older])
+
+  const last = older ?? asked.data
+  async function lookFurther(): Promise<void> {
+    if (last === null || last.next === '') return
+    const more = await getData<DecisionList>(`/data/decisions?${query}&before=${last.next}`)
+    setOlder({
+      ...more,
+      rows: [...(older?.rows ?? []), ...more.rows],
+      looked: last.looked + more.looked,
+    })
+  }
+  function letGo(): void {
+    scrollTo(0, 0)
+    setPaused(false)
+    const all = waiting.current
+    waiting.current = []
+    setHeld(0)
+    setFresh((was) => [...all, ...was].slice(0, maxRows))
+  }
+
+  return (
+    <>
+      <div class="page-head">
+        <h1>Decisions</h1>
+        <LiveMark
+          paused={paused}
+          held={held2}
+          skipped={skipped}
+          onPause={() => setPaused(!paused)}
+          onLetGo={letGo}
+        />
+      </div>
+      <FilterBar />
+      <State asked={asked} />
+      {asked.data !== null && rows.length === 0 && (
+        <Empty>
+          Nothing was decided{query === '' ? ' yet' : ' that these filters want'}.{' '}
+          {query === '' ? (
+            'Send an event to POST /authorize, or run npm run demo.'
+          ) : (
+            <a href="/decisions">Show all</a>
+          )}
+        </Empty>
+      )}
+      {rows.length > 0 && <DecisionTable rows={rows} />}
+      {last !== null && <LookedTo looked={last} onMore={lookFurther} />}
+    </>
+  )
+}
+
+function LiveMark(props: {
+  paused: boolean
+  held: number
+  skipped: boolean
+  onPause: () => void
+  onLetGo: () => void
+}) {
+  const { paused, held, skipped } = props
+  return (
+    <div class="live-mark">
+      {held > 0 && (
+        <button type="button" class="primary" onClick={props.onLetGo}>
+          {held} new
+        </button>
+      )}
+      {skipped && <span class="faint">more come in than are shown</span>}
+      <button type="button" aria-pressed={paused} onClick={props.onPause} title="p">
+        {paused ? '▶ Go on' : '❚❚ Hold'}
+      </button>
+      <span class={paused ? 'faint' : 'pulse'}>{paused ? 'held' : 'live'}</span>
+    </div>
+  )
+}

@@ -1,0 +1,113 @@
+import { goTo, pageUrl, withParameters } from '../address.ts'
+
+const filters = [
+  ['card', 'Card'],
+  ['account', 'Account'],
+  ['customer', 'Customer'],
+  ['merchant', 'Merchant'],
+  ['mcc', 'MCC'],
+  ['country', 'Country'],
+  ['code', 'Code'],
+  ['rule', 'Rule'],
+  ['min', 'Amount from'],
+  ['max', 'Amount to'],
+] as const
+
+/** The parameters of the address that the server is asked with. */
+export function filterQuery(url: URL): string {
+  const query = new URLSearchParams()
+  for (const name of [
+    ...filters.map(([one]) => one),
+    'decidedBy',
+    'outcome',
+    'event',
+    'transaction',
+    'since',
+    'until',
+  ]) {
+    const value = url.searchParams.get(name)
+    if (value) query.set(name, value)
+  }
+  return query.toString()
+}
+
+export function FilterBar() {
+  const url = pageUrl.value
+  const set = (name: string, value: string) => goTo(withParameters({ [name]: value.trim() }), true)
+  const any = filterQuery(url) !== ''
+  return (
+    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      {filters.map(([name, label]) => (
+        <label class={url.searchParams.has(name) ? 'set' : ''}>
+          {label}
+          <input
+            name={name}
+            value={url.searchParams.get(name) ?? ''}
+            onChange={(event) => set(name, event.currentTarget.value)}
+          />
+        </label>
+      ))}
+      <label class={url.searchParams.has('outcome') ? 'set' : ''}>
+        Outcome
+        <select
+          name="outcome"
+          value={url.searchParams.get('outcome') ?? ''}
+          onChange={(event) => set('outcome', event.currentTarget.value)}
+        >
+          <option value="">any</option>
+          <option value="approved">approved</option>
+          <option value="declined">declined</option>
+        </select>
+      </label>
+      <label class={url.searchParams.has('decidedBy') ? 'set' : ''}>
+        Decided by
+        <select
+          name="decidedBy"
+          value={url.searchParams.get('decidedBy') ?? ''}
+          onChange={(event) => set('decidedBy', event.currentTarget.value)}
+        >
+          <option value="">anybody</option>
+          <option value="engine">engine</option>
+          <option value="default">default</option>
+        </select>
+      </label>
+      <TimeField name="since" label="Since" set={set} />
+      <TimeField name="until" label="Until" set={set} />
+      {any && (
+        <a class="clear" href="/decisions">
+          Clear
+        </a>
+      )}
+    </form>
+  )
+}
+
+function TimeField({
+  name,
+  label,
+  set,
+}: {
+  name: string
+  label: string
+  set: (name: string, value: string) => void
+}) {
+  const given = Number(pageUrl.value.searchParams.get(name) ?? 0)
+  const shown =
+    given === 0
+      ? ''
+      : new Date(given - new Date(given).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+  return (
+    <label class={given === 0 ? '' : 'set'}>
+      {label}
+      <input
+        type="datetime-local"
+        name={name}
+        value={shown}
+        onChange={(event) => {
+          const atMs = new Date(event.currentTarget.value).getTime()
+          set(name, Number.isNaN(atMs) ? '' : String(atMs))
+        }}
+      />
+    </label>
+  )
+}

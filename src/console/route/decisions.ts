@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { createFilter, type Filter, type Filters, searchPage } from '../../backoffice/log-search.ts'
+import { accountAggregate, cardKey } from '../../engine/format/layout.ts'
+import { decodeCard } from '../../engine/quarantine/damage.ts'
+import { lookBounds, type Office, packCursor, unpackCursor } from '../office.ts'
+import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
+import type { DecisionList } from '../shape.ts'
+import { decisionRow, isDecision } from './decision-row.ts'
+
+const shortText = z.string().min(1).max(200)
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/)
+  .transform(Number)
+
+const decimal = z.string().regex(/^\d{1,12}(\.\d{1,4})?$/)
+
+/** The filters of a page's address; what is empty is no filter. */
+export const filterInput = z.preprocess(
+  (given) =>
+    typeof given === 'object' && given !== null
+      ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
+      : given,
+  z.object({
+    card: shortText.optional(),
+    account: shortText.optional(),
+    customer: shortText.optional(),
+    merchant: shortText.optional(),
+    mcc: shortText.optional(),
+    country: shortText.optional(),
+    code: shortText.optional(),
+    rule: shortText.optional(),
+    decidedBy: z.enum(['engine', 'default']).optional(),
+    event: shortText.optional(),
+    transaction: shortText.optional(),
+    min: decimal.optional(),
+    max: decimal.optional(),
+    since: wholeNumber.optional(),
+    until: wholeNumber.optional(),
+    before: z.string().max(200).optional(),
+    outcome: z.enum(['approved', 'declined']).optional(),
+  }),
+)
+
+export type GivenFilters = z.output<typeof filterInput>
+
+const rowsPerPage = 100
+
+export function decisionRoutes(office: Office): ConsoleRoute[] {
+  return [
+    defineConsoleRoute({
+      method: 'GET',
+      path: '/data/decisions',
+      input: filterInput,
+      async handle(given): Promise<DecisionList> {
+        const before = given.before === undefined ? '' : unpackCursor(given.before)
+        const bounds = lookBounds(office)
+        const filter = decisionFilter(given)
+        const limit = given.customer === undefined ? rowsPerPage : 5 * rowsPerPage
+        const page = await searchPage(office.store, filter, before, { ...bounds, limit })
+        const found = await ofCustomer(page.found, given.customer, office)
+        const { looked, lookedToMs } = page
+        return {
+          rows: found.map(({ cursor, entry }) =>
+            decisionRow(cursor, entry, office.figures.delivered(entry.slot)),
+          ),
+          looked,
+          lookedToMs,
+          next: page.next === '' ? '' : packCursor(page.next),
+        }
+      },
+    }),
+  ]
+}
+
+export function decisionFilter(given: GivenFilters): Filter {
+  const { min: minAmount, max: maxAmount, outcome, before: _, customer: __, ...same } = given
+  const filters = { ...same, minAmount, maxAmount }
+  const set = Object.entries(filters).filter(([, value]) => value !== undefined)
+  const filter = createFilter(Object.fromEntries(set) as Filters)
+  return (line) => {
+    const found = filter(line)
+    if (found === null || !isDecision(found.entry)) return null
+    if (outcome === undefined) return found
+    return (found.entry.answer?.code === '000') === (outcome === 'approved') ? found : null
+  }
+}
+
+type Found = Awaited<ReturnType<typeof searchPage>>['found']
+
+/** The log knows cards, not customers: each card is asked whose it is. */
+export async function ofCustomer(
+  found: Found,
+  customer: string | undefined,
+  { store }: Office,
+): Promise<Found> {
+  if (customer === undefined) return found
+  const cards = new Map(
+    found.map(({ entry }) => [
+      entry.cardId,
+      { aggregate: accountAggregate(entry.accountId), ...cardKey(entry.cardId) },
+    ]),
+  )
+  const ids = [...cards.keys()].filter((id) => id !== '')
+  const loaded = await store.load(ids.map((id) => cards.get(id)!))
+  const owned = new Set(
+    ids.filter((id, i) => {
+      const value = loaded[i]?.value
+      return value !== undefined && customerOf(id, value) === customer
+    }),
+  )
+  return found.filter(({ entry }) => owned.has(entry.cardId))
+}
+
+/** A card that cannot be read is nobody's. */
+function customerOf(cardId: string, value: string): string {
+  try {
+    return decodeCard(cardId, value).customerId
+  } catch {
+    return ''
+  }
+}

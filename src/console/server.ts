@@ -1,0 +1,222 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { isLoopback } from '../config/check.ts'
+import { createConnections } from '../http/connections.ts'
+import { noSchemas } from '../http/no-schemas.ts'
+import { StoreError } from '../store/port.ts'
+import { maskPan } from '../telemetry/mask.ts'
+import type { Asset, Assets } from './assets.ts'
+import type { Live } from './live.ts'
+import { ConsoleRefused, type ConsoleRoute } from './route.ts'
+import { cookieName, type Sessions, sessionSeconds, type Who } from './session.ts'
+
+export interface ConsoleServerOptions {
+  readonly host: string
+  /** By which people call it, where that is not its own address; null for none. */
+  readonly publicUrl: string | null
+  readonly assets: Assets
+  readonly sessions: Sessions
+  readonly routes: readonly ConsoleRoute[]
+  readonly live: Live
+  /** What a browser wants to be told, by the query of its subscription; throws ConsoleRefused. */
+  readonly subscription: (query: unknown, who: Who) => (event: string) => string | null
+  readonly onBug: (error: unknown) => void
+}
+
+const maxBodyBytes = 65_536
+const maxConnections = 512
+const requestTimeoutMs = 10_000
+/** Requests at work at once; subscriptions do not count. */
+const maxAtWork = 64
+
+const credentials = z.object({ name: z.string().max(64), password: z.string().min(1).max(1024) })
+
+/** Pages, data and changes for people, on a port of its own. */
+export function createConsoleServer(options: ConsoleServerOptions): FastifyInstance {
+  const { assets, sessions, live } = options
+  let atWork = 0
+  const server = Fastify({
+    logger: false,
+    schemaController: noSchemas,
+    bodyLimit: maxBodyBytes,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    requestTimeout: requestTimeoutMs,
+    http: { headersTimeout: requestTimeoutMs },
+  })
+  const connections = createConnections({ maxConnections, maxBodyBytes })
+  server.server.on('connection', connections.admit)
+  server.server.on('request', (request, response) => {
+    if (!connections.receive(request, response)) connections.close(request.socket)
+  })
+
+  server.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      'content-security-policy': assets.contentSecurityPolicy,
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'cache-control': 'no-store',
+    })
+    const foreign = findForeign(request.method, request.headers, options)
+    if (foreign !== '') return reply.code(403).send({ error: foreign })
+  })
+
+  function whoOf(request: FastifyRequest): Who | null {
+    const who = sessions.find(request.headers.cookie)
+    if (who !== null) connections.prove(request.raw.socket)
+    return who
+  }
+
+  server.post('/login', async (request, reply) => {
+    const given = credentials.safeParse(request.body)
+    if (!given.success) return reply.code(400).send({ error: 'a name and a password are needed' })
+    const { name, password } = given.data
+    const login = await sessions.login(name, password, request.ip)
+    if ('refused' in login) {
+      const many = login.refused === 'too many'
+      const error = many ? 'too many tries: wait a minute' : 'the name or the password is wrong'
+      return reply.code(many ? 429 : 401).send({ error })
+    }
+    return reply.header('set-cookie', cookieOf(login.token, sessionSeconds)).send({})
+  })
+
+  server.post('/logout', async (request, reply) => {
+    sessions.end(request.headers.cookie)
+    return reply.header('set-cookie', cookieOf('', 0)).send({})
+  })
+
+  function cookieOf(token: string, seconds: number): string {
+    const secure = options.publicUrl?.startsWith('https:') ? '; Secure' : ''
+    return `${cookieName}=${token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}${secure}`
+  }
+
+  for (const route of options.routes) {
+    server.route({
+      method: route.method,
+      url: route.path,
+      handler: async (request, reply) => {
+        const who = whoOf(request)
+        if (who === null) return reply.code(401).send({ error: 'log in first' })
+        if (route.method === 'POST' && who.role !== 'operator') {
+          return reply.code(403).send({ error: 'a viewer may look, an operator may act' })
+        }
+        if (atWork >= maxAtWork) return reply.code(503).send({ error: 'too much at once' })
+        atWork++
+        try {
+          return await answer(route, request, reply, who)
+        } finally {
+          atWork--
+        }
+      },
+    })
+  }
+
+  async function answer(
+    route: ConsoleRoute,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    who: Who,
+  ): Promise<FastifyReply> {
+    const input = route.input.safeParse(route.method === 'GET' ? request.query : request.body)
+    if (!input.success) {
+      const [issue] = input.error.issues
+      const error = `${issue?.path.join('.') || 'the request'}: ${issue?.message ?? 'is wrong'}`
+      return reply.code(400).send({ error })
+    }
+    try {
+      const result = await route.handle(input.data, who)
+      return reply.type('application/json; charset=utf-8').send(answerText(result ?? {}))
+    } catch (error) {
+      return refuse(reply, error)
+    }
+  }
+
+  function refuse(reply: FastifyReply, error: unknown): FastifyReply {
+    if (error instanceof ConsoleRefused) {
+      return reply.code(error.status).send(answerText({ error: error.message }))
+    }
+    if (error instanceof StoreError) {
+      const unsure = error.executed === 'unknown' ? ': look whether it was done' : ''
+      return reply.code(503).send({ error: `the store cannot be reached${unsure}` })
+    }
+    options.onBug(error)
+    return reply.code(500).send({ error: 'this is a bug, and the log has it' })
+  }
+
+  server.get('/live', async (request, reply) => {
+    const who = whoOf(request)
+    if (who === null) return reply.code(401).send({ error: 'log in first' })
+    try {
+      const wants = options.subscription(request.query, who)
+      if (live.size >= maxConnections / 2) throw new ConsoleRefused(503, 'too many consoles')
+      reply.hijack()
+      request.raw.socket.setTimeout(0)
+      if (!live.admit(reply.raw, wants)) reply.raw.writeHead(503).end()
+      return reply
+    } catch (error) {
+      return refuse(reply, error)
+    }
+  })
+
+  server.setNotFoundHandler(async (request, reply) => {
+    if (request.method !== 'GET') return reply.code(404).send({ error: 'there is no such thing' })
+    const path = request.url.split('?', 1)[0]!
+    const asset = assets.byPath.get(path)
+    if (asset !== undefined) return sendAsset(request, reply, asset)
+    if (/^\/(?:lib|page|data|act)\//.test(path)) {
+      return reply.code(404).send({ error: 'there is no such thing' })
+    }
+    return sendAsset(request, reply, assets.shell)
+  })
+
+  server.setErrorHandler(async (error: { statusCode?: number }, _request, reply) => {
+    const status = error.statusCode ?? 500
+    if (status >= 500) return refuse(reply, error)
+    return reply.code(status).send({ error: 'the request is not understood' })
+  })
+
+  server.addHook('preClose', async () => live.close())
+  return server
+}
+
+function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
+  reply.headers({ 'cache-control': 'no-cache', etag: asset.etag })
+  if (request.headers['if-none-match'] === asset.etag) return reply.code(304).send()
+  return reply.type(asset.type).send(asset.body)
+}
+
+/** What looks like a card number leaves masked, wherever it stands. */
+export function answerText(value: unknown): string {
+  return JSON.stringify(value, (_name, part) => (typeof part === 'string' ? maskPan(part) : part))
+}
+
+/**
+ * Why this was not sent by a page of ours, '' when it may have been. A name that is made to point here
+ * would let a foreign page read what it likes, so only names of ours are answered.
+ */
+function findForeign(
+  method: string,
+  headers: IncomingHttpHeaders,
+  { host: ownHost, publicUrl }: Pick<ConsoleServerOptions, 'host' | 'publicUrl'>,
+): string {
+  const { host = '', origin } = headers
+  const name = host
+    .replace(/:[0-9]*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .toLowerCase()
+  const publicHost = publicUrl === null ? null : new URL(publicUrl).host.toLowerCase()
+  const isOwn =
+    isLoopback(name) || name === ownHost.toLowerCase() || host.toLowerCase() === publicHost
+  if (!isOwn) return 'this is not the name of the console: see CONSOLE_URL'
+  const site = headers['sec-fetch-site'] ?? 'none'
+  const foreign = 'this is not for pages of other sites'
+  if (method === 'GET')
+    return site === 'cross-site' && headers['sec-fetch-mode'] !== 'navigate' ? foreign : ''
+  const origins = [`http://${host}`, `https://${host}`]
+  if (origin === undefined || !origins.includes(origin.toLowerCase())) return foreign
+  return site === 'none' || site === 'same-origin' ? '' : foreign
+}

@@ -1,0 +1,230 @@
+/** What the console's server tells its pages. Only types: browsers read this file too. */
+
+export type Role = 'viewer' | 'operator'
+
+export interface WhoAmI {
+  readonly name: string
+  readonly role: Role
+  /** False on loopback without users: there is nothing to log out of. */
+  readonly loggedIn: boolean
+  readonly version: string
+  readonly budgetMs: number
+  readonly contractMs: number
+}
+
+/** One second of answers. */
+export interface Second {
+  readonly atMs: number
+  readonly approved: number
+  readonly declined: number
+  readonly acknowledged: number
+  readonly defaults: Readonly<Record<string, number>>
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  readonly maxMs: number
+  /** Means of those that the engine answered. */
+  readonly arrivalMs: number
+  readonly queueMs: number
+  readonly decideMs: number
+  readonly commitMs: number
+}
+
+export interface Gauges {
+  readonly slotsOpen: number
+  readonly queued: number
+  readonly unbooked: number
+  readonly unheard: number
+  readonly journalBytes: number
+  readonly journalInPlace: boolean
+  readonly storeAvailable: boolean
+  readonly engineRunning: boolean
+  readonly engineRestarts: number
+  readonly blocks: number
+  readonly trippedRules: number
+  readonly unmatched: number
+  readonly anomalies: number
+  readonly connections: number
+  readonly conflicts: number
+  readonly cachedAccounts: number
+  readonly loopLagMs: number
+}
+
+export interface Health {
+  readonly status: 'ready' | 'degraded' | 'starting' | 'stopping'
+  /** What is wrong, in one sentence; '' when nothing is. */
+  readonly sentence: string
+  /** The entry of the runbook, and its text as far as it is installed. */
+  readonly entry: string
+  readonly advice: string
+}
+
+export interface ShownInstance {
+  readonly name: string
+  readonly rulesVersion: string
+  readonly release: string
+  readonly heardAtMs: number
+  readonly self: boolean
+}
+
+/** The last minute as a whole. */
+export interface Minute {
+  readonly answers: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  readonly maxMs: number
+  /** Of all answers, those within the contract limit; null when there were none. */
+  readonly inTime: number | null
+}
+
+export interface NowShown {
+  readonly second: Second
+  readonly minute: Minute
+  readonly gauges: Gauges
+  readonly health: Health
+  readonly rulesVersion: string
+  readonly instances: readonly ShownInstance[]
+}
+
+export interface NowHistory {
+  readonly seconds: readonly Second[]
+  readonly now: NowShown | null
+}
+
+export interface ShownMerchant {
+  readonly mid: string
+  readonly mcc: string
+  readonly name: string
+  readonly city: string
+  readonly country: string
+}
+
+export interface Money {
+  readonly minor: number
+  readonly currency: string
+}
+
+/** One line of the list of decisions. */
+export interface DecisionRow {
+  readonly cursor: string
+  readonly atMs: number
+  readonly kind: string
+  readonly requestType: string
+  readonly eventId: string
+  readonly cardId: string
+  readonly accountId: string
+  readonly transactionId: string
+  readonly amountMinor: number | null
+  readonly currency: string
+  readonly merchant: ShownMerchant
+  readonly code: string
+  readonly reason: string
+  readonly decidedBy: string
+  readonly cause: string
+  readonly ruleId: string
+  readonly shadowRules: readonly string[]
+  readonly unmatched: string
+  readonly anomalies: readonly string[]
+  /** Told again, without a decision. */
+  readonly repeated: boolean
+  readonly totalMs: number | null
+}
+
+/** What was found, and how far was looked. */
+export interface Looked {
+  readonly looked: number
+  readonly lookedToMs: number
+  /** Where to go on; '' when there is no more. */
+  readonly next: string
+}
+
+export interface DecisionList extends Looked {
+  readonly rows: readonly DecisionRow[]
+}
+
+export interface LiveDecisions {
+  readonly rows: readonly DecisionRow[]
+  /** More came in than are followed one by one. */
+  readonly skipped: boolean
+}
+
+export interface ShownTiming {
+  readonly arrivalMs: number
+  readonly queueMs: number | null
+  readonly decideMs: number | null
+  readonly commitMs: number | null
+  readonly totalMs: number
+  readonly duplicate: boolean
+}
+
+export interface ShownPart {
+  readonly text: string
+  readonly holds: boolean
+  readonly values: readonly { readonly name: string; readonly value: string }[]
+  readonly joined: '' | 'and' | 'or' | 'not'
+  readonly parts: readonly ShownPart[]
+}
+
+export interface ShownRuleLook {
+  readonly id: string
+  readonly mode: string
+  readonly code: string
+  readonly why: string
+  readonly asleep: string
+  readonly matched: boolean
+  readonly parts: readonly ShownPart[]
+  readonly unless: ShownPart | null
+}
+
+export interface ShownExplanation {
+  readonly code: string
+  readonly reason: string
+  readonly check: string
+  readonly ruleId: string
+  readonly rulesVersion: string
+  readonly checks: readonly {
+    readonly name: string
+    readonly code: string
+    readonly outcome: 'passed' | 'failed' | 'not asked'
+  }[]
+  readonly rules: readonly ShownRuleLook[]
+  readonly funds: { readonly holds: string; readonly available: string } | null
+}
+
+export interface Balances {
+  readonly currency: string
+  readonly postedMinor: number
+  readonly heldMinor: number
+  readonly withheldMinor: number
+  readonly availableMinor: number
+}
+
+export interface ShownWindow {
+  readonly name: string
+  readonly over: string
+  readonly scope: string
+  readonly beforeMinor: number
+  readonly afterMinor: number
+  readonly beforeCount: number
+  readonly afterCount: number
+}
+
+export interface DecisionShown {
+  readonly row: DecisionRow
+  readonly event: Readonly<Record<string, string | number | boolean | null>>
+  readonly rulesVersion: string
+  /** By the records of then; null where nobody can tell them any more. */
+  readonly then: ShownExplanation | null
+  /** By the records and the pack of now; null where the card is gone. */
+  readonly now: ShownExplanation | null
+  /** Why `then` is missing or not exact; '' when it is. */
+  readonly note: string
+  readonly before: Balances | null
+  readonly after: Balances | null
+  readonly windows: readonly ShownWindow[]
+  readonly timing: ShownTiming | null
+  readonly deliveries: readonly ShownTiming[]
+  readonly claims: number
+  readonly changes: readonly string[]
+}

@@ -1,0 +1,47 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { followTime, type SharedTime } from '../clock.ts'
+import { claimStore } from '../engine/format/meta.ts'
+import { openStore, type StorePlace } from '../store/open.ts'
+import { StoreRefused } from '../store/port.ts'
+import type { FromThread, ToThread } from '../thread.ts'
+import { type ConsoleSettings, createConsole, listenConsole } from './console.ts'
+import type { Given } from './figures.ts'
+
+/** What the thread of the console is given. */
+export interface ConsoleWorkerSettings extends ConsoleSettings, StorePlace {
+  readonly sandbox: boolean
+  readonly time: SharedTime
+}
+
+type FromConsole = FromThread<never>
+
+/** The content of the thread. */
+async function run(port: MessagePort, settings: ConsoleWorkerSettings): Promise<void> {
+  const send = (message: FromConsole) => port.postMessage(message)
+  const clock = followTime(settings.time)
+  const store = await openStore(settings, clock.nowMs)
+  const { problem } = await claimStore(store, settings)
+  if (problem !== '') send({ type: 'trouble', message: problem })
+  const console = createConsole(store, clock, settings, (message) =>
+    send({ type: 'trouble', message }),
+  )
+  port.on('message', (message: ToThread<Given>) => {
+    if (message.type === 'given') console.take(message.given)
+    else {
+      void console
+        .stop()
+        .then(() => store.close())
+        .then(() => port.close())
+    }
+  })
+  send({ type: 'listening', port: await listenConsole(console.server, settings) })
+}
+
+if (parentPort !== null) {
+  const port = parentPort
+  run(port, workerData as ConsoleWorkerSettings).catch((error: unknown) => {
+    if (!(error instanceof StoreRefused)) throw error
+    port.postMessage({ type: 'refused', message: error.message } satisfies FromConsole)
+    port.close()
+  })
+}

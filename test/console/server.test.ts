@@ -1,0 +1,186 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { askConsole, type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
+import { send, temporaryFolder } from '../support/server.ts'
+
+const folder = temporaryFolder()
+const files = {
+  CONSOLE_VIEWERS_FILE: join(folder.path, 'viewers'),
+  CONSOLE_OPERATORS_FILE: join(folder.path, 'operators'),
+}
+const root = join(import.meta.dirname, '..', '..')
+let world: ConsoleWorld
+
+function addUser(name: string, role: string, env: Record<string, string> = files): string {
+  return execFileSync(
+    process.execPath,
+    [
+      join(root, 'dist/cli/main.js'),
+      'console',
+      'user',
+      'add',
+      name,
+      '--role',
+      role,
+      '--password-stdin',
+    ],
+    {
+      env: { PATH: process.env.PATH ?? '', ...env },
+      input: `${name} has a password\n`,
+      encoding: 'utf8',
+    },
+  )
+}
+
+const json = { 'content-type': 'application/json' }
+
+function own(): Record<string, string> {
+  return { ...json, host: `localhost:${world.port}`, origin: world.url }
+}
+
+async function logIn(name: string, password = `${name} has a password`) {
+  return askConsole(world.port, 'POST', '/login', own(), { name, password })
+}
+
+async function cookieOf(name: string): Promise<string> {
+  const { headers } = await logIn(name)
+  return String(headers['set-cookie']?.[0]).split(';')[0]!
+}
+
+beforeAll(async () => {
+  addUser('alice', 'operator')
+  addUser('victor', 'viewer')
+  world = await startConsoleServer({
+    dataDir: join(folder.path, 'data'),
+    env: files,
+    args: ['--demo'],
+  })
+})
+
+afterAll(async () => {
+  await world.server.stop()
+  folder.remove()
+})
+
+describe('users of the console', () => {
+  it('are kept by a hash of their password, in a file of their own', () => {
+    const text = readFileSync(files.CONSOLE_OPERATORS_FILE, 'utf8')
+    expect(text).toMatch(/^alice:scrypt\$32768\$8\$1\$[\w-]+\$[\w-]+\n$/)
+    expect(text).not.toContain('password')
+    expect(statSync(files.CONSOLE_OPERATORS_FILE).mode & 0o077).toBe(0)
+  })
+
+  it('are not added twice, and not under a name that a line could not hold', () => {
+    expect(() => addUser('alice', 'operator')).toThrow(/is in .* already/)
+    expect(() => addUser('a:b', 'operator')).toThrow(/letters, digits/)
+    expect(existsSync(join(folder.path, 'nobody'))).toBe(false)
+  })
+})
+
+describe('the console with users', () => {
+  it('tells nothing before somebody has logged in', async () => {
+    for (const path of ['/data/who', '/data/now', '/data/decisions', '/live']) {
+      const { status, body } = await askConsole(world.port, 'GET', path)
+      expect([path, status, body]).toEqual([path, 401, '{"error":"log in first"}'])
+    }
+  })
+
+  it('gives a cookie that scripts and other sites do not get, for twelve hours', async () => {
+    const { status, headers } = await logIn('alice')
+    expect(status).toBe(200)
+    const [cookie] = headers['set-cookie'] as string[]
+    expect(cookie).toMatch(
+      /^arbiter_console=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=43200$/,
+    )
+    const sent = { cookie: cookie!.split(';')[0]! }
+    const { body } = await askConsole(world.port, 'GET', '/data/who', sent)
+    expect(JSON.parse(body)).toMatchObject({ name: 'alice', role: 'operator', loggedIn: true })
+  })
+
+  it('forgets who logs out', async () => {
+    const cookie = await cookieOf('alice')
+    await askConsole(world.port, 'POST', '/logout', { ...own(), cookie }, {})
+    expect((await askConsole(world.port, 'GET', '/data/who', { cookie })).status).toBe(401)
+  })
+
+  it('refuses the sixth wrong try within a minute, right or wrong', async () => {
+    addUser('mallory', 'viewer')
+    for (let i = 0; i < 5; i++) expect((await logIn('mallory', 'guess')).status).toBe(401)
+    expect((await logIn('mallory')).status).toBe(429)
+    expect((await logIn('victor')).status).toBe(200)
+  })
+})
+
+describe('requests from elsewhere', () => {
+  it('are refused under a name that is not the console’s', async () => {
+    const { status, body } = await askConsole(world.port, 'GET', '/', { host: 'evil.example' })
+    expect([status, body]).toEqual([403, expect.stringContaining('CONSOLE_URL')])
+  })
+
+  it('are refused when they would change something and come from another origin, or from none', async () => {
+    const host = `localhost:${world.port}`
+    const login = { name: 'alice', password: 'x' }
+    for (const headers of [
+      { ...json, host, origin: 'https://evil.example' },
+      { ...json, host, origin: 'null' },
+      { ...json, host },
+      { ...json, host, origin: world.url, 'sec-fetch-site': 'cross-site' },
+    ]) {
+      expect((await askConsole(world.port, 'POST', '/login', headers, login)).status).toBe(403)
+    }
+  })
+
+  it('get no data for another site’s page', async () => {
+    const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }
+    expect((await askConsole(world.port, 'GET', '/data/who', headers)).status).toBe(403)
+  })
+})
+
+describe('what is served', () => {
+  it('is all from here, under a strict policy', async () => {
+    const { headers, body } = await askConsole(world.port, 'GET', '/')
+    const policy = String(headers['content-security-policy'])
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toContain('unsafe')
+    expect(headers['x-content-type-options']).toBe('nosniff')
+    expect(body.match(/(?:src|href)="(?!\/)/g)).toBeNull()
+    expect(body.match(/https?:\/\//g)).toBeNull()
+  })
+
+  it('is at most 150 KB of script for a page', async () => {
+    const seen = new Map<string, number>()
+    const open = ['/page/main.js']
+    const { body } = await askConsole(world.port, 'GET', '/')
+    const map = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(body)![1]!).imports
+    for (let path = open.pop(); path !== undefined; path = open.pop()) {
+      if (seen.has(path)) continue
+      const script = await askConsole(world.port, 'GET', path)
+      expect([path, script.status]).toEqual([path, 200])
+      seen.set(path, Buffer.byteLength(script.body))
+      for (const [, from] of script.body.matchAll(/\b(?:from|import)\s*["']([\w@./-]+)["']/g)) {
+        open.push(map[from!] ?? new URL(from!, `http://x${path}`).pathname)
+      }
+    }
+    expect(seen.size).toBeGreaterThan(10)
+    expect([...seen.values()].reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(150 * 1024)
+  })
+
+  it('is nothing beside the files that pages load', async () => {
+    for (const path of ['/page/../worker.js', '/page/%2e%2e/worker.js', '/lib/../package.json']) {
+      const { body, headers } = await askConsole(world.port, 'GET', path)
+      expect(`${headers['content-type']} ${body}`).not.toMatch(/workerData|"dependencies"/)
+    }
+  })
+
+  it('shows a number that looks like that of a card masked', async () => {
+    const cardId = '4111111111111111'
+    await send(world.server.url, { eventId: 'evt-pan', cardId })
+    const cookie = await cookieOf('alice')
+    const { body } = await askConsole(world.port, 'GET', '/data/decisions', { cookie })
+    expect(body).toContain('evt-pan')
+    expect(body).not.toContain(cardId)
+  })
+})
