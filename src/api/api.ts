@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { createAggregates } from '../engine/aggregates.ts'
+import { createNumbers } from '../management/number/choice.ts'
 import { createSecretBox } from '../management/secret-box.ts'
 import { StoreRefused } from '../store/port.ts'
 import { createAuthentication } from './authentication.ts'
@@ -35,11 +36,23 @@ export function createApi(
     cursors: createCursors(keys),
     zone: () => engine.pack().zone,
   })
+  const numbers = createNumbers(settings.cardNumbers, { store, aggregates, box, clock })
+  const context = {
+    store,
+    engine,
+    aggregates,
+    effects,
+    box,
+    lists,
+    numbers,
+    clock,
+    settings,
+  }
   const tokens = createTokens(keys, settings.tokenSeconds)
   const clients = createClientCache(store, box)
   const { tls, sandbox } = settings
   return createApiServer({
-    routes: routesOf({ store, engine, aggregates, effects, box, lists, clock, settings }),
+    routes: routesOf(context),
     version: settings.version,
     authenticate: createAuthentication({
       clients,

@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { CardNumbers } from '../management/number/choice.ts'
+import type { NumberSource } from '../management/number/source.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import type { Effects } from './effects.ts'
@@ -19,6 +21,7 @@ export interface ApiSettings {
   readonly getReferences: 'enforce' | 'ignore'
   readonly transactionRetentionDays: number
   readonly sandbox: boolean
+  readonly cardNumbers: CardNumbers
   /** Of this program, for the OpenAPI document. */
   readonly version: string
 }
@@ -35,6 +38,7 @@ export interface ApiContext {
   readonly box: SecretBox
   /** Answers the calls of lists. */
   readonly lists: ListDesk
+  readonly numbers: NumberSource
   readonly clock: Clock
   readonly settings: Pick<ApiSettings, 'sandbox'>
 }

@@ -53,6 +53,8 @@ export interface Effects {
     aggregateOf: (id: string) => string,
     prepare: (id: string) => Promise<Decide<AggregateView, D, AggregateWrite> | Refused>,
   ): Promise<Done<D> | Refused>
+  /** Refuses a call that has no home: it is about something that is not there. */
+  refuse(call: EffectCall, refused: Refused): Promise<Refused>
   /** For effects of more than one commit. */
   bind(call: EffectCall, home: string): Promise<BoundCall | Refused>
   isBound(call: EffectCall): boolean
@@ -171,6 +173,10 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
         else return isRefused(result) ? bound.end(result) : result
       }
       return refuse('unavailable', 'the same Reference is refused elsewhere at the same time')
+    },
+    async refuse(call, refused) {
+      const bound = await bind(call, () => '')
+      return isRefused(bound) ? bound : bound.end(refused)
     },
     bind: (call, home) => bind(call, () => home),
     isBound: ({ request }) => boundCalls.has(request),

@@ -69,6 +69,7 @@ export function defineRoute<
 
 /** Whether the scopes of a token allow a route: the widest scope reads too. */
 export function allows(scopes: ReadonlySet<string>, needed: Scope): boolean {
+  if (needed === 'CardAPIs.Pan' && !allows(scopes, 'CardAPIs.Read')) return false
   if (scopes.has(needed)) return true
   return needed === 'CardAPIs.Read' && scopes.has('CardAPIs')
 }

@@ -1,4 +1,7 @@
 import type { ApiContext } from './context.ts'
+import { cardRoutes } from './route/card.ts'
+import { customerRoutes } from './route/customer.ts'
+import { merchantRoutes } from './route/merchant.ts'
 import { organizationRoutes } from './route/organization.ts'
 import { requestRoutes } from './route/request.ts'
 import { transactionRoutes } from './route/transaction.ts'
@@ -7,9 +10,11 @@ import type { Route } from './route.ts'
 /** Every operation of the management plane, in the order of its documents. */
 export function routesOf(context: ApiContext): readonly Route[] {
   return [
+    ...customerRoutes(context),
+    ...cardRoutes(context),
+    ...merchantRoutes(context),
     ...organizationRoutes,
     ...requestRoutes(context),
     ...transactionRoutes(context),
-    //
   ]
 }

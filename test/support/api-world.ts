@@ -14,6 +14,7 @@ import { signCall } from '../../src/api/signature.ts'
 import { createTokens } from '../../src/api/token/token.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { addClient, type Credentials, type Scope } from '../../src/management/client.ts'
+import { type CardNumbers, createNumbers } from '../../src/management/number/choice.ts'
 import { addOrganization } from '../../src/management/organization.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { startEngine } from './engine-world.ts'
@@ -32,11 +33,20 @@ export interface ApiWorldOptions {
   readonly routes?: (context: ApiContext) => readonly Route[]
   readonly scopes?: Scope[]
   readonly faults?: MemoryStoreOptions['faults']
+  readonly cardNumbers?: CardNumbers
   /** Shared with another world, as two servers share a Redis. */
   readonly state?: MemoryState
   /** The key and the client of that other one. */
   readonly like?: { readonly key: Buffer; readonly credentials: Credentials }
   readonly callMs?: number
+}
+
+interface Answer {
+  readonly responseCode: string
+  readonly message: string
+  readonly errors?: readonly { readonly field: string; readonly message: string }[]
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asked for
+  readonly data: any
 }
 
 /** The management API on a store in memory, with one client, called over HTTP. */
@@ -54,7 +64,10 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const box = createSecretBox([key])
   const cursors = createCursors([key])
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
-  const context = { store, engine, aggregates, effects, box, lists, clock, settings: { sandbox } }
+  const { cardNumbers = { source: 'none' } } = options
+  const numbers = createNumbers(cardNumbers, { store, aggregates, box, clock })
+  const settings = { sandbox }
+  const context = { store, engine, aggregates, effects, box, lists, numbers, clock, settings }
   const tokens = createTokens([key], 900)
   const clients = createClientCache(store, box)
   await addOrganization(
@@ -124,6 +137,10 @@ export async function openApi(options: ApiWorldOptions = {}) {
   async function headersOf(method: string, target: string, given: Record<string, string> = {}) {
     const { access_token: token } = (await (await askToken()).json()) as { access_token: string }
     const reference = given.reference ?? `Ref-${references++}`
+    return { ...signedHeaders(method, target, token, reference), ...given }
+  }
+
+  function signedHeaders(method: string, target: string, token: string, reference: string) {
     const { clientId, clientSecret } = credentials
     const signature = signCall(
       { method, baseUrls: [url], target, reference, clientId },
@@ -135,7 +152,6 @@ export async function openApi(options: ApiWorldOptions = {}) {
       authorization: `Bearer ${token}`,
       uniquekey: credentials.uniqueKey,
       signature,
-      ...given,
     } as Record<string, string>
   }
 
@@ -152,9 +168,25 @@ export async function openApi(options: ApiWorldOptions = {}) {
     return { status: response.status, headers: response.headers, body: answer }
   }
 
+  let token: Promise<string> | null = null
+  /** One call whole, as a client makes it; a little later than the one before. */
+  async function send(method: string, path: string, body?: unknown, reference?: string) {
+    time.ms += 25
+    token ??= askToken()
+      .then((response) => response.json())
+      .then((answer) => (answer as { access_token: string }).access_token)
+    const target = `/api/v1${path}`
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const signed = signedHeaders(method, target, await token, reference ?? `Ref-${references++}`)
+    const { status, body: answer } = await call(method, target, signed, text)
+    const { responseCode, data, ...rest } = answer as unknown as Answer
+    return { said: `${status} ${responseCode}`, data, ...rest }
+  }
+
   return {
     ...context,
     key,
+    send,
     time,
     url,
     credentials,

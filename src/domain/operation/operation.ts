@@ -197,7 +197,8 @@ function editLists(
   const set: Partial<Record<ListEdit['list'], readonly string[]>> = {}
   for (const { list, clears, remove, add } of edits) {
     const kept = clears ? [] : (set[list] ?? view.card[list])
-    const values = [...new Set([...kept.filter((value) => !remove.includes(value)), ...add])]
+    const leaves = new Set(remove)
+    const values = [...new Set([...kept.filter((value) => !leaves.has(value)), ...add])]
     if (values.length > listBounds[list]) {
       return { refused: `${list} may have at most ${listBounds[list]} values` }
     }
