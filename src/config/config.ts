@@ -17,7 +17,7 @@ export type RelayAuthentication =
   | { readonly mode: 'mtls' }
   | { readonly mode: 'none' }
 
-export type CardNumbers =
+type CardNumbers =
   | { readonly source: 'none' }
   | { readonly source: 'sandbox'; readonly bin: string }
   | { readonly source: 'http'; readonly url: string; readonly secret: string }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { CardSettings, Operation } from '../../domain/operation/operation.ts'
 import { readCard, shownCard } from '../../management/card.ts'
-import { changeCard, ofCards, operateOn, refuseEnded } from '../card-effect.ts'
 import { isRefused, type Refused, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { cardParams, limit, mccs, metadata, minorIn, reason } from '../field.ts'
 import { type ApiCall, defineRoute, type Route } from '../route.ts'
 import { cardData } from './card-data.ts'
+import { affectCard, ofCards, operateOn, refuseEnded } from './card-effect.ts'
 
 const nothing = z.object({})
 
@@ -94,7 +94,7 @@ function updateRoute(context: ApiContext): Route {
     refusals: [...ofCards, 'cardClosed', 'amountMalformed', 'mccMalformed'],
     handle(call) {
       const { params, body } = call
-      return changeCard(context, call, params.cardId, (open) => {
+      return affectCard(context, call, params.cardId, (open) => {
         const ended = refuseEnded(open)
         if (ended !== null) return ended
         const set = settingsOf(body, open.account.currency)
@@ -183,7 +183,7 @@ function statusRoutes(context: ApiContext): Route[] {
       refusals: ends ? ofCards : [...ofCards, 'cardClosed'],
       handle(call: ApiCall<{ cardId: string }, unknown, { reason?: string | undefined }>) {
         const { cardId } = call.params
-        return changeCard(context, call, cardId, (open) => {
+        return affectCard(context, call, cardId, (open) => {
           const ended = ends ? null : refuseEnded(open)
           if (ended !== null) return ended
           // Nothing below may refuse.

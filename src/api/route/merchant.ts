@@ -3,11 +3,11 @@ import type { ListEdit } from '../../domain/operation/operation.ts'
 import { type Card, maxListedMids } from '../../domain/record/card.ts'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { readCard } from '../../management/card.ts'
-import { changeCard, ofCards, operateOn, refuseEnded } from '../card-effect.ts'
 import { type Refused, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { cardParams, reason } from '../field.ts'
 import { defineRoute, type Route } from '../route.ts'
+import { affectCard, ofCards, operateOn, refuseEnded } from './card-effect.ts'
 
 const maxMids = 1_000
 const midPattern = /^[\x20-\x7e]{1,64}$/
@@ -122,7 +122,7 @@ export function merchantRoutes(context: ApiContext): readonly Route[] {
             data: told,
           })
         }
-        return changeCard(context, call, cardId, (open) => {
+        return affectCard(context, call, cardId, (open) => {
           const ended = refuseEnded(open)
           if (ended !== null) return ended
           const { results, edits } = plan(control, given, open.card)

@@ -1,15 +1,15 @@
-import type { AccountView, AccountWrite } from '../engine/change/account-change.ts'
-import { cardDetailsKey } from '../engine/format/layout.ts'
+import type { AccountView, AccountWrite } from '../../engine/change/account-change.ts'
+import { cardDetailsKey } from '../../engine/format/layout.ts'
 import {
   accountIdOfCard,
   type CardDetails,
   decodeDetails,
   putDetails,
   type WholeCard,
-} from '../management/card.ts'
-import { type Refused, refuse } from './condition.ts'
-import type { ApiContext } from './context.ts'
-import type { ApiCall, Done } from './route.ts'
+} from '../../management/card.ts'
+import { type Refused, refuse } from '../condition.ts'
+import type { ApiContext } from '../context.ts'
+import type { ApiCall, Done } from '../route.ts'
 
 /** A card of the caller, as one change of it finds it and leaves it. */
 export interface OpenCard extends WholeCard {
@@ -30,7 +30,7 @@ export const ofCards = ['cardIdMalformed', 'cardUnknown'] as const
  * Changes one card by a call, once for its Reference. `decide` may be called several times, and refuses first;
  * what it operated is written with what it returns.
  */
-export async function changeCard<D>(
+export async function affectCard<D>(
   { store, effects }: Pick<ApiContext, 'store' | 'effects'>,
   call: ApiCall,
   cardId: string,
