@@ -205,7 +205,8 @@ function readinessOf(
   stopping: boolean,
 ): Readiness {
   const { engine, slots, rulesProblem, journalProblem } = gate
-  const { trippedRules = [], damage = [], damagedRecords = [] } = engine.figures ?? {}
+  const { figures } = engine
+  const { trippedRules = [], seedingRules = [], damage = [], damagedRecords = [] } = figures ?? {}
   const states = office?.states ?? {}
   const damaged = [...damagedRecords, ...damage].map(maskPan)
   const detail = {
@@ -216,10 +217,9 @@ function readinessOf(
     ...(clockProblem === '' ? {} : { clockProblem }),
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
+    ...(seedingRules.length === 0 ? {} : { seedingRules }),
     ...states,
-    ...(damaged.length === 0
-      ? {}
-      : { damaged, damagedAccounts: engine.figures?.damagedAccounts ?? 0 }),
+    ...(damaged.length === 0 ? {} : { damaged, damagedAccounts: figures?.damagedAccounts ?? 0 }),
     unbooked: slots.unbooked,
   }
   if (stopping) return { status: 'stopping', detail }

@@ -2,6 +2,7 @@ import { decodeEntry } from '../engine/format/entry-codec.ts'
 import {
   blocksAggregate,
   indexes,
+  memoriesAggregate,
   metaAggregate,
   organizationsAggregate,
   projectionAggregate,
@@ -9,6 +10,7 @@ import {
 } from '../engine/format/layout.ts'
 import { checkMeta } from '../engine/format/meta.ts'
 import { checkBlocks } from '../engine/notice/block-list.ts'
+import { checkMemoryAges } from '../engine/notice/memory-ages.ts'
 import { decodeOrganizations } from '../engine/notice/organization-table.ts'
 import { checkTripped } from '../engine/notice/tripped-rules.ts'
 import { decodePlace, messageOf, nameOfDamage, problemOf } from '../engine/quarantine/damage.ts'
@@ -123,6 +125,7 @@ function timeText(ms: number): string {
 const sharedRecords: Readonly<Record<string, (value: string) => void>> = {
   [blocksAggregate]: checkBlocks,
   [trippedAggregate]: checkTripped,
+  [memoriesAggregate]: checkMemoryAges,
   [metaAggregate]: checkMeta,
   [organizationsAggregate]: decodeOrganizations,
 }

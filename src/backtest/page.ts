@@ -1,6 +1,7 @@
 import {
   amountsText,
   type BacktestReport,
+  begunLines,
   changeCells,
   kindTexts,
   proofLines,
@@ -29,6 +30,9 @@ export function pageOf(report: BacktestReport): string {
 <p>${escaped(`${report.oldFolder} → ${report.newFolder}; ${tally.asks} asks of ${tally.accounts} accounts ${timesOf(report)}`)}</p>
 <p class="${proven ? 'good' : 'bad'}">${proofLines(report).map(escaped).join('<br>')}</p>
 ${cutText(tally)}
+${begunLines(report)
+  .map((line) => `<p>${escaped(line)}</p>`)
+  .join('\n')}
 ${tripLines(tally)
   .map((line) => `<p class="bad">${escaped(line)}</p>`)
   .join('\n')}

@@ -54,9 +54,11 @@ export function createReplayer(options: ReplayerOptions): Replayer {
   const accounts = new Map<string, AccountReplay>()
   const waiting = new Map<string, OpenEntry[]>()
   let entries = 0
+  let firstMs = 0
 
   function addEntry(entry: OpenEntry): void {
     entries++
+    if (firstMs === 0) firstMs = entry.head.atMs
     const { accountId, n } = entry.head
     // Events of unknown cards hold no money, and no rule looks at them.
     if (accountId === '') return
@@ -101,6 +103,7 @@ export function createReplayer(options: ReplayerOptions): Replayer {
         for (const one of account.changed()) counter.change(one)
       const { tally } = counter
       tally.entries = entries
+      tally.firstMs = firstMs
       tally.accounts = accounts.size
       tally.cutAccounts = waiting.size
       return { tally, seconds }

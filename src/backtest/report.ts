@@ -18,7 +18,26 @@ export interface BacktestReport {
   /** null for no end. */
   readonly toMs: number | null
   readonly tookMs: number
+  /** What the new pack keeps and the old one does not: it counts from the log's beginning here. */
+  readonly begun: readonly BegunMemory[]
   readonly tally: DecisionTally
+}
+
+/** A window or fact whose log before `from` is its warm-up. */
+interface BegunMemory {
+  readonly key: string
+  readonly fullAfterMs: number
+  /** Rules that a server keeps in shadow until it is full. */
+  readonly ruleIds: readonly string[]
+}
+
+/** What a pack keeps that another does not. */
+export function begunWith(
+  oldPack: { readonly memories?: readonly BegunMemory[] },
+  newPack: { readonly memories?: readonly BegunMemory[] },
+): readonly BegunMemory[] {
+  const known = new Set((oldPack.memories ?? []).map(({ key }) => key))
+  return (newPack.memories ?? []).filter(({ key }) => !known.has(key))
 }
 
 export const kindTexts = {
@@ -40,6 +59,7 @@ export function textOfReport(report: BacktestReport, limit: number): string[] {
     ...cutLines(tally),
     ...proofLines(report),
     ...tripLines(tally),
+    ...begunLines(report),
     ...(changed === 0 ? ['no decision changes'] : changeLines(tally, limit, changed)),
   ]
 }
@@ -55,6 +75,21 @@ function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): str
     `${cutAccounts} accounts are older than the log and began with the store's records: ` +
       `they are exact from ${timeText(exactFromMs)} on, ${inexactAsks} asks are before that`,
   ]
+}
+
+/** The warm-up of what only the new pack keeps: how much of it the log has, and what a server does. */
+export function begunLines({ begun, tally, fromMs }: BacktestReport): string[] {
+  return begun.map(({ key, fullAfterMs, ruleIds }) => {
+    const fullMs = tally.firstMs + fullAfterMs
+    const warm = `${key} is new and counts from the log's beginning, ${timeText(tally.firstMs)}`
+    const short =
+      fullMs > Math.max(fromMs, tally.firstMs) ? `, so it is full from ${timeText(fullMs)} on` : ''
+    const shadow =
+      ruleIds.length === 0
+        ? ''
+        : `; a server keeps ${ruleIds.join(', ')} in shadow until it has filled`
+    return `warm-up: ${warm}${short}${shadow}`
+  })
 }
 
 /** The rules that trip in the replay, which takes them into shadow as a server would. */

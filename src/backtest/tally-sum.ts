@@ -17,6 +17,7 @@ export function addTogether(parts: readonly DecisionTally[]): DecisionTally {
   const sum = newDecisionTally()
   for (const part of parts) {
     sum.entries += part.entries
+    sum.firstMs = Math.min(sum.firstMs || part.firstMs, part.firstMs || sum.firstMs)
     sum.accounts += part.accounts
     sum.asks += part.asks
     sum.cutAccounts += part.cutAccounts

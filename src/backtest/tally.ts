@@ -4,6 +4,8 @@ import type { Fate } from './fate.ts'
 /** The result of a backtest as plain data: threads add theirs together, and reports keep it. */
 export interface DecisionTally {
   entries: number
+  /** When the oldest entry was written; 0 for an empty log. */
+  firstMs: number
   accounts: number
   /** Asks that the engine decided within the time of the backtest. */
   asks: number
@@ -110,6 +112,7 @@ const byConsequence = '(balance or limit)'
 export function newDecisionTally(): DecisionTally {
   return {
     entries: 0,
+    firstMs: 0,
     accounts: 0,
     asks: 0,
     cutAccounts: 0,

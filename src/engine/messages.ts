@@ -32,6 +32,8 @@ export interface EngineFigures extends EngineStats {
   readonly rulesSkew: number
   /** Rules that their breakers have put into shadow. */
   readonly trippedRules: readonly string[]
+  /** Rules that only record until what they look at has filled. */
+  readonly seedingRules: readonly string[]
   /** What waits for people, of all instances; counted up to a bound. */
   readonly waiting: Readonly<Record<Worklist, number>>
   /** Records of no account that cannot be read. */

@@ -36,6 +36,7 @@ import {
 } from './messages.ts'
 import { watchBlocks } from './notice/block-list.ts'
 import { type BreakerDesk, openBreakerDesk } from './notice/breaker-desk.ts'
+import { type MemoryDesk, openMemoryDesk } from './notice/memory-desk.ts'
 import { createNoticeBoard } from './notice/notice-board.ts'
 import { disabledIn, organizationsIn } from './notice/organization-table.ts'
 import { startPresence } from './notice/presence.ts'
@@ -172,6 +173,7 @@ async function serve(
   const shared = createSharedRecords(send)
   shared.tell(metaAggregate, metaProblem)
   let breakers: BreakerDesk | null = null
+  let memories: MemoryDesk | null = null
   let warming: Warming | null = null
   const startedMonoMs = clock.monoMs()
   const condemned = new Map(
@@ -228,7 +230,8 @@ async function serve(
   // Before the first event, so that none is decided without what people and breakers have said.
   const rules = { pack, blocks: [] as readonly Block[], disabled: new Set() as ReadonlySet<string> }
   const usePack = () => {
-    const obeyed = withDisabled(breakers?.obeyed() ?? rules.pack, rules.disabled)
+    const seeding = memories?.seeding() ?? []
+    const obeyed = withDisabled(breakers?.obeyed(seeding) ?? rules.pack, rules.disabled)
     engine.setPack(withBlocks(obeyed, rules.blocks))
   }
   const board = createNoticeBoard({
@@ -255,6 +258,8 @@ async function serve(
     onChange: usePack,
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
+  const desk = { aggregates, clock, board, pack, intervalMs: noticesMs, onChange: usePack }
+  memories = await openMemoryDesk(desk)
   usePack()
   // An embedded store has one instance.
   const presence =
@@ -271,6 +276,7 @@ async function serve(
   const beat = startBeat(engine, send, () => ({
     blocks: blocks.count(clock.nowMs()),
     trippedRules: breakers?.tripped() ?? [],
+    seedingRules: memories?.seeding() ?? [],
     rulesSkew: presence?.skew ?? 0,
     waiting: worklists.waiting,
     damagedRecords: shared.names(),
@@ -282,6 +288,7 @@ async function serve(
       if (next.version !== rules.pack.version) condemned.clear()
       rules.pack = next
       breakers?.setPack(next)
+      memories?.setPack(next)
       usePack()
       presence?.tell()
     },
@@ -307,6 +314,7 @@ async function serve(
       sweeper.stop()
       board.stop()
       breakers?.stop()
+      memories?.stop()
       worklists.stop()
       // The engine that took over goes on telling under the same name.
       if (Atomics.load(settings.retired, 0) === 0) await presence?.stop()

@@ -240,6 +240,11 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
     ofEngine((e) => e.trippedRules.length),
   ],
   [
+    'arbiter_rules_seeding',
+    'Rules that only record until what they look at has filled',
+    ofEngine((e) => e.seedingRules.length),
+  ],
+  [
     'arbiter_unmatched_waiting',
     'Advices of all instances that wait for people; 1000 is 1000 or more',
     ofEngine((e) => e.waiting.unmatched),

@@ -155,16 +155,22 @@ function nativeFacts(ask: AskFacts, { native }: Style): Record<string, unknown> 
   }
 }
 
-/** Writes until no limit is beyond what its fact can be, which a pack is refused for. */
-function takenBy({ currency }: Style, write: () => string): string {
+/** Writes those again that have a limit beyond what its fact can be, for which a pack is refused. */
+function takenBy({ currency }: Style, write: () => string): string[] {
+  const conditions = Array.from({ length: rulesPerPack }, write)
   for (;;) {
-    const when = write()
-    const [fault = ''] = reportOf({
+    const lines = reportOf({
       ...given,
       'pack.yaml': `currency: ${currency}`,
-      'a.rules.yaml': rulesText([{ when }]),
+      // One a line, so that a fault's line says which it is.
+      'a.rules.yaml': conditions
+        .map((when, i) => JSON.stringify({ id: `r${i}`, when, decline: '127', why: 'w' }))
+        .map((rule) => `- ${rule}\n`)
+        .join(''),
     })
-    if (!fault.endsWith('is never true')) return when
+    const refused = lines.filter((line) => line.endsWith('is never true'))
+    if (refused.length === 0) return conditions
+    for (const line of refused) conditions[Number(line.split(':')[1]) - 1] = write()
   }
 }
 
@@ -185,7 +191,7 @@ it(`closures judge as the library's evaluator does (SEED=${seed})`, () => {
   for (let n = 0; n < packs; n++) {
     const style = styles[n % styles.length]!
     const write = createWriter(style, random)
-    const conditions = Array.from({ length: rulesPerPack }, () => takenBy(style, () => write(3)))
+    const conditions = takenBy(style, () => write(3))
     const pack = packOfFiles({
       'pack.yaml': `currency: ${style.currency}`,
       ...given,

@@ -19,13 +19,13 @@ const folder = fastFolder()
 let redis: RedisServer
 let servers: RunningServer[] = []
 
-async function writeRules(name: string, why: string): Promise<string> {
+async function writeRules(name: string, why: string, more: object[] = []): Promise<string> {
   const rulesDir = join(folder.path, name, 'rules')
   await mkdir(rulesDir, { recursive: true })
   writeFileSync(join(rulesDir, 'pack.yaml'), 'name: shared\n')
   const rule = { id: 'large', when: 'amount > 50', decline: '128', why }
   const breaker = { declines: 5, within: '10m' }
-  writeFileSync(join(rulesDir, 'a.rules.yaml'), JSON.stringify([{ ...rule, breaker }]))
+  writeFileSync(join(rulesDir, 'a.rules.yaml'), JSON.stringify([{ ...rule, breaker }, ...more]))
   return rulesDir
 }
 
@@ -111,4 +111,19 @@ describe('a breaker on two servers of one Redis', () => {
     const report = await arbiter('rules', 'backtest', join(folder.path, 'one', 'rules'))
     expect(report).toContain('proof: the old pack gives the answer of the log')
   })
+})
+
+it('a rule that emptiness would set off only records until what it looks at has filled, and is told', async () => {
+  const [one] = servers as [RunningServer]
+  const base = { decline: '128', why: 'new' }
+  const fresh = { id: 'new-shop', when: '!merchant_seen && amount > 20', ...base }
+  const now = { ...fresh, id: 'at-once', when: '!country_seen && amount > 30', seeding: 'enforce' }
+  for (const name of ['one', 'two']) await writeRules(name, 'third', [fresh, now])
+  await until(async () => (await readMetric(one, 'arbiter_rules_seeding')) === 1)
+  expect(await readiness(one)).toMatchObject({ status: 'ready', seedingRules: ['new-shop'] })
+  expect(await codeOf(one, 35)).toBe('128')
+  expect(await codeOf(one, 25)).toBe('000')
+  expect(await arbiter('log', '--limit', '1')).toContain('shadow=new-shop')
+  expect(await arbiter('rules', 'report')).toMatch(/^new-shop is seeding: it only records until /m)
+  expect(await arbiter('rules', 'explain', '--past', `e${asked}`)).toContain('it is seeding')
 })

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { checkBackup } from '../../backoffice/backup-file.ts'
 import { backupSource, storeSource } from '../../backoffice/log-source.ts'
 import { pageOf } from '../../backtest/page.ts'
-import { type BacktestReport, textOfReport } from '../../backtest/report.ts'
+import { type BacktestReport, begunWith, textOfReport } from '../../backtest/report.ts'
 import { type LogSource, LogTooLong, runBacktest } from '../../backtest/run.ts'
 import { dayMs, systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
@@ -142,6 +142,7 @@ async function backtest(
       fromMs: from,
       toMs: Number.isFinite(to) ? to : null,
       tookMs: Math.round(systemClock.monoMs() - startedMs),
+      begun: begunWith(oldPack, newPack),
       tally,
     })
     if (json !== undefined) await write(json, `${JSON.stringify(report, null, 1)}\n`)

@@ -6,6 +6,7 @@ import { gather } from '../../domain/change/book.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import { type Block, type BlockKind, blockKinds } from '../../domain/record/block.ts'
 import { readBlocks } from '../../engine/notice/block-list.ts'
+import { readMemoryAges, seedingRules } from '../../engine/notice/memory-ages.ts'
 import { readTripped } from '../../engine/notice/tripped-rules.ts'
 import {
   type ExplainedDecision,
@@ -19,17 +20,26 @@ import { timeText } from '../log/entry-line.ts'
 import { complain } from '../terminal.ts'
 import type { ShownDecision } from './view.ts'
 
-/** What the store says of a pack's rules now: tripped breakers and the emergency list. */
+/** What the store says of a pack's rules now: tripped breakers, what is seeding, the emergency list. */
 export async function surroundingsNow(store: Store, pack: CompiledPack): Promise<Surroundings> {
   const tripped = (await readTripped(store)).filter(
     ({ rulesVersion }) => rulesVersion === pack.version,
   )
+  const nowMs = systemClock.nowMs()
+  const seeding = seedingRules(pack.memories ?? [], await readMemoryAges(store), nowMs)
   return {
-    tripped: new Map(
-      tripped.map(({ ruleId, atMs, reason }) => [ruleId, `since ${timeText(atMs)}: it ${reason}`]),
-    ),
-    blocks: await readBlocks(store, systemClock.nowMs()),
+    spared: new Map([
+      ...Array.from(seeding, ([id, untilMs]) => [id, seedingText(untilMs)] as const),
+      ...tripped.map(({ ruleId, atMs, reason }) => {
+        return [ruleId, `its breaker tripped, since ${timeText(atMs)}: it ${reason}`] as const
+      }),
+    ]),
+    blocks: await readBlocks(store, nowMs),
   }
+}
+
+export function seedingText(untilMs: number): string {
+  return `it is seeding: what it looks at has filled by ${timeText(untilMs)}`
 }
 
 /** A decision of the log with the state that it had, and what today's state would make of it. */
@@ -80,7 +90,7 @@ function surroundingsThen(entry: Entry, { rules }: CompiledPack): Surroundings {
       (rollout === null || isRolledOut(rollout, entry.cardId)),
   )
   return {
-    tripped: new Map(tripped.map(({ id }) => [id, 'as the log says'])),
+    spared: new Map(tripped.map(({ id }) => [id, 'it only recorded then, as the log says'])),
     blocks: entry.matchedRules.flatMap((id) => blockOf(id, entry)),
   }
 }

@@ -4,7 +4,9 @@ import { createRuleReporter, type RuleReport } from '../../backtest/rule-report.
 import { dayMs, systemClock } from '../../clock.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { entryIn } from '../../engine/log-reading.ts'
+import { readMemoryAges, seedingRules } from '../../engine/notice/memory-ages.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
+import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { readPackFiles } from '../../rules/pack/folder.ts'
 import type { Store } from '../../store/port.ts'
 import { readSince } from '../argument.ts'
@@ -74,13 +76,25 @@ async function report(
   }
   showProgress('')
   if (read >= maxRead) complain(`only the newest ${maxRead} entries were read`)
-  const found = reporter.report()
+  const found = { ...reporter.report(), seeding: await seedingNow(pack, store) }
   if (json) await printJson({ since: timeText(since), rulesVersion: pack.version, ...found }, 1)
   else for (const line of linesOf(found, since)) await printText(line)
   return 0
 }
 
-function linesOf({ asks, rules, overlaps, never }: RuleReport, since: number): string[] {
+interface SeedingRule {
+  readonly id: string
+  readonly until: string
+}
+
+async function seedingNow(pack: CompiledPack, store: Store): Promise<SeedingRule[]> {
+  const ages = await readMemoryAges(store)
+  const seeding = seedingRules(pack.memories ?? [], ages, systemClock.nowMs())
+  return Array.from(seeding, ([id, untilMs]) => ({ id, until: timeText(untilMs) }))
+}
+
+function linesOf(found: RuleReport & { seeding: SeedingRule[] }, since: number): string[] {
+  const { asks, rules, overlaps, never, seeding } = found
   const share = (count: number) => (asks === 0 ? '-' : `${((count / asks) * 100).toFixed(2)}%`)
   return [
     `${asks} asks since ${timeText(since)}`,
@@ -103,6 +117,7 @@ function linesOf({ asks, rules, overlaps, never }: RuleReport, since: number): s
       ),
     ),
     ...overlaps.map(({ rules: [a, b], asks: both }) => `${a} and ${b} both matched ${both} asks`),
+    ...seeding.map(({ id, until }) => `${id} is seeding: it only records until ${until}`),
     ...(never.length === 0 ? [] : [`never matched: ${never.join(', ')}`]),
   ]
 }

@@ -7,6 +7,7 @@ import type { ResponseCode } from '../record/response-code.ts'
 import type { Transaction } from '../record/transaction.ts'
 import type { Remembers } from './ask-memory.ts'
 import type { Breaker } from './breaker.ts'
+import type { PackMemory } from './memory.ts'
 import type { WindowDefinition } from './window.ts'
 
 /** The switches of pack.yaml, by which relays differ. */
@@ -83,6 +84,8 @@ export interface Pack {
   readonly breakers?: readonly Breaker[]
   /** Asks of their cards are declined; absent for none. */
   readonly disabledOrganizations?: ReadonlySet<string>
+  /** What it keeps, and the rules that the emptiness of it would set off. */
+  readonly memories?: readonly PackMemory[]
   readonly remembers: Remembers
   /** How long events, and transactions after their last event, are kept. */
   readonly retentionMs: number

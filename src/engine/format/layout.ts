@@ -28,6 +28,9 @@ export const blocksAggregate = 'blocks'
 /** Rules that their breakers have put into shadow. */
 export const trippedAggregate = 'tripped'
 
+/** Since when cards keep what rules look at. */
+export const memoriesAggregate = 'memories'
+
 /** What the instances that share the store tell each other. */
 export const instancesAggregate = 'instances'
 

@@ -12,8 +12,8 @@ export interface BreakerDesk {
   /** An ask that was decided for the first time. */
   note(step: Step): void
   setPack(pack: Pack): void
-  /** The pack in use, with the tripped rules in shadow. */
-  obeyed(): Pack
+  /** The pack in use, with the tripped rules in shadow, and with these. */
+  obeyed(others: readonly string[]): Pack
   tripped(): readonly string[]
   stop(): void
 }
@@ -89,8 +89,8 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
       }
       pack = next
     },
-    obeyed() {
-      const ids = new Set(inForce().map(({ ruleId }) => ruleId))
+    obeyed(others) {
+      const ids = new Set([...inForce().map(({ ruleId }) => ruleId), ...others])
       return ids.size === 0 ? pack : (pack.inShadow?.(ids) ?? pack)
     },
     tripped: () => inForce().map(({ ruleId }) => ruleId),

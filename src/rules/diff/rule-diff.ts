@@ -106,6 +106,10 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
       ? judge('looser', 'enforced for fewer cards')
       : judge('tighter', 'enforced for more cards')
   },
+  seeding: (_before, after) =>
+    after === 'enforce'
+      ? judge('tighter', 'it declines while what it looks at fills')
+      : judge('looser', 'it only records while what it looks at fills'),
   breaker: (_before, after) =>
     after === ''
       ? judge('tighter', 'nothing breaks it off')
@@ -128,10 +132,11 @@ function ruleFields(was: RuleFile, is: RuleFile, before: PackSide, after: PackSi
 
 /** The text of a field, with its default where the file leaves it out. */
 function writtenOut(rule: RuleFile, field: keyof RuleFile): string {
-  const { on, rollout = '100%', breaker } = rule
+  const { on, rollout = '100%', seeding = 'shadow', breaker } = rule
   if (field === 'on')
     return writtenText(allAsks.filter((type) => on === undefined || on.includes(type)))
   if (field === 'rollout') return rollout
+  if (field === 'seeding') return seeding
   if (field !== 'breaker' || breaker === undefined) return writtenText(rule[field])
   const { minAsks = defaultMinAsks, ...rest } = breaker
   return writtenText(breaker.share === undefined ? rest : { ...rest, minAsks })

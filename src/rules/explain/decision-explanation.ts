@@ -20,13 +20,13 @@ interface ExplainedCheck {
   readonly outcome: 'passed' | 'failed' | 'not asked'
 }
 
-/** What counts beside the pack: breakers that tripped, with since when and why, and the emergency list. */
+/** What counts beside the pack: the rules that only record, each with why, and the emergency list. */
 export interface Surroundings {
-  readonly tripped: ReadonlyMap<string, string>
+  readonly spared: ReadonlyMap<string, string>
   readonly blocks: readonly Block[]
 }
 
-const calm: Surroundings = { tripped: new Map(), blocks: [] }
+const calm: Surroundings = { spared: new Map(), blocks: [] }
 
 export interface ExplainedDecision {
   readonly code: ResponseCode
@@ -52,9 +52,9 @@ export function explainDecision(
   view: View,
   pack: CompiledPack,
   receivedAtMs: number,
-  { tripped, blocks }: Surroundings = calm,
+  { spared, blocks }: Surroundings = calm,
 ): ExplainedDecision {
-  const armed = pack.inShadow?.(new Set(tripped.keys())) ?? pack
+  const armed = pack.inShadow?.(new Set(spared.keys())) ?? pack
   const used = withBlocks(armed, blocks)
   const decided = decide(event, view, used, receivedAtMs)
   const { code, ruleId, matchedRules, shadowRules, approvedAmountMinor } = decided
@@ -82,7 +82,7 @@ export function explainDecision(
     ...told,
     check: last?.name ?? '',
     checks: asked.map(({ name, code }, at) => ({ name, code, outcome: outcomeOf(at) })),
-    rules: explainRules(pack, ask, tripped),
+    rules: explainRules(pack, ask, spared),
     blocks: blocks.filter(
       (block) =>
         matchedRules.includes(blockId(block)) &&

@@ -52,12 +52,12 @@ export interface ExplainedRule {
 export function explainRules(
   pack: CompiledPack,
   ask: AskFacts,
-  tripped: ReadonlyMap<string, string> = new Map(),
+  recording: ReadonlyMap<string, string> = new Map(),
 ): ExplainedRule[] {
   const facts = factsOf(pack.windows)
   return pack.rules.map((rule) => {
     const asleep = sleepOf(rule, ask, pack)
-    const spared = sparedBy(rule, ask, tripped)
+    const spared = sparedBy(rule, ask, recording)
     if (asleep !== '') return { rule, asleep, matched: false, spared, parts: [], unless: null }
     return { ...explainRule(rule, ask, pack, facts), spared }
   })
@@ -66,11 +66,11 @@ export function explainRules(
 function sparedBy(
   { id, mode, rollout, written }: Rule,
   { card }: AskFacts,
-  tripped: ReadonlyMap<string, string>,
+  recording: ReadonlyMap<string, string>,
 ): string {
   if (mode === 'shadow') return 'it is in shadow'
-  const since = tripped.get(id)
-  if (since !== undefined) return `its breaker tripped, ${since}`
+  const why = recording.get(id)
+  if (why !== undefined) return why
   if (rollout === null || isRolledOut(rollout, card.cardId)) return ''
   return `the card is outside its rollout of ${written.rollout}`
 }

@@ -15,6 +15,7 @@ import { costFault, costOf } from '../pack/cost.ts'
 import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
 import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
 import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
+import { memoriesOf } from '../pack/memory.ts'
 import { PackRefused } from '../pack/refusal.ts'
 import { checkRule, type Rule } from '../pack/rule.ts'
 import { maxRules, ruleList } from '../pack/rule-file.ts'
@@ -72,6 +73,7 @@ export function compilePack(
   const costly = costFault(cost)
   if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
   const parts = { lists, windows: written, places: slots.places(), plan }
+  const remembers = remembersFor(slots.uses)
   const evaluate = finish(buildEvaluation(plan, facts, slots))
   const pack: CompiledPack = {
     version: versionOf(files),
@@ -87,7 +89,8 @@ export function compilePack(
     evaluate: (ask) => evaluate(ask),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
     breakers: breakersOf(rules),
-    remembers: remembersFor(slots.uses),
+    remembers,
+    memories: memoriesOf(written, remembers, rules, parts.places),
     retentionMs: retentionDays * dayMs,
   }
   const failed = tested ? runPackTests(readable, pack) : []

@@ -1,5 +1,6 @@
 import type { Remembers } from '../../domain/decide/ask-memory.ts'
 import type { Breaker } from '../../domain/decide/breaker.ts'
+import type { PackMemory } from '../../domain/decide/memory.ts'
 import type { HoldAdjustmentSwitch, Pack, Switches } from '../../domain/decide/pack.ts'
 import { createZone } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
@@ -24,6 +25,7 @@ interface Header {
   readonly zone: string
   readonly retentionMs: number
   readonly remembers: Remembers
+  readonly memories: readonly PackMemory[]
   readonly switches: Omit<Switches, 'holdAdjustments'>
   readonly places: Places
   readonly indexed: boolean
@@ -82,6 +84,7 @@ export function bytesOfPack(pack: CompiledPack): PackBytes {
     zone: zone.name,
     retentionMs: pack.retentionMs,
     remembers: pack.remembers,
+    memories: pack.memories ?? [],
     switches: { ...plain, holdDays: { ...switches.holdDays, byMcc: new Map() } },
     places: parts.places,
     indexed: parts.plan.indexed,
@@ -209,6 +212,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
     breakers: breakersOf(rules),
     remembers: header.remembers,
+    memories: header.memories,
     retentionMs: header.retentionMs,
   }
   return pack

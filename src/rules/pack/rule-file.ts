@@ -98,6 +98,10 @@ export const ruleFile = strict({
   customers: listName.optional().describe('Only the customer ids on this list'),
   organizations: listName.optional().describe('Only the organization ids on this list'),
   rollout: share.optional().describe('Enforced for this share of the cards, shadow for the rest'),
+  seeding: z
+    .enum(['shadow', 'enforce'])
+    .optional()
+    .describe('What it does until a window or fact that began empty has filled; shadow'),
   breaker: breaker.optional().describe('Past this it only records, on every instance, until armed'),
 })
 

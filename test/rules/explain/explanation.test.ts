@@ -193,7 +193,7 @@ describe('what counts beside the pack', () => {
   ])
   const standIn = 'standIn: { maxAmount: 50, perCard: { count: 2, total: 80 } }'
   const small = packOfFiles({ 'pack.yaml': standIn, 'a.rules.yaml': rules })
-  const around = { tripped: new Map<string, string>(), blocks: [] as Block[] }
+  const around = { spared: new Map<string, string>(), blocks: [] as Block[] }
 
   function explain(amountMinor: number, given: Partial<typeof around>) {
     const event = eventOf({ eventId: 'a', amountMinor })
@@ -212,8 +212,8 @@ describe('what counts beside the pack', () => {
       'the card is outside its rollout of 0.01%',
       'it is in shadow',
     ])
-    const tripped = new Map([['large', 'since noon: it declined 51']])
-    const explained = explain(2000, { tripped })
+    const recording = new Map([['large', 'its breaker tripped, since noon: it declined 51']])
+    const explained = explain(2000, { spared: recording })
     expect(explained).toMatchObject({ code: '000', shadowRules: ['large', 'some', 'watched'] })
     expect(spared(explained)[0]).toBe('its breaker tripped, since noon: it declined 51')
     expect(explained.standsIn).toBe(true)

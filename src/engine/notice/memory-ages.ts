@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import type { PackMemory } from '../../domain/decide/memory.ts'
+import type { Loaded, Store } from '../../store/port.ts'
+import type { Aggregates } from '../aggregates.ts'
+import { memoriesAggregate } from '../format/layout.ts'
+import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
+
+/** Since when the store's cards keep something; 0: since they are there. */
+const age = z.object({
+  sinceMs: z.int(),
+  /** When the last pack that keeps it went; 0 while one does. */
+  leftMs: z.int(),
+})
+
+/** Twice what a pack may have. */
+const maxAges = 250
+/** A pack that comes back within this time finds what it kept nearly as it left it. */
+const forgivenMs = 3_600_000
+
+const record = z.object({ format: z.literal(1), ages: z.record(z.string(), age) })
+
+type MemoryAges = Readonly<Record<string, z.output<typeof age>>>
+
+function decode(value: string | null): MemoryAges | null {
+  if (value === null || value === '') return null
+  const kept = record.safeParse(parseJson(value))
+  if (kept.success) return kept.data.ages
+  throw new RecordUnreadable('the ages of windows were not written by this release')
+}
+
+export function checkMemoryAges(value: string): void {
+  decode(value)
+}
+
+export function memoryAgesIn(found: Loaded | null): MemoryAges {
+  return decode(found?.value ?? null) ?? {}
+}
+
+export async function readMemoryAges(store: Store): Promise<MemoryAges> {
+  const [found] = await store.load([{ aggregate: memoriesAggregate, group: '', id: '' }])
+  return memoryAgesIn(found ?? null)
+}
+
+/** Notes what a pack keeps from now on. What a store's first pack keeps has always been kept. */
+export function noteMemories(
+  aggregates: Aggregates,
+  memories: readonly PackMemory[],
+  nowMs: number,
+): Promise<void> {
+  return aggregates.change({
+    aggregate: memoriesAggregate,
+    decide({ root }) {
+      const before = decode(root)
+      const ages = agesAfter(before, memories, nowMs)
+      if (before !== null && JSON.stringify(before) === JSON.stringify(ages)) {
+        return { result: undefined, write: null }
+      }
+      return { result: undefined, write: { root: JSON.stringify({ format: 1, ages }), log: [] } }
+    },
+  })
+}
+
+function agesAfter(
+  before: MemoryAges | null,
+  memories: readonly PackMemory[],
+  nowMs: number,
+): MemoryAges {
+  const keys = memories.map(({ key }) => key)
+  const begun = before === null ? 0 : nowMs
+  const kept = keys.map((key) => {
+    const known = before?.[key]
+    const forgiven =
+      known !== undefined && (known.leftMs === 0 || nowMs - known.leftMs <= forgivenMs)
+    return [key, { sinceMs: forgiven ? known.sinceMs : begun, leftMs: 0 }] as const
+  })
+  const left = Object.entries(before ?? {})
+    .filter(([key]) => !keys.includes(key))
+    .map(([key, one]) => [key, { ...one, leftMs: one.leftMs || nowMs }] as const)
+    .filter(([, one]) => nowMs - one.leftMs <= forgivenMs)
+  return Object.fromEntries([...kept, ...left].slice(0, maxAges))
+}
+
+/** The rules that only record until what they look at is full, with the time from when on it is. */
+export function seedingRules(
+  memories: readonly PackMemory[],
+  ages: MemoryAges,
+  nowMs: number,
+): ReadonlyMap<string, number> {
+  const until = new Map<string, number>()
+  for (const { key, fullAfterMs, ruleIds } of memories) {
+    const fullAtMs = (ages[key]?.sinceMs ?? 0) + fullAfterMs
+    if (fullAtMs <= nowMs) continue
+    for (const id of ruleIds) until.set(id, Math.max(until.get(id) ?? 0, fullAtMs))
+  }
+  return until
+}

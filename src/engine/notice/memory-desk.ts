@@ -1,0 +1,82 @@
+import type { Clock } from '../../clock.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import type { Aggregates } from '../aggregates.ts'
+import { memoriesAggregate } from '../format/layout.ts'
+import { memoryAgesIn, noteMemories, seedingRules } from './memory-ages.ts'
+import type { NoticeBoard } from './notice-board.ts'
+
+/** Keeps rules in shadow that would match because what they look at has only begun to fill. */
+export interface MemoryDesk {
+  setPack(pack: Pack): void
+  seeding(): readonly string[]
+  stop(): void
+}
+
+export interface MemoryDeskOptions {
+  readonly aggregates: Aggregates
+  readonly clock: Clock
+  readonly board: NoticeBoard
+  readonly pack: Pack
+  readonly intervalMs: number
+  /** Other rules than before are seeding. */
+  readonly onChange: () => void
+}
+
+/** Resolves when it is known since when the store keeps what the pack looks at. */
+export async function openMemoryDesk(options: MemoryDeskOptions): Promise<MemoryDesk> {
+  const { aggregates, clock, board, intervalMs, onChange } = options
+  let pack = options.pack
+  let ages: ReturnType<typeof memoryAgesIn> = {}
+  let ids: readonly string[] = []
+  let noted = false
+
+  /** New memories have no age until they are noted: their rules wait for it in shadow. */
+  function look(): void {
+    const nowMs = clock.nowMs()
+    const memories = pack.memories ?? []
+    const fresh = noted ? ages : { ...newborn(nowMs), ...ages }
+    const next = [...seedingRules(memories, fresh, nowMs).keys()].sort()
+    if (next.join() === ids.join()) return
+    ids = next
+    onChange()
+  }
+
+  function newborn(nowMs: number): typeof ages {
+    const entries = (pack.memories ?? []).map(({ key }) => [key, { sinceMs: nowMs, leftMs: 0 }])
+    return Object.fromEntries(entries)
+  }
+
+  async function note(): Promise<void> {
+    const { version, memories = [] } = pack
+    try {
+      await noteMemories(aggregates, memories, clock.nowMs())
+      await board.look()
+      if (pack.version === version) noted = true
+    } catch {
+      // The store is away: it is noted at a later look.
+    }
+    look()
+  }
+
+  await note()
+  await board.follow(memoriesAggregate, (found) => {
+    ages = memoryAgesIn(found)
+    look()
+  })
+  const timer = setInterval(() => {
+    if (noted) look()
+    else void note()
+  }, intervalMs)
+  timer.unref()
+  return {
+    setPack(next) {
+      if (next.version === pack.version) return
+      pack = next
+      noted = false
+      look()
+      void note()
+    },
+    seeding: () => ids,
+    stop: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,127 @@
+import { dayMs } from '../../clock.ts'
+import type { Remembers } from '../../domain/decide/ask-memory.ts'
+import type { PackMemory } from '../../domain/decide/memory.ts'
+import type { Quantity, Test } from '../condition/expression.ts'
+import type { Places } from '../condition/fact-slots.ts'
+import { factTable } from '../condition/fact-table.ts'
+import type { Rule } from './rule.ts'
+import { durationMs, type WindowFile } from './window-file.ts'
+
+/** 1: what rises makes the condition hold. -1: what falls does. 0: either may. */
+type Direction = 1 | -1 | 0
+
+type Use = readonly [slotIndex: number, direction: Direction]
+
+const familiarMs = 30 * dayMs
+const calendarMs = { day: dayMs, week: 7 * dayMs, month: 31 * dayMs } as const
+
+/** Everything that a pack keeps, each with the rules that its emptiness would set off. */
+export function memoriesOf(
+  windows: readonly WindowFile[],
+  remembers: Remembers,
+  rules: readonly Rule[],
+  { numbers }: Places,
+): PackMemory[] {
+  const setOff = new Map<string, Set<string>>()
+  for (const { id, mode, condition, written } of rules) {
+    if (mode !== 'enforce' || written.seeding === 'enforce') continue
+    for (const [slotIndex, direction] of usesInTest(condition, 1)) {
+      const name = memoryIn(numbers[slotIndex] ?? '')
+      // A card that was never asked counts as asked long ago, so there emptiness is a large number.
+      const harmless = name === 'lastAsk' ? -1 : 1
+      if (name === '' || direction === harmless) continue
+      if (!setOff.has(name)) setOff.set(name, new Set())
+      setOff.get(name)!.add(id)
+    }
+  }
+  const kept = (Object.keys(remembers) as (keyof Remembers)[]).filter((name) => remembers[name])
+  return [
+    ...windows.map((window) => ({
+      key: keyOf(window),
+      fullAfterMs: lengthOf(window),
+      ruleIds: [...(setOff.get(`windows.${window.name}`) ?? [])],
+    })),
+    ...kept.map((name) => ({
+      key: `card ${name}`,
+      fullAfterMs: familiarMs,
+      ruleIds: [...(setOff.get(name) ?? [])],
+    })),
+  ]
+}
+
+/** Filters are left out: a list that grows by one value must not begin everything anew. */
+function keyOf({ name, scope, over, distinct, period }: WindowFile): string {
+  const length = typeof period === 'string' ? period : period.trailing
+  return `window ${name} ${scope} ${over}${distinct ? ' distinct' : ''} ${length}`
+}
+
+function lengthOf({ period }: WindowFile): number {
+  return typeof period === 'string' ? calendarMs[period] : durationMs(period.trailing)
+}
+
+/** The window or the memory of cards behind a fact; '' for a fact that is never empty. */
+function memoryIn(factName: string): string {
+  const [, window] = /^(windows\.[^.]+)\./.exec(factName) ?? []
+  return window ?? factTable.find(({ name }) => name === factName)?.remembers ?? ''
+}
+
+function usesInTest(test: Test, direction: Direction): Use[] {
+  switch (test.op) {
+    case 'and':
+    case 'or':
+      return test.parts.flatMap((part) => usesInTest(part, direction))
+    case 'not':
+      return usesInTest(test.part, turned(direction))
+    case 'flag':
+      return [[test.slot.index, direction]]
+    case 'compare': {
+      const { by, left, right } = test
+      const rising = by === '>' || by === '>=' ? direction : turned(direction)
+      const side: Direction = by === '==' || by === '!=' ? 0 : rising
+      return [...usesIn(left, side), ...usesIn(right, turned(side))]
+    }
+    case 'amongNumbers':
+      return usesIn(test.quantity, 0)
+    case 'same':
+      return [...usesInTest(test.left, 0), ...usesInTest(test.right, 0)]
+    case 'choose':
+      return [test.yes, test.no]
+        .flatMap((part) => usesInTest(part, direction))
+        .concat(usesInTest(test.test, 0))
+    default:
+      return []
+  }
+}
+
+function usesIn(quantity: Quantity, direction: Direction): Use[] {
+  switch (quantity.op) {
+    case 'fact':
+      return [[quantity.slot.index, direction]]
+    case '+':
+      return [...usesIn(quantity.left, direction), ...usesIn(quantity.right, direction)]
+    case '-':
+      return [...usesIn(quantity.left, direction), ...usesIn(quantity.right, turned(direction))]
+    case '*': {
+      const { left, right } = quantity
+      return [
+        ...usesIn(left, scaledBy(right, direction)),
+        ...usesIn(right, scaledBy(left, direction)),
+      ]
+    }
+    case 'choose':
+      return [quantity.yes, quantity.no]
+        .flatMap((part) => usesIn(part, direction))
+        .concat(usesInTest(quantity.test, 0))
+    default:
+      return []
+  }
+}
+
+function turned(direction: Direction): Direction {
+  return direction === 0 ? 0 : direction === 1 ? -1 : 1
+}
+
+function scaledBy(factor: Quantity, direction: Direction): Direction {
+  if (factor.op !== 'number') return 0
+  return factor.value >= 0 ? direction : turned(direction)
+}

@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest'
+import { createAggregates } from '../../../src/engine/aggregates.ts'
+import {
+  noteMemories,
+  readMemoryAges,
+  seedingRules,
+} from '../../../src/engine/notice/memory-ages.ts'
+import { createMemoryStore } from '../../support/memory-store.ts'
+
+const hourMs = 3_600_000
+const first = { key: 'window a', fullAfterMs: hourMs, ruleIds: ['r1'] }
+const second = { key: 'window b', fullAfterMs: 2 * hourMs, ruleIds: ['r1', 'r2'] }
+const t0 = Date.UTC(2026, 10, 15)
+
+function world() {
+  const store = createMemoryStore()
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  return {
+    note: (memories: readonly (typeof first)[], atMs: number) =>
+      noteMemories(aggregates, memories, atMs),
+    seeding: async (memories: readonly (typeof first)[], atMs: number) => [
+      ...seedingRules(memories, await readMemoryAges(store), atMs).entries(),
+    ],
+  }
+}
+
+it('what the first pack of a store keeps has always been kept', async () => {
+  const { note, seeding } = world()
+  await note([first], t0)
+  expect(await seeding([first], t0)).toEqual([])
+})
+
+it('what a later pack keeps fills for its time, and its rules wait for the longest', async () => {
+  const { note, seeding } = world()
+  await note([], t0)
+  await note([first, second], t0 + 1)
+  expect(await seeding([first, second], t0 + 1)).toEqual([
+    ['r1', t0 + 1 + 2 * hourMs],
+    ['r2', t0 + 1 + 2 * hourMs],
+  ])
+  // Another instance with the same pack, or a restart, begins nothing anew.
+  await note([first, second], t0 + hourMs)
+  expect(await seeding([first, second], t0 + 2 * hourMs)).toHaveLength(2)
+  expect(await seeding([first, second], t0 + 1 + 2 * hourMs)).toEqual([])
+})
+
+it('a pack that comes back within the hour goes on, a later one begins anew', async () => {
+  const { note, seeding } = world()
+  await note([first], t0)
+  await note([], t0 + 1)
+  await note([first], t0 + hourMs)
+  expect(await seeding([first], t0 + hourMs)).toEqual([])
+  await note([], t0 + 2 * hourMs)
+  await note([first], t0 + 4 * hourMs)
+  expect(await seeding([first], t0 + 4 * hourMs)).toEqual([['r1', t0 + 5 * hourMs]])
+})

@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest'
+import { packOfFiles, rulesText } from '../../support/rule-world.ts'
+
+const windows = `
+- { name: month, scope: card, over: approved, period: month }
+- { name: asks, scope: card, over: asks, distinct: true, period: { trailing: 10m } }
+`
+
+function setOffBy(when: string, more: Record<string, unknown> = {}): string[] {
+  const rules = rulesText([{ id: 'r', when, ...more }])
+  const { memories = [] } = packOfFiles({ 'windows.yaml': windows, 'a.rules.yaml': rules })
+  return memories.filter(({ ruleIds }) => ruleIds.includes('r')).map(({ key }) => key)
+}
+
+const month = 'window month card approved month'
+const asks = 'window asks card asks distinct 10m'
+
+it.each([
+  ['!merchant_seen && amount > 50', ['card merchants']],
+  ['foreign && !(country_seen || merchant_seen)', ['card merchants', 'card countries']],
+  ['minutes_since_last_ask > 10000', ['card lastAsk']],
+  ['windows.asks.count < 2 && amount > 500', [asks]],
+  ['windows.month.sum - amount * 3 < 0', [month]],
+  ['amount > windows.month.sum * 2', [month]],
+  ['windows.asks.distinct == 1', [asks]],
+  ['(windows.asks.count > 1 ? amount : 0) > 5', [asks]],
+  ['windows.month.sum + amount > 500', []],
+  ['windows.asks.count >= 5 && !foreign', []],
+  ['merchant_seen', []],
+  ['minutes_since_last_ask < 30', []],
+  ['!(windows.month.sum + amount <= 500)', []],
+  ['500 < windows.month.sum', []],
+])('%s is set off by the emptiness of %j', (when, keys) => {
+  expect(setOffBy(when)).toEqual(keys)
+})
+
+it('a rule that only records, or unless, is followed as it decides', () => {
+  expect(setOffBy('!merchant_seen', { mode: 'shadow' })).toEqual([])
+  expect(setOffBy('!merchant_seen', { seeding: 'enforce' })).toEqual([])
+  expect(setOffBy('amount > 50', { unless: 'merchant_seen' })).toEqual(['card merchants'])
+})
+
+it('what a pack keeps has the same key in another, whatever its filters are, and its length', () => {
+  const pack = (text: string) => packOfFiles({ 'windows.yaml': text }).memories
+  expect(pack(windows)).toEqual([
+    { key: month, fullAfterMs: 31 * 86_400_000, ruleIds: [] },
+    { key: asks, fullAfterMs: 600_000, ruleIds: [] },
+  ])
+  const filtered = windows.replace('period: month', 'period: month, mccs: ["7995"]')
+  expect(pack(filtered)).toEqual(pack(windows))
+  expect(pack(windows.replace('10m', '20m'))![1]!.key).not.toBe(asks)
+})
