@@ -2,13 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { importRows } from '../../src/engine/import.ts'
-import { allTime, readPage } from '../../src/projection/listing.ts'
 import { createProjector } from '../../src/projection/projector.ts'
-import type { TransactionRow } from '../../src/projection/row.ts'
-import { createRowDesk, type RowFilters, rowListing } from '../../src/projection/row-desk.ts'
+import { createRowDesk, type RowFilters } from '../../src/projection/row-desk.ts'
 import type { Store } from '../../src/store/port.ts'
 import { handed, startEngine, testEvent } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
+import { rowsIn } from '../support/row-check.ts'
 
 let instances = 0
 
@@ -36,22 +35,6 @@ function startProjector(store: Store, time: { ms: number }) {
       while (await projector.step()) {}
     },
   }
-}
-
-async function rowsIn(store: Store, filters: RowFilters = {}, organizationId = 'org-1') {
-  const rows: TransactionRow[] = []
-  const listing = rowListing(store, organizationId, filters, allTime)
-  for (let place: string | null = ''; place !== null; ) {
-    const page: Awaited<ReturnType<typeof readPage<TransactionRow>>> = await readPage(
-      store,
-      listing,
-      place,
-      7,
-    )
-    rows.push(...page.items)
-    place = page.next
-  }
-  return rows
 }
 
 async function openWorld(cards = 2) {
@@ -93,7 +76,7 @@ describe('the transactions list', () => {
     await engine.ask({ eventId: 'e1', amountMinor: 1_000 })
     const projector = startProjector(store, time)
     await projector.catchUp()
-    const rows = await rowsIn(store)
+    const rows = await rowsIn(store, 'org-1')
     expect(
       rows.map(({ eventId, type, status, cardId }) => [eventId, type, status, cardId]),
     ).toEqual([
@@ -108,14 +91,14 @@ describe('the transactions list', () => {
       decidedBy: 'engine',
     })
     const found = async (filters: RowFilters) =>
-      (await rowsIn(store, filters)).map(({ eventId }) => eventId)
+      (await rowsIn(store, 'org-1', filters)).map(({ eventId }) => eventId)
     expect(await found({ cardId: 'card-0' })).toEqual(['e3', 'e1'])
     expect(await found({ customerId: 'customer-1' })).toEqual(['e2'])
     expect(await found({ transactionId: 'e1' })).toEqual(['e3', 'e1'])
     expect(await found({ transactionType: 'Settlement' })).toEqual(['e3'])
     expect(await found({ status: 'Declined', currency: 'USD' })).toEqual(['e2'])
     expect(await found({ currency: 'EUR' })).toEqual([])
-    expect(await rowsIn(store, {}, 'org-2')).toEqual([])
+    expect(await rowsIn(store, 'org-2')).toEqual([])
   })
 
   it('changes the row of an ask whose approval is taken back', async () => {
@@ -126,11 +109,11 @@ describe('the transactions list', () => {
     await expect.poll(() => engine.answers.size).toBe(1)
     const projector = startProjector(store, time)
     await projector.catchUp()
-    expect((await rowsIn(store)).map(({ status }) => status)).toEqual(['Approved'])
+    expect((await rowsIn(store, 'org-1')).map(({ status }) => status)).toEqual(['Approved'])
     engine.deliver({ ...delivery, said: declined })
     await expect.poll(() => engine.booked.size).toBe(1)
     await projector.catchUp()
-    const [row, ...others] = await rowsIn(store)
+    const [row, ...others] = await rowsIn(store, 'org-1')
     expect(row).toMatchObject({
       status: 'Declined',
       code: '176',
