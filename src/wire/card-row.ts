@@ -5,12 +5,14 @@ import {
   type Card,
   cardStatuses,
   cardTypes,
+  customerTypes,
   maxListedMccs,
   maxListedMids,
   noCard,
 } from '../domain/record/card.ts'
 import { isCurrency } from '../domain/record/currency.ts'
 import { formatMinor, parseMinor } from '../domain/record/money.ts'
+import { parseTimestamp } from './timestamp.ts'
 
 const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
 const amount = z.union([z.string(), z.number()]).transform((value) => String(value))
@@ -45,6 +47,12 @@ export const cardRow = z.strictObject({
   blackListedMids: mids.default([]),
   unblockedMids: mids.default([]),
   swipeCount: z.int().min(0).max(1_000_000).optional(),
+  contactlessPayment: z.boolean().optional(),
+  customerType: z.enum(customerTypes).optional(),
+  issuedAt: z
+    .string()
+    .refine((text) => (parseTimestamp(text) ?? 0) > 0, 'a time such as 2026-11-15T10:00:00Z')
+    .optional(),
 })
 
 export type CardRow = z.infer<typeof cardRow>
@@ -111,6 +119,9 @@ export function readCardRow(json: unknown): ReadRow | RowProblem[] {
     blockedMids: row.blackListedMids,
     unblockedMids: row.unblockedMids,
     swipesLeft: row.swipeCount ?? null,
+    contactlessPayment: row.contactlessPayment ?? false,
+    customerType: row.customerType ?? '',
+    issuedAtMs: row.issuedAt === undefined ? 0 : (parseTimestamp(row.issuedAt) ?? 0),
   }
   if (row.type === 'lite' && row.swipeCount === undefined) {
     problems.push({ field: 'swipeCount', message: 'a lite card needs its number of swipes' })
@@ -149,5 +160,8 @@ export function writeCardRow(account: Account, card: Card, givesBalance: boolean
     blackListedMids: [...card.blockedMids],
     unblockedMids: [...card.unblockedMids],
     ...(card.swipesLeft === null ? {} : { swipeCount: card.swipesLeft }),
+    ...(card.contactlessPayment ? { contactlessPayment: true } : {}),
+    ...(card.customerType === '' ? {} : { customerType: card.customerType }),
+    ...(card.issuedAtMs === 0 ? {} : { issuedAt: new Date(card.issuedAtMs).toISOString() }),
   }
 }

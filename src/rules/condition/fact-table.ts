@@ -3,7 +3,8 @@ import { maxAskMinor } from '../../domain/decide/check.ts'
 import { isForeign } from '../../domain/decide/pack.ts'
 import type { WindowDefinition } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'
-import { cardStatuses, cardTypes } from '../../domain/record/card.ts'
+import { dayMs } from '../../domain/record/calendar.ts'
+import { cardStatuses, cardTypes, customerTypes } from '../../domain/record/card.ts'
 import {
   hasSeenCountry,
   hasSeenMerchant,
@@ -124,6 +125,28 @@ export const factTable: readonly Fact[] = [
       ({ card }) => card.swipesLeft ?? 0,
     ),
     isPresent: ({ card }) => card.swipesLeft !== null,
+  },
+  yesNo(
+    'card.contactlessPayment',
+    'The card may pay without contact',
+    ({ card }) => card.contactlessPayment,
+  ),
+  {
+    ...number(
+      'card.age_days',
+      'Whole days since the card was issued or imported',
+      ({ card, atMs }) => Math.max(0, Math.floor((atMs - card.issuedAtMs) / dayMs)),
+    ),
+    isPresent: ({ card }) => card.issuedAtMs !== 0,
+  },
+  {
+    ...text(
+      'customer.type',
+      'What the customer is, where somebody said so',
+      ({ card }) => card.customerType,
+      oneOf(customerTypes),
+    ),
+    isPresent: ({ card }) => card.customerType !== '',
   },
 
   text('account.id', 'Account behind the card', ({ account }) => account.accountId),

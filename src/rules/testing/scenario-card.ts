@@ -38,6 +38,7 @@ export function settingsOf(given: Record<string, unknown>, set: Record<string, u
     whiteListedMids: ['allowedMids'],
     blackListedMids: ['blockedMids'],
     unblockedMids: ['unblockedMids'],
+    contactlessPayment: ['contactlessPayment'],
   } as const
   const picked = Object.keys(set).flatMap((name) => names[name as keyof typeof names])
   return Object.fromEntries(picked.map((name) => [name, card[name]]))

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { type AskParts, askOf, packOfFiles, reportOf, rulesText } from '../../support/rule-world.ts'
+import {
+  type AskParts,
+  askOf,
+  noonMs,
+  packOfFiles,
+  reportOf,
+  rulesText,
+} from '../../support/rule-world.ts'
 
 const more = {
   'windows.yaml': '- { name: hourly, scope: card, over: asks, period: { trailing: 1h } }',
@@ -91,6 +98,27 @@ describe('a condition', () => {
     ['has(merchant.city)', merchant({ city: 'Lagos' }), merchant({ city: '' })],
     ['has(final) && !final', { event: { final: false } }, { event: { final: null } }],
     ['has(card.dailyLimit)', { card: { dailyLimitMinor: 0 } }, { card: { dailyLimitMinor: null } }],
+    [
+      'card.contactlessPayment',
+      { card: { contactlessPayment: true } },
+      { card: { contactlessPayment: false } },
+    ],
+    ['has(card.age_days)', { card: { issuedAtMs: 1 } }, { card: { issuedAtMs: 0 } }],
+    [
+      'card.age_days < 1',
+      { card: { issuedAtMs: noonMs - 86_399_999 } },
+      { card: { issuedAtMs: noonMs - 86_400_000 } },
+    ],
+    [
+      'customer.type == "business"',
+      { card: { customerType: 'business' } },
+      { card: { customerType: 'individual' } },
+    ],
+    [
+      'has(customer.type)',
+      { card: { customerType: 'individual' } },
+      { card: { customerType: '' } },
+    ],
     ['card.dailyLimit == 0', { card: { dailyLimitMinor: null } }, { card: { dailyLimitMinor: 1 } }],
     ['partialApprovalSupported == foreign', {}, merchant({ country: 'NG' })],
     ['partialApprovalSupported != true', {}, { event: { partialApprovalSupported: true } }],
