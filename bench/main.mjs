@@ -68,6 +68,13 @@ const benchmarks = {
       'From the start of the process until it serves, and the first ask of a card; then again with recently active cards in the log, without and with reading them in advance.',
     apart: true,
   },
+  references: {
+    script: 'references.mjs',
+    about: 'bytes of each Reference of the management API, embedded and in Redis',
+    words: ({ smoke }) => [smoke ? 200 : 100_000],
+    notes: 'At most 400 bytes for one that reads: a hundred thousand of a day take 40 MB.',
+    apart: true,
+  },
   compare: {
     file: './compare.mjs',
     about: 'this build against another commit, in turns: compare REF',

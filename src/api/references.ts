@@ -1,6 +1,6 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { readStanding } from '../management/effect.ts'
-import { bindReference, readReference } from '../management/reference.ts'
+import { bindReference, readReference, success } from '../management/reference.ts'
 import type { Store } from '../store/port.ts'
 import type { Caller } from './authentication.ts'
 import { isRefused, type Refused } from './condition.ts'
@@ -50,7 +50,7 @@ export function createReferences(options: ReferencesOptions): References {
       const endedAtMs = options.nowMs()
       const { clientId, reference } = caller
       const named = { clientId, reference, ...request, home: '' }
-      const end = { done: true, endedAtMs, httpStatus: 200, code: '000', message: 'Success' }
+      const end = { ...success, endedAtMs }
       // After reading and before answering: of two equal reads at once, one is answered.
       const bound = await bindReference(aggregates, named, endedAtMs, end)
       if (bound === 'seen') return refuseSeen(reference)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { dayMs } from '../clock.ts'
 import { hash64 } from '../domain/record/event.ts'
@@ -45,36 +46,53 @@ export const referenceMs = dayMs
 /** A root cannot be removed, so many References share one. */
 const buckets = 4_096
 
+/** A hundred thousand are kept of a day: times count from the start, and a success is only its time. */
 const row = z.tuple([
-  z.string(), // hash
+  z.string(), // hash, in base64url
   z.string(), // method
   z.string(), // path
   z.string(), // home
   z.int(), // startedAtMs
-  z.int(), // seenAtMs
-  z.tuple([z.boolean(), z.int(), z.int(), z.string(), z.string()]).nullable(),
+  z.int(), // seen after ms
+  z
+    .union([
+      z.tuple([z.int()]), // done after ms
+      z.tuple([z.int(), z.int(), z.string(), z.string()]), // ended after ms, status, code, message
+    ])
+    .nullable(),
   z.int().optional(), // attempt
 ])
 
+export const success = { done: true, httpStatus: 200, code: '000', message: 'Success' } as const
+
 function encode(r: ReferenceRecord): string {
-  const { end } = r
-  const ended = end && [end.done, end.endedAtMs, end.httpStatus, end.code, end.message]
-  const { hash, method, path, home, startedAtMs, seenAtMs, attempt } = r
-  return JSON.stringify([hash, method, path, home, startedAtMs, seenAtMs, ended, attempt])
+  const { method, path, home, startedAtMs, seenAtMs, attempt } = r
+  const hash = Buffer.from(r.hash, 'hex').toString('base64url')
+  const ended = r.end && endCells(r.end, startedAtMs)
+  const seenAfterMs = seenAtMs - startedAtMs
+  const cells = [hash, method, path, home, startedAtMs, seenAfterMs, ended]
+  return JSON.stringify(attempt === 0 ? cells : [...cells, attempt])
+}
+
+function endCells({ done, endedAtMs, httpStatus, code, message }: ReferenceEnd, startMs: number) {
+  const afterMs = endedAtMs - startMs
+  return done ? [afterMs] : [afterMs, httpStatus, code, message]
 }
 
 function decode(value: string): ReferenceRecord {
   const found = row.safeParse(JSON.parse(value))
-  if (!found.success) throw new RecordUnreadable('a Reference was written by a newer release')
-  const [hash, method, path, home, startedAtMs, seenAtMs, ended, attempt = 0] = found.data
-  const end = ended && {
-    done: ended[0],
-    endedAtMs: ended[1],
-    httpStatus: ended[2],
-    code: ended[3],
-    message: ended[4],
-  }
+  if (!found.success) throw new RecordUnreadable('a Reference was written by another release')
+  const [packed, method, path, home, startedAtMs, seenAfterMs, ended, attempt = 0] = found.data
+  const hash = Buffer.from(packed, 'base64url').toString('hex')
+  const seenAtMs = startedAtMs + seenAfterMs
+  const end = ended && { ...endOf(ended), endedAtMs: startedAtMs + ended[0] }
   return { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
+}
+
+function endOf(cells: NonNullable<z.output<typeof row>[6]>) {
+  const [, httpStatus, code, message] = cells
+  if (httpStatus === undefined) return success
+  return { done: false, httpStatus, code: code!, message: message! }
 }
 
 /** Whose Reference it is. */
@@ -93,9 +111,15 @@ export function referenceIdOf({ clientId, reference }: ReferenceName): string {
   return `${clientId}\n${reference}`
 }
 
+/** Half as long as what it names, and as good as unique. */
+function shortIdOf(named: ReferenceName): string {
+  const digest = createHash('sha256').update(referenceIdOf(named)).digest()
+  return digest.subarray(0, 16).toString('base64url')
+}
+
 /** Dropped whole two days later, when nothing in it counts any more. */
 export function placeAt(group: 'r' | 'x', named: ReferenceName, atMs: number): ChildKey {
-  return { group: `${group}@${Math.floor(atMs / dayMs) + 2}`, id: referenceIdOf(named) }
+  return { group: `${group}@${Math.floor(atMs / dayMs) + 2}`, id: shortIdOf(named) }
 }
 
 /** Where one may stand that still counts; tomorrow's is for one that a clock ahead of ours has dated. */
@@ -104,7 +128,9 @@ export function placesOf(
   named: ReferenceName,
   nowMs: number,
 ): readonly ChildKey[] {
-  return [nowMs, nowMs - dayMs, nowMs + dayMs].map((atMs) => placeAt(group, named, atMs))
+  const id = shortIdOf(named)
+  const today = Math.floor(nowMs / dayMs)
+  return [today, today - 1, today + 1].map((day) => ({ group: `${group}@${day + 2}`, id }))
 }
 
 function newest(texts: readonly (string | null | undefined)[], nowMs: number) {

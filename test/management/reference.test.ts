@@ -123,4 +123,15 @@ describe('a Reference', () => {
     ])
     expect(bound.filter((one) => one === 'other')).toHaveLength(1)
   })
+
+  it('goes with its day when nothing of that counts any more, and leaves no record', async () => {
+    const { aggregates, store } = open()
+    await bindReference(aggregates, call, nowMs, done)
+    const groups = () =>
+      Object.values(store.dump().aggregates).flatMap(({ groups }) => Object.keys(groups))
+    await store.sweep(nowMs + dayMs, 0, 100)
+    expect(await readReference(store, call, nowMs + dayMs - 1)).not.toBeNull()
+    await store.sweep(nowMs + 3 * dayMs, 0, 100)
+    expect(groups()).toEqual([])
+  })
 })

@@ -5,6 +5,7 @@ import {
   type ReferenceEnd,
   type ReferenceRecord,
   readReference,
+  success,
 } from '../../management/reference.ts'
 import { conditions, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
@@ -55,7 +56,6 @@ export function requestRoutes({ store }: ApiContext): readonly Route[] {
 /** An attempt that nobody ended has no effect any more by then: its server is gone. */
 const abandonedMs = 120_000
 
-const success = { done: true, httpStatus: 200, code: '000', message: 'Success' } as const
 const abandoned = {
   done: false,
   httpStatus: conditions.unavailable.status,
