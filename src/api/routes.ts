@@ -1,5 +1,6 @@
 import type { ApiContext } from './context.ts'
 import { cardRoutes } from './route/card.ts'
+import { cardListRoutes } from './route/card-list.ts'
 import { customerRoutes } from './route/customer.ts'
 import { merchantRoutes } from './route/merchant.ts'
 import { organizationRoutes } from './route/organization.ts'
@@ -11,6 +12,7 @@ import type { Route } from './route.ts'
 export function routesOf(context: ApiContext): readonly Route[] {
   return [
     ...customerRoutes(context),
+    ...cardListRoutes(context),
     ...cardRoutes(context),
     ...merchantRoutes(context),
     ...organizationRoutes,

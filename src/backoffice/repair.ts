@@ -4,11 +4,11 @@ import { gatherCard, isAlias } from '../domain/change/book.ts'
 import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
 import { applyEntry, createMemoryBook, type MemoryBook } from '../domain/ledger/ledger.ts'
 import { noAccount } from '../domain/record/account.ts'
+import { cardIndexEntries } from '../engine/format/card-index.ts'
 import { accountCodec, eventCodec } from '../engine/format/codec.ts'
 import { encodeEntry } from '../engine/format/entry-codec.ts'
 import {
   accountAggregate,
-  cardIndexEntries,
   directoryKey,
   eventKeyAt,
   indexes,

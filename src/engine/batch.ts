@@ -18,9 +18,10 @@ import type { Transaction } from '../domain/record/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
 import type { ChangeItem } from './change/account-change.ts'
 import { decideChange } from './change/decided-change.ts'
+import { cardIndexEntries, cardStatusEntry } from './format/card-index.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
-import { cardIndexEntries, indexes, timeSortKey } from './format/layout.ts'
+import { indexes, timeSortKey } from './format/layout.ts'
 import type { DeliveryItem, Item, OperationItem, SweepItem } from './item.ts'
 import { type CachedAccount, noteRow } from './memory/cache.ts'
 import {
@@ -289,7 +290,16 @@ function record(before: View, after: View, entry: Entry, book: WorkingBook, writ
       }
     }
   }
+  if (before.card.status !== after.card.status) moveStatus(before, after, writes)
   writes.recording = false
+}
+
+/** The card stands in the list of its status. */
+function moveStatus({ card: was }: View, { card: is, account }: View, writes: Writes): void {
+  const left = was.cardId === '' ? null : cardStatusEntry(account.organizationId, was)
+  const joined = cardStatusEntry(account.organizationId, is)
+  if (left !== null) writes.setIndex(left.index, left.sortKey, null)
+  if (joined !== null) writes.setIndex(joined.index, joined.sortKey, joined.value)
 }
 
 function dueKey(accountId: string, { dueAtMs, cardId, transactionId }: Transaction): string {

@@ -7,7 +7,7 @@ import {
   accountAggregate,
   customerAggregate,
   customerCardsPrefix,
-  customerSortKey,
+  customerIndexEntries,
   indexes,
 } from '../engine/format/layout.ts'
 import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
@@ -78,8 +78,7 @@ export function addCustomer(
   const { customerId, organizationId, type } = made
   return change<Outcome<AddedCustomer>>(aggregates, customerId, (found) => {
     if (found === null) {
-      const sortKey = customerSortKey(organizationId, nowMs, customerId)
-      const index = [{ index: indexes.customers, sortKey, value: customerId }]
+      const index = customerIndexEntries(made, nowMs)
       const result = { value: { customer: made, added: true } }
       return { result, write: { root: JSON.stringify(made), index } }
     }

@@ -1,4 +1,5 @@
 import type { Card } from '../domain/record/card.ts'
+import { organizationCardsPrefix } from '../engine/format/card-index.ts'
 import { customerCardsPrefix, indexes } from '../engine/format/layout.ts'
 import { readCards, type WholeCard } from '../management/card.ts'
 import type { Store } from '../store/port.ts'
@@ -20,10 +21,13 @@ export function cardListing(
   filters: CardFilters,
   span: Span,
 ): Listing<WholeCard> {
-  const { customerId } = filters
+  const { customerId, status, type } = filters
   const place =
     customerId === undefined
-      ? { index: indexes.organizationCards, prefix: `${organizationId}\n` }
+      ? {
+          index: indexes.organizationCards,
+          prefix: organizationCardsPrefix(organizationId, { status, type }),
+        }
       : { index: indexes.customerCards, prefix: customerCardsPrefix(organizationId, customerId) }
   return {
     ...place,

@@ -1,4 +1,4 @@
-import { customerAggregate, indexes } from '../engine/format/layout.ts'
+import { customerAggregate, customersPrefix, indexes } from '../engine/format/layout.ts'
 import { type Customer, decodeCustomer, sumOfCards } from '../management/customer.ts'
 import type { Store } from '../store/port.ts'
 import type { Listing, Span } from './listing.ts'
@@ -26,7 +26,7 @@ export function customerListing(
 ): Listing<ListedCustomer> {
   return {
     index: indexes.customers,
-    prefix: `${organizationId}\n`,
+    prefix: customersPrefix(organizationId, filters.clientReference),
     ...span,
     async read(entries) {
       const keys = entries.map(({ value }) => ({

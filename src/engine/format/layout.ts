@@ -1,6 +1,5 @@
 import { dayMs } from '../../clock.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
-import type { Card } from '../../domain/record/card.ts'
 import { hash64 } from '../../domain/record/event.ts'
 import type { ChildKey, IndexEntryPut, Key } from '../../store/port.ts'
 import { newestFirst } from './newest-first.ts'
@@ -131,7 +130,7 @@ export const indexes = {
   anomalies: 'anomalies',
   cards: 'cards',
   clients: 'clients',
-  /** The newest first: see `customerSortKey` and `cardIndexEntries`. */
+  /** The newest first: see `customerIndexEntries` and `cardIndexEntries`. */
   customers: 'customers',
   organizationCards: 'organization-cards',
   customerCards: 'customer-cards',
@@ -141,27 +140,38 @@ export const indexes = {
   deliveries: 'deliveries',
 } as const
 
-export function customerSortKey(organizationId: string, atMs: number, customerId: string): string {
-  return [organizationId, newestFirst(atMs), customerId].join('\n')
+/** What the sort keys of a list of customers begin with: all, or those that the business calls the same. */
+export function customersPrefix(organizationId: string, clientReference = ''): string {
+  // It may have any characters: its hash stands for it, and who reads the list compares.
+  const called = clientReference === '' ? '' : hash64(clientReference)
+  return `${organizationId}\n${called}\n`
+}
+
+/** Where a customer stands in the lists of its organization. */
+export function customerIndexEntries(
+  { organizationId, customerId, clientReference }: CustomerNames,
+  atMs: number,
+): IndexEntryPut[] {
+  const prefixes = [
+    customersPrefix(organizationId),
+    customersPrefix(organizationId, clientReference),
+  ]
+  return [...new Set(prefixes)].map((prefix) => ({
+    index: indexes.customers,
+    sortKey: `${prefix}${newestFirst(atMs)}\n${customerId}`,
+    value: customerId,
+  }))
+}
+
+interface CustomerNames {
+  readonly organizationId: string
+  readonly customerId: string
+  readonly clientReference?: string | undefined
 }
 
 /** What the sort keys of all cards of a customer begin with. */
 export function customerCardsPrefix(organizationId: string, customerId: string): string {
   return `${organizationId}\n${customerId}\n`
-}
-
-/** Where a card stands in the lists of all cards, of its organization and of its customer. */
-export function cardIndexEntries(
-  organizationId: string,
-  { cardId, customerId, accountId: value, issuedAtMs }: Card,
-): IndexEntryPut[] {
-  const at = `${newestFirst(issuedAtMs)}\n${cardId}`
-  const ofCustomer = customerCardsPrefix(organizationId, customerId) + at
-  return [
-    { index: indexes.cards, sortKey: cardId, value },
-    { index: indexes.organizationCards, sortKey: `${organizationId}\n${at}`, value },
-    { index: indexes.customerCards, sortKey: ofCustomer, value },
-  ]
 }
 
 /** Sorts by time; parts are split by line breaks, which no id contains. */
