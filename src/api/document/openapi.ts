@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { type Condition, conditions } from '../condition.ts'
 import type { Route } from '../route.ts'
+import { relayPaths, relaySchemas, relaySecurity } from './relay-operation.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -40,17 +41,18 @@ export function openApiOf(routes: readonly Route[], prefix: string, version: str
       version,
       description: 'Customers, cards, money and merchant controls of a card programme.',
     },
-    paths: { '/connect/token': { post: tokenOperation }, ...paths },
+    paths: { '/connect/token': { post: tokenOperation }, ...paths, ...relayPaths },
     components: {
       securitySchemes: {
         basic: { type: 'http', scheme: 'basic', description: 'clientId and clientSecret' },
         bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        relay: relaySecurity,
       },
       headers: {
         RequestId: { description: 'Also in the log', schema: { type: 'string' } },
       },
       parameters: Object.fromEntries(callHeaders.map((name) => [name, headerOf(name)])),
-      schemas: { Refusal: refusalSchema },
+      schemas: { Refusal: refusalSchema, ...relaySchemas },
     },
   }
 }

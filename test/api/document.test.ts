@@ -1,0 +1,194 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { isAxiosError } from 'axios'
+import { type Document, OpenAPIClientAxios, type OpenAPIV3_1 } from 'openapi-client-axios'
+import { describe, expect, it } from 'vitest'
+import { eventSchema, relayExample } from '../../src/api/document/relay-operation.ts'
+import { scopes } from '../../src/management/client.ts'
+import { readEvent } from '../../src/wire/event.ts'
+import { isRefusal } from '../../src/wire/refusal.ts'
+import { openApi } from '../support/api-world.ts'
+
+/** Every operation that the contract names, with the scope that its token needs. */
+const contract: readonly (readonly [operation: string, scope: string])[] = [
+  ['POST /kyc/individual', 'CardAPIs'],
+  ['POST /kyc/business', 'CardAPIs'],
+  ['GET /kyc/{kycToken}', 'CardAPIs.Read'],
+  ['POST /kyc/status', 'CardAPIs.Read'],
+  ['GET /customers', 'CardAPIs.Read'],
+  ['GET /customers/{customerId}', 'CardAPIs.Read'],
+  ['POST /cards/retail', 'CardAPIs'],
+  ['POST /cards/corporate', 'CardAPIs'],
+  ['POST /cards/lite', 'CardAPIs'],
+  ['POST /cards/reissue', 'CardAPIs'],
+  ['GET /cards', 'CardAPIs.Read'],
+  ['GET /cards/{cardId}', 'CardAPIs.Read'],
+  ['GET /cards/{cardId}/full', 'CardAPIs.Pan'],
+  ['PATCH /cards/{cardId}', 'CardAPIs'],
+  ['POST /cards/{cardId}/freeze', 'CardAPIs'],
+  ['POST /cards/{cardId}/unfreeze', 'CardAPIs'],
+  ['POST /cards/{cardId}/terminate', 'CardAPIs'],
+  ['GET /transactions', 'CardAPIs.Read'],
+  ['GET /cards/{cardId}/transactions/{transactionId}', 'CardAPIs.Read'],
+  ['POST /cards/{cardId}/topup', 'CardAPIs'],
+  ['POST /cards/{cardId}/withdrawal', 'CardAPIs'],
+  ['POST /cards/transfer', 'CardAPIs'],
+  ['POST /cards/{cardId}/regularize', 'CardAPIs'],
+  ['POST /cards/{cardId}/charges/reprocess', 'CardAPIs'],
+  ['POST /cards/{cardId}/merchants/blacklist', 'CardAPIs'],
+  ['POST /cards/{cardId}/merchants/blacklist/remove', 'CardAPIs'],
+  ['POST /cards/{cardId}/merchants/whitelist', 'CardAPIs'],
+  ['POST /cards/{cardId}/merchants/whitelist/remove', 'CardAPIs'],
+  ['POST /cards/{cardId}/merchants/unblock-once', 'CardAPIs'],
+  ['GET /wallets', 'CardAPIs.Read'],
+  ['GET /wallets/{currency}/entries', 'CardAPIs.Read'],
+  ['POST /wallets/{currency}/fund', 'CardAPIs.Fund'],
+  ['POST /webhooks', 'CardAPIs'],
+  ['GET /webhooks', 'CardAPIs'],
+  ['PATCH /webhooks/{webhookId}', 'CardAPIs'],
+  ['DELETE /webhooks/{webhookId}', 'CardAPIs'],
+  ['POST /webhooks/{webhookId}/rotate-secret', 'CardAPIs'],
+  ['POST /webhooks/{webhookId}/test', 'CardAPIs'],
+  ['POST /webhooks/{webhookId}/replay', 'CardAPIs'],
+  ['GET /events', 'CardAPIs'],
+  ['GET /events/{eventId}', 'CardAPIs'],
+  ['GET /requests/{reference}', 'CardAPIs.Read'],
+  ['GET /organization', 'CardAPIs.Read'],
+  ['POST /sandbox/kyc/{kycToken}', 'CardAPIs'],
+  ['POST /sandbox/events', 'CardAPIs'],
+]
+
+/** What the program does not serve yet; it may only become shorter. */
+const missing: readonly string[] = [
+  'POST /kyc/individual',
+  'POST /kyc/business',
+  'GET /kyc/{kycToken}',
+  'POST /kyc/status',
+  'GET /customers',
+  'POST /cards/retail',
+  'POST /cards/corporate',
+  'POST /cards/lite',
+  'POST /cards/reissue',
+  'GET /cards',
+  'POST /cards/{cardId}/topup',
+  'POST /cards/{cardId}/withdrawal',
+  'POST /cards/transfer',
+  'POST /cards/{cardId}/regularize',
+  'POST /cards/{cardId}/charges/reprocess',
+  'GET /wallets',
+  'GET /wallets/{currency}/entries',
+  'POST /wallets/{currency}/fund',
+  'POST /webhooks',
+  'GET /webhooks',
+  'PATCH /webhooks/{webhookId}',
+  'DELETE /webhooks/{webhookId}',
+  'POST /webhooks/{webhookId}/rotate-secret',
+  'POST /webhooks/{webhookId}/test',
+  'POST /webhooks/{webhookId}/replay',
+  'GET /events',
+  'GET /events/{eventId}',
+  'POST /sandbox/kyc/{kycToken}',
+  'POST /sandbox/events',
+]
+
+interface Operation {
+  readonly operationId: string
+  readonly 'x-scope'?: string
+  readonly 'x-response-codes'?: readonly string[]
+  readonly parameters?: readonly { readonly name?: string; readonly in?: string }[]
+}
+
+type Described = Omit<OpenAPIV3_1.Document, 'paths'> & {
+  readonly paths: Record<string, Record<string, Operation>>
+}
+
+const prefix = '/api/v1'
+
+/** Each described operation of the API, such as `GET /cards/{cardId}`. */
+function operationsIn({ paths }: Described): Map<string, Operation> {
+  const found = Object.entries(paths).filter(([path]) => path.startsWith(prefix))
+  return new Map(
+    found.flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => [
+        `${method.toUpperCase()} ${path.slice(prefix.length)}`,
+        operation,
+      ]),
+    ),
+  )
+}
+
+async function openDocument() {
+  const world = await openApi({ sandbox: true, scopes: [...scopes] })
+  const document = (await (await fetch(`${world.url}/openapi.json`)).json()) as Described
+  return { world, document }
+}
+
+describe('the OpenAPI document', () => {
+  it('is one by the rules of OpenAPI', async () => {
+    const { document } = await openDocument()
+    const { valid, errors } = await new Validator().validate(structuredClone(document) as never)
+    expect(errors).toBeUndefined()
+    expect(valid).toBe(true)
+    expect([document.openapi, document.info.version]).toEqual(['3.1.0', '1.2.3'])
+  })
+
+  it('has every operation of the contract with its scope, and no other', async () => {
+    const { document } = await openDocument()
+    const described = operationsIn(document)
+    const named = new Map(contract)
+    expect([...described.keys()].filter((operation) => !named.has(operation))).toEqual([])
+    const absent = [...named.keys()].filter((operation) => !described.has(operation))
+    expect(missing).toEqual(expect.arrayContaining(absent))
+    for (const [operation, { 'x-scope': scope }] of described) {
+      expect([operation, scope]).toEqual([operation, named.get(operation)])
+    }
+    const ids = [...described.values()].map(({ operationId }) => operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('makes a client that calls each operation, and gets a code that the document names', async () => {
+    const { world, document } = await openDocument()
+    const definition = document as unknown as Document
+    const api = new OpenAPIClientAxios({ definition, axiosConfigDefaults: { baseURL: world.url } })
+    const client = await api.init()
+    client.interceptors.request.use(async (config) => {
+      const target = client.getUri(config).slice(world.url.length)
+      const method = (config.method ?? 'get').toUpperCase()
+      for (const [name, value] of Object.entries(await world.headersOf(method, target))) {
+        config.headers.set(name, value)
+      }
+      return config
+    })
+    const said = new Map<string, string>()
+    for (const [name, operation] of operationsIn(document)) {
+      const { operationId, parameters = [], 'x-response-codes': codes = [] } = operation
+      const inPath = parameters.filter((one) => one.in === 'path')
+      const given = Object.fromEntries(inPath.map((one) => [one.name ?? '', sampleOf(one.name)]))
+      const body = name.startsWith('GET') ? undefined : {}
+      const answer = await client[operationId]!(given, body).catch((error: unknown) => {
+        if (isAxiosError(error) && error.response !== undefined) return error.response
+        throw error
+      })
+      const { responseCode } = answer.data as { responseCode: string }
+      expect([name, codes]).toEqual([name, expect.arrayContaining([responseCode])])
+      said.set(name, responseCode)
+      world.time.ms += 1_000
+    }
+    expect(said.get('GET /organization')).toBe('000')
+    expect(world.bugs).toEqual([])
+  })
+
+  it('describes what the relay sends, as it is read', () => {
+    const read = (event: object) => readEvent(Buffer.from(JSON.stringify(event)))
+    expect(isRefusal(read(relayExample))).toBe(false)
+    const names = Object.keys(relayExample) as (keyof typeof relayExample)[]
+    const needed = names.filter((name) => {
+      const { [name]: _, ...rest } = relayExample
+      return isRefusal(read({ ...rest, requestType: 'Reversal' })) || name === 'requestType'
+    })
+    expect(needed.sort()).toEqual([...eventSchema.required].sort())
+  })
+})
+
+function sampleOf(name: string | undefined): string {
+  return name === 'currency' ? 'USD' : 'sample-1'
+}
