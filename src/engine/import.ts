@@ -1,7 +1,9 @@
-import { whyNotOpened } from '../domain/operation/operation.ts'
+import { type Operation, whyNotOpened } from '../domain/operation/operation.ts'
+import type { OperationOutcome } from '../domain/operation/outcome.ts'
 import type { Store } from '../store/port.ts'
 import type { ReadRow, RowProblem } from '../wire/card-row.ts'
 import type { Engine } from './engine.ts'
+import { noDetails, putDetails } from './format/card-details.ts'
 import { accountCodec } from './format/codec.ts'
 import { accountAggregate, cardKey, directoryKey } from './format/layout.ts'
 import { createImportPlan } from './import-plan.ts'
@@ -65,20 +67,43 @@ export async function writeRows(rows: readonly ReadRow[], engine: Engine): Promi
   let imported = 0
   let present = 0
   await Promise.all(
-    rows.map(async ({ account, card, givesBalance }, row) => {
+    rows.map(async ({ account, card, givesBalance, maskedPan }, row) => {
       if (strangers.has(card)) {
         const message = elsewhere(engine.directory.accountOf(card.cardId) ?? '')
         problems.push({ row, field: '', message })
         return
       }
       const operation = { type: 'open', account, card, givesBalance } as const
-      const outcome = await engine.operate(account.accountId, operation, 'import')
+      const outcome =
+        maskedPan === ''
+          ? await engine.operate(account.accountId, operation, 'import')
+          : await openMasked(engine, operation, maskedPan)
       if (outcome.refused !== '') problems.push({ row, field: '', message: outcome.refused })
       else if (outcome.changed) imported++
       else present++
     }),
   )
   return { imported, present, problems: problems.sort((a, b) => a.row - b.row) }
+}
+
+/** A card with a mask to show; a card that is there stays as it is. */
+function openMasked(
+  engine: Engine,
+  operation: Extract<Operation, { type: 'open' }>,
+  maskedPan: string,
+): Promise<OperationOutcome> {
+  const { accountId, cardId } = operation.card
+  return engine.change<OperationOutcome>({
+    accountId,
+    origin: '',
+    decide(view) {
+      const changed = view.card(cardId) === null
+      const refused = view.operate(operation, 'import')
+      if (refused !== '' || !changed) return { result: { refused, changed: false }, write: null }
+      const put = [putDetails(cardId, { ...noDetails, maskedPan })]
+      return { result: { refused, changed }, write: { put } }
+    },
+  })
 }
 
 function elsewhere(accountId: string): string {

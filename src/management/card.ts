@@ -1,45 +1,10 @@
-import { z } from 'zod'
 import { type Account, availableMinor } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import { formatMinor } from '../domain/record/money.ts'
+import { type CardDetails, decodeDetails } from '../engine/format/card-details.ts'
 import { accountCodec, cardCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardDetailsKey, cardKey, directoryKey } from '../engine/format/layout.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
-import type { ChildPut, Store } from '../store/port.ts'
-import { address } from './address.ts'
-
-/** What is shown of a card besides what decides. */
-const details = z.object({
-  format: z.literal(1),
-  /** '' where nobody said. */
-  nameOnCard: z.string(),
-  address: address.nullable(),
-  metadata: z.record(z.string(), z.string()),
-  /** The first six and the last four digits; '' where there is no number. */
-  maskedPan: z.string(),
-})
-
-export type CardDetails = Readonly<z.output<typeof details>>
-
-/** Of a card that was imported. */
-export const noDetails: CardDetails = {
-  format: 1,
-  nameOnCard: '',
-  address: null,
-  metadata: {},
-  maskedPan: '',
-}
-
-export function decodeDetails(value: string | null): CardDetails {
-  if (value === null) return noDetails
-  const found = details.safeParse(parseJson(value))
-  if (found.success) return found.data
-  throw new RecordUnreadable('the details of a card were written by a newer release')
-}
-
-export function putDetails(cardId: string, given: CardDetails): ChildPut {
-  return { ...cardDetailsKey(cardId), value: JSON.stringify(given) }
-}
+import type { Store } from '../store/port.ts'
 
 /** A card with what it draws on. */
 export interface WholeCard {

@@ -49,6 +49,10 @@ export const cardRow = z.strictObject({
   swipeCount: z.int().min(0).max(1_000_000).optional(),
   contactlessPayment: z.boolean().optional(),
   customerType: z.enum(customerTypes).optional(),
+  maskedPan: z
+    .string()
+    .regex(/^\d{6}\*{3,9}\d{4}$/, 'the first six and the last four digits, with * between')
+    .optional(),
   issuedAt: z
     .string()
     .refine((text) => (parseTimestamp(text) ?? 0) > 0, 'a time such as 2026-11-15T10:00:00Z')
@@ -67,6 +71,8 @@ export interface ReadRow {
   readonly card: Card
   /** Rows that share an account give its balance once. */
   readonly givesBalance: boolean
+  /** '' when the row gives none. */
+  readonly maskedPan: string
 }
 
 export function readCardRow(json: unknown): ReadRow | RowProblem[] {
@@ -126,7 +132,9 @@ export function readCardRow(json: unknown): ReadRow | RowProblem[] {
   if (row.type === 'lite' && row.swipeCount === undefined) {
     problems.push({ field: 'swipeCount', message: 'a lite card needs its number of swipes' })
   }
-  return problems.length > 0 ? problems : { account, card, givesBalance: row.balance !== undefined }
+  if (problems.length > 0) return problems
+  const { balance, maskedPan = '' } = row
+  return { account, card, givesBalance: balance !== undefined, maskedPan }
 }
 
 function isMissing({ path }: z.core.$ZodIssue, json: unknown): boolean {
@@ -135,7 +143,12 @@ function isMissing({ path }: z.core.$ZodIssue, json: unknown): boolean {
 }
 
 /** The row that would import this card as it is now. */
-export function writeCardRow(account: Account, card: Card, givesBalance: boolean): CardRow {
+export function writeCardRow(
+  account: Account,
+  card: Card,
+  givesBalance: boolean,
+  maskedPan = '',
+): CardRow {
   const { currency } = account
   const limits = { dailyLimit: card.dailyLimitMinor, transactionLimit: card.transactionLimitMinor }
   const given = Object.entries(limits).flatMap(([name, minor]) =>
@@ -160,6 +173,7 @@ export function writeCardRow(account: Account, card: Card, givesBalance: boolean
     blackListedMids: [...card.blockedMids],
     unblockedMids: [...card.unblockedMids],
     ...(card.swipesLeft === null ? {} : { swipeCount: card.swipesLeft }),
+    ...(maskedPan === '' ? {} : { maskedPan }),
     ...(card.contactlessPayment ? { contactlessPayment: true } : {}),
     ...(card.customerType === '' ? {} : { customerType: card.customerType }),
     ...(card.issuedAtMs === 0 ? {} : { issuedAt: new Date(card.issuedAtMs).toISOString() }),

@@ -1,12 +1,7 @@
 import type { AccountView, AccountWrite } from '../../engine/change/account-change.ts'
+import { type CardDetails, decodeDetails, putDetails } from '../../engine/format/card-details.ts'
 import { cardDetailsKey } from '../../engine/format/layout.ts'
-import {
-  accountIdOfCard,
-  type CardDetails,
-  decodeDetails,
-  putDetails,
-  type WholeCard,
-} from '../../management/card.ts'
+import { accountIdOfCard, type WholeCard } from '../../management/card.ts'
 import { type Refused, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import type { ApiCall, Done } from '../route.ts'

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { accountAggregate, cardKey, indexes } from '../../engine/format/layout.ts'
+import { decodeDetails } from '../../engine/format/card-details.ts'
+import { accountAggregate, cardDetailsKey, cardKey, indexes } from '../../engine/format/layout.ts'
 import { RecordUnreadable } from '../../engine/format/row-codec.ts'
 import { decodeAccount, decodeCard } from '../../engine/quarantine/damage.ts'
 import type { IndexEntry, Store } from '../../store/port.ts'
@@ -53,19 +54,20 @@ async function rowsOf(
     return [
       { aggregate, group: '', id: '' },
       { aggregate, ...cardKey(sortKey) },
+      { aggregate, ...cardDetailsKey(sortKey) },
     ]
   })
   const loaded = await store.load(keys)
   return entries.flatMap(({ sortKey, value }, i) => {
-    const root = loaded[2 * i]
-    const found = loaded[2 * i + 1]
+    const [root, found, details] = loaded.slice(3 * i, 3 * i + 3)
     if (root === undefined || found === undefined) return []
     try {
       const account = decodeAccount(accountAggregate(value), root.value)
       const card = decodeCard(sortKey, found.value)
       const first = !given.has(account.accountId)
       given.add(account.accountId)
-      return [JSON.stringify(writeCardRow(account, card, first))]
+      const { maskedPan } = decodeDetails(details?.value ?? null)
+      return [JSON.stringify(writeCardRow(account, card, first, maskedPan))]
     } catch (error) {
       if (error instanceof RecordUnreadable) return [null]
       throw error

@@ -36,6 +36,24 @@ describe('a card', () => {
     })
   })
 
+  it('shows what its row of an import gave', async () => {
+    const { send, card } = await openCardApi()
+    const given = { maskedPan: '411111******1111', contactlessPayment: true, expiry: '2030-01' }
+    const issuedAt = '2025-11-15T10:00:00.000Z'
+    await card('card-3', { ...given, issuedAt })
+    await card('card-3', { maskedPan: '422222******2222' })
+    expect((await send('GET', '/cards/card-3')).data).toMatchObject({
+      ...given,
+      createdAt: issuedAt,
+    })
+    await send('PATCH', '/cards/card-3', { metadata: { a: 'b' } })
+    expect((await send('GET', '/cards/card-3')).data).toMatchObject({
+      ...given,
+      metadata: { a: 'b' },
+    })
+    await expect(card('card-4', { maskedPan: '4111111111111111' })).rejects.toThrow('maskedPan')
+  })
+
   it('is as unknown when it is of another organization', async () => {
     const { send } = await openCardApi()
     for (const id of ['nobody', 'foreign']) {
