@@ -139,6 +139,8 @@ const namedBy: Readonly<Record<string, string>> = {
   [indexes.customers]: 'customer',
   [indexes.events]: 'event',
   [indexes.deliveries]: 'event',
+  [indexes.kycs]: 'KYC',
+  [indexes.kycsDue]: 'KYC',
 }
 
 function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null {

@@ -6,6 +6,7 @@ import {
   clientAggregate,
   customerAggregate,
   indexes,
+  kycAggregate,
   projectionAggregate,
   rowsAggregate,
   splitSortKey,
@@ -213,6 +214,9 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
       return customerAggregate(value)
     case indexes.rows:
       return rowPlaceOf({ sortKey, value })?.key.aggregate ?? rowsAggregate('')
+    case indexes.kycs:
+    case indexes.kycsDue:
+      return kycAggregate(value)
     case indexes.events:
     case indexes.deliveries:
       return value.split(' ', 1)[0]!

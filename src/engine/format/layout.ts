@@ -72,6 +72,16 @@ export function eventsAggregate(eventId: string): string {
   return `ev:${bucketOf(eventId, 4_096)}`
 }
 
+/** One verification of a person or a business. */
+export function kycAggregate(kycToken: string): string {
+  return `ky:${kycToken}`
+}
+
+/** Which identity numbers of an organization stand for whom. */
+export function identitiesAggregate(organizationId: string): string {
+  return `ki:${organizationId}`
+}
+
 /** Which account a card belongs to; small groups, because these cost the least memory. */
 export function directoryKey(cardId: string): Key {
   return { aggregate: `d:${bucketOf(cardId, 16_384)}`, group: 'd', id: cardId }
@@ -138,6 +148,8 @@ export const indexes = {
   rows: 'rows',
   events: 'events',
   deliveries: 'deliveries',
+  kycs: 'kycs',
+  kycsDue: 'kycs-due',
 } as const
 
 /** What the sort keys of a list of customers begin with: all, or those that the business calls the same. */

@@ -1,0 +1,283 @@
+import type { Clock } from '../clock.ts'
+import type { AggregateWrite } from '../engine/aggregate-copy.ts'
+import type { Aggregates } from '../engine/aggregates.ts'
+import { kycAggregate } from '../engine/format/layout.ts'
+import { addCustomer, type CustomerFields } from '../management/customer.ts'
+import { idMadeFrom } from '../management/id.ts'
+import { isRefused } from '../management/organization.ts'
+import type { SecretBox } from '../management/secret-box.ts'
+import type { Store } from '../store/port.ts'
+import { readEndpoints } from '../webhook/endpoint.ts'
+import { eventChild, makeEvent, type WebhookEvent, writeOfEvent } from '../webhook/event.ts'
+import { claimIdentity, type IdentityHashes, noteSubmission } from './identity.ts'
+import { imageKeys, imagesKeptMs, putImages, readImages } from './image.ts'
+import {
+  afterVerdict,
+  decodeKyc,
+  dueKyc,
+  eventTypeOf,
+  isFinal,
+  judge,
+  type Kyc,
+  listedKyc,
+  readKyc,
+  sealSubmission,
+  shownKyc,
+  submissionOf,
+} from './kyc.ts'
+import type { KycProvider, ProviderFault, Verdict } from './provider.ts'
+import { type Images, identityOf, methodOf, type Submission } from './submission.ts'
+
+/** What a client asks to be verified. */
+export interface KycRequest {
+  readonly kycToken: string
+  readonly organizationId: string
+  readonly clientReference: string
+  readonly submission: Submission
+  readonly images: Images
+  readonly attempt: number
+  readonly nowMs: number
+}
+
+/** A verification as it begins, and what its first commit writes. */
+export interface BegunKyc {
+  readonly kyc: Kyc
+  readonly write: AggregateWrite
+}
+
+export interface KycDesk {
+  /** Asks the provider where that is done at once; nothing but identity and customer is written yet. */
+  begin(request: KycRequest): Promise<BegunKyc | ProviderFault>
+  /** A later word of the provider. 'final' when it was over before, null when nobody knows it. */
+  hear(kycToken: string, verdict: Verdict): Promise<Kyc | 'final' | null>
+  /** Does what is due for one. */
+  followUp(kycToken: string): Promise<void>
+}
+
+export interface KycDeskOptions {
+  readonly store: Store
+  readonly aggregates: Aggregates
+  readonly box: SecretBox
+  readonly clock: Clock
+  readonly provider: KycProvider
+  readonly hashes: IdentityHashes
+  /** How long events are kept. */
+  readonly retentionDays: number
+  readonly onMade: (event: WebhookEvent) => void
+  readonly onTrouble: (message: string) => void
+}
+
+/** Between attempts to hand one over. */
+const handOverMs = 30_000
+
+export function createKycDesk(options: KycDeskOptions): KycDesk {
+  const { store, aggregates, box, clock, provider, hashes } = options
+
+  function hashesOf(organizationId: string, submission: Submission): readonly string[] {
+    const identity = identityOf(submission)
+    return identity === null ? [] : hashes({ organizationId, ...identity })
+  }
+
+  /** The customer is there before anything names it; made again, it is the same one. */
+  async function approve(kyc: Kyc, submission: Submission, verdict: Verdict): Promise<string> {
+    const { organizationId, kycToken, submittedAtMs } = kyc
+    const own = idMadeFrom('cus', submittedAtMs, [kycToken])
+    const names = hashesOf(organizationId, submission)
+    const customerId =
+      names.length === 0
+        ? own
+        : await claimIdentity(aggregates, organizationId, names, own, { kycToken, submittedAtMs })
+    const fields = customerOf(kyc, submission, customerId, verdict)
+    const added = await addCustomer(aggregates, fields, clock.nowMs())
+    if (isRefused(added)) throw new Error('an identity stands for a customer of another kind')
+    return customerId
+  }
+
+  async function change(kycToken: string, next: (kyc: Kyc) => Kyc | null): Promise<Kyc | null> {
+    const found = await readKyc(store, kycToken)
+    if (found === null) return null
+    const { organizationId } = found
+    const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
+    const nowMs = clock.nowMs()
+    const aggregate = kycAggregate(kycToken)
+    const [kyc, event] = await aggregates.change<readonly [Kyc | null, WebhookEvent | null]>({
+      aggregate,
+      decide({ root }) {
+        const before = decodeKyc(root ?? '')
+        const after = before === null ? null : next(before)
+        if (before === null || after === null) return { result: [before, null], write: {} }
+        const event = eventOf(before, after, endpoints, nowMs)
+        const child = event && eventChild(event.eventId, event.atMs, options.retentionDays)
+        const told = event && child && writeOfEvent({ aggregate, ...child }, event, null)
+        const isDropped = after.isHandedOver && !before.isHandedOver
+        const write: AggregateWrite = {
+          root: JSON.stringify(after),
+          put: told?.put ?? [],
+          remove: isDropped ? imageKeys(before.submittedAtMs, before.imageParts) : [],
+          index: [...dueKyc(after), ...(told?.index ?? [])],
+          unindex: dueKyc(before),
+        }
+        return { result: [after, event], write }
+      },
+    })
+    if (event !== null) options.onMade(event)
+    return kyc
+  }
+
+  function eventOf(
+    before: Kyc,
+    after: Kyc,
+    endpoints: Parameters<typeof makeEvent>[2],
+    atMs: number,
+  ): WebhookEvent | null {
+    const type = eventTypeOf(after)
+    if (type === null || after.sequence === before.sequence) return null
+    const { organizationId, kycToken, sequence } = after
+    const key = `${kycToken}\n${sequence}`
+    const happening = { organizationId, type, atMs, key, sequence, data: shownKyc(after) }
+    return makeEvent(happening, idMadeFrom('evt', atMs, [key]), endpoints, atMs)
+  }
+
+  /** Applies what a provider said, and notes when to look again. */
+  async function apply(kyc: Kyc, submission: Submission, verdict: Verdict): Promise<Kyc | null> {
+    const judged = judge(verdict, submission)
+    const isApproved = judged.status === 'Approved' && !isFinal(kyc)
+    const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
+    const nowMs = clock.nowMs()
+    return change(kyc.kycToken, (before) => {
+      if (isFinal(before)) return null
+      const { kycToken, method, submittedAtMs } = before
+      const open = { kycToken, method, submission, submittedAtMs }
+      const dueMs = provider.nextMs(open, nowMs)
+      const handed = { ...before, isHandedOver: true, imageParts: 0, dueMs }
+      return afterVerdict(handed, judged, customerId, nowMs) ?? handed
+    })
+  }
+
+  async function handOver(kyc: Kyc, submission: Submission): Promise<void> {
+    const { kycToken, submittedAtMs, imageParts } = kyc
+    const keys = imageKeys(submittedAtMs, imageParts)
+    const images = await readImages(store, kycAggregate(kycToken), kycToken, keys, box)
+    const verdict = await provider.submit({ kycToken, submission, images, attempt: 0 })
+    if (typeof verdict !== 'string') {
+      await apply(kyc, submission, verdict)
+      return
+    }
+    const nowMs = clock.nowMs()
+    if (nowMs - submittedAtMs < imagesKeptMs - handOverMs) {
+      await change(kycToken, (before) => ({ ...before, dueMs: nowMs + handOverMs }))
+      return
+    }
+    options.onTrouble(`KYC ${kycToken} could not be handed to its provider for a day: rejected`)
+    const rejectLabels = ['PROVIDER_UNAVAILABLE']
+    await apply(kyc, submission, { status: 'Rejected', rejectType: 'RETRY', rejectLabels })
+  }
+
+  return {
+    async begin(request) {
+      const { kycToken, organizationId, submission, images, attempt, nowMs } = request
+      const kyc = newKyc(request, sealSubmission(submission, kycToken, box))
+      const names = hashesOf(organizationId, submission)
+      if (submission.method !== 'number') {
+        await note(kyc, names)
+        const put = putImages(images, kycToken, nowMs, box)
+        const begun = { ...kyc, imageParts: put.length, dueMs: nowMs }
+        return { kyc: begun, write: writeOfNew(begun, put) }
+      }
+      const verdict = await provider.submit({ kycToken, submission, images, attempt })
+      if (typeof verdict === 'string') return verdict
+      const judged = judge(verdict, submission)
+      // A number is verified at once, or not at all.
+      if (!isFinal(judged as Pick<Kyc, 'status'>)) return 'failed'
+      await note(kyc, names)
+      const isApproved = judged.status === 'Approved'
+      const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
+      const ended = afterVerdict(kyc, judged, customerId, clock.nowMs())!
+      return { kyc: ended, write: writeOfNew(ended, []) }
+    },
+    async hear(kycToken, verdict) {
+      const kyc = await readKyc(store, kycToken)
+      if (kyc === null) return null
+      const submission = submissionOf(kyc, box)
+      if (isFinal(kyc) || submission === null) return 'final'
+      return (await apply(kyc, submission, verdict)) ?? 'final'
+    },
+    async followUp(kycToken) {
+      const kyc = await readKyc(store, kycToken)
+      const nowMs = clock.nowMs()
+      if (kyc === null || kyc.dueMs === null || kyc.dueMs > nowMs) return
+      const submission = submissionOf(kyc, box)
+      if (submission === null) {
+        options.onTrouble(`no key opens KYC ${kycToken}: give the key as SECRETS_KEY_OLD`)
+        await change(kycToken, (before) => ({ ...before, dueMs: nowMs + imagesKeptMs }))
+        return
+      }
+      if (!kyc.isHandedOver) return handOver(kyc, submission)
+      const { method, submittedAtMs } = kyc
+      const open = { kycToken, method, submission, submittedAtMs }
+      const verdict = await provider.ask(open, nowMs)
+      const said = verdict === null || typeof verdict === 'string' ? null : verdict
+      await apply(kyc, submission, said ?? { status: 'Initiated' })
+    },
+  }
+
+  async function note(kyc: Kyc, names: readonly string[]): Promise<void> {
+    if (names.length > 0) await noteSubmission(aggregates, kyc.organizationId, names, kyc)
+  }
+}
+
+function newKyc(request: KycRequest, sealed: string): Kyc {
+  const { kycToken, organizationId, clientReference, submission, nowMs } = request
+  const method =
+    submission.method === 'business' ? 'business' : methodOf(submission.individualKyc.idType)
+  return {
+    format: 1,
+    kycToken,
+    organizationId,
+    clientReference,
+    method,
+    status: 'Initiated',
+    customerId: '',
+    kycCode: '',
+    rejectType: '',
+    rejectLabels: [],
+    submittedAtMs: nowMs,
+    completedAtMs: null,
+    sequence: 0,
+    sealed,
+    isHandedOver: method === 'number',
+    imageParts: 0,
+    dueMs: null,
+  }
+}
+
+function writeOfNew(kyc: Kyc, put: NonNullable<AggregateWrite['put']>): AggregateWrite {
+  return { root: JSON.stringify(kyc), put, index: [listedKyc(kyc), ...dueKyc(kyc)] }
+}
+
+/** What a customer is known by; of an identity number its last four characters. */
+function customerOf(
+  kyc: Kyc,
+  submission: Submission,
+  customerId: string,
+  { holder }: Verdict,
+): CustomerFields {
+  const { organizationId, clientReference, kycToken } = kyc
+  const base = { customerId, organizationId, clientReference, kycToken }
+  if (submission.method === 'business') {
+    const { businessName: name, registrationNumber, ...rest } = submission.businessKyc
+    return { ...base, type: 'business', name, ...lastFour(registrationNumber), ...rest }
+  }
+  const { idType, idNumber = '', address, email, phoneNumber } = submission.individualKyc
+  const { firstName, middleName, lastName } = submission.individualKyc
+  const given = [firstName, middleName, lastName].filter((part) => part !== undefined)
+  const held = [holder?.firstName, holder?.lastName].filter((part) => part !== undefined)
+  const name = (given.length > 0 ? given : held).join(' ').trim() || clientReference
+  const contact = { address, email, phoneNumber }
+  return { ...base, type: 'individual', name, idType, ...lastFour(idNumber), ...contact }
+}
+
+function lastFour(number: string): { idLast4?: string } {
+  const characters = number.replace(/[^A-Za-z0-9]/g, '').slice(-4)
+  return characters === '' ? {} : { idLast4: characters }
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { type Clock, dayMs } from '../clock.ts'
+import type { Outgoing } from '../outgoing/call.ts'
+import { isSignedBy, signedHeaders } from '../outgoing/signature.ts'
+import type { KycProvider, ProviderFault, Verdict } from './provider.ts'
+
+export interface HttpKycOptions {
+  readonly outgoing: Pick<Outgoing, 'call'>
+  readonly clock: Pick<Clock, 'nowMs'>
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly secret: Buffer
+  /** Where later results may be sent; '' when nobody knows our own address. */
+  readonly callbackUrl: string
+}
+
+const timeoutMs = 8_000
+const pollMs = 60_000
+const polledMs = 7 * dayMs
+
+const verdict = z.object({
+  status: z.enum(['Approved', 'Rejected', 'Pending']),
+  holder: z
+    .object({
+      firstName: z.string().max(120).optional(),
+      lastName: z.string().max(120).optional(),
+      dateOfBirth: z.string().max(10).optional(),
+    })
+    .optional(),
+  kycCode: z.string().optional(),
+  rejectType: z.string().optional(),
+  rejectLabels: z.array(z.string()).optional(),
+})
+
+const told = verdict.extend({ kycToken: z.string().max(64) })
+
+export type ToldVerdict = Verdict & { readonly kycToken: string }
+
+/** Somebody's own server that verifies; it is asked by its token, which is also what makes a repeat safe. */
+export function createHttpProvider(options: HttpKycOptions): KycProvider {
+  const { outgoing, clock, url, secret, callbackUrl } = options
+
+  async function call(
+    method: 'GET' | 'POST',
+    path: string,
+    id: string,
+    body: string,
+  ): Promise<Verdict | ProviderFault> {
+    const signed = signedHeaders({ id, body, atMs: clock.nowMs() }, [secret])
+    const said = await outgoing.call({
+      method,
+      url: `${url}${path}`,
+      headers: { accept: 'application/json', 'content-type': 'application/json', ...signed },
+      ...(method === 'POST' && { body }),
+      timeoutMs,
+    })
+    if ('fault' in said) return said.fault === 'timedOut' ? 'timedOut' : 'failed'
+    if (said.status < 200 || said.status > 299 || said.isCut) return 'failed'
+    const found = verdict.safeParse(jsonOf(said.body))
+    return found.success ? found.data : 'failed'
+  }
+
+  return {
+    name: 'http',
+    submit({ kycToken, submission, images }) {
+      const { method, ...given } = submission
+      const callback = callbackUrl === '' ? {} : { callbackUrl }
+      const subject =
+        'individualKyc' in given ? { individualKyc: { ...given.individualKyc, ...images } } : given
+      const body = JSON.stringify({ kycToken, method, ...subject, ...callback })
+      return call('POST', '/verifications', kycToken, body)
+    },
+    ask: ({ kycToken }) => call('GET', `/verifications/${kycToken}`, kycToken, ''),
+    nextMs: ({ submittedAtMs }, nowMs) =>
+      nowMs - submittedAtMs < polledMs ? nowMs + pollMs : null,
+  }
+}
+
+/** What a provider sends by itself; null when it is not from it, or tells nothing. */
+export function readCallback(
+  secret: Buffer,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: string,
+  nowMs: number,
+): ToldVerdict | 'unsigned' | 'malformed' {
+  if (!isSignedBy(secret, headers, body, nowMs)) return 'unsigned'
+  const found = told.safeParse(jsonOf(body))
+  return found.success ? found.data : 'malformed'
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

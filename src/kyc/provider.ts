@@ -1,0 +1,39 @@
+import type { Holder, Images, KycMethod, Submission } from './submission.ts'
+
+/** What a provider says of a verification. */
+export interface Verdict {
+  readonly status: 'Initiated' | 'Pending' | 'Approved' | 'Rejected'
+  readonly holder?: Holder | undefined
+  readonly kycCode?: string | undefined
+  readonly rejectType?: string | undefined
+  readonly rejectLabels?: readonly string[] | undefined
+}
+
+export type ProviderFault = 'failed' | 'timedOut'
+
+export interface Verification {
+  readonly kycToken: string
+  readonly submission: Submission
+  readonly images: Images
+  /** How often the same request was refused before. */
+  readonly attempt: number
+}
+
+/** One that was handed over. */
+export interface OpenVerification {
+  readonly kycToken: string
+  readonly method: KycMethod
+  readonly submission: Submission
+  readonly submittedAtMs: number
+}
+
+/** Who verifies people and businesses; Arbiter decides nothing of it but whether names agree. */
+export interface KycProvider {
+  readonly name: 'sandbox' | 'http'
+  /** Safe to repeat with the same token. */
+  submit(verification: Verification): Promise<Verdict | ProviderFault>
+  /** What it says by now; null when it knows nothing new. */
+  ask(open: OpenVerification, nowMs: number): Promise<Verdict | ProviderFault | null>
+  /** When to ask next; null: not any more, somebody will say. */
+  nextMs(open: OpenVerification, nowMs: number): number | null
+}
