@@ -43,11 +43,18 @@ export interface CourierOptions {
 }
 
 const attemptMs = 15_000
+/** Somebody waits for it. */
+const pingMs = 8_000
 
 export function createCourier(options: CourierOptions): Courier {
   const { store, aggregates, box, clock, outgoing } = options
 
-  async function send(eventId: string, body: string, endpoint: Endpoint): Promise<OutgoingAnswer> {
+  async function send(
+    eventId: string,
+    body: string,
+    endpoint: Endpoint,
+    timeoutMs: number,
+  ): Promise<OutgoingAnswer> {
     const atMs = clock.nowMs()
     const secrets = signingSecretsOf(endpoint, box, atMs)
     if (secrets.length === 0) {
@@ -61,7 +68,7 @@ export function createCourier(options: CourierOptions): Courier {
         ...signedHeaders({ id: eventId, body, atMs }, secrets),
       },
       body,
-      timeoutMs: attemptMs,
+      timeoutMs,
     })
   }
 
@@ -97,7 +104,7 @@ export function createCourier(options: CourierOptions): Courier {
         return null
       }
       const atMs = clock.nowMs()
-      const answer = await send(event.eventId, event.body, endpoint)
+      const answer = await send(event.eventId, event.body, endpoint, attemptMs)
       const attempt = attemptOf(answer, atMs)
       const retryAfterMs = 'status' in answer ? readRetryAfter(answer.retryAfter, clock.nowMs()) : 0
       const random = options.random()
@@ -111,7 +118,7 @@ export function createCourier(options: CourierOptions): Courier {
       const eventId = newId('evt', atMs)
       const timestamp = new Date(atMs).toISOString()
       const told = { eventId, type: 'ping', timestamp, organizationId, sequence: 0, data: {} }
-      const attempt = attemptOf(await send(eventId, JSON.stringify(told), endpoint), atMs)
+      const attempt = attemptOf(await send(eventId, JSON.stringify(told), endpoint, pingMs), atMs)
       return { ...resultOf(attempt), ms: attempt.ms }
     },
   }

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { createAggregates } from '../engine/aggregates.ts'
+import { createKycDesk, type KycDesk } from '../kyc/desk.ts'
+import { createKycFollowUp, type KycFollowUp } from '../kyc/follow-up.ts'
+import { createHttpProvider } from '../kyc/http-provider.ts'
+import { createIdentityHashes, type IdentityHashes } from '../kyc/identity.ts'
+import type { KycProvider } from '../kyc/provider.ts'
+import { createSandboxProvider } from '../kyc/sandbox-provider.ts'
+import type { SecretBox } from '../management/secret-box.ts'
+import { anyAddress, createAddressPolicy } from '../outgoing/address.ts'
+import { createOutgoing, urlProblem } from '../outgoing/call.ts'
+import { createResolver } from '../outgoing/name.ts'
+import { readWebhookSecret } from '../outgoing/signature.ts'
+import type { Consumer } from '../projection/consumer.ts'
+import type { Store } from '../store/port.ts'
+import { createLogConsumer } from '../webhook/log-consumer.ts'
+import type { PendingDeliveries } from '../webhook/pending.ts'
+import { createPostOffice, type PostOffice } from '../webhook/post-office.ts'
+import { createShare, wholeShare } from '../webhook/share.ts'
+
+/** Who verifies people and businesses. */
+export type KycSettings =
+  | { readonly provider: 'none' }
+  | { readonly provider: 'sandbox'; readonly delayMs: number }
+  | { readonly provider: 'http'; readonly url: string; readonly secret: string }
+
+export interface OutsideSettings {
+  readonly sandbox: boolean
+  readonly publicUrls: readonly string[]
+  readonly keys: readonly Uint8Array[]
+  /** Whether other instances may share the store. */
+  readonly isShared: boolean
+  readonly webhookNetworks: readonly string[]
+  readonly webhookRetentionDays: number
+  readonly kyc: KycSettings
+}
+
+/** What goes on with others: webhooks to receivers, verifications with a provider. */
+export interface Outside {
+  readonly office: PostOffice
+  readonly kyc: { readonly desk: KycDesk; readonly followUp: KycFollowUp } | null
+  readonly identityHashes: IdentityHashes
+  /** With which a provider signs what it sends by itself; null when none does. */
+  readonly kycSecret: Buffer | null
+  /** Why an address may not be a receiver's; '' when it may. */
+  readonly urlProblem: (url: string) => string
+  readonly consumer: Consumer
+  start(): void
+  stop(): Promise<void>
+}
+
+export interface OutsideOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly newVersion: () => string
+  readonly box: SecretBox
+  readonly settings: OutsideSettings
+  readonly onPending: (pending: PendingDeliveries) => void
+  readonly onTrouble: (message: string) => void
+}
+
+/** Above what is sent to receivers at once, for tests of endpoints. */
+const maxWebhookCalls = 300
+const maxProviderCalls = 64
+const kycLookMs = 500
+
+export function createOutside(options: OutsideOptions): Outside {
+  const { store, clock, box, settings, onTrouble } = options
+  const { sandbox, webhookRetentionDays: retentionDays } = settings
+  const aggregates = createAggregates({ store, newVersion: options.newVersion })
+  const resolve = createResolver(clock)
+  const allows = createAddressPolicy(settings.webhookNetworks, sandbox)
+  const common = { clock, resolve }
+  const receivers = { ...common, allows, allowsPlain: sandbox, maxCalls: maxWebhookCalls }
+  const share = settings.isShared ? createShare(aggregates, clock, randomUUID()) : wholeShare
+  const office = createPostOffice({
+    store,
+    aggregates,
+    box,
+    clock,
+    outgoing: createOutgoing(receivers),
+    share,
+    retentionDays,
+    onTrouble,
+    onPending: options.onPending,
+  })
+  // Where a provider is, the operator has said: the configuration demands what must be safe of it.
+  const providers = createOutgoing({
+    ...common,
+    allows: anyAddress,
+    allowsPlain: true,
+    maxCalls: maxProviderCalls,
+  })
+  const identityHashes = createIdentityHashes(settings.keys.map((key) => Buffer.from(key)))
+  const kycSecret = settings.kyc.provider === 'http' ? readWebhookSecret(settings.kyc.secret) : null
+  const provider = providerOf()
+  const kyc = provider && openKyc(provider)
+
+  function providerOf(): KycProvider | null {
+    const { kyc: given, publicUrls } = settings
+    if (given.provider === 'none') return null
+    if (given.provider === 'sandbox') return createSandboxProvider(given.delayMs)
+    const callbackUrl = publicUrls[0] === undefined ? '' : `${publicUrls[0]}/callbacks/kyc`
+    const { url } = given
+    return createHttpProvider({ outgoing: providers, clock, url, secret: kycSecret!, callbackUrl })
+  }
+
+  function openKyc(chosen: KycProvider) {
+    const desk = createKycDesk({
+      store,
+      aggregates,
+      box,
+      clock,
+      provider: chosen,
+      hashes: identityHashes,
+      retentionDays,
+      onMade: office.made,
+      onTrouble,
+    })
+    const tell = (error: unknown) => onTrouble(`KYC: ${(error as Error).message}`)
+    const followUp = createKycFollowUp({ store, clock, desk, owns: share.owns, onTrouble: tell })
+    return { desk, followUp }
+  }
+
+  let timer: NodeJS.Timeout | undefined
+  return {
+    office,
+    kyc,
+    identityHashes,
+    kycSecret,
+    urlProblem: (url) => urlProblem(url, sandbox, allows),
+    consumer: createLogConsumer({ store, recorder: office.recorder, nowMs: clock.nowMs }),
+    start() {
+      office.start()
+      timer = setInterval(() => void kyc?.followUp.look().catch(() => {}), kycLookMs)
+    },
+    async stop() {
+      clearInterval(timer)
+      providers.close()
+      await office.stop()
+      aggregates.stop()
+    },
+  }
+}
