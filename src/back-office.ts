@@ -1,4 +1,5 @@
 import type { Readiness } from './admin/server.ts'
+import type { RelayTarget } from './api/context.ts'
 import type { ApiWorkerSettings, ToldByApi } from './api/worker.ts'
 import type { TrustedClock } from './clock.ts'
 import { isLoopback } from './config/check.ts'
@@ -27,6 +28,8 @@ export interface BackOffice {
   setPack(pack: OfferedPack): void
   /** Resolves when all listen, or cannot. */
   started(): Promise<void>
+  /** The gate takes events on this port. */
+  relayListens(port: number): void
   stop(): Promise<void>
 }
 
@@ -49,7 +52,8 @@ const figuresMs = 1_000
 
 export function startBackOffice(options: BackOfficeOptions): BackOffice {
   const { clock, gate, flow } = options
-  const api = startApi(options)
+  const relayPort = new Int32Array(new SharedArrayBuffer(4))
+  const api = startApi(options, relayPort)
   let consolePort: number | null = null
   const console = startConsole(options, (port) => {
     consolePort = port
@@ -76,6 +80,9 @@ export function startBackOffice(options: BackOfficeOptions): BackOffice {
       return consolePort
     },
     setPack: (pack) => api?.give(pack),
+    relayListens(port) {
+      relayPort[0] = port
+    },
     async started() {
       await Promise.all([api?.started(), console?.started()])
     },
@@ -94,7 +101,10 @@ function listenersOf({ config, sink, refuse }: BackOfficeOptions): Listeners {
 }
 
 /** The management plane; null when it was not asked for. */
-function startApi(options: BackOfficeOptions): SideThread<OfferedPack> | null {
+function startApi(
+  options: BackOfficeOptions,
+  relayPort: Int32Array<SharedArrayBuffer>,
+): SideThread<OfferedPack> | null {
   const { config, clock, gate, sink, demoApi } = options
   const { logger } = sink
   const { api: served } = config
@@ -119,10 +129,12 @@ function startApi(options: BackOfficeOptions): SideThread<OfferedPack> | null {
           time: clock.time,
           pack: gate.pack,
           version: readVersion(),
+          relay: relayTarget(config, relayPort),
           demo: demoApi !== null && isTriable(config),
         }) satisfies ApiWorkerSettings,
-      onTold({ calls, demoClient, projection }) {
+      onTold({ calls, demoClient, projection, pending }) {
         if (projection !== undefined) gate.metrics.projection(projection)
+        if (pending !== undefined) gate.metrics.webhooks(pending)
         if (demoApi !== null && demoClient !== undefined) demoApi.client = demoClient
         for (const call of calls) {
           gate.metrics.apiCall(call)
@@ -142,6 +154,18 @@ function startApi(options: BackOfficeOptions): SideThread<OfferedPack> | null {
     options.refuse(error.message)
     return null
   }
+}
+
+/** What a sandbox sends its card events with; null where the relay must show a certificate, or TLS is spoken. */
+function relayTarget(
+  { host, tls, relayAuthentication: auth }: Config,
+  port: Int32Array<SharedArrayBuffer>,
+): RelayTarget | null {
+  if (tls !== null || auth.mode === 'mtls') return null
+  const secret = auth.mode === 'hmac' ? (auth.secrets[0] ?? '') : ''
+  const password = auth.mode === 'basic' ? `${auth.user}:${auth.password}` : ''
+  const authorization = password === '' ? '' : `Basic ${Buffer.from(password).toString('base64')}`
+  return { host: host === '0.0.0.0' ? '127.0.0.1' : host, port, secret, authorization }
 }
 
 /** A line to paste can call it: on this machine, without a certificate or another name. */

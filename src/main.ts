@@ -173,6 +173,7 @@ async function main(): Promise<void> {
     office = startBackOffice({ config, clock, gate, sink, flow, demoApi, readiness, refuse })
     await office.started()
     await gate.server.listen({ host: config.host, port: config.port, backlog })
+    office.relayListens(portOf(gate.server))
   } catch (error) {
     sink.flush()
     return fail(explainListening(error as NodeJS.ErrnoException))

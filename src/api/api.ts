@@ -22,7 +22,7 @@ export interface ApiListeners {
 
 /** The management API on an open store. */
 export function createApi(
-  { store, clock, engine }: Pick<ApiContext, 'store' | 'clock' | 'engine'>,
+  { store, clock, engine, outside }: Pick<ApiContext, 'store' | 'clock' | 'engine' | 'outside'>,
   settings: ApiSettings,
   { onAnswered, onTrouble }: ApiListeners,
 ): FastifyInstance {
@@ -45,6 +45,7 @@ export function createApi(
     box,
     lists,
     numbers,
+    outside,
     clock,
     settings,
   }
@@ -53,6 +54,7 @@ export function createApi(
   const { tls, sandbox } = settings
   return createApiServer({
     routes: routesOf(context),
+    outside,
     version: settings.version,
     authenticate: createAuthentication({
       clients,

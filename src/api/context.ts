@@ -6,6 +6,7 @@ import type { NumberSource } from '../management/number/source.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import type { Effects } from './effects.ts'
+import type { KycSettings, Outside } from './outside/outside.ts'
 import type { ListDesk } from './route/list.ts'
 
 /** What the management API is served with. */
@@ -22,8 +23,24 @@ export interface ApiSettings {
   readonly transactionRetentionDays: number
   readonly sandbox: boolean
   readonly cardNumbers: CardNumbers
+  /** Private networks that webhooks may reach. */
+  readonly webhookNetworks: readonly string[]
+  readonly webhookRetentionDays: number
+  readonly kyc: KycSettings
+  /** Where a sandbox sends card events to; null where it cannot. */
+  readonly relay: RelayTarget | null
   /** Of this program, for the OpenAPI document. */
   readonly version: string
+}
+
+/** The relay port of the same server, and what its relay proves itself with. */
+export interface RelayTarget {
+  readonly host: string
+  /** Shared with the thread that listens there; 0 until it does. */
+  readonly port: Int32Array<SharedArrayBuffer>
+  readonly secret: string
+  /** '' where none is asked for. */
+  readonly authorization: string
 }
 
 /** What routes are made with. */
@@ -39,6 +56,8 @@ export interface ApiContext {
   /** Answers the calls of lists. */
   readonly lists: ListDesk
   readonly numbers: NumberSource
+  /** Webhooks and verifications. */
+  readonly outside: Outside
   readonly clock: Clock
-  readonly settings: Pick<ApiSettings, 'sandbox'>
+  readonly settings: Pick<ApiSettings, 'sandbox' | 'relay'>
 }

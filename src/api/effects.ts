@@ -45,13 +45,17 @@ export interface Effects {
   ): Promise<Done<D> | Refused>
   /**
    * Makes an aggregate that is not there yet, under an id that retries make again. `prepare` may ask others
-   * for what the creation needs. Its own refusals may not be read from what can change.
+   * for what the creation needs; it is told how many attempts before were refused. Its own refusals may not
+   * be read from what can change.
    */
   onNew<D>(
     call: EffectCall,
     prefix: IdPrefix,
     aggregateOf: (id: string) => string,
-    prepare: (id: string) => Promise<Decide<AggregateView, D, AggregateWrite> | Refused>,
+    prepare: (
+      id: string,
+      attempt: number,
+    ) => Promise<Decide<AggregateView, D, AggregateWrite> | Refused>,
   ): Promise<Done<D> | Refused>
   /** Refuses a call that has no home: it is about something that is not there. */
   refuse(call: EffectCall, refused: Refused): Promise<Refused>
@@ -161,12 +165,14 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
       const { clientId, reference } = call.caller
       for (let i = 0; i < maxEndedAttempts; i++) {
         let id = ''
+        let refusedBefore = 0
         const bound = await bind(call, (number, startedAtMs) => {
+          refusedBefore = number
           id = idMadeFrom(prefix, startedAtMs, [clientId, reference, String(number)])
           return aggregateOf(id)
         })
         if (isRefused(bound)) return bound
-        const prepared = await prepare(id)
+        const prepared = await prepare(id, refusedBefore)
         const decide = isRefused(prepared) ? () => prepared : prepared
         const result = await create(bound, decide)
         if (result === 'ended') await bound.end(refuse('unavailable', 'it was refused elsewhere'))

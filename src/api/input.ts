@@ -72,6 +72,8 @@ function isMissing(issue: z.core.$ZodIssue, given: Fields): boolean {
 function strangersIn(schema: z.ZodType, given: unknown, prefix: string): FieldError[] {
   const inner = unwrapped(schema).at(-1)
   if (!(inner instanceof z.ZodObject) || !isFields(given)) return []
+  // What takes any name knows them all.
+  if (inner.def.catchall instanceof z.ZodUnknown) return []
   const shape = inner.shape as Record<string, z.ZodType>
   return Object.entries(given).flatMap(([name, value]) => {
     const field = `${prefix}${name}`

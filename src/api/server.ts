@@ -11,6 +11,8 @@ import { openApiOf } from './document/openapi.ts'
 import { referencePageOf } from './document/reference-page.ts'
 import { type Envelope, refusalOf, successOf } from './envelope.ts'
 import { readFields } from './input.ts'
+import { addKycCallback } from './outside/kyc-callback.ts'
+import type { Outside } from './outside/outside.ts'
 import type { References } from './references.ts'
 import { allows, type Done, type Route } from './route.ts'
 import { addTokenEndpoint, type TokenEndpointOptions } from './token/token-endpoint.ts'
@@ -31,6 +33,7 @@ export interface ApiServerOptions {
   readonly version: string
   readonly authenticate: Authenticate
   readonly references: References
+  readonly outside: Pick<Outside, 'kyc' | 'kycSecret'>
   readonly token: Omit<TokenEndpointOptions, 'onAnswered'>
   /** null: plain HTTP, for loopback or a proxy in front. */
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
@@ -108,6 +111,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
       .type('text/html; charset=utf-8')
       .send(html)
   })
+
+  addKycCallback(server, options.outside, clock)
 
   function begin(request: FastifyRequest, reply: FastifyReply): Passing {
     const begun = { requestId: randomUUID(), startedMonoMs: clock.monoMs(), caller: null }

@@ -13,9 +13,11 @@ import type { ProjectionFigures } from '../projection/projector.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
+import type { WebhookFigures } from '../webhook/pending.ts'
 import { createApi, listen } from './api.ts'
 import type { ApiSettings } from './context.ts'
 import { openDemo } from './demo.ts'
+import { createOutside } from './outside/outside.ts'
 import type { AnsweredCall } from './server.ts'
 
 /** What the thread of the management plane is given. */
@@ -32,6 +34,7 @@ export interface ToldByApi {
   readonly calls: readonly AnsweredCall[]
   readonly demoClient?: Credentials
   readonly projection?: ProjectionFigures
+  readonly pending?: WebhookFigures
 }
 
 type FromApi = FromThread<ToldByApi>
@@ -60,7 +63,16 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     onBooked: unexpected,
   })
   packs.follow(engine.setPack)
-  const server = createApi({ store, clock, engine }, settings, {
+  const outside = createOutside({
+    store,
+    clock,
+    newVersion: engine.newVersion,
+    settings,
+    isShared: settings.redis !== null,
+    onPending: (pending) => send({ type: 'told', told: { calls: [], pending } }),
+    onTrouble: (message) => send({ type: 'trouble', message }),
+  })
+  const server = createApi({ store, clock, engine, outside }, settings, {
     onAnswered: batched((calls) => send({ type: 'told', told: { calls } })),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
@@ -69,17 +81,18 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     clock,
     newVersion: engine.newVersion,
     retentionDays: settings.transactionRetentionDays,
-    consumers: [],
+    consumers: [outside.consumer],
     onFigures: (projection) => send({ type: 'told', told: { calls: [], projection } }),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
   port.on('message', (message: ToApi) => {
     if (message.type !== 'stop') return
-    void Promise.all([server.close(), projection.stop()])
+    void Promise.all([server.close(), projection.stop(), outside.stop()])
       .then(() => engine.stop())
       .then(() => store.close())
       .then(() => port.close())
   })
+  outside.start()
   if (settings.demo) {
     const demoClient = await openDemo({
       store,

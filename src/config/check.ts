@@ -21,7 +21,7 @@ export function checkAcross(values: Values, given: IsGiven): ConfigProblem[] {
   problems.push(...checkTlsFiles(values, 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_CLIENT_CA_FILE'))
   checkApi(values, given, demand)
   checkConsole(values, given, demand)
-  checkCardNumbers(values, given, demand)
+  checkProviders(values, given, demand)
   problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
   checkAdmin(values, given, demand)
   checkRedis(values, given, demand)
@@ -164,25 +164,27 @@ function checkApi(values: Values, given: IsGiven, demand: Demand): void {
   )
 }
 
-function checkCardNumbers(values: Values, given: IsGiven, demand: Demand): void {
-  demand(
-    values.CARD_NUMBERS !== 'sandbox' || values.SANDBOX === 'true',
-    'CARD_NUMBERS',
-    'must not be sandbox without SANDBOX=true',
-  )
-  for (const name of ['CARD_NUMBERS_URL', 'CARD_NUMBERS_SECRET'] as const) {
+/** Others that are asked for something: what is made up needs a sandbox, what is asked must be safe. */
+const providers = [
+  { name: 'CARD_NUMBERS', url: 'CARD_NUMBERS_URL', secret: 'CARD_NUMBERS_SECRET' },
+  { name: 'KYC_PROVIDER', url: 'KYC_URL', secret: 'KYC_SECRET' },
+] as const
+
+function checkProviders(values: Values, given: IsGiven, demand: Demand): void {
+  const isSandbox = values.SANDBOX === 'true'
+  for (const { name, url, secret } of providers) {
+    const provider = values[name]
+    demand(provider !== 'sandbox' || isSandbox, name, 'must not be sandbox without SANDBOX=true')
+    for (const needed of [url, secret]) {
+      demand(provider !== 'http' || given(needed), needed, `is required with ${name}=http`)
+    }
+    const address = values[url]
     demand(
-      values.CARD_NUMBERS !== 'http' || given(name),
-      name,
-      'is required with CARD_NUMBERS=http',
+      address === undefined || isSafeUrl(address) || isSandbox,
+      url,
+      'must begin with https://, or be loopback: what passes there is secret',
     )
   }
-  const numbers = values.CARD_NUMBERS_URL
-  demand(
-    numbers === undefined || isSafeUrl(numbers) || values.SANDBOX === 'true',
-    'CARD_NUMBERS_URL',
-    'must begin with https://, or be loopback: card numbers pass there',
-  )
 }
 
 /** Nobody on the way can read it. */

@@ -17,6 +17,12 @@ export type RelayAuthentication =
   | { readonly mode: 'mtls' }
   | { readonly mode: 'none' }
 
+/** Who verifies customers. */
+type KycConfig =
+  | { readonly provider: 'none' }
+  | { readonly provider: 'sandbox'; readonly delayMs: number }
+  | { readonly provider: 'http'; readonly url: string; readonly secret: string }
+
 type CardNumbers =
   | { readonly source: 'none' }
   | { readonly source: 'sandbox'; readonly bin: string }
@@ -85,6 +91,9 @@ interface ApiConfig {
   readonly getReferences: 'enforce' | 'ignore'
   readonly transactionRetentionDays: number
   readonly cardNumbers: CardNumbers
+  readonly kyc: KycConfig
+  readonly webhookNetworks: readonly string[]
+  readonly webhookRetentionDays: number
 }
 
 interface ConsoleConfig {
@@ -219,7 +228,18 @@ function apiConfig(v: Settings): ApiConfig | null {
     getReferences: v.API_GET_REFERENCES,
     transactionRetentionDays: v.TRANSACTION_RETENTION_DAYS,
     cardNumbers: cardNumbers(v),
+    kyc: kycSettings(v),
+    webhookNetworks: v.WEBHOOK_NETWORKS?.split(',') ?? [],
+    webhookRetentionDays: v.WEBHOOK_RETENTION_DAYS,
   }
+}
+
+function kycSettings(v: Settings): KycConfig {
+  const provider = v.KYC_PROVIDER ?? (v.SANDBOX === 'true' ? 'sandbox' : 'none')
+  if (provider === 'none') return { provider }
+  if (provider === 'sandbox') return { provider, delayMs: v.KYC_SANDBOX_DELAY_MS }
+  const url = (v.KYC_URL as string).replace(/\/+$/, '')
+  return { provider, url, secret: v.KYC_SECRET as string }
 }
 
 function cardNumbers(v: Settings): CardNumbers {

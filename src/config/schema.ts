@@ -1,34 +1,10 @@
 import { z } from 'zod'
+import { isCidr } from '../outgoing/address.ts'
+import { settingKinds } from './kind.ts'
+
+const { host, key, oneOf, path, secret, text, webhookSecret, wholeNumber } = settingKinds
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-const minSecretChars = 16
-
-function text(must: string, pattern: RegExp) {
-  return z.string().regex(pattern, must)
-}
-
-function wholeNumber(min: number, max: number) {
-  const must = `must be a whole number from ${min} to ${max}`
-  return z
-    .string()
-    .regex(/^[0-9]{1,9}$/, must)
-    .transform(Number)
-    .refine((number) => number >= min && number <= max, must)
-}
-
-function oneOf<const T extends readonly string[]>(values: T) {
-  return z.enum(values, `must be one of ${values.join(', ')}`)
-}
-
-const host = text('must be a host name or an IP address', /^[A-Za-z0-9.:_%-]{1,253}$/)
-const path = text('must be a path', /^[^\0]{1,4096}$/)
-const key = text('must be 32 bytes in Base64', /^[A-Za-z0-9+/]{43}=$/)
-const secret = z.string().min(minSecretChars, `must be at least ${minSecretChars} characters`)
-const webhookSecret = text(
-  'must be whsec_ and 16 to 64 bytes in Base64',
-  /^whsec_[A-Za-z0-9+/]{22,86}={0,2}$/,
-)
-
 /**
  * Everything that can be set, in the order of the table in docs/CONFIGURATION.md. What one variable demands of another
  * is checked elsewhere; a default is what the table shows.
@@ -165,6 +141,36 @@ export const schema = z.object({
   CARD_NUMBERS_SECRET: webhookSecret
     .optional()
     .describe('Signs the calls to it: `whsec_` and 16 to 64 bytes in Base64'),
+  KYC_PROVIDER: oneOf(['none', 'sandbox', 'http'])
+    .optional()
+    .describe(
+      'Who verifies customers. `sandbox` decides by the end of their number and needs `SANDBOX=true`; `http` asks `KYC_URL`. Without it: `sandbox` in a sandbox, else `none`',
+    ),
+  KYC_SANDBOX_DELAY_MS: wholeNumber(0, 600_000)
+    .default(2_000)
+    .describe(
+      'Time until a verification of a document or a business ends in a sandbox, in milliseconds',
+    ),
+  KYC_URL: text('must be an http:// or https:// address without a query', /^https?:\/\/[^\s,?#]+$/)
+    .refine((url) => URL.canParse(url), 'must be an address')
+    .optional()
+    .describe('Address of the KYC provider, for `KYC_PROVIDER=http`'),
+  KYC_SECRET: webhookSecret
+    .optional()
+    .describe('Signs the calls to it, and its own to us: `whsec_` and 16 to 64 bytes in Base64'),
+  WEBHOOK_NETWORKS: z
+    .string()
+    .refine(
+      (text) => text.split(',').every(isCidr),
+      'must be networks as 10.0.0.0/8, comma-separated',
+    )
+    .optional()
+    .describe(
+      'Private networks that webhooks may reach, comma-separated; public addresses always may',
+    ),
+  WEBHOOK_RETENTION_DAYS: wholeNumber(4, 400)
+    .default(30)
+    .describe('How long events of webhooks and their deliveries are kept, in days'),
   REDIS_URL: text(
     'must be redis:// or rediss:// addresses, comma-separated',
     /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
@@ -251,6 +257,7 @@ export const fromFiles: readonly Name[] = [
   'SECRETS_KEY',
   'SECRETS_KEY_OLD',
   'CARD_NUMBERS_SECRET',
+  'KYC_SECRET',
   'REDIS_URL',
   'REDIS_SENTINEL',
 ]

@@ -17,7 +17,7 @@ import {
   dueKyc,
   eventTypeOf,
   isFinal,
-  judge,
+  judgeVerdict,
   type Kyc,
   listedKyc,
   readKyc,
@@ -140,7 +140,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
 
   /** Applies what a provider said, and notes when to look again. */
   async function apply(kyc: Kyc, submission: Submission, verdict: Verdict): Promise<Kyc | null> {
-    const judged = judge(verdict, submission)
+    const judged = judgeVerdict(verdict, submission)
     const isApproved = judged.status === 'Approved' && !isFinal(kyc)
     const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
     const nowMs = clock.nowMs()
@@ -186,7 +186,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       }
       const verdict = await provider.submit({ kycToken, submission, images, attempt })
       if (typeof verdict === 'string') return verdict
-      const judged = judge(verdict, submission)
+      const judged = judgeVerdict(verdict, submission)
       // A number is verified at once, or not at all.
       if (!isFinal(judged as Pick<Kyc, 'status'>)) return 'failed'
       await note(kyc, names)

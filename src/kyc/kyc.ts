@@ -79,7 +79,7 @@ const rejectCodes = ['180', '181', '182', '184', '185', '305', '306', '307']
 const maxLabels = 20
 
 /** What counts of a verdict: names that do not agree reject, whatever the provider says. */
-export function judge(verdict: Verdict, submission: Submission): Verdict {
+export function judgeVerdict(verdict: Verdict, submission: Submission): Verdict {
   const { status, holder } = verdict
   if (status === 'Pending') return { status, kycCode: verdict.kycCode === '183' ? '183' : '' }
   if (status === 'Initiated') return { status }

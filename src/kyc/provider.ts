@@ -11,7 +11,7 @@ export interface Verdict {
 
 export type ProviderFault = 'failed' | 'timedOut'
 
-export interface Verification {
+export interface KycVerification {
   readonly kycToken: string
   readonly submission: Submission
   readonly images: Images
@@ -31,7 +31,7 @@ export interface OpenVerification {
 export interface KycProvider {
   readonly name: 'sandbox' | 'http'
   /** Safe to repeat with the same token. */
-  submit(verification: Verification): Promise<Verdict | ProviderFault>
+  submit(verification: KycVerification): Promise<Verdict | ProviderFault>
   /** What it says by now; null when it knows nothing new. */
   ask(open: OpenVerification, nowMs: number): Promise<Verdict | ProviderFault | null>
   /** When to ask next; null: not any more, somebody will say. */

@@ -32,6 +32,8 @@ export interface Metrics {
   answered(answered: AnsweredEvent): void
   refused(status: number): void
   projection(figures: ProjectionFigures): void
+  /** What waits to be sent, of all instances. */
+  webhooks(figures: { readonly pending: number; readonly oldestSeconds: number }): void
   apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
   unknownKind(): void
@@ -100,6 +102,16 @@ export function createMetrics(read: () => Readings): Metrics {
     help: 'Log entries that the transactions list passed over because they cannot be read',
     registers,
   })
+  const webhooksPending = new Gauge({
+    name: 'arbiter_webhooks_pending',
+    help: 'Deliveries of webhooks of all instances that wait; 10000 is 10000 or more',
+    registers,
+  })
+  const webhooksOldest = new Gauge({
+    name: 'arbiter_webhooks_oldest_seconds',
+    help: 'Age of the oldest event among them; 0 when nothing waits',
+    registers,
+  })
   const unknownKinds = new Counter({
     name: 'arbiter_unknown_kinds_total',
     help: 'Messages acknowledged though the relay profile does not know their kind',
@@ -159,6 +171,10 @@ export function createMetrics(read: () => Readings): Metrics {
     projection({ lagMs, unreadable }) {
       projectionLag.set(lagMs / 1000)
       projectionUnreadable.set(unreadable)
+    },
+    webhooks({ pending, oldestSeconds }) {
+      webhooksPending.set(pending)
+      webhooksOldest.set(oldestSeconds)
     },
     unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {

@@ -7,8 +7,8 @@ import type { Outgoing, OutgoingAnswer } from '../outgoing/call.ts'
 import { signedHeaders } from '../outgoing/signature.ts'
 import type { Key, Store } from '../store/port.ts'
 import {
-  type Attempt,
   afterAttempt,
+  type DeliveryAttempt,
   type EventDelivery,
   isSuccess,
   missedDelivery,
@@ -136,12 +136,12 @@ function withDelivery(event: WebhookEvent, next: EventDelivery): WebhookEvent {
   return { ...event, deliveries }
 }
 
-function attemptOf(answer: OutgoingAnswer, atMs: number): Attempt {
+function attemptOf(answer: OutgoingAnswer, atMs: number): DeliveryAttempt {
   const { ms } = answer
   if ('status' in answer) return { atMs, status: answer.status, ms, detail: '' }
   return { atMs, status: 0, ms, detail: answer.detail.slice(0, 200) }
 }
 
-function resultOf({ atMs, status, detail }: Attempt): AttemptResult {
+function resultOf({ atMs, status, detail }: DeliveryAttempt): AttemptResult {
   return { atMs, status, detail, succeeded: isSuccess(status) }
 }

@@ -7,10 +7,10 @@ export interface EventDelivery {
   /** Attempts since it was sent first, or again. */
   readonly tries: number
   /** The newest last. */
-  readonly attempts: readonly Attempt[]
+  readonly attempts: readonly DeliveryAttempt[]
 }
 
-export interface Attempt {
+export interface DeliveryAttempt {
   readonly atMs: number
   /** 0 when there was no answer. */
   readonly status: number
@@ -57,7 +57,7 @@ export function isSuccess(status: number): boolean {
 /** What becomes of a delivery by an attempt; `random` is from 0 to 1. */
 export function afterAttempt(
   delivery: EventDelivery,
-  attempt: Attempt,
+  attempt: DeliveryAttempt,
   retryAfterMs: number,
   random: number,
 ): EventDelivery {

@@ -3,6 +3,17 @@ import { timeOfId } from '../management/id.ts'
 import type { Store } from '../store/port.ts'
 import { readDueSortKey } from './event.ts'
 
+/** As metrics tell it. */
+export interface WebhookFigures {
+  readonly pending: number
+  readonly oldestSeconds: number
+}
+
+export function figuresOf({ pending, oldestMs }: PendingDeliveries, nowMs: number): WebhookFigures {
+  const ageMs = oldestMs === null ? 0 : Math.max(0, nowMs - oldestMs)
+  return { pending, oldestSeconds: Math.round(ageMs / 1000) }
+}
+
 /** What waits to be sent, of all instances. */
 export interface PendingDeliveries {
   /** Not more than `maxCountedDeliveries`: that many is that many or more. */

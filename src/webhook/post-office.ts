@@ -9,7 +9,7 @@ import type { Endpoint } from './endpoint.ts'
 import { createEndpointDesk } from './endpoint-desk.ts'
 import type { WebhookEvent } from './event.ts'
 import { createEventRecorder, type EventRecorder } from './event-recorder.ts'
-import { type PendingDeliveries, readPending } from './pending.ts'
+import { figuresOf, readPending, type WebhookFigures } from './pending.ts'
 import { unlistOldEvents } from './retention.ts'
 import { beatMs, type Share } from './share.ts'
 
@@ -33,7 +33,7 @@ export interface PostOfficeOptions {
   readonly share: Share
   readonly retentionDays: number
   readonly onTrouble: (message: string) => void
-  readonly onPending: (pending: PendingDeliveries) => void
+  readonly onPending: (figures: WebhookFigures) => void
   readonly random?: () => number
 }
 
@@ -103,7 +103,9 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     start() {
       repeat(beatMs, share.beat)
       repeat(lookMs, dispatcher.look)
-      repeat(countMs, async () => options.onPending(await readPending(store)))
+      repeat(countMs, async () =>
+        options.onPending(figuresOf(await readPending(store), clock.nowMs())),
+      )
       repeat(unlistMs, async () => {
         if (!share.owns('retention')) return
         await unlistOldEvents(store, aggregates, clock.nowMs() - options.retentionDays * dayMs)

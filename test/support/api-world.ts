@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { createAuthentication } from '../../src/api/authentication.ts'
 import { createClientCache } from '../../src/api/client-cache.ts'
-import type { ApiContext } from '../../src/api/context.ts'
+import type { ApiContext, RelayTarget } from '../../src/api/context.ts'
 import { createCursors } from '../../src/api/cursor.ts'
 import { createEffects } from '../../src/api/effects.ts'
+import { createOutside, type KycSettings } from '../../src/api/outside/outside.ts'
 import { createReferences } from '../../src/api/references.ts'
 import { createListDesk } from '../../src/api/route/list.ts'
 import type { Route } from '../../src/api/route.ts'
@@ -29,6 +30,8 @@ const startMs = Date.UTC(2026, 10, 15, 10)
 
 export interface ApiWorldOptions {
   readonly sandbox?: boolean
+  readonly kyc?: KycSettings
+  readonly relay?: RelayTarget
   /** Besides those of the program. */
   readonly routes?: (context: ApiContext) => readonly Route[]
   readonly scopes?: Scope[]
@@ -51,6 +54,7 @@ interface Answer {
 
 /** The management API on a store in memory, with one client, called over HTTP. */
 export async function openApi(options: ApiWorldOptions = {}) {
+  const troubles: string[] = []
   const { sandbox = false, routes = () => [], faults } = options
   const time = { ms: startMs }
   const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
@@ -66,8 +70,39 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
   const { cardNumbers = { source: 'none' } } = options
   const numbers = createNumbers(cardNumbers, { store, aggregates, box, clock })
-  const settings = { sandbox }
-  const context = { store, engine, aggregates, effects, box, lists, numbers, clock, settings }
+  const publicUrls = ['https://cards.example.com']
+  const { kyc = { provider: sandbox ? 'sandbox' : 'none', delayMs: 2_000 } as KycSettings } =
+    options
+  const outside = createOutside({
+    store,
+    clock,
+    newVersion: engine.newVersion,
+    settings: {
+      sandbox,
+      publicUrls,
+      keys: [key],
+      kyc,
+      webhookNetworks: [],
+      webhookRetentionDays: 30,
+    },
+    isShared: false,
+    onPending() {},
+    onTrouble: (message) => troubles.push(message),
+  })
+  onTestFinished(() => outside.stop())
+  const settings = { sandbox, relay: options.relay ?? null }
+  const context = {
+    store,
+    engine,
+    aggregates,
+    effects,
+    box,
+    lists,
+    numbers,
+    outside,
+    clock,
+    settings,
+  }
   const tokens = createTokens([key], 900)
   const clients = createClientCache(store, box)
   await addOrganization(
@@ -103,6 +138,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
       sandbox,
     }),
     references: createReferences({ store, aggregates, effects, nowMs: clock.nowMs, ofReads: true }),
+    outside,
     token: { clients, tokens, clock },
     tls: null,
     ...(options.callMs !== undefined && { callMs: options.callMs }),
@@ -195,5 +231,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
     call,
     answered,
     bugs,
+    outside,
+    troubles,
   }
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { webhooksAggregate } from '../../engine/format/layout.ts'
 import { allTime } from '../../projection/listing.ts'
-import { readEndpoints } from '../../webhook/endpoint.ts'
 import type { EventDelivery } from '../../webhook/delivery.ts'
+import { readEndpoints } from '../../webhook/endpoint.ts'
 import type { WebhookEvent } from '../../webhook/event.ts'
 import { eventListing, findEvent, type PlacedEvent } from '../../webhook/event-listing.ts'
 import { type EventType, eventChoices, eventTypes, isChosen } from '../../webhook/event-type.ts'
@@ -130,7 +130,9 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
         const queued = !isThere
           ? 0
           : isOne
-            ? Number(found !== null && (await replayEvent(aggregates, found.place, webhookId, nowMs)))
+            ? Number(
+                found !== null && (await replayEvent(aggregates, found.place, webhookId, nowMs)),
+              )
             : await replaySpan(store, aggregates, to, span, isAsked, nowMs)
         const done = await effects.onAggregate(call, webhooksAggregate(organizationId), () => {
           if (!isThere) return refuse('recordUnknown', 'there is no such webhook')

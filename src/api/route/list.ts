@@ -37,11 +37,14 @@ export function listOf<T extends z.ZodType>(item: T) {
 /** What a list may be refused for, besides what every call may. */
 export const pageRefusals = ['dateMalformed'] as const
 
-interface PageQuery {
-  readonly limit: number
-  readonly cursor?: string | undefined
+interface GivenSpan {
   readonly startDate?: string | undefined
   readonly endDate?: string | undefined
+}
+
+interface PageQuery extends GivenSpan {
+  readonly limit: number
+  readonly cursor?: string | undefined
 }
 
 interface ListCall {
@@ -90,7 +93,7 @@ export function createListDesk({ store, cursors, zone }: ListDeskOptions): ListD
 const maxSpanMs = 366 * dayMs
 
 /** Why the stretch is none, or from when until when. */
-function spanOf({ startDate, endDate }: PageQuery, zone: Zone): Span | string {
+export function spanOf({ startDate, endDate }: GivenSpan, zone: Zone): Span | string {
   const fromMs = startDate === undefined ? allTime.fromMs : instantOf(startDate, zone, 0)
   const beforeMs = endDate === undefined ? allTime.beforeMs : instantOf(endDate, zone, 1)
   if (fromMs > beforeMs) return 'endDate is before startDate'

@@ -46,14 +46,13 @@ const secret = z.string().describe('Shown once')
 
 /** Where an organization is told of events. */
 export function webhookRoutes(context: ApiContext): readonly Route[] {
-  const { store, effects, box, outside } = context
+  const desk = createWebhookDesk(context)
+  return [...makingRoutes(context, desk), ...changingRoutes(context, desk), testRoute(context)]
+}
 
-  async function find(call: ApiCall, webhookId: string): Promise<Endpoint | null> {
-    const { organizationId } = call.caller.organization
-    const all = (await readEndpoints(store, [organizationId])).get(organizationId)!
-    return all.find((one) => one.webhookId === webhookId) ?? null
-  }
+type WebhookDesk = ReturnType<typeof createWebhookDesk>
 
+function createWebhookDesk({ store, effects, outside }: ApiContext) {
   /** Changes one endpoint; null takes it away. */
   function change(call: ApiCall, webhookId: string, next: (endpoint: Endpoint) => Endpoint | null) {
     const aggregate = webhooksAggregate(call.caller.organization.organizationId)
@@ -78,6 +77,13 @@ export function webhookRoutes(context: ApiContext): readonly Route[] {
     return problem === '' ? null : refuse('notPermitted', `url: ${problem}`)
   }
 
+  return { change, withPending, forbidden }
+}
+
+function makingRoutes(
+  { store, effects, box }: ApiContext,
+  { forbidden, withPending }: WebhookDesk,
+): readonly Route[] {
   return [
     defineRoute({
       operation: 'webhooks.add',
@@ -128,6 +134,11 @@ export function webhookRoutes(context: ApiContext): readonly Route[] {
         return { data: { items: await Promise.all(items) } }
       },
     }),
+  ]
+}
+
+function changingRoutes({ box }: ApiContext, { change, forbidden }: WebhookDesk): readonly Route[] {
+  return [
     defineRoute({
       operation: 'webhooks.change',
       summary: 'Changes its address, what it is told, or whether it is told at all',
@@ -186,36 +197,40 @@ export function webhookRoutes(context: ApiContext): readonly Route[] {
         return isRefused(done) ? done : { data: { ...done.data, secret: made } }
       },
     }),
-    defineRoute({
-      operation: 'webhooks.test',
-      summary: 'Sends ping now, and tells what was answered',
-      method: 'POST',
-      path: '/webhooks/:webhookId/test',
-      scope: 'CardAPIs',
-      params,
-      query: nothing,
-      body: nothing,
-      data: z.object({
-        delivered: z.boolean(),
-        httpStatus: z.int().nullable(),
-        milliseconds: z.int(),
-        detail: z.string(),
-      }),
-      reads: true,
-      refusals: ['recordUnknown'],
-      async handle(call) {
-        const endpoint = await find(call, call.params.webhookId)
-        if (endpoint === null) return unknown()
-        const { organizationId } = call.caller.organization
-        const { succeeded, status, ms, detail } = await outside.office.courier.ping(
-          organizationId,
-          endpoint,
-        )
-        const httpStatus = status === 0 ? null : status
-        return { data: { delivered: succeeded, httpStatus, milliseconds: ms, detail } }
-      },
-    }),
   ]
+}
+
+function testRoute({ store, outside }: ApiContext): Route {
+  return defineRoute({
+    operation: 'webhooks.test',
+    summary: 'Sends ping now, and tells what was answered',
+    method: 'POST',
+    path: '/webhooks/:webhookId/test',
+    scope: 'CardAPIs',
+    params,
+    query: nothing,
+    body: nothing,
+    data: z.object({
+      delivered: z.boolean(),
+      httpStatus: z.int().nullable(),
+      milliseconds: z.int(),
+      detail: z.string(),
+    }),
+    reads: true,
+    refusals: ['recordUnknown'],
+    async handle(call) {
+      const { organizationId } = call.caller.organization
+      const all = (await readEndpoints(store, [organizationId])).get(organizationId)!
+      const endpoint = all.find((one) => one.webhookId === call.params.webhookId)
+      if (endpoint === undefined) return unknown()
+      const { succeeded, status, ms, detail } = await outside.office.courier.ping(
+        organizationId,
+        endpoint,
+      )
+      const httpStatus = status === 0 ? null : status
+      return { data: { delivered: succeeded, httpStatus, milliseconds: ms, detail } }
+    },
+  })
 }
 
 const nonePending: PendingDeliveries = { pending: 0, oldestMs: null }

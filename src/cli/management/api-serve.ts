@@ -34,8 +34,20 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   const { readVersion } = await import('../../version.ts')
   const sink = createLogSink(config.logLevel)
   const keys = readSecretKeys(config, () => {})
-  const settings = { ...config.api, keys, sandbox: config.sandbox, version: readVersion() }
-  const opened = { store, clock: systemClock, engine: await engine() }
+  const { createOutside } = await import('../../api/outside/outside.ts')
+  const { sandbox } = config
+  const settings = { ...config.api, keys, sandbox, relay: null, version: readVersion() }
+  const working = await engine()
+  const outside = createOutside({
+    store,
+    clock: systemClock,
+    newVersion: working.newVersion,
+    settings,
+    isShared: true,
+    onPending() {},
+    onTrouble: (message) => sink.logger.error(message),
+  })
+  const opened = { store, clock: systemClock, engine: working, outside }
   const server = createApi(opened, settings, {
     onAnswered: (call) => logApiCall(sink, call),
     onTrouble: (message) => sink.logger.error(message),
@@ -45,14 +57,15 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
     clock: { ...systemClock, isDoubted: () => false },
     newVersion: opened.engine.newVersion,
     retentionDays: settings.transactionRetentionDays,
-    consumers: [],
+    consumers: [outside.consumer],
     onFigures() {},
     onTrouble: (message) => sink.logger.error(message),
   })
   const apiPort = await listen(server, settings.host, settings.port)
+  outside.start()
   sink.logger.info({ apiPort }, 'serving the management API')
   await new Promise<void>((resolve) => onInterrupt(resolve))
-  await Promise.all([server.close(), projection.stop()])
+  await Promise.all([server.close(), projection.stop(), outside.stop()])
   sink.logger.info('stopped')
   await sink.end()
   return 0

@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import { createAggregates } from '../engine/aggregates.ts'
-import { createKycDesk, type KycDesk } from '../kyc/desk.ts'
-import { createKycFollowUp, type KycFollowUp } from '../kyc/follow-up.ts'
-import { createHttpProvider } from '../kyc/http-provider.ts'
-import { createIdentityHashes, type IdentityHashes } from '../kyc/identity.ts'
-import type { KycProvider } from '../kyc/provider.ts'
-import { createSandboxProvider } from '../kyc/sandbox-provider.ts'
-import type { SecretBox } from '../management/secret-box.ts'
-import { anyAddress, createAddressPolicy } from '../outgoing/address.ts'
-import { createOutgoing, urlProblem } from '../outgoing/call.ts'
-import { createResolver } from '../outgoing/name.ts'
-import { readWebhookSecret } from '../outgoing/signature.ts'
-import type { Consumer } from '../projection/consumer.ts'
-import type { Store } from '../store/port.ts'
-import { createLogConsumer } from '../webhook/log-consumer.ts'
-import type { PendingDeliveries } from '../webhook/pending.ts'
-import { createPostOffice, type PostOffice } from '../webhook/post-office.ts'
-import { createShare, wholeShare } from '../webhook/share.ts'
+import type { Clock } from '../../clock.ts'
+import { createAggregates } from '../../engine/aggregates.ts'
+import { createKycDesk, type KycDesk } from '../../kyc/desk.ts'
+import { createKycFollowUp, type KycFollowUp } from '../../kyc/follow-up.ts'
+import { createHttpProvider } from '../../kyc/http-provider.ts'
+import { createIdentityHashes, type IdentityHashes } from '../../kyc/identity.ts'
+import type { KycProvider } from '../../kyc/provider.ts'
+import { createSandboxProvider } from '../../kyc/sandbox-provider.ts'
+import { createSecretBox } from '../../management/secret-box.ts'
+import { anyAddress, createAddressPolicy } from '../../outgoing/address.ts'
+import { createOutgoing, urlProblem } from '../../outgoing/call.ts'
+import { createResolver } from '../../outgoing/name.ts'
+import { readWebhookSecret } from '../../outgoing/signature.ts'
+import type { Consumer } from '../../projection/consumer.ts'
+import type { Store } from '../../store/port.ts'
+import { createLogConsumer } from '../../webhook/log-consumer.ts'
+import type { WebhookFigures } from '../../webhook/pending.ts'
+import { createPostOffice, type PostOffice } from '../../webhook/post-office.ts'
+import { createShare, wholeShare } from '../../webhook/share.ts'
 
 /** Who verifies people and businesses. */
 export type KycSettings =
@@ -29,8 +29,6 @@ export interface OutsideSettings {
   readonly sandbox: boolean
   readonly publicUrls: readonly string[]
   readonly keys: readonly Uint8Array[]
-  /** Whether other instances may share the store. */
-  readonly isShared: boolean
   readonly webhookNetworks: readonly string[]
   readonly webhookRetentionDays: number
   readonly kyc: KycSettings
@@ -54,9 +52,10 @@ export interface OutsideOptions {
   readonly store: Store
   readonly clock: Clock
   readonly newVersion: () => string
-  readonly box: SecretBox
   readonly settings: OutsideSettings
-  readonly onPending: (pending: PendingDeliveries) => void
+  /** Whether other instances may share the store. */
+  readonly isShared: boolean
+  readonly onPending: (figures: WebhookFigures) => void
   readonly onTrouble: (message: string) => void
 }
 
@@ -66,14 +65,17 @@ const maxProviderCalls = 64
 const kycLookMs = 500
 
 export function createOutside(options: OutsideOptions): Outside {
-  const { store, clock, box, settings, onTrouble } = options
+  const { store, clock, settings, onTrouble } = options
+  const [first, ...others] = settings.keys.map((key) => Buffer.from(key))
+  const keys = [first!, ...others] as const
+  const box = createSecretBox(keys)
   const { sandbox, webhookRetentionDays: retentionDays } = settings
   const aggregates = createAggregates({ store, newVersion: options.newVersion })
   const resolve = createResolver(clock)
   const allows = createAddressPolicy(settings.webhookNetworks, sandbox)
   const common = { clock, resolve }
   const receivers = { ...common, allows, allowsPlain: sandbox, maxCalls: maxWebhookCalls }
-  const share = settings.isShared ? createShare(aggregates, clock, randomUUID()) : wholeShare
+  const share = options.isShared ? createShare(aggregates, clock, randomUUID()) : wholeShare
   const office = createPostOffice({
     store,
     aggregates,
@@ -92,7 +94,7 @@ export function createOutside(options: OutsideOptions): Outside {
     allowsPlain: true,
     maxCalls: maxProviderCalls,
   })
-  const identityHashes = createIdentityHashes(settings.keys.map((key) => Buffer.from(key)))
+  const identityHashes = createIdentityHashes(keys)
   const kycSecret = settings.kyc.provider === 'http' ? readWebhookSecret(settings.kyc.secret) : null
   const provider = providerOf()
   const kyc = provider && openKyc(provider)

@@ -1,0 +1,36 @@
+import type { FastifyInstance } from 'fastify'
+import type { Clock } from '../../clock.ts'
+import { readCallback } from '../../kyc/http-provider.ts'
+import { refuse } from '../condition.ts'
+import { refusalOf } from '../envelope.ts'
+import type { Outside } from './outside.ts'
+
+const maxBodyBytes = 65_536
+
+/** Where a KYC provider tells later results; what it signs, not who it is, is checked. */
+export function addKycCallback(
+  server: FastifyInstance,
+  { kyc, kycSecret }: Pick<Outside, 'kyc' | 'kycSecret'>,
+  clock: Clock,
+): void {
+  if (kyc === null || kycSecret === null) return
+  server.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      '*',
+      { parseAs: 'string', bodyLimit: maxBodyBytes },
+      (_request, body, done) => done(null, body),
+    )
+    scope.post('/callbacks/kyc', async (request, reply) => {
+      const body = typeof request.body === 'string' ? request.body : ''
+      const told = readCallback(kycSecret, request.headers, body, clock.nowMs())
+      if (told === 'unsigned') {
+        return reply.code(401).send(refusalOf(null, refuse('notAuthenticated')))
+      }
+      const heard = told === 'malformed' ? null : await kyc.desk.hear(told.kycToken, told)
+      if (heard === null) return reply.code(404).send(refusalOf(null, refuse('recordUnknown')))
+      // A later word than the final one changes nothing, and saying it again would not help.
+      return reply.code(204).send()
+    })
+  })
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { createRelayClient } from '../../relay/client.ts'
+import { refuse } from '../condition.ts'
+import type { ApiContext } from '../context.ts'
+import { defineRoute, type Route } from '../route.ts'
+
+const nothing = z.object({})
+
+/** A sandbox: card events, sent to our own relay port as a relay would. */
+export function sandboxEventRoutes({ settings, clock }: ApiContext): readonly Route[] {
+  const { relay, sandbox } = settings
+  if (!sandbox) return []
+  return [
+    defineRoute({
+      operation: 'sandbox.events',
+      summary: 'Sends a card event as the relay would; its answer is the data',
+      method: 'POST',
+      path: '/sandbox/events',
+      scope: 'CardAPIs',
+      params: nothing,
+      query: nothing,
+      body: z.looseObject({}),
+      data: z.unknown(),
+      reads: true,
+      refusals: ['notPermitted', 'unavailable'],
+      async handle({ caller, body }) {
+        const port = relay === null ? 0 : relay.port[0]!
+        if (relay === null || port === 0) {
+          return refuse('notPermitted', 'this server has no relay port that speaks plain HTTP')
+        }
+        const { organizationId } = caller.organization
+        const path = `/authorize/${encodeURIComponent(organizationId)}`
+        const { secret, authorization } = relay
+        const client = createRelayClient({
+          urls: [`http://${relay.host}:${port}${path}`],
+          clock,
+          secret,
+          ...(authorization !== '' && { authorization }),
+          connections: 1,
+        })
+        try {
+          const { answer, late } = await client.deliverBody(JSON.stringify(body))
+          const said = answer ?? (await late)
+          if (said === null) return refuse('unavailable', 'the relay port did not answer')
+          const answered = jsonOf(said.text)
+          if (said.status === 200) return { data: answered }
+          return refuse('bodyMalformed', `the relay port answered ${said.status}`, {
+            data: answered,
+          })
+        } finally {
+          client.close()
+        }
+      },
+    }),
+  ]
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

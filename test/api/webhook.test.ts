@@ -1,0 +1,152 @@
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it } from 'vitest'
+import type { Happening } from '../../src/webhook/event.ts'
+import { openApi } from '../support/api-world.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+async function openWorld(sandbox = true) {
+  const world = await openApi({ sandbox, scopes: ['CardAPIs'] })
+  async function call(method: string, path: string, body?: unknown) {
+    const target = `/api/v1${path}`
+    // Each asks for a token, of which a client gets five a second.
+    world.time.ms += 250
+    const headers = await world.headersOf(method, target)
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const answer = await world.call(method, target, headers, text)
+    const { responseCode: code, data } = answer.body as {
+      responseCode: string
+      data: Record<string, never>
+    }
+    return { status: answer.status, code, data, reference: headers.reference! }
+  }
+  async function happen(...keys: readonly string[]): Promise<void> {
+    const happenings = keys.map(
+      (key): Happening => ({
+        organizationId: 'org-1',
+        type: 'card.updated',
+        atMs: world.time.ms,
+        key,
+        sequence: 1,
+        data: { cardId: key },
+      }),
+    )
+    await world.outside.office.recorder.record(happenings, world.time.ms)
+  }
+  const idle = () => expect.poll(() => world.outside.office.dispatcher.flying).toBe(0)
+  return { ...world, call, happen, idle }
+}
+
+const items = (data: Record<string, never>) => data.items as unknown as Record<string, unknown>[]
+
+describe('a webhook', () => {
+  it('is made, told, listed, changed, rotated and removed', async () => {
+    const { call, happen, idle, credentials } = await openWorld()
+    const { url, received } = await startReceiver()
+    const made = await call('POST', '/webhooks', { url: `${url}/a`, events: ['card.*'] })
+    expect(made).toMatchObject({
+      status: 200,
+      data: { url: `${url}/a`, events: ['card.*'], enabled: true, pending: 0, lastFailure: null },
+    })
+    const { webhookId, secret } = made.data as unknown as { webhookId: string; secret: string }
+    const looked = await call('GET', `/requests/${made.reference}`)
+    expect(JSON.stringify(looked.data)).toContain(webhookId)
+    expect(JSON.stringify(looked.data)).not.toContain('whsec_')
+    expect(credentials.clientId).not.toBe('')
+
+    await happen('card-1')
+    await expect.poll(() => received.length).toBe(1)
+    const { headers, body } = received[0]!
+    // Only the time is not that of the receiver: the library would refuse it.
+    const at = new Date(1000 * Number(headers['webhook-timestamp']))
+    expect(new Webhook(secret).sign(headers['webhook-id']!, at, body)).toBe(
+      headers['webhook-signature'],
+    )
+    await idle()
+    const listed = await call('GET', '/webhooks')
+    expect(items(listed.data)).toMatchObject([{ webhookId, lastSuccessAt: expect.any(String) }])
+    expect(JSON.stringify(listed.data)).not.toContain('whsec_')
+
+    const tested = await call('POST', `/webhooks/${webhookId}/test`)
+    expect(tested.data).toMatchObject({ delivered: true, httpStatus: 200, detail: '' })
+    expect(JSON.parse(received[1]!.body)).toMatchObject({ type: 'ping', data: {} })
+
+    const rotated = await call('POST', `/webhooks/${webhookId}/rotate-secret`)
+    expect(rotated.data.secret).toMatch(/^whsec_/)
+    await call('POST', `/webhooks/${webhookId}/test`)
+    expect(received[2]!.headers['webhook-signature']!.split(' ')).toHaveLength(2)
+
+    const changed = await call('PATCH', `/webhooks/${webhookId}`, { enabled: false })
+    expect(changed.data).toMatchObject({ enabled: false, url: `${url}/a` })
+    await happen('card-2')
+    const removed = await call('DELETE', `/webhooks/${webhookId}`)
+    expect(removed.status).toBe(200)
+    expect(items((await call('GET', '/webhooks')).data)).toEqual([])
+    expect(await call('DELETE', `/webhooks/${webhookId}`)).toMatchObject({
+      status: 404,
+      code: '157',
+    })
+    expect(received).toHaveLength(3)
+  })
+
+  it('has an address that may be called, and there are ten at most', async () => {
+    const { call } = await openWorld(false)
+    for (const url of [
+      'http://a.example/',
+      'https://127.0.0.1/',
+      'https://10.0.0.1/',
+      'https://u:p@a.example/',
+      'https://169.254.169.254/latest',
+    ]) {
+      const { status, code } = await call('POST', '/webhooks', { url, events: ['*'] })
+      expect([status, code], url).toEqual([422, '119'])
+    }
+    const given = { url: 'https://a.example/', events: ['*'] }
+    for (let i = 0; i < 10; i++) expect((await call('POST', '/webhooks', given)).status).toBe(200)
+    expect(await call('POST', '/webhooks', given)).toMatchObject({ status: 422, code: '119' })
+    const unknown = await call('POST', '/webhooks', { ...given, events: ['cards.*'] })
+    expect(unknown).toMatchObject({ status: 400, code: '136' })
+  })
+})
+
+describe('an event', () => {
+  it('is listed with its attempts, found by its id, and sent again with the same bytes', async () => {
+    const { call, happen, idle, time } = await openWorld()
+    let status = 500
+    const { url, received } = await startReceiver(() => status)
+    const { data } = await call('POST', '/webhooks', { url, events: ['*'] })
+    const webhookId = String(data.webhookId)
+    await happen('card-1')
+    time.ms += 1
+    await happen('card-2')
+    await expect.poll(() => received.length).toBeGreaterThan(0)
+    await idle()
+    const pending = await call('GET', `/events?state=Pending&webhookId=${webhookId}`)
+    expect(items(pending.data)).toHaveLength(2)
+    status = 200
+    time.ms += 10_000
+    const [newest, oldest] = items(pending.data) as { eventId: string; body: string }[]
+    const again = await call('POST', `/webhooks/${webhookId}/replay`, { eventId: oldest!.eventId })
+    expect(again.data).toEqual({ queued: 1 })
+    await expect.poll(() => received.filter(({ body }) => body === oldest!.body).length).toBe(2)
+    await idle()
+    const found = await call('GET', `/events/${oldest!.eventId}`)
+    expect(found.data).toMatchObject({
+      state: 'Delivered',
+      body: oldest!.body,
+      deliveries: [{ webhookId, attempts: [{ httpStatus: 500 }, { httpStatus: 200 }] }],
+    })
+    const span = { startDate: '2026-11-15', endDate: '2026-11-16', events: ['card.*'] }
+    const all = await call('POST', `/webhooks/${webhookId}/replay`, span)
+    expect(all.data).toEqual({ queued: 2 })
+    await expect.poll(() => received.filter(({ body }) => body === newest!.body).length).toBe(2)
+    await idle()
+    const delivered = await call('GET', '/events?state=Delivered&type=card.updated')
+    expect(items(delivered.data)).toHaveLength(2)
+    expect(await call('GET', '/events/evt_01JCQ8A1B2C3D4E5F6G7H8J9KM')).toMatchObject({
+      code: '157',
+    })
+    const both = { eventId: oldest!.eventId, startDate: '2026-11-15' }
+    expect(await call('POST', `/webhooks/${webhookId}/replay`, both)).toMatchObject({ code: '131' })
+    expect(await call('POST', `/webhooks/${webhookId}/replay`, {})).toMatchObject({ code: '131' })
+  })
+})
