@@ -29,6 +29,7 @@ const pure = [
   'http/*',
   'management/*',
   'outgoing/*',
+  'projection/*',
   'relay/{audit,view}',
   'rules/**/*',
   'telemetry/{decision-log,mask,refusal-log}',

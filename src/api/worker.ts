@@ -80,6 +80,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     store,
     clock,
     newVersion: engine.newVersion,
+    instance: settings.redis === null ? null : randomUUID(),
     retentionDays: settings.transactionRetentionDays,
     consumers: [outside.consumer],
     onFigures: (projection) => send({ type: 'told', told: { calls: [], projection } }),

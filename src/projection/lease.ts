@@ -59,7 +59,7 @@ export interface Lease {
 }
 
 /** An owner that says nothing for so long is gone. No clock is compared with another's. */
-export const silentMs = 5_000
+const silentMs = 3_000
 
 export function createLease(store: Store, aggregates: Aggregates, instance: string): Lease {
   let progress = noProgress

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { FollowedClock } from '../clock.ts'
 import { createAggregates } from '../engine/aggregates.ts'
 import { type Store, StoreError } from '../store/port.ts'
@@ -11,6 +10,8 @@ export interface ProjectionOptions {
   readonly store: Store
   readonly clock: FollowedClock
   readonly newVersion: () => string
+  /** Names the process among those that share the store; null where no other does. */
+  readonly instance: string | null
   /** How long rows of the transactions list are kept. */
   readonly retentionDays: number
   /** Who makes something of the log besides rows of that list. */
@@ -36,7 +37,8 @@ export function startProjection(options: ProjectionOptions): Projection {
   const aggregates = createAggregates({ store, newVersion: options.newVersion })
   const rows = createRowDesk({ aggregates, retentionDays, nowMs: clock.nowMs })
   const consumers = [rows, ...options.consumers]
-  const instance = randomUUID()
+  // Who is alone need not wait for one that was killed to be missed.
+  const instance = options.instance ?? 'alone'
   const projector = createProjector({ store, aggregates, clock, instance, consumers, onTrouble })
   let stopped = false
   let timer: NodeJS.Timeout | null = null

@@ -125,5 +125,7 @@ it('a rule that emptiness would set off only records until what it looks at has 
   expect(await codeOf(one, 25)).toBe('000')
   expect(await arbiter('log', '--limit', '1')).toContain('shadow=new-shop')
   expect(await arbiter('rules', 'report')).toMatch(/^new-shop is seeding: it only records until /m)
-  expect(await arbiter('rules', 'explain', '--past', `e${asked}`)).toContain('it only recorded then')
+  expect(await arbiter('rules', 'explain', '--past', `e${asked}`)).toContain(
+    'it only recorded then',
+  )
 })

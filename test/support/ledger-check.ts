@@ -48,6 +48,7 @@ function placeOf(place: string | StorePlace): StorePlace {
 export async function seedCards(
   place: string | StorePlace,
   balances: readonly string[],
+  organizationId?: string,
 ): Promise<readonly string[]> {
   const store = await openStore(placeOf(place), systemClock.nowMs)
   await claimStore(store, { eventRetentionDays: retentionDays })
@@ -68,6 +69,7 @@ export async function seedCards(
     currency: 'USD',
     country: 'US',
     balance,
+    ...(organizationId !== undefined && { organizationId }),
   }))
   for (let at = 0; at < rows.length; at += rowsAtOnce) {
     const { problems } = await importRows(rows.slice(at, at + rowsAtOnce), engine)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
@@ -56,6 +57,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
     store,
     clock: { ...systemClock, isDoubted: () => false },
     newVersion: opened.engine.newVersion,
+    instance: randomUUID(),
     retentionDays: settings.transactionRetentionDays,
     consumers: [outside.consumer],
     onFigures() {},

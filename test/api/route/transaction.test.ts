@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { importRows } from '../../src/engine/import.ts'
-import { createProjector } from '../../src/projection/projector.ts'
-import { createRowDesk } from '../../src/projection/row-desk.ts'
-import { openApi } from '../support/api-world.ts'
-import { handed, testEvent } from '../support/engine-world.ts'
+import { importRows } from '../../../src/engine/import.ts'
+import { createProjector } from '../../../src/projection/projector.ts'
+import { createRowDesk } from '../../../src/projection/row-desk.ts'
+import { openApi } from '../../support/api-world.ts'
+import { handed, testEvent } from '../../support/engine-world.ts'
 
 async function openWorld() {
   const world = await openApi()

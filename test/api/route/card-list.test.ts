@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { importRows } from '../../src/engine/import.ts'
-import { addCustomer } from '../../src/management/customer.ts'
-import { openApi } from '../support/api-world.ts'
+import { importRows } from '../../../src/engine/import.ts'
+import { addCustomer } from '../../../src/management/customer.ts'
+import { openApi } from '../../support/api-world.ts'
 
 interface Data {
   readonly items: readonly Record<string, unknown>[]
