@@ -80,6 +80,7 @@ const mayLookAt: Record<string, readonly string[]> = {
     'telemetry',
     'admin',
     'http',
+    'management',
   ],
   // The scenarios that it fires at a server are those of the rules.
   relay: ['domain', 'rules', 'wire'],

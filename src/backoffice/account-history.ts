@@ -17,7 +17,7 @@ export interface AccountHistory {
 }
 
 /** The line at a cursor; null when the log no longer has it. */
-export async function lineAt(store: Store, cursor: string): Promise<LogLine | null> {
+async function lineAt(store: Store, cursor: string): Promise<LogLine | null> {
   const [before] = await store.tailLog(1, cursor)
   const lines = await store.readLog(before?.cursor ?? '', 20)
   return lines.find((line) => line.cursor === cursor) ?? null

@@ -12,14 +12,21 @@ import { createFigures, type Given } from './figures.ts'
 import { createLive } from './live.ts'
 import type { Office } from './office.ts'
 import { createPackShelf } from './pack-shelf.ts'
+import { actRoutes } from './route/act.ts'
+import { cardRoutes } from './route/card.ts'
+import { changeRoutes } from './route/changes.ts'
 import { decisionPageRoutes } from './route/decision.ts'
 import { decisionRow } from './route/decision-row.ts'
 import { decisionFilter, decisionRoutes, filterInput } from './route/decisions.ts'
+import { findRoutes } from './route/find.ts'
 import { nowRoutes } from './route/now.ts'
+import { openReport, ruleRoutes } from './route/rules.ts'
+import { lifeRoutes } from './route/transaction.ts'
+import { workRoutes } from './route/work.ts'
 import { ConsoleRefused } from './route.ts'
 import { answerText, createConsoleServer } from './server.ts'
 import { createSessions } from './session.ts'
-import type { LiveDecisions } from './shape.ts'
+import type { LiveDecisions } from './shape/decision.ts'
 
 /** What the console is served with. */
 export interface ConsoleSettings {
@@ -89,7 +96,15 @@ export function createConsole(
       ...nowRoutes(office, sessions.isOpen),
       ...decisionRoutes(office),
       ...decisionPageRoutes(office),
+      ...findRoutes(office),
+      ...cardRoutes(office),
+      ...lifeRoutes(office),
+      ...workRoutes(office),
+      ...ruleRoutes(office),
+      ...changeRoutes(office),
+      ...actRoutes(office),
     ],
+    report: (name) => openReport(settings.reportsDir, name),
     subscription: (query) => subscriptionOf(query),
     onBug(error) {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error)

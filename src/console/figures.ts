@@ -4,7 +4,7 @@ import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { Delivered, FlowTaken } from './flow.ts'
 import { healthOf } from './health.ts'
 import { latencyBuckets, quantileMs } from './latency.ts'
-import type { Gauges, Minute, NowHistory, NowShown, Second } from './shape.ts'
+import type { Gauges, Minute, NowHistory, NowShown, Second } from './shape/now.ts'
 
 /** What the gate's thread gives the console's each second. */
 export interface Given {
@@ -16,7 +16,7 @@ export interface Given {
 }
 
 /** What one rule did in one span of time. */
-export interface RuleSpan {
+interface RuleSpan {
   readonly startMs: number
   matched: number
   declined: number
@@ -39,7 +39,7 @@ export interface ConsoleFigures {
 const keptSeconds = 900
 const minuteSeconds = 60
 const keptDelivered = 50_000
-export const ruleSpanMs = 3_600_000
+const ruleSpanMs = 3_600_000
 const keptSpans = 24
 const maxRules = 1_100
 const contractMs = 400

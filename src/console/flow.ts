@@ -31,7 +31,7 @@ export interface FlowTaken {
   readonly ruleCounts: readonly RuleCount[]
 }
 
-export interface PartSums {
+interface PartSums {
   readonly count: number
   readonly arrivalMs: number
   readonly queueMs: number

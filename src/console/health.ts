@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Readiness } from '../admin/server.ts'
-import type { Gauges, Health, Minute, Second } from './shape.ts'
+import type { Gauges, Health, Minute, Second } from './shape/now.ts'
 
 /** What can be wrong, the gravest first: a sentence, and the entry of the runbook that says what to do. */
 interface Trouble {

@@ -19,6 +19,8 @@ export interface ConsoleServerOptions {
   readonly sessions: Sessions
   readonly routes: readonly ConsoleRoute[]
   readonly live: Live
+  /** A page that was written elsewhere; null when there is none. */
+  readonly report: (name: string) => Buffer | null
   /** What a browser wants to be told, by the query of its subscription; throws ConsoleRefused. */
   readonly subscription: (query: unknown, who: Who) => (event: string) => string | null
   readonly onBug: (error: unknown) => void
@@ -160,6 +162,19 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     } catch (error) {
       return refuse(reply, error)
     }
+  })
+
+  server.get('/reports/:name', async (request, reply) => {
+    if (whoOf(request) === null) return reply.code(401).send({ error: 'log in first' })
+    const { name } = request.params as { name: string }
+    const report = options.report(name)
+    if (report === null) return reply.code(404).send({ error: 'there is no such report' })
+    // It was not written by the console, so it may show what it has and do nothing.
+    const policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+    return reply
+      .header('content-security-policy', policy)
+      .type('text/html; charset=utf-8')
+      .send(report)
   })
 
   server.setNotFoundHandler(async (request, reply) => {

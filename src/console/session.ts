@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { isPassword } from './password.ts'
-import type { Role } from './shape.ts'
+import type { Role } from './shape/now.ts'
 import { findUser, type UserFiles } from './users.ts'
 
 export interface Who {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isPasswordHash } from './password.ts'
-import type { Role } from './shape.ts'
+import type { Role } from './shape/now.ts'
 
 export interface User {
   readonly name: string

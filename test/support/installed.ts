@@ -8,6 +8,7 @@ const packages = {
   promtool: 'prometheus',
   'systemd-analyze': 'systemd',
   buildah: 'buildah',
+  chromium: 'chromium',
 } as const
 
 export type Program = keyof typeof packages

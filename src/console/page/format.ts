@@ -1,5 +1,5 @@
 import { decimalsOf, isCurrency } from '../../domain/record/currency.ts'
-import type { Money } from '../shape.ts'
+import type { Money } from '../shape/decision.ts'
 
 const numbers = new Intl.NumberFormat('en-GB')
 const formats = new Map<number, Intl.NumberFormat>()

@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
-import type { LiveDecisions, NowShown, Second, WhoAmI } from '../shape.ts'
+import type { LiveDecisions } from '../shape/decision.ts'
+import type { NowShown, Second, WhoAmI } from '../shape/now.ts'
 import { getData } from './ask.ts'
 
 /** By the clock of the machine that shows the page. */

@@ -1,20 +1,35 @@
 import { signal } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { ActDialog, DoneLine } from './act.tsx'
 import { followLinks, goTo, path } from './address.ts'
 import { postData } from './ask.ts'
 import { KeysDialog, listenToKeys } from './keys.tsx'
 import { loadWho, now, staleSeconds, stopListening, subscribe, who } from './live.ts'
 import { LoginPage } from './login.tsx'
 import { Empty } from './parts.tsx'
+import { AccountPage } from './view/account.tsx'
+import { CardPage } from './view/card.tsx'
+import { ChangesPage } from './view/changes.tsx'
 import { DecisionPage } from './view/decision.tsx'
 import { DecisionsPage } from './view/decisions.tsx'
+import { FindPage } from './view/find.tsx'
 import { NowPage } from './view/now.tsx'
+import { RulesPage } from './view/rules.tsx'
+import { TodoPage } from './view/todo.tsx'
+import { TransactionPage } from './view/transaction.tsx'
 
 const pages = [
   { href: '/', name: 'Now', pattern: /^\/$/, page: NowPage },
   { href: '/decisions', name: 'Decisions', pattern: /^\/decisions$/, page: DecisionsPage },
-  { href: '', name: '', pattern: /^\/decision\//, page: DecisionPage },
+  { href: '/find', name: 'Find', pattern: /^\/find$/, page: FindPage },
+  { href: '/todo', name: 'To do', pattern: /^\/todo$/, page: TodoPage },
+  { href: '/rules', name: 'Rules', pattern: /^\/rules$/, page: RulesPage },
+  { href: '/changes', name: 'Changes', pattern: /^\/changes$/, page: ChangesPage },
+  { href: '', name: 'Decision', pattern: /^\/decision\//, page: DecisionPage },
+  { href: '', name: 'Card', pattern: /^\/card\//, page: CardPage },
+  { href: '', name: 'Account', pattern: /^\/account\//, page: AccountPage },
+  { href: '', name: 'Transaction', pattern: /^\/transaction\//, page: TransactionPage },
 ]
 
 const failure = signal('')
@@ -42,9 +57,11 @@ function App() {
       <TopBar at={at} />
       <StaleLine />
       <main id="main" tabIndex={-1}>
+        <DoneLine />
         {Page === undefined ? <Empty>There is no such page.</Empty> : <Page key={at} />}
       </main>
       <KeysDialog />
+      <ActDialog />
     </>
   )
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { Balances, Looked } from '../shape.ts'
+import type { Balances, Looked } from '../shape/decision.ts'
 import { pathOf } from './address.ts'
 import type { Asked } from './ask.ts'
 import { clockText, countText, dayTimeText, moneyText, plainText, utcText } from './format.ts'

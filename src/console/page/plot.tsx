@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 
-export interface PlotSeries {
+interface PlotSeries {
   readonly label: string
   /** The name of a colour of the style sheet, such as `--approved`. */
   readonly colour: string
@@ -9,7 +9,7 @@ export interface PlotSeries {
   readonly dashed?: boolean
 }
 
-export interface PlotLine {
+interface PlotLine {
   readonly at: number
   readonly label: string
   readonly colour: string

@@ -2,7 +2,7 @@ import type { Entry } from '../../domain/ledger/entry.ts'
 import { type ResponseCode, reasonOf } from '../../domain/record/response-code.ts'
 import type { Delivered } from '../flow.ts'
 import { packCursor } from '../office.ts'
-import type { DecisionRow, ShownTiming } from '../shape.ts'
+import type { DecisionRow, ShownTiming } from '../shape/decision.ts'
 
 /** Names of merchants come from anybody; no page needs more of one. */
 const maxNameChars = 200

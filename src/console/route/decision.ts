@@ -20,7 +20,7 @@ import { explainDecision } from '../../rules/explain/decision-explanation.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { lookBounds, type Office, unpackCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
-import type { Balances, DecisionShown, ShownExplanation, ShownWindow } from '../shape.ts'
+import type { Balances, DecisionShown, ShownExplanation, ShownWindow } from '../shape/decision.ts'
 import { decisionRow, timingOf } from './decision-row.ts'
 
 const place = z.object({ cursor: z.string().min(1).max(200) })

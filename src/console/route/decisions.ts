@@ -4,7 +4,7 @@ import { accountAggregate, cardKey } from '../../engine/format/layout.ts'
 import { decodeCard } from '../../engine/quarantine/damage.ts'
 import { lookBounds, type Office, packCursor, unpackCursor } from '../office.ts'
 import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
-import type { DecisionList } from '../shape.ts'
+import type { DecisionList } from '../shape/decision.ts'
 import { decisionRow, isDecision } from './decision-row.ts'
 
 const shortText = z.string().min(1).max(200)
@@ -89,7 +89,7 @@ export function decisionFilter(given: GivenFilters): Filter {
 type Found = Awaited<ReturnType<typeof searchPage>>['found']
 
 /** The log knows cards, not customers: each card is asked whose it is. */
-export async function ofCustomer(
+async function ofCustomer(
   found: Found,
   customer: string | undefined,
   { store }: Office,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Office } from '../office.ts'
 import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
-import type { NowHistory, WhoAmI } from '../shape.ts'
+import type { NowHistory, WhoAmI } from '../shape/now.ts'
 
 const nothing = z.object({})
 const contractMs = 400

@@ -1,4 +1,4 @@
-import type { DecisionRow } from '../../shape.ts'
+import type { DecisionRow } from '../../shape/decision.ts'
 import { pathOf } from '../address.ts'
 import { msText, plainText } from '../format.ts'
 import { Amount, CardLink, OutcomeMark, Time } from '../parts.tsx'

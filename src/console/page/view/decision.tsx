@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Balances, DecisionShown, ShownWindow } from '../../shape.ts'
+import type { Balances, DecisionShown, ShownWindow } from '../../shape/decision.ts'
 import { pathOf, pathParts } from '../address.ts'
 import { getData, useData } from '../ask.ts'
 import { moneyText, plainText } from '../format.ts'

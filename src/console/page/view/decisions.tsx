@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { DecisionList, DecisionRow, LiveDecisions } from '../../shape.ts'
+import type { DecisionList, DecisionRow, LiveDecisions } from '../../shape/decision.ts'
 import { pageUrl } from '../address.ts'
 import { getData, useData } from '../ask.ts'
 import { onPauseKey } from '../keys.tsx'

@@ -1,4 +1,4 @@
-import type { ShownExplanation, ShownPart, ShownRuleLook } from '../../shape.ts'
+import type { ShownExplanation, ShownPart, ShownRuleLook } from '../../shape/decision.ts'
 import { plainText } from '../format.ts'
 
 const marks = { passed: '✓', failed: '✗', 'not asked': '·' } as const

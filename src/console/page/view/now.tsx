@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import type { Gauges, NowShown, Second } from '../../shape.ts'
+import type { Gauges, NowShown, Second } from '../../shape/now.ts'
 import { bytesText, countText, msText, spanText } from '../format.ts'
 import { browserMs, now, seconds, who } from '../live.ts'
 import { Empty, Panel } from '../parts.tsx'

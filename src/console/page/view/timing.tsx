@@ -1,4 +1,4 @@
-import type { DecisionShown, ShownTiming } from '../../shape.ts'
+import type { DecisionShown, ShownTiming } from '../../shape/decision.ts'
 import { msText } from '../format.ts'
 import { who } from '../live.ts'
 import { Panel } from '../parts.tsx'

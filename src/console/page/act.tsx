@@ -1,0 +1,177 @@
+import { signal } from '@preact/signals'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { postData } from './ask.ts'
+import { who } from './live.ts'
+
+interface ActField {
+  readonly name: string
+  readonly label: string
+  readonly value?: string
+  readonly hint?: string
+  readonly choices?: readonly (readonly [value: string, label: string])[]
+  readonly optional?: boolean
+}
+
+/** Something that a person is about to do; it always asks why. */
+export interface Act {
+  readonly title: string
+  readonly says: string
+  readonly url: string
+  readonly fields?: readonly ActField[]
+  readonly danger?: boolean
+  body(fields: Readonly<Record<string, string>>, reason: string): unknown
+  onDone(): void
+}
+
+const current = signal<Act | null>(null)
+const said = signal('')
+
+function ask(act: Act): void {
+  current.value = act
+}
+
+/** Operators see the buttons of what can be done; viewers do not. */
+export function ActButton({
+  label,
+  act,
+  danger = false,
+}: {
+  label: string
+  act: () => Act
+  danger?: boolean
+}) {
+  if (who.value?.role !== 'operator') return null
+  return (
+    <button type="button" class={danger ? 'danger' : ''} onClick={() => ask(act())}>
+      {label}
+    </button>
+  )
+}
+
+/** Says what was done last, for those who look and for those who listen. */
+export function DoneLine() {
+  return (
+    <p class={said.value === '' ? 'hidden' : 'done'} role="status">
+      {said.value}
+    </p>
+  )
+}
+
+export function ActDialog() {
+  const act = current.value
+  return act === null ? null : <Form key={act.title} act={act} />
+}
+
+function Form({ act }: { act: Act }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [fields, setFields] = useState<Readonly<Record<string, string>>>(() =>
+    Object.fromEntries((act.fields ?? []).map(({ name, value = '' }) => [name, value])),
+  )
+  const [reason, setReason] = useState('')
+  const [error, setError] = useState('')
+  const [busy, setBusy] = useState(false)
+  useEffect(() => {
+    dialog.current?.showModal()
+  }, [])
+  const close = () => {
+    current.value = null
+  }
+
+  async function carryOut(event: Event): Promise<void> {
+    event.preventDefault()
+    setBusy(true)
+    setError('')
+    try {
+      const done = await postData<{ changed?: boolean }>(act.url, act.body(fields, reason))
+      said.value =
+        done.changed === false ? `${act.title}: it was so already.` : `${act.title}: done.`
+      setTimeout(() => {
+        said.value = ''
+      }, 6_000)
+      close()
+      act.onDone()
+    } catch (refusal) {
+      setError((refusal as Error).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <dialog ref={dialog} aria-label={act.title} onClose={close}>
+      <form onSubmit={carryOut} class="act">
+        <h2>{act.title}</h2>
+        <p class="faint">{act.says}</p>
+        {(act.fields ?? []).map((field) => (
+          <Field
+            key={field.name}
+            field={field}
+            value={fields[field.name] ?? ''}
+            onValue={(value) => setFields({ ...fields, [field.name]: value })}
+          />
+        ))}
+        <label>
+          Reason
+          <input
+            name="reason"
+            required
+            maxLength={500}
+            value={reason}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        </label>
+        {error !== '' && (
+          <p class="error" role="alert">
+            {error}
+          </p>
+        )}
+        <div class="buttons">
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class={act.danger ? 'danger' : 'primary'} disabled={busy}>
+            {busy ? 'Working…' : act.title}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  )
+}
+
+function Field({
+  field,
+  value,
+  onValue,
+}: {
+  field: ActField
+  value: string
+  onValue: (value: string) => void
+}) {
+  const { name, label, hint = '', choices, optional = false } = field
+  if (choices === undefined) {
+    return (
+      <label>
+        {label}
+        <input
+          name={name}
+          required={!optional}
+          placeholder={hint}
+          value={value}
+          onInput={(event) => onValue(event.currentTarget.value)}
+        />
+      </label>
+    )
+  }
+  return (
+    <label>
+      {label}
+      <select name={name} value={value} onChange={(event) => onValue(event.currentTarget.value)}>
+        {choices.map(([choice, text]) => (
+          <option key={choice} value={choice}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

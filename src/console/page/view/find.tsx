@@ -1,0 +1,58 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { FoundThings } from '../../shape/record.ts'
+import { goTo, pageUrl } from '../address.ts'
+import { useData } from '../ask.ts'
+import { countText, plainText } from '../format.ts'
+import { Empty, State, Time } from '../parts.tsx'
+
+export function FindPage() {
+  const q = pageUrl.value.searchParams.get('q') ?? ''
+  const field = useRef<HTMLInputElement>(null)
+  const asked = useData<FoundThings>(
+    q.trim().length < 2 ? null : `/data/find?q=${encodeURIComponent(q)}`,
+  )
+  useEffect(() => field.current?.focus(), [])
+  const search = (event: Event) => {
+    event.preventDefault()
+    goTo(`/find?q=${encodeURIComponent(field.current?.value.trim() ?? '')}`, true)
+  }
+  const found = asked.data
+  return (
+    <>
+      <h1 class="hidden">Find</h1>
+      <form class="find" onSubmit={search}>
+        <label>
+          A card, account, customer, transaction or event, or how its id begins
+          <input ref={field} name="q" defaultValue={q} autocomplete="off" spellcheck={false} />
+        </label>
+        <button type="submit" class="primary">
+          Find
+        </button>
+      </form>
+      <State asked={asked} />
+      {found !== null && found.things.length === 0 && (
+        <Empty>Nothing is known by that id, or by one that begins so.</Empty>
+      )}
+      {found !== null && found.things.length > 0 && (
+        <ul class="found">
+          {found.things.map((thing) => (
+            <li key={`${thing.kind} ${thing.href}`}>
+              <a data-row href={thing.href}>
+                <span class="kind">{thing.kind}</span>
+                <span class="id">{plainText(thing.id)}</span>
+                <span class="faint">{plainText(thing.about)}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      {found !== null && (
+        <p class="looked">
+          For events and transactions {countText(found.looked)} log entries were looked at
+          {found.whole || found.lookedToMs === 0 ? '' : ', back to '}
+          {!found.whole && found.lookedToMs > 0 && <Time atMs={found.lookedToMs} day />}.
+        </p>
+      )}
+    </>
+  )
+}

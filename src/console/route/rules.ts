@@ -1,0 +1,131 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { reasonOf } from '../../domain/record/response-code.ts'
+import { readBlocks } from '../../engine/notice/block-list.ts'
+import { readTripped, type TrippedRule } from '../../engine/notice/tripped-rules.ts'
+import type { Rule } from '../../rules/pack/rule.ts'
+import { coveredPercent, type TestReport } from '../../rules/testing/pack-test.ts'
+import type { Office } from '../office.ts'
+import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
+import type { ListShown, RuleShown, RulesShown } from '../shape/rules.ts'
+
+const maxShownValues = 200
+const maxReports = 50
+const maxReportBytes = 20_000_000
+const reportName = /^[\w][\w.-]{0,99}\.html$/
+
+export function ruleRoutes(office: Office): ConsoleRoute[] {
+  return [
+    defineConsoleRoute({
+      method: 'GET',
+      path: '/data/rules',
+      input: z.object({}),
+      handle: () => showRules(office),
+    }),
+    defineConsoleRoute({
+      method: 'GET',
+      path: '/data/list',
+      input: z.object({ name: z.string().max(100), q: z.string().max(200).default('') }),
+      async handle({ name, q }): Promise<ListShown> {
+        const list = office.packs.pack().parts.lists.get(name)
+        if (list === undefined) throw new ConsoleRefused(404, `the pack has no list ${name}`)
+        const values: string[] = []
+        for (const value of list) {
+          if (values.length === maxShownValues) break
+          if (value.toLowerCase().includes(q.toLowerCase())) values.push(value)
+        }
+        return { name, size: list.size, values }
+      },
+    }),
+  ]
+}
+
+async function showRules(office: Office): Promise<RulesShown> {
+  const { packs, store, clock, figures } = office
+  const pack = packs.pack()
+  const tests = packs.tests()
+  const failed = tests.results.filter(({ faults }) => faults.length > 0).length
+  const tripped = await readTripped(store)
+  const problem =
+    pack.version === figures.rulesVersion || figures.rulesVersion === ''
+      ? ''
+      : `The server decides by pack ${figures.rulesVersion}; the folder has ${pack.version}.`
+  return {
+    name: pack.name,
+    version: pack.version,
+    inUse: figures.rulesVersion,
+    problem,
+    rules: pack.rules.map((rule) => shownRule(rule, tests, tripped, office)),
+    lists: [...pack.parts.lists].map(([name, list]) => ({ name, size: list.size })),
+    blocks: await readBlocks(store, clock.nowMs()),
+    tests: {
+      passed: tests.results.length - failed,
+      failed,
+      covered: Math.floor(coveredPercent(tests.coverage) * 10) / 10,
+    },
+    reports: listReports(office),
+  }
+}
+
+function shownRule(
+  rule: Rule,
+  { coverage }: TestReport,
+  tripped: readonly TrippedRule[],
+  { figures, packs }: Office,
+): RuleShown {
+  const { written } = rule
+  const covered = coverage.find(({ id }) => id === rule.id)
+  const trip = tripped.find(
+    ({ ruleId, rulesVersion }) => ruleId === rule.id && rulesVersion === packs.pack().version,
+  )
+  return {
+    id: rule.id,
+    mode: rule.mode,
+    code: rule.code,
+    reason: reasonOf(rule.code),
+    why: rule.why,
+    owner: rule.owner,
+    place: `${rule.file}:${rule.line}`,
+    when: written.when,
+    unless: written.unless ?? '',
+    on: rule.on,
+    rollout: written.rollout ?? '',
+    breaker: breakerText(written.breaker),
+    expires: written.expires ?? '',
+    tripped: trip?.reason ?? '',
+    covered: covered === undefined ? '' : `${covered.matched} matched, ${covered.unmatched} not`,
+    spans: figures.ruleSpans(rule.id),
+  }
+}
+
+function breakerText(breaker: Rule['written']['breaker']): string {
+  if (breaker === undefined) return ''
+  const { declines, share, within } = breaker
+  return `above ${declines === undefined ? `${share} of asks` : `${declines} declines`} within ${within}`
+}
+
+/** The reports of `rules backtest --html` that are in the folder, the newest first. */
+function listReports({ reportsDir }: Office): RulesShown['reports'] {
+  if (reportsDir === null) return []
+  try {
+    return readdirSync(reportsDir)
+      .filter((name) => reportName.test(name))
+      .map((name) => ({ name, atMs: statSync(join(reportsDir, name)).mtimeMs }))
+      .sort((a, b) => b.atMs - a.atMs)
+      .slice(0, maxReports)
+  } catch {
+    return []
+  }
+}
+
+/** Null when there is no such report. */
+export function openReport(reportsDir: string | null, name: string): Buffer | null {
+  if (reportsDir === null || !reportName.test(name)) return null
+  try {
+    const file = join(reportsDir, name)
+    return statSync(file).size > maxReportBytes ? null : readFileSync(file)
+  } catch {
+    return null
+  }
+}

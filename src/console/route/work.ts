@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { bookWork } from '../../backoffice/booking.ts'
+import { findWork, markHandled, type Work, workKey } from '../../backoffice/worklist.ts'
+import { worklists } from '../../domain/change/change.ts'
+import { indexes } from '../../engine/format/layout.ts'
+import { entryIn } from '../../engine/log-reading.ts'
+import { originOf } from '../desk.ts'
+import { type Office, packCursor, unpackCursor } from '../office.ts'
+import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
+import type { WorkRow, WorkShown } from '../shape/record.ts'
+import { actReason as reason } from './act.ts'
+
+const list = z.enum(worklists)
+const key = z.string().max(40)
+const rowsPerPage = 50
+
+export function workRoutes(office: Office): ConsoleRoute[] {
+  const { store, desk } = office
+
+  async function find(of: Work['list'], wanted: string): Promise<Work> {
+    const work = await findWork(of, wanted, store)
+    if (work === null) throw new ConsoleRefused(409, `${wanted} is no longer in the list`)
+    return work
+  }
+
+  return [
+    defineConsoleRoute({
+      method: 'GET',
+      path: '/data/work',
+      input: z.object({ list, after: z.string().max(400).default('') }),
+      async handle({ list: of, after }): Promise<WorkShown> {
+        const entries = await store.range(indexes[of], unpackCursor(after), rowsPerPage + 1)
+        const shown = entries.slice(0, rowsPerPage)
+        return {
+          rows: shown.flatMap(({ sortKey, value }) => rowOf(of, sortKey, value)),
+          next: entries.length > rowsPerPage ? packCursor(shown.at(-1)!.sortKey) : '',
+        }
+      },
+    }),
+    defineConsoleRoute({
+      method: 'POST',
+      path: '/act/work/done',
+      input: z.object({ list, key, reason }),
+      async handle({ list: of, key: wanted, reason: why }, who) {
+        const doing = { reason: why, origin: originOf(who) }
+        const done = markHandled(await find(of, wanted), doing, desk.engine())
+        const { refused } = await desk.within(done)
+        if (refused !== '') throw new ConsoleRefused(409, refused)
+      },
+    }),
+    defineConsoleRoute({
+      method: 'POST',
+      path: '/act/work/book',
+      input: z.object({
+        key,
+        reason,
+        card: z.string().max(64).optional(),
+        transaction: z.string().max(64).optional(),
+        amount: z
+          .string()
+          .regex(/^\d{1,15}(\.\d{1,4})?$/, 'must be an amount such as 12.50')
+          .optional(),
+      }),
+      async handle({ key: wanted, reason: why, ...given }, who) {
+        const work = await find('unmatched', wanted)
+        const doing = { reason: why, origin: originOf(who) }
+        const engine = async () => desk.engine()
+        const booked = await desk.within(bookWork(work, given, doing, { store, engine }))
+        if ('refused' in booked) throw new ConsoleRefused(409, booked.refused)
+      },
+    }),
+  ]
+}
+
+/** An entry that cannot be read is left to `arbiter verify`. */
+function rowOf(list: Work['list'], sortKey: string, value: string): WorkRow[] {
+  const entry = entryIn({ entry: value })
+  if (entry === null) return []
+  const { event, unmatched, anomalies } = entry
+  return [
+    {
+      key: workKey(sortKey),
+      list,
+      atMs: entry.atMs,
+      what: unmatched === '' ? anomalies.join(', ') : unmatched,
+      requestType: event?.requestType ?? '',
+      eventId: event?.eventId ?? entry.eventKey,
+      cardId: event?.cardId || entry.cardId,
+      accountId: entry.accountId,
+      transactionId: entry.transaction[1],
+      amountMinor: event?.amountMinor ?? null,
+      currency: event?.currency ?? '',
+      merchant: (event?.merchant.name || event?.merchant.mid || '').slice(0, 200),
+    },
+  ]
+}
