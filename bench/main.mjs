@@ -68,6 +68,11 @@ const benchmarks = {
       'From the start of the process until it serves, and the first ask of a card; then again with recently active cards in the log, without and with reading them in advance.',
     apart: true,
   },
+  api: {
+    file: './api.mjs',
+    about: 'signed calls of the management API against Fastify alone, and decisions beside them',
+    apart: true,
+  },
   references: {
     script: 'references.mjs',
     about: 'bytes of each Reference of the management API, embedded and in Redis',
