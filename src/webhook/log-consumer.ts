@@ -1,9 +1,7 @@
 import type { Change } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import { formatMinor } from '../domain/record/money.ts'
-import { decodeDetails } from '../engine/format/card-details.ts'
-import { accountAggregate, cardDetailsKey } from '../engine/format/layout.ts'
-import { balancesOf, shownCard } from '../management/card.ts'
+import { balancesOf, readCards, shownCard, type WholeCard } from '../management/card.ts'
 import type { Consumer, ProjectedEntry } from '../projection/consumer.ts'
 import type { TransactionRow, TransactionType } from '../projection/row.ts'
 import { shownRow } from '../projection/shown-row.ts'
@@ -24,9 +22,9 @@ export function createLogConsumer({ store, recorder, nowMs }: LogConsumerOptions
     name: 'webhooks',
     async take(entries) {
       const owned = entries.filter(({ organizationId }) => organizationId !== '')
-      const detailsOf = await readDetails(store, owned)
+      const cards = await readChanged(store, owned)
       await recorder.record(
-        owned.flatMap((entry) => happeningsOf(entry, detailsOf)),
+        owned.flatMap((entry) => happeningsOf(entry, cards)),
         nowMs(),
       )
     },
@@ -34,11 +32,11 @@ export function createLogConsumer({ store, recorder, nowMs }: LogConsumerOptions
 }
 
 /** What one entry tells, in its order. */
-function happeningsOf(projected: ProjectedEntry, detailsOf: DetailsOf): Happening[] {
+function happeningsOf(projected: ProjectedEntry, cards: Cards): Happening[] {
   const { entry, organizationId, rows } = projected
   const told: Told[] = [
     ...rows.flatMap((row) => ofRow(row, projected)),
-    ...entry.changes.flatMap((change) => ofChange(change, projected, detailsOf)),
+    ...entry.changes.flatMap((change) => ofChange(change, projected, cards)),
   ]
   return told.map(([type, data], i) => ({
     organizationId,
@@ -94,17 +92,13 @@ function ofRow(row: TransactionRow, { account }: ProjectedEntry): Told[] {
   return [['transfer.completed', data]]
 }
 
-function ofChange(change: Change, projected: ProjectedEntry, detailsOf: DetailsOf): Told[] {
+function ofChange(change: Change, projected: ProjectedEntry, cards: Cards): Told[] {
   if (change.type === 'chargeDue') return ofCharge(change, projected)
   const type = typeOfCardChange(change)
-  const { entry, account, card } = projected
-  if (type === null || account === null || card === null) return []
-  const details = detailsOf(entry.accountId, entry.cardId)
-  const { whiteListedMids, blackListedMids, unblockedMids, ...shown } = shownCard({
-    account,
-    card,
-    details,
-  })
+  const { entry } = projected
+  const whole = type === null ? null : cards(entry.accountId, entry.cardId)
+  if (type === null || whole === null) return []
+  const { whiteListedMids, blackListedMids, unblockedMids, ...shown } = shownCard(whole)
   return [[type, { ...shown, by: byOf(entry) }]]
 }
 
@@ -153,18 +147,17 @@ function major(minor: number, currency: string): number {
   return Number(formatMinor(minor, currency))
 }
 
-/** What is shown of cards besides what decides. */
-type DetailsOf = (accountId: string, cardId: string) => ReturnType<typeof decodeDetails>
+/** Cards as they are now, with what is shown of them besides what decides. */
+type Cards = (accountId: string, cardId: string) => WholeCard | null
 
-async function readDetails(store: Store, entries: readonly ProjectedEntry[]): Promise<DetailsOf> {
+async function readChanged(store: Store, entries: readonly ProjectedEntry[]): Promise<Cards> {
   const changed = entries.filter(({ entry }) => entry.changes.some(typeOfCardChange))
-  const names = changed.map(({ entry }) => [entry.accountId, entry.cardId] as const)
-  const found = await store.load(
-    names.map(([accountId, cardId]) => ({
-      aggregate: accountAggregate(accountId),
-      ...cardDetailsKey(cardId),
-    })),
+  const found = await readCards(
+    store,
+    changed.map(({ entry }) => entry),
   )
-  const details = new Map(names.map((name, i) => [name.join('\n'), found[i]?.value ?? null]))
-  return (accountId, cardId) => decodeDetails(details.get(`${accountId}\n${cardId}`) ?? null)
+  const cards = new Map(
+    changed.map(({ entry }, i) => [`${entry.accountId}\n${entry.cardId}`, found[i] ?? null]),
+  )
+  return (accountId, cardId) => cards.get(`${accountId}\n${cardId}`) ?? null
 }
