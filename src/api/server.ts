@@ -47,6 +47,8 @@ export interface ApiServerOptions {
 
 const apiPrefix = '/api/v1'
 const maxBodyBytes = 131_072
+/** Longer ones, where an operation takes them, that are read and worked on at once. */
+const maxLargeBodies = 4
 const defaultCallMs = 10_000
 /** Calls at work at once; the rest is turned away before it is read. */
 const maxCalls = 256
@@ -68,6 +70,7 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, callMs = defaultCallMs } = options
   let atWork = 0
+  let largeBodies = 0
   const server = Fastify({
     logger: false,
     schemaController: noSchemas,
@@ -156,7 +159,11 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   }
 
   /** Checks 1 to 10 of the contract, before a byte of the body is read. */
-  async function admit(request: FastifyRequest, route: Route | null): Promise<Refused | null> {
+  async function admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    route: Route | null,
+  ): Promise<Refused | null> {
     if (atWork >= maxCalls) return refuse('unavailable', 'too many calls at once')
     const { method, originalUrl: target } = request
     const { rawHeaders } = request.raw
@@ -169,7 +176,20 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     if (!allows(caller.scopes, route.scope)) {
       return refuse('scopeMissing', `the token needs the scope ${route.scope}`)
     }
-    return options.references.look(caller, route)
+    const seen = await options.references.look(caller, route)
+    return (
+      seen ?? (takesLarge(request, reply, route) ? null : refuse('unavailable', 'large bodies'))
+    )
+  }
+
+  /** Whether there is room for a body that is longer than most may be. */
+  function takesLarge({ headers }: FastifyRequest, { raw }: FastifyReply, route: Route): boolean {
+    const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY)
+    if (route.maxBodyBytes === undefined || length <= maxBodyBytes) return true
+    if (largeBodies >= maxLargeBodies) return false
+    largeBodies++
+    raw.once('close', () => largeBodies--)
+    return true
   }
 
   async function run(request: FastifyRequest, route: Route): Promise<Done<unknown> | Refused> {
@@ -200,7 +220,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
       scope.addHook('onRequest', async (request, reply) => {
         begin(request, reply)
         const { route = null } = request.routeOptions.config as { route?: Route }
-        const refused = await admit(request, route).catch((error) => faultOf(error, request))
+        const refused = await admit(request, reply, route).catch((error) => faultOf(error, request))
         if (refused !== null) await answer(request, reply, refused)
       })
       scope.setNotFoundHandler(() => {

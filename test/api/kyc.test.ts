@@ -1,0 +1,324 @@
+import { describe, expect, it } from 'vitest'
+import { indexes } from '../../src/engine/format/layout.ts'
+import { readCustomer } from '../../src/management/customer.ts'
+import { readWebhookSecret, signedHeaders } from '../../src/outgoing/signature.ts'
+import { type ApiWorldOptions, openApi } from '../support/api-world.ts'
+import { createMemoryState } from '../support/memory-store.ts'
+import { type Received, startReceiver } from '../support/receiver.ts'
+
+const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'Nigeria' }
+const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(600_000, 7)])
+const secret = 'whsec_YXJiaXRlciB3ZWJob29rIHNlY3JldCwgMzIgYnl0ZXM='
+
+const person = (idNumber: string, more: object = {}) => ({
+  clientReference: 'user-77',
+  individualKyc: {
+    idType: 'BVN',
+    idNumber,
+    firstName: 'Ada',
+    lastName: 'Obi',
+    address,
+    ...more,
+  },
+})
+const business = (registrationNumber: string) => ({
+  clientReference: 'biz-1',
+  businessKyc: { businessName: 'Acme Ltd', registrationNumber, address },
+})
+const passport = (idNumber?: string) => ({
+  clientReference: 'user-78',
+  individualKyc: {
+    idType: 'PASSPORT',
+    ...(idNumber !== undefined && { idNumber }),
+    idFrontImage: `data:image/png;base64,${png.toString('base64')}`,
+  },
+})
+
+interface KycData {
+  kycToken: string
+  status: string
+  customerId?: string
+  kycCode?: string
+  rejectType?: string
+  rejectLabels?: string[]
+}
+
+async function openWorld(options: ApiWorldOptions = { sandbox: true }) {
+  const world = await openApi({ scopes: ['CardAPIs'], ...options })
+  async function call(method: string, path: string, body?: unknown, reference?: string) {
+    const target = `/api/v1${path}`
+    // Each asks for a token, of which a client gets five a second.
+    world.time.ms += 250
+    const given = reference === undefined ? {} : { reference }
+    const headers = await world.headersOf(method, target, given)
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const { status, body: answer } = await world.call(method, target, headers, text)
+    const { responseCode: code, data } = answer as unknown as {
+      responseCode: string
+      data: KycData
+    }
+    return { status, code, data }
+  }
+  /** Until nothing is due. */
+  async function passTime(ms: number): Promise<void> {
+    world.time.ms += ms
+    for (let i = 0; i < 20; i++) {
+      await world.outside.kyc!.followUp.look()
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+  }
+  return { ...world, send: world.call, call, passTime }
+}
+
+describe('a person with a number', () => {
+  it('is approved at once, and stays one customer', async () => {
+    const { call, store } = await openWorld()
+    const first = await call('POST', '/kyc/individual', person('22200000100'))
+    expect(first).toMatchObject({
+      status: 200,
+      data: { method: 'number', status: 'Approved', kycCode: '000' },
+    })
+    const customerId = first.data.customerId!
+    expect(await readCustomer(store, customerId)).toMatchObject({
+      name: 'Ada Obi',
+      type: 'individual',
+      idType: 'BVN',
+      idLast4: '0100',
+      address: { country: 'NG' },
+    })
+    const again = await call('POST', '/kyc/individual', person('22200000100'))
+    expect(again.data.customerId).toBe(customerId)
+    expect(again.data.kycToken).not.toBe(first.data.kycToken)
+    const other = await call('POST', '/kyc/individual', person('22200000101'))
+    expect(other.data.customerId).not.toBe(customerId)
+    const byToken = await call('GET', `/kyc/${first.data.kycToken}`)
+    expect(byToken.data).toEqual(first.data)
+    const byNumber = await call('POST', '/kyc/status', { kycToken: '22200000100' })
+    expect(byNumber.data.kycToken).toBe(again.data.kycToken)
+    const inUrl = await call('GET', '/kyc/22200000100')
+    expect(inUrl).toMatchObject({ status: 400, code: '137' })
+    expect(await call('GET', '/kyc/kyc_unknown')).toMatchObject({ status: 404, code: '157' })
+  })
+
+  const endings: readonly (readonly [string, object, Partial<KycData>])[] = [
+    ['22200000001', {}, { kycCode: '185', rejectType: 'FINAL', rejectLabels: ['ID_NOT_FOUND'] }],
+    ['22200000002', {}, { kycCode: '182', rejectType: 'FINAL', rejectLabels: ['NAME_MISMATCH'] }],
+    ['22200000004', {}, { kycCode: '184', rejectType: 'RETRY' }],
+    ['22200000005', {}, { kycCode: '305', rejectLabels: ['SANCTIONS'] }],
+  ]
+  it.each(endings)(
+    'that ends as %s is rejected as the sandbox says',
+    async (number, more, want) => {
+      const { call } = await openWorld()
+      const { status, code, data } = await call('POST', '/kyc/individual', person(number, more))
+      expect([status, code]).toEqual([200, '000'])
+      expect(data).toMatchObject({ status: 'Rejected', ...want })
+      expect(data.customerId).toBeUndefined()
+    },
+  )
+
+  it('is refused when the provider fails, and approved by the next attempt', async () => {
+    const { call } = await openWorld()
+    const failing = person('22200000006')
+    expect(await call('POST', '/kyc/individual', failing, 'R6')).toMatchObject({
+      status: 502,
+      code: '152',
+    })
+    expect(await call('POST', '/kyc/individual', failing, 'R6')).toMatchObject({
+      status: 200,
+      data: { status: 'Approved' },
+    })
+    expect((await call('POST', '/kyc/individual', failing, 'R6')).code).toBe('139')
+    const silent = person('22200000007')
+    expect(await call('POST', '/kyc/individual', silent, 'R7')).toMatchObject({
+      status: 504,
+      code: '172',
+    })
+  })
+
+  it('needs what its kind of number needs', async () => {
+    const { call, bugs } = await openWorld()
+    const codeOf = async (more: object) =>
+      (await call('POST', '/kyc/individual', person('22200000100', more))).code
+    expect(await codeOf({ idNumber: '123' })).toBe('136')
+    expect(await codeOf({ firstName: undefined })).toBe('158')
+    expect(await codeOf({ idType: 'NIN' })).toBe('158')
+    expect(await codeOf({ idType: 'NIN', dateOfBirth: '2026-13-01' })).toBe('132')
+    expect(await codeOf({ idType: 'NIN', dateOfBirth: '2027-01-01' })).toBe('132')
+    expect(await codeOf({ idType: 'NIN', dateOfBirth: '1990-01-31' })).toBe('000')
+    expect(await codeOf({ address: { ...address, country: 'GH' } })).toBe('126')
+    expect(await codeOf({ idFrontImage: png.subarray(0, 300).toString('base64') })).toBe('131')
+    expect(await codeOf({ idType: 'PASSPORT' })).toBe('158')
+    expect(await codeOf({ idType: 'PASSPORT', idFrontImage: 'aGVsbG8=' })).toBe('136')
+    expect(bugs).toEqual([])
+  })
+
+  it('is verified by nobody where no provider is configured', async () => {
+    const { call } = await openWorld({ kyc: { provider: 'none' } })
+    const answer = await call('POST', '/kyc/individual', person('22200000100'))
+    expect(answer).toMatchObject({ status: 422, code: '119' })
+  })
+})
+
+describe('a document or a business', () => {
+  it('is initiated, pending and approved, with a webhook each, and final then', async () => {
+    const { call, passTime, store } = await openWorld()
+    const { url, received } = await startReceiver()
+    await call('POST', '/webhooks', { url, events: ['kyc.*'] })
+    const { data } = await call('POST', '/kyc/business', business('RC1234567'))
+    expect(data).toMatchObject({ method: 'business', status: 'Initiated' })
+    await passTime(1_000)
+    expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Pending')
+    await passTime(1_000)
+    const ended = await call('GET', `/kyc/${data.kycToken}`)
+    expect(ended.data).toMatchObject({ status: 'Approved', kycCode: '000' })
+    expect(await readCustomer(store, ended.data.customerId!)).toMatchObject({
+      type: 'business',
+      name: 'Acme Ltd',
+    })
+    await expect.poll(() => received.length).toBe(2)
+    const told = received.map(({ body }) => JSON.parse(body) as Record<string, unknown>)
+    expect(told.map(({ type, sequence }) => [type, sequence])).toEqual([
+      ['kyc.pending', 1],
+      ['kyc.approved', 2],
+    ])
+    expect(told[1]!.data).toEqual(ended.data)
+    expect(JSON.stringify(told)).not.toContain('RC1234567')
+    const late = await call('POST', `/sandbox/kyc/${data.kycToken}`, { status: 'Rejected' })
+    expect(late).toMatchObject({ status: 422, code: '119' })
+    expect(await store.range(indexes.kycsDue, '', 10)).toEqual([])
+  })
+
+  it('waits for a person, and is ended by one', async () => {
+    const { call, passTime } = await openWorld()
+    const { data } = await call('POST', '/kyc/individual', passport('A12340008'))
+    await passTime(1_000)
+    await passTime(600_000)
+    const waiting = await call('GET', `/kyc/${data.kycToken}`)
+    expect(waiting.data).toMatchObject({ status: 'Pending', kycCode: '183' })
+    const given = { status: 'Rejected', rejectType: 'RETRY', rejectLabels: ['BAD_PHOTO'] }
+    const ended = await call('POST', `/sandbox/kyc/${data.kycToken}`, given)
+    expect(ended.data).toMatchObject({ ...given, kycCode: '180' })
+  })
+
+  it('keeps its pictures encrypted until they are handed over, for a day at most', async () => {
+    const state = createMemoryState()
+    const provider = await startReceiver(() => 500)
+    const kyc = { provider: 'http' as const, url: provider.url, secret }
+    const { call, passTime } = await openWorld({ kyc, state })
+    const { data } = await call('POST', '/kyc/individual', passport('A12345678'))
+    const pictures = () => {
+      const groups = [...state.aggregates.get(`ky:${data.kycToken}`)!.groups]
+      const kept = groups.filter(([group]) => group.startsWith('m@'))
+      return kept.flatMap(([, children]) => [...children.values()])
+    }
+    await passTime(0)
+    expect(pictures().length).toBeGreaterThan(1)
+    const stored = JSON.stringify([...state.aggregates].map(([, { root }]) => root))
+    for (const secretText of [png.toString('base64').slice(100, 200), 'A12345678']) {
+      expect([stored, ...pictures()].some((text) => text.includes(secretText))).toBe(false)
+    }
+    await passTime(86_400_000)
+    expect(pictures()).toEqual([])
+  })
+
+  it('has a body of 12 MiB at most, of which four are read at once', async () => {
+    const { call, headersOf, send, time } = await openWorld()
+    const large = { clientReference: 'x'.repeat(13_000_000) }
+    const { status, code } = await call('POST', '/kyc/individual', large)
+    expect([status, code]).toEqual([400, '136'])
+    const target = '/api/v1/kyc/individual'
+    const headers: Record<string, string>[] = []
+    for (let i = 0; i < 8; i++) {
+      time.ms += 250
+      headers.push(await headersOf('POST', target))
+    }
+    const text = JSON.stringify(passport())
+    const answers = await Promise.all(headers.map((one) => send('POST', target, one, text)))
+    const codes = answers.map(({ status, body }) => `${status} ${body.responseCode}`)
+    expect(new Set(codes)).toEqual(new Set(['200 000', '503 150']))
+    expect(codes.filter((one) => one === '200 000').length).toBeGreaterThanOrEqual(4)
+  })
+})
+
+describe('a provider by HTTP', () => {
+  function openProvider(answer: (received: Received) => unknown) {
+    return startReceiver((received) => {
+      const body = answer(received)
+      return body === null ? 500 : { status: 200, body }
+    })
+  }
+  const kycOf = (url: string) => ({ provider: 'http' as const, url, secret })
+
+  it('decides, but for names that do not agree', async () => {
+    const holder = { firstName: 'ADÁ', lastName: 'Eze', dateOfBirth: '1990-01-31' }
+    const provider = await openProvider(() => ({ status: 'Approved', holder }))
+    const { call } = await openWorld({ kyc: kycOf(provider.url) })
+    const good = await call('POST', '/kyc/individual', person('22200000100'))
+    expect(good.data.status).toBe('Approved')
+    const [sent] = provider.received
+    expect([sent!.method, sent!.path]).toEqual(['POST', '/verifications'])
+    expect(JSON.parse(sent!.body)).toMatchObject({
+      kycToken: good.data.kycToken,
+      method: 'number',
+      individualKyc: { idNumber: '22200000100' },
+      callbackUrl: 'https://cards.example.com/callbacks/kyc',
+    })
+    expect(sent!.headers['webhook-id']).toBe(good.data.kycToken)
+    const named = { firstName: 'Chi', lastName: 'Ojo' }
+    const bad = await call('POST', '/kyc/individual', person('22200000100', named))
+    expect(bad.data).toMatchObject({ status: 'Rejected', rejectLabels: ['NAME_MISMATCH'] })
+    const born = { idType: 'NIN', dateOfBirth: '1990-02-01' }
+    const wrong = await call('POST', '/kyc/individual', person('22200000100', born))
+    expect(wrong.data).toMatchObject({ rejectType: 'RETRY', kycCode: '182' })
+  })
+
+  it('that fails gives 502, and one that never hears of a document gives it up after a day', async () => {
+    const provider = await openProvider(() => null)
+    const { call, passTime, troubles } = await openWorld({ kyc: kycOf(provider.url) })
+    const failed = await call('POST', '/kyc/individual', person('22200000100'))
+    expect(failed).toMatchObject({ status: 502, code: '152' })
+    const { data } = await call('POST', '/kyc/individual', passport())
+    expect(data.status).toBe('Initiated')
+    await passTime(60_000)
+    expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Initiated')
+    await passTime(86_400_000)
+    const ended = await call('GET', `/kyc/${data.kycToken}`)
+    expect(ended.data).toMatchObject({ status: 'Rejected', rejectType: 'RETRY' })
+    expect(troubles.join()).toContain(data.kycToken)
+  })
+
+  it('gets the pictures, is polled, and tells later results by itself', async () => {
+    let status = 'Pending'
+    const provider = await openProvider(() => ({ status }))
+    const { call, passTime, url, time } = await openWorld({ kyc: kycOf(provider.url) })
+    const { data } = await call('POST', '/kyc/individual', passport('A1'))
+    await passTime(0)
+    const [sent] = provider.received
+    expect(JSON.parse(sent!.body).individualKyc.idFrontImage).toHaveLength(
+      'data:image/png;base64,'.length + png.toString('base64').length,
+    )
+    await passTime(60_000)
+    expect(provider.received.at(-1)).toMatchObject({
+      method: 'GET',
+      path: `/verifications/${data.kycToken}`,
+    })
+    const bytes = readWebhookSecret(secret)!
+    const tell = async (told: object, by = bytes) => {
+      const body = JSON.stringify(told)
+      const headers = signedHeaders({ id: 'x', body, atMs: time.ms }, [by])
+      return (await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })).status
+    }
+    const result = { kycToken: data.kycToken, status: 'Approved' }
+    expect(await tell(result, Buffer.alloc(32))).toBe(401)
+    expect(await tell({ ...result, kycToken: 'kyc_unknown' })).toBe(404)
+    expect(await tell(result)).toBe(204)
+    expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')
+    expect(await tell({ ...result, status: 'Rejected' })).toBe(204)
+    expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')
+    status = 'Approved'
+    const other = await call('POST', '/kyc/business', business('RC77'))
+    await passTime(0)
+    expect((await call('GET', `/kyc/${other.data.kycToken}`)).data.status).toBe('Approved')
+  })
+})
