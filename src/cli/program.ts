@@ -109,6 +109,11 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
     async () => (await import('./store/repair.ts')).addRepair,
   ],
   [
+    'reindex',
+    'put cards and transactions of before into the lists',
+    async () => (await import('./store/reindex.ts')).addReindex,
+  ],
+  [
     'rules',
     'check, test and explain a rule pack',
     async () => (await import('./rules/rules.ts')).addRules,
@@ -140,8 +145,13 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
   ],
   [
     'customers',
-    'Import and show customers, and suspend them.',
+    'Import, list and show customers, and suspend them.',
     async () => (await import('./management/customer.ts')).addCustomers,
+  ],
+  [
+    'cards',
+    'List the cards of an organization, and show one.',
+    async () => (await import('./card/cards.ts')).addCards,
   ],
   [
     'secrets',

@@ -1,14 +1,12 @@
 import type { Account } from '../../domain/record/account.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { accountCodec } from '../../engine/format/codec.ts'
-import { accountAggregate, indexes } from '../../engine/format/layout.ts'
+import { accountAggregate } from '../../engine/format/layout.ts'
 import { type Organization, readOrganization } from '../../management/organization.ts'
+import { type CardPlace, cardPlaces, indexCards } from '../../projection/reindex.ts'
 import type { Store } from '../../store/port.ts'
 import type { Session } from '../session.ts'
 import { type ExitCode, printText, sayRefused, showProgress } from '../terminal.ts'
-
-/** They share their commits. */
-const cardsAtOnce = 500
 
 interface Tally {
   adopted: number
@@ -24,8 +22,9 @@ export async function adopt(organizationId: string, session: Session): Promise<E
   if (organization === null) return sayRefused(`there is no organization ${organizationId}`)
   const engine = await session.engine()
   const tally: Tally = { adopted: 0, already: 0, ofOthers: 0, otherCurrency: 0 }
-  for await (const accounts of accountsOfCards(store)) {
-    await adoptAll(accounts, organization, engine, tally)
+  for await (const places of cardPlaces(store)) {
+    await adoptAll(await accountsAt(store, places), organization, engine, tally)
+    await indexCards(engine, places)
     showProgress(`${tally.adopted} accounts adopted`)
   }
   showProgress('')
@@ -37,17 +36,12 @@ export async function adopt(organizationId: string, session: Session): Promise<E
   return 0
 }
 
-async function* accountsOfCards(store: Store): AsyncGenerator<readonly Account[]> {
-  for (let after = ''; ; ) {
-    const cards = await store.range(indexes.cards, after, cardsAtOnce)
-    const ids = [...new Set(cards.map(({ value }) => value))]
-    const roots = await store.load(
-      ids.map((id) => ({ aggregate: accountAggregate(id), group: '', id: '' })),
-    )
-    yield roots.flatMap((root) => (root === undefined ? [] : [accountCodec.decode(root.value)]))
-    if (cards.length < cardsAtOnce) return
-    after = cards.at(-1)!.sortKey
-  }
+async function accountsAt(store: Store, places: readonly CardPlace[]): Promise<Account[]> {
+  const ids = [...new Set(places.map(({ accountId }) => accountId))]
+  const roots = await store.load(
+    ids.map((id) => ({ aggregate: accountAggregate(id), group: '', id: '' })),
+  )
+  return roots.flatMap((root) => (root === undefined ? [] : [accountCodec.decode(root.value)]))
 }
 
 async function adoptAll(

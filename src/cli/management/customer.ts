@@ -1,4 +1,5 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { customerTypes } from '../../domain/record/card.ts'
 import {
   addCustomer,
   type CustomerFields,
@@ -9,8 +10,10 @@ import {
   sumOfCards,
 } from '../../management/customer.ts'
 import { isRefused, readOrganization } from '../../management/organization.ts'
+import { type CustomerFilters, customerListing } from '../../projection/customer-listing.ts'
 import type { RowProblem } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
+import { addListOptions, type ListOptions, printList } from '../list.ts'
 import { batchesOf, createProblemList, inRowFile } from '../row-file.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, printText, sayRefused } from '../terminal.ts'
@@ -30,7 +33,7 @@ Examples:
 export function addCustomers(program: Command): void {
   const customers = program
     .command('customers')
-    .description('Import and show customers, and suspend them.')
+    .description('Import, list and show customers, and suspend them.')
     .addHelpText('after', help)
   customers
     .command('import')
@@ -50,6 +53,22 @@ export function addCustomers(program: Command): void {
     await printJson({ organizationId, ...shown }, 2)
     return 0
   })
+  addListOptions(customers.command('list').description('List customers, the newest first.'))
+    .addOption(new Option('--type <type>', 'only these').choices(customerTypes))
+    .option('--client-reference <text>', 'only those that the business calls so')
+    .option('--name <text>', 'only those whose name begins so, in any case')
+    .option('--negative', 'only those with an account below zero')
+    .addHelpText('after', '\nExample:\n  $ arbiter customers list --organization org-1 --name ada')
+    .action((options: ListOptions & CustomerFilters) =>
+      inSession(({ store }) => {
+        const { organization, since, until, ...filters } = options
+        const span = { fromMs: since, beforeMs: until }
+        const listing = customerListing(store, organization, filters, span)
+        return printList(store, options, listing, ({ customer, sum }) =>
+          shownCustomer(customer, sum),
+        )
+      }),
+    )
   onOne(customers, 'suspend', 'Give it no new card.', (id, session) => suspend(id, true, session))
   onOne(customers, 'restore', 'Let it get new cards again.', (id, session) =>
     suspend(id, false, session),

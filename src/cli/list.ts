@@ -1,0 +1,42 @@
+import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { allTime, type Listing, type Page, readPage } from '../projection/listing.ts'
+import type { Store } from '../store/port.ts'
+import { readCount, readId, readSince } from './argument.ts'
+import { type ExitCode, printJson } from './terminal.ts'
+
+/** What every list of the command line can be asked for. */
+export interface ListOptions {
+  readonly organization: string
+  readonly since: number
+  readonly until: number
+  readonly limit: number
+}
+
+const itemsPerPage = 100
+
+export function addListOptions(list: Command): Command {
+  const time = (text: string) => readSince(text, systemClock.nowMs())
+  return list
+    .requiredOption('--organization <id>', 'whose', readId)
+    .option('--since <time>', 'from this time on: 2h, 3d or an ISO time', time, allTime.fromMs)
+    .option('--until <time>', 'before this time', time, allTime.beforeMs)
+    .option('--limit <n>', 'at most so many', readCount, itemsPerPage)
+}
+
+/** One JSON a line, so that other programs can go on with it. */
+export async function printList<T>(
+  store: Store,
+  { limit }: ListOptions,
+  listing: Listing<T>,
+  show: (item: T) => unknown,
+): Promise<ExitCode> {
+  let left = limit
+  for (let place: string | null = ''; place !== null && left > 0; ) {
+    const page: Page<T> = await readPage(store, listing, place, Math.min(left, itemsPerPage))
+    for (const item of page.items) await printJson(show(item))
+    left -= page.items.length
+    place = page.next
+  }
+  return 0
+}
