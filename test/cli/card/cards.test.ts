@@ -1,0 +1,60 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createCliWorld, rowOf } from '../../support/cli.ts'
+
+describe('lists of cards and customers', () => {
+  it('are printed line by line, by the filters of the management API', async () => {
+    const world = await createCliWorld()
+    onTestFinished(() => world.dispose())
+    await world.run(
+      'organization',
+      'add',
+      'org-1',
+      '--name',
+      'Acme',
+      '--country',
+      'US',
+      '--currency',
+      'USD',
+    )
+    await world.importRows(rowOf(1), rowOf(2, { type: 'corporate' }), rowOf(3))
+    const list = async (...options: string[]) => {
+      const { code, out } = await world.run('cards', 'list', '--organization', 'org-1', ...options)
+      expect(code).toBe(0)
+      const lines = out.split('\n').filter((line) => line !== '')
+      return lines.map((line) => JSON.parse(line).cardId).sort()
+    }
+    expect(await list()).toEqual([])
+    expect((await world.run('organization', 'adopt', 'org-1')).code).toBe(0)
+    const all = await list()
+    expect(all).toHaveLength(3)
+    expect(await list('--type', 'corporate')).toHaveLength(1)
+    expect(await list('--limit', '2')).toHaveLength(2)
+    expect(await list('--since', '1h')).toHaveLength(3)
+    expect(await list('--until', '1h')).toEqual([])
+    const frozen = await world.run('freeze', all[0], '--reason', 'lost')
+    expect(frozen.code).toBe(0)
+    expect(await list('--status', 'Frozen')).toEqual([all[0]])
+    const shown = await world.run('cards', 'show', all[0])
+    expect(JSON.parse(shown.out)).toMatchObject({ organizationId: 'org-1', status: 'Frozen' })
+    expect((await world.run('cards', 'show', 'nobody')).code).toBe(1)
+    const wrong = await world.run('cards', 'list', '--organization', 'org-1', '--status', 'Gone')
+    expect(wrong.code).toBe(2)
+
+    const customer = { customerId: 'c1', organizationId: 'org-1', type: 'individual', name: 'Ada' }
+    const input = JSON.stringify(customer)
+    expect((await world.runWith({ input }, 'customers', 'import', '-')).code).toBe(0)
+    const customers = await world.run(
+      'customers',
+      'list',
+      '--organization',
+      'org-1',
+      '--name',
+      'AD',
+    )
+    expect(JSON.parse(customers.out)).toMatchObject({ customerId: 'c1', name: 'Ada', cards: 0 })
+
+    const again = await world.run('reindex')
+    expect([again.code, again.out]).toEqual([0, expect.stringContaining('3 cards')])
+    expect(await list()).toEqual(all)
+  })
+})
