@@ -9,6 +9,7 @@ import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
 import { createCursors } from './cursor.ts'
 import { createEffects } from './effects.ts'
+import { openMoney } from './money/money.ts'
 import { createReferences } from './references.ts'
 import { createListDesk } from './route/list.ts'
 import { routesOf } from './routes.ts'
@@ -30,6 +31,7 @@ export function createApi(
   const keys = [first!, ...others] as const
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const effects = createEffects({ engine, aggregates, clock })
+  const { transfers, sweeper } = openMoney({ store, engine, aggregates, effects, clock, onTrouble })
   const box = createSecretBox(keys)
   const lists = createListDesk({
     store,
@@ -42,6 +44,7 @@ export function createApi(
     engine,
     aggregates,
     effects,
+    transfers,
     box,
     lists,
     numbers,
@@ -52,7 +55,7 @@ export function createApi(
   const tokens = createTokens(keys, settings.tokenSeconds)
   const clients = createClientCache(store, box)
   const { tls, sandbox } = settings
-  return createApiServer({
+  const server = createApiServer({
     routes: routesOf(context),
     outside,
     version: settings.version,
@@ -82,6 +85,8 @@ export function createApi(
       onTrouble(`a bug in the management API, ${requestId}: ${message}`)
     },
   })
+  server.addHook('onClose', async () => sweeper.stop())
+  return server
 }
 
 /** Resolves to the port; rejects with a StoreRefused that says what to set. */

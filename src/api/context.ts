@@ -6,6 +6,7 @@ import type { NumberSource } from '../management/number/source.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import type { Effects } from './effects.ts'
+import type { TransferDesk } from './money/transfer-desk.ts'
 import type { KycSettings, Outside } from './outside/outside.ts'
 import type { ListDesk } from './route/list.ts'
 
@@ -52,6 +53,8 @@ export interface ApiContext {
   readonly aggregates: Aggregates
   /** How every call that does not only read has its effect. */
   readonly effects: Effects
+  /** How money is moved, and how cards are issued. */
+  readonly transfers: TransferDesk
   readonly box: SecretBox
   /** Answers the calls of lists. */
   readonly lists: ListDesk

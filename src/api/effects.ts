@@ -4,7 +4,13 @@ import type { Aggregates } from '../engine/aggregates.ts'
 import type { AccountView, AccountWrite } from '../engine/change/account-change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { accountAggregate } from '../engine/format/layout.ts'
-import { type Attempt, doneWrite, isTooLate, readsOf, standingOf } from '../management/effect.ts'
+import {
+  doneWrite,
+  isTooLate,
+  type RequestAttempt,
+  readsOf,
+  standingOf,
+} from '../management/effect.ts'
 import { type IdPrefix, idMadeFrom, newId } from '../management/id.ts'
 import { bindReference, endReference, type ReferencedCall } from '../management/reference.ts'
 import type { ChildKey } from '../store/port.ts'
@@ -12,7 +18,8 @@ import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { refusalOf } from './envelope.ts'
 import type { ApiCall, Done } from './route.ts'
 
-type EffectCall = Pick<ApiCall, 'caller' | 'request' | 'nowMs'>
+/** What of a call its effect depends on, besides what it says. */
+export type EffectCall = Pick<ApiCall, 'caller' | 'request' | 'nowMs'>
 
 /** What a call does to its home, and the `data` of its answer, which is kept for a day: no secrets in it. */
 interface Effect<D, W> {
@@ -24,7 +31,7 @@ type Decide<V, D, W> = (view: V) => Effect<D, W> | Refused
 
 /** A call whose Reference is bound: only such a call may have an effect. */
 interface BoundCall {
-  readonly attempt: Attempt
+  readonly attempt: RequestAttempt
   /** Notes for whoever asks that it ended without an effect. */
   end(refused: Refused): Promise<Refused>
 }
@@ -105,7 +112,7 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
 
   /** Decides one attempt at its home; whatever is said there is a commit, or can never change. */
   function decideOnce<V extends { child(key: ChildKey): string | null }, D, W extends NoteWrite>(
-    attempt: Attempt,
+    attempt: RequestAttempt,
     decide: Decide<V, D, W>,
   ): (view: V) => { result: Done<D> | Refused; write: W | null } {
     return (view) => {
@@ -131,7 +138,7 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
 
   async function run<D>(
     bound: BoundCall | Refused,
-    change: (attempt: Attempt) => Promise<Done<D> | Refused>,
+    change: (attempt: RequestAttempt) => Promise<Done<D> | Refused>,
   ): Promise<Done<D> | Refused> {
     if (isRefused(bound)) return bound
     const result = await change(bound.attempt)

@@ -9,6 +9,7 @@ import { accountCodec, eventCodec } from '../engine/format/codec.ts'
 import { encodeEntry } from '../engine/format/entry-codec.ts'
 import {
   accountAggregate,
+  chargeSortKey,
   directoryKey,
   eventKeyAt,
   indexes,
@@ -302,8 +303,13 @@ function commandOf(
     index.push(...cardIndexEntries(account.organizationId, card))
   }
   for (const record of book.transactions.values()) {
-    if (isAlias(record) || record.dueAtMs === 0) continue
+    if (isAlias(record)) continue
     const { dueAtMs, cardId, transactionId } = record
+    if (record.chargePendingMinor > 0) {
+      const place = chargeSortKey(account.accountId, record)
+      index.push({ index: indexes.charges, sortKey: place, value: String(record.lastEventAtMs) })
+    }
+    if (dueAtMs === 0) continue
     const sortKey = timeSortKey(dueAtMs, account.accountId, cardId, transactionId)
     index.push({ index: indexes.due, sortKey, value: '' })
   }

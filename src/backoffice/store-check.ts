@@ -152,6 +152,11 @@ function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null
   if (index === indexes.rows) {
     return told(name, rowPlaceOf({ sortKey, value }) === null ? 'it names no row' : noProblem, '')
   }
+  if (index === indexes.moving || index === indexes.walletEntries) return null
+  if (index === indexes.charges) {
+    const named = sortKey.split('\n').length === 3 && /^\d+$/.test(value)
+    return told(name, named ? noProblem : 'it names no pending charge', '')
+  }
   if (index === indexes.due) {
     return told(name, duePlace(sortKey) === null ? 'it names no transaction' : noProblem, '')
   }

@@ -12,6 +12,7 @@ import {
   splitSortKey,
   strayAggregate,
   trippedAggregate,
+  walletAggregate,
 } from '../engine/format/layout.ts'
 import {
   type FixedSettings,
@@ -222,6 +223,14 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
       return value.split(' ', 1)[0]!
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
+    case indexes.charges:
+      return accountAggregate(sortKey.split('\n', 1)[0]!)
+    case indexes.moving:
+      return splitSortKey(sortKey).parts[0] ?? ''
+    case indexes.walletEntries: {
+      const [organizationId = '', currency = ''] = sortKey.split('\n', 2)
+      return walletAggregate(organizationId, currency)
+    }
     case indexes.unmatched:
     case indexes.anomalies:
       return ownerOfEntry(value, accountAggregate(splitSortKey(sortKey).parts[0] ?? ''))

@@ -110,7 +110,9 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       options.onStore?.(false)
-      for (const line of due) if (line.busy) retry(line, true)
+      // One of several may be out of reach, and must not keep the others.
+      if (due.length > 1) for (const line of due) void work([line])
+      else for (const line of due) retry(line, true)
     }
   }
 

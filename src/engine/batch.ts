@@ -21,7 +21,7 @@ import { decideChange } from './change/decided-change.ts'
 import { cardIndexEntries, cardStatusEntry } from './format/card-index.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
-import { indexes, timeSortKey } from './format/layout.ts'
+import { chargeSortKey, indexes, timeSortKey } from './format/layout.ts'
 import type { DeliveryItem, Item, OperationItem, SweepItem } from './item.ts'
 import { type CachedAccount, noteRow } from './memory/cache.ts'
 import {
@@ -279,6 +279,7 @@ function record(before: View, after: View, entry: Entry, book: WorkingBook, writ
   if (after.linked !== null) {
     moveDue(accountId, before.linked ?? after.linked, after.linked, writes)
   }
+  movePending(before, after, entry.atMs, writes)
   const place = timeSortKey(entry.atMs, accountId, String(entry.n), entry.eventKey)
   if (entry.unmatched !== '') writes.setIndex(indexes.unmatched, place, encodeWork(entry))
   if (entry.anomalies.length > 0) writes.setIndex(indexes.anomalies, place, encodeWork(entry))
@@ -315,6 +316,15 @@ function moveDue(
   if (after !== null && before.dueAtMs === after.dueAtMs) return
   if (before.dueAtMs !== 0) writes.setIndex(indexes.due, dueKey(accountId, before), null)
   if (after !== null) writes.setIndex(indexes.due, dueKey(accountId, after), '')
+}
+
+/** A transaction is listed while a part of its charge is pending; its time is when that began. */
+function movePending(before: View, after: View, atMs: number, writes: Writes): void {
+  const was = before.transaction.chargePendingMinor > 0
+  const is = after.transaction.chargePendingMinor > 0 && !after.forgotten
+  if (was === is) return
+  const sortKey = chargeSortKey(after.account.accountId, after.transaction)
+  writes.setIndex(indexes.charges, sortKey, is ? String(atMs) : null)
 }
 
 function commandOf(

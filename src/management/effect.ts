@@ -11,7 +11,7 @@ import {
 } from './reference.ts'
 
 /** One HTTP request on its way to its effect, after its Reference was bound. */
-export interface Attempt extends ReferenceName {
+export interface RequestAttempt extends ReferenceName {
   readonly hash: string
   /** New for every request, and never made from the Reference. */
   readonly id: string
@@ -50,18 +50,18 @@ function decodeNote(text: string): DoneNote {
 }
 
 /** Where money that is on its way under a Reference is noted at its source. */
-function pendingPlace(named: ReferenceName): ChildKey {
+export function pendingPlace(named: ReferenceName): ChildKey {
   return { group: 'x', id: referenceIdOf(named) }
 }
 
 /** What an attempt must read at its home. */
-export function readsOf(attempt: Attempt): readonly ChildKey[] {
+export function readsOf(attempt: RequestAttempt): readonly ChildKey[] {
   return [pendingPlace(attempt), ...placesOf('x', attempt, attempt.seenAtMs)]
 }
 
 export function standingOf(
   child: (key: ChildKey) => string | null,
-  attempt: Pick<Attempt, 'clientId' | 'reference' | 'seenAtMs'>,
+  attempt: Pick<RequestAttempt, 'clientId' | 'reference' | 'seenAtMs'>,
 ): ReferenceStanding {
   const record = child(pendingPlace(attempt))
   if (record !== null) return { state: 'pending', record }
@@ -77,7 +77,7 @@ export function standingOf(
 
 /** The note of an effect, in the commit that has it; an older one that counts no more goes. */
 export function doneWrite(
-  attempt: Attempt,
+  attempt: RequestAttempt,
   data: unknown,
   doneAtMs: number,
 ): { readonly put: readonly ChildPut[]; readonly remove: readonly ChildKey[] } {
@@ -88,7 +88,7 @@ export function doneWrite(
   return { put: [{ ...place, value }], remove }
 }
 
-export function isTooLate(attempt: Attempt, nowMs: number): boolean {
+export function isTooLate(attempt: RequestAttempt, nowMs: number): boolean {
   return nowMs - attempt.beganAtMs > maxAttemptMs
 }
 

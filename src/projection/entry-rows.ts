@@ -108,6 +108,15 @@ function movementOf(change: Change, { eventKey }: Entry): Partial<TransactionRow
       return chargeOf(change.takenMinor)
     case 'chargeReturned':
       return chargeOf(-change.takenMinor)
+    case 'chargeTaken':
+      return chargeOf(change.amountMinor)
+    case 'moved': {
+      const { type, transferId, relatedCardId, reference, takesBack } = change.movement
+      const moved = Math.abs(change.amountMinor)
+      // What was taken back stands beside what was taken, with the other sign.
+      const amountMinor = takesBack ? -moved : moved
+      return { type, amountMinor, transactionId: '', transferId, relatedCardId, reference }
+    }
     case 'transferred':
       return {
         type: 'Adjustment',

@@ -14,6 +14,11 @@ export interface Store {
   /** Entries of an index in the order of their sort key, after (not including) `after`; '' from the start. */
   range(index: string, after: string, limit: number): Promise<IndexEntry[]>
   /**
+   * The same as far as the store can be reached: a store in several places leaves out those that do not
+   * answer. Without it all is in one place.
+   */
+  rangeReachable?(index: string, after: string, limit: number): Promise<IndexEntry[]>
+  /**
    * Log entries in order of writing, after (not including) a cursor; '' is before the oldest. The order
    * of one aggregate is that of its commits. When several processes write at once, an entry may appear
    * before a cursor read while its commit was on the way: who must see all reads a little behind.

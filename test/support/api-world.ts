@@ -5,6 +5,7 @@ import { createClientCache } from '../../src/api/client-cache.ts'
 import type { ApiContext, RelayTarget } from '../../src/api/context.ts'
 import { createCursors } from '../../src/api/cursor.ts'
 import { createEffects } from '../../src/api/effects.ts'
+import { openMoney } from '../../src/api/money/money.ts'
 import { createOutside, type KycSettings } from '../../src/api/outside/outside.ts'
 import { createReferences } from '../../src/api/references.ts'
 import { createListDesk } from '../../src/api/route/list.ts'
@@ -68,6 +69,9 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const box = createSecretBox([key])
   const cursors = createCursors([key])
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
+  const onTrouble = (message: string) => troubles.push(message)
+  const { transfers, sweeper } = openMoney({ store, engine, aggregates, effects, clock, onTrouble })
+  onTestFinished(() => sweeper.stop())
   const { cardNumbers = { source: 'none' } } = options
   const numbers = createNumbers(cardNumbers, { store, aggregates, box, clock })
   const publicUrls = ['https://cards.example.com']
@@ -96,6 +100,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
     engine,
     aggregates,
     effects,
+    transfers,
     box,
     lists,
     numbers,
@@ -169,9 +174,13 @@ export async function openApi(options: ApiWorldOptions = {}) {
     })
   }
 
+  async function freshToken(): Promise<string> {
+    return ((await (await askToken()).json()) as { access_token: string }).access_token
+  }
+
   let references = 0
   async function headersOf(method: string, target: string, given: Record<string, string> = {}) {
-    const { access_token: token } = (await (await askToken()).json()) as { access_token: string }
+    const token = given.authorization ?? `Bearer ${await freshToken()}`
     const reference = given.reference ?? `Ref-${references++}`
     return { ...signedHeaders(method, target, token, reference), ...given }
   }
@@ -185,7 +194,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
     return {
       reference,
       serviceauthorization: `ServiceAuth ${Buffer.from(clientId).toString('base64')}`,
-      authorization: `Bearer ${token}`,
+      authorization: token,
       uniquekey: credentials.uniqueKey,
       signature,
     } as Record<string, string>
@@ -208,12 +217,15 @@ export async function openApi(options: ApiWorldOptions = {}) {
   /** One call whole, as a client makes it; a little later than the one before. */
   async function send(method: string, path: string, body?: unknown, reference?: string) {
     time.ms += 25
-    token ??= askToken()
-      .then((response) => response.json())
-      .then((answer) => (answer as { access_token: string }).access_token)
+    token ??= freshToken()
     const target = `/api/v1${path}`
     const text = body === undefined ? undefined : JSON.stringify(body)
-    const signed = signedHeaders(method, target, await token, reference ?? `Ref-${references++}`)
+    const signed = signedHeaders(
+      method,
+      target,
+      `Bearer ${await token}`,
+      reference ?? `Ref-${references++}`,
+    )
     const { status, body: answer } = await call(method, target, signed, text)
     const { responseCode, data, ...rest } = answer as unknown as Answer
     return { said: `${status} ${responseCode}`, data, ...rest }
@@ -221,6 +233,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
 
   return {
     ...context,
+    sweeper,
     key,
     send,
     time,

@@ -76,6 +76,12 @@ function changeText(change: Change): string {
   switch (change.type) {
     case 'transferred':
       return `transferred(${change.amountMinor})`
+    case 'moved': {
+      const { type, transferId, takesBack } = change.movement
+      return `${takesBack ? 'takenBack' : 'moved'}(${change.amountMinor},${type},${transferId})`
+    }
+    case 'chargeTaken':
+      return `chargeTaken(${change.amountMinor})`
     case 'cardChanged':
       return `cardChanged(${Object.keys(change.set).join(',')})`
     case 'handled':

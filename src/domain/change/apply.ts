@@ -38,6 +38,15 @@ const appliers: Appliers = {
       postedMinor: view.account.postedMinor + amountMinor,
     },
   }),
+  moved: (view, { amountMinor }) => ({
+    ...view,
+    account: {
+      ...view.account,
+      transfersMinor: view.account.transfersMinor + amountMinor,
+      movedMinor: view.account.movedMinor + amountMinor,
+      postedMinor: view.account.postedMinor + amountMinor,
+    },
+  }),
   named: (view, { name }) =>
     withTransaction(view, { ...view.transaction, names: [...view.transaction.names, name] }),
   linked: (view, { to }) => linkTo(view, to),
@@ -73,6 +82,7 @@ const appliers: Appliers = {
   expired: (view) => withTransaction(view, { ...view.transaction, expired: true }),
   chargeDue: (view, { takenMinor, pendingMinor }) => charge(view, takenMinor, pendingMinor),
   chargeReturned: (view, { takenMinor, pendingMinor }) => charge(view, -takenMinor, -pendingMinor),
+  chargeTaken: (view, { amountMinor }) => charge(view, amountMinor, -amountMinor),
   swipeUsed: (view) =>
     withCard(withTransaction(view, { ...view.transaction, swiped: true }), {
       swipesLeft: Math.max(0, (view.card.swipesLeft ?? 0) - 1),

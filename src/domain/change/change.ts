@@ -2,6 +2,7 @@ import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { Answer, EventRecord } from '../record/event-record.ts'
 import type { HoldAdjustment } from '../record/hold-adjustment.ts'
+import type { Movement } from '../record/movement.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import type { CountedNow } from '../record/window-state.ts'
 
@@ -27,6 +28,8 @@ export type Change =
   | { readonly type: 'cardIssued'; readonly card: Card }
   | { readonly type: 'cardChanged'; readonly set: Partial<Card> }
   | { readonly type: 'transferred'; readonly amountMinor: number }
+  /** Below zero: out of the account. */
+  | { readonly type: 'moved'; readonly amountMinor: number; readonly movement: Movement }
   | { readonly type: 'named'; readonly name: string }
   | { readonly type: 'linked'; readonly to: string }
   | { readonly type: 'holdPlaced'; readonly hold: PlacedHold }
@@ -47,6 +50,8 @@ export type Change =
   | { readonly type: 'expired' }
   | { readonly type: 'chargeDue'; readonly takenMinor: number; readonly pendingMinor: number }
   | { readonly type: 'chargeReturned'; readonly takenMinor: number; readonly pendingMinor: number }
+  /** What was pending of a charge was taken later. */
+  | { readonly type: 'chargeTaken'; readonly amountMinor: number }
   | { readonly type: 'swipeUsed' }
   | { readonly type: 'swipeReturned' }
   | { readonly type: 'unblockUsed'; readonly mid: string }

@@ -10,6 +10,7 @@ import { doneRecord } from '../record/event-record.ts'
 import { formatMinor } from '../record/money.ts'
 import { openHold } from '../record/transaction.ts'
 import { type Handling, handle } from './handling.ts'
+import { type Move, move, type TakeCharge, takeCharge } from './moving.ts'
 import type { OperationRefused } from './outcome.ts'
 
 /** An action of a person, or of a tool for one, on an account; always with a reason in the log. */
@@ -34,6 +35,8 @@ export type Operation =
     }
   | { readonly type: 'releaseHold'; readonly cardId: string; readonly transactionId: string }
   | Handling
+  | Move
+  | TakeCharge
 
 /** The part of a card that people set. */
 export type CardSettings = Partial<
@@ -95,6 +98,10 @@ export function operate(
     case 'assign':
     case 'book':
       return handle(operation, book, pack, nowMs)
+    case 'move':
+      return move(operation, book, nowMs)
+    case 'takeCharge':
+      return takeCharge(operation, book, nowMs)
   }
 }
 

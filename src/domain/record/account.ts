@@ -11,6 +11,8 @@ export interface Account {
   readonly openingMinor: number
   /** Transfers in less transfers out, and adjustments by people. */
   readonly transfersMinor: number
+  /** The part of it that came from wallets and other cards, less what went there. */
+  readonly movedMinor: number
   readonly postedMinor: number
   readonly heldMinor: number
   readonly withheldMinor: number
@@ -35,6 +37,7 @@ export const noAccount: Account = {
   country: '',
   openingMinor: 0,
   transfersMinor: 0,
+  movedMinor: 0,
   postedMinor: 0,
   heldMinor: 0,
   withheldMinor: 0,
@@ -65,6 +68,7 @@ export function copyAccount(a: Account): Fresh<Account> {
     country: a.country,
     openingMinor: a.openingMinor,
     transfersMinor: a.transfersMinor,
+    movedMinor: a.movedMinor,
     postedMinor: a.postedMinor,
     heldMinor: a.heldMinor,
     withheldMinor: a.withheldMinor,

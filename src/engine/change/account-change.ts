@@ -1,6 +1,7 @@
 import type { Operation } from '../../domain/operation/operation.ts'
 import type { Account } from '../../domain/record/account.ts'
 import type { Card } from '../../domain/record/card.ts'
+import type { Transaction } from '../../domain/record/transaction.ts'
 import { type ChildKey, StoreError } from '../../store/port.ts'
 import type { AggregateWrite } from '../aggregate-copy.ts'
 
@@ -28,6 +29,8 @@ export interface AccountView {
   /** null while it is not opened. */
   readonly account: Account | null
   card(cardId: string): Card | null
+  /** By its first name. */
+  transaction(cardId: string, transactionId: string): Transaction | null
   /** One of the children that the change reads; null when there is none. */
   child(key: ChildKey): string | null
   /**

@@ -1,5 +1,5 @@
 import { stamp } from '../../domain/change/apply.ts'
-import { touchedBy } from '../../domain/change/book.ts'
+import { isAlias, touchedBy } from '../../domain/change/book.ts'
 import type { View } from '../../domain/change/view.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { type Entry, entryOfChanges } from '../../domain/ledger/entry.ts'
@@ -77,6 +77,10 @@ function viewOf(
       return staged.account()
     },
     card: (cardId) => found(staged.card(cardId)),
+    transaction(cardId, id) {
+      const record = found(staged.transaction(cardId, id))
+      return record === null || isAlias(record) ? null : record
+    },
     child(key) {
       if (known.has(`${key.group}\n${key.id}`)) return found(book.child(key))
       throw new Error('a change looks at a child that it does not read')

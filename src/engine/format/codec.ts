@@ -83,6 +83,7 @@ export const accountCodec: Codec<Account> = createCodec(
     a.chargesPendingMinor,
     a.grantDay,
     a.grantedMinor,
+    a.movedMinor,
   ],
   { windows: readWindows },
 )

@@ -370,6 +370,8 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   countrySeen: plain('country'),
   repaired: plain(),
   adopted: plain('organizationId', 'country'),
+  moved: plain('amountMinor', 'movement'),
+  chargeTaken: plain('amountMinor'),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

@@ -150,6 +150,12 @@ export const indexes = {
   deliveries: 'deliveries',
   kycs: 'kycs',
   kycsDue: 'kycs-due',
+  /** Transactions of which a charge is pending: see `chargeSortKey`. */
+  charges: 'charges',
+  /** Transfers that are on their way, by the time when somebody must look after them. */
+  moving: 'moving',
+  /** What moved the money of wallets, the newest first. */
+  walletEntries: 'wallet-entries',
 } as const
 
 /** What the sort keys of a list of customers begin with: all, or those that the business calls the same. */
@@ -184,6 +190,24 @@ interface CustomerNames {
 /** What the sort keys of all cards of a customer begin with. */
 export function customerCardsPrefix(organizationId: string, customerId: string): string {
   return `${organizationId}\n${customerId}\n`
+}
+
+/** Under its account; the value of the entry is when the charge became pending. */
+export function chargeSortKey(
+  accountId: string,
+  { cardId, transactionId }: { readonly cardId: string; readonly transactionId: string },
+): string {
+  return [accountId, cardId, transactionId].join('\n')
+}
+
+/** What an organization has to fund its cards with, in one currency. */
+export function walletAggregate(organizationId: string, currency: string): string {
+  return `w:${organizationId}:${currency}`
+}
+
+/** What the sort keys of a wallet's entries begin with. */
+export function walletEntriesPrefix(organizationId: string, currency: string): string {
+  return `${organizationId}\n${currency}\n`
 }
 
 /** Sorts by time; parts are split by line breaks, which no id contains. */

@@ -224,17 +224,18 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     })
   }
 
-  function range(index: string, after: string, limit: number): Promise<IndexEntry[]> {
+  function range(index: string, after: string, limit: number, heed: Heed): Promise<IndexEntry[]> {
+    async function ask(partition: number, last: IndexEntry | undefined, count: number) {
+      const key = keys.index(partition, index)
+      const from = boundAfter(last?.sortKey ?? after)
+      const args = [key, from, '+', 'BYLEX', 'LIMIT', '0', String(count)]
+      return ((await connection.send(key, 'ZRANGE', args)) as string[]).map(splitMember)
+    }
     return read(() =>
       mergeSources<IndexEntry>(
         partitions,
         limit,
-        async (partition, last, count) => {
-          const key = keys.index(partition, index)
-          const from = boundAfter(last?.sortKey ?? after)
-          const args = [key, from, '+', 'BYLEX', 'LIMIT', '0', String(count)]
-          return ((await connection.send(key, 'ZRANGE', args)) as string[]).map(splitMember)
-        },
+        (partition, last, count) => heed(ask(partition, last, count)),
         (a, b) => compareBytes(a.sortKey, b.sortKey),
       ),
     )
@@ -379,7 +380,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   return {
     commit,
     load,
-    range,
+    ...rangesBy(range),
     readLog,
     tailLog,
     sweep,
@@ -406,6 +407,19 @@ function openErrorOf(error: unknown): Error {
 }
 
 const lossMessage = 'Redis lacks what it acknowledged, which is booked again first'
+
+/** What becomes of a partition that does not answer. */
+type Heed = (found: Promise<IndexEntry[]>) => Promise<IndexEntry[]>
+
+function rangesBy(
+  range: (index: string, after: string, limit: number, heed: Heed) => Promise<IndexEntry[]>,
+): Pick<Required<Store>, 'range' | 'rangeReachable'> {
+  return {
+    range: (index, after, limit) => range(index, after, limit, (found) => found),
+    rangeReachable: (index, after, limit) =>
+      range(index, after, limit, (found) => found.catch(() => [])),
+  }
+}
 
 function noMark(): null {
   return null

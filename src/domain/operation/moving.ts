@@ -1,0 +1,54 @@
+import { type Book, gatherCard, gatherDue } from '../change/book.ts'
+import { type Draft, openDraft } from '../change/draft.ts'
+import { availableMinor } from '../record/account.ts'
+import type { Movement } from '../record/movement.ts'
+import type { OperationRefused } from './outcome.ts'
+
+/** Moves money into a card's account or out of it; whether it may be moved, who asks has checked. */
+export interface Move {
+  readonly type: 'move'
+  readonly cardId: string
+  /** Below zero: out of it. */
+  readonly amountMinor: number
+  readonly movement: Movement
+}
+
+/** Takes of a pending charge what is available. */
+export interface TakeCharge {
+  readonly type: 'takeCharge'
+  readonly cardId: string
+  readonly transactionId: string
+}
+
+export function move(
+  { cardId, amountMinor, movement }: Move,
+  book: Book,
+  nowMs: number,
+): Draft | OperationRefused {
+  const view = gatherCard(cardId, book)
+  if (view.card.cardId === '') return { refused: `there is no card ${cardId}` }
+  const draft = openDraft(view, nowMs)
+  const { postedMinor, transfersMinor, movedMinor } = view.account
+  const sums = [postedMinor, transfersMinor, movedMinor].map((sum) => sum + amountMinor)
+  if (!sums.every(Number.isSafeInteger)) {
+    return { refused: 'the account would leave the numbers that are kept exactly' }
+  }
+  draft.make({ type: 'moved', amountMinor, movement })
+  return draft
+}
+
+export function takeCharge(
+  { cardId, transactionId }: TakeCharge,
+  book: Book,
+  nowMs: number,
+): Draft | OperationRefused {
+  const view = gatherDue(cardId, transactionId, book)
+  if (view === null) return { refused: `card ${cardId} has no transaction ${transactionId}` }
+  const draft = openDraft(view, nowMs)
+  const amountMinor = Math.min(
+    view.transaction.chargePendingMinor,
+    Math.max(0, availableMinor(view.account)),
+  )
+  if (amountMinor > 0) draft.make({ type: 'chargeTaken', amountMinor })
+  return draft
+}

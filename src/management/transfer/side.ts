@@ -1,0 +1,115 @@
+import type { AggregateView } from '../../engine/aggregate-copy.ts'
+import type { Aggregates } from '../../engine/aggregates.ts'
+import type { AccountView, AccountWrite } from '../../engine/change/account-change.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { ChildKey, IndexEntryPut } from '../../store/port.ts'
+import { balancesOf } from '../card.ts'
+import { decodeWallet, emptyWallet, moveWallet, shownWallet, type Wallet } from '../wallet.ts'
+import { movementOf, type Side, type Transfer } from './transfer.ts'
+
+/** One side of a transfer as a step finds it: a wallet, or the account of a card. */
+export interface SideView {
+  /** null where the side is an account. */
+  readonly wallet: Wallet | null
+  /** null where the side is a wallet. */
+  readonly account: AccountView | null
+  child(key: ChildKey): string | null
+  /** Takes the amount of a transfer out of this side, or brings it in; '' or why it cannot be. */
+  move(transfer: Transfer, at: Side, direction: 'out' | 'in' | 'back'): '' | 'short' | 'full'
+  /** What the side has now, as it is shown. */
+  shown(): unknown
+}
+
+interface SideChange<T> {
+  /** The aggregate. */
+  readonly home: string
+  readonly reads: readonly ChildKey[]
+  /** Who asked for it, in the log of an account. */
+  readonly origin: string
+  decide(view: SideView): { readonly result: T; readonly write: AccountWrite | null }
+}
+
+/** Changes of wallets and of accounts, as if they were one thing. */
+export type ChangeSide = <T>(change: SideChange<T>) => Promise<T>
+
+export interface SidesOptions {
+  readonly engine: Pick<Engine, 'change'>
+  readonly aggregates: Aggregates
+  readonly nowMs: () => number
+}
+
+export function createSides({ engine, aggregates, nowMs }: SidesOptions): ChangeSide {
+  return ({ home, reads, origin, decide }) => {
+    if (home.startsWith('a:')) {
+      const accountId = home.slice(2)
+      return engine.change({ accountId, origin, reads, decide: (view) => decide(onAccount(view)) })
+    }
+    return aggregates.change({
+      aggregate: home,
+      reads,
+      decide(view) {
+        const side = onWallet(home, view, nowMs())
+        const { result, write } = decide(side)
+        if (write === null) return { result, write }
+        const index = [...(write.index ?? []), ...side.entries]
+        return { result, write: { ...write, index, root: JSON.stringify(side.wallet) } }
+      },
+    })
+  }
+}
+
+function onAccount(view: AccountView): SideView {
+  return {
+    wallet: null,
+    account: view,
+    child: view.child,
+    move(transfer, at, direction) {
+      if (at.kind !== 'card') throw new Error('a wallet is no account')
+      const { amountMinor } = transfer
+      if (amountMinor === 0) return ''
+      const refused = view.operate({
+        type: 'move',
+        cardId: at.cardId,
+        amountMinor: direction === 'out' ? -amountMinor : amountMinor,
+        movement: movementOf(transfer, at, direction === 'back'),
+      })
+      return refused === '' ? '' : 'full'
+    },
+    shown: () => balancesOf(view.account!),
+  }
+}
+
+function onWallet(
+  home: string,
+  view: AggregateView,
+  nowMs: number,
+): SideView & { readonly wallet: Wallet; readonly entries: readonly IndexEntryPut[] } {
+  const [organizationId, currency] = [home.slice('w:'.length, -':USD'.length), home.slice(-3)]
+  const { root } = view
+  let wallet =
+    root === null || root === '' ? emptyWallet(organizationId, currency) : decodeWallet(root)
+  const entries: IndexEntryPut[] = []
+  return {
+    get wallet() {
+      return wallet
+    },
+    account: null,
+    entries,
+    child: view.child,
+    move(transfer, _at, direction) {
+      const { id: transferId, type, reference, narration, from, to } = transfer
+      const amountMinor = direction === 'out' ? -transfer.amountMinor : transfer.amountMinor
+      if (type === 'CardToCard') throw new Error('a wallet is no side of it')
+      if (amountMinor === 0) return ''
+      const card = from.kind === 'card' ? from : to
+      const cardId = card.kind === 'card' ? card.cardId : ''
+      const entry = { transferId, type, amountMinor, cardId, reference, narration, atMs: nowMs }
+      const moved = moveWallet(wallet, entry, direction === 'back')
+      if (typeof moved === 'string') return moved
+      wallet = moved.wallet
+      entries.push(moved.entry)
+      return ''
+    },
+    shown: () => shownWallet(wallet),
+  }
+}

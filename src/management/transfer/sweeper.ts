@@ -1,0 +1,161 @@
+import { indexes, splitSortKey } from '../../engine/format/layout.ts'
+import { type Store, StoreError } from '../../store/port.ts'
+import type { TransferSteps } from './step.ts'
+import type { Transfers } from './transfers.ts'
+
+export interface TransferSweeperOptions {
+  readonly store: Pick<Store, 'range' | 'rangeReachable'>
+  readonly steps: Pick<TransferSteps, 'find'>
+  readonly transfers: Pick<Transfers, 'finish'>
+  readonly clock: { nowMs(): number; isDoubted?(): boolean }
+  readonly intervalMs: number
+  readonly onTrouble: (message: string) => void
+}
+
+/** What was on its way at the last look. */
+interface OpenTransfers {
+  /** At most `maxOpen`. */
+  readonly count: number
+  /** 0 when there is none. */
+  readonly oldestMs: number
+}
+
+export interface TransferSweeper {
+  readonly open: OpenTransfers
+  /** Looks after all that is due now; resolves when each was tried once. */
+  sweep(): Promise<void>
+  stop(): void
+}
+
+/** Transfers that are counted, and looked after in one look. */
+const maxOpen = 10_000
+const perRead = 500
+/** Those that failed before have places of their own: a node that is down must not take all. */
+const maxAtWork = 16
+const againMs = 5_000
+const maxKnown = 20_000
+
+interface Place {
+  readonly sortKey: string
+  readonly dueAtMs: number
+  readonly home: string
+  readonly clientId: string
+  readonly reference: string
+}
+
+/** Finishes what crashed servers left on its way: credits it, or takes it back. Every instance does. */
+export function startTransferSweeper(options: TransferSweeperOptions): TransferSweeper {
+  const { store, steps, transfers, clock } = options
+  const failed = new Map<string, number>()
+  const atWork = new Set<string>()
+  const [fresh, again] = [createPool(), createPool()]
+  let open: OpenTransfers = { count: 0, oldestMs: 0 }
+  let running: Promise<void> | null = null
+  let stopped = false
+
+  /** Also those that are not due yet, because they count as open. */
+  async function list(): Promise<readonly Place[]> {
+    const range = store.rangeReachable ?? store.range
+    const places: Place[] = []
+    for (let after = ''; places.length < maxOpen; ) {
+      const entries = await range(indexes.moving, after, perRead)
+      places.push(...entries.flatMap(({ sortKey }) => placeOf(sortKey)))
+      if (entries.length < perRead) break
+      after = entries.at(-1)!.sortKey
+    }
+    return places
+  }
+
+  /** Drives what waits, some at a time. */
+  function createPool() {
+    const waiting: Place[] = []
+    const workers = new Set<Promise<void>>()
+    async function work(): Promise<void> {
+      for (let next = waiting.shift(); next !== undefined && !stopped; next = waiting.shift()) {
+        await drive(next)
+        atWork.delete(next.sortKey)
+      }
+    }
+    return {
+      add(place: Place): void {
+        atWork.add(place.sortKey)
+        waiting.push(place)
+        if (workers.size >= maxAtWork) return
+        const worker: Promise<void> = work().finally(() => workers.delete(worker))
+        workers.add(worker)
+      },
+      async idle(): Promise<void> {
+        await Promise.all(workers)
+      },
+    }
+  }
+
+  /** Never rejects: what fails is tried again. */
+  async function drive({ home, clientId, reference, sortKey }: Place): Promise<void> {
+    try {
+      const found = await steps.find(home, { clientId, reference }, sortKey)
+      if (found !== null) await transfers.finish(found)
+      failed.delete(sortKey)
+    } catch (error) {
+      if (failed.size < maxKnown) failed.set(sortKey, clock.nowMs() + againMs)
+      if (error instanceof StoreError) return
+      options.onTrouble(`a transfer of ${home} cannot be finished: ${messageOf(error)}`)
+    }
+  }
+
+  async function look(): Promise<void> {
+    const places = await list()
+    const nowMs = clock.nowMs()
+    const oldestMs = places.length === 0 ? 0 : Math.max(0, nowMs - places[0]!.dueAtMs)
+    open = { count: places.length, oldestMs }
+    const known = new Set(places.map(({ sortKey }) => sortKey))
+    for (const sortKey of failed.keys()) if (!known.has(sortKey)) failed.delete(sortKey)
+    for (const place of places) {
+      if (place.dueAtMs > nowMs || atWork.has(place.sortKey)) continue
+      const againAtMs = failed.get(place.sortKey)
+      if (againAtMs === undefined) fresh.add(place)
+      else if (againAtMs <= nowMs) again.add(place)
+    }
+  }
+
+  function looking(): Promise<void> {
+    running ??= look().finally(() => {
+      running = null
+    })
+    return running
+  }
+
+  const timer = setInterval(() => {
+    // A clock that jumped would call everything due, which does no harm, or too old, which does.
+    if (clock.isDoubted?.() === true) return
+    looking().catch((error: unknown) => {
+      if (!(error instanceof StoreError)) options.onTrouble(`sweeping failed: ${messageOf(error)}`)
+    })
+  }, options.intervalMs)
+  timer.unref()
+
+  return {
+    get open() {
+      return open
+    },
+    async sweep() {
+      await looking()
+      await Promise.all([fresh.idle(), again.idle()])
+    },
+    stop() {
+      stopped = true
+      clearInterval(timer)
+    },
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function placeOf(sortKey: string): Place[] {
+  const { atMs: dueAtMs, parts } = splitSortKey(sortKey)
+  const [home, clientId, reference] = parts
+  if (home === undefined || clientId === undefined || reference === undefined) return []
+  return Number.isFinite(dueAtMs) ? [{ sortKey, dueAtMs, home, clientId, reference }] : []
+}
