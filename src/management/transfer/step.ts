@@ -20,14 +20,14 @@ import {
   isCreditable,
   movingEntry,
   type Transfer,
-  type Verdict,
+  type TransferVerdict,
 } from './transfer.ts'
 
 /** The commits of a transfer; each is decided on what its aggregate has, and may be done again. */
 export interface TransferSteps {
   debit<R>(attempt: RequestAttempt, asked: DebitAsked<R>): Promise<Debited<R>>
-  credit(transfer: Transfer): Promise<Verdict | 'tooOld'>
-  close(transfer: Transfer, verdict: Verdict): Promise<Closed>
+  credit(transfer: Transfer): Promise<TransferVerdict | 'tooOld'>
+  close(transfer: Transfer, verdict: TransferVerdict): Promise<Closed>
   /** What is on its way from a source under a Reference; where nothing is, its index entry goes by a commit. */
   find(
     home: string,
@@ -90,7 +90,7 @@ export function createTransferSteps(change: ChangeSide, nowMs: () => number): Tr
 
     credit(transfer) {
       const inbox = inboxPlace(transfer)
-      return change<Verdict | 'tooOld'>({
+      return change<TransferVerdict | 'tooOld'>({
         home: aggregateOfSide(transfer.to),
         origin: originOf(transfer),
         reads: [inbox],
@@ -99,7 +99,7 @@ export function createTransferSteps(change: ChangeSide, nowMs: () => number): Tr
           if (text !== null) return { result: decodeVerdict(text), write: null }
           if (!isCreditable(transfer, nowMs())) return { result: 'tooOld', write: null }
           const refusal = refusalAt(view, transfer)
-          const result: Verdict =
+          const result: TransferVerdict =
             refusal === null ? bring(view, transfer) : { state: 'refused', refusal }
           const put = [{ ...inbox, value: JSON.stringify(result) }]
           const opened = result.state === 'credited' ? (transfer.opening?.put ?? []) : []
@@ -197,7 +197,7 @@ function refusalAt(view: SideView, { type, amountMinor, to }: Transfer): Destina
 }
 
 /** Opens what is to be opened and brings the money in; nothing here may refuse. */
-function bring(view: SideView, transfer: Transfer): Verdict {
+function bring(view: SideView, transfer: Transfer): TransferVerdict {
   const { opening, to } = transfer
   if (opening !== null) open(view, opening)
   if (view.move(transfer, to, 'in') !== '') {

@@ -120,7 +120,7 @@ export interface DestinationRefusal {
 }
 
 /** The last word of a destination, kept there longer than any command can be on its way. */
-export type Verdict =
+export type TransferVerdict =
   | { readonly state: 'credited'; readonly toAfter: unknown }
   | { readonly state: 'refused'; readonly refusal: DestinationRefusal }
 
@@ -132,7 +132,7 @@ const verdict = z.discriminatedUnion('state', [
   }),
 ])
 
-export function decodeVerdict(text: string): Verdict {
+export function decodeVerdict(text: string): TransferVerdict {
   const found = verdict.safeParse(parseJson(text))
   if (found.success) return found.data
   throw new RecordUnreadable('a verdict on a transfer was written by a newer release')

@@ -4,7 +4,7 @@ import type { RequestAttempt } from '../effect.ts'
 import { newId } from '../id.ts'
 import type { SideView } from './side.ts'
 import type { Debited, TransferSteps } from './step.ts'
-import type { DestinationRefusal, Transfer, Verdict } from './transfer.ts'
+import type { DestinationRefusal, Transfer, TransferVerdict } from './transfer.ts'
 
 /** How one call moves money: refusals of type R are its own. */
 export interface TransferPlan<R> {
@@ -55,7 +55,7 @@ const maxRounds = 5
 
 export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Transfers {
   /** A card is found by its directory before its first commit, as with an import. */
-  async function credit(transfer: Transfer): Promise<Verdict | 'tooOld'> {
+  async function credit(transfer: Transfer): Promise<TransferVerdict | 'tooOld'> {
     const { opening } = transfer
     if (opening !== null) {
       const elsewhere = await engine.directory.enter([opening.card], engine.newVersion)
