@@ -71,7 +71,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     const keyFits = isUniqueKey(headerIn(call.rawHeaders, 'uniquekey'), known)
     const signed = isCallSigned(call, reference, clientId, known)
     if (known === null) return notAuthenticated('ServiceAuthorization')
-    if (!(token instanceof Set)) return token
+    if ('condition' in token) return token
     if (!keyFits) return refuse('uniqueKeyWrong', 'see the header UniqueKey')
     if (!signed) return wrongSignature(call, reference, clientId)
     if (!known.client.enabled) return refuse('clientDisabled', 'the client is disabled')
@@ -86,7 +86,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     header: Header,
     clientId: string,
     known: KnownClient | null,
-  ): Promise<Set<string> | Refused> {
+  ): Promise<ReadonlySet<string> | Refused> {
     const [, text = ''] = header.state === 'given' ? (bearerPattern.exec(header.value) ?? []) : []
     const claims = await tokens.read(text, clock.nowMs())
     if (claims === 'expired') return badToken('the token has expired: ask for a new one')
@@ -94,7 +94,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     // A token says its second only, so one of the same second as a change may be from before it.
     const fits =
       claims !== 'invalid' && claims.clientId === clientId && claims.issuedAtMs >= validFromMs
-    return fits ? new Set(claims.scopes) : badToken('see the header Authorization')
+    return fits ? claims.scopes : badToken('see the header Authorization')
   }
 
   function isCallSigned(

@@ -4,8 +4,9 @@ import { errors, jwtVerify, SignJWT } from 'jose'
 /** What a token says about who carries it. */
 interface TokenClaims {
   readonly clientId: string
-  readonly scopes: readonly string[]
+  readonly scopes: ReadonlySet<string>
   readonly issuedAtMs: number
+  readonly expiresAtMs: number
 }
 
 type TokenFault = 'expired' | 'invalid'
@@ -23,6 +24,8 @@ const audience = 'arbiter-management'
 const clockToleranceSeconds = 30
 /** A token of ours has some 300 characters; a longer one is not worth a look. */
 const maxTokenCharacters = 2_048
+/** A client has one or two at a time. */
+const maxReadTokens = 1_000
 
 /** Tokens have no record: any instance with the same key reads them. The first key signs, all of them read. */
 export function createTokens(
@@ -30,6 +33,8 @@ export function createTokens(
   lifetimeSeconds: number,
 ): Tokens {
   const signing = keys.map(signingKeyOf) as [Uint8Array, ...Uint8Array[]]
+  // Reading one is a tenth of a call, and a client sends the same for a quarter of an hour.
+  const readBefore = new Map<string, TokenClaims>()
 
   async function readWith(key: Uint8Array, token: string, nowMs: number) {
     const { payload } = await jwtVerify(token, key, {
@@ -41,8 +46,17 @@ export function createTokens(
       currentDate: new Date(nowMs),
       requiredClaims: ['sub', 'iat', 'exp', 'jti'],
     })
-    const scopes = typeof payload.scope === 'string' ? payload.scope.split(' ') : []
-    return { clientId: payload.sub!, scopes, issuedAtMs: payload.iat! * 1000 }
+    const scopes = new Set(typeof payload.scope === 'string' ? payload.scope.split(' ') : [])
+    const { sub: clientId = '', iat = 0, exp = 0 } = payload
+    const expiresAtMs = (exp + clockToleranceSeconds) * 1000
+    return { clientId, scopes, issuedAtMs: iat * 1000, expiresAtMs }
+  }
+
+  function remember(token: string, claims: TokenClaims): TokenClaims {
+    const [oldest] = readBefore.keys()
+    if (readBefore.size >= maxReadTokens && oldest !== undefined) readBefore.delete(oldest)
+    readBefore.set(token, claims)
+    return claims
   }
 
   return {
@@ -61,10 +75,13 @@ export function createTokens(
     },
     async read(token, nowMs) {
       if (token.length > maxTokenCharacters) return 'invalid'
+      const known = readBefore.get(token)
+      if (known !== undefined && nowMs < known.expiresAtMs) return known
+      readBefore.delete(token)
       let fault: TokenFault = 'invalid'
       for (const key of signing) {
         try {
-          return await readWith(key, token, nowMs)
+          return remember(token, await readWith(key, token, nowMs))
         } catch (error) {
           if (error instanceof errors.JWTExpired) fault = 'expired'
         }

@@ -12,15 +12,28 @@ describe('a token', () => {
     const token = await tokens.issue('cli_1', ['CardAPIs', 'CardAPIs.Fund'], nowMs)
     expect(await tokens.read(token, nowMs)).toEqual({
       clientId: 'cli_1',
-      scopes: ['CardAPIs', 'CardAPIs.Fund'],
+      scopes: new Set(['CardAPIs', 'CardAPIs.Fund']),
       issuedAtMs: nowMs,
+      expiresAtMs: nowMs + 930_000,
     })
   })
 
   it('is good for its time and half a minute, and says when that is over', async () => {
     const token = await tokens.issue('cli_1', ['CardAPIs'], nowMs)
     expect(await tokens.read(token, nowMs + 929_000)).toMatchObject({ clientId: 'cli_1' })
+    expect(await tokens.read(token, nowMs + 930_000)).toBe('expired')
     expect(await tokens.read(token, nowMs + 931_000)).toBe('expired')
+  })
+
+  it('is read once while it is good, of a thousand the newest', async () => {
+    const token = await tokens.issue('cli_1', ['CardAPIs'], nowMs)
+    const claims = await tokens.read(token, nowMs)
+    expect(await tokens.read(token, nowMs + 1)).toBe(claims)
+    for (let i = 0; i < 1_000; i++) {
+      await tokens.read(await tokens.issue(`cli_${i}`, [], nowMs), nowMs)
+    }
+    expect(await tokens.read(token, nowMs)).not.toBe(claims)
+    expect(await tokens.read(token, nowMs)).toEqual(claims)
   })
 
   it('is read by an instance whose key was changed, as long as it knows the old one', async () => {
