@@ -17,7 +17,6 @@ const maxSeen = 3_000
 
 export function createDecisionWatch(store: Pick<Store, 'tailLog'>): DecisionWatch {
   let seen = new Set<string>()
-  let begun = false
   let skipped = false
   let fresh: readonly LogLine[] = []
 
@@ -31,9 +30,8 @@ export function createDecisionWatch(store: Pick<Store, 'tailLog'>): DecisionWatc
     async look() {
       const lines = await store.tailLog(maxFollowed)
       const unseen = lines.filter(({ cursor }) => !seen.has(cursor))
-      fresh = begun ? unseen.toReversed() : []
-      skipped = begun && unseen.length === maxFollowed
-      begun = true
+      fresh = unseen.toReversed()
+      skipped = seen.size > 0 && unseen.length === maxFollowed
       seen = new Set([...[...seen].slice(-maxSeen), ...unseen.map(({ cursor }) => cursor)])
     },
   }

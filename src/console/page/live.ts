@@ -29,6 +29,9 @@ setInterval(() => {
   tickMs.value = browserMs()
 }, 1000)
 
+/** Grows each time that the server is listened to anew: what came in meanwhile was not heard. */
+export const openings = signal(0)
+
 let source: EventSource | null = null
 let listening = ''
 let onDecisions: (live: LiveDecisions) => void = () => {}
@@ -39,6 +42,7 @@ export function subscribe(query: string, take: (live: LiveDecisions) => void): v
   if (source !== null && listening === query && source.readyState !== EventSource.CLOSED) return
   source?.close()
   listening = query
+  if (heardMs.value === 0) heardMs.value = browserMs()
   const opened = new EventSource(`/live${query}`)
   source = opened
   opened.addEventListener('now', ({ data }) => {
@@ -49,7 +53,10 @@ export function subscribe(query: string, take: (live: LiveDecisions) => void): v
     seconds.value = [...seconds.value.slice(1 - keptSeconds), told.second]
   })
   opened.addEventListener('decisions', ({ data }) => onDecisions(JSON.parse(data) as LiveDecisions))
-  opened.addEventListener('open', () => void loadHistory())
+  opened.addEventListener('open', () => {
+    openings.value++
+    void loadHistory()
+  })
   opened.addEventListener('error', () => {
     // A browser gives up when it is refused; it comes back by itself only after a lost connection.
     if (opened.readyState !== EventSource.CLOSED || source !== opened) return

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { render } from 'preact'
+import { type ComponentType, render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { ActDialog, DoneLine } from './act.tsx'
 import { followLinks, goTo, path } from './address.ts'
@@ -8,29 +8,42 @@ import { KeysDialog, listenToKeys } from './keys.tsx'
 import { loadWho, now, staleSeconds, stopListening, subscribe, who } from './live.ts'
 import { LoginPage } from './login.tsx'
 import { Empty } from './parts.tsx'
-import { AccountPage } from './view/account.tsx'
-import { CardPage } from './view/card.tsx'
-import { ChangesPage } from './view/changes.tsx'
-import { DecisionPage } from './view/decision.tsx'
-import { DecisionsPage } from './view/decisions.tsx'
-import { FindPage } from './view/find.tsx'
-import { NowPage } from './view/now.tsx'
-import { RulesPage } from './view/rules.tsx'
-import { TodoPage } from './view/todo.tsx'
-import { TransactionPage } from './view/transaction.tsx'
 
+/** Loaded when they are gone to: nobody waits for the scripts of a page that is not shown. */
 const pages = [
-  { href: '/', name: 'Now', pattern: /^\/$/, page: NowPage },
-  { href: '/decisions', name: 'Decisions', pattern: /^\/decisions$/, page: DecisionsPage },
-  { href: '/find', name: 'Find', pattern: /^\/find$/, page: FindPage },
-  { href: '/todo', name: 'To do', pattern: /^\/todo$/, page: TodoPage },
-  { href: '/rules', name: 'Rules', pattern: /^\/rules$/, page: RulesPage },
-  { href: '/changes', name: 'Changes', pattern: /^\/changes$/, page: ChangesPage },
-  { href: '', name: 'Decision', pattern: /^\/decision\//, page: DecisionPage },
-  { href: '', name: 'Card', pattern: /^\/card\//, page: CardPage },
-  { href: '', name: 'Account', pattern: /^\/account\//, page: AccountPage },
-  { href: '', name: 'Transaction', pattern: /^\/transaction\//, page: TransactionPage },
+  page('/', 'Now', /^\/$/, async () => (await import('./view/now.tsx')).NowPage),
+  page('/decisions', 'Decisions', /^\/decisions$/, async () => {
+    return (await import('./view/decisions.tsx')).DecisionsPage
+  }),
+  page('/find', 'Find', /^\/find$/, async () => (await import('./view/find.tsx')).FindPage),
+  page('/todo', 'To do', /^\/todo$/, async () => (await import('./view/todo.tsx')).TodoPage),
+  page('/rules', 'Rules', /^\/rules$/, async () => (await import('./view/rules.tsx')).RulesPage),
+  page('/changes', 'Changes', /^\/changes$/, async () => {
+    return (await import('./view/changes.tsx')).ChangesPage
+  }),
+  page('', 'Decision', /^\/decision\//, async () => {
+    return (await import('./view/decision.tsx')).DecisionPage
+  }),
+  page('', 'Card', /^\/card\//, async () => (await import('./view/card.tsx')).CardPage),
+  page('', 'Account', /^\/account\//, async () => {
+    return (await import('./view/account.tsx')).AccountPage
+  }),
+  page('', 'Transaction', /^\/transaction\//, async () => {
+    return (await import('./view/transaction.tsx')).TransactionPage
+  }),
 ]
+
+function page(href: string, name: string, pattern: RegExp, load: () => Promise<ComponentType>) {
+  return { href, name, pattern, load }
+}
+
+const loaded = signal<ReadonlyMap<string, ComponentType>>(new Map())
+
+async function loadPage({ name, load }: (typeof pages)[number]): Promise<void> {
+  if (loaded.value.has(name)) return
+  const component = await load()
+  loaded.value = new Map([...loaded.value, [name, component]])
+}
 
 const failure = signal('')
 
@@ -44,11 +57,14 @@ function App() {
     // The page of decisions listens with its filters; every other one only to the figures.
     if (at !== '/decisions' && at !== '/login' && who.value !== null) subscribe('', () => {})
   }, [at, who.value])
+  useEffect(() => {
+    if (current !== undefined) void loadPage(current)
+  }, [current])
   if (at === '/login') return <LoginPage />
   if (who.value === null) {
     return failure.value === '' ? null : <p class="error">{failure.value}</p>
   }
-  const Page = current?.page
+  const Page = loaded.value.get(current?.name ?? '')
   return (
     <>
       <a class="skip" href="#main">
@@ -58,7 +74,8 @@ function App() {
       <StaleLine />
       <main id="main" tabIndex={-1}>
         <DoneLine />
-        {Page === undefined ? <Empty>There is no such page.</Empty> : <Page key={at} />}
+        {current === undefined && <Empty>There is no such page.</Empty>}
+        {Page !== undefined && <Page key={at} />}
       </main>
       <KeysDialog />
       <ActDialog />

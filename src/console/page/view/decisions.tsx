@@ -3,7 +3,7 @@ import type { DecisionList, DecisionRow, LiveDecisions } from '../../shape/decis
 import { pageUrl } from '../address.ts'
 import { getData, useData } from '../ask.ts'
 import { onPauseKey } from '../keys.tsx'
-import { subscribe } from '../live.ts'
+import { openings, subscribe } from '../live.ts'
 import { Empty, LookedTo, State } from '../parts.tsx'
 import { DecisionTable } from './decision-table.tsx'
 import { FilterBar, filterQuery } from './filters.tsx'
@@ -43,6 +43,7 @@ export function DecisionsPage() {
       }
     })
   }, [query, paused])
+  useEffect(asked.again, [openings.value])
   useEffect(() => {
     onPauseKey.value = () => setPaused((was) => !was)
     return () => {

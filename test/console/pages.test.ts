@@ -1,0 +1,301 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
+import { findPrograms } from '../support/installed.ts'
+import { send, temporaryFolder, until, type WireEvent } from '../support/server.ts'
+
+const folder = temporaryFolder()
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const env = { RULES_DIR: 'rules', API_PORT: '0' }
+let world: ConsoleWorld
+let browser: Browser
+let page: Page
+/** Errors, and what the page's own policy refused. */
+let faults: string[] = []
+
+beforeAll(async () => {
+  const [executablePath] = findPrograms('chromium')
+  ;[world, browser] = await Promise.all([
+    startConsoleServer({ dataDir: folder.path, env, args: ['--demo'] }),
+    // Without a sandbox of its own it also runs as root, in a container.
+    chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] }),
+  ])
+  page = await browser.newPage({ baseURL: world.url })
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text())
+  })
+  page.setDefaultTimeout(8_000)
+  for (const [i, mcc] of ['5411', '5999', '7995'].entries()) {
+    await ask({
+      eventId: `evt-${i}`,
+      merchant: { mid: 'MID1', mcc, name: 'Corner Shop', country: 'US' },
+    })
+  }
+  await ask({ eventId: 'evt-cap', requestType: 'Settlement', transactionId: 'txn-evt-0' })
+  await ask({ eventId: 'evt-stray', requestType: 'Settlement', cardId: 'card-of-nobody' })
+})
+
+afterAll(async () => {
+  await browser.close()
+  await world.server.stop()
+  folder.remove()
+})
+
+/** A busy machine may answer by default: then it is asked again, under another name. */
+async function ask(event: WireEvent): Promise<Record<string, unknown>> {
+  for (let i = 0; ; i++) {
+    const eventId = i === 0 ? event.eventId : `${event.eventId}-${i}`
+    const { body } = await send(world.server.url, {
+      cardId: 'card-1',
+      amount: '6.00',
+      ...event,
+      eventId,
+    })
+    if (body.decidedBy !== 'default') return body
+  }
+}
+
+async function codeOf(event: WireEvent): Promise<unknown> {
+  return (await ask(event)).responseCode
+}
+
+async function data<T>(path: string): Promise<T> {
+  return (await fetch(world.url + path)).json() as Promise<T>
+}
+
+async function act(path: string, body: object): Promise<number> {
+  const response = await fetch(world.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: world.url },
+    body: JSON.stringify({ reason: 'test', ...body }),
+  })
+  return response.status
+}
+
+async function findFlaws(): Promise<string[]> {
+  await page.evaluate(axe)
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+    }
+    const { violations } = await axe.run()
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
+  })
+}
+
+interface Rows {
+  readonly rows: readonly { readonly cursor: string; readonly eventId: string }[]
+}
+
+describe('each page', () => {
+  it.each([
+    ['/', 'Where the time goes'],
+    ['/decisions', 'Corner Shop'],
+    ['/find?q=card-1', 'of account account-1'],
+    ['/card/card-1', 'Blocked MCCs'],
+    ['/account/account-1', 'Opened with'],
+    ['/transaction/card-1/txn-evt-0', 'Settlement'],
+    ['/todo', 'unknown card'],
+    ['/rules', 'gambling-cap'],
+    ['/changes?opened=1', 'card issued'],
+  ])('%s shows what there is, without an error and open to everybody', async (path, text) => {
+    faults = []
+    await page.goto(path)
+    await page.getByText(text).first().waitFor()
+    expect(await findFlaws()).toEqual([])
+    expect(faults).toEqual([])
+  })
+
+  it('of one decision shows its checks, its money and its milliseconds', async () => {
+    faults = []
+    await page.goto('/decisions?code=127')
+    await page.locator('tbody a').first().click()
+    await page.getByText('MCC allowed').first().waitFor()
+    const text = await page.locator('main').innerText()
+    expect(text).toMatch(/mcc not supported/)
+    expect(text).toMatch(/[\d.]+ ms of 400/)
+    expect(text).toMatch(/Available\s+[\d.,]+ USD/)
+    expect(text).toMatch(/What the pack of now would say/)
+    expect(await findFlaws()).toEqual([])
+    expect(faults).toEqual([])
+  })
+})
+
+describe('decisions', () => {
+  it('appear on the page within two seconds of their event', async () => {
+    await page.goto('/decisions')
+    await page.getByText('Corner Shop').first().waitFor()
+    const name = `Live ${Date.now()}`
+    await ask({ eventId: 'evt-live', merchant: { mid: 'MID9', mcc: '5411', name, country: 'US' } })
+    await page.getByText(name).first().waitFor({ timeout: 2_000 })
+  })
+
+  it.each([
+    ['card=card-1', true],
+    ['account=account-1', true],
+    ['customer=customer-1', true],
+    ['merchant=corner', true],
+    ['merchant=MID1', true],
+    ['mcc=7995', true],
+    ['country=US', true],
+    ['code=127', true],
+    ['decidedBy=engine', true],
+    ['outcome=declined', true],
+    ['min=5.50&max=6', true],
+    ['since=1&until=99999999999999', true],
+    ['event=evt-2', true],
+    ['transaction=txn-evt-2', true],
+    ['card=card-2', false],
+    ['customer=somebody', false],
+    ['min=7', false],
+    ['rule=gambling-cap', false],
+    ['until=1', false],
+  ])('are found by %s: %s', async (query, found) => {
+    const { rows } = await data<Rows>(`/data/decisions?${query}`)
+    expect(rows.some(({ eventId }) => eventId === 'evt-2')).toBe(found)
+  })
+
+  it('keep their filters in the address', async () => {
+    await page.goto('/decisions')
+    await page.getByLabel('MCC', { exact: true }).fill('7995')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/decisions?mcc=7995')
+    await page.getByText('mcc not supported').first().waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(1)
+  })
+
+  it('become a test case for the pack', async () => {
+    const { rows } = await data<Rows>('/data/decisions?event=evt-2')
+    const { text } = await data<{ text: string }>(`/data/test-case?cursor=${rows[0]!.cursor}`)
+    expect(text).toContain('name:')
+    expect(text).toContain('"127"')
+  })
+})
+
+describe('what an operator does', () => {
+  it('is asked for a reason, done, seen by the next decision, and listed with who, before, after and why', async () => {
+    faults = []
+    await page.goto('/card/card-1')
+    await page.getByRole('button', { name: 'Freeze' }).click()
+    await page.getByLabel('Reason').fill('customer called')
+    await page.getByRole('dialog').getByRole('button', { name: 'Freeze' }).click()
+    await page.getByText('Frozen').first().waitFor()
+    expect(await codeOf({ eventId: 'evt-frozen' })).toBe('117')
+    await page.goto('/changes')
+    await page.locator('tbody button').first().click()
+    const row = page.locator('tbody')
+    await row.getByText('console local').first().waitFor()
+    await row.getByText('customer called').first().waitFor()
+    expect(await row.locator('.narrow').innerText()).toMatch(/status\s+Active\s+Frozen/)
+    expect(await act('/act/card', { act: 'unfreeze', cardId: 'card-1' })).toBe(200)
+    expect(await codeOf({ eventId: 'evt-thawed' })).toBe('000')
+    expect(faults).toEqual([])
+  })
+
+  it('changes limits and lists, unblocks once, and blocks in an emergency', async () => {
+    const limits = { act: 'limits', cardId: 'card-1', daily: 'none', transaction: '5.50' }
+    expect(await act('/act/card', limits)).toBe(200)
+    expect(await codeOf({ eventId: 'evt-limit' })).toBe('129')
+    expect(await act('/act/card', { ...limits, transaction: 'none' })).toBe(200)
+    const lists = { act: 'lists', cardId: 'card-1', list: 'blockedMids', add: ['MID1'] }
+    expect(await act('/act/card', lists)).toBe(200)
+    expect(await codeOf({ eventId: 'evt-mid' })).toBe('186')
+    expect(await act('/act/card', { act: 'unblockOnce', cardId: 'card-1', mid: 'MID1' })).toBe(200)
+    expect(await codeOf({ eventId: 'evt-once' })).toBe('000')
+    expect(await codeOf({ eventId: 'evt-twice' })).toBe('186')
+    expect(await act('/act/card', { ...lists, add: [], remove: ['MID1'] })).toBe(200)
+    const block = { kind: 'country', value: 'US', forMs: 60_000 }
+    expect(await act('/act/block', block)).toBe(200)
+    await until(async () => (await codeOf({ eventId: `evt-${Math.random()}` })) === '126')
+    expect(await act('/act/block', { ...block, forMs: 0 })).toBe(200)
+    await until(async () => (await codeOf({ eventId: `evt-${Math.random()}` })) === '000')
+  })
+
+  it('releases a hold, adjusts an account once, and handles what waits', async () => {
+    const { transactionId } = await ask({ eventId: 'evt-hold' })
+    const hold = { cardId: 'card-1', transactionId }
+    expect(await act('/act/hold', hold)).toBe(200)
+    expect(await act('/act/hold', hold)).toBe(409)
+    interface Shown {
+      readonly balances: { readonly postedMinor: number }
+    }
+    const before = await data<Shown>('/data/account?id=account-1')
+    const adjust = { accountId: 'account-1', amount: '10.00', reference: 'ref-1' }
+    expect(await act('/act/adjust', adjust)).toBe(200)
+    expect(await act('/act/adjust', adjust)).toBe(200)
+    const after = await data<Shown>('/data/account?id=account-1')
+    expect(after.balances.postedMinor - before.balances.postedMinor).toBe(1000)
+    const { rows } = await data<{ rows: { key: string }[] }>('/data/work?list=unmatched')
+    const { key } = rows[0]!
+    expect(await act('/act/work/book', { key, card: 'card-1' })).toBe(200)
+    expect(await act('/act/work/done', { list: 'unmatched', key })).toBe(409)
+  })
+
+  it('is refused without a reason, and what was typed stays', async () => {
+    expect(await act('/act/card', { act: 'freeze', cardId: 'card-1', reason: ' ' })).toBe(400)
+    await page.goto('/card/card-1')
+    await page.getByRole('button', { name: 'Adjust' }).click()
+    await page.getByLabel('Amount').fill('12.345')
+    await page.getByLabel('Reason').fill('a mistake')
+    await page.getByRole('dialog').getByRole('button', { name: 'Adjust' }).click()
+    await page.getByRole('dialog').getByRole('alert').waitFor()
+    expect(await page.getByLabel('Amount').inputValue()).toBe('12.345')
+  })
+})
+
+describe('what strangers write', () => {
+  it('is shown as text, whatever it is', async () => {
+    faults = []
+    const names = [
+      '<img src=x onerror=alert(1)>',
+      '<script>alert(2)</script>',
+      '\u001b[31mred\u001b[0m',
+      '\u202egnirts\u202c',
+      'x'.repeat(16_000),
+    ]
+    for (const [i, name] of names.entries()) {
+      await ask({
+        eventId: `evt-evil-${i}`,
+        merchant: { mid: 'EVIL', mcc: '5411', name, country: 'US' },
+      })
+    }
+    await page.goto('/decisions?merchant=EVIL')
+    await page.getByText('<img src=x onerror=alert(1)>').first().waitFor()
+    const text = await page.locator('tbody').innerText()
+    expect(text).toContain('<script>alert(2)</script>')
+    for (const mark of ['\u001b', '\u202e']) expect(text).not.toContain(mark)
+    expect(text.length).toBeLessThan(6_000)
+    expect(await page.locator('tbody img, tbody script').count()).toBe(0)
+    expect(faults).toEqual([])
+  })
+})
+
+describe('keys', () => {
+  it('find, move and explain themselves', async () => {
+    await page.goto('/decisions')
+    await page.locator('tbody tr').nth(2).waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    expect(await page.locator('[data-row]:focus').count()).toBe(1)
+    await page.keyboard.press('?')
+    await page.getByRole('heading', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('/')
+    await page.waitForURL('**/find')
+  })
+})
+
+describe('a server that is started again', () => {
+  it('is missed, and found again without a reload', async () => {
+    await page.goto('/')
+    await page.getByText('Answers a second').first().waitFor()
+    await world.server.kill()
+    await page.getByText('Nothing was heard from the server').waitFor()
+    const again = { ...env, CONSOLE_PORT: String(world.port) }
+    world = await startConsoleServer({ dataDir: folder.path, env: again, args: ['--demo'] })
+    await page.getByText('Nothing was heard from the server').waitFor({ state: 'detached' })
+  })
+})
