@@ -73,6 +73,19 @@ const benchmarks = {
     about: 'signed calls of the management API against Fastify alone, and decisions beside them',
     apart: true,
   },
+  lists: {
+    script: 'lists.mjs',
+    about: 'the first and the thousandth page of each list, and cards issued in a row',
+    words: ({ smoke, million }) =>
+      smoke
+        ? [2_000, 4_000, 200]
+        : million
+          ? [1_000_000, 10_000_000, 10_000]
+          : [50_000, 200_000, 5_000],
+    notes:
+      'Of the embedded store. At most three times the first page of a store with a thousand of each is the aim.',
+    apart: true,
+  },
   references: {
     script: 'references.mjs',
     about: 'bytes of each Reference of the management API, embedded and in Redis',

@@ -119,7 +119,9 @@ export interface HeldCard {
   readonly accountId: string
 }
 
-const pageLength = 500
+/** Most customers have few cards, and what is read beyond them belongs to others. */
+const firstLength = 8
+const maxLength = 500
 
 /** The cards of a customer, the newest first, in pages. */
 export async function* cardsOfCustomer(
@@ -127,13 +129,14 @@ export async function* cardsOfCustomer(
   { organizationId, customerId }: Pick<Customer, 'organizationId' | 'customerId'>,
 ): AsyncGenerator<readonly HeldCard[]> {
   const prefix = customerCardsPrefix(organizationId, customerId)
-  for (let after = prefix; ; ) {
-    const page = await store.range(indexes.customerCards, after, pageLength)
+  let length = firstLength
+  for (let after = prefix; ; length = Math.min(4 * length, maxLength)) {
+    const page = await store.range(indexes.customerCards, after, length)
     const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
     yield own.map(({ sortKey, value }) => {
       return { cardId: sortKey.slice(sortKey.lastIndexOf('\n') + 1), accountId: value }
     })
-    if (own.length < pageLength) return
+    if (own.length < length) return
     after = own.at(-1)!.sortKey
   }
 }
