@@ -15,6 +15,7 @@ import { decodeOrganizations } from '../engine/notice/organization-table.ts'
 import { checkTripped } from '../engine/notice/tripped-rules.ts'
 import { decodePlace, messageOf, nameOfDamage, problemOf } from '../engine/quarantine/damage.ts'
 import { duePlace } from '../engine/sweeper.ts'
+import { decodeKyc } from '../kyc/kyc.ts'
 import { decodeProgress } from '../projection/lease.ts'
 import { transactionRowCodec } from '../projection/row.ts'
 import { rowGroup, rowPlaceOf } from '../projection/row-place.ts'
@@ -26,6 +27,8 @@ import {
   type StoreRecord,
   StoreRefused,
 } from '../store/port.ts'
+import { decodeEndpoints } from '../webhook/endpoint.ts'
+import { decodeEvent } from '../webhook/event.ts'
 
 /** A record that cannot be read. */
 export interface FoundDamage {
@@ -89,6 +92,14 @@ function look(record: StoreRecord): FoundDamage | null {
   const projected = projectedCheck(record)
   if (projected !== null) return projected
   const key = record.kind === 'root' ? { group: '', id: '' } : record
+  const reader = managedReader(aggregate, key.group)
+  if (reader !== null) {
+    return told(
+      `${aggregate} ${key.group}`,
+      problemIn(() => reader(value)),
+      '',
+    )
+  }
   const problem = problemOf({ aggregate, group: key.group, id: key.id }, value)
   const name = nameOfDamage({ aggregate, key, problem })
   return told(
@@ -128,6 +139,14 @@ const sharedRecords: Readonly<Record<string, (value: string) => void>> = {
   [memoriesAggregate]: checkMemoryAges,
   [metaAggregate]: checkMeta,
   [organizationsAggregate]: decodeOrganizations,
+}
+
+/** How webhooks, their events and verifications are read; null for all others. */
+function managedReader(aggregate: string, group: string): ((value: string) => void) | null {
+  if (group.startsWith('v@') && /^(?:ev|ky):/.test(aggregate)) return decodeEvent
+  if (group !== '') return null
+  if (aggregate.startsWith('wh:')) return decodeEndpoints
+  return aggregate.startsWith('ky:') ? decodeKyc : null
 }
 
 /** What the entries of an index name. */

@@ -154,6 +154,16 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
     async () => (await import('./card/cards.ts')).addCards,
   ],
   [
+    'webhooks',
+    'Make and try the webhooks of organizations.',
+    async () => (await import('./management/webhooks.ts')).addWebhooks,
+  ],
+  [
+    'kyc',
+    'Show verifications of customers.',
+    async () => (await import('./management/kyc.ts')).addKyc,
+  ],
+  [
     'secrets',
     'Encrypt the secrets anew with another key.',
     async () => (await import('./management/secrets.ts')).addSecrets,

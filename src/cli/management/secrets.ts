@@ -1,6 +1,12 @@
 import type { Command } from 'commander'
+import { webhooksAggregate } from '../../engine/format/layout.ts'
+import { createIdentityHashes } from '../../kyc/identity.ts'
+import { rewrapKycs } from '../../kyc/rewrap.ts'
 import { readClients, rewrapClient } from '../../management/client.ts'
 import { rewrapNumbers } from '../../management/number/sandbox.ts'
+import { readOrganizations } from '../../management/organization.ts'
+import { readSecretKeys } from '../../management/secret-keys.ts'
+import { endpointsIn, rewrappedEndpoint, writeOfEndpoints } from '../../webhook/endpoint.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 
@@ -36,5 +42,34 @@ async function rewrap(session: Session): Promise<ExitCode> {
   const { rewrapped, failed } = await rewrapNumbers(store, aggregates, box)
   if (rewrapped > 0) await printText(`${rewrapped} card numbers are rewrapped`)
   if (failed > 0) sayRefused(`no key opens ${failed} card numbers: give the key as SECRETS_KEY_OLD`)
-  return failures.length + failed === 0 ? 0 : 1
+  const others = await rewrapOthers(session)
+  return failures.length + failed + others === 0 ? 0 : 1
+}
+
+/** Webhooks and verifications; resolves to how many no key opens. */
+async function rewrapOthers(session: Session): Promise<number> {
+  const { store, aggregates, config } = session
+  const box = session.secretBox()
+  let failed = 0
+  for (const { organizationId } of await readOrganizations(store)) {
+    failed += await aggregates.change({
+      aggregate: webhooksAggregate(organizationId),
+      decide(view) {
+        const before = endpointsIn(view)
+        const after = before.map((one) => rewrappedEndpoint(one, box))
+        const endpoints = after.map((one, i) => one ?? before[i]!)
+        const lost = after.filter((one) => one === null).length
+        const write = before.length === 0 ? null : writeOfEndpoints(endpoints)
+        return { result: lost, write }
+      },
+    })
+  }
+  if (failed > 0) sayRefused(`no key opens ${failed} webhooks: give the key as SECRETS_KEY_OLD`)
+  const hashes = createIdentityHashes(readSecretKeys(config, () => {}))
+  const kycs = await rewrapKycs(store, aggregates, box, hashes)
+  if (kycs.rewrapped > 0) await printText(`${kycs.rewrapped} verifications are rewrapped`)
+  if (kycs.failed > 0) {
+    sayRefused(`no key opens ${kycs.failed} verifications: give the key as SECRETS_KEY_OLD`)
+  }
+  return failed + kycs.failed
 }

@@ -1,0 +1,45 @@
+import type { Aggregates } from '../engine/aggregates.ts'
+import { indexes, kycAggregate } from '../engine/format/layout.ts'
+import type { SecretBox } from '../management/secret-box.ts'
+import type { Store } from '../store/port.ts'
+import { type IdentityHashes, noteSubmission } from './identity.ts'
+import { decodeKyc, readKyc, rewrappedKyc, submissionOf } from './kyc.ts'
+import { identityOf } from './submission.ts'
+
+const pageLength = 500
+
+/** Seals every verification anew, and names its identity by the key that counts now. */
+export async function rewrapKycs(
+  store: Store,
+  aggregates: Aggregates,
+  box: SecretBox,
+  hashes: IdentityHashes,
+): Promise<{ readonly rewrapped: number; readonly failed: number }> {
+  const counts = { rewrapped: 0, failed: 0 }
+  for (let after = ''; ; ) {
+    const page = await store.range(indexes.kycs, after, pageLength)
+    for (const { value: kycToken } of page) {
+      const kyc = await readKyc(store, kycToken)
+      if (kyc === null || !box.isOld(kyc.sealed)) continue
+      const submission = submissionOf(kyc, box)
+      const { organizationId } = kyc
+      const identity = submission && identityOf(submission)
+      if (identity !== null) {
+        const names = hashes({ organizationId, ...identity })
+        await noteSubmission(aggregates, organizationId, names, kyc)
+      }
+      await aggregates.change({
+        aggregate: kycAggregate(kycToken),
+        decide({ root }) {
+          const found = decodeKyc(root ?? '')
+          const next = found && rewrappedKyc(found, box)
+          return { result: undefined, write: next === null ? {} : { root: JSON.stringify(next) } }
+        },
+      })
+      if (submission === null) counts.failed++
+      else counts.rewrapped++
+    }
+    if (page.length < pageLength) return counts
+    after = page.at(-1)!.sortKey
+  }
+}
