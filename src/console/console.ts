@@ -13,7 +13,7 @@ import { createLive } from './live.ts'
 import type { Office } from './office.ts'
 import { createPackShelf } from './pack-shelf.ts'
 import { actRoutes } from './route/act.ts'
-import { cardRoutes } from './route/card.ts'
+import { cardPageRoutes } from './route/card.ts'
 import { changeRoutes } from './route/changes.ts'
 import { decisionPageRoutes } from './route/decision.ts'
 import { decisionRow } from './route/decision-row.ts'
@@ -97,7 +97,7 @@ export function createConsole(
       ...decisionRoutes(office),
       ...decisionPageRoutes(office),
       ...findRoutes(office),
-      ...cardRoutes(office),
+      ...cardPageRoutes(office),
       ...lifeRoutes(office),
       ...workRoutes(office),
       ...ruleRoutes(office),

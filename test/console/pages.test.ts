@@ -182,7 +182,7 @@ describe('what an operator does', () => {
     await page.getByRole('button', { name: 'Freeze' }).click()
     await page.getByLabel('Reason').fill('customer called')
     await page.getByRole('dialog').getByRole('button', { name: 'Freeze' }).click()
-    await page.getByText('Frozen').first().waitFor()
+    await page.getByText('Frozen', { exact: true }).waitFor()
     expect(await codeOf({ eventId: 'evt-frozen' })).toBe('117')
     await page.goto('/changes')
     await page.locator('tbody button').first().click()

@@ -30,7 +30,7 @@ const maxCards = 100
 const maxScanned = 5_000
 const pageSize = 1_000
 
-export function cardRoutes(office: Office): ConsoleRoute[] {
+export function cardPageRoutes(office: Office): ConsoleRoute[] {
   return [
     defineConsoleRoute({
       method: 'GET',
