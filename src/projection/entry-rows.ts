@@ -103,7 +103,7 @@ const adjustmentKey = 'adjust·'
 function movementOf(change: Change, { eventKey }: Entry): Partial<TransactionRow> | null {
   switch (change.type) {
     case 'expired':
-      return { type: 'Expiry' }
+      return { type: 'Expiry', amountMinor: change.releasedMinor ?? null }
     case 'chargeDue':
       return chargeOf(change.takenMinor)
     case 'chargeReturned':

@@ -4,6 +4,7 @@ import { createAggregates } from '../../src/engine/aggregates.ts'
 import { importRows } from '../../src/engine/import.ts'
 import { createProjector } from '../../src/projection/projector.ts'
 import { createRowDesk, type RowFilters } from '../../src/projection/row-desk.ts'
+import { shownRow } from '../../src/projection/shown-row.ts'
 import type { Store } from '../../src/store/port.ts'
 import { handed, startEngine, testEvent } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
@@ -129,5 +130,35 @@ describe('the transactions list', () => {
     const { projection: _, ...after } = store.dump().aggregates
     const { projection: __, ...expected } = before
     expect(after).toEqual(expected)
+  })
+})
+
+describe('a movement that no event of the relay tells', () => {
+  it('has a row of its own: an adjustment, a charge, and a hold that ends with what it released', async () => {
+    const { store, time, engine } = await openWorld()
+    await engine.ask({ eventId: 'e1', amountMinor: 1_000 })
+    await engine.operate(
+      'account-0',
+      { type: 'adjust', amountMinor: -250, reference: 'fee-1' },
+      'x',
+    )
+    const release = { type: 'releaseHold', cardId: 'card-0', transactionId: 'e1' } as const
+    await engine.operate('account-0', release, 'x')
+    await startProjector(store, time).catchUp()
+    const rows = (await rowsIn(store, 'org-1')).map(shownRow)
+    expect(rows[0]).toMatchObject({
+      transactionType: 'Expiry',
+      status: 'Booked',
+      transactionId: 'e1',
+      amount: 10,
+      relayEventId: null,
+      responseCode: null,
+      merchant: null,
+    })
+    expect(rows[1]).toMatchObject({
+      transactionType: 'Adjustment',
+      amount: -2.5,
+      reference: 'fee-1',
+    })
   })
 })

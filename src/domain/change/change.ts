@@ -47,7 +47,8 @@ export type Change =
   | { readonly type: 'voided' }
   | { readonly type: 'refunded'; readonly amountMinor: number }
   | { readonly type: 'granted'; readonly amountMinor: number; readonly day: number }
-  | { readonly type: 'expired' }
+  /** With what was held until then; earlier releases did not say it. */
+  | { readonly type: 'expired'; readonly releasedMinor?: number }
   | { readonly type: 'chargeDue'; readonly takenMinor: number; readonly pendingMinor: number }
   | { readonly type: 'chargeReturned'; readonly takenMinor: number; readonly pendingMinor: number }
   /** What was pending of a charge was taken later. */

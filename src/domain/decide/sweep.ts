@@ -1,6 +1,7 @@
 import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { dayMs } from '../record/calendar.ts'
+import { openHold } from '../record/transaction.ts'
 import {
   type Bucket,
   type CountedNow,
@@ -19,7 +20,7 @@ export function sweepTransaction(view: View, pack: Pack, nowMs: number): Draft {
   const draft = openDraft(view, nowMs)
   const { transaction } = view
   if (expires(transaction) && draft.atMs >= transaction.expiresAtMs) {
-    draft.make({ type: 'expired' })
+    draft.make({ type: 'expired', releasedMinor: openHold(transaction) })
     bookConsequences(draft, null, pack)
   }
   dropOldWindows(draft, pack)

@@ -255,7 +255,7 @@ function releaseHold(
     return { refused: `transaction ${transactionId} holds nothing` }
   }
   const draft = openDraft(view, nowMs)
-  draft.make({ type: 'expired' })
+  draft.make({ type: 'expired', releasedMinor: openHold(view.transaction) })
   bookConsequences(draft, null, pack)
   return draft
 }

@@ -332,7 +332,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   voided: plain(),
   refunded: plain('amountMinor'),
   granted: plain('amountMinor', 'day'),
-  expired: plain(),
+  expired: plain('releasedMinor'),
   chargeDue: plain('takenMinor', 'pendingMinor'),
   chargeReturned: plain('takenMinor', 'pendingMinor'),
   swipeUsed: plain(),
