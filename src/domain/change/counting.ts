@@ -2,9 +2,9 @@ import { type Account, copyAccount } from '../record/account.ts'
 import { type Card, copyCard } from '../record/card.ts'
 import { copyTransaction } from '../record/transaction.ts'
 import {
-  addTo,
   type Counted,
   type CountedNow,
+  countAt,
   dropBefore,
   maxSpendEntries,
   type OpenStates,
@@ -22,8 +22,11 @@ export function countIn(
   countFor: (window: string) => number,
 ): View {
   return changeWindows(view, at, (states, { window, bucket, oldest }) => {
-    dropBefore(states, window, oldest)
-    addTo(states, window, bucket, amountMinor, countFor(window))
+    countAt(states, window, oldest, {
+      index: bucket,
+      sumMinor: amountMinor,
+      count: countFor(window),
+    })
   })
 }
 

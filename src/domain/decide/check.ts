@@ -3,7 +3,7 @@ import { monthIndexOfText } from '../record/calendar.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import { isAsked, type Transaction } from '../record/transaction.ts'
 import type { Ask } from './ask.ts'
-import { dailyWindow, windowValue } from './window.ts'
+import { dailyWindow, sumsIn } from './window.ts'
 
 export const maxAskMinor = 1_000_000_000_000
 
@@ -153,6 +153,6 @@ function isAboveTransactionLimit({ card, sums }: Ask): boolean {
 function isAboveDailyLimit({ card, pack, sums, atMs }: Ask): boolean {
   if (card.dailyLimitMinor === null || sums.spendRise <= 0) return false
   const daily = pack.windows.find((window) => window.name === dailyWindow)!
-  const { sumMinor } = windowValue(card.windows, daily, atMs, '')
+  const { sumMinor } = sumsIn(card.windows, daily, atMs, '')
   return sumMinor + sums.spendRise > card.dailyLimitMinor
 }

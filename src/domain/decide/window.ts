@@ -35,20 +35,14 @@ export interface WindowDefinition {
 /** The window behind the cards' daily limit; every pack has it. */
 export const dailyWindow = 'daily'
 
-/** The reading of a window; `distinct` is 0 for a window that does not keep it. */
-export interface WindowValue {
+export interface WindowSums {
   readonly sumMinor: number
   readonly count: number
-  readonly distinct: number
 }
 
-/** The reading that an ask finds, before it is counted itself. */
-export function windowAt(
-  definition: WindowDefinition,
-  { account, card, event, atMs }: WindowFacts,
-): WindowValue {
-  const { windows } = definition.scope === 'account' ? account : card
-  return windowValue(windows, definition, atMs, event.merchant.mid)
+/** The reading of a window; `distinct` is 0 for a window that does not keep it. */
+export interface WindowValue extends WindowSums {
+  readonly distinct: number
 }
 
 export interface WindowFacts {
@@ -58,6 +52,25 @@ export interface WindowFacts {
   readonly atMs: number
 }
 
+/** The reading that an ask finds, before it is counted itself. */
+export function windowAt(definition: WindowDefinition, facts: WindowFacts): WindowValue {
+  return { ...sumsAt(definition, facts), distinct: distinctAt(definition, facts) }
+}
+
+export function sumsAt(definition: WindowDefinition, facts: WindowFacts): WindowSums {
+  const { atMs, event } = facts
+  return sumsIn(statesOf(definition, facts), definition, atMs, event.merchant.mid)
+}
+
+/** Every merchant is looked at, so it is apart from the sums, which most rules are about. */
+export function distinctAt(definition: WindowDefinition, facts: WindowFacts): number {
+  return distinctIn(statesOf(definition, facts), definition, facts.atMs)
+}
+
+function statesOf({ scope }: WindowDefinition, { account, card }: WindowFacts): WindowStates {
+  return scope === 'account' ? account.windows : card.windows
+}
+
 /** The states are those of the card or account that the window stands on. */
 export function windowValue(
   states: WindowStates,
@@ -65,29 +78,54 @@ export function windowValue(
   atMs: number,
   mid: string,
 ): WindowValue {
-  const { scope, span } = definition
-  const state = states[definition.name] ?? noState
-  const newest = definition.bucketOf(atMs)
+  const distinct = distinctIn(states, definition, atMs)
+  return { ...sumsIn(states, definition, atMs, mid), distinct }
+}
+
+export function sumsIn(
+  states: WindowStates,
+  { name, scope, span, bucketOf }: WindowDefinition,
+  atMs: number,
+  mid: string,
+): WindowSums {
+  const state = states[name] ?? noState
+  const newest = bucketOf(atMs)
   const oldest = newest - span + 1
+  const buckets = scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets
   let sumMinor = 0
   let count = 0
-  for (const bucket of scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets) {
-    if (bucket.index >= oldest && bucket.index <= newest) {
-      sumMinor += bucket.sumMinor
-      count += bucket.count
-    }
+  for (let i = buckets.length - 1; i >= 0; i--) {
+    const bucket = buckets[i]!
+    if (bucket.index < oldest) break
+    if (bucket.index > newest) continue
+    sumMinor += bucket.sumMinor
+    count += bucket.count
   }
-  const distinct = definition.distinct ? merchantsIn(state, oldest, newest) : 0
-  return { sumMinor, count, distinct }
+  return { sumMinor, count }
+}
+
+function distinctIn(states: WindowStates, definition: WindowDefinition, atMs: number): number {
+  const state = states[definition.name]
+  if (!definition.distinct || state === undefined) return 0
+  const newest = definition.bucketOf(atMs)
+  return merchantsIn(state, newest - definition.span + 1, newest)
 }
 
 function merchantsIn({ merchants }: WindowState, oldest: number, newest: number): number {
   let counting = 0
-  for (const { buckets } of merchants) {
-    const isCounted = ({ index, count }: Bucket) => count > 0 && index >= oldest && index <= newest
-    if (buckets.findLast(isCounted) !== undefined) counting++
+  for (let i = 0; i < merchants.length; i++) {
+    if (countsWithin(merchants[i]!.buckets, oldest, newest)) counting++
   }
   return counting
+}
+
+function countsWithin(buckets: readonly Bucket[], oldest: number, newest: number): boolean {
+  for (let i = buckets.length - 1; i >= 0; i--) {
+    const { index, count } = buckets[i]!
+    if (index < oldest) return false
+    if (count > 0 && index <= newest) return true
+  }
+  return false
 }
 
 /** The places where a window counts an event at a merchant. */

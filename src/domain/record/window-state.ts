@@ -86,39 +86,33 @@ export interface CountedNow extends Counted {
  */
 export type OpenStates = Record<string, WindowState>
 
-/** Adds to one bucket, making it where it is missing and dropping it when nothing is left in it. */
-export function addTo(
-  states: OpenStates,
-  window: string,
-  index: number,
-  sumMinor: number,
-  count: number,
-): void {
+/** Adds to the bucket of this index, and drops those from before `oldest`, in one pass. */
+export function countAt(states: OpenStates, window: string, oldest: number, added: Bucket): void {
   const { name, mid } = splitKey(window)
-  const buckets = bucketsOf(states[name] ?? noState, mid)
-  // Mostly the newest bucket is the one that changes.
-  let place = buckets.length
-  while (place > 0 && buckets[place - 1]!.index >= index) place--
-  const old = buckets[place]
-  const found = old !== undefined && old.index === index
-  const merged: Bucket = found
-    ? { index, sumMinor: old.sumMinor + sumMinor, count: old.count + count }
-    : { index, sumMinor, count }
-  const isEmpty = merged.sumMinor === 0 && merged.count === 0
-  put(states, name, mid, replaced(buckets, place, found, isEmpty ? null : merged))
+  const state = states[name] ?? noState
+  const place = mid === null ? -1 : placeOfMerchant(state.merchants, mid)
+  const before = mid === null ? state.buckets : (state.merchants[place]?.buckets ?? noState.buckets)
+  put(states, name, state, mid, place, merged(before, oldest, added))
 }
 
-function replaced(
-  buckets: readonly Bucket[],
-  place: number,
-  found: boolean,
-  bucket: Bucket | null,
-): readonly Bucket[] {
-  const next = buckets.slice()
-  if (bucket === null) next.splice(place, found ? 1 : 0)
-  else if (found) next[place] = bucket
-  else if (place === next.length) next.push(bucket)
-  else next.splice(place, 0, bucket)
+/** The buckets from `oldest` on with one added to; a bucket with nothing left in it goes. */
+function merged(buckets: readonly Bucket[], oldest: number, added: Bucket): readonly Bucket[] {
+  const { index } = added
+  const next: Bucket[] = []
+  let { sumMinor, count } = added
+  let after = buckets.length
+  // Mostly the newest bucket is the one that changes.
+  while (after > 0 && buckets[after - 1]!.index > index) after--
+  const same = after > 0 && buckets[after - 1]!.index === index ? buckets[after - 1]! : null
+  const until = same === null ? after : after - 1
+  for (let i = 0; i < until; i++) if (buckets[i]!.index >= oldest) next.push(buckets[i]!)
+  if (same !== null && same.index >= oldest) {
+    sumMinor += same.sumMinor
+    count += same.count
+  }
+  if (sumMinor !== 0 || count !== 0) next.push({ index, sumMinor, count })
+  for (let i = after; i < buckets.length; i++)
+    if (buckets[i]!.index >= oldest) next.push(buckets[i]!)
   return next
 }
 
@@ -139,34 +133,50 @@ export function takeFrom(
   const kept = buckets.find((bucket) => bucket.index === index)
   if (kept === undefined) return
   const takenMinor = Math.min(sumMinor, kept.sumMinor)
-  addTo(states, window, index, -takenMinor, -Math.min(count, kept.count))
+  const left = { index, sumMinor: -takenMinor, count: -Math.min(count, kept.count) }
+  countAt(states, window, Number.NEGATIVE_INFINITY, left)
 }
 
 /** Drops the buckets that no longer count. */
 export function dropBefore(states: OpenStates, window: string, oldest: number): void {
   const { name, mid } = splitKey(window)
-  const buckets = bucketsOf(states[name] ?? noState, mid)
+  const state = states[name] ?? noState
+  const place = mid === null ? -1 : placeOfMerchant(state.merchants, mid)
+  const buckets =
+    mid === null ? state.buckets : (state.merchants[place]?.buckets ?? noState.buckets)
   if (buckets.length === 0 || buckets[0]!.index >= oldest) return
   const kept = buckets.filter((bucket) => bucket.index >= oldest)
-  put(states, name, mid, kept)
+  put(states, name, state, mid, place, kept)
 }
 
 function put(
   states: OpenStates,
   name: string,
+  { buckets: own, merchants }: WindowState,
   mid: string | null,
+  place: number,
   buckets: readonly Bucket[],
 ): void {
-  const old = states[name] ?? noState
-  const next = mid === null ? { ...old, buckets } : withMerchant(old, mid, buckets)
+  const next =
+    mid === null
+      ? { buckets, merchants }
+      : { buckets: own, merchants: withMerchant(merchants, mid, place, buckets) }
   if (next.buckets.length > 0 || next.merchants.length > 0) states[name] = next
   else delete states[name]
 }
 
-function withMerchant(old: WindowState, mid: string, buckets: readonly Bucket[]): WindowState {
-  const merchants = old.merchants.slice()
-  const place = placeOfMerchant(merchants, mid)
-  if (place >= 0) merchants.splice(place, 1)
-  if (buckets.length > 0) merchants.push({ mid, buckets })
-  return { buckets: old.buckets, merchants }
+/** The merchants with one changed, which then stands last; without buckets it goes. */
+function withMerchant(
+  merchants: readonly MerchantBuckets[],
+  mid: string,
+  place: number,
+  buckets: readonly Bucket[],
+): MerchantBuckets[] {
+  if (buckets.length === 0) return merchants.filter((_, i) => i !== place)
+  if (place < 0) return [...merchants, { mid, buckets }]
+  const next = merchants.slice()
+  const last = next.length - 1
+  for (let i = place; i < last; i++) next[i] = next[i + 1]!
+  next[last] = { mid, buckets }
+  return next
 }

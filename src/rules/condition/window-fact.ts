@@ -1,5 +1,10 @@
 import type { AskFacts } from '../../domain/decide/pack.ts'
-import { type WindowDefinition, type WindowValue, windowAt } from '../../domain/decide/window.ts'
+import {
+  distinctAt,
+  sumsAt,
+  type WindowDefinition,
+  type WindowSums,
+} from '../../domain/decide/window.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
 import type { Fact, FactRange } from './fact.ts'
 import { positive } from './fact-kind.ts'
@@ -8,7 +13,8 @@ interface WindowPart {
   readonly name: string
   readonly type: 'number' | 'money'
   readonly says: string
-  readonly read: (value: WindowValue) => number
+  /** null for what is not among the sums. */
+  readonly read: ((sums: WindowSums) => number) | null
   readonly range: FactRange
 }
 
@@ -32,7 +38,7 @@ export const windowParts: readonly WindowPart[] = [
     name: 'distinct',
     type: 'number',
     says: `Number of merchants in the window, before this ask, where the window says distinct: true; it stays at ${maxWindowMerchants} when there are more`,
-    read: (value) => value.distinct,
+    read: null,
     range: { least: 0, most: maxWindowMerchants },
   },
 ]
@@ -40,10 +46,10 @@ export const windowParts: readonly WindowPart[] = [
 export function factsOfWindow(definition: WindowDefinition): Fact[] {
   // The buckets of a window are added up once per ask, for all facts of the window.
   let lastAsk: AskFacts | null = null
-  let last: WindowValue | null = null
-  const readingOf = (ask: AskFacts): WindowValue => {
+  let last: WindowSums | null = null
+  const sumsOf = (ask: AskFacts): WindowSums => {
     if (last === null || ask !== lastAsk) {
-      last = windowAt(definition, ask)
+      last = sumsAt(definition, ask)
       lastAsk = ask
     }
     return last
@@ -54,7 +60,7 @@ export function factsOfWindow(definition: WindowDefinition): Fact[] {
       name: `windows.${definition.name}.${name}`,
       says,
       range,
-      read: (ask: AskFacts) => read(readingOf(ask)),
+      read: (ask: AskFacts) => (read === null ? distinctAt(definition, ask) : read(sumsOf(ask))),
       costly: true,
     } as const
     return type === 'money' ? { ...base, type, unit: 'currency' } : { ...base, type }
