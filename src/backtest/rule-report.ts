@@ -63,7 +63,7 @@ export function createRuleReporter(
     const known = rules.get(id)
     if (known !== undefined) return known
     if (rules.size >= maxReported) return null
-    const mode = modes.get(id) ?? ''
+    const mode = modes.get(id) ?? (id.startsWith('tag:') ? 'tag' : '')
     const rule = { id, mode, matched: 0, declined: 0, shadow: 0, amounts: {}, examples: [] }
     rules.set(id, rule)
     return rule

@@ -5,7 +5,9 @@ import { formatMinor } from '../../domain/record/money.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import type { ExplainedDecision } from '../../rules/explain/decision-explanation.ts'
 import type { ExplainedPart, ExplainedRule } from '../../rules/explain/explanation.ts'
+import { declineCodeOf } from '../../rules/pack/action.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
+import type { Rule } from '../../rules/pack/rule.ts'
 import { createPaint, type Paint, plain, print, printJson } from '../terminal.ts'
 
 export interface ShownDecision {
@@ -102,11 +104,8 @@ function checkLines({ checks, funds }: ExplainedDecision, currency: string, pain
 
 function ruleLines(explained: ExplainedRule, paint: Paint) {
   const { rule, asleep, matched, spared, parts, unless } = explained
-  const does = spared === '' ? 'declines' : 'would decline'
   const but = spared === '' || rule.mode === 'shadow' ? '' : `, but ${spared}`
-  const says = matched
-    ? `${does} ${rule.code} (${reasonOf(rule.code)})${but}`
-    : asleep || 'does not match'
+  const says = matched ? `${actionText(rule, spared === '')}${but}` : asleep || 'does not match'
   const name = matched ? paint.bad(rule.id) : paint.strong(rule.id)
   const head = `  ${matched ? paint.bad('✗') : ' '} ${name}  ${plain(says)}  ${paint.faint(`${rule.file}:${rule.line}`)}`
   if (asleep !== '') return [head]
@@ -116,6 +115,23 @@ function ruleLines(explained: ExplainedRule, paint: Paint) {
     ...parts.flatMap((part) => partLines(part, '      ', paint)),
     ...(unless === null ? [] : ['      unless', ...partLines(unless, '        ', paint)]),
   ]
+}
+
+function actionText({ action }: Rule, enforced: boolean): string {
+  const would = enforced ? '' : 'would '
+  const s = enforced ? 's' : ''
+  switch (action.does) {
+    case 'decline':
+      return `${would}decline${s} ${action.code} (${reasonOf(action.code)})`
+    case 'review': {
+      const code = action.code === '000' ? '' : ` and decline${s} ${action.code}`
+      return `${would}ask${s} people to look${code}`
+    }
+    case 'allow':
+      return `${would}allow${s} it over ${action.over === 'all' ? 'all rules' : action.over.join(', ')}`
+    case 'tag':
+      return `${would}tag${s} it ${action.tag}`
+  }
 }
 
 const textWidth = 50
@@ -170,7 +186,8 @@ export async function tellExplainedJson({ explained, event, pack, whose, past }:
       rules: explained.rules.map(({ rule, asleep, matched, spared, parts, unless }) => ({
         id: rule.id,
         mode: rule.mode,
-        code: rule.code,
+        code: declineCodeOf(rule.action),
+        action: rule.action,
         why: rule.why,
         owner: rule.owner,
         file: rule.file,

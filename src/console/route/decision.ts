@@ -17,6 +17,7 @@ import { type Account, availableMinor } from '../../domain/record/account.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import { explainDecision } from '../../rules/explain/decision-explanation.ts'
+import { declineCodeOf } from '../../rules/pack/action.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { lookBounds, type Office, unpackCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
@@ -115,7 +116,7 @@ function explain(event: CardEvent, view: View, pack: CompiledPack, atMs: number)
     rules: rules.map(({ rule, asleep, matched, parts, unless }) => ({
       id: rule.id,
       mode: rule.mode,
-      code: rule.code,
+      code: declineCodeOf(rule.action),
       why: rule.why,
       asleep,
       matched,

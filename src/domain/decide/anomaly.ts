@@ -31,6 +31,7 @@ export const anomalies = [
   'total_below',
   'possible_repeat',
   'too_many_names',
+  'review',
 ] as const
 
 export type Anomaly = (typeof anomalies)[number]

@@ -4,7 +4,7 @@ import { availableMinor } from '../record/account.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import { bookAdvice } from './advice.ts'
-import { askAnomalies, namingAnomalies } from './anomaly.ts'
+import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { absorbedCheck, amountCheck, checks, fundsCheck, usesUnblock } from './check.ts'
@@ -26,6 +26,8 @@ interface Verdict {
   readonly shortMinor: number
   readonly absorbed: boolean
   readonly unblocks: boolean
+  /** A rule wants people to look at it. */
+  readonly review: boolean
 }
 
 function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
@@ -40,7 +42,7 @@ function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
 
 function declinedWith(code: ResponseCode): Verdict {
   const nothing = { matchedRules: [], shadowRules: [], absorbed: false, unblocks: false } as const
-  return { code, ruleId: '', shortMinor: 0, ...nothing }
+  return { code, ruleId: '', shortMinor: 0, review: false, ...nothing }
 }
 
 /** Books the verdict; nothing here may refuse. */
@@ -57,12 +59,19 @@ function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
     shadowRules: verdict.shadowRules,
     absorbed: verdict.absorbed,
     approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
-    anomalies: isComparable(ask) ? [...askAnomalies(ask), ...namingAnomalies(draft.before)] : [],
+    anomalies: anomaliesOf(ask, draft, verdict),
     unmatched: '',
     changes: draft.changes,
     after: draft.view,
   }
 }
+
+function anomaliesOf(ask: Ask, { before }: Draft, { review }: Verdict): Anomaly[] {
+  if (!isComparable(ask)) return []
+  return [...askAnomalies(ask), ...namingAnomalies(before), ...(review ? reviewed : [])]
+}
+
+const reviewed = ['review'] as const
 
 /** Finds the first refusal: of the checks, then of the rules, then of the funds. */
 function judge(ask: Ask): Verdict {
@@ -73,7 +82,8 @@ function judge(ask: Ask): Verdict {
   const rules = failed === undefined ? ask.pack.evaluate(ask) : noVerdict
   const say = (code: ResponseCode, ruleId: string, shortMinor: number): Verdict => {
     const { matched: matchedRules, shadow: shadowRules } = rules
-    return { code, ruleId, matchedRules, shadowRules, shortMinor, absorbed, unblocks }
+    const review = rules.review === true
+    return { code, ruleId, matchedRules, shadowRules, shortMinor, absorbed, unblocks, review }
   }
   if (failed !== undefined) return say(failed.code, '', 0)
   const { decline } = rules

@@ -66,6 +66,8 @@ export interface RuleVerdict {
   readonly shadow: readonly string[]
   /** The decline of the first enforced rule that matched. */
   readonly decline: { readonly ruleId: string; readonly code: ResponseCode } | null
+  /** A rule wants people to look at it. */
+  readonly review?: boolean
 }
 
 export const noVerdict: RuleVerdict = { matched: [], shadow: [], decline: null }

@@ -1,5 +1,6 @@
 import type { Comparison, Quantity, Test, Text, TextSearch } from './expression.ts'
 import type { FactSlots, Facts, NumberSlot } from './fact-slots.ts'
+import { compilePattern } from './pattern.ts'
 
 export type TestClosure = (facts: Facts) => boolean
 type QuantityClosure = (facts: Facts) => number
@@ -41,6 +42,11 @@ export function compileTest(test: Test, codeOf: Coder): TestClosure {
     }
     case 'search':
       return searching(test.by, compileText(test.text, codeOf), compileText(test.part, codeOf))
+    case 'matches': {
+      const [text, pattern] = [compileText(test.text, codeOf), compilePattern(test.pattern)]
+      if (typeof pattern === 'string') throw new Error(`a pattern that was checked ${pattern}`)
+      return (facts) => pattern(text(facts))
+    }
     case 'choose': {
       const [when, yes, no] = [test.test, test.yes, test.no].map(compile) as Triple
       return (facts) => (when(facts) ? yes(facts) : no(facts))
@@ -224,6 +230,10 @@ function compileText(text: Text, codeOf: Coder): TextClosure {
     case 'fact': {
       const { index } = text
       return ({ texts }) => texts[index]!
+    }
+    case 'lower': {
+      const read = compileText(text.of, codeOf)
+      return (facts) => read(facts).toLowerCase()
     }
     case 'choose': {
       const test = compileTest(text.test, codeOf)

@@ -5,6 +5,7 @@ import {
   type Comparison,
   compareText,
   join,
+  lower,
   not,
   type Quantity,
   search,
@@ -12,8 +13,6 @@ import {
   type Text,
   type TextSearch,
 } from './expression.ts'
-import type { FactTable } from './fact.ts'
-import type { FactSlots } from './fact-slots.ts'
 import {
   type Checked,
   type CurrencyUse,
@@ -23,6 +22,7 @@ import {
   type Numeric,
   type Operand,
 } from './operand.ts'
+import { matches } from './pattern.ts'
 import { literal } from './quantity.ts'
 import {
   type ConditionFault,
@@ -32,21 +32,13 @@ import {
   sourceOf,
   unitNames,
 } from './syntax.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { explainUnknown, refusals } from './words.ts'
 
-/** The names that a condition can use. */
-export interface Vocabulary {
-  readonly facts: FactTable
-  readonly lists: ReadonlyMap<string, ReadonlySet<string>>
-  /** The line of a value in the file of a list. */
-  readonly lineInList: (list: string, value: string) => number
-  readonly slots: FactSlots
-  /** The pack's currency: amounts are in it where a rule names no other. */
-  readonly currency: string
-}
-
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='] satisfies Comparison[]
-const searches: readonly string[] = ['startsWith', 'endsWith', 'contains'] satisfies TextSearch[]
+const searches = ['startsWith', 'endsWith', 'contains'] satisfies TextSearch[]
+const methods: readonly string[] = [...searches, 'matches', 'lower', 'size']
+const calls: readonly string[] = ['has', 'size', 'lower']
 
 /** Checks one condition and reports its faults; null when it has any. */
 export function checkCondition(
@@ -240,11 +232,15 @@ export function checkCondition(
     within: Currencies,
   ): Checked | null {
     const [only] = args
-    if (name !== 'has' && name !== 'size') {
-      return fail(node, `${name}() is not known${suggestion(name, ['has', 'size'])}`)
-    }
+    if (!calls.includes(name)) return fail(node, `${name}() is not known${suggestion(name, calls)}`)
     if (only === undefined || args.length > 1) return fail(node, `${name}() takes one value`)
-    return name === 'has' ? checkHas(only) : checkSize(only, within)
+    if (name === 'has') return checkHas(only)
+    return name === 'size' ? checkSize(only, within) : lowered(textOf(only, within))
+  }
+
+  /** What has a form keeps it no longer: no country is written with small letters. */
+  function lowered(text: Text | null): Checked | null {
+    return text && { type: 'text', text: lower(text), fact: null }
   }
 
   function checkHas(node: ASTNode): Checked | null {
@@ -279,14 +275,18 @@ export function checkCondition(
     within: Currencies,
   ): Checked | null {
     if (name === 'size' && args.length === 0) return checkSize(receiver, within)
-    if (!searches.includes(name)) {
-      const why = refusals.get(name) ?? `${name}() is not known${suggestion(name, searches)}`
-      return fail(node, why)
+    if (name === 'lower' && args.length === 0) return lowered(textOf(receiver, within))
+    if (!methods.includes(name)) {
+      return fail(node, `${name}() is not known${suggestion(name, methods)}`)
     }
     const [only] = args
     if (only === undefined || args.length > 1) return fail(node, `${name}() takes one text`)
     const [text, part] = [textOf(receiver, within), textOf(only, within)]
     if (text === null || part === null) return null
+    if (name === 'matches') {
+      const test = matches(text, part)
+      return typeof test === 'string' ? fail(only, test) : yesNo(test)
+    }
     return { type: 'yes/no', test: search(name as TextSearch, text, part) }
   }
 }

@@ -29,6 +29,7 @@ export type Test =
       readonly values: ReadonlySet<number>
     }
   | { readonly op: 'search'; readonly by: TextSearch; readonly text: Text; readonly part: Text }
+  | { readonly op: 'matches'; readonly text: Text; readonly pattern: string }
   | { readonly op: 'choose'; readonly test: Test; readonly yes: Test; readonly no: Test }
 
 export type Quantity =
@@ -41,6 +42,7 @@ export type Quantity =
 export type Text =
   | { readonly op: 'text'; readonly value: string }
   | { readonly op: 'fact'; readonly index: number }
+  | { readonly op: 'lower'; readonly of: Text }
   | { readonly op: 'choose'; readonly test: Test; readonly yes: Text; readonly no: Text }
 
 const yes: Test = { op: 'known', value: true }
@@ -113,6 +115,10 @@ export function amongNumbers(quantity: Quantity, values: ReadonlySet<number>): T
   if (values.size === 0) return no
   if (quantity.op === 'number') return { op: 'known', value: values.has(quantity.value) }
   return { op: 'amongNumbers', quantity, values }
+}
+
+export function lower(of: Text): Text {
+  return of.op === 'text' ? { op: 'text', value: of.value.toLowerCase() } : { op: 'lower', of }
 }
 
 export function search(by: TextSearch, text: Text, part: Text): Test {

@@ -40,6 +40,12 @@ const operations = [
   ['`has(x)`', 'it is there'],
   ['`size(x)`', 'characters of a text, values of a list'],
   ['`x.startsWith(y)` `x.endsWith(y)` `x.contains(y)`', 'on texts, as they are written'],
+  ['`lower(x)`', 'the text in small letters: `lower(merchant.name).contains("crypto")`'],
+  [
+    '`x.matches("…")`',
+    'a regular expression finds something in the text; RE2, so no text can make it slow: ' +
+      '`merchant.name.matches("^(SQ|PP) ?\\\\*")`, `(?i)` for any case; some microseconds each',
+  ],
   [
     'a number beside money',
     'is an amount in the currency of the pack, and the rule looks at asks in that currency only; ' +

@@ -4,8 +4,6 @@ import type { FactTable } from './fact.ts'
 /** Why some operations of CEL are refused. */
 export const refusals: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    matches:
-      'matches() is not allowed, a regular expression can take seconds: use startsWith, endsWith or contains',
     '/': '/ is not allowed: multiply the other side instead',
     '%': '% is not allowed',
     '[]': '[ ] after a value is not allowed',

@@ -1,3 +1,4 @@
+import { declineCodeOf } from '../pack/action.ts'
 import { shareOfText } from '../pack/rollout.ts'
 import { defaultMinAsks, type Rule } from '../pack/rule.ts'
 import type { RuleFile } from '../pack/rule-file.ts'
@@ -21,8 +22,8 @@ export function diffRules(before: PackSide, after: PackSide): PartChange[] {
   const ids = [...new Set([...old.keys(), ...next.keys()])]
   return ids.flatMap((id) => {
     const [was, is] = [old.get(id), next.get(id)]
-    if (was === undefined) return [whole(is!, 'added', 'tighter')]
-    if (is === undefined) return [whole(was, 'removed', 'looser')]
+    if (was === undefined) return [whole(is!, 'added')]
+    if (is === undefined) return [whole(was, 'removed')]
     const fields = ruleFields(was.written, is.written, before, after)
     if (fields.length === 0) return []
     const effect = worst(fields.map((field) => field.effect))
@@ -32,10 +33,17 @@ export function diffRules(before: PackSide, after: PackSide): PartChange[] {
 }
 
 /** A rule that does not decline changes nothing by coming or going. */
-function whole(rule: Rule, what: 'added' | 'removed', effect: Effect): PartChange {
-  const { id, mode, file, line } = rule
+function whole(rule: Rule, what: 'added' | 'removed'): PartChange {
+  const { id, file, line } = rule
   const place = `${file}:${line}`
-  return { part: 'rule', id, what, place, fields: [], effect: mode === 'enforce' ? effect : 'none' }
+  return { part: 'rule', id, what, place, fields: [], effect: effectOf(rule, what) }
+}
+
+function effectOf({ mode, action }: Rule, what: 'added' | 'removed'): Effect {
+  if (mode !== 'enforce') return 'none'
+  if (action.does === 'allow') return what === 'added' ? 'looser' : 'tighter'
+  if (declineCodeOf(action) === '000') return 'none'
+  return what === 'added' ? 'tighter' : 'looser'
 }
 
 type Judge = (
@@ -90,7 +98,24 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
     if (after === '') return judge('tighter', 'the exception went')
     return ofReach(turned(reachChange(before, after)))
   },
-  decline: () => judge('none', 'the same asks, another code'),
+  decline: (before, after) => {
+    if (before === '') return judge('tighter', 'it declines now')
+    return after === ''
+      ? judge('looser', 'it declines no longer')
+      : judge('none', 'the same asks, another code')
+  },
+  review: (before, after) => {
+    const declines = (text: string) => text !== '' && text !== 'approve'
+    if (declines(before) === declines(after)) return judge('none', 'people look at other asks')
+    return declines(after)
+      ? judge('tighter', 'it declines now')
+      : judge('looser', 'it declines no longer')
+  },
+  allow: (before, after) =>
+    after === ''
+      ? judge('tighter', 'it allows nothing')
+      : judge('looser', before === '' ? 'it allows now' : 'it allows over other rules'),
+  tag: nothing,
   why: nothing,
   owner: nothing,
   expires: (before, after) => {

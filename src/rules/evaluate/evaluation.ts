@@ -1,6 +1,7 @@
 import { type AskFacts, noVerdict, type RuleVerdict } from '../../domain/decide/pack.ts'
 import type { FactTable } from '../condition/fact.ts'
 import type { FactSlots } from '../condition/fact-slots.ts'
+import { declineCodeOf, tagPrefix } from '../pack/action.ts'
 import { isRolledOut } from '../pack/rollout.ts'
 import type { Steps } from '../pack/step.ts'
 import type { EvaluatedRule, EvaluationPlan } from './plan.ts'
@@ -64,21 +65,56 @@ function verdictOf(
   shadowed: ReadonlySet<string>,
 ): RuleVerdict {
   hits.sort((a, b) => a - b)
-  const matched: string[] = []
-  const shadow: string[] = []
-  let decline: RuleVerdict['decline'] = null
+  const isEnforced = ({ id, mode, rollout }: EvaluatedRule) =>
+    mode === 'enforce' &&
+    (rollout === null || isRolledOut(rollout, card.cardId)) &&
+    !shadowed.has(id)
+  const allows = hits.flatMap((number) => allowOf(rules[number]!, isEnforced))
+  const verdict = createVerdict()
   let last = -1
   for (const number of hits) {
     if (number === last) continue
     last = number
-    const { id, mode, code, rollout } = rules[number]!
-    const enforced =
-      mode === 'enforce' &&
-      (rollout === null || isRolledOut(rollout, card.cardId)) &&
-      !shadowed.has(id)
-    const ids = enforced ? matched : shadow
-    if (ids.length < maxRecordedMatches) ids.push(id)
-    if (enforced && decline === null) decline = { ruleId: id, code }
+    const rule = rules[number]!
+    const enforced = isEnforced(rule) && !allows.some((over) => isOver(over, rule))
+    verdict.add(rule, enforced)
   }
-  return { matched, shadow, decline }
+  return verdict.said()
+}
+
+type Over = readonly string[] | 'all'
+
+function allowOf(rule: EvaluatedRule, isEnforced: (rule: EvaluatedRule) => boolean): Over[] {
+  return rule.action.does === 'allow' && isEnforced(rule) ? [rule.action.over] : []
+}
+
+/** An allowed rule records as one in shadow does; tags and other allowances stay. */
+function isOver(over: Over, { id, action }: EvaluatedRule): boolean {
+  if (action.does !== 'decline' && action.does !== 'review') return false
+  return over === 'all' || over.includes(id)
+}
+
+function createVerdict() {
+  const matched: string[] = []
+  const shadow: string[] = []
+  let decline: RuleVerdict['decline'] = null
+  let review = false
+  return {
+    add({ id, action }: EvaluatedRule, enforced: boolean): void {
+      const ids = enforced ? matched : shadow
+      if (ids.length < maxRecordedMatches) ids.push(id)
+      if (!enforced) return
+      if (action.does === 'tag') {
+        const tag = `${tagPrefix}${action.tag}`
+        if (!matched.includes(tag)) matched.push(tag)
+      }
+      if (action.does === 'review') review = true
+      const code = declineCodeOf(action)
+      if (code !== '000' && decline === null) decline = { ruleId: id, code }
+    },
+    said: (): RuleVerdict => {
+      const verdict = { matched, shadow, decline }
+      return review ? { ...verdict, review } : verdict
+    },
+  }
 }

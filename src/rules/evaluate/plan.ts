@@ -8,7 +8,7 @@ import { chooseKeys, noKey } from './key.ts'
 /** The fields of a rule that deciding needs. */
 export type EvaluatedRule = Pick<
   Rule,
-  'id' | 'mode' | 'code' | 'on' | 'condition' | 'rollout' | 'breaker'
+  'id' | 'mode' | 'action' | 'on' | 'condition' | 'rollout' | 'breaker'
 >
 
 /** The rules that can match, in file order, and the text that each is found by. */

@@ -82,7 +82,10 @@ export function explainDecision(
     ...told,
     check: last?.name ?? '',
     checks: asked.map(({ name, code }, at) => ({ name, code, outcome: outcomeOf(at) })),
-    rules: explainRules(pack, ask, spared),
+    rules: explainRules(pack, ask, spared).map((one) => {
+      const allowed = one.matched && one.spared === '' && shadowRules.includes(one.rule.id)
+      return allowed ? { ...one, spared: 'another rule allows it' } : one
+    }),
     blocks: blocks.filter(
       (block) =>
         matchedRules.includes(blockId(block)) &&

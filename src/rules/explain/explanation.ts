@@ -3,7 +3,7 @@ import type { AskFacts } from '../../domain/decide/pack.ts'
 import { dayText } from '../../domain/record/calendar.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { compileTest } from '../condition/closure.ts'
-import { checkCondition, type Vocabulary } from '../condition/condition.ts'
+import { checkCondition } from '../condition/condition.ts'
 import type { Fact } from '../condition/fact.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf } from '../condition/fact-table.ts'
@@ -15,6 +15,7 @@ import {
   namedCurrencies,
   parseCondition,
 } from '../condition/syntax.ts'
+import type { Vocabulary } from '../condition/vocabulary.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { isRolledOut } from '../pack/rollout.ts'
 import { type Rule, ruleScopes } from '../pack/rule.ts'

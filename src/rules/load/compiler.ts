@@ -1,9 +1,8 @@
 import { dayMs, systemClock } from '../../clock.ts'
-import { type FileFault, openYaml, type YamlDocument } from '../../document/yaml-document.ts'
+import type { FileFault, YamlDocument } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { createZone, dayText, type Zone } from '../../domain/record/calendar.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
-import type { Vocabulary } from '../condition/condition.ts'
 import { isAlways, isNever } from '../condition/expression.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
@@ -17,13 +16,14 @@ import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from
 import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
 import { memoriesOf } from '../pack/memory.ts'
 import { PackRefused } from '../pack/refusal.ts'
-import { checkRule, type Rule } from '../pack/rule.ts'
-import { maxRules, ruleList } from '../pack/rule-file.ts'
+import type { Rule } from '../pack/rule.ts'
 import { checkSeal, sealFile } from '../pack/seal.ts'
 import { finish } from '../pack/step.ts'
 import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
+import { openPackFile } from './pack-document.ts'
+import { readRules } from './rule-reading.ts'
 import { readWindows } from './window-reading.ts'
 
 export interface CompileOptions {
@@ -55,7 +55,7 @@ export function compilePack(
     lineOfValue(readable.get(`lists/${list}.txt`) ?? '', value)
   const settings = readSettings(readable, retentionDays, { lists, lineInList }, faults)
   const { zone, currency } = settings
-  const windowsDocument = open(readable, 'windows.yaml', faults)
+  const windowsDocument = openPackFile(readable, 'windows.yaml', faults)
   const { windows, written } = readWindows(windowsDocument, zone, { lists, lineInList })
   faults.push(...(windowsDocument?.faults ?? []))
   const facts = factsOf(windows)
@@ -102,20 +102,6 @@ function byName([a]: [string, string], [b]: [string, string]): number {
   return a < b ? -1 : 1
 }
 
-/** Opens a file of the pack; null when it is missing or has syntax faults. */
-function open(files: PackFiles, file: string, faults: FileFault[]): YamlDocument | null {
-  const text = files.get(file)
-  if (text === undefined) return null
-  const document = openYaml(file, text)
-  // A file that an editor is just writing is empty for a moment: rules must not vanish meanwhile.
-  const empty = document.faults.length === 0 && (document.value ?? null) === null
-  if (empty)
-    document.fault([], `is empty: write ${file === 'pack.yaml' ? '{}' : '[]'} if it is to be`)
-  if (document.faults.length === 0) return document
-  faults.push(...document.faults)
-  return null
-}
-
 interface Settings {
   readonly name: string
   readonly zone: Zone
@@ -160,7 +146,7 @@ function readSettings(
   listed: ListReading,
   faults: FileFault[],
 ): Settings {
-  const document = open(files, 'pack.yaml', faults)
+  const document = openPackFile(files, 'pack.yaml', faults)
   const given = (document?.value ?? {}) as Partial<PackFile>
   const zone = findZone(given?.zone)
   const currency = isCurrency(String(given?.currency)) ? String(given.currency) : 'USD'
@@ -224,10 +210,6 @@ function findZone(name: unknown): Zone | null {
   }
 }
 
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
-}
-
 function readLists(files: PackFiles, faults: FileFault[]): Map<string, Set<string>> {
   const lists = new Map<string, Set<string>>()
   for (const [file, text] of files) {
@@ -235,39 +217,6 @@ function readLists(files: PackFiles, faults: FileFault[]): Map<string, Set<strin
     if (name !== null) lists.set(name, parseList(file, text, faults))
   }
   return lists
-}
-
-function readRules(files: PackFiles, vocabulary: Vocabulary, faults: FileFault[]): Rule[] {
-  const rules: Rule[] = []
-  const places = new Map<string, string>()
-  for (const file of files.keys()) {
-    if (!file.endsWith('.rules.yaml')) continue
-    const document = open(files, file, faults)
-    if (document === null) continue
-    const given = document.parse(ruleList, document.value, []) ?? []
-    for (const [at, one] of given.entries()) {
-      checkId(one, at, document, file, places)
-      const rule = checkRule(one, at, document, file, vocabulary)
-      if (rule !== null) rules.push(rule)
-    }
-    if (rules.length > maxRules) document.fault([], `the pack has more than ${maxRules} rules`)
-    faults.push(...document.faults)
-  }
-  return rules
-}
-
-function checkId(
-  rule: unknown,
-  at: number,
-  document: YamlDocument,
-  file: string,
-  places: Map<string, string>,
-): void {
-  const id = fieldOf(rule, 'id')
-  if (typeof id !== 'string') return
-  const other = places.get(id)
-  if (other === undefined) places.set(id, `${file}:${document.placeOf([at, 'id']).line}`)
-  else document.fault([at, 'id'], `${id} is the id of the rule at ${other}`)
 }
 
 function warningsOf(rules: readonly Rule[], today: number): FileFault[] {

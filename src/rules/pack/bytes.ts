@@ -4,12 +4,12 @@ import type { PackMemory } from '../../domain/decide/memory.ts'
 import type { HoldAdjustmentSwitch, Pack, Switches } from '../../domain/decide/pack.ts'
 import { createZone } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
-import type { ResponseCode } from '../../domain/record/response-code.ts'
 import type { Test } from '../condition/expression.ts'
 import { createFactSlots, type NumberSlot, type Places } from '../condition/fact-slots.ts'
 import { factsOf } from '../condition/fact-table.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, type EvaluatedRule } from '../evaluate/plan.ts'
+import type { RuleAction } from './action.ts'
 import type { CompiledPack } from './compiled-pack.ts'
 import type { Steps } from './step.ts'
 import { compileDailyWindow, compileWindow, type WindowFile } from './window-file.ts'
@@ -42,7 +42,7 @@ type Line =
 type RuleRow = readonly [
   id: string,
   mode: EvaluatedRule['mode'],
-  code: ResponseCode,
+  action: RuleAction,
   on: readonly RequestType[],
   key: number,
   condition: Record<string, unknown>,
@@ -126,9 +126,18 @@ function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
     used.add(name)
     return name
   }
-  return parts.plan.rules.map(({ id, mode, code, on, condition, rollout, breaker }, number) => {
+  return parts.plan.rules.map(({ id, mode, action, on, condition, rollout, breaker }, number) => {
     const key = parts.plan.keys[number]!
-    const row: RuleRow = [id, mode, code, on, key, { ...condition }, rollout, writeBreaker(breaker)]
+    const row: RuleRow = [
+      id,
+      mode,
+      action,
+      on,
+      key,
+      { ...condition },
+      rollout,
+      writeBreaker(breaker),
+    ]
     return JSON.stringify(['rule', row] satisfies Line, plain)
   })
 }
@@ -183,12 +192,12 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const slots = createFactSlots(zone)
   const places = slots.takePlaces(header.places, facts)
   const rules: EvaluatedRule[] = []
-  for (const [id, mode, code, on, , condition, rollout, breaker] of rows) {
+  for (const [id, mode, action, on, , condition, rollout, breaker] of rows) {
     restore(condition, places, lists)
     rules.push({
       id,
       mode,
-      code,
+      action,
       on,
       condition: condition as unknown as Test,
       rollout,

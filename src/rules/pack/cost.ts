@@ -7,9 +7,17 @@ export const maxDecisionMs = 50
 
 /**
  * Upper figures for a slow core, in microseconds, from twice what was measured: reading, counting and
- * writing one bucket of a window, one merchant of it and the window itself, and one part of a condition.
+ * writing one bucket of a window, one merchant of it and the window itself, one part of a condition, and
+ * one regular expression over the longest text.
  */
-const costs = { decision: 200, window: 20, merchant: 1, bucket: 0.5, part: 0.05 } as const
+const costs = {
+  decision: 200,
+  window: 20,
+  merchant: 1,
+  bucket: 0.5,
+  part: 0.05,
+  pattern: 20,
+} as const
 
 /** The estimated time of one decision, at most, on the card that has the most to count. */
 export interface PackCost {
@@ -23,7 +31,7 @@ export function costOf(
   rules: readonly Pick<EvaluatedRule, 'condition'>[],
 ): PackCost {
   const windowsMs = sum(windows.map(windowCost)) / 1000
-  const rulesMs = (sum(rules.map(({ condition }) => partsIn(condition))) * costs.part) / 1000
+  const rulesMs = sum(rules.map(({ condition }) => conditionCost(condition))) / 1000
   return { windowsMs, rulesMs, decisionMs: costs.decision / 1000 + windowsMs + rulesMs }
 }
 
@@ -36,14 +44,14 @@ function windowCost({ scope, over, distinct, span }: WindowDefinition): number {
   return costs.window + merchants * costs.merchant + (own + merchants * each) * costs.bucket
 }
 
-/** How many operations and values a condition has. */
-function partsIn(node: object): number {
-  let parts = 1
+/** By the operations and values that a condition has. */
+function conditionCost(node: object): number {
+  let cost: number = 'pattern' in node ? costs.pattern : costs.part
   for (const part of Object.values(node)) {
-    if (Array.isArray(part)) for (const one of part) parts += partsIn(one)
-    else if (typeof part === 'object' && part !== null && 'op' in part) parts += partsIn(part)
+    if (Array.isArray(part)) for (const one of part) cost += conditionCost(one)
+    else if (typeof part === 'object' && part !== null && 'op' in part) cost += conditionCost(part)
   }
-  return parts
+  return cost
 }
 
 function sum(costs: readonly number[]): number {

@@ -71,6 +71,17 @@ const breaker = strict({
     message: 'belongs to share',
   })
 
+const code = z.enum(declineCodes as unknown as [string, ...string[]], { error: explainCode })
+
+function explainReview(issue: z.core.$ZodRawIssue): string {
+  return issue.input === undefined
+    ? 'is required'
+    : `must be approve, or a code: ${explainCode(issue)}`
+}
+
+/** What a rule does is said by one of these. */
+export const actionFields = ['decline', 'review', 'allow', 'tag'] as const
+
 /** A rule as its author writes it. */
 export const ruleFile = strict({
   id: z
@@ -88,9 +99,22 @@ export const ruleFile = strict({
     .describe('The asks that it looks at; without it, all'),
   when: condition.describe('It declines when this holds'),
   unless: condition.optional().describe('and this does not'),
-  decline: z
-    .enum(declineCodes as unknown as [string, ...string[]], { error: explainCode })
-    .describe('The response code'),
+  decline: code.optional().describe('The response code'),
+  review: z
+    .union([z.literal('approve'), code], { error: explainReview })
+    .optional()
+    .describe('Puts it on the list for people: approve, or decline with this code'),
+  allow: z
+    .union([z.literal('all'), z.array(z.string()).min(1).max(1000)], {
+      error: 'must be all, or a list of the ids of rules',
+    })
+    .optional()
+    .describe('These rules do not decline it; checks of the card, limits and funds still do'),
+  tag: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be lower case letters, digits and -, at most 64')
+    .optional()
+    .describe('Only records this name with the decision'),
   why: z.string().min(1).max(500).describe('For people who ask about a decision'),
   owner: z.string().min(1).max(100).optional().describe('Who answers for the rule'),
   expires: day.optional().describe('From this day on, in the zone of the pack, it is off'),

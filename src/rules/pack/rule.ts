@@ -3,8 +3,7 @@ import type { YamlDocument } from '../../document/yaml-document.ts'
 import type { Breaker } from '../../domain/decide/breaker.ts'
 import { dayIndexOfText } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
-import type { ResponseCode } from '../../domain/record/response-code.ts'
-import { checkCondition, type Vocabulary } from '../condition/condition.ts'
+import { checkCondition } from '../condition/condition.ts'
 import {
   among,
   compare,
@@ -24,15 +23,17 @@ import {
   namedCurrencies,
   parseCondition,
 } from '../condition/syntax.ts'
+import type { Vocabulary } from '../condition/vocabulary.ts'
+import { actionOf, type RuleAction } from './action.ts'
 import { type Rollout, rolloutOf, shareOfText } from './rollout.ts'
-import { type RuleFile, ruleFile } from './rule-file.ts'
+import { actionFields, type RuleFile, ruleFile } from './rule-file.ts'
 import { durationMs } from './window-file.ts'
 
 /** A checked rule. */
 export interface Rule {
   readonly id: string
   readonly mode: RuleFile['mode']
-  readonly code: ResponseCode
+  readonly action: RuleAction
   readonly on: readonly RequestType[]
   /** Everything that must hold, scopes and expiry included. */
   readonly condition: Test
@@ -57,12 +58,13 @@ export function checkRule(
   file: string,
   vocabulary: Vocabulary,
 ): Rule | null {
+  const acts = checkAction(given, at, document)
   const written = document.parse(ruleFile, given, [at])
   // Conditions are checked even if other fields have faults, so that all are reported at once.
   const texts = textsIn(given)
   const condition = checkConditions(texts, at, document, vocabulary)
   const scope = checkScope(texts, at, document, vocabulary)
-  if (written === null || condition === null || scope === null) return null
+  if (written === null || condition === null || scope === null || !acts) return null
   const expiryDay = written.expires === undefined ? null : dayIndexOfText(written.expires)
   const parts = [...scope, condition]
   if (expiryDay !== null) {
@@ -72,7 +74,7 @@ export function checkRule(
   return {
     id: written.id,
     mode: written.mode,
-    code: written.decline as ResponseCode,
+    action: actionOf(written),
     on: (written.on as RequestType[] | undefined) ?? askTypes,
     condition: join('and', parts),
     why: written.why,
@@ -84,6 +86,21 @@ export function checkRule(
     breaker: breakerOf(written),
     written,
   }
+}
+
+/** A rule does one thing, and only one that declines can be broken off. */
+function checkAction(given: unknown, at: number, document: YamlDocument): boolean {
+  if (typeof given !== 'object' || given === null) return false
+  const said = (name: string) => (Reflect.get(given, name) ?? null) !== null
+  const [first, second] = actionFields.filter(said)
+  if (first === undefined) document.fault([at, 'decline'], 'is required')
+  if (second !== undefined) {
+    document.fault([at, second], `stands beside ${first}: a rule does one thing`)
+  }
+  const declines = said('decline') || (said('review') && Reflect.get(given, 'review') !== 'approve')
+  const unbroken = said('breaker') && first !== undefined && !declines
+  if (unbroken) document.fault([at, 'breaker'], 'belongs to a rule that declines')
+  return first !== undefined && second === undefined && !unbroken
 }
 
 export const defaultMinAsks = 100

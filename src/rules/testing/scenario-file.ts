@@ -64,6 +64,8 @@ const sendStep = z.strictObject({
   approved: money.optional(),
   rule: text.optional(),
   shadow: z.array(text).optional(),
+  tags: z.array(text).optional(),
+  review: z.boolean().optional(),
   ...expectations,
 })
 const saidStep = z.strictObject({

@@ -8,6 +8,7 @@ import type { CardEvent, RequestType } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { defaultCodes } from '../../domain/record/response-code.ts'
+import { tagPrefix } from '../pack/action.ts'
 import { compileSwitches } from '../pack/file.ts'
 import { compileDailyWindow, compileWindow, durationMs } from '../pack/window-file.ts'
 import { readRow, settingsOf } from './scenario-card.ts'
@@ -111,7 +112,7 @@ export function startScenario(
   }
 
   function runSend(step: Extract<ScenarioStep, { send: RequestType }>, index: number): string[] {
-    const { send, approved, rule, shadow, delivery = 1, ...rest } = step
+    const { send, approved, rule, shadow, tags, review, delivery = 1, ...rest } = step
     const event = eventOf(send, pickEventFields(rest), index, nowMs)
     const result = deliver(event, delivery, null)
     const { ruleId, approvedAmountMinor } = result.answer
@@ -121,6 +122,10 @@ export function startScenario(
       ...compareAnswer(result.answer, step.expect),
       ...(rule === undefined ? [] : compareField('rule', ruleId, rule)),
       ...(shadow === undefined ? [] : compareField('shadow', result.shadowRules, shadow)),
+      ...(tags === undefined ? [] : compareField('tags', tagsIn(result), tags)),
+      ...(review === undefined
+        ? []
+        : compareField('review', result.anomalies.includes('review'), review)),
       ...(approved === undefined ? [] : compareField('approved', gave, approved)),
       ...differences(step, result, event.cardId),
     ]
@@ -172,6 +177,10 @@ export function startScenario(
   }
 
   return { ledger, pack, run, money }
+}
+
+function tagsIn({ matchedRules }: Step): string[] {
+  return matchedRules.flatMap((id) => (id.startsWith(tagPrefix) ? id.slice(tagPrefix.length) : []))
 }
 
 function saidAnswer(said: 'decline' | 'approve' | 'ack', rulesVersion: string): Answer {

@@ -150,6 +150,8 @@ const sendStep = strict({
   expect: answer.describe('approve, decline, or the response code'),
   rule: text.optional().describe('The rule that declines'),
   shadow: z.array(text).optional().describe('The shadow rules that match'),
+  tags: z.array(text).optional().describe('The tags that it is given'),
+  review: z.boolean().optional().describe('Whether people are to look at it'),
   approved: amount.optional().describe('Amount of a partial approval'),
   ...expectations,
 })
