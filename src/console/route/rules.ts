@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import { readBlocks } from '../../engine/notice/block-list.ts'
 import { readTripped, type TrippedRule } from '../../engine/notice/tripped-rules.ts'
+import { declineCodeOf } from '../../rules/pack/action.ts'
 import type { Rule } from '../../rules/pack/rule.ts'
 import { coveredPercent, type TestReport } from '../../rules/testing/pack-test.ts'
 import type { Office } from '../office.ts'
@@ -75,6 +76,7 @@ function shownRule(
   { figures, packs }: Office,
 ): RuleShown {
   const { written } = rule
+  const code = declineCodeOf(rule.action)
   const covered = coverage.find(({ id }) => id === rule.id)
   const trip = tripped.find(
     ({ ruleId, rulesVersion }) => ruleId === rule.id && rulesVersion === packs.pack().version,
@@ -82,8 +84,8 @@ function shownRule(
   return {
     id: rule.id,
     mode: rule.mode,
-    code: rule.code,
-    reason: reasonOf(rule.code),
+    code,
+    reason: rule.action.does === 'decline' ? reasonOf(code) : rule.action.does,
     why: rule.why,
     owner: rule.owner,
     place: `${rule.file}:${rule.line}`,
