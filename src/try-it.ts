@@ -29,7 +29,7 @@ function callText({ clientId, clientSecret, uniqueKey }: Credentials, apiPort: n
     ARBITER_UNIQUE_KEY: uniqueKey,
   }
   const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`)
-  return `export ${settings.join(' ')}; npm run -s arbiter -- api GET /organization`
+  return `export ${settings.join(' ')}; npm run -s arbiter -- api GET /wallets`
 }
 
 function eventText(config: Config, card: DemoCard | null, port: number): string {

@@ -82,8 +82,14 @@ const shown: readonly [part: string, check: (command: string, clone: Clone) => v
   [
     'api GET /organization',
     (command, clone) => {
-      const answer = JSON.parse(run(command, clone))
-      expect(answer.data).toMatchObject({ organizationId: 'organization-1', currencies: ['USD'] })
+      const lines = run(command, clone).trim().split('\n')
+      const answers = lines.map((line) => JSON.parse(line).data)
+      expect(answers).toMatchObject([
+        { organizationId: 'organization-1', currencies: ['USD'] },
+        { type: 'TopUp', amount: 25.5, wallet: { balance: 99_974.5 } },
+        { cardId: 'card-1', done: 1 },
+        { state: 'Succeeded', data: { type: 'TopUp' } },
+      ])
     },
   ],
   ['backup arbiter.ndjson.gz', run],

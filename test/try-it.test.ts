@@ -27,7 +27,7 @@ describe('what to try first', () => {
       'ARBITER_CLIENT_SECRET=secret-1',
       'ARBITER_UNIQUE_KEY=unique-1',
     ].join(' ')
-    const line = `export ${variables}; npm run -s arbiter -- api GET /organization`
+    const line = `export ${variables}; npm run -s arbiter -- api GET /wallets`
     expect(textFor({})).toMatch(new RegExp(`\n\nManage it:\n\n${line}$`))
     const config = readConfig({}) as Config
     expect(demoText(config, card, 8080, { port: 8082, client: null })).not.toContain('Manage')

@@ -1,4 +1,5 @@
 import type { Aggregates } from '../engine/aggregates.ts'
+import { walletAggregate } from '../engine/format/layout.ts'
 import {
   addClient,
   type Credentials,
@@ -7,6 +8,8 @@ import {
   secretsOf,
   uniqueKeyOf,
 } from '../management/client.ts'
+import { fundWallet } from '../management/funding.ts'
+import { newId } from '../management/id.ts'
 import { addOrganization } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
@@ -21,8 +24,10 @@ export interface DemoOptions {
 /** The demo cards belong to it. */
 const organizationId = 'organization-1'
 const clientName = 'demo'
+const currency = 'USD'
+const walletMinor = 10_000_000
 
-/** Makes the demo's organization and its client, or finds those of an earlier start; safe to repeat. */
+/** Makes the demo's organization, fills its wallet and makes a client, or finds those of an earlier start; safe to repeat. */
 export async function openDemo(options: DemoOptions): Promise<Credentials> {
   const { store, aggregates, box, nowMs } = options
   // Refused where it is there already.
@@ -32,18 +37,39 @@ export async function openDemo(options: DemoOptions): Promise<Credentials> {
     {
       name: 'Demo',
       country: 'US',
-      currencies: ['USD'],
+      currencies: [currency],
       defaultDecision: 'decline',
       maxTopUpMinor: {},
-      minimumBalanceMinor: { USD: 100 },
+      minimumBalanceMinor: { [currency]: 100 },
       cardValidityMonths: 36,
     },
     nowMs,
   )
+  await fillWallet(aggregates, nowMs)
   const known = await findDemoClient(store, box, nowMs)
   if (known !== null) return known
   const given = { organizationId, name: clientName, scopes: [...scopes] }
   return addClient(aggregates, box, given, nowMs)
+}
+
+/** Once: an empty wallet that was used stays so. */
+function fillWallet(aggregates: Aggregates, nowMs: number): Promise<void> {
+  return aggregates.change({
+    aggregate: walletAggregate(organizationId, currency),
+    decide(view) {
+      if (view.root !== null) return { result: undefined, write: null }
+      const funded = fundWallet(view, {
+        organizationId,
+        currency,
+        amountMinor: walletMinor,
+        transferId: newId('trf', nowMs),
+        reference: 'demo',
+        narration: 'for the demo',
+        atMs: nowMs,
+      })
+      return { result: undefined, write: funded?.write ?? null }
+    },
+  })
 }
 
 async function findDemoClient(
