@@ -1,11 +1,13 @@
 import type { ApiContext } from './context.ts'
-import { cardRoutes } from './route/card.ts'
+import { cardDetailRoutes } from './route/card/card.ts'
+import { issueRoutes } from './route/card/issue.ts'
+import { merchantRoutes } from './route/card/merchant.ts'
+import { reissueRoutes } from './route/card/reissue.ts'
 import { cardListRoutes } from './route/card-list.ts'
 import { chargeRoutes } from './route/charge.ts'
 import { customerRoutes } from './route/customer.ts'
 import { eventRoutes } from './route/event.ts'
 import { kycRoutes } from './route/kyc.ts'
-import { merchantRoutes } from './route/merchant.ts'
 import { moneyRoutes } from './route/money.ts'
 import { organizationRoutes } from './route/organization.ts'
 import { requestRoutes } from './route/request.ts'
@@ -20,7 +22,9 @@ export function routesOf(context: ApiContext): readonly Route[] {
   return [
     ...customerRoutes(context),
     ...cardListRoutes(context),
-    ...cardRoutes(context),
+    ...issueRoutes(context),
+    ...reissueRoutes(context),
+    ...cardDetailRoutes(context),
     ...merchantRoutes(context),
     ...organizationRoutes,
     ...requestRoutes(context),

@@ -17,6 +17,7 @@ import { createTokens } from '../../src/api/token/token.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { addClient, type Credentials, type Scope } from '../../src/management/client.ts'
 import { type CardNumbers, createNumbers } from '../../src/management/number/choice.ts'
+import type { NumberSource } from '../../src/management/number/source.ts'
 import { addOrganization } from '../../src/management/organization.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { startEngine } from './engine-world.ts'
@@ -38,6 +39,8 @@ export interface ApiWorldOptions {
   readonly scopes?: Scope[]
   readonly faults?: MemoryStoreOptions['faults']
   readonly cardNumbers?: CardNumbers
+  /** Instead of those. */
+  readonly numbers?: NumberSource
   /** Shared with another world, as two servers share a Redis. */
   readonly state?: MemoryState
   /** The key and the client of that other one. */
@@ -73,7 +76,8 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const { transfers, sweeper } = openMoney({ store, engine, aggregates, effects, clock, onTrouble })
   onTestFinished(() => sweeper.stop())
   const { cardNumbers = { source: 'none' } } = options
-  const numbers = createNumbers(cardNumbers, { store, aggregates, box, clock })
+  const made = createNumbers(cardNumbers, { store, aggregates, box, clock })
+  const numbers = options.numbers ?? made
   const publicUrls = ['https://cards.example.com']
   const { kyc = { provider: sandbox ? 'sandbox' : 'none', delayMs: 2_000 } as KycSettings } =
     options

@@ -7,7 +7,7 @@ import { customerListing } from '../../projection/customer-listing.ts'
 import type { ApiContext } from '../context.ts'
 import { currency, customerId } from '../field.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { customerData, listedCardData } from './card-data.ts'
+import { customerData, listedCardData } from './card/card-data.ts'
 import { listOf, mapped, pageFields, pageRefusals, timeFields } from './list.ts'
 
 const nothing = z.object({})

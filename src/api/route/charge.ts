@@ -9,7 +9,7 @@ import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { cardParams } from '../field.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { balances } from './card-data.ts'
+import { balances } from './card/card-data.ts'
 
 const nothing = z.object({})
 

@@ -4,7 +4,7 @@ import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { customerId } from '../field.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { customerData } from './card-data.ts'
+import { customerData } from './card/card-data.ts'
 
 const nothing = z.object({})
 

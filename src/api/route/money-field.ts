@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { transferTypes } from '../../management/transfer/transfer.ts'
-import { balances } from './card-data.ts'
+import { balances } from './card/card-data.ts'
 
 export const wallet = z.object({ currency: z.string(), balance: z.number() })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { openCardApi } from '../../support/card-world.ts'
-import { createMemoryState } from '../../support/memory-store.ts'
+import { openCardApi } from '../../../support/card-world.ts'
+import { createMemoryState } from '../../../support/memory-store.ts'
 
 const at = (path: string, cardId = 'card-1') => `/cards/${cardId}/merchants/${path}`
 const mids = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `MID-${from + i}`)

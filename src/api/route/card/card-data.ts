@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cardStatuses, cardTypes } from '../../domain/record/card.ts'
+import { cardStatuses, cardTypes } from '../../../domain/record/card.ts'
 
 /** An address as answers have it. */
 const shownAddress = z.object({

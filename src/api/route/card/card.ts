@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { CardSettings, Operation } from '../../domain/operation/operation.ts'
-import { readCard, shownCard } from '../../management/card.ts'
-import { isRefused, type Refused, refuse } from '../condition.ts'
-import type { ApiContext } from '../context.ts'
-import { cardParams, limit, mccs, metadata, minorIn, reason } from '../field.ts'
-import { type ApiCall, defineRoute, type Route } from '../route.ts'
+import type { CardSettings, Operation } from '../../../domain/operation/operation.ts'
+import { readCard, shownCard } from '../../../management/card.ts'
+import { isRefused, type Refused, refuse } from '../../condition.ts'
+import type { ApiContext } from '../../context.ts'
+import { cardParams, limit, mccs, metadata, minorIn, reason } from '../../field.ts'
+import { type ApiCall, defineRoute, type Route } from '../../route.ts'
 import { cardData } from './card-data.ts'
 import { affectCard, ofCards, operateOn, refuseEnded } from './card-effect.ts'
 
@@ -25,7 +25,7 @@ const updateBody = z.object({
 
 type Update = z.output<typeof updateBody>
 
-export function cardRoutes(context: ApiContext): readonly Route[] {
+export function cardDetailRoutes(context: ApiContext): readonly Route[] {
   return [showRoute(context), fullRoute(context), updateRoute(context), ...statusRoutes(context)]
 }
 

@@ -1,10 +1,10 @@
-import type { AccountView, AccountWrite } from '../../engine/change/account-change.ts'
-import { type CardDetails, decodeDetails, putDetails } from '../../engine/format/card-details.ts'
-import { cardDetailsKey } from '../../engine/format/layout.ts'
-import { accountIdOfCard, type WholeCard } from '../../management/card.ts'
-import { type Refused, refuse } from '../condition.ts'
-import type { ApiContext } from '../context.ts'
-import type { ApiCall, Done } from '../route.ts'
+import type { AccountView, AccountWrite } from '../../../engine/change/account-change.ts'
+import { type CardDetails, decodeDetails, putDetails } from '../../../engine/format/card-details.ts'
+import { cardDetailsKey } from '../../../engine/format/layout.ts'
+import { accountIdOfCard, type WholeCard } from '../../../management/card.ts'
+import { type Refused, refuse } from '../../condition.ts'
+import type { ApiContext } from '../../context.ts'
+import type { ApiCall, Done } from '../../route.ts'
 
 /** A card of the caller, as one change of it finds it and leaves it. */
 export interface OpenCard extends WholeCard {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { decodeEntry } from '../../../src/engine/format/entry-codec.ts'
-import { openCardApi } from '../../support/card-world.ts'
+import { decodeEntry } from '../../../../src/engine/format/entry-codec.ts'
+import { openCardApi } from '../../../support/card-world.ts'
 
 const sandbox = { source: 'sandbox', bin: '999999' } as const
 

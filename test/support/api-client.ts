@@ -1,0 +1,60 @@
+import { signCall } from '../../src/api/signature.ts'
+
+export interface ApiCredentials {
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly uniqueKey: string
+}
+
+export interface ApiAnswer {
+  /** Status and code, such as '200 000'. */
+  readonly said: string
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asked for
+  readonly data: any
+}
+
+/** A back office that knows nothing but the address and its credentials. */
+export function createApiClient(
+  url: string,
+  { clientId, clientSecret, uniqueKey }: ApiCredentials,
+) {
+  let token = ''
+  let references = 0
+
+  async function takeToken(): Promise<string> {
+    const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
+    const response = await fetch(`${url}/connect/token`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${basic}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=client_credentials',
+    })
+    return ((await response.json()) as { access_token: string }).access_token
+  }
+
+  return async (method: string, path: string, body?: unknown): Promise<ApiAnswer> => {
+    token ||= await takeToken()
+    const target = `/api/v1${path}`
+    const reference = `Story-${references++}`
+    const call = { method, baseUrls: [url], target, reference, clientId }
+    const response = await fetch(`${url}${target}`, {
+      method,
+      headers: {
+        reference,
+        serviceauthorization: `ServiceAuth ${Buffer.from(clientId).toString('base64')}`,
+        authorization: `Bearer ${token}`,
+        uniquekey: uniqueKey,
+        signature: signCall(call, clientSecret),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const { responseCode, data } = (await response.json()) as {
+      responseCode: string
+      data: unknown
+    }
+    return { said: `${response.status} ${responseCode}`, data }
+  }
+}
