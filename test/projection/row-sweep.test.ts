@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import { createAggregates } from '../../src/engine/aggregates.ts'
+import { indexes } from '../../src/engine/format/layout.ts'
+import { addOrganization } from '../../src/management/organization.ts'
+import { blankRow, type TransactionRow } from '../../src/projection/row.ts'
+import { createRowDesk } from '../../src/projection/row-desk.ts'
+import { sweepRows } from '../../src/projection/row-sweep.ts'
+import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+import { rowsIn } from '../support/row-check.ts'
+
+const dayMs = 86_400_000
+const retentionDays = 30
+const startMs = Date.UTC(2026, 0, 1, 12)
+
+async function openWorld() {
+  const time = { ms: startMs, doubted: false }
+  const state = createMemoryState()
+  const clock = { nowMs: () => time.ms, monoMs: () => time.ms, isDoubted: () => time.doubted }
+  const store = createMemoryStore(state, { nowMs: clock.nowMs })
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const settings = {
+    name: 'Acme',
+    country: 'US',
+    currencies: ['USD'],
+    defaultDecision: 'decline' as const,
+    maxTopUpMinor: {},
+    minimumBalanceMinor: {},
+    cardValidityMonths: 36,
+  }
+  for (const id of ['org-0', 'org-1', 'org-2']) {
+    await addOrganization(aggregates, id, settings, startMs)
+  }
+  const desk = createRowDesk({ aggregates, retentionDays, nowMs: clock.nowMs })
+  /** Rows of one a day, the oldest first. */
+  async function write(organizationId: string, days: number): Promise<void> {
+    for (let day = 0; day < days; day++) {
+      time.ms = startMs + day * dayMs
+      const row: TransactionRow = {
+        ...blankRow,
+        accountId: `${organizationId}-account`,
+        organizationId,
+        n: day,
+        revision: day,
+        bookedAtMs: time.ms,
+        type: 'Refund',
+        cardId: `${organizationId}-card`,
+        customerId: 'customer',
+        transactionId: `t${day}`,
+        currency: 'USD',
+      }
+      const projected = { entry: {} as never, organizationId, account: null, card: null }
+      await desk.take([{ ...projected, rows: [row] }])
+    }
+  }
+  async function sweep(): Promise<void> {
+    while (await sweepRows({ store, aggregates, clock, retentionDays })) {}
+  }
+  const entries = () => state.indexes.get(indexes.rows)?.size ?? 0
+  return { time, store, write, sweep, entries }
+}
+
+describe('rows whose time is over', () => {
+  it('leave every list that they stand in, of every organization, and no others', async () => {
+    const { time, store, write, sweep, entries } = await openWorld()
+    await write('org-1', 40)
+    await write('org-2', 40)
+    expect(entries()).toBe(2 * 40 * 5)
+    await store.sweep(time.ms, 0, 1_000)
+    await sweep()
+    const kept = (await rowsIn(store, 'org-1')).map(({ n }) => n)
+    expect(kept).toEqual(Array.from({ length: 31 }, (_, i) => 39 - i))
+    expect(entries()).toBe(2 * 31 * 5)
+    expect(await rowsIn(store, 'org-2', { cardId: 'org-2-card' })).toHaveLength(31)
+    time.ms += 100 * dayMs
+    await store.sweep(time.ms, 0, 1_000)
+    await sweep()
+    expect(entries()).toBe(0)
+  })
+
+  it('stay while the clock is doubted', async () => {
+    const { time, write, sweep, entries } = await openWorld()
+    await write('org-1', 3)
+    time.ms += 400 * dayMs
+    time.doubted = true
+    await sweep()
+    expect(entries()).toBe(15)
+  })
+})
