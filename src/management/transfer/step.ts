@@ -37,7 +37,7 @@ export interface TransferSteps {
 }
 
 /** What a source is asked for: a transfer, or to say by a commit why there is none. */
-interface DebitAsked<R> {
+export interface DebitAsked<R> {
   readonly home: string
   readonly transfer: Omit<Transfer, 'fromAfter'> | null
   /** null when the source may give it. */

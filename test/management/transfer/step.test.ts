@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { createSides } from '../../../src/management/transfer/side.ts'
+import { createTransferSteps } from '../../../src/management/transfer/step.ts'
+import { openCards, startEngine } from '../../support/engine-world.ts'
+import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
+
+const nowMs = () => Date.UTC(2026, 10, 15, 10)
+const dayMs = 86_400_000
+
+async function open() {
+  const state = createMemoryState()
+  const store = createMemoryStore(state, { nowMs })
+  const clock = { nowMs, monoMs: nowMs }
+  const engine = startEngine(store, { clock })
+  await openCards(engine, 2, '100.00')
+  const aggregates = createAggregates({ store, newVersion: engine.newVersion })
+  const change = createSides({ engine, aggregates, nowMs })
+  const steps = createTransferSteps(change, nowMs)
+  const attemptOf = (id: string, seenAtMs = nowMs()) => {
+    const named = { clientId: 'cli', reference: 'R', hash: 'h', id }
+    return { ...named, seenAtMs, beganAtMs: nowMs() }
+  }
+  const debit = async (id: string, seenAtMs = nowMs()) => {
+    const { beganAtMs: _, ...attempt } = attemptOf(id, seenAtMs)
+    const sides = {
+      from: { kind: 'card', accountId: 'account-0', cardId: 'card-0' },
+      to: { kind: 'card', accountId: 'account-1', cardId: 'card-1' },
+    } as const
+    const planned = { type: 'CardToCard', amountMinor: 1_000, currency: 'USD', ...sides } as const
+    const more = { narration: '', opening: null, data: null }
+    const asked = { home: 'a:account-0', check: () => null }
+    const transfer = { ...attempt, ...planned, ...more }
+    const debited = await steps.debit(attemptOf(id, seenAtMs), { ...asked, transfer })
+    if (debited.state !== 'moving') throw new Error(debited.state)
+    return debited.transfer
+  }
+  const setStatus = (status: 'Active' | 'Frozen') =>
+    engine.operate('account-1', { type: 'changeCard', cardId: 'card-1', set: { status } }, 't')
+  const movedMinor = async () => {
+    const views = ['account-0', 'account-1'].map((accountId) =>
+      engine.change({
+        accountId,
+        origin: '',
+        decide: ({ account }) => ({ result: account!.movedMinor, write: null }),
+      }),
+    )
+    return Promise.all(views)
+  }
+  return { store, steps, debit, setStatus, movedMinor }
+}
+
+describe('the steps of a transfer', () => {
+  it('let a destination refuse for good: a late credit finds the refusal, not the card', async () => {
+    const { steps, debit, setStatus, movedMinor } = await open()
+    const transfer = await debit('T1')
+    await setStatus('Frozen')
+    const refused = await steps.credit(transfer)
+    expect(refused).toMatchObject({ state: 'refused', refusal: { condition: 'cardNotActive' } })
+    await setStatus('Active')
+    expect(await steps.credit(transfer)).toEqual(refused)
+    if (refused === 'tooOld') throw new Error('too old')
+    expect(await steps.close(transfer, refused)).toEqual({ state: 'takenBack' })
+    expect(await steps.credit(transfer)).toEqual(refused)
+    expect(await movedMinor()).toEqual([0, 0])
+  })
+
+  it('close by the id of a transfer, so that a slow driver does not touch the next attempt', async () => {
+    const { steps, debit, setStatus, movedMinor } = await open()
+    const first = await debit('T1')
+    await setStatus('Frozen')
+    const refused = await steps.credit(first)
+    if (refused === 'tooOld') throw new Error('too old')
+    await steps.close(first, refused)
+    await setStatus('Active')
+    const second = await debit('T2')
+    expect(await steps.close(first, refused)).toEqual({ state: 'gone' })
+    expect(await movedMinor()).toEqual([-1_000, 0])
+    expect(await steps.credit(second)).toMatchObject({ state: 'credited' })
+    expect(await movedMinor()).toEqual([-1_000, 1_000])
+  })
+
+  it('credit nothing after thirty days, which an inbox entry outlives', async () => {
+    const { steps, debit, movedMinor, store } = await open()
+    const old = await debit('T1', nowMs() - 30 * dayMs - 1)
+    expect(await steps.credit(old)).toBe('tooOld')
+    expect(await movedMinor()).toEqual([-1_000, 0])
+    expect(store.dump().indexes.moving).toHaveLength(1)
+  })
+
+  it('take an entry of nothing out of the index by a commit', async () => {
+    const { steps, debit, store } = await open()
+    const transfer = await debit('T1')
+    const [[sortKey] = ['']] = store.dump().indexes.moving!
+    const named = { clientId: 'cli', reference: 'R' }
+    expect(await steps.find('a:account-0', named, sortKey)).toMatchObject({ id: 'T1' })
+    const verdict = await steps.credit(transfer)
+    if (verdict === 'tooOld') throw new Error('too old')
+    await steps.close(transfer, verdict)
+    const before = store.dump().aggregates['a:account-0']!.version
+    expect(await steps.find('a:account-0', named, sortKey)).toBeNull()
+    expect(store.dump().aggregates['a:account-0']!.version).not.toBe(before)
+  })
+})

@@ -1,0 +1,164 @@
+import type { Effects } from '../../src/api/effects.ts'
+import type { RequestAttempt } from '../../src/management/effect.ts'
+import { newId } from '../../src/management/id.ts'
+import type { ChangeSide } from '../../src/management/transfer/side.ts'
+import { createTransferSteps, type DebitAsked } from '../../src/management/transfer/step.ts'
+import { decodeTransfer, movingEntry } from '../../src/management/transfer/transfer.ts'
+import type { PlantedFault } from './transfer-simulation.ts'
+
+const nowMs = () => Date.now()
+
+/** Nothing is found in these groups. */
+function blindTo(change: ChangeSide, isGroup: (group: string) => boolean): ChangeSide {
+  return (given) =>
+    change({
+      ...given,
+      decide: (view) =>
+        given.decide({
+          ...view,
+          // Getters are lost by a spread.
+          wallet: view.wallet,
+          account: view.account,
+          child: (key) => (isGroup(key.group) ? null : view.child(key)),
+        }),
+    })
+}
+
+function unbound(effects: Effects): Effects {
+  return {
+    ...effects,
+    async bind({ caller: { clientId, reference }, request: { hash }, nowMs: atMs }) {
+      const id = newId('trf', atMs)
+      const attempt = { clientId, reference, hash, id, seenAtMs: atMs, beganAtMs: atMs }
+      return { attempt, end: async (refused) => refused }
+    },
+  }
+}
+
+/** Each leaves out one rule of the protocol; the simulation must notice every one of them. */
+export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
+  'the Reference is not bound': { effects: unbound },
+  'the inbox is not looked into': {
+    steps: (steps, change) => ({
+      ...steps,
+      credit: createTransferSteps(
+        blindTo(change, (group) => group.startsWith('i@')),
+        nowMs,
+      ).credit,
+    }),
+  },
+  'it is closed before it is credited': {
+    transfers(transfers, steps) {
+      const finish: typeof transfers.finish = async (transfer) => {
+        const closed = await steps.close(transfer, { state: 'credited', toAfter: null })
+        await steps.credit(transfer)
+        return closed.state === 'done' ? closed : 'gone'
+      }
+      return { ...transfers, finish }
+    },
+  },
+  'the sweeper takes back without asking the destination': {
+    transfers: (transfers, steps) => ({
+      ...transfers,
+      async finish(transfer) {
+        const refusal = { condition: 'cardClosed', detail: '' } as const
+        await steps.close(transfer, { state: 'refused', refusal })
+        return 'gone'
+      },
+    }),
+  },
+  'a debit does not see what is on its way': {
+    steps: (steps, change) => ({
+      ...steps,
+      debit: createTransferSteps(
+        blindTo(change, (group) => group === 'x'),
+        nowMs,
+      ).debit,
+    }),
+  },
+  'a debit does not see what was done': {
+    steps: (steps, change) => ({
+      ...steps,
+      debit: createTransferSteps(
+        blindTo(change, (group) => group.startsWith('x@')),
+        nowMs,
+      ).debit,
+    }),
+  },
+  'nobody sweeps': { sweeps: false },
+  'entries of what was closed stay in the index': {
+    change: (change) => (given) =>
+      change({
+        ...given,
+        decide(view) {
+          const { result, write } = given.decide(view)
+          return { result, write: write && { ...write, unindex: [] } }
+        },
+      }),
+  },
+  'the credit and its inbox entry are two commits': {
+    change: (change) => async (given) => {
+      let inbox: { group: string; id: string; value: string }[] = []
+      const result = await change({
+        ...given,
+        decide(view) {
+          const decided = given.decide(view)
+          const isInbox = ({ group }: { group: string }) => group.startsWith('i@')
+          inbox = [...(decided.write?.put?.filter(isInbox) ?? [])]
+          const put = decided.write?.put?.filter((one) => !isInbox(one))
+          return { ...decided, write: decided.write && { ...decided.write, ...(put && { put }) } }
+        },
+      })
+      if (inbox.length > 0) {
+        await change({ ...given, decide: () => ({ result: null, write: { put: inbox } }) })
+      }
+      return result
+    },
+  },
+  'the debit and its record are two commits': {
+    change: (change) => async (given) => {
+      let record: { group: string; id: string; value: string }[] = []
+      const result = await change({
+        ...given,
+        decide(view) {
+          const decided = given.decide(view)
+          const isRecord = ({ group }: { group: string }) => group === 'x'
+          record = [...(decided.write?.put?.filter(isRecord) ?? [])]
+          const put = decided.write?.put?.filter((one) => !isRecord(one))
+          return { ...decided, write: decided.write && { ...decided.write, ...(put && { put }) } }
+        },
+      })
+      if (record.length > 0) {
+        const { value } = record[0]!
+        const index = [{ ...movingEntry(decodeTransfer(value)), value: '' }]
+        await change({ ...given, decide: () => ({ result: null, write: { put: record, index } }) })
+      }
+      return result
+    },
+  },
+  'it is answered before it has arrived': {
+    transfers: (transfers, steps) => ({
+      ...transfers,
+      async run(attempt, plan) {
+        const prepared = await plan.prepare(attempt.id)
+        if (!('transfer' in prepared)) return transfers.run(attempt, plan)
+        const { id, hash, clientId, reference, seenAtMs } = attempt
+        const debited = await steps.debit(attempt, {
+          home: plan.home,
+          transfer: { ...prepared.transfer, id, hash, clientId, reference, seenAtMs },
+          check: (view) => plan.check(view, prepared.transfer),
+        })
+        if (debited.state !== 'moving') return debited
+        void transfers.finish(debited.transfer).catch(() => {})
+        return { state: 'done', data: {} }
+      },
+    }),
+  },
+  'the source is not checked': {
+    steps: (steps) => ({
+      ...steps,
+      debit: <R>(attempt: RequestAttempt, asked: DebitAsked<R>) =>
+        steps.debit<R>(attempt, { ...asked, check: () => null }),
+    }),
+  },
+}
