@@ -22,7 +22,7 @@ const keptMs = 1_000
 const maxKept = 10_000
 
 export function createClientCache(store: Store, box: SecretBox): ClientCache {
-  const kept = new Map<string, { readonly found: Promise<KnownClient | null>; untilMs: number }>()
+  const kept = new Map<string, { readonly found: Promise<KnownClient | null>; atMs: number }>()
 
   async function load(clientId: string, nowMs: number): Promise<KnownClient | null> {
     const client = await readClient(store, clientId)
@@ -35,10 +35,12 @@ export function createClientCache(store: Store, box: SecretBox): ClientCache {
   return {
     find(clientId, nowMs) {
       const known = kept.get(clientId)
-      if (known !== undefined && nowMs < known.untilMs) return known.found
+      const ageMs = nowMs - (known?.atMs ?? 0)
+      // After a clock that went back nobody knows how old it is.
+      if (known !== undefined && ageMs >= 0 && ageMs < keptMs) return known.found
       const found = load(clientId, nowMs)
       kept.delete(clientId)
-      kept.set(clientId, { found, untilMs: nowMs + keptMs })
+      kept.set(clientId, { found, atMs: nowMs })
       const [oldest] = kept.keys()
       if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest)
       found.catch(() => kept.delete(clientId))

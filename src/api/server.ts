@@ -7,6 +7,7 @@ import { StoreError } from '../store/port.ts'
 import { type Authenticate, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, readBody } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
+import { refuseConnection } from './connection-refusal.ts'
 import { openApiOf } from './document/openapi.ts'
 import { referencePageOf } from './document/reference-page.ts'
 import { type Envelope, refusalOf, successOf } from './envelope.ts'
@@ -78,6 +79,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     requestTimeout: httpTimeoutMs,
+    clientErrorHandler: refuseConnection,
     ...(options.tls === null
       ? { http: { headersTimeout: httpTimeoutMs } }
       : { https: { ...options.tls, headersTimeout: httpTimeoutMs } }),

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { refuse } from '../../src/api/condition.ts'
 import type { ApiContext } from '../../src/api/context.ts'
 import { defineRoute } from '../../src/api/route.ts'
-import { addClient } from '../../src/management/client.ts'
+import { addClient, setClientEnabled } from '../../src/management/client.ts'
 import { openApi } from '../support/api-world.ts'
 import type { Fault } from '../support/memory-store.ts'
 
@@ -200,6 +200,84 @@ describe('a Reference', () => {
     expect([status, body.responseCode]).toEqual([500, '911'])
     expect(JSON.stringify(body)).not.toContain('secret')
     expect(bugs).toHaveLength(1)
+  })
+})
+
+describe('a request that is hardly one', () => {
+  const organization = '/api/v1/organization'
+  const headOf = (method: string, path: string, url: string, headers: Record<string, string>) => {
+    const given = { host: new URL(url).host, ...headers }
+    const lines = Object.entries(given).map(([name, value]) => `${name}: ${value}`)
+    return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n`
+  }
+
+  it('may write the names of its headers as it likes', async () => {
+    const { url, headersOf } = await openApi()
+    for (const write of [
+      (name: string) => name.toUpperCase(),
+      (name: string) => name.replace(/./g, (c, i) => (i % 2 === 0 ? c.toUpperCase() : c)),
+    ]) {
+      const headers = Object.entries(await headersOf('GET', organization))
+      const written = Object.fromEntries(headers.map(([name, value]) => [write(name), value]))
+      const head = headOf('GET', organization, url, { ...written, Connection: 'close' })
+      expect(await rawCall(url, `${head}\r\n`)).toMatch(/^HTTP\/1\.1 200 /)
+    }
+  })
+
+  it.each([
+    ['headers of a mebibyte', (head: string) => `${head}x: ${'x'.repeat(1 << 20)}\r\n\r\n`],
+    ['no HTTP', () => 'nonsense\r\n\r\n'],
+    ['two lengths', (head: string) => `${head}content-length: 1\r\ncontent-length: 2\r\n\r\n{}`],
+  ])('with %s is told so in the envelope, and loses its connection', async (_name, bytesOf) => {
+    const { url, headersOf, bugs } = await openApi()
+    const head = headOf('GET', organization, url, await headersOf('GET', organization))
+    const answer = await rawCall(url, bytesOf(head))
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toContain('"responseCode":"136"')
+    expect(answer).toContain('"finality":"TerminalFailure"')
+    expect(bugs).toEqual([])
+  })
+
+  it('with a body that does not end is refused at the most that is read', async () => {
+    const { kept, routes } = notes()
+    const { url, headersOf, bugs } = await openApi({ routes })
+    const headers = { ...(await headersOf('POST', target)), 'transfer-encoding': 'chunked' }
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const head = headOf('POST', target, url, { ...headers, 'content-type': 'application/json' })
+    const answer = await rawCall(url, `${head}\r\n${chunk.repeat(4)}`)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toContain('"responseCode":"136"')
+    expect([kept, bugs]).toEqual([[], []])
+  })
+})
+
+describe('a clock that jumps', () => {
+  it('ends tokens early when it goes ahead, and lets no disabled client in when it goes back', async () => {
+    const target = '/api/v1/organization'
+    const { aggregates, credentials, headersOf, call, time } = await openApi()
+    const headers = await headersOf('GET', target)
+    time.jumpMs = 3_600_000
+    const ahead = await call('GET', target, headers)
+    expect([ahead.status, ahead.body.responseCode]).toEqual([401, '146'])
+    expect((await call('GET', target, await headersOf('GET', target))).status).toBe(200)
+    const right = await headersOf('GET', target)
+    await setClientEnabled(aggregates, credentials.clientId, false, 0)
+    time.jumpMs = 0
+    const back = await call('GET', target, right)
+    expect([back.status, back.body.responseCode]).toEqual([403, '149'])
+  })
+})
+
+describe('a store that is away', () => {
+  it('is said with 503 and when to come again, and nothing was done', async () => {
+    const { kept, routes } = notes()
+    const { store, headersOf, call, bugs } = await openApi({ routes })
+    const headers = await headersOf('POST', target)
+    await store.close()
+    const { status, body, headers: got } = await call('POST', target, headers, '{"text":"a"}')
+    expect([status, body.responseCode, body.finality]).toEqual([503, '150', 'Indeterminate'])
+    expect(got.get('retry-after')).toBe('1')
+    expect([kept, bugs]).toEqual([[], []])
   })
 })
 

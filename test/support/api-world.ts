@@ -60,8 +60,9 @@ interface Answer {
 export async function openApi(options: ApiWorldOptions = {}) {
   const troubles: string[] = []
   const { sandbox = false, routes = () => [], faults } = options
-  const time = { ms: startMs }
-  const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
+  /** `jumpMs` is what only the wall clock has jumped by. */
+  const time = { ms: startMs, jumpMs: 0 }
+  const clock = { nowMs: () => time.ms + time.jumpMs, monoMs: () => time.ms }
   const key = options.like?.key ?? randomBytes(32)
   const store = createMemoryStore(options.state ?? createMemoryState(), {
     ...(faults && { faults }),
