@@ -1,4 +1,5 @@
 import { formatMinor } from '../domain/record/money.ts'
+import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import {
   type Amounts,
   type ChangedRow,
@@ -14,6 +15,8 @@ export interface BacktestReport {
   readonly newVersion: string
   readonly oldFolder: string
   readonly newFolder: string
+  readonly oldPack: ReportedPack
+  readonly newPack: ReportedPack
   readonly fromMs: number
   /** null for no end. */
   readonly toMs: number | null
@@ -21,6 +24,18 @@ export interface BacktestReport {
   /** What the new pack keeps and the old one does not: it counts from the log's beginning here. */
   readonly begun: readonly BegunMemory[]
   readonly tally: DecisionTally
+}
+
+/** What people call a pack and its rules by. */
+interface ReportedPack {
+  readonly name: string
+  readonly version: string
+  readonly rules: Readonly<Record<string, { readonly owner: string; readonly why: string }>>
+}
+
+export function reportedPack({ name, version, rules }: CompiledPack): ReportedPack {
+  const said = rules.map(({ id, owner, why }) => [id, { owner, why }] as const)
+  return { name, version, rules: Object.fromEntries(said) }
 }
 
 /** A window or fact whose log before `from` is its warm-up. */
@@ -54,7 +69,7 @@ export function textOfReport(report: BacktestReport, limit: number): string[] {
   const { tally } = report
   const changed = changeKinds.reduce((sum, kind) => sum + tally.changes[kind].asks, 0)
   return [
-    `old pack ${report.oldVersion} (${report.oldFolder}), new pack ${report.newVersion} (${report.newFolder})`,
+    `old pack ${report.oldPack.name} ${report.oldVersion} (${report.oldFolder}), new pack ${report.newPack.name} ${report.newVersion} (${report.newFolder})`,
     `${tally.entries} entries of ${tally.accounts} accounts, ${tally.asks} asks decided again ${timesOf(report)}`,
     ...cutLines(tally),
     ...proofLines(report),

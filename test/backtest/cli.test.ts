@@ -93,6 +93,8 @@ it('writes a file for machines and a page for people, with nothing in it that ru
   expect(report.tally.rows).toHaveLength(3)
   const page = readFileSync(html, 'utf8')
   expect(page).toContain('<svg')
+  expect(page).toMatch(/<h1>Backtest of tried [0-9a-f]{12} against tried [0-9a-f]{12}<\/h1>/)
+  expect(page).toContain('<td>gambling</td><td>because</td>')
   expect(page).not.toContain('<script')
   expect(page).toContain('&#60;script&#62;')
   expect(page).not.toMatch(/src=|href=|url\(/)

@@ -3,7 +3,12 @@ import type { Command } from 'commander'
 import { checkBackup } from '../../backoffice/backup-file.ts'
 import { backupSource, storeSource } from '../../backoffice/log-source.ts'
 import { pageOf } from '../../backtest/page.ts'
-import { type BacktestReport, begunWith, textOfReport } from '../../backtest/report.ts'
+import {
+  type BacktestReport,
+  begunWith,
+  reportedPack,
+  textOfReport,
+} from '../../backtest/report.ts'
 import { type LogSource, LogTooLong, runBacktest } from '../../backtest/run.ts'
 import { dayMs, systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
@@ -139,6 +144,8 @@ async function backtest(
       newVersion: newPack.version,
       oldFolder: against,
       newFolder: folder,
+      oldPack: reportedPack(oldPack),
+      newPack: reportedPack(newPack),
       fromMs: from,
       toMs: Number.isFinite(to) ? to : null,
       tookMs: Math.round(systemClock.monoMs() - startedMs),
