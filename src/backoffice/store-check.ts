@@ -28,7 +28,7 @@ import {
   StoreRefused,
 } from '../store/port.ts'
 import { decodeEndpoints } from '../webhook/endpoint.ts'
-import { decodeEvent } from '../webhook/event.ts'
+import { decodeEvent, readPlace } from '../webhook/event.ts'
 
 /** A record that cannot be read. */
 export interface FoundDamage {
@@ -156,8 +156,6 @@ const namedBy: Readonly<Record<string, string>> = {
   [indexes.customerCards]: 'account',
   [indexes.clients]: 'client',
   [indexes.customers]: 'customer',
-  [indexes.events]: 'event',
-  [indexes.deliveries]: 'event',
   [indexes.kycs]: 'KYC',
   [indexes.kycsDue]: 'KYC',
 }
@@ -175,6 +173,10 @@ function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null
   if (index === indexes.charges) {
     const named = sortKey.split('\n').length === 3 && /^\d+$/.test(value)
     return told(name, named ? noProblem : 'it names no pending charge', '')
+  }
+  if (index === indexes.events || index === indexes.deliveries) {
+    const isPlace = readPlace(value, '').group.startsWith('v@')
+    return told(name, isPlace ? noProblem : 'it names no event', '')
   }
   if (index === indexes.due) {
     return told(name, duePlace(sortKey) === null ? 'it names no transaction' : noProblem, '')

@@ -32,6 +32,7 @@ import {
   type StoreRecord,
   StoreRefused,
 } from '../store/port.ts'
+import { readPlace } from '../webhook/event.ts'
 
 const recordKinds = ['root', 'child', 'index', 'log'] as const
 
@@ -220,7 +221,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
       return kycAggregate(value)
     case indexes.events:
     case indexes.deliveries:
-      return value.split(' ', 1)[0]!
+      return readPlace(value, '').aggregate
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.charges:

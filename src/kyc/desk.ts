@@ -8,7 +8,7 @@ import { isRefused } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import { readEndpoints } from '../webhook/endpoint.ts'
-import { eventChild, makeEvent, type WebhookEvent, writeOfEvent } from '../webhook/event.ts'
+import { eventBeside, type Happening, type WebhookEvent } from '../webhook/event.ts'
 import { claimIdentity, type IdentityHashes, noteSubmission } from './identity.ts'
 import { imageKeys, imagesKeptMs, putImages, readImages } from './image.ts'
 import {
@@ -71,7 +71,7 @@ export interface KycDeskOptions {
 const handOverMs = 30_000
 
 export function createKycDesk(options: KycDeskOptions): KycDesk {
-  const { store, aggregates, box, clock, provider, hashes } = options
+  const { store, aggregates, box, clock, provider, hashes, retentionDays } = options
 
   function hashesOf(organizationId: string, submission: Submission): readonly string[] {
     const identity = identityOf(submission)
@@ -106,36 +106,21 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
         const before = decodeKyc(root ?? '')
         const after = before === null ? null : next(before)
         if (before === null || after === null) return { result: [before, null], write: {} }
-        const event = eventOf(before, after, endpoints, nowMs)
-        const child = event && eventChild(event.eventId, event.atMs, options.retentionDays)
-        const told = event && child && writeOfEvent({ aggregate, ...child }, event, null)
+        const happening = happeningOf(before, after, nowMs)
+        const told = happening && eventBeside(aggregate, happening, endpoints, retentionDays)
         const isDropped = after.isHandedOver && !before.isHandedOver
         const write: AggregateWrite = {
           root: JSON.stringify(after),
-          put: told?.put ?? [],
+          put: told?.write.put ?? [],
           remove: isDropped ? imageKeys(before.submittedAtMs, before.imageParts) : [],
-          index: [...dueKyc(after), ...(told?.index ?? [])],
+          index: [...dueKyc(after), ...(told?.write.index ?? [])],
           unindex: dueKyc(before),
         }
-        return { result: [after, event], write }
+        return { result: [after, told?.event ?? null], write }
       },
     })
     if (event !== null) options.onMade(event)
     return kyc
-  }
-
-  function eventOf(
-    before: Kyc,
-    after: Kyc,
-    endpoints: Parameters<typeof makeEvent>[2],
-    atMs: number,
-  ): WebhookEvent | null {
-    const type = eventTypeOf(after)
-    if (type === null || after.sequence === before.sequence) return null
-    const { organizationId, kycToken, sequence } = after
-    const key = `${kycToken}\n${sequence}`
-    const happening = { organizationId, type, atMs, key, sequence, data: shownKyc(after) }
-    return makeEvent(happening, idMadeFrom('evt', atMs, [key]), endpoints, atMs)
   }
 
   /** Applies what a provider said, and notes when to look again. */
@@ -224,6 +209,15 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
   async function note(kyc: Kyc, names: readonly string[]): Promise<void> {
     if (names.length > 0) await noteSubmission(aggregates, kyc.organizationId, names, kyc)
   }
+}
+
+/** What a change tells; null when it tells nothing. */
+function happeningOf(before: Kyc, after: Kyc, atMs: number): Happening | null {
+  const type = eventTypeOf(after)
+  if (type === null || after.sequence === before.sequence) return null
+  const { organizationId, kycToken, sequence } = after
+  const key = `${kycToken}\n${sequence}`
+  return { organizationId, type, atMs, key, sequence, data: shownKyc(after) }
 }
 
 function newKyc(request: KycRequest, sealed: string): Kyc {

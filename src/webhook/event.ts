@@ -4,6 +4,7 @@ import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
 import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { idMadeFrom } from '../management/id.ts'
 import type { ChildKey, IndexEntryPut, IndexKey, Key } from '../store/port.ts'
 import { type EventDelivery, missedDelivery, newDelivery } from './delivery.ts'
 import { type Endpoint, wants } from './endpoint.ts'
@@ -96,6 +97,20 @@ export function makeEvent(
   return { eventId, organizationId, type, atMs, body, deliveries }
 }
 
+/** An event that is committed with what caused it, in the same aggregate; null when nobody wants it. */
+export function eventBeside(
+  aggregate: string,
+  happening: Happening,
+  endpoints: readonly Endpoint[],
+  retentionDays: number,
+): { readonly event: WebhookEvent; readonly write: AggregateWrite } | null {
+  const { atMs, key } = happening
+  const event = makeEvent(happening, idMadeFrom('evt', atMs, [key]), endpoints, atMs)
+  if (event === null) return null
+  const child = eventChild(event.eventId, atMs, retentionDays)
+  return { event, write: writeOfEvent({ aggregate, ...child }, event, null) }
+}
+
 /** What one commit writes when an event is made, or changes from what it was. */
 export function writeOfEvent(
   place: Key,
@@ -150,6 +165,7 @@ function placeText({ aggregate, group }: Key): string {
 }
 
 export function readPlace(value: string, eventId: string): Key {
-  const [aggregate = '', group = ''] = value.split(' ')
-  return { aggregate, group, id: eventId }
+  // An organization's id, and so an aggregate's name, may have a space in it; a group never has.
+  const at = value.lastIndexOf(' ')
+  return { aggregate: value.slice(0, at), group: value.slice(at + 1), id: eventId }
 }

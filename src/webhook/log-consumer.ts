@@ -76,7 +76,8 @@ function ofRow(row: TransactionRow, { account }: ProjectedEntry): Told[] {
   const type = typesOfRows[row.type]
   if (type !== undefined) return [[type, shownRow(row)]]
   const transfer = transfers[row.type]
-  if (transfer === undefined) return []
+  // What was taken back of a transfer that was refused is no transfer.
+  if (transfer === undefined || (row.amountMinor ?? 0) < 0) return []
   const { transferId, currency, cardId, relatedCardId, bookedAtMs } = row
   const cards =
     row.type === 'TransferIn' ? { cardId: relatedCardId, beneficiaryCardId: cardId } : { cardId }
@@ -94,6 +95,9 @@ function ofRow(row: TransactionRow, { account }: ProjectedEntry): Told[] {
 
 function ofChange(change: Change, projected: ProjectedEntry, cards: Cards): Told[] {
   if (change.type === 'chargeDue') return ofCharge(change, projected)
+  if (change.type === 'chargeTaken') {
+    return ofCharge({ takenMinor: change.amountMinor, pendingMinor: 0 }, projected)
+  }
   const type = typeOfCardChange(change)
   const { entry } = projected
   const whole = type === null ? null : cards(entry.accountId, entry.cardId)
@@ -103,7 +107,7 @@ function ofChange(change: Change, projected: ProjectedEntry, cards: Cards): Told
 }
 
 function ofCharge(
-  { takenMinor, pendingMinor }: Extract<Change, { type: 'chargeDue' }>,
+  { takenMinor, pendingMinor }: { readonly takenMinor: number; readonly pendingMinor: number },
   { entry, account }: ProjectedEntry,
 ): Told[] {
   const currency = account?.currency ?? ''

@@ -2,6 +2,7 @@ import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
 import type { IndexEntry, Store } from '../store/port.ts'
+import { readPlace } from './event.ts'
 
 const pageLength = 500
 
@@ -29,7 +30,7 @@ export async function unlistOldEvents(
 }
 
 function unlist(aggregates: Aggregates, { sortKey, value }: IndexEntry): Promise<void> {
-  const [aggregate = ''] = value.split(' ')
+  const { aggregate } = readPlace(value, '')
   const unindex = [{ index: indexes.events, sortKey }]
   return aggregates.change({ aggregate, decide: () => ({ result: undefined, write: { unindex } }) })
 }

@@ -44,6 +44,8 @@ export interface Outside {
   /** Why an address may not be a receiver's; '' when it may. */
   readonly urlProblem: (url: string) => string
   readonly consumer: Consumer
+  /** How long events are kept. */
+  readonly retentionDays: number
   start(): void
   stop(): Promise<void>
 }
@@ -131,6 +133,7 @@ export function createOutside(options: OutsideOptions): Outside {
     kyc,
     identityHashes,
     kycSecret,
+    retentionDays,
     urlProblem: (url) => urlProblem(url, sandbox, allows),
     consumer: createLogConsumer({ store, recorder: office.recorder, nowMs: clock.nowMs }),
     start() {

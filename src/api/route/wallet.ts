@@ -10,6 +10,8 @@ import {
   type WalletEntry,
   walletEntryTypes,
 } from '../../management/wallet.ts'
+import { readEndpoints } from '../../webhook/endpoint.ts'
+import { eventBeside, type WebhookEvent } from '../../webhook/event.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { amount, currency, minorIn } from '../field.ts'
@@ -94,7 +96,7 @@ function shown(entry: WalletEntry, currency: string): z.input<typeof item> {
   return { ...moved, cardId: cardId || null, reference, at: new Date(atMs).toISOString() }
 }
 
-function funding({ effects, clock }: ApiContext): Route {
+function funding({ effects, clock, store, outside }: ApiContext): Route {
   return defineRoute({
     operation: 'wallets.fund',
     summary: "Records that the business's money has arrived elsewhere",
@@ -116,15 +118,34 @@ function funding({ effects, clock }: ApiContext): Route {
       const given = { organizationId, currency: params.currency, amountMinor }
       const transferId = newId('trf', nowMs)
       const { reference } = caller
-      return effects.onAggregate<z.input<typeof transferData>>(
+      const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
+      const aggregate = walletAggregate(organizationId, params.currency)
+      let told: WebhookEvent | null = null
+      const done = await effects.onAggregate<z.input<typeof transferData>>(
         call,
-        walletAggregate(organizationId, params.currency),
+        aggregate,
         (view) => {
           const named = { transferId, reference, narration: body.narration ?? '' }
           const funded = fundWallet(view, { ...given, ...named, atMs: clock.nowMs() })
-          return funded ?? refuse('amountTooLarge', 'the wallet would have too much')
+          if (funded === null) return refuse('amountTooLarge', 'the wallet would have too much')
+          const { data, write } = funded
+          const type = 'transfer.completed' as const
+          const happening = {
+            organizationId,
+            type,
+            atMs: nowMs,
+            key: transferId,
+            sequence: 0,
+            data,
+          }
+          const beside = eventBeside(aggregate, happening, endpoints, outside.retentionDays)
+          told = beside?.event ?? null
+          const index = [...write.index, ...(beside?.write.index ?? [])]
+          return { data, write: { ...write, put: beside?.write.put ?? [], index } }
         },
       )
+      if (told !== null) outside.office.made(told)
+      return done
     },
   })
 }
