@@ -12,7 +12,12 @@ import {
   standingOf,
 } from '../management/effect.ts'
 import { type IdPrefix, idMadeFrom, newId } from '../management/id.ts'
-import { bindReference, endReference, type ReferencedCall } from '../management/reference.ts'
+import {
+  bindReference,
+  endReference,
+  type HomeOf,
+  type ReferencedCall,
+} from '../management/reference.ts'
 import type { ChildKey } from '../store/port.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { refusalOf } from './envelope.ts'
@@ -32,6 +37,8 @@ type Decide<V, D, W> = (view: V) => Effect<D, W> | Refused
 /** A call whose Reference is bound: only such a call may have an effect. */
 interface BoundCall {
   readonly attempt: RequestAttempt
+  /** The one that was given, or that of an earlier attempt: money may be on its way from there. */
+  readonly home: string
   /** Notes for whoever asks that it ended without an effect. */
   end(refused: Refused): Promise<Refused>
 }
@@ -83,10 +90,7 @@ const maxEndedAttempts = 3
 export function createEffects({ engine, aggregates, clock }: EffectsOptions): Effects {
   const boundCalls = new WeakSet<EffectCall['request']>()
 
-  async function bind(
-    call: EffectCall,
-    homeOf: (attempt: number, startedAtMs: number) => string,
-  ): Promise<(BoundCall & { readonly home: string }) | Refused> {
+  async function bind(call: EffectCall, homeOf: HomeOf): Promise<BoundCall | Refused> {
     const { clientId, reference } = call.caller
     const named: ReferencedCall = { clientId, reference, ...call.request, home: '' }
     boundCalls.add(call.request)
@@ -188,10 +192,10 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
       return refuse('unavailable', 'the same Reference is refused elsewhere at the same time')
     },
     async refuse(call, refused) {
-      const bound = await bind(call, () => '')
+      const bound = await bind(call, (_attempt, _startedAtMs, before) => before)
       return isRefused(bound) ? bound : bound.end(refused)
     },
-    bind: (call, home) => bind(call, () => home),
+    bind: (call, home) => bind(call, (_attempt, _startedAtMs, before) => before || home),
     isBound: ({ request }) => boundCalls.has(request),
   }
 
@@ -200,7 +204,7 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
    * attempt has another id.
    */
   function create<D>(
-    { attempt, home }: BoundCall & { readonly home: string },
+    { attempt, home }: BoundCall,
     decide: Decide<AggregateView, D, AggregateWrite>,
   ): Promise<Done<D> | Refused | 'ended'> {
     const once = decideOnce(attempt, decide)

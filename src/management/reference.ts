@@ -154,6 +154,9 @@ export async function readReference(
   )
 }
 
+/** Names the home of an attempt; `before` is that of an earlier one under the same Reference, or ''. */
+export type HomeOf = (attempt: number, startedAtMs: number, before: string) => string
+
 /**
  * The first commit of every call: two payloads under one Reference never both go on. With an `end` the call
  * is over with it, as a GET that has read what it answers. `homeOf` names the home of what is created.
@@ -163,7 +166,7 @@ export function bindReference(
   call: ReferencedCall,
   nowMs: number,
   end: ReferenceEnd | null = null,
-  homeOf: (attempt: number, startedAtMs: number) => string = () => call.home,
+  homeOf: HomeOf = () => call.home,
 ): Promise<Bound> {
   const { hash, method, path } = call
   return aggregates.change(
@@ -174,7 +177,7 @@ export function bindReference(
       const startedAtMs = found?.startedAtMs ?? nowMs
       // Only an attempt that ended is followed by another: see `endReference`.
       const attempt = (found?.attempt ?? 0) + (found !== null && found.end !== null ? 1 : 0)
-      const home = homeOf(attempt, startedAtMs)
+      const home = homeOf(attempt, startedAtMs, found?.home ?? '')
       const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
       return [next, next]
     }),

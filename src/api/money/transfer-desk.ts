@@ -54,6 +54,7 @@ export function createTransferDesk(effects: Effects, transfers: Transfers): Tran
   async function run<D>(call: EffectCall, plan: TransferPlan<Refused>): Promise<Done<D> | Refused> {
     const bound = await effects.bind(call, plan.home)
     if (isRefused(bound)) return bound
+    if (bound.home !== plan.home) return refuse('outcomeUnknown', 'ask for its state')
     const { reference } = call.caller
     const outcome = await transfers.run(bound.attempt, plan)
     switch (outcome.state) {

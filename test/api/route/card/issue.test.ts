@@ -317,6 +317,18 @@ describe('the checks of an issue', () => {
     expect((await issue(api, 'own', { customerId: 'new' })).said).toBe('404 148')
   })
 
+  it('keep a re-issue with the wallet that its Reference began with', async () => {
+    const api = await openIssueApi()
+    const asked = { initialBalance: 1001 }
+    expect((await issue(api, 'own', asked, 'Same')).said).toBe('422 116')
+    await issue(api, 'retail', { currency: 'NGN' })
+    await api.send('POST', '/wallets/NGN/fund', { amount: 2000 })
+    expect((await issue(api, 'own', asked, 'Same')).said).toBe('422 116')
+    await api.send('POST', '/wallets/USD/fund', { amount: 1 })
+    const { said, data } = await issue(api, 'own', asked, 'Same')
+    expect([said, data.currency, data.balances.posted]).toEqual(['200 000', 'USD', 1001])
+  })
+
   it('let the same Reference try again after a refusal, with the same payload', async () => {
     const api = await openIssueApi()
     await setCustomerSuspended(api.aggregates, 'biz', true)
