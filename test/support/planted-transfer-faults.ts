@@ -27,10 +27,10 @@ function blindTo(change: ChangeSide, isGroup: (group: string) => boolean): Chang
 function unbound(effects: Effects): Effects {
   return {
     ...effects,
-    async bind({ caller: { clientId, reference }, request: { hash }, nowMs: atMs }) {
+    async bind({ caller: { clientId, reference }, request: { hash }, nowMs: atMs }, home) {
       const id = newId('trf', atMs)
       const attempt = { clientId, reference, hash, id, seenAtMs: atMs, beganAtMs: atMs }
-      return { attempt, end: async (refused) => refused }
+      return { attempt, home, end: async (refused) => refused }
     },
   }
 }
