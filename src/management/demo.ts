@@ -1,5 +1,6 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { walletAggregate } from '../engine/format/layout.ts'
+import type { Store } from '../store/port.ts'
 import {
   addClient,
   type Credentials,
@@ -7,12 +8,11 @@ import {
   scopes,
   secretsOf,
   uniqueKeyOf,
-} from '../management/client.ts'
-import { fundWallet } from '../management/funding.ts'
-import { newId } from '../management/id.ts'
-import { addOrganization } from '../management/organization.ts'
-import type { SecretBox } from '../management/secret-box.ts'
-import type { Store } from '../store/port.ts'
+} from './client.ts'
+import { fundWallet } from './funding.ts'
+import { newId } from './id.ts'
+import { addOrganization } from './organization.ts'
+import type { SecretBox } from './secret-box.ts'
 
 export interface DemoOptions {
   readonly store: Store
