@@ -35,7 +35,9 @@ export function createLogWindow(
   let head = from
   let caughtUp = false
   let newest: readonly LogLine[] = []
+  let end = from
   let told = new Set<string>()
+  const isOpen = ({ writtenMs }: LogLine) => writtenMs >= fromMs
 
   return {
     get anchor() {
@@ -49,19 +51,21 @@ export function createLogWindow(
     },
     async next() {
       for (;;) {
-        newest = await store.readLog(head, linesPerTurn)
-        caughtUp = newest.length < linesPerTurn
-        if (newest.length === 0 || newest.at(-1)!.writtenMs >= fromMs) return newest
-        head = newest.at(-1)!.cursor
+        const page = await store.readLog(head, linesPerTurn)
+        caughtUp = page.length < linesPerTurn
+        newest = page.filter(isOpen)
+        end = page.at(-1)?.cursor ?? head
+        if (newest.length > 0 || page.length === 0) return newest
+        head = end
         anchor = head
       }
     },
     done(lines) {
       for (const { cursor } of lines) told.add(cursor)
-      if (lines === newest) head = lines.at(-1)?.cursor ?? head
+      if (lines === newest) head = end
     },
     async settle(nowMs, settledAfterMs) {
-      const lines = await linesBetween(store, anchor, head)
+      const lines = (await linesBetween(store, anchor, head)).filter(isOpen)
       const isOld = ({ writtenMs }: LogLine, i: number) =>
         nowMs - writtenMs >= settledAfterMs || lines.length - i > maxUnsettled
       const young = lines.findIndex((line, i) => !told.has(line.cursor) || !isOld(line, i))
