@@ -73,6 +73,11 @@ const benchmarks = {
     about: 'signed calls of the management API against Fastify alone, and decisions beside them',
     apart: true,
   },
+  webhooks: {
+    file: './webhooks.mjs',
+    about: 'decisions while each is told by a webhook, beside receivers that are down',
+    apart: true,
+  },
   lists: {
     script: 'lists.mjs',
     about: 'the first and the thousandth page of each list, and cards issued in a row',

@@ -33,12 +33,13 @@ async function importCards(count, env, rowOf = cardRow, product = root) {
 
 /** A store with cards that is made once and copied for each server, so that all begin alike. */
 export async function makeTemplates(options) {
-  const { cards, pack, redis = true, embedded = true, rowOf, product } = options
+  const { cards, pack, redis = true, embedded = true, rowOf, product, env: more } = options
   const folder = temporaryFolder()
   const rulesDir = join(folder.path, 'rules')
   writePack(rulesDir, pack)
   const dataDir = join(folder.path, 'data')
-  if (embedded) await importCards(cards, { DATA_DIR: dataDir, RULES_DIR: rulesDir }, rowOf, product)
+  const own = { ...more, DATA_DIR: dataDir, RULES_DIR: rulesDir }
+  if (embedded) await importCards(cards, own, rowOf, product)
   let redisDir
   if (redis) {
     const server = await startRedis()

@@ -43,6 +43,7 @@ const unlistMs = 600_000
 const dayMs = 86_400_000
 /** Nobody waits longer for a store that is away when a server stops. */
 const leaveMs = 500
+const repeatedMs = 60_000
 
 export function createPostOffice(options: PostOfficeOptions): PostOffice {
   const { store, aggregates, clock, share, outgoing, onTrouble } = options
@@ -68,8 +69,15 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     onTrouble: tell,
   })
 
+  let toldLast = ''
+  let toldMonoMs = 0
+  /** A store that is away says the same for every look: once a minute is enough. */
   function tell(error: unknown): void {
-    onTrouble(`webhooks: ${error instanceof Error ? error.message : String(error)}`)
+    const message = `webhooks: ${error instanceof Error ? error.message : String(error)}`
+    if (message === toldLast && clock.monoMs() - toldMonoMs < repeatedMs) return
+    toldLast = message
+    toldMonoMs = clock.monoMs()
+    onTrouble(message)
   }
 
   function made({ organizationId, deliveries }: WebhookEvent): void {
