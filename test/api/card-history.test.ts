@@ -7,8 +7,8 @@ import { createNaiveCards, type NaiveCard } from '../support/naive-cards.ts'
 import { seeded } from '../support/order.ts'
 
 const mids = ['MID-0', 'MID-1', 'MID-2', 'MID-3']
-const histories = process.env.TORTURE ? 40 : 2
-const steps = process.env.TORTURE ? 400 : 90
+const histories = process.env.TORTURE ? 40 : 1
+const steps = process.env.TORTURE ? 400 : 100
 
 /** Two servers on one store, each with the API and the relay's port, and a model beside them. */
 async function openHistory(seed: number) {
