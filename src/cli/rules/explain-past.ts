@@ -38,7 +38,7 @@ export async function surroundingsNow(store: Store, pack: CompiledPack): Promise
   }
 }
 
-export function seedingText(untilMs: number): string {
+function seedingText(untilMs: number): string {
   return `it is seeding: what it looks at has filled by ${timeText(untilMs)}`
 }
 

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { addArm } from './arm.ts'
 import { addBacktest } from './backtest.ts'
 import { addCheck } from './check.ts'
+import { addCi } from './ci.ts'
 import { addDiff } from './diff.ts'
 import { addExplain } from './explain.ts'
 import { addFacts } from './facts.ts'
@@ -35,6 +36,7 @@ export function addRules(program: Command): void {
   addFacts(rules)
   addBacktest(rules)
   addDiff(rules)
+  addCi(rules)
   addReport(rules)
   addSeal(rules)
   addNewTest(rules)

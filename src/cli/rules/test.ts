@@ -35,7 +35,7 @@ export function addTest(rules: Command): void {
     })
 }
 
-function readPercent(text: string): number {
+export function readPercent(text: string): number {
   const percent = /^\d{1,3}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
   if (!(percent <= 100)) throw new InvalidArgumentError('It must be from 0 to 100.')
   return percent

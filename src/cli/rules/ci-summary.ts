@@ -1,0 +1,100 @@
+import { amountsText } from '../../backtest/report.ts'
+import type { DecisionTally } from '../../backtest/tally.ts'
+import type { FileFault } from '../../document/yaml-document.ts'
+import { loosens, type PartChange } from '../../rules/diff/change.ts'
+import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
+import { costText } from '../../rules/pack/cost.ts'
+import { lineOfFault } from '../../rules/pack/refusal.ts'
+import { coveredPercent, type TestReport } from '../../rules/testing/pack-test.ts'
+
+/** All that a pull request is told about a pack. */
+export interface CiResult {
+  readonly pack: CompiledPack
+  readonly tests: TestReport
+  readonly minCoverage: number
+  /** null without a base. */
+  readonly base: { readonly version: string; readonly changes: readonly PartChange[] } | null
+  /** null without a log. */
+  readonly tally: DecisionTally | null
+}
+
+const maxLines = 50
+
+/** The summary as Markdown, for a comment on the change. */
+export function summaryOf(result: CiResult): string[] {
+  const { pack, tests, base, tally } = result
+  return [
+    `## Rule pack ${pack.name} \`${pack.version}\``,
+    '',
+    ...checkLines(result),
+    ...listed(tests.faults.map(codeLine)),
+    ...listed(pack.warnings.map((warning) => `${codeLine(warning)} (warning)`)),
+    ...(base === null ? [] : ['', ...changeLines(base.version, base.changes)]),
+    ...(tally === null ? [] : ['', ...logLines(tally)]),
+  ]
+}
+
+function checkLines({ pack, tests, minCoverage }: CiResult): string[] {
+  const failed = tests.results.filter(({ faults }) => faults.length > 0).length
+  const percent = Math.floor(coveredPercent(tests.coverage) * 10) / 10
+  return [
+    '| | |',
+    '|---|---|',
+    `| Rules, windows, lists | ${pack.rules.length}, ${pack.windows.length - 1}, ${pack.parts.lists.size} |`,
+    `| Tests | ${mark(tests.faults.length === 0)} ${tests.results.length - failed} passed, ${failed} failed |`,
+    `| Coverage | ${mark(percent >= minCoverage)} ${percent} %, at least ${minCoverage} % |`,
+    `| Cost | a decision takes at most ${costText(pack.cost)} |`,
+  ]
+}
+
+function changeLines(version: string, changes: readonly PartChange[]): string[] {
+  const loosening = changes.filter(loosens).length
+  const verdict =
+    loosening === 0 ? 'none loosens' : `**${loosening} loosen or cannot be told: look twice**`
+  return [
+    `### Against \`${version}\`: ${changes.length} changes, ${verdict}`,
+    ...listed(
+      changes.map(({ part, id, what, effect, fields }) => {
+        const why = fields.map(({ field, because }) => `${field}: ${because}`).join('; ')
+        return `${part} \`${id}\` ${what}: ${loosens({ effect }) ? `**${effect}**` : effect}${why === '' ? '' : `, ${why}`}`
+      }),
+    ),
+  ]
+}
+
+function logLines(tally: DecisionTally): string[] {
+  const { newlyDeclined, newlyApproved, otherCode, otherAmount } = tally.changes
+  const proof =
+    tally.disagreements === 0
+      ? `${mark(true)} the base gives the answer of the log to all ${tally.asks} asks`
+      : `${mark(false)} the base differs from the log for ${tally.disagreements} of ${tally.asks} asks`
+  return [
+    '### On the log',
+    '',
+    proof,
+    '',
+    '| | asks | amount |',
+    '|---|---|---|',
+    `| newly declined | ${newlyDeclined.asks} | ${amountsText(newlyDeclined.amounts)} |`,
+    `| **of good customers** | **${newlyDeclined.good}** | ${amountsText(newlyDeclined.goodAmounts)} |`,
+    `| newly approved | ${newlyApproved.asks} | ${amountsText(newlyApproved.amounts)} |`,
+    `| other code or amount | ${otherCode.asks + otherAmount.asks} | |`,
+    ...listed(
+      tally.trips.map(({ ruleId, reason }) => `breaker of \`${ruleId}\` trips: it ${reason}`),
+    ),
+  ]
+}
+
+function codeLine(fault: FileFault): string {
+  return `\`${lineOfFault(fault).replaceAll('`', "'")}\``
+}
+
+function listed(lines: readonly string[]): string[] {
+  if (lines.length === 0) return []
+  const more = lines.length > maxLines ? [`- and ${lines.length - maxLines} more`] : []
+  return ['', ...lines.slice(0, maxLines).map((line) => `- ${line}`), ...more]
+}
+
+function mark(well: boolean): string {
+  return well ? '✅' : '❌'
+}

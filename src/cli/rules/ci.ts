@@ -1,0 +1,142 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import { checkBackup } from '../../backoffice/backup-file.ts'
+import { backupSource, storeSource } from '../../backoffice/log-source.ts'
+import { type LogSource, runBacktest } from '../../backtest/run.ts'
+import type { DecisionTally } from '../../backtest/tally.ts'
+import { loosens, type PackSide } from '../../rules/diff/change.ts'
+import { diffPacks } from '../../rules/diff/pack-diff.ts'
+import { compilePack } from '../../rules/load/compiler.ts'
+import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
+import type { PackFiles } from '../../rules/pack/folder.ts'
+import { PackRefused } from '../../rules/pack/refusal.ts'
+import { coveredPercent, testPack } from '../../rules/testing/pack-test.ts'
+import { interruptible } from '../interrupt.ts'
+import { explain, inSession } from '../session.ts'
+import { complain, type ExitCode, printText } from '../terminal.ts'
+import { type CiResult, summaryOf } from './ci-summary.ts'
+import { readPack } from './pack.ts'
+import { readPercent } from './test.ts'
+
+interface CiOptions {
+  readonly base?: string
+  readonly log?: string
+  readonly minCoverage: number
+  readonly out?: string
+}
+
+const help = `
+Check, tests, coverage, cost, what differs from the pack at --base, and with --log what changes for the
+asks of a log: a file of "arbiter backup", or the word store for that of DATA_DIR or REDIS_URL. The
+summary is Markdown; --out adds it to a file, such as $GITHUB_STEP_SUMMARY.
+Exit codes: 0 all is well, 1 the pack has faults, a test fails, too little is covered or the base is not
+proven on the log, 2 the base cannot be read, 3 something loosens and a second reviewer should look.
+
+Examples:
+  $ arbiter rules ci rules --base origin/main
+  $ arbiter rules ci rules --base origin/main --log arbiter.backup --out summary.md`
+
+export function addCi(rules: Command): void {
+  rules
+    .command('ci')
+    .argument('<dir>', 'folder of the pack, in a git repository')
+    .summary("a pack's own pipeline: check, test, diff and backtest in one summary")
+    .description('Check a change of a pack, and tell a pull request about it.')
+    .option('--base <ref>', 'the commit, branch or tag to compare with', readRef)
+    .option('--log <file>', 'a backup to decide again, or store')
+    .option('--min-coverage <percent>', 'fail when less is covered', readPercent, 100)
+    .option('--out <file>', 'add the summary to this file too')
+    .addHelpText('after', help)
+    .action(async (dir: string, options: CiOptions) => {
+      const code = await ci(dir, options)
+      if (code !== null) process.exitCode = code
+    })
+}
+
+/** Git takes what begins with a dash for an option. */
+function readRef(text: string): string {
+  if (/^[\w@][\w./@{}^~-]{0,199}$/.test(text)) return text
+  throw new InvalidArgumentError('It must be a commit, branch or tag.')
+}
+
+/** null when a session has set the exit code. */
+async function ci(dir: string, options: CiOptions): Promise<ExitCode | null> {
+  const read = await readPack(dir, { json: false, tested: false })
+  if (typeof read === 'number') return read
+  const base = options.base === undefined ? null : baseOf(dir, options.base)
+  if (typeof base === 'string') {
+    complain(base)
+    return 2
+  }
+  const { log } = options
+  const finish = (tally: DecisionTally | null) => tell(read, base, tally, options)
+  if (log === undefined || base === null) return finish(null)
+  if (log === 'store') {
+    await inSession(async ({ store }) =>
+      finish(await replay(base.pack, read.pack, storeSource(store))),
+    )
+    return null
+  }
+  try {
+    await checkBackup(log, () => {})
+    return await finish(await replay(base.pack, read.pack, backupSource(log)))
+  } catch (error) {
+    return explain(error)
+  }
+}
+
+function replay(
+  oldPack: CompiledPack,
+  newPack: CompiledPack,
+  source: LogSource,
+): Promise<DecisionTally> {
+  const [fromMs, toMs] = [0, Number.POSITIVE_INFINITY]
+  return interruptible((signal) =>
+    runBacktest({ oldPack, newPack, fromMs, toMs, source, threads: 2, signal }),
+  )
+}
+
+async function tell(
+  { files, pack }: PackSide,
+  before: PackSide | null,
+  tally: DecisionTally | null,
+  { minCoverage, out }: CiOptions,
+): Promise<ExitCode> {
+  const tests = testPack(files, pack)
+  const changes = before === null ? [] : diffPacks(before, { files, pack })
+  const base = before === null ? null : { version: before.pack.version, changes }
+  const result: CiResult = { pack, tests, minCoverage, base, tally }
+  const summary = summaryOf(result)
+  for (const line of summary) await printText(line)
+  if (out !== undefined) writeFileSync(out, `${summary.join('\n')}\n`, { flag: 'a' })
+  const unproven = (tally?.disagreements ?? 0) > 0
+  const covered = coveredPercent(tests.coverage) >= minCoverage
+  if (tests.faults.length > 0 || !covered || unproven) return 1
+  return changes.some(loosens) ? 3 : 0
+}
+
+const isPackFile = /^(?:[^/]+\.ya?ml|pack\.seal|lists\/[^/]+\.txt)$/
+const maxGitBytes = 64 << 20
+
+/** The pack as it is at a commit; a text is why it cannot be read. */
+function baseOf(dir: string, ref: string): PackSide | string {
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', dir, ...args], {
+      encoding: 'utf8',
+      maxBuffer: maxGitBytes,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  try {
+    const names = git('ls-tree', '-r', '--name-only', ref, '--', '.').split('\n')
+    const files: PackFiles = new Map(
+      names
+        .filter((name) => isPackFile.test(name))
+        .map((name) => [name, git('show', `${ref}:./${name}`)]),
+    )
+    return { files, pack: compilePack(files, 45, { tested: false }) }
+  } catch (error) {
+    const why = error instanceof PackRefused ? error.message : String((error as Error).message)
+    return `the pack at ${ref} cannot be read: ${why.split('\n').slice(0, 3).join('; ')}`
+  }
+}

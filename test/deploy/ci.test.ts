@@ -1,0 +1,77 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parse } from 'yaml'
+
+const root = join(import.meta.dirname, '../..')
+const folder = mkdtempSync(join(tmpdir(), 'arbiter-ci-'))
+const rules = join(folder, 'rules', 'merchants.rules.yaml')
+const written = readFileSync(join(root, 'rules', 'merchants.rules.yaml'), 'utf8')
+
+function git(...args: string[]): void {
+  const who = ['-c', 'user.name=t', '-c', 'user.email=t@example.com']
+  execFileSync('git', ['-C', folder, ...who, ...args], { stdio: 'ignore' })
+}
+
+/** What the pipeline's own lines do, in the shell that it uses. */
+function run(script: string): { code: number | null; out: string; summary: string } {
+  const summary = join(folder, 'summary.md')
+  rmSync(summary, { force: true })
+  const env = { PATH: process.env.PATH, HOME: folder, ARBITER: root, PACK: 'rules', BASE: 'main' }
+  const { status, stdout, stderr } = spawnSync('bash', ['-euc', script], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...env, GITHUB_STEP_SUMMARY: summary },
+  })
+  return { code: status, out: stdout + stderr, summary: readFileSync(summary, 'utf8') }
+}
+
+const read = (name: string) => parse(readFileSync(join(root, 'deploy', 'ci', name), 'utf8'))
+const github: string = read('github.yaml').jobs.rules.steps.at(-1).run
+const gitlab: string = read('gitlab.yaml').rules.script.join('\n')
+
+beforeAll(() => {
+  cpSync(join(root, 'rules'), join(folder, 'rules'), { recursive: true })
+  git('init', '-q', '-b', 'main')
+  git('add', '.')
+  git('commit', '-qm', 'base')
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+it('a pack as it was passes, and the summary says what it has', () => {
+  const { code, summary } = run(github)
+  expect(code).toBe(0)
+  expect(summary).toContain('## Rule pack sample')
+  expect(summary).toContain('| Coverage | ✅ 100 %')
+  expect(summary).toContain('0 changes, none loosens')
+}, 60_000)
+
+it('a looser rule is told: GitHub warns, GitLab lets exit code 3 pass', () => {
+  const more = 'unless: card.type == "corporate" || merchant.city == "Monaco"'
+  writeFileSync(rules, written.replace('unless: card.type == "corporate"', more))
+  const loose = run(github)
+  expect([loose.code, loose.out]).toEqual([0, expect.stringContaining('::warning::')])
+  expect(loose.summary).toContain('rule `gambling-large` changed: **looser**')
+  expect(run(gitlab).code).toBe(3)
+  expect(read('gitlab.yaml').rules.allow_failure.exit_codes).toEqual([3])
+}, 60_000)
+
+it('a test that fails, too little cover and a base that is not there fail', () => {
+  writeFileSync(rules, written.replace('amount > 200', 'amount > 150'))
+  const failed = run(github)
+  expect([failed.code, failed.summary]).toEqual([1, expect.stringContaining('| Tests | ❌')])
+  writeFileSync(rules, written)
+  const arbiter = (...args: string[]) =>
+    spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), 'rules', 'ci', ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+  const none = arbiter('rules', '--base', 'nowhere')
+  expect([none.status, none.stderr]).toEqual([
+    2,
+    expect.stringContaining('at nowhere cannot be read'),
+  ])
+  expect(arbiter('rules', '--base', '--upload-pack=x').status).toBe(2)
+}, 60_000)
