@@ -78,6 +78,11 @@ const benchmarks = {
     about: 'decisions while each is told by a webhook, beside receivers that are down',
     apart: true,
   },
+  console: {
+    file: './console.mjs',
+    about: 'decisions beside no console, one that nobody looks at, and fifty open ones',
+    apart: true,
+  },
   lists: {
     script: 'lists.mjs',
     about: 'the first and the thousandth page of each list, and cards issued in a row',

@@ -11,7 +11,9 @@ const pages = [
   'SECURITY.md',
   'rules/README.md',
   'deploy/RUNBOOK.md',
-  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
 ]
 
 /** The lines of a numbered list below a heading, by the first thing in backquotes. */
@@ -21,7 +23,7 @@ function numbered(page: string, heading: string): string[] {
 }
 
 const source = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
+  .filter((name) => /\.tsx?$/.test(name))
   .map((name) => read(join('src', name)))
   .join('\n')
 

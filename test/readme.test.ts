@@ -10,7 +10,9 @@ import { temporaryFolder } from './support/server.ts'
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const readme = read('README.md')
-const pages = readdirSync(join(root, 'docs')).sort()
+const pages = readdirSync(join(root, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .sort()
 const tablePattern = /(<!-- configuration: .*? -->\n)[\s\S]*?(<!-- end -->)/
 
 /** Fenced blocks of one language, in order. */
@@ -134,7 +136,8 @@ describe('the README and the pages', () => {
     const [install, ...commands] = blocks(readme, 'sh')
     expect(install).toBe('npm ci && npm start')
     commands.push(...pages.flatMap((page) => blocks(read(`docs/${page}`), 'sh')))
-    const env = { ...process.env, PORT: '0', ADMIN_PORT: '0', API_PORT: '0', HOME: home.path }
+    const ports = { PORT: '0', ADMIN_PORT: '0', API_PORT: '0', CONSOLE_PORT: '0' }
+    const env = { ...process.env, ...ports, HOME: home.path }
     const child = spawn('bash', ['-c', install!], {
       cwd: folder,
       env: { ...env, ...npmCache() },

@@ -30,7 +30,18 @@ interface Result {
 
 /** The others take a minute and run in `npm run torture`. */
 const shortest = ['hot', 'profiles', 'rules', 'rules-peers']
-const longer = ['throughput', 'latency', 'stall', 'scale', 'soak', 'backtest', 'compare', 'api', 'webhooks']
+const longer = [
+  'throughput',
+  'latency',
+  'stall',
+  'scale',
+  'soak',
+  'backtest',
+  'compare',
+  'api',
+  'console',
+  'webhooks',
+]
 const scripts = ['redis-memory', 'redis-start', 'references', 'lists']
 const names = process.env.TORTURE ? [...shortest, ...longer, ...scripts] : shortest
 

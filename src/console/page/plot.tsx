@@ -94,7 +94,12 @@ function optionsOf(props: { current: PlotProps }, width: number): uPlot.Options 
         : { range: (_, __, max) => [0, Math.max(1, max * 1.15)] },
     },
     axes: [
-      { ...axis, space: 80, values: (_, splits) => splits.map((at) => axisTime(at, splits)) },
+      {
+        ...axis,
+        size: 30,
+        space: 80,
+        values: (_, splits) => splits.map((at) => axisTime(at, splits)),
+      },
       {
         ...axis,
         size: 52,

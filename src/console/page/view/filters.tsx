@@ -31,10 +31,21 @@ export function filterQuery(url: URL): string {
   return query.toString()
 }
 
+/** Closed on a narrow screen, where it would be all that one sees. */
 export function FilterBar() {
+  const narrow = matchMedia('(max-width: 640px)').matches
+  const any = filterQuery(pageUrl.value) !== ''
+  return (
+    <details class="filter-box" open={!narrow || any}>
+      <summary>Filters</summary>
+      <FilterFields any={any} />
+    </details>
+  )
+}
+
+function FilterFields({ any }: { any: boolean }) {
   const url = pageUrl.value
   const set = (name: string, value: string) => goTo(withParameters({ [name]: value.trim() }), true)
-  const any = filterQuery(url) !== ''
   return (
     <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       {filters.map(([name, label]) => (

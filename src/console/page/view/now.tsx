@@ -54,7 +54,7 @@ function HealthLine({ shown }: { shown: NowShown }) {
       </p>
       {health.advice !== '' && (
         <p class="advice">
-          <span class="id">{health.entry}</span> {health.advice.replaceAll('**', '')}
+          <span class="id">{health.entry}</span> {health.advice.replaceAll(/[*`]/g, '')}
         </p>
       )}
     </div>

@@ -1,0 +1,101 @@
+// Takes the pictures of this folder: npm run pictures. It starts a server of its own in a temporary folder, sends it
+// traffic for a while, and looks at it with Chromium.
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { setPriority, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { chromium } from 'playwright-core'
+
+const root = join(import.meta.dirname, '..', '..')
+const folder = mkdtempSync(join(tmpdir(), 'arbiter-pictures-'))
+const seconds = Number(process.argv[2] ?? 90)
+const env = {
+  ...process.env,
+  PORT: '18480',
+  ADMIN_PORT: '18481',
+  API_PORT: '18482',
+  CONSOLE_PORT: '18483',
+  SANDBOX: 'true',
+  DATA_DIR: join(folder, 'data'),
+  RULES_DIR: join(root, 'rules'),
+}
+const url = `http://localhost:${env.CONSOLE_PORT}`
+const command = (...words) => [join(root, 'dist/cli/main.js'), ...words]
+
+/** Cards that look like cards, the same each time. */
+function writeCards() {
+  const rows = Array.from({ length: 400 }, (_, i) => {
+    const id = ((i * 2_654_435_761) % 2 ** 32).toString(16).padStart(8, '0')
+    const currency = ['USD', 'EUR', 'GBP'][i % 3]
+    return JSON.stringify({
+      cardId: `crd_${id}`,
+      customerId: `cus_${id.split('').reverse().join('')}`,
+      accountId: `acc_${id}`,
+      type: 'retail',
+      status: i % 60 === 7 ? 'Frozen' : 'Active',
+      currency,
+      country: { USD: 'US', EUR: 'DE', GBP: 'GB' }[currency],
+      balance: `${900 + ((i * 37) % 8_000)}.${String((i * 13) % 100).padStart(2, '0')}`,
+      cardLimits: { dailyLimit: '1500.00', transactionLimit: '400.00' },
+      blackListedMccs: i % 2 === 0 ? ['7995'] : [],
+      blackListedMids: [],
+    })
+  })
+  const file = join(folder, 'cards.ndjson')
+  writeFileSync(file, `${rows.join('\n')}\n`)
+  return file
+}
+
+async function take(browser, name, path, { scheme = 'light', width = 1440, height = 900 } = {}) {
+  const viewport = { width, height }
+  const page = await browser.newPage({ viewport, colorScheme: scheme })
+  await page.goto(url + path)
+  await page.waitForTimeout(2_500)
+  await page.screenshot({ path: join(import.meta.dirname, `${name}.png`) })
+  await page.close()
+}
+
+async function firstDecision(query) {
+  const { rows } = await (await fetch(`${url}/data/decisions?${query}`)).json()
+  return rows.find(({ totalMs }) => totalMs !== null) ?? rows[0]
+}
+
+const server = spawn(process.execPath, [join(root, 'dist/main.js'), '--demo'], {
+  env,
+  stdio: 'ignore',
+})
+// A machine with other work would show that work, not the server.
+if (process.getuid?.() === 0) setPriority(server.pid, -15)
+let traffic = null
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox'],
+})
+try {
+  await sleep(4_000)
+  spawnSync(process.execPath, command('import', writeCards()), { env, stdio: 'inherit' })
+  const reason = ['--for', '2h', '--reason', 'card testing, case 4711']
+  spawnSync(process.execPath, command('block', 'mid', 'MID-4711', ...reason), { env })
+  const relay = ['relay', 'run', '--rate', '14', '--cards', '400', '--seconds', '600']
+  traffic = spawn(process.execPath, command(...relay), { env, stdio: 'ignore' })
+  if (process.getuid?.() === 0) setPriority(traffic.pid, -15)
+  await sleep(seconds * 1_000)
+  await take(browser, 'now', '/')
+  await take(browser, 'now-dark', '/', { scheme: 'dark' })
+  await take(browser, 'now-narrow', '/', { width: 390, height: 844 })
+  await take(browser, 'decisions', '/decisions')
+  const declined = await firstDecision('rule=high-risk-merchant&outcome=declined')
+  const shown = declined ?? (await firstDecision('outcome=declined'))
+  await take(browser, 'decision', `/decision/${shown.cursor}`, { height: 1_100 })
+  const { cardId, transactionId } = await firstDecision('outcome=approved')
+  await take(browser, 'card', `/card/${cardId}`)
+  await take(browser, 'transaction', `/transaction/${cardId}/${transactionId}`, { height: 560 })
+  await take(browser, 'to-do', '/todo')
+  await take(browser, 'rules', '/rules')
+} finally {
+  traffic?.kill('SIGKILL')
+  server.kill('SIGKILL')
+  await browser.close()
+  rmSync(folder, { recursive: true, force: true })
+}
