@@ -36,7 +36,7 @@ export interface GateOptions {
 }
 
 /** Called for every answer: it may do no more than count. */
-export interface GateOnlooker {
+interface GateOnlooker {
   answered(answered: AnsweredEvent): void
   ruleCounts(counts: readonly RuleCount[]): void
 }

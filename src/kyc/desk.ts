@@ -40,7 +40,7 @@ export interface KycRequest {
 }
 
 /** A verification as it begins, and what its first commit writes. */
-export interface BegunKyc {
+interface BegunKyc {
   readonly kyc: Kyc
   readonly write: AggregateWrite
 }

@@ -18,7 +18,7 @@ const record = z.object({
 export type Identity = Readonly<z.output<typeof record>>
 
 /** Whose number it is, in an organization. */
-export interface IdentityName {
+interface IdentityName {
   readonly organizationId: string
   readonly kind: string
   readonly number: string

@@ -11,7 +11,7 @@ export interface Verdict {
 
 export type ProviderFault = 'failed' | 'timedOut'
 
-export interface KycVerification {
+interface KycVerification {
   readonly kycToken: string
   readonly submission: Submission
   readonly images: Images

@@ -29,7 +29,7 @@ export interface Individual {
   readonly phoneNumber?: string | undefined
 }
 
-export interface Business {
+interface Business {
   readonly businessName: string
   readonly registrationNumber: string
   readonly address: Address

@@ -16,7 +16,7 @@ export interface OutgoingCall {
 }
 
 /** refused: the address may not be called. unreachable: no connection, or it broke. busy: too many at once. */
-export type CallFault = 'refused' | 'unreachable' | 'timedOut' | 'busy'
+type CallFault = 'refused' | 'unreachable' | 'timedOut' | 'busy'
 
 export type OutgoingAnswer =
   | {

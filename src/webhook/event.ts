@@ -146,7 +146,7 @@ export interface DueDelivery {
   readonly eventId: string
 }
 
-export function dueSortKey({ organizationId, webhookId, dueMs, eventId }: DueDelivery): string {
+function dueSortKey({ organizationId, webhookId, dueMs, eventId }: DueDelivery): string {
   return [organizationId, webhookId, String(dueMs).padStart(15, '0'), eventId].join('\n')
 }
 

@@ -30,7 +30,7 @@ export const answered = (status: number, retryAfter = ''): OutgoingAnswer => ({
   isCut: false,
   ms: 1,
 })
-export const refusedConnection: OutgoingAnswer = {
+const refusedConnection: OutgoingAnswer = {
   fault: 'unreachable',
   detail: 'ECONNREFUSED',
   ms: 1,

@@ -10,7 +10,7 @@ import { type EffectCall, type Effects, refuseOther, refuseSeen } from '../effec
 import type { Done } from '../route.ts'
 
 /** A card that is to be issued, with or without money of its organization's wallet. */
-export interface CardIssue {
+interface CardIssue {
   readonly currency: string
   /** 0: without money. */
   readonly amountMinor: number
@@ -25,13 +25,13 @@ export interface CardIssue {
   prepare(ids: NewCardIds): Promise<IssuedCard | Refused>
 }
 
-export interface NewCardIds {
+interface NewCardIds {
   readonly cardId: string
   /** That of `joins`, or a new one. */
   readonly accountId: string
 }
 
-export interface IssuedCard {
+interface IssuedCard {
   /** null where it joins one that is there. */
   readonly account: Account | null
   readonly card: Card

@@ -25,7 +25,7 @@ export type KycSettings =
   | { readonly provider: 'sandbox'; readonly delayMs: number }
   | { readonly provider: 'http'; readonly url: string; readonly secret: string }
 
-export interface OutsideSettings {
+interface OutsideSettings {
   readonly sandbox: boolean
   readonly publicUrls: readonly string[]
   readonly keys: readonly Uint8Array[]

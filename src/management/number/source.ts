@@ -1,5 +1,5 @@
 /** A card that gets its number. */
-export interface NewNumber {
+interface NewNumber {
   readonly cardId: string
   readonly customerId: string
   readonly type: string
