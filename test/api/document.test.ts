@@ -57,39 +57,6 @@ const contract: readonly (readonly [operation: string, scope: string])[] = [
   ['POST /sandbox/events', 'CardAPIs'],
 ]
 
-/** What the program does not serve yet; it may only become shorter. */
-const missing: readonly string[] = [
-  'POST /kyc/individual',
-  'POST /kyc/business',
-  'GET /kyc/{kycToken}',
-  'POST /kyc/status',
-  'GET /customers',
-  'POST /cards/retail',
-  'POST /cards/corporate',
-  'POST /cards/lite',
-  'POST /cards/reissue',
-  'GET /cards',
-  'POST /cards/{cardId}/topup',
-  'POST /cards/{cardId}/withdrawal',
-  'POST /cards/transfer',
-  'POST /cards/{cardId}/regularize',
-  'POST /cards/{cardId}/charges/reprocess',
-  'GET /wallets',
-  'GET /wallets/{currency}/entries',
-  'POST /wallets/{currency}/fund',
-  'POST /webhooks',
-  'GET /webhooks',
-  'PATCH /webhooks/{webhookId}',
-  'DELETE /webhooks/{webhookId}',
-  'POST /webhooks/{webhookId}/rotate-secret',
-  'POST /webhooks/{webhookId}/test',
-  'POST /webhooks/{webhookId}/replay',
-  'GET /events',
-  'GET /events/{eventId}',
-  'POST /sandbox/kyc/{kycToken}',
-  'POST /sandbox/events',
-]
-
 interface Operation {
   readonly operationId: string
   readonly 'x-scope'?: string
@@ -135,9 +102,7 @@ describe('the OpenAPI document', () => {
     const { document } = await openDocument()
     const described = operationsIn(document)
     const named = new Map(contract)
-    expect([...described.keys()].filter((operation) => !named.has(operation))).toEqual([])
-    const absent = [...named.keys()].filter((operation) => !described.has(operation))
-    expect(missing).toEqual(expect.arrayContaining(absent))
+    expect([...described.keys()].sort()).toEqual([...named.keys()].sort())
     for (const [operation, { 'x-scope': scope }] of described) {
       expect([operation, scope]).toEqual([operation, named.get(operation)])
     }
@@ -173,7 +138,8 @@ describe('the OpenAPI document', () => {
       said.set(name, responseCode)
       world.time.ms += 1_000
     }
-    expect(said.get('GET /organization')).toBe('000')
+    const lists = ['customers', 'cards', 'transactions', 'wallets', 'webhooks', 'events']
+    for (const list of ['organization', ...lists]) expect(said.get(`GET /${list}`)).toBe('000')
     expect(world.bugs).toEqual([])
   })
 
