@@ -95,6 +95,19 @@ describe('a card', () => {
     expect((await send('GET', '/cards/card-1/full')).said).toBe('422 119')
   })
 
+  it('says when the source of numbers fails or is late', async () => {
+    for (const [fault, said] of [
+      ['failed', '502 152'],
+      ['timedOut', '504 172'],
+    ] as const) {
+      const numbers = { make: async () => fault, read: async () => fault }
+      const { send } = await openCardApi({ numbers })
+      const answer = await send('GET', '/cards/card-1/full', undefined, 'Full')
+      expect([answer.said, answer.data]).toEqual([said, null])
+      expect((await send('GET', '/cards/card-1', undefined, 'Full')).said).toBe('200 000')
+    }
+  })
+
   it('changes nothing but with the scope for it', async () => {
     const { send } = await openCardApi({ scopes: ['CardAPIs.Read'] })
     expect((await send('GET', '/cards/card-1')).said).toBe('200 000')
