@@ -22,6 +22,8 @@ import { readVersion } from './version.ts'
 export interface BackOffice {
   /** Of those that were asked for. */
   readonly states: Readonly<Record<string, SideThread<never>['state']>>
+  /** Why money does not arrive; '' while it does. */
+  readonly transferProblem: string
   /** Null: there is no console. */
   readonly consolePort: number | null
   /** Another pack was checked. */
@@ -49,11 +51,16 @@ export interface BackOfficeOptions {
 
 const stopMs = 12_000
 const figuresMs = 1_000
+/** Others finish what a server leaves within a minute. */
+const slowTransferMs = 120_000
 
 export function startBackOffice(options: BackOfficeOptions): BackOffice {
   const { clock, gate, flow } = options
   const relayPort = new Int32Array(new SharedArrayBuffer(4))
-  const api = startApi(options, relayPort)
+  let oldestTransferMs = 0
+  const api = startApi(options, relayPort, (oldestMs) => {
+    oldestTransferMs = oldestMs
+  })
   let consolePort: number | null = null
   const console = startConsole(options, (port) => {
     consolePort = port
@@ -75,6 +82,10 @@ export function startBackOffice(options: BackOfficeOptions): BackOffice {
         ...(api === null ? {} : { api: api.state }),
         ...(console === null ? {} : { console: console.state }),
       }
+    },
+    get transferProblem() {
+      if (oldestTransferMs <= slowTransferMs) return ''
+      return `a transfer is on its way for ${Math.floor(oldestTransferMs / 1000)} s`
     },
     get consolePort() {
       return consolePort
@@ -104,6 +115,7 @@ function listenersOf({ config, sink, refuse }: BackOfficeOptions): Listeners {
 function startApi(
   options: BackOfficeOptions,
   relayPort: Int32Array<SharedArrayBuffer>,
+  onTransfers: (oldestMs: number) => void,
 ): SideThread<OfferedPack> | null {
   const { config, clock, gate, sink, demoApi } = options
   const { logger } = sink
@@ -132,9 +144,13 @@ function startApi(
           relay: relayTarget(config, relayPort),
           demo: demoApi !== null && isTriable(config),
         }) satisfies ApiWorkerSettings,
-      onTold({ calls, demoClient, projection, pending }) {
+      onTold({ calls, demoClient, projection, pending, transfers }) {
         if (projection !== undefined) gate.metrics.projection(projection)
         if (pending !== undefined) gate.metrics.webhooks(pending)
+        if (transfers !== undefined) {
+          gate.metrics.transfers(transfers)
+          onTransfers(transfers.oldestMs)
+        }
         if (demoApi !== null && demoClient !== undefined) demoApi.client = demoClient
         for (const call of calls) {
           gate.metrics.apiCall(call)

@@ -209,6 +209,7 @@ function readinessOf(
   const { figures } = engine
   const { trippedRules = [], seedingRules = [], damage = [], damagedRecords = [] } = figures ?? {}
   const states = office?.states ?? {}
+  const transferProblem = office?.transferProblem ?? ''
   const damaged = [...damagedRecords, ...damage].map(maskPan)
   const detail = {
     engine: engine.state,
@@ -220,6 +221,7 @@ function readinessOf(
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
     ...(seedingRules.length === 0 ? {} : { seedingRules }),
     ...states,
+    ...(transferProblem === '' ? {} : { transferProblem }),
     ...(damaged.length === 0 ? {} : { damaged, damagedAccounts: figures?.damagedAccounts ?? 0 }),
     unbooked: slots.unbooked,
   }
@@ -233,6 +235,7 @@ function readinessOf(
     Object.values(states).every((state) => state === 'serving') &&
     journalProblem === '' &&
     clockProblem === '' &&
+    transferProblem === '' &&
     damaged.length === 0
   return { status: well ? 'ready' : 'degraded', detail }
 }

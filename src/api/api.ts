@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { createAggregates } from '../engine/aggregates.ts'
 import { createNumbers } from '../management/number/choice.ts'
 import { createSecretBox } from '../management/secret-box.ts'
+import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { StoreRefused } from '../store/port.ts'
 import { createAuthentication } from './authentication.ts'
 import { createClientCache } from './client-cache.ts'
@@ -18,6 +19,8 @@ import { createTokens } from './token/token.ts'
 
 export interface ApiListeners {
   readonly onAnswered: (call: AnsweredCall) => void
+  /** Every second: the transfers of all instances that are on their way. */
+  readonly onTransfers?: (open: OpenTransfers) => void
   readonly onTrouble: (message: string) => void
 }
 
@@ -25,13 +28,21 @@ export interface ApiListeners {
 export function createApi(
   { store, clock, engine, outside }: Pick<ApiContext, 'store' | 'clock' | 'engine' | 'outside'>,
   settings: ApiSettings,
-  { onAnswered, onTrouble }: ApiListeners,
+  { onAnswered, onTransfers, onTrouble }: ApiListeners,
 ): FastifyInstance {
   const [first, ...others] = settings.keys.map((key) => Buffer.from(key))
   const keys = [first!, ...others] as const
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const effects = createEffects({ engine, aggregates, clock })
-  const { transfers, sweeper } = openMoney({ store, engine, aggregates, effects, clock, onTrouble })
+  const { transfers, sweeper } = openMoney({
+    store,
+    engine,
+    aggregates,
+    effects,
+    clock,
+    ...(onTransfers && { onOpen: onTransfers }),
+    onTrouble,
+  })
   const box = createSecretBox(keys)
   const lists = createListDesk({
     store,

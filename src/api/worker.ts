@@ -9,6 +9,7 @@ import { createPackSwap, type OfferedPack } from '../engine/pack-swap.ts'
 import type { Credentials } from '../management/client.ts'
 import { openDemo } from '../management/demo.ts'
 import { createSecretBox } from '../management/secret-box.ts'
+import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { startProjection } from '../projection/projection.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
@@ -36,6 +37,7 @@ export interface ToldByApi {
   readonly demoClient?: Credentials
   readonly projection?: ProjectionFigures
   readonly pending?: WebhookFigures
+  readonly transfers?: OpenTransfers
 }
 
 type FromApi = FromThread<ToldByApi>
@@ -75,6 +77,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   })
   const server = createApi({ store, clock, engine, outside }, settings, {
     onAnswered: batched((calls) => send({ type: 'told', told: { calls } })),
+    onTransfers: (transfers) => send({ type: 'told', told: { calls: [], transfers } }),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
   const projection = startProjection({

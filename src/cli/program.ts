@@ -154,6 +154,16 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
     async () => (await import('./card/cards.ts')).addCards,
   ],
   [
+    'wallet',
+    'Show and fund what organizations fund their cards with.',
+    async () => (await import('./management/wallet.ts')).addWallets,
+  ],
+  [
+    'transfers [options]',
+    'List transfers between wallets and cards.',
+    async () => (await import('./money/transfers.ts')).addTransfers,
+  ],
+  [
     'webhooks',
     'Make and try the webhooks of organizations.',
     async () => (await import('./management/webhooks.ts')).addWebhooks,

@@ -33,6 +33,7 @@ export interface Metrics {
   refused(status: number): void
   projection(figures: ProjectionFigures): void
   /** What waits to be sent, of all instances. */
+  transfers(open: { readonly count: number; readonly oldestMs: number }): void
   webhooks(figures: { readonly pending: number; readonly oldestSeconds: number }): void
   apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
@@ -100,6 +101,16 @@ export function createMetrics(read: () => Readings): Metrics {
   const projectionUnreadable = new Gauge({
     name: 'arbiter_projection_unreadable',
     help: 'Log entries that the transactions list passed over because they cannot be read',
+    registers,
+  })
+  const transfersOpen = new Gauge({
+    name: 'arbiter_transfers_open',
+    help: 'Transfers of all instances that are on their way; 10000 is 10000 or more',
+    registers,
+  })
+  const transfersOldest = new Gauge({
+    name: 'arbiter_transfers_oldest_seconds',
+    help: 'Age of the oldest among them; 0 when none is on its way',
     registers,
   })
   const webhooksPending = new Gauge({
@@ -171,6 +182,10 @@ export function createMetrics(read: () => Readings): Metrics {
     projection({ lagMs, unreadable }) {
       projectionLag.set(lagMs / 1000)
       projectionUnreadable.set(unreadable)
+    },
+    transfers({ count, oldestMs }) {
+      transfersOpen.set(count)
+      transfersOldest.set(oldestMs / 1000)
     },
     webhooks({ pending, oldestSeconds }) {
       webhooksPending.set(pending)

@@ -18,7 +18,7 @@ export function createApiClient(
   url: string,
   { clientId, clientSecret, uniqueKey }: ApiCredentials,
 ) {
-  let token = ''
+  let token: Promise<string> | '' = ''
   let references = 0
 
   async function takeToken(): Promise<string> {
@@ -34,17 +34,21 @@ export function createApiClient(
     return ((await response.json()) as { access_token: string }).access_token
   }
 
-  return async (method: string, path: string, body?: unknown): Promise<ApiAnswer> => {
-    token ||= await takeToken()
+  return async (
+    method: string,
+    path: string,
+    body?: unknown,
+    reference = `Story-${references++}`,
+  ): Promise<ApiAnswer> => {
+    token ||= takeToken()
     const target = `/api/v1${path}`
-    const reference = `Story-${references++}`
     const call = { method, baseUrls: [url], target, reference, clientId }
     const response = await fetch(`${url}${target}`, {
       method,
       headers: {
         reference,
         serviceauthorization: `ServiceAuth ${Buffer.from(clientId).toString('base64')}`,
-        authorization: `Bearer ${token}`,
+        authorization: `Bearer ${await token}`,
         uniquekey: uniqueKey,
         signature: signCall(call, clientSecret),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -12,7 +12,7 @@ import type { Effects } from '../effects.ts'
 import { createTransferDesk, type TransferDesk } from './transfer-desk.ts'
 
 export interface MoneyOptions
-  extends Pick<TransferSweeperOptions, 'store' | 'clock' | 'onTrouble'> {
+  extends Pick<TransferSweeperOptions, 'store' | 'clock' | 'onOpen' | 'onTrouble'> {
   readonly engine: Engine
   readonly aggregates: Aggregates
   readonly effects: Effects

@@ -1,6 +1,7 @@
 import { indexes, splitSortKey } from '../../engine/format/layout.ts'
 import { type Store, StoreError } from '../../store/port.ts'
 import type { TransferSteps } from './step.ts'
+import { lookedAfterMs } from './transfer.ts'
 import type { Transfers } from './transfers.ts'
 
 export interface TransferSweeperOptions {
@@ -9,14 +10,16 @@ export interface TransferSweeperOptions {
   readonly transfers: Pick<Transfers, 'finish'>
   readonly clock: { nowMs(): number; isDoubted?(): boolean }
   readonly intervalMs: number
+  /** After every look. */
+  readonly onOpen?: (open: OpenTransfers) => void
   readonly onTrouble: (message: string) => void
 }
 
 /** What was on its way at the last look. */
-interface OpenTransfers {
+export interface OpenTransfers {
   /** At most `maxOpen`. */
   readonly count: number
-  /** 0 when there is none. */
+  /** Since its call came; 0 when there is none. */
   readonly oldestMs: number
 }
 
@@ -106,8 +109,10 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
   async function look(): Promise<void> {
     const places = await list()
     const nowMs = clock.nowMs()
-    const oldestMs = places.length === 0 ? 0 : Math.max(0, nowMs - places[0]!.dueAtMs)
-    open = { count: places.length, oldestMs }
+    const [oldest] = places
+    const oldestMs = oldest === undefined ? 0 : nowMs - oldest.dueAtMs + lookedAfterMs
+    open = { count: places.length, oldestMs: Math.max(0, oldestMs) }
+    options.onOpen?.(open)
     const known = new Set(places.map(({ sortKey }) => sortKey))
     for (const sortKey of failed.keys()) if (!known.has(sortKey)) failed.delete(sortKey)
     for (const place of places) {

@@ -152,7 +152,7 @@ export function isCreditable({ seenAtMs }: Transfer, nowMs: number): boolean {
 }
 
 /** When others begin to look after a transfer whose own request may be gone. */
-const lookedAfterMs = 15_000
+export const lookedAfterMs = 15_000
 
 export function movingEntry({ from, clientId, reference, seenAtMs }: Transfer): IndexKey {
   const aggregate = aggregateOfSide(from)

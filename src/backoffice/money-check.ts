@@ -1,0 +1,77 @@
+import { accountCodec } from '../engine/format/codec.ts'
+import { parseJson } from '../engine/format/row-codec.ts'
+import type { Store } from '../store/port.ts'
+
+/** What must add up, of one currency: all that was funded is in wallets, on cards or on its way. */
+export interface MoneyCheck {
+  readonly currency: string
+  readonly fundedMinor: number
+  readonly inWalletsMinor: number
+  readonly onCardsMinor: number
+  readonly onTheWayMinor: number
+}
+
+interface Sums {
+  fundedMinor: number
+  inWalletsMinor: number
+  onCardsMinor: number
+  onTheWayMinor: number
+}
+
+/** Pending transfers are numbered by currency, amount and id; who took one in has said so. */
+interface PendingTransfer {
+  readonly id: string
+  readonly currency: string
+  readonly amountMinor: number
+}
+
+/** Adds up what cards were given by wallets and each other; run it while nothing writes. */
+export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
+  const sums = new Map<string, Sums>()
+  const pending: PendingTransfer[] = []
+  const credited = new Set<string>()
+  const of = (currency: string): Sums => {
+    const found = sums.get(currency)
+    if (found !== undefined) return found
+    const none = { fundedMinor: 0, inWalletsMinor: 0, onCardsMinor: 0, onTheWayMinor: 0 }
+    sums.set(currency, none)
+    return none
+  }
+  for await (const page of store.scan()) {
+    for (const record of page) {
+      if (record.kind === 'root') addRoot(record.aggregate, record.value, of)
+      else if (record.kind === 'child' && record.group === 'x') {
+        pending.push(parseJson(record.value) as PendingTransfer)
+      } else if (record.kind === 'child' && record.group.startsWith('i@')) {
+        if ((parseJson(record.value) as { state: string }).state === 'credited') {
+          credited.add(record.id)
+        }
+      }
+    }
+  }
+  for (const { id, currency, amountMinor } of pending) {
+    if (!credited.has(id)) of(currency).onTheWayMinor += amountMinor
+  }
+  return Array.from(sums, ([currency, found]) => ({ currency, ...found }))
+}
+
+function addRoot(aggregate: string, value: string, of: (currency: string) => Sums): void {
+  if (aggregate.startsWith('w:') && value !== '') {
+    const { currency, balanceMinor, fundedMinor } = parseJson(value) as {
+      currency: string
+      balanceMinor: number
+      fundedMinor: number
+    }
+    const found = of(currency)
+    found.fundedMinor += fundedMinor
+    found.inWalletsMinor += balanceMinor
+  }
+  if (!aggregate.startsWith('a:')) return
+  const { currency, movedMinor } = accountCodec.decode(value)
+  if (movedMinor !== 0) of(currency).onCardsMinor += movedMinor
+}
+
+export function isConserved(money: MoneyCheck): boolean {
+  const { fundedMinor, inWalletsMinor, onCardsMinor, onTheWayMinor } = money
+  return fundedMinor === inWalletsMinor + onCardsMinor + onTheWayMinor
+}
