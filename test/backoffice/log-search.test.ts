@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createFilter, followLog, searchBack } from '../../src/backoffice/log-search.ts'
+import { createFilter, followLog, searchBack, searchPage } from '../../src/backoffice/log-search.ts'
 import { entryOfChanges } from '../../src/domain/ledger/entry.ts'
 import { noAccount } from '../../src/domain/record/account.ts'
 import { noCard } from '../../src/domain/record/card.ts'
@@ -80,6 +80,27 @@ describe('following the log', () => {
     expect(told).toHaveLength(2499)
     expect(cursorsOf(told)).not.toContain(padded(3))
     expect(await follower.next()).toEqual([])
+  })
+})
+
+describe('a page of the log', () => {
+  it('ends at its bounds, says how far it looked, and goes on from there without a gap', async () => {
+    const { store, write } = createLog()
+    write(...Array.from({ length: 5_000 }, (_, i) => padded(i + 1)))
+    const bounds = { limit: 100, maxLooked: 2_000, sinceMs: 0, mayGoOn: () => true }
+    const nothing = createFilter({ card: 'nobody' })
+    const far = await searchPage(store, nothing, '', bounds)
+    expect(far).toEqual({ found: [], next: padded(3_001), looked: 2_000, lookedToMs: 3_001 })
+    const brief = await searchPage(store, nothing, '', { ...bounds, mayGoOn: () => false })
+    expect(brief.looked).toBe(1_000)
+    const all = createFilter({})
+    const first = await searchPage(store, all, '', bounds)
+    const second = await searchPage(store, all, first.next, bounds)
+    expect(cursorsOf([...first.found, ...second.found])).toEqual(
+      Array.from({ length: 200 }, (_, i) => padded(5_000 - i)),
+    )
+    const last = await searchPage(store, nothing, padded(500), bounds)
+    expect([last.next, last.looked]).toEqual(['', 499])
   })
 })
 
