@@ -47,6 +47,10 @@ const operations = [
       '`merchant.name.matches("^(SQ|PP) ?\\\\*")`, `(?i)` for any case; some microseconds each',
   ],
   [
+    '`define: { night: "hour >= 23 \\|\\| hour < 6" }` in pack.yaml',
+    'a condition that is written once; rules name it, `night && amount > 500`',
+  ],
+  [
     'a number beside money',
     'is an amount in the currency of the pack, and the rule looks at asks in that currency only; ' +
       'or in the one that the same conjunction names: `currency == "EUR" && amount > 50`',

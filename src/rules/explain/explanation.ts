@@ -4,6 +4,7 @@ import { dayText } from '../../domain/record/calendar.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { compileTest } from '../condition/closure.ts'
 import { checkCondition } from '../condition/condition.ts'
+import { expand } from '../condition/definition.ts'
 import type { Fact } from '../condition/fact.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf } from '../condition/fact-table.ts'
@@ -92,10 +93,10 @@ function explainRule(
   const { when, unless } = rule.written
   const use: CurrencyUse = { named: false, compared: false, unnamed: [] }
   const explain = createExplainer(ask, pack, facts, use)
-  const node = parsed(when)
+  const node = parsed(when, pack)
   const first = explain(node, anyCurrency)
   const except =
-    unless === undefined ? null : explain(parsed(unless), namedCurrencies(node, anyCurrency))
+    unless === undefined ? null : explain(parsed(unless, pack), namedCurrencies(node, anyCurrency))
   const parts = [...scopeParts(rule, ask, pack, facts)]
   // The author did not write this part, so it is shown only where it decides.
   const guarded = use.compared && !use.named && ask.event.currency !== pack.currency
@@ -105,8 +106,9 @@ function explainRule(
   return { rule, asleep: '', matched, parts, unless: except }
 }
 
-function parsed(text: string): ASTNode {
-  const node = parseCondition(text, () => {})
+function parsed(text: string, { parts: { defined } }: CompiledPack): ASTNode {
+  const written = parseCondition(text, () => {})
+  const node = written && expand(written, defined)
   if (node === null) throw new Error(`a condition of a pack that was loaded: ${text}`)
   return node
 }
@@ -120,12 +122,12 @@ const joints = new Map([
 
 function createExplainer(
   ask: AskFacts,
-  { zone, parts: { lists }, currency }: CompiledPack,
+  { zone, parts: { lists, defined }, currency }: CompiledPack,
   facts: Vocabulary['facts'],
   use: CurrencyUse,
 ): Explainer {
   const slots = createFactSlots(zone)
-  const vocabulary: Vocabulary = { facts, lists, slots, currency, lineInList: () => 0 }
+  const vocabulary: Vocabulary = { facts, lists, defined, slots, currency, lineInList: () => 0 }
 
   function evaluate(node: ASTNode, within: Currencies): boolean {
     const test = checkCondition(node, within, use, vocabulary, () => {})

@@ -21,6 +21,7 @@ import { checkSeal, sealFile } from '../pack/seal.ts'
 import { finish } from '../pack/step.ts'
 import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
+import { readDefinitions } from './definition-reading.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
 import { openPackFile } from './pack-document.ts'
 import { readRules } from './rule-reading.ts'
@@ -60,7 +61,11 @@ export function compilePack(
   faults.push(...(windowsDocument?.faults ?? []))
   const facts = factsOf(windows)
   const slots = createFactSlots(zone)
-  const vocabulary = { facts, lists, slots, currency, lineInList }
+  const given = { facts, lists, slots, currency, lineInList, defined: new Map() }
+  // Facts that no rule looks at must not be kept, so definitions are checked with slots of their own.
+  const apart = { ...given, slots: createFactSlots(zone) }
+  const defined = readDefinitions(readable, settings.define, apart, faults)
+  const vocabulary = { ...given, defined }
   const rules = readRules(readable, vocabulary, faults)
   faults.push(...missingOf(settings, rules.length, sealed && !files.has(sealFile), faults))
   if (faults.length > 0 || settings.switches === null) {
@@ -72,7 +77,7 @@ export function compilePack(
   const cost = costOf(windows, plan.rules)
   const costly = costFault(cost)
   if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
-  const parts = { lists, windows: written, places: slots.places(), plan }
+  const parts = { lists, windows: written, defined, places: slots.places(), plan }
   const remembers = remembersFor(slots.uses)
   const evaluate = finish(buildEvaluation(plan, facts, slots))
   const pack: CompiledPack = {
@@ -106,6 +111,7 @@ interface Settings {
   readonly name: string
   readonly zone: Zone
   readonly currency: string
+  readonly define: PackFile['define']
   /** null when the file has faults. */
   readonly switches: Pack['switches'] | null
   /** What pack.yaml says that the folder must have, with the place where it says so. */
@@ -154,6 +160,7 @@ function readSettings(
     name: '',
     zone: zone ?? createZone('UTC'),
     currency,
+    define: {},
     switches: null,
     whole: null,
   }
@@ -164,7 +171,7 @@ function readSettings(
     return unread
   }
   if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
-  const { name, rules, sealed, zone: _zone, currency: _currency, ...switchesText } = file
+  const { name, rules, sealed, define, zone: _, currency: __, ...switchesText } = file
   const { switches, problems } = compileSwitches(switchesText, currency, listed.lists)
   for (const { field, message } of problems) document.fault(pathOf(field), message)
   checkHoldDays(document, file, retentionDays)
@@ -177,7 +184,7 @@ function readSettings(
   faults.push(...document.faults)
   const said = <T>(name: string, value: T) => ({ value, at: document.placeOf([name]) })
   const whole = { rules: said('rules', rules), sealed: said('sealed', sealed) }
-  return { ...unread, name, whole, switches: document.faults.length > 0 ? null : switches }
+  return { ...unread, name, define, whole, switches: document.faults.length > 0 ? null : switches }
 }
 
 /** The path of a field such as holdAdjustments.0.mccs: short numbers are indexes, four digits an MCC. */

@@ -1,5 +1,6 @@
 import type { FileFault } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
+import type { Definitions } from '../condition/definition.ts'
 import type { Places } from '../condition/fact-slots.ts'
 import type { EvaluationPlan } from '../evaluate/plan.ts'
 import type { PackCost } from './cost.ts'
@@ -23,6 +24,7 @@ export interface CompiledPack extends Pack {
 interface PackParts {
   readonly lists: Lists
   readonly windows: readonly WindowFile[]
+  readonly defined: Definitions
   readonly places: Places
   readonly plan: EvaluationPlan
 }

@@ -60,6 +60,13 @@ export const packFile = strict({
   name: z.string().min(1).max(64).default('pack'),
   zone: z.string().default('UTC'),
   currency: z.string().refine(isCurrency, 'not an ISO 4217 currency').default('USD'),
+  define: z
+    .record(
+      z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be lower case letters, digits and _'),
+      z.string().min(1),
+    )
+    .default({})
+    .describe('Conditions that rules name, each written once'),
   rules: z
     .int()
     .min(0)

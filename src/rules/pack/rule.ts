@@ -4,6 +4,7 @@ import type { Breaker } from '../../domain/decide/breaker.ts'
 import { dayIndexOfText } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
 import { checkCondition } from '../condition/condition.ts'
+import { expand } from '../condition/definition.ts'
 import {
   among,
   compare,
@@ -143,7 +144,9 @@ function checkConditions(
       document.faultInText([at, field], offset, message)
   const check = (field: 'when' | 'unless', text: string, outer: Currencies) => {
     const fault = faultIn(field)
-    const node = parseCondition(text, fault)
+    const parsed = parseCondition(text, fault)
+    const node = parsed && expand(parsed, vocabulary.defined)
+    if (parsed !== null && node === null) fault(0, 'has too many parts, with all that it names')
     if (node === null) return { test: null, within: outer }
     const test = checkCondition(node, outer, use, vocabulary, fault)
     return { test, within: namedCurrencies(node, outer) }

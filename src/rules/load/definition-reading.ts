@@ -1,0 +1,36 @@
+import type { ASTNode } from '@marcbachmann/cel-js'
+import type { FileFault } from '../../document/yaml-document.ts'
+import { checkCondition } from '../condition/condition.ts'
+import { type Definitions, expand } from '../condition/definition.ts'
+import { anyCurrency, parseCondition } from '../condition/syntax.ts'
+import type { Vocabulary } from '../condition/vocabulary.ts'
+import type { PackFiles } from '../pack/folder.ts'
+import { openPackFile } from './pack-document.ts'
+
+/** Reads `define` of pack.yaml; one may use those that stand before it. */
+export function readDefinitions(
+  files: PackFiles,
+  define: Readonly<Record<string, string>>,
+  vocabulary: Vocabulary,
+  faults: FileFault[],
+): Definitions {
+  const defined = new Map<string, ASTNode>()
+  const document = openPackFile(files, 'pack.yaml', [])
+  if (document === null) return defined
+  for (const [name, text] of Object.entries(define)) {
+    const at = ['define', name]
+    const fault = (offset: number, message: string) => document.faultInText(at, offset, message)
+    if ([...vocabulary.facts.keys()].some((fact) => fact.split('.')[0] === name)) {
+      document.fault(at, 'is the name of a fact')
+      continue
+    }
+    const parsed = parseCondition(text, fault)
+    const node = parsed && expand(parsed, defined)
+    if (parsed !== null && node === null) document.fault(at, 'has too many parts')
+    if (node === null) continue
+    const use = { named: false, compared: false, unnamed: [] }
+    if (checkCondition(node, anyCurrency, use, vocabulary, fault) !== null) defined.set(name, node)
+  }
+  faults.push(...document.faults)
+  return defined
+}

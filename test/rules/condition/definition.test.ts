@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { explainRules } from '../../../src/rules/explain/explanation.ts'
+import { askOf, packOfFiles, reportOf, rulesText } from '../../support/rule-world.ts'
+
+const define = `define:
+  dear: amount > 500
+  late: hour >= 12 || hour < 6
+  late_and_dear: late && dear
+`
+
+it('a defined condition stands for what it says, also within another, and is explained by its parts', () => {
+  const rules = rulesText([
+    { when: 'late_and_dear && !foreign' },
+    { when: 'foreign', unless: 'late' },
+  ])
+  const pack = packOfFiles({ 'pack.yaml': define, 'a.rules.yaml': rules })
+  const plain = packOfFiles({
+    'a.rules.yaml': rulesText([
+      { when: '(hour >= 12 || hour < 6) && amount > 500 && !foreign' },
+      { when: 'foreign', unless: 'hour >= 12 || hour < 6' },
+    ]),
+  })
+  for (const amountMinor of [40_000, 60_000]) {
+    for (const country of ['US', 'NG']) {
+      for (const hours of [0, -1, -8]) {
+        const atMs = Date.UTC(2026, 10, 15, 12 + hours)
+        const ask = askOf({ event: { amountMinor }, merchant: { country }, atMs })
+        expect(pack.evaluate(ask).matched).toEqual(plain.evaluate(ask).matched)
+      }
+    }
+  }
+  const [first] = explainRules(pack, askOf({ event: { amountMinor: 60_000 } }))
+  expect(first!.parts[0]!.parts.map(({ text }) => text)).toEqual(['late', 'dear', '!foreign'])
+  expect(JSON.stringify(first!.parts)).toContain('hour >= 12')
+})
+
+it('what is wrong with a definition is told where it stands, and keeps nothing that no rule uses', () => {
+  const report = (text: string, when = 'foreign') =>
+    reportOf({ 'pack.yaml': text, 'a.rules.yaml': rulesText([{ when }]) })
+  expect(report('define: { dear: amuont > 5 }')).toEqual([
+    'pack.yaml:1:17 define.dear: amuont is not known: did you mean amount?',
+  ])
+  expect(report('define: { foreign: hour > 5 }')).toEqual([
+    'pack.yaml:1:20 define.foreign is the name of a fact',
+  ])
+  expect(report('define: { five: amount }')[0]).toContain('a yes or no is needed')
+  expect(report('define: { late: hour > 5 }', 'lat && foreign')[0]).toContain('lat is not known')
+  const unused = 'define: { fresh: "!merchant_seen" }'
+  expect(packOfFiles({ 'pack.yaml': unused }).remembers.merchants).toBe(false)
+})
