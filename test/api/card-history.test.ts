@@ -225,5 +225,5 @@ describe('random histories of calls, events and commands on two servers', () => 
         throw new Error(`SEED=${seed}: ${(error as Error).message}`, { cause: error })
       }
     }
-  })
+  }, 1_800_000)
 })

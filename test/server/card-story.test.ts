@@ -113,5 +113,5 @@ describe('a back office', () => {
     expect(server.output()).not.toContain(full.pan)
     expect(await cli('verify')).toContain('0 differences')
     expect(await cli('show', 'card', cardId)).not.toContain(full.pan)
-  })
+  }, 120_000)
 })
