@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { handed, testEvent } from '../../support/engine-world.ts'
+import { openMoneyApi } from '../../support/money-world.ts'
+import { defaultSwitches, packOf } from '../../support/world.ts'
+
+const abroad = { mid: 'M', mcc: '5411', name: 'Shop', city: 'Paris', country: 'FR' }
+
+async function open() {
+  const cards = [{ cardId: 'card-1', balance: '100.00' }]
+  const world = await openMoneyApi(cards, 10_000)
+  const crossBorder = { percentMillionths: 20_000, fixedMinor: {} }
+  world.engine.setPack(packOf({ ...defaultSwitches, crossBorder }))
+  /** Spends abroad what there is, so that the charge on it stays pending. */
+  const spend = async (id: string, amountMinor: number) => {
+    const settled = { requestType: 'Settlement', cardId: 'card-1', amountMinor } as const
+    const event = testEvent({ eventId: id, ...settled, merchant: abroad })
+    world.time.ms += 1_000
+    world.engine.deliver(handed(event, `slot-${id}`, world.time.ms))
+    await world.engine.idle()
+  }
+  return { ...world, spend }
+}
+
+const target = '/cards/card-1/charges/reprocess'
+
+describe('pending charges', () => {
+  it('are taken later, the oldest first, as far as what is available', async () => {
+    const { post, spend, store, bugs } = await open()
+    await spend('zz-first', 10_000)
+    await spend('aa-second', 5_000)
+    expect((await post(target, {})).code).toBe('116')
+    await post('/cards/card-1/topup', { amount: 52.5 })
+    const part = await post(target, {})
+    expect(part.data).toEqual({
+      taken: 2.5,
+      pending: 0.5,
+      currency: 'USD',
+      charges: [
+        { transactionId: 'zz-first', taken: 2, pending: 0 },
+        { transactionId: 'aa-second', taken: 0.5, pending: 0.5 },
+      ],
+      balances: { posted: 0, held: 0, withheld: 0, available: 0, chargesPending: 0.5 },
+    })
+    expect(store.dump().indexes.charges).toHaveLength(1)
+    await post('/cards/card-1/topup', { amount: 10 })
+    expect((await post(target, {})).data).toMatchObject({ taken: 0.5, pending: 0 })
+    expect(store.dump().indexes.charges ?? []).toEqual([])
+    expect((await post(target, {})).data).toMatchObject({ taken: 0, charges: [] })
+    expect((await post('/cards/card-9/charges/reprocess', {})).code).toBe('148')
+    expect(bugs).toEqual([])
+  })
+})
