@@ -27,6 +27,7 @@ const pure = [
   'engine/notice/breaker-counts',
   'gate/{pace,slots}',
   'http/*',
+  'kyc/*',
   'management/*',
   'outgoing/*',
   'projection/*',

@@ -3,11 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { findDamage } from '../../src/backoffice/store-check.ts'
+import { copyStore } from '../../src/backoffice/transfer.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
+import { putMeta } from '../../src/engine/format/meta.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 import { decodeEvent, type Happening, readPlace } from '../../src/webhook/event.ts'
 import { readPending } from '../../src/webhook/pending.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
 import { answered, openWebhooks, startMs } from '../support/webhook-world.ts'
 
 const minuteMs = 60_000
@@ -265,5 +269,22 @@ describe('ten endpoints that are dead, with much that waits for them', () => {
     // After its failures each is asked every few seconds, however much waits for it.
     const asked = world.calls.length - living.length
     expect(asked).toBeLessThan(10 * 20)
+  })
+})
+
+describe('a copy of a store', () => {
+  it('has the events, and what of them is pending', async () => {
+    const world = openWebhooks()
+    await world.addEndpoint('https://a.example/')
+    await world.office.recorder.record([happened(1), happened(2)], world.time.ms)
+    await world.settle()
+    await putMeta(world.store, { eventRetentionDays: 45, sandbox: false })
+    const copy = createMemoryStore()
+    await copyStore(world.store, copy, { onProgress() {}, nowMs: () => world.time.ms })
+    expect(await readPending(copy)).toEqual(await readPending(world.store))
+    expect(await copy.range(indexes.events, '', 10)).toHaveLength(2)
+    const damage: unknown[] = []
+    for await (const found of findDamage(copy, () => {})) damage.push(found)
+    expect(damage).toEqual([])
   })
 })
