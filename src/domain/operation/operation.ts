@@ -176,7 +176,10 @@ function changeCard(
   if (view.card.status === 'Terminated' && revives) {
     return { refused: `card ${cardId} is Terminated, which is final` }
   }
-  return settingCard(view, set, nowMs)
+  if (view.card.status !== 'Terminated') return settingCard(view, set, nowMs)
+  // What ended a card first stays said of it.
+  const { status: _, terminatedBy: __, ...others } = set
+  return settingCard(view, others, nowMs)
 }
 
 /** Makes no change when everything was so already. */

@@ -118,6 +118,21 @@ describe('what people do', () => {
     expect(operate(ledger, { type: 'unfreeze', cardId: 'C9' })).toBe('there is no card C9')
   })
 
+  it('leaves what ended a card first said of it', () => {
+    const ledger = openLedger()
+    const end = (terminatedBy: 'swipes' | 'operator') =>
+      operate(ledger, {
+        type: 'changeCard',
+        cardId: 'C1',
+        set: { status: 'Terminated', terminatedBy },
+      })
+    end('swipes')
+    const entries = ledger.entries.length
+    expect(end('operator')).toBe('')
+    expect(ledger.entries).toHaveLength(entries)
+    expect(ledger.book('A1').card('C1')?.terminatedBy).toBe('swipes')
+  })
+
   it('replays byte for byte', () => {
     const ledger = openLedger()
     const edit = { list: 'blockedMids', clears: false, add: ['M'], remove: [] } as const
