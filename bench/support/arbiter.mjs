@@ -1,6 +1,7 @@
 import { closeSync, cpSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { logLine, root, runToEnd, startNode, temporaryFolder } from './processes.mjs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort, logLine, root, runToEnd, startNode, temporaryFolder } from './processes.mjs'
 import { startRedis } from './redis.mjs'
 import { benchSecret, cardRow } from './traffic.mjs'
 
@@ -51,12 +52,25 @@ export async function makeTemplates(options) {
   return { folder: folder.path, rulesDir, dataDir, redisDir, remove: () => folder.remove() }
 }
 
-/** Resolves when it serves; `redis` is a running one, else it has a copy of the embedded store. */
+/**
+ * Resolves when it serves; `redis` is a running one, else it has a copy of the embedded store. A `bare` one
+ * takes unsigned events and logs no decisions.
+ */
 export async function startArbiter(options) {
-  const { templates, rulesDir, redis, env = {}, preload = [], place, product = root } = options
+  const {
+    templates,
+    rulesDir,
+    redis,
+    env = {},
+    preload = [],
+    place,
+    product = root,
+    bare = false,
+  } = options
   const folder = temporaryFolder()
   const dataDir = join(folder.path, 'data')
   if (redis === undefined) cpSync(templates.dataDir, dataDir, { recursive: true })
+  const ownPort = bare ? await freePort() : 0
   const startedMs = performance.now()
   const server = startNode(join(product, 'dist/main.js'), {
     flags: ['--v8-pool-size=1'],
@@ -64,18 +78,20 @@ export async function startArbiter(options) {
     preload,
     ...(place === undefined ? {} : { place }),
     env: {
-      PORT: '0',
+      PORT: String(ownPort),
       ADMIN_PORT: '0',
       DATA_DIR: dataDir,
       RULES_DIR: rulesDir ?? templates.rulesDir,
-      RELAY_SECRET: benchSecret,
+      ...(bare ? { RELAY_AUTH: 'none', LOG_LEVEL: 'warn' } : { RELAY_SECRET: benchSecret }),
       ...(redis === undefined
         ? {}
         : { REDIS_URL: redis.url, DURABILITY: redis.durability ?? 'everysec' }),
       ...env,
     },
   })
-  const { port, adminPort } = await logLine(server, '"serving POST /authorize"', 180_000)
+  const { port, adminPort } = bare
+    ? { port: await served(ownPort) }
+    : await logLine(server, '"serving POST /authorize"', 180_000)
   return {
     ...server,
     port,
@@ -84,4 +100,14 @@ export async function startArbiter(options) {
     dataDir,
     remove: () => folder.remove(),
   }
+}
+
+/** One that logs no more than warnings says nothing of its start. */
+async function served(port) {
+  for (let tries = 0; tries < 1_200; tries++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => null)
+    if (answer !== null) return port
+    await sleep(50)
+  }
+  throw new Error('the server does not serve')
 }

@@ -51,15 +51,23 @@ function fileSystemOf(folder) {
 
 /**
  * Client and server keep out of each other's way: the last core is the client's, all others are the
- * server's and Redis's. With one core, or without taskset, nothing is pinned.
+ * server's and Redis's, or only the first (`one`). With one core, or without taskset, nothing is pinned.
  */
 export const pinning = findPinning()
 
 function findPinning() {
   const allowed = allowedCpus()
   if (allowed.length < 2 || spawnSync('taskset', ['--version']).status !== 0) return null
-  return { server: allowed.slice(0, -1).join(','), client: String(allowed.at(-1)) }
+  const [first] = allowed
+  return {
+    server: allowed.slice(0, -1).join(','),
+    client: String(allowed.at(-1)),
+    one: String(first),
+  }
 }
+
+/** With two cores, all but the client's would be one: then client and server share both. */
+export const allCores = allowedCpus().length > 2 ? 'server' : 'anywhere'
 
 function allowedCpus() {
   try {

@@ -23,7 +23,7 @@ import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
 import { chargeSortKey, indexes, timeSortKey } from './format/layout.ts'
 import type { DeliveryItem, Item, OperationItem, SweepItem } from './item.ts'
-import { type CachedAccount, noteRow } from './memory/cache.ts'
+import { type CachedAccount, keepTransaction, noteRow } from './memory/cache.ts'
 import {
   eventPlace,
   openWorkingBook,
@@ -138,11 +138,15 @@ function wantedBy(items: readonly Item[], book: WorkingBook): readonly Wanted[] 
   return book.wanted
 }
 
+interface IndexWrite extends IndexKey {
+  readonly value: string | null
+}
+
 /** What a batch writes besides the records. */
 interface Writes {
   readonly log: Entry[]
-  /** The last word on an index entry wins: null removes it. */
-  readonly index: Map<string, { key: IndexKey; value: string | null }>
+  /** In order; the last word on an index entry wins, and null removes it. */
+  readonly index: IndexWrite[]
   forced: boolean
   /** An item is being put down: should that fail, the working copy is worth nothing. */
   recording: boolean
@@ -150,16 +154,22 @@ interface Writes {
 }
 
 function createWrites(): Writes {
-  const index: Writes['index'] = new Map()
+  const writes: IndexWrite[] = []
   return {
     log: [],
-    index,
+    index: writes,
     forced: false,
     recording: false,
-    setIndex(name, sortKey, value) {
-      index.set(`${name}\n${sortKey}`, { key: { index: name, sortKey }, value })
+    setIndex(index, sortKey, value) {
+      writes.push({ index, sortKey, value })
     },
   }
+}
+
+/** Most batches write one entry, which needs no comparing. */
+function lastWords(writes: readonly IndexWrite[]): Iterable<IndexWrite> {
+  if (writes.length < 2) return writes
+  return new Map(writes.map((write) => [`${write.index}\n${write.sortKey}`, write])).values()
 }
 
 function decideItem(item: Item, book: WorkingBook, writes: Writes, context: BatchContext): void {
@@ -280,9 +290,8 @@ function record(before: View, after: View, entry: Entry, book: WorkingBook, writ
     moveDue(accountId, before.linked ?? after.linked, after.linked, writes)
   }
   movePending(before, after, entry.atMs, writes)
-  const place = timeSortKey(entry.atMs, accountId, String(entry.n), entry.eventKey)
-  if (entry.unmatched !== '') writes.setIndex(indexes.unmatched, place, encodeWork(entry))
-  if (entry.anomalies.length > 0) writes.setIndex(indexes.anomalies, place, encodeWork(entry))
+  if (entry.unmatched !== '') addWork(indexes.unmatched, entry, writes)
+  if (entry.anomalies.length > 0) addWork(indexes.anomalies, entry, writes)
   for (const change of entry.changes) {
     if (change.type === 'handled') writes.setIndex(indexes[change.list], change.sortKey, null)
     if (change.type === 'cardIssued') {
@@ -301,6 +310,11 @@ function moveStatus({ card: was }: View, { card: is, account }: View, writes: Wr
   const joined = cardStatusEntry(account.organizationId, is)
   if (left !== null) writes.setIndex(left.index, left.sortKey, null)
   if (joined !== null) writes.setIndex(joined.index, joined.sortKey, joined.value)
+}
+
+function addWork(list: string, entry: Entry, writes: Writes): void {
+  const { atMs, accountId, n, eventKey } = entry
+  writes.setIndex(list, timeSortKey(atMs, accountId, String(n), eventKey), encodeWork(entry))
 }
 
 function dueKey(accountId: string, { dueAtMs, cardId, transactionId }: Transaction): string {
@@ -334,7 +348,7 @@ function commandOf(
   { pack, newVersion }: BatchContext,
 ): Command | null {
   const { cards, transactions, events, children } = book.dirty
-  if (writes.log.length === 0 && writes.index.size === 0 && !writes.forced) return null
+  if (writes.log.length === 0 && writes.index.length === 0 && !writes.forced) return null
   // A stray event's aggregate may be empty: then there is nothing to close.
   if (cached.account === null) return null
   const put = []
@@ -351,7 +365,7 @@ function commandOf(
     }
     const value = transactionCodec.encode(record)
     put.push({ group: key.group, id: key.id, value })
-    cached.transactions.set(name, value)
+    keepTransaction(cached, name, value)
   }
   for (const [eventKey, event] of events) {
     const { group, id } = eventPlace(eventKey, event, pack.retentionMs)
@@ -363,9 +377,9 @@ function commandOf(
   }
   const index: IndexEntryPut[] = []
   const unindex: IndexKey[] = []
-  for (const { key, value } of writes.index.values()) {
-    if (value === null) unindex.push(key)
-    else index.push({ index: key.index, sortKey: key.sortKey, value })
+  for (const { index: name, sortKey, value } of lastWords(writes.index)) {
+    if (value === null) unindex.push({ index: name, sortKey })
+    else index.push({ index: name, sortKey, value })
   }
   const root = accountCodec.encode(cached.account)
   noteRow(cached, '', root)

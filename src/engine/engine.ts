@@ -3,13 +3,7 @@ import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
-import {
-  type Command,
-  maxCommandsPerCall,
-  PartlyFailed,
-  type PartOutcome,
-  StoreError,
-} from '../store/port.ts'
+import { type Command, PartlyFailed, type PartOutcome, StoreError } from '../store/port.ts'
 import { type Batch, damageOf, decideBatch } from './batch.ts'
 import { type AccountChange, abandon, newChange, settle } from './change/account-change.ts'
 import { accountAggregate, strayAggregate } from './format/layout.ts'
@@ -88,6 +82,14 @@ export interface Engine {
 }
 
 const maxItemsPerCommand = 256
+/** While the store writes one portion, the next is decided. */
+const maxAccountsPerTurn = 16
+/**
+ * What is decided while the store writes waits for that, and then goes together: so commits grow when the
+ * store is the bottleneck, and are small when it is not. They never wait long, because a store can hang.
+ */
+const maxHeld = 64
+const maxHeldMs = 2
 /** Changes that wait or are on their way; those of deliveries are the gate's to bound. */
 const maxChanges = 10_000
 /** Tries in a row that did not commit: some ten seconds of a store that is away. */
@@ -195,6 +197,9 @@ export function createEngine(options: EngineOptions): Engine {
   let scheduled = false
   let stopped = false
   let storeAvailable = true
+  let departing: Flight[] = []
+  let departTimer: NodeJS.Timeout | undefined
+  let committing = 0
   let idleWaiters: (() => void)[] = []
 
   function memoryOf(cardId: string): CachedAccount | undefined {
@@ -211,7 +216,7 @@ export function createEngine(options: EngineOptions): Engine {
     return `${options.nonce}.${(versions++).toString(36)}`
   }
 
-  /** All that arrives in one turn of the loop is decided and committed together. */
+  /** What arrives in one turn of the loop is decided and committed together, in portions. */
   function schedule(): void {
     if (scheduled || stopped) return
     scheduled = true
@@ -222,24 +227,32 @@ export function createEngine(options: EngineOptions): Engine {
     scheduled = false
     if (stopped) return
     placing.resolve()
-    let flights: Flight[] = []
+    const flights: Flight[] = []
     const reads: { queue: Queue; wanted: readonly Wanted[] }[] = []
-    for (const queue of queues.takeReady()) {
+    for (const queue of queues.takeReady(maxAccountsPerTurn)) {
       const flight = decideNext(queue)
       if (flight === null) continue
       const { wanted, command } = flight.batch
       if (wanted.length > 0) reads.push({ queue, wanted })
       else if (command === null) finish(flight, clock.monoMs())
       else flights.push(flight)
-      if (flights.length === maxCommandsPerCall) {
-        void commit(flights)
-        flights = []
-      }
     }
-    if (flights.length > 0) void commit(flights)
+    for (const flight of flights) departing.push(flight)
+    if (committing === 0 || departing.length >= maxHeld) depart()
+    else if (departing.length > 0) departTimer ??= setTimeout(depart, maxHeldMs)
     if (reads.length > 0) void read(reads)
+    if (queues.hasReady) schedule()
     cache.trim(queues.isOpen)
     tellIdle()
+  }
+
+  function depart(): void {
+    clearTimeout(departTimer)
+    departTimer = undefined
+    if (departing.length === 0) return
+    const flights = departing
+    departing = []
+    void commit(flights)
   }
 
   /** The next batch of one aggregate, or null when nothing is left for it. */
@@ -339,6 +352,7 @@ export function createEngine(options: EngineOptions): Engine {
     counts.commits++
     counts.commands += commands.length
     let outcomes: readonly PartOutcome[]
+    committing++
     try {
       outcomes = await store.commit(commands)
       setStoreAvailable(true)
@@ -346,6 +360,8 @@ export function createEngine(options: EngineOptions): Engine {
       outcomes = failuresOf(error, commands.length)
       setStoreAvailable(outcomes.includes('committed'))
     }
+    committing--
+    depart()
     if (isOver()) return
     flights.forEach((flight, i) => {
       const outcome = outcomes[i]!

@@ -271,22 +271,30 @@ export function readAnswers(cells: readonly Cell[], listener: AnswerListener): v
   }
 }
 
-/** Collects what one turn of the loop has to say and sends it once. */
+/** While the one thread goes on with the rest of its turn, the other works on what it was sent. */
+const portion = 8
+
+/** Collects what a turn of the loop has to say, and sends it in portions and at the turn's end. */
 export function createOutbox(
   send: (cells: readonly Cell[]) => void,
 ): (write: (cells: Cell[]) => void) => void {
   let cells: Cell[] = []
+  let written = 0
   let scheduled = false
   function flush(): void {
-    scheduled = false
-    const sending = cells
+    if (written === 0) return
+    send(cells)
     cells = []
-    send(sending)
+    written = 0
+  }
+  function endTurn(): void {
+    scheduled = false
+    flush()
   }
   return (write) => {
     write(cells)
-    if (scheduled) return
+    if (++written === portion) flush()
+    if (!scheduled) setImmediate(endTurn)
     scheduled = true
-    setImmediate(flush)
   }
 }

@@ -26,8 +26,9 @@ export interface Queues {
   isOpen(aggregate: string): boolean
   find(aggregate: string): Queue | undefined
   enqueue(aggregate: string, stray: boolean, item: Item): void
-  /** The queues that can be decided on now, each once. */
-  takeReady(): Queue[]
+  /** Queues that can be decided on now, each once, at most so many. */
+  takeReady(limit: number): Queue[]
+  readonly hasReady: boolean
   /** The first items, at most `limit`, that were not withdrawn meanwhile. */
   first(queue: Queue, limit: number): Item[]
   /** The first `count` items leave with a command; with none, the queue waits for a read. */
@@ -85,9 +86,16 @@ export function createQueues(): Queues {
       queue.waiting.push(item)
       look(queue)
     },
-    takeReady() {
-      const list = readyOnes.filter(takeOnce)
-      readyOnes = []
+    get hasReady() {
+      return readyOnes.length > 0
+    },
+    takeReady(limit) {
+      const list: Queue[] = []
+      let at = 0
+      for (; at < readyOnes.length && list.length < limit; at++) {
+        if (takeOnce(readyOnes[at]!)) list.push(readyOnes[at]!)
+      }
+      readyOnes = at === readyOnes.length ? [] : readyOnes.slice(at)
       return list
     },
     first(queue, limit) {
@@ -134,9 +142,12 @@ export function createQueues(): Queues {
   }
 }
 
-/** One that was emptied meanwhile is no longer ready, and one that was filled again stands there twice. */
+/**
+ * One that was emptied meanwhile is no longer ready, one that was filled again stands there twice, and one
+ * that left with a command meanwhile comes back when that has arrived.
+ */
 function takeOnce(queue: Queue): boolean {
   const { ready } = queue
   queue.ready = false
-  return ready
+  return ready && !queue.busy && !queue.resting
 }

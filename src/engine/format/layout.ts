@@ -101,7 +101,12 @@ export function cardDetailsKey(cardId: string): ChildKey {
 }
 
 export function transactionChild(cardId: string, transactionId: string): ChildKey {
-  return { group: 't', id: transactionKey(cardId, transactionId) }
+  return namedTransaction(transactionKey(cardId, transactionId))
+}
+
+/** By the name that `transactionKey` gives it. */
+export function namedTransaction(name: string): ChildKey {
+  return { group: 't', id: name }
 }
 
 /** The generation that an event of this arrival is kept in. */

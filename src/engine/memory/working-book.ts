@@ -5,7 +5,7 @@ import type { EventRecord } from '../../domain/record/event-record.ts'
 import type { Alias, Transaction } from '../../domain/record/transaction.ts'
 import type { ChildKey, Key, Loaded } from '../../store/port.ts'
 import { eventCodec, transactionCodec } from '../format/codec.ts'
-import { cardKey, eventKeyAt, eventKeys, transactionChild } from '../format/layout.ts'
+import { cardKey, eventKeyAt, eventKeys, namedTransaction } from '../format/layout.ts'
 import {
   type Damage,
   decodeAccount,
@@ -15,7 +15,7 @@ import {
   RecordDamaged,
   rootOf,
 } from '../quarantine/damage.ts'
-import { type CachedAccount, noteRow } from './cache.ts'
+import { type CachedAccount, keepTransaction, noteRow } from './cache.ts'
 
 /** What a batch must read before it can go on: a key of the store, or all places of an event. */
 export interface Wanted {
@@ -70,10 +70,20 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
     return null
   }
 
+  /** Mostly that of the transaction that was asked for last: a text is made, and hashed, once. */
+  let named = { cardId: '', id: '', name: '' }
+
+  function nameOf(cardId: string, id: string): string {
+    if (named.id !== id || named.cardId !== cardId) {
+      named = { cardId, id, name: transactionKey(cardId, id) }
+    }
+    return named.name
+  }
+
   function setTransaction(cardId: string, id: string, record: Transaction | Alias | null): void {
-    const name = transactionKey(cardId, id)
-    cached.transactions.set(name, record)
-    transactions.set(name, { key: transactionChild(cardId, id), record })
+    const name = nameOf(cardId, id)
+    keepTransaction(cached, name, record)
+    transactions.set(name, { key: namedTransaction(name), record })
   }
 
   return {
@@ -94,16 +104,16 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       })
     },
     transaction(cardId, id) {
-      const name = transactionKey(cardId, id)
+      const name = nameOf(cardId, id)
       const known = cached.transactions.get(name)
       if (typeof known === 'string') {
         const record = transactionCodec.decode(known)
-        cached.transactions.set(name, record)
+        keepTransaction(cached, name, record)
         return record
       }
       if (known !== undefined) return known
       if (guessed.has(name)) return null
-      const key = transactionChild(cardId, id)
+      const key = namedTransaction(name)
       if (guess.transaction) {
         assumedAbsent.push(key)
         guessed.add(name)
@@ -111,7 +121,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       }
       return want([key], ([found]) => {
         const record = found ? decodeTransaction(cardId, id, found.value) : null
-        cached.transactions.set(name, record)
+        keepTransaction(cached, name, record)
       })
     },
     event(eventKey) {

@@ -46,9 +46,19 @@ function checked(part: string): string {
 }
 
 export function childKey(aggregate: string, { group, id }: ChildKey): string {
-  const day = lastDayOf(group)
-  const space = Number.isFinite(day) ? expiringSpace(day) : 'a'
-  return `${space}${checked(aggregate)}\0${checked(group)}\0${id}`
+  return `${spaceOf(group)}${checked(aggregate)}\0${checked(group)}\0${id}`
+}
+
+/** Events of the moment all lie in one group: its space is made once. */
+let newest = { group: '', space: 'a' }
+
+function spaceOf(group: string): string {
+  if (!group.includes('@')) return 'a'
+  if (group !== newest.group) {
+    const day = lastDayOf(group)
+    newest = { group, space: Number.isFinite(day) ? expiringSpace(day) : 'a' }
+  }
+  return newest.space
 }
 
 export function rootKey(aggregate: string): string {

@@ -25,8 +25,12 @@ export interface WhereaboutsOptions {
 const dataName = 'data.mdb'
 const lockName = 'lock.mdb'
 
-export function fileOf(folder: string, name: string = dataName): string {
-  const found = statSync(join(folder, name), { bigint: true, throwIfNoEntry: false })
+export function fileOf(folder: string): string {
+  return fileAt(join(folder, dataName))
+}
+
+function fileAt(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false })
   return found === undefined ? '' : `${found.dev}:${found.ino}`
 }
 
@@ -35,14 +39,13 @@ export function watchWhereabouts({
   intervalMs,
   onChange,
 }: WhereaboutsOptions): Whereabouts {
-  const file = fileOf(folder)
-  const lockFile = fileOf(folder, lockName)
+  const [dataPath, lockPath] = [join(folder, dataName), join(folder, lockName)]
+  const [file, lockFile] = [fileAt(dataPath), fileAt(lockPath)]
   let problem = ''
 
-  function look(name: string, opened: string): string {
-    const path = join(folder, name)
+  function look(path: string, opened: string): string {
     try {
-      const now = fileOf(folder, name)
+      const now = fileAt(path)
       if (now === opened) return ''
       return `${path} was ${now === '' ? 'removed' : 'replaced'} while it was in use`
     } catch (error) {
@@ -60,7 +63,7 @@ export function watchWhereabouts({
 
   // Without lock.mdb another process would write beside this one: nothing holds them apart then.
   const timer = setInterval(
-    () => note(look(dataName, file) || look(lockName, lockFile)),
+    () => note(look(dataPath, file) || look(lockPath, lockFile)),
     intervalMs,
   )
   timer.unref()
@@ -70,7 +73,7 @@ export function watchWhereabouts({
       return problem
     },
     isInPlace() {
-      const found = look(dataName, file)
+      const found = look(dataPath, file)
       return found === '' ? problem === '' : note(found)
     },
     stop: () => clearInterval(timer),

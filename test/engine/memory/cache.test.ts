@@ -3,6 +3,7 @@ import { showAccount } from '../../../src/backoffice/show.ts'
 import {
   createCache,
   emptyAccount,
+  keepTransaction,
   maxTransactionsPerAccount,
   noteRow,
 } from '../../../src/engine/memory/cache.ts'
@@ -19,7 +20,7 @@ describe('the cache', () => {
       noteRow(cached, '', 'x'.repeat(100))
       noteRow(cached, 'C1', 'x'.repeat(900))
       noteRow(cached, 'C1', 'x'.repeat(400))
-      cached.transactions.set('t', 'y'.repeat(500))
+      keepTransaction(cached, 't', 'y'.repeat(500))
       cache.settle(cached)
     }
     expect(cache.bytes).toBe(10 * (1000 + 4 * 500 + 600))

@@ -1,0 +1,220 @@
+import type { Change, PlacedHold } from '../../domain/change/change.ts'
+import type { Entry } from '../../domain/ledger/entry.ts'
+import type { Answer, EventRecord } from '../../domain/record/event-record.ts'
+import type { CountedNow } from '../../domain/record/window-state.ts'
+import { accountCodec, cardCodec } from './codec.ts'
+
+/** Rows of changes within a log entry. */
+
+// biome-ignore lint/suspicious/noExplicitAny: rows are an edge; their columns are named where they are read
+export type EntryRow = any[]
+
+export function writeAnswerRow(answer: Answer): EntryRow {
+  const { code, rulesVersion, decidedBy, cause, ruleId, approvedAmountMinor } = answer
+  if (decidedBy === 'engine' && ruleId === '' && approvedAmountMinor === null) {
+    return [code, rulesVersion]
+  }
+  return [code, rulesVersion, decidedBy, cause, ruleId, approvedAmountMinor]
+}
+
+export function readAnswerRow(row: EntryRow): Answer {
+  const [code, rulesVersion, decidedBy = 'engine', cause = '', ruleId = ''] = row
+  const approvedAmountMinor = row[5] ?? null
+  return { code, decidedBy, cause, ruleId, approvedAmountMinor, rulesVersion }
+}
+
+type ChangeOf<T extends Change['type']> = Extract<Change, { type: T }>
+
+/** How the fields of one kind of change stand in its row, after the number of the kind. */
+interface ChangeCodec<T extends Change['type']> {
+  readonly write: (change: ChangeOf<T>, entry: Entry, row: EntryRow) => void
+  /** The row begins with the number. */
+  readonly read: (row: EntryRow, entry: Entry, type: T) => ChangeOf<T>
+}
+
+/** Fields that are plain values, by their names. */
+function plain<T extends Change['type']>(...names: (keyof ChangeOf<T>)[]): ChangeCodec<T> {
+  return {
+    write(change, _entry, row) {
+      for (const name of names) row.push(change[name])
+    },
+    read(row, _entry, type) {
+      const change: Record<string, unknown> = { type }
+      for (let i = 0; i < names.length; i++) change[names[i] as string] = row[i + 1]
+      return change as unknown as ChangeOf<T>
+    },
+  }
+}
+
+function counted<T extends 'spendCounted' | 'attemptCounted'>(): ChangeCodec<T> {
+  return {
+    write: writeCounted,
+    read: (row, _entry, type) =>
+      ({ type, amountMinor: row[1], at: readPlaces(row, 2) }) as ChangeOf<T>,
+  }
+}
+
+function writeCounted(
+  { amountMinor, at }: ChangeOf<'spendCounted' | 'attemptCounted'>,
+  _entry: Entry,
+  row: EntryRow,
+): void {
+  row.push(amountMinor)
+  writePlaces(row, at)
+}
+
+function held<T extends 'holdPlaced' | 'askAbsorbed'>(): ChangeCodec<T> {
+  return {
+    write: writeHold,
+    read: (row, { eventKey }, type) => ({ type, hold: readHold(row, eventKey) }) as ChangeOf<T>,
+  }
+}
+
+function writeHold(
+  { hold }: { readonly hold: PlacedHold },
+  { eventKey }: Entry,
+  row: EntryRow,
+): void {
+  const key = hold.eventKey === eventKey ? 0 : hold.eventKey
+  const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
+  const flags = Number(hold.preauthorized) + 2 * Number(hold.foreign)
+  row.push(key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid)
+  if (hold.adjustment !== undefined) row.push(hold.adjustment)
+}
+
+function readHold(row: EntryRow, eventKey: string): PlacedHold {
+  const flags = row[4]
+  const hold = {
+    eventKey: row[1] === 0 ? eventKey : row[1],
+    preauthorized: (flags & 1) === 1,
+    addedMinor: row[2],
+    reversedMinor: row[5],
+    cash: row[6],
+    foreign: (flags & 2) === 2,
+    expiresAtMs: row[3],
+    unblockedMid: row[7],
+  }
+  const adjustment = row[8]
+  return adjustment === undefined ? hold : { ...hold, adjustment }
+}
+
+/** Their order is the number of the kind: new ones go to the end. */
+const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
+  accountOpened: {
+    write: ({ account }, _entry, row) => row.push(accountCodec.encode(account)),
+    read: ([, account], _entry, type) => ({ type, account: accountCodec.decode(account) }),
+  },
+  cardIssued: {
+    write: ({ card }, _entry, row) => row.push(cardCodec.encode(card)),
+    read: ([, card], _entry, type) => ({ type, card: cardCodec.decode(card) }),
+  },
+  cardChanged: plain('set'),
+  transferred: plain('amountMinor'),
+  named: plain('name'),
+  linked: plain('to'),
+  holdPlaced: held(),
+  askAbsorbed: held(),
+  holdUndone: plain('eventKey', 'heirKey'),
+  declined: plain('code'),
+  captured: plain('amountMinor', 'closes', 'foreign'),
+  reduced: plain('amountMinor'),
+  capped: plain('ceilingMinor'),
+  voided: plain(),
+  refunded: plain('amountMinor'),
+  granted: plain('amountMinor', 'day'),
+  expired: plain('releasedMinor'),
+  chargeDue: plain('takenMinor', 'pendingMinor'),
+  chargeReturned: plain('takenMinor', 'pendingMinor'),
+  swipeUsed: plain(),
+  swipeReturned: plain(),
+  unblockUsed: plain('mid'),
+  unblockReturned: plain('mid'),
+  cardTerminated: plain('by'),
+  cardRevived: plain(),
+  spendCounted: counted(),
+  spendGivenBack: plain('amountMinor'),
+  attemptCounted: counted(),
+  askRemembered: plain('mid', 'amountMinor'),
+  windowsDropped: {
+    write: ({ before }, _entry, row) => writePlaces(row, before),
+    read: (row, _entry, type) => ({ type, before: readPlaces(row, 1) }),
+  },
+  attentionSet: plain('of', 'dueAtMs'),
+  forgotten: plain(),
+  handled: plain('list', 'sortKey'),
+  recorded: {
+    write: ({ record }, entry, row) => writeRecord(record, entry, row),
+    read: (row, entry, type) => ({ type, record: readRecord(row, entry) }),
+  },
+  claimed: plain('slot'),
+  unclaimed: plain('slot'),
+  answerChanged: {
+    write({ answer }, entry, row) {
+      if (answer !== entry.answer) row.push(writeAnswerRow(answer))
+    },
+    read: ([, answer], entry, type) => ({
+      type,
+      answer: answer === undefined ? entry.answer! : readAnswerRow(answer),
+    }),
+  },
+  askSeen: plain(),
+  merchantSeen: plain('hash'),
+  countrySeen: plain('country'),
+  repaired: plain(),
+  adopted: plain('organizationId', 'country'),
+  moved: plain('amountMinor', 'movement'),
+  chargeTaken: plain('amountMinor'),
+}
+
+const changeTypes = Object.keys(changeCodecs) as Change['type'][]
+const numberOf = new Map(changeTypes.map((type, i) => [type, i]))
+
+export function writeChange(change: Change, entry: Entry): EntryRow {
+  const codec = changeCodecs[change.type] as ChangeCodec<Change['type']>
+  const row: EntryRow = [numberOf.get(change.type)]
+  codec.write(change as never, entry, row)
+  return row
+}
+
+export function readChange(row: EntryRow, entry: Entry): Change {
+  const type = changeTypes[row[0]]!
+  return changeCodecs[type].read(row, entry, type as never)
+}
+
+/** A record is mostly what its entry says: what was answered, when, and who claims it. */
+function writeRecord(record: EventRecord, entry: Entry, row: EntryRow): void {
+  const { contentHash, answer, claims, absorbed, unmatched, atMs } = record
+  const own = claims.length === 1 && claims[0] === entry.slot
+  const same = answer === entry.answer && atMs === entry.atMs && unmatched === entry.unmatched
+  row.push(contentHash, own ? 0 : claims)
+  if (!same || absorbed) row.push(writeAnswerRow(answer), Number(absorbed), unmatched, atMs)
+}
+
+function readRecord(row: EntryRow, entry: Entry): EventRecord {
+  const [, contentHash, claims, answer, absorbed] = row
+  return {
+    contentHash,
+    answer: answer === undefined ? entry.answer! : readAnswerRow(answer),
+    claims: claims === 0 ? [entry.slot] : claims,
+    absorbed: absorbed === 1,
+    unmatched: row[5] ?? entry.unmatched,
+    atMs: row[6] ?? entry.atMs,
+  }
+}
+
+const placeCells = 4
+
+function writePlaces(row: EntryRow, places: readonly CountedNow[]): void {
+  for (const { window, scope, bucket, oldest } of places) {
+    row.push(window, scope === 'card' ? 0 : scope, bucket, oldest)
+  }
+}
+
+function readPlaces(row: EntryRow, from: number): CountedNow[] {
+  const places: CountedNow[] = []
+  for (let at = from; at < row.length; at += placeCells) {
+    const scope = row[at + 1] === 0 ? 'card' : row[at + 1]
+    places.push({ window: row[at], scope, bucket: row[at + 2], oldest: row[at + 3] })
+  }
+  return places
+}
