@@ -83,7 +83,7 @@ export interface Engine {
 
 const maxItemsPerCommand = 256
 /** While the store writes one portion, the next is decided. */
-const maxAccountsPerTurn = 16
+const maxAccountsPerTurn = 32
 /**
  * What is decided while the store writes waits for that, and then goes together: so commits grow when the
  * store is the bottleneck, and are small when it is not. They never wait long, because a store can hang.

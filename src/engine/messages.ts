@@ -272,7 +272,7 @@ export function readAnswers(cells: readonly Cell[], listener: AnswerListener): v
 }
 
 /** While the one thread goes on with the rest of its turn, the other works on what it was sent. */
-const portion = 8
+const portion = 32
 
 /** Collects what a turn of the loop has to say, and sends it in portions and at the turn's end. */
 export function createOutbox(

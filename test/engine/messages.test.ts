@@ -5,10 +5,10 @@ describe('an outbox', () => {
   it('sends in portions while its turn goes on, and the rest when the turn ends', async () => {
     const sent: (readonly Cell[])[] = []
     const put = createOutbox((cells) => sent.push(cells))
-    for (let i = 0; i < 19; i++) put((cells) => cells.push(i))
-    expect(sent.map(({ length }) => length)).toEqual([8, 8])
+    for (let i = 0; i < 70; i++) put((cells) => cells.push(i))
+    expect(sent.map(({ length }) => length)).toEqual([32, 32])
     await new Promise(setImmediate)
-    expect(sent.flat()).toEqual(Array.from({ length: 19 }, (_, i) => i))
+    expect(sent.flat()).toEqual(Array.from({ length: 70 }, (_, i) => i))
     await new Promise(setImmediate)
     expect(sent.length).toBe(3)
   })
@@ -16,7 +16,7 @@ describe('an outbox', () => {
   it('sends nothing at the end of a turn that sent all in portions', async () => {
     const sent: (readonly Cell[])[] = []
     const put = createOutbox((cells) => sent.push(cells))
-    for (let i = 0; i < 8; i++) put((cells) => cells.push(i))
+    for (let i = 0; i < 32; i++) put((cells) => cells.push(i))
     await new Promise(setImmediate)
     expect(sent.length).toBe(1)
     put((cells) => cells.push('next'))
