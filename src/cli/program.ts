@@ -28,7 +28,7 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
   ],
   [
     'show',
-    'show a card, account, transaction or event',
+    'show a card, account, transaction, event, wallet or transfer',
     async () => (await import('./card/show.ts')).addShow,
   ],
   ['log [options]', 'what was decided, and why', async () => (await import('./log/log.ts')).addLog],

@@ -8,6 +8,7 @@ import {
   showEvent,
   showTransaction,
 } from '../../backoffice/show.ts'
+import { showTransfer, showWallet } from '../../backoffice/show-money.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Store } from '../../store/port.ts'
 import { readable } from '../readable.ts'
@@ -29,7 +30,7 @@ Without --card the newest ${maxSearched} entries of the log are searched for it,
 export function addShow(program: Command): void {
   const show = program
     .command('show')
-    .summary('show a card, account, transaction or event')
+    .summary('show a card, account, transaction, event, wallet or transfer')
     .description('Show a record as it is kept, as JSON.')
     .addHelpText('after', help)
   show
@@ -74,6 +75,41 @@ export function addShow(program: Command): void {
     .addHelpText('after', `${searchHelp}\nExample:\n  $ arbiter show event evt-1 --card card-1`)
     .action((id: string, { card }: { card?: string }) =>
       inSession((session) => printEvent(id, card, session)),
+    )
+  addMoney(show)
+}
+
+const transferHelp = `
+One that is not on its way any more is found by what the newest ${maxSearched} entries of the log and the
+entries of the wallets tell of it.
+
+Example:
+  $ arbiter show transfer trf_01JCQ8A1B2C3D4E5F6G7H8J9KM`
+
+function addMoney(show: Command): void {
+  show
+    .command('wallet')
+    .description('Show a wallet: what it has, all that it was funded with, its newest entries.')
+    .argument('<organization>', 'its id')
+    .argument('<currency>', 'one of its currencies')
+    .addHelpText('after', '\nExample:\n  $ arbiter show wallet org-1 USD')
+    .action((id: string, currency: string) =>
+      inSession(async ({ store }) => {
+        const shown = await showWallet(store, id, currency)
+        return printFound(shown, `wallet of ${id} in ${currency}`, currency)
+      }),
+    )
+  show
+    .command('transfer')
+    .description('Show a transfer: on its way, arrived or taken back, and what it moved.')
+    .argument('<id>', 'the transfer')
+    .addHelpText('after', transferHelp)
+    .action((id: string) =>
+      inSession(async ({ store }) => {
+        const shown = await showTransfer(store, id)
+        const where = `on its way, in the newest ${maxSearched} entries of the log or in a wallet`
+        return printFound(shown, `transfer ${id} ${where}`, String(shown?.currency ?? ''))
+      }),
     )
 }
 
