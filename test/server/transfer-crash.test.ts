@@ -1,11 +1,15 @@
-import { expect, it, onTestFinished } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, type TestContext } from 'vitest'
 import { type ApiCredentials, createApiClient } from '../support/api-client.ts'
-import { createCliWorld } from '../support/cli.ts'
-import { plainPack, type RunningServer, readMetric, startServer, until } from '../support/server.ts'
+import { type CliWorld, createCliWorld } from '../support/cli.ts'
+import { durable, startRedis } from '../support/redis-server.ts'
+import { type RunningServer, readMetric, startServer, until } from '../support/server.ts'
 
-const rounds = process.env.TORTURE ? 20 : 3
-const perRound = process.env.TORTURE ? 200 : 40
+const torture = Boolean(process.env.TORTURE)
+const perRound = torture ? 200 : 40
 const cards = 6
+const noneOpen = 'nothing is on its way\n'
 
 interface Asked {
   readonly reference: string
@@ -38,52 +42,44 @@ function anyTransfer(i: number): Asked {
   return { reference, path: '/cards/transfer', body, does }
 }
 
-it('transfers through kills of the server are exact: nobody retries, then everybody does', async () => {
+interface Place {
+  readonly rounds: number
+  readonly env: Record<string, string>
+  /** Whether what the last kill left waits for the sweeper; else everybody asks again at once. */
+  readonly nobodyAsksAgain: boolean
+  /** Ends servers as a crash would, somewhere in a round. */
+  crash(server: RunningServer): Promise<void>
+}
+
+/** The second one runs while the first waits for the sweeper. */
+describe.concurrent('transfers are exact', () => {
+  it('through kills of the server: nobody retries, then everybody does', async (test) => {
+    const crash = (server: RunningServer) => server.kill()
+    await survive({ rounds: torture ? 20 : 3, env: {}, nobodyAsksAgain: true, crash }, test)
+  }, 600_000)
+
+  it('through kills of the server and of Redis', async (test) => {
+    const redis = await startRedis(durable)
+    test.onTestFinished(redis.dispose)
+    let crashes = 0
+    async function crash(server: RunningServer): Promise<void> {
+      const both = crashes++ % 2 === 0
+      await Promise.all([redis.kill(), both && server.kill()])
+      await sleep(Math.random() * 300)
+      await redis.restart()
+    }
+    const env = { REDIS_URL: redis.url, SECRETS_KEY: randomBytes(32).toString('base64') }
+    await survive({ rounds: torture ? 20 : 2, env, nobodyAsksAgain: torture, crash }, test)
+  }, 600_000)
+})
+
+async function survive(place: Place, test: TestContext): Promise<void> {
   const world = await createCliWorld()
-  onTestFinished(() => world.dispose())
-  const made = [
-    'organization',
-    'add',
-    'org-1',
-    '--name',
-    'A',
-    '--country',
-    'US',
-    '--currency',
-    'USD',
-  ]
-  await world.run(...made)
-  const scopes = ['--scope', 'CardAPIs', '--scope', 'CardAPIs.Read']
-  const client = await world.run(
-    'client',
-    'add',
-    '--organization',
-    'org-1',
-    '--name',
-    'x',
-    ...scopes,
-  )
-  const credentials = JSON.parse(client.out) as ApiCredentials
-  const row = (i: number) => {
-    const named = { cardId: `card-${i}`, customerId: `customer-${i}`, accountId: `account-${i}` }
-    const more = { organizationId: 'org-1', type: 'retail', currency: 'USD', balance: '20.00' }
-    return JSON.stringify({ ...named, ...more })
-  }
-  await world.importRows(...Array.from({ length: cards }, (_, i) => row(i)))
-  const funded = await world.run('wallet', 'fund', 'org-1', 'USD', '500.00', '--reference', 'wire')
-  expect(JSON.parse(funded.out)).toMatchObject({ wallet: { balance: 500 } })
-  const again = await world.run('wallet', 'fund', 'org-1', 'USD', '500.00', '--reference', 'wire')
-  expect([again.code, again.err]).toEqual([1, expect.stringContaining('already been seen')])
-
-  async function serve() {
-    const env = { API_PORT: '0', API_RATE_PER_SECOND: '1000', RULES_DIR: plainPack }
-    const server = await startServer({ dataDir: world.env.DATA_DIR!, env })
-    const [, port] = /"apiPort":([0-9]+)/.exec(server.output())!
-    return { server, ask: createApiClient(`http://127.0.0.1:${port}`, credentials) }
-  }
-
+  test.onTestFinished(() => world.dispose())
+  Object.assign(world.env, place.env)
+  const credentials = await openOrganization(world)
   const asked: Asked[] = []
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < place.rounds; round++) {
     const { server, ask } = await serve()
     await ask('GET', '/wallets', undefined, `W-${round}`)
     const calls = Array.from({ length: perRound }, (_, i) => anyTransfer(round * perRound + i))
@@ -91,17 +87,19 @@ it('transfers through kills of the server are exact: nobody retries, then everyb
     const work = calls.map(({ path, body, reference }) =>
       ask('POST', path, body, reference).catch(() => null),
     )
-    await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 150))
-    await server.kill()
+    await sleep(20 + Math.random() * 150)
+    await place.crash(server)
     await Promise.all(work)
+    await server.kill()
   }
 
-  const last = await serve()
-  await until(async () => (await openTransfers(last.server)) === 0)
-  const { code } = await verified(last.server)
-  expect(code).toBe(0)
-
   const { server, ask } = await serve()
+  if (place.nobodyAsksAgain) {
+    // Not by its metrics, which know of none before the first look.
+    while ((await world.run('transfers', '--open')).out !== noneOpen) await sleep(500)
+    await until(async () => (await openTransfers(server)) === 0)
+    expect(await verified()).toMatchObject({ code: 0 })
+  }
   const expected = Array.from({ length: cards }, () => 2_000)
   for (const { path, body, reference, does } of asked) {
     const { said } = await ask('POST', path, body, reference)
@@ -113,17 +111,44 @@ it('transfers through kills of the server are exact: nobody retries, then everyb
     const { data } = await ask('GET', `/cards/card-${i}`, undefined, `C-${i}`)
     expect(Math.round(data.balances.posted * 100)).toBe(expected[i])
   }
-  const end = await verified(server)
+  await server.stop()
+  const end = await verified()
   expect(end.out).toContain('USD: 500.00 funded adds up')
   expect(end.out).toContain('0.00 on its way')
   expect(end.code).toBe(0)
 
-  async function verified(running: RunningServer) {
-    await running.stop()
-    expect((await world.run('transfers', '--open')).out).toBe('nothing is on its way\n')
+  async function serve() {
+    const env = { API_PORT: '0', API_RATE_PER_SECOND: '1000', ...place.env }
+    const server = await startServer({ dataDir: world.env.DATA_DIR!, env })
+    const [, port] = /"apiPort":([0-9]+)/.exec(server.output())!
+    return { server, ask: createApiClient(`http://127.0.0.1:${port}`, credentials) }
+  }
+
+  async function verified() {
+    expect((await world.run('transfers', '--open')).out).toBe(noneOpen)
     return world.run('verify')
   }
-}, 600_000)
+}
+
+/** With cards of 20.00 and a wallet of 500.00. */
+async function openOrganization(world: CliWorld): Promise<ApiCredentials> {
+  const run = (command: string) => world.run(...command.split(' '))
+  await run('organization add org-1 --name A --country US --currency USD')
+  const client = await run(
+    'client add --organization org-1 --name x --scope CardAPIs --scope CardAPIs.Read',
+  )
+  const row = (i: number) => {
+    const named = { cardId: `card-${i}`, customerId: `customer-${i}`, accountId: `account-${i}` }
+    const more = { organizationId: 'org-1', type: 'retail', currency: 'USD', balance: '20.00' }
+    return JSON.stringify({ ...named, ...more })
+  }
+  await world.importRows(...Array.from({ length: cards }, (_, i) => row(i)))
+  const funded = await run('wallet fund org-1 USD 500.00 --reference wire')
+  expect(JSON.parse(funded.out)).toMatchObject({ wallet: { balance: 500 } })
+  const again = await run('wallet fund org-1 USD 500.00 --reference wire')
+  expect([again.code, again.err]).toEqual([1, expect.stringContaining('already been seen')])
+  return JSON.parse(client.out) as ApiCredentials
+}
 
 async function openTransfers(server: RunningServer): Promise<number> {
   const oldest = await readMetric(server, 'arbiter_transfers_oldest_seconds')
