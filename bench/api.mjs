@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { makeTemplates, startArbiter } from './support/arbiter.mjs'
-import { messagesOf } from './support/closed-loop.mjs'
+import { startCaller } from './support/calling.mjs'
 import { findKnee } from './support/knee.mjs'
-import { logLine, root, runToEnd, start, usedBetween } from './support/processes.mjs'
+import { logLine, root, runToEnd, usedBetween } from './support/processes.mjs'
 import { inRounds, median, medianRatio } from './support/rounds.mjs'
 import { packOf, rulesOf } from './support/rulebook.mjs'
 import { startSender } from './support/sending.mjs'
@@ -54,25 +54,6 @@ async function makeWorld(cards) {
       return { ...server, apiUrl: `http://127.0.0.1:${apiPort}` }
     },
     remove: () => templates.remove(),
-  }
-}
-
-function startCaller() {
-  const entry = join(root, 'bench/clients/caller.mjs')
-  const child = start('client', process.execPath, [entry], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  const next = messagesOf(child)
-  return {
-    async drive(job) {
-      child.send(job)
-      const { result } = await next('driven')
-      if (result.wrong + result.errors > 0) {
-        throw new Error(`${result.wrong} wrong, ${result.errors} lost: ${result.firstWrong}`)
-      }
-      return result
-    },
-    end: () => child.kill('SIGKILL'),
   }
 }
 

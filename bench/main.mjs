@@ -73,6 +73,11 @@ const benchmarks = {
     about: 'signed calls of the management API against Fastify alone, and decisions beside them',
     apart: true,
   },
+  transfers: {
+    file: './transfers.mjs',
+    about: 'transfers between wallets and cards against one Lua script, and decisions beside them',
+    apart: true,
+  },
   webhooks: {
     file: './webhooks.mjs',
     about: 'decisions while each is told by a webhook, beside receivers that are down',

@@ -41,11 +41,27 @@ async function signerOf(url, credentials) {
   }
 }
 
-async function drive({ url, method, connections, count, seconds, cards, credentials }) {
-  const headersOf =
-    credentials === undefined
-      ? () => ({ 'content-type': 'application/json' })
-      : await signerOf(url, credentials)
+/** Calls in turn, of each of many clients on the cards of its own: those that lie `stride` apart. */
+function callOf(method, i, { clients, cards, stride }) {
+  const card = (i % clients) + stride * (Math.floor(i / clients) % Math.floor(cards / stride))
+  const path = `/api/v1/cards/${cardIdOf(card)}`
+  if (method === 'GET') return { path }
+  if (method === 'POST') return { path: `${path}/topup`, body: '{"amount":0.01}' }
+  return { path, body: `{"cardLimits":{"dailyLimit":${1e6 + i}}}` }
+}
+
+/** What needs no signature is known by a Reference alone. */
+function unsigned() {
+  return {
+    'content-type': 'application/json',
+    reference: randomBytes(15).toString('base64url'),
+  }
+}
+
+async function drive(job) {
+  const { url, method, connections, count, seconds, cards, credentials, ratePerSecond } = job
+  const { clients = 1, stride = 1 } = job
+  const signers = await Promise.all([credentials ?? []].flat().map((each) => signerOf(url, each)))
   const tally = { answered: 0, wrong: 0, firstWrong: '' }
   let sent = 0
   let first
@@ -62,14 +78,15 @@ async function drive({ url, method, connections, count, seconds, cards, credenti
     url,
     connections,
     ...(count === undefined ? { duration: seconds } : { amount: count }),
+    ...(ratePerSecond === undefined ? {} : { overallRate: ratePerSecond }),
     timeout: 20,
     requests: [
       {
         method,
         setupRequest(request) {
           const i = sent++
-          const path = `/api/v1/cards/${cardIdOf(i % cards)}`
-          const body = method === 'GET' ? undefined : `{"cardLimits":{"dailyLimit":${1e6 + i}}}`
+          const { path, body } = callOf(method, i, { clients, cards, stride })
+          const headersOf = signers[i % clients] ?? unsigned
           return { ...request, path, headers: headersOf(method, path), body }
         },
         onResponse: note,

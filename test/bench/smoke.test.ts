@@ -39,6 +39,7 @@ const longer = [
   'backtest',
   'compare',
   'api',
+  'transfers',
   'console',
   'webhooks',
 ]
