@@ -20,6 +20,7 @@ import { type CardNumbers, createNumbers } from '../../src/management/number/cho
 import type { NumberSource } from '../../src/management/number/source.ts'
 import { addOrganization } from '../../src/management/organization.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
+import type { Store } from '../../src/store/port.ts'
 import { startEngine } from './engine-world.ts'
 import {
   createMemoryState,
@@ -46,6 +47,8 @@ export interface ApiWorldOptions {
   /** The key and the client of that other one. */
   readonly like?: { readonly key: Buffer; readonly credentials: Credentials }
   readonly callMs?: number
+  /** Instead of one in memory. */
+  readonly openStore?: (nowMs: () => number) => Promise<Store>
 }
 
 interface Answer {
@@ -64,9 +67,10 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const time = { ms: startMs, jumpMs: 0 }
   const clock = { nowMs: () => time.ms + time.jumpMs, monoMs: () => time.ms }
   const key = options.like?.key ?? randomBytes(32)
-  const store = createMemoryStore(options.state ?? createMemoryState(), {
+  const memory = createMemoryStore(options.state ?? createMemoryState(), {
     ...(faults && { faults }),
   })
+  const store = { ...memory, ...(await options.openStore?.(clock.nowMs)) }
   const engine = startEngine(store, { clock })
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const effects = createEffects({ engine, aggregates, clock })

@@ -179,7 +179,9 @@ export async function joined(node: RedisServer, members: number): Promise<void> 
   const deadlineMs = Date.now() + startTimeoutMs
   for (;;) {
     const info = String(await node.command('CLUSTER', 'INFO'))
-    if (info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${members}`)) return
+    // A cluster that may lack slots calls itself ok before it knows of all.
+    const wanted = ['state:ok', `known_nodes:${members}`, `slots_assigned:${slotCount}`]
+    if (wanted.every((one) => info.includes(`cluster_${one}\r`))) return
     if (Date.now() > deadlineMs) throw new Error(`the cluster does not form:\n${info}`)
     await sleep(20)
   }

@@ -35,6 +35,8 @@ const maxOpen = 10_000
 const perRead = 500
 /** Those that failed before have places of their own: a node that is down must not take all. */
 const maxAtWork = 16
+/** One that takes longer leaves its place to the next: its destination may be on a node that is down. */
+const patientMs = 500
 const againMs = 5_000
 const maxKnown = 20_000
 
@@ -73,10 +75,16 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
   function createPool() {
     const waiting: Place[] = []
     const workers = new Set<Promise<void>>()
+    const driven = new Set<Promise<void>>()
     async function work(): Promise<void> {
       for (let next = waiting.shift(); next !== undefined && !stopped; next = waiting.shift()) {
-        await drive(next)
-        atWork.delete(next.sortKey)
+        const { sortKey } = next
+        const ended: Promise<void> = drive(next).then(() => {
+          atWork.delete(sortKey)
+          driven.delete(ended)
+        })
+        driven.add(ended)
+        await within(patientMs, ended)
       }
     }
     return {
@@ -89,6 +97,7 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
       },
       async idle(): Promise<void> {
         await Promise.all(workers)
+        await Promise.all(driven)
       },
     }
   }
@@ -152,6 +161,16 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
       clearInterval(timer)
     },
   }
+}
+
+/** Resolves when the work ends, or when so much time has passed. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const passed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, passed])
+  clearTimeout(timer)
 }
 
 function messageOf(error: unknown): string {

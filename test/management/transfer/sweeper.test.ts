@@ -1,0 +1,40 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { startTransferSweeper } from '../../../src/management/transfer/sweeper.ts'
+import { movingEntry, type Transfer } from '../../../src/management/transfer/transfer.ts'
+import { until } from '../../support/server.ts'
+
+const clientId = 'client-1'
+const from = { kind: 'wallet', organizationId: 'org-1', currency: 'USD' } as const
+
+it('finishes what comes behind many whose destinations do not answer', async () => {
+  const nowMs = Date.UTC(2026, 10, 15, 10)
+  const hanging = Array.from({ length: 40 }, (_, i) => `hangs-${i}`)
+  const places = [...hanging, 'moves'].map((reference, i) => {
+    const { sortKey } = movingEntry({ from, clientId, reference, seenAtMs: i } as Transfer)
+    return { sortKey, value: '' }
+  })
+  const tried: string[] = []
+  let done = false
+  const sweeper = startTransferSweeper({
+    store: { range: async (_, after) => places.filter(({ sortKey }) => sortKey > after) },
+    steps: { find: async (_, { reference }) => ({ reference }) as Transfer },
+    transfers: {
+      finish({ reference }) {
+        tried.push(reference)
+        if (reference !== 'moves') return new Promise(() => {})
+        done = true
+        return Promise.resolve('gone')
+      },
+    },
+    clock: { nowMs: () => nowMs },
+    intervalMs: 10,
+    onTrouble(message) {
+      throw new Error(message)
+    },
+  })
+  onTestFinished(sweeper.stop)
+  await until(async () => done)
+  const once = tried.filter((reference) => reference !== 'moves')
+  expect(once.toSorted()).toEqual(hanging.toSorted())
+  expect(sweeper.open.count).toBe(places.length)
+})
