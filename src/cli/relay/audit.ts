@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { checkMoney, isConserved } from '../../backoffice/money-check.ts'
 import { accountIdOf, showEvent } from '../../backoffice/show.ts'
 import { isAlias } from '../../domain/change/book.ts'
 import { transactionCodec } from '../../engine/format/codec.ts'
@@ -12,6 +13,7 @@ import {
 } from '../../relay/audit.ts'
 import { type Report, readReport } from '../../relay/report.ts'
 import type { Store } from '../../store/port.ts'
+import { printMoney } from '../money/money-line.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, printText } from '../terminal.ts'
 
@@ -20,8 +22,9 @@ Compares held, settled and refunded of every transaction, to the minor unit, wit
 the report says. Differences: phantom hold (held, and nothing is open), missing hold (open, and nothing
 is held), wrong amount, lost advice (acknowledged, and not booked). Where a delivery was never answered
 the server may rightly have it or not; what that explains exactly is told apart: over-hold, unheard ask,
-unanswered advice. Unmatched advice: it could not be booked and waits in arbiter unmatched. Run it when the server has booked all it said (unbooked is 0 at /readyz).
-Exit code 1 when there is a difference.
+unanswered advice. Unmatched advice: it could not be booked and waits in arbiter unmatched. Last it says whether all that wallets were funded with is still there.
+Run it when the server has booked all it said (unbooked is 0 at /readyz) and nothing is on its way.
+Exit code 1 when there is a difference, or money is missing.
 
 Example:
   $ arbiter relay audit report.json`
@@ -43,9 +46,13 @@ async function auditReport(session: Session, file: string, json: boolean): Promi
   if (report === null) return 2
   const { transactions, meaning } = report
   const result = await audit(transactions, meaning, finderIn(session.store), unmatchedIn(session))
-  if (json) await printJson(result)
-  else await printAudit(result)
-  return result.differences.length > 0 ? 1 : 0
+  const money = await checkMoney(session.store)
+  if (json) await printJson({ ...result, money })
+  else {
+    await printAudit(result)
+    await printMoney(money)
+  }
+  return result.differences.length > 0 || !money.every(isConserved) ? 1 : 0
 }
 
 function openReport(file: string): Report | null {

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { checkMoney, isConserved } from '../../backoffice/money-check.ts'
+import { checkMoney } from '../../backoffice/money-check.ts'
 import { verifyStore } from '../../backoffice/verify.ts'
-import { formatMinor } from '../../domain/record/money.ts'
-import type { Store } from '../../store/port.ts'
+import { printMoney } from '../money/money-line.ts'
 import { inSession } from '../session.ts'
 import { printText, showProgress } from '../terminal.ts'
 
@@ -32,22 +31,8 @@ export function addVerify(program: Command): void {
         await printText(
           `${accounts} accounts, ${records} records, ${entries} entries: ${differences.length} differences`,
         )
-        const moneyWell = await verifyMoney(store)
+        const moneyWell = await printMoney(await checkMoney(store))
         return differences.length > 0 || !moneyWell ? 1 : 0
       }),
     )
-}
-
-/** All that wallets were ever funded with is in them, on cards or on its way. */
-async function verifyMoney(store: Store): Promise<boolean> {
-  let well = true
-  for (const money of await checkMoney(store)) {
-    const { currency, fundedMinor, inWalletsMinor, onCardsMinor, onTheWayMinor } = money
-    const text = (minor: number) => formatMinor(minor, currency)
-    const parts = `${text(inWalletsMinor)} in wallets, ${text(onCardsMinor)} on cards, ${text(onTheWayMinor)} on its way`
-    const fits = isConserved(money) ? 'adds up' : 'does NOT add up'
-    await printText(`${currency}: ${text(fundedMinor)} funded ${fits}: ${parts}`)
-    well &&= isConserved(money)
-  }
-  return well
 }
