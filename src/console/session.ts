@@ -68,7 +68,9 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
       const hash = hashOf(tokenIn(cookies))
       const found = byToken.get(hash)
       if (found === undefined) return null
-      if (found.untilMs > clock.monoMs()) return found
+      // Who was removed, or may do less since, must not go on for the rest of twelve hours.
+      const isUser = findUser(files, found.name)?.role === found.role
+      if (isUser && found.untilMs > clock.monoMs()) return found
       byToken.delete(hash)
       return null
     },

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askConsole, type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
@@ -103,6 +103,16 @@ describe('the console with users', () => {
     const cookie = await cookieOf('alice')
     await askConsole(world.port, 'POST', '/logout', { ...own(), cookie }, {})
     expect((await askConsole(world.port, 'GET', '/data/who', { cookie })).status).toBe(401)
+  })
+
+  it('forgets who was removed, or is another now', async () => {
+    addUser('trent', 'operator')
+    const cookie = await cookieOf('trent')
+    const who = async () => (await askConsole(world.port, 'GET', '/data/who', { cookie })).status
+    expect(await who()).toBe(200)
+    const operators = readFileSync(files.CONSOLE_OPERATORS_FILE, 'utf8')
+    writeFileSync(files.CONSOLE_OPERATORS_FILE, operators.replace(/^trent:.*\n/m, ''))
+    expect(await who()).toBe(401)
   })
 
   it('refuses the sixth wrong try within a minute, right or wrong', async () => {
