@@ -15,7 +15,7 @@ const timed = [
   'strangers',
 ].map((name) => `test/server/${name}.test.ts`)
 
-/** They start no process and leave nothing behind, so that they can share one. */
+/** They start no process and need nothing built. */
 const pure = [
   'api/{condition,input,signature,token}',
   'backoffice/transfer',
@@ -70,7 +70,13 @@ class LongestFirst extends BaseSequencer {
 /** Most of them wait for processes some of the time. */
 const maxWorkers = 3
 
-const common = { testTimeout: 30_000, hookTimeout: 60_000, pool: 'forks' as const }
+/** Files leave nothing behind in their process: a new one for each would cost more than most of them do. */
+const common = {
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+  pool: 'forks' as const,
+  isolate: false,
+}
 
 export default defineConfig({
   test: {
@@ -93,7 +99,6 @@ export default defineConfig({
           ...common,
           name: 'pure',
           include: pure,
-          isolate: false,
           maxWorkers,
           sequence: { groupOrder: 0 },
         },
