@@ -1,6 +1,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { Webhook } from 'standardwebhooks'
+import { expect, onTestFinished, type TestContext } from 'vitest'
 
 /** What a receiver of webhooks, or a provider, was sent. */
 export interface Received {
@@ -13,23 +14,46 @@ export interface Received {
 type Answer = { readonly status: number; readonly body?: unknown } | number
 
 /** A server on this machine that answers as the test says, and remembers. */
-export async function startReceiver(answer: (received: Received) => Answer = () => 200) {
+export async function startReceiver(
+  answer: (received: Received) => Answer = () => 200,
+  /** Of the test, where several run at once. */
+  test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+) {
   const received: Received[] = []
+  const forged: string[] = []
+  let library: Webhook | null = null
   const server = http.createServer(async (request, response) => {
     let body = ''
     for await (const part of request) body += part
     const headers = request.headers as Record<string, string>
     const one = { path: request.url ?? '', method: request.method ?? '', headers, body }
+    if (library !== null && !isSigned(library, one)) forged.push(body)
     received.push(one)
     const said = answer(one)
     const { status, body: answered } = typeof said === 'number' ? { status: said } : said
     response.writeHead(status).end(answered === undefined ? '' : JSON.stringify(answered))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
+  test.onTestFinished(() => {
     server.closeAllConnections()
     server.close()
+    expect(forged).toEqual([])
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { url, received }
+  /** From now on the library of Standard Webhooks must accept whatever comes. */
+  const verifyWith = (secret: string) => {
+    library = new Webhook(secret)
+  }
+  return { url, received, verifyWith }
+}
+
+/** Only the time is not looked at: the clock of a test may be another than that of the library. */
+function isSigned(library: Webhook, { headers, body }: Received): boolean {
+  const {
+    'webhook-id': id = '',
+    'webhook-timestamp': seconds,
+    'webhook-signature': given,
+  } = headers
+  const at = new Date(1000 * Number(seconds))
+  return given?.split(' ').includes(library.sign(id, at, body)) ?? false
 }
