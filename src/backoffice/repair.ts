@@ -3,7 +3,6 @@ import { stamp } from '../domain/change/apply.ts'
 import { gatherCard, isAlias } from '../domain/change/book.ts'
 import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
 import { applyEntry, createMemoryBook, type MemoryBook } from '../domain/ledger/ledger.ts'
-import { noAccount } from '../domain/record/account.ts'
 import { cardIndexEntries } from '../engine/format/card-index.ts'
 import { accountCodec, eventCodec } from '../engine/format/codec.ts'
 import { encodeEntry } from '../engine/format/entry-codec.ts'
@@ -17,17 +16,10 @@ import {
   timeSortKey,
 } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
-import { entryIn, logPages } from '../engine/log-reading.ts'
-import {
-  decodeAccount,
-  decodeCard,
-  decodePlace,
-  decodeTransaction,
-  nameOfRecord,
-  rootOf,
-} from '../engine/quarantine/damage.ts'
+import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
 import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
 import { lastDayOf } from '../store/port.ts'
+import { begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { recordsOf } from './verify.ts'
 
 export interface RepairOptions {
@@ -78,12 +70,6 @@ export function repairStray(
   const owns = ({ accountId, event }: Entry) =>
     accountId === '' && event !== null && strayAggregate(event.eventId) === aggregate
   return repairOf(store, { aggregate, owns, holdsMoney: false }, options)
-}
-
-interface Patient {
-  readonly aggregate: string
-  readonly owns: (entry: Entry) => boolean
-  readonly holdsMoney: boolean
 }
 
 async function repairOf(store: Store, patient: Patient, options: RepairOptions): Promise<Repair> {
@@ -162,79 +148,6 @@ function foreignKey(key: ChildKey): string {
   return (
     `the key of its ${nameOfRecord(key)} holds another type of value: rename or delete that key in Redis, ` +
     'and repeat at once, because till then its cards are unknown'
-  )
-}
-
-/** The records of the account in a backup, as far as they can be read; an empty book without one. */
-async function readBase(aggregate: string, backup: RepairOptions['backup']): Promise<MemoryBook> {
-  const book = createMemoryBook()
-  if (backup === undefined) return book
-  const blank = { transactions: [], aliases: [], forgotten: null, event: null, cards: [] }
-  let account = noAccount
-  for await (const page of backup) {
-    for (const record of page) {
-      if (record.kind !== 'root' && record.kind !== 'child') continue
-      if (record.aggregate !== aggregate) continue
-      if (record.kind === 'root') account = decodeAccount(aggregate, record.value)
-      else putChild(record, record.value)
-    }
-  }
-  if (account !== noAccount) book.put({ ...blank, account })
-  return book
-
-  function putChild({ group, id }: ChildKey, value: string): void {
-    if (group === 'c') book.put({ ...blank, account, cards: [decodeCard(id, value)] })
-    else if (group.startsWith('e@')) {
-      book.put({ ...blank, account, event: { key: id, record: eventCodec.decode(value) } })
-    } else if (group === 't') {
-      const [cardId = '', name = ''] = id.split('\n')
-      const found = decodeTransaction(cardId, name, value)
-      if (isAlias(found)) book.put({ ...blank, account, aliases: [{ ...found, name }] })
-      else book.put({ ...blank, account, transactions: [found] })
-    }
-  }
-}
-
-function begin(book: MemoryBook, entryCount: number, openedAtMs: number): void {
-  const account = { ...noAccount, entryCount, openedAtMs }
-  book.put({ account, cards: [], transactions: [], aliases: [], forgotten: null, event: null })
-}
-
-/** Follows the account's entries from where the book is; '' or what stands against it. */
-async function replayInto(
-  book: MemoryBook,
-  store: Store,
-  { owns, holdsMoney }: Patient,
-): Promise<string> {
-  let unreadable = ''
-  let first: number | null = null
-  for await (const page of logPages(store)) {
-    for (const line of page) {
-      const entry = entryIn(line)
-      if (entry === null) unreadable = line.cursor
-      if (entry === null || !owns(entry)) continue
-      if (!holdsMoney && first === null && book.account() === null) begin(book, entry.n, entry.atMs)
-      first ??= entry.n
-      const next = book.account()?.entryCount ?? 0
-      if (entry.n < next) continue
-      if (entry.n > next) return gapOf(entry, next, first === entry.n, unreadable)
-      applyEntry(entry, book)
-    }
-  }
-  return ''
-}
-
-function gapOf({ n }: Entry, next: number, begins: boolean, unreadable: string): string {
-  if (unreadable !== '') {
-    return (
-      `entry ${next} of its log is missing, and line ${unreadable} of the log cannot be read: ` +
-      'give a backup from after it by --from, or put the line right'
-    )
-  }
-  if (!begins) return `entry ${next} of its log is missing: give a backup from after it by --from`
-  return (
-    `its log begins with entry ${n} and would be needed from entry ${next} on: older ones are dropped ` +
-    'after LOG_RETENTION_DAYS. Give a newer backup by --from, or restore a whole backup'
   )
 }
 

@@ -1,4 +1,4 @@
-import type { Book, TouchedRecords } from '../domain/change/book.ts'
+import { type Book, setNames, type TouchedRecords } from '../domain/change/book.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { EventRecord } from '../domain/record/event-record.ts'
@@ -35,10 +35,11 @@ export function createReplayBook(from = nothing): ReplayBook {
   for (const [cardId, some] of from.transactions) transactions.set(cardId, new Map(some))
   const events = new Map(from.events)
 
-  function putTransaction(cardId: string, name: string, record: Transaction | Alias): void {
+  function setTransaction(cardId: string, name: string, found: Transaction | Alias | null): void {
     const ofCard = transactions.get(cardId)
-    if (ofCard === undefined) transactions.set(cardId, new Map([[name, record]]))
-    else ofCard.set(name, record)
+    if (found === null) ofCard?.delete(name)
+    else if (ofCard === undefined) transactions.set(cardId, new Map([[name, found]]))
+    else ofCard.set(name, found)
   }
 
   return {
@@ -49,13 +50,7 @@ export function createReplayBook(from = nothing): ReplayBook {
     put(touched) {
       account = touched.account
       for (const card of touched.cards) cards.set(card.cardId, card)
-      for (const t of touched.transactions) putTransaction(t.cardId, t.transactionId, t)
-      for (const { name, cardId, aliasOf } of touched.aliases)
-        putTransaction(cardId, name, { cardId, aliasOf })
-      if (touched.forgotten !== null) {
-        const { cardId, transactionId, names } = touched.forgotten
-        for (const name of [transactionId, ...names]) transactions.get(cardId)?.delete(name)
-      }
+      setNames(touched, setTransaction)
       if (touched.event !== null) events.set(touched.event.key, touched.event.record)
     },
     copy: () => createReplayBook({ account, cards, transactions, events }),

@@ -1,4 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer'
+import { isDigit, type JsonCursor, quoteMark, refuseJson, space, zero } from './json-cursor.ts'
+import { readString } from './json-string.ts'
 
 /** A number is its decimal text: a float would already have lost what the amount said. */
 export interface JsonNumber {
@@ -29,26 +31,15 @@ export const maxNames = 128
 /** Up to here the search for the same name twice is a walk, which is faster than filling a Set. */
 const maxWalkedNames = 48
 
-interface Cursor {
-  readonly text: string
-  at: number
-  problem: string
-}
-
 const tab = 0x09
 const newline = 0x0a
 const carriageReturn = 0x0d
-const space = 0x20
-const quote = 0x22
 const plus = 0x2b
 const comma = 0x2c
 const minus = 0x2d
 const point = 0x2e
-const zero = 0x30
-const nine = 0x39
 const colon = 0x3a
 const openBracket = 0x5b
-const backslash = 0x5c
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
@@ -63,7 +54,7 @@ export function parseJson(bytes: Buffer): JsonValue | JsonProblem {
   else if (isUtf8(bytes)) text = bytes.toString('utf8')
   else return { problem: 'not UTF-8', offsetBytes: 0 }
 
-  const cursor: Cursor = { text, at: 0, problem: '' }
+  const cursor: JsonCursor = { text, at: 0, problem: '' }
   const value = readValue(cursor, 0)
   if (value !== undefined) {
     if (Number.isNaN(next(cursor))) return value
@@ -98,10 +89,10 @@ export function memberOf(object: JsonObject, name: string): JsonValue | undefine
 }
 
 /** Undefined means refused: the problem is in the cursor, and every caller returns at once. */
-function readValue(cursor: Cursor, depth: number): JsonValue | undefined {
+function readValue(cursor: JsonCursor, depth: number): JsonValue | undefined {
   const code = next(cursor)
   switch (code) {
-    case quote:
+    case quoteMark:
       return readString(cursor)
     case openBrace:
       return readObject(cursor, depth + 1)
@@ -115,12 +106,12 @@ function readValue(cursor: Cursor, depth: number): JsonValue | undefined {
       return readWord(cursor, 'null', null)
     default:
       if (code === minus || isDigit(code)) return readNumber(cursor)
-      return refuse(cursor, 'a value is expected')
+      return refuseJson(cursor, 'a value is expected')
   }
 }
 
-function readObject(cursor: Cursor, depth: number): JsonObject | undefined {
-  if (depth > maxDepth) return refuse(cursor, 'nested too deeply')
+function readObject(cursor: JsonCursor, depth: number): JsonObject | undefined {
+  if (depth > maxDepth) return refuseJson(cursor, 'nested too deeply')
   const names: string[] = []
   const values: JsonValue[] = []
   let seen: Set<string> | null = null
@@ -130,16 +121,16 @@ function readObject(cursor: Cursor, depth: number): JsonObject | undefined {
     return { names, values }
   }
   for (;;) {
-    if (next(cursor) !== quote) return refuse(cursor, 'a name is expected')
-    if (names.length === maxNames) return refuse(cursor, 'too many names in one object')
+    if (next(cursor) !== quoteMark) return refuseJson(cursor, 'a name is expected')
+    if (names.length === maxNames) return refuseJson(cursor, 'too many names in one object')
     const nameAt = cursor.at
     const name = readString(cursor)
     if (name === undefined) return undefined
     if (seen === null ? isAmong(names, name) : seen.has(name)) {
       cursor.at = nameAt
-      return refuse(cursor, 'the same name twice in one object')
+      return refuseJson(cursor, 'the same name twice in one object')
     }
-    if (next(cursor) !== colon) return refuse(cursor, 'a colon is expected')
+    if (next(cursor) !== colon) return refuseJson(cursor, 'a colon is expected')
     cursor.at++
     const value = readValue(cursor, depth)
     if (value === undefined) return undefined
@@ -149,15 +140,15 @@ function readObject(cursor: Cursor, depth: number): JsonObject | undefined {
     else if (names.length === maxWalkedNames) seen = new Set(names)
     const code = next(cursor)
     if (code !== comma && code !== closeBrace) {
-      return refuse(cursor, 'a comma or a closing brace is expected')
+      return refuseJson(cursor, 'a comma or a closing brace is expected')
     }
     cursor.at++
     if (code === closeBrace) return { names, values }
   }
 }
 
-function readArray(cursor: Cursor, depth: number): readonly JsonValue[] | undefined {
-  if (depth > maxDepth) return refuse(cursor, 'nested too deeply')
+function readArray(cursor: JsonCursor, depth: number): readonly JsonValue[] | undefined {
+  if (depth > maxDepth) return refuseJson(cursor, 'nested too deeply')
   const items: JsonValue[] = []
   cursor.at++
   if (next(cursor) === closeBracket) {
@@ -170,159 +161,54 @@ function readArray(cursor: Cursor, depth: number): readonly JsonValue[] | undefi
     items.push(value)
     const code = next(cursor)
     if (code !== comma && code !== closeBracket) {
-      return refuse(cursor, 'a comma or a closing bracket is expected')
+      return refuseJson(cursor, 'a comma or a closing bracket is expected')
     }
     cursor.at++
     if (code === closeBracket) return items
   }
 }
 
-function readString(cursor: Cursor): string | undefined {
-  const { text } = cursor
-  const from = cursor.at + 1
-  for (let at = from; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === quote) {
-      cursor.at = at + 1
-      return text.slice(from, at)
-    }
-    if (code === backslash) {
-      cursor.at = at
-      return readEscaped(cursor, text.slice(from, at))
-    }
-    if (code < space) {
-      cursor.at = at
-      return refuse(cursor, 'a control character in a string')
-    }
-  }
-  cursor.at = text.length
-  return refuse(cursor, 'a string without its end')
-}
-
-const simpleEscapes: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-}
-
-/** The rest of a string from its first backslash on. */
-function readEscaped(cursor: Cursor, before: string): string | undefined {
-  const { text } = cursor
-  let result = before
-  while (cursor.at < text.length) {
-    const code = text.charCodeAt(cursor.at)
-    if (code === quote) {
-      cursor.at++
-      return result
-    }
-    if (code < space) return refuse(cursor, 'a control character in a string')
-    if (code !== backslash) {
-      const from = cursor.at
-      let at = from + 1
-      while (at < text.length && isPlain(text.charCodeAt(at))) at++
-      result += text.slice(from, at)
-      cursor.at = at
-      continue
-    }
-    const mark = text.charAt(cursor.at + 1)
-    if (mark === 'u') {
-      const unit = readUnit(cursor)
-      if (unit === undefined) return undefined
-      result += unit
-      continue
-    }
-    const simple = Object.hasOwn(simpleEscapes, mark) ? simpleEscapes[mark] : undefined
-    if (simple === undefined) return refuse(cursor, 'an unknown escape')
-    result += simple
-    cursor.at += 2
-  }
-  return refuse(cursor, 'a string without its end')
-}
-
-/** One \u escape, or two that make a surrogate pair. */
-function readUnit(cursor: Cursor): string | undefined {
-  const first = hexAt(cursor.text, cursor.at)
-  if (first < 0) return refuse(cursor, 'an unknown escape')
-  if (first < 0xd800 || first > 0xdfff) {
-    cursor.at += 6
-    return String.fromCharCode(first)
-  }
-  // Bytes that are UTF-8 have no surrogates of their own, so a pair is two escapes or it is none.
-  const second = first < 0xdc00 ? hexAt(cursor.text, cursor.at + 6) : -1
-  if (second < 0xdc00 || second > 0xdfff) return refuse(cursor, 'half of a surrogate pair')
-  cursor.at += 12
-  return String.fromCharCode(first, second)
-}
-
-/** The unit of the escape \uXXXX at this place, or -1. */
-function hexAt(text: string, at: number): number {
-  if (text.charCodeAt(at) !== backslash || text.charAt(at + 1) !== 'u') return -1
-  let unit = 0
-  for (let i = at + 2; i < at + 6; i++) {
-    const code = text.charCodeAt(i)
-    const lower = code | 0x20
-    if (isDigit(code)) unit = unit * 16 + code - zero
-    else if (lower >= 0x61 && lower <= 0x66) unit = unit * 16 + lower - 0x57
-    else return -1
-  }
-  return unit
-}
-
-function readNumber(cursor: Cursor): JsonNumber | undefined {
+function readNumber(cursor: JsonCursor): JsonNumber | undefined {
   const { text } = cursor
   const from = cursor.at
   if (text.charCodeAt(cursor.at) === minus) cursor.at++
   if (text.charCodeAt(cursor.at) === zero) cursor.at++
-  else if (!skipDigits(cursor)) return refuse(cursor, 'a digit is expected')
+  else if (!skipDigits(cursor)) return refuseJson(cursor, 'a digit is expected')
   if (text.charCodeAt(cursor.at) === point) {
     cursor.at++
-    if (!skipDigits(cursor)) return refuse(cursor, 'a digit is expected')
+    if (!skipDigits(cursor)) return refuseJson(cursor, 'a digit is expected')
   }
   if ((text.charCodeAt(cursor.at) | 0x20) === 0x65) {
     cursor.at++
     const sign = text.charCodeAt(cursor.at)
     if (sign === plus || sign === minus) cursor.at++
-    if (!skipDigits(cursor)) return refuse(cursor, 'a digit is expected')
+    if (!skipDigits(cursor)) return refuseJson(cursor, 'a digit is expected')
   }
   return { decimal: text.slice(from, cursor.at) }
 }
 
-function skipDigits(cursor: Cursor): boolean {
+function skipDigits(cursor: JsonCursor): boolean {
   const from = cursor.at
   while (isDigit(cursor.text.charCodeAt(cursor.at))) cursor.at++
   return cursor.at > from
 }
 
-function readWord<T extends boolean | null>(cursor: Cursor, word: string, value: T): T | undefined {
-  if (!cursor.text.startsWith(word, cursor.at)) return refuse(cursor, 'a value is expected')
+function readWord<T extends boolean | null>(
+  cursor: JsonCursor,
+  word: string,
+  value: T,
+): T | undefined {
+  if (!cursor.text.startsWith(word, cursor.at)) return refuseJson(cursor, 'a value is expected')
   cursor.at += word.length
   return value
 }
 
 /** The next character that is no white space, NaN at the end. */
-function next(cursor: Cursor): number {
+function next(cursor: JsonCursor): number {
   const { text } = cursor
   let code = text.charCodeAt(cursor.at)
   while (code === space || code === newline || code === carriageReturn || code === tab) {
     code = text.charCodeAt(++cursor.at)
   }
   return code
-}
-
-function isDigit(code: number): boolean {
-  return code >= zero && code <= nine
-}
-
-function isPlain(code: number): boolean {
-  return code >= space && code !== quote && code !== backslash
-}
-
-function refuse(cursor: Cursor, problem: string): undefined {
-  cursor.problem = problem
-  return undefined
 }

@@ -160,6 +160,18 @@ export interface TouchedRecords {
   readonly event: { readonly key: string; readonly record: EventRecord } | null
 }
 
+/** Sets what each changed name of a transaction stands for: a record, another name, or null when it is forgotten. */
+export function setNames(
+  { transactions, aliases, forgotten }: TouchedRecords,
+  set: (cardId: string, name: string, found: Transaction | Alias | null) => void,
+): void {
+  for (const one of transactions) set(one.cardId, one.transactionId, one)
+  for (const { name, ...alias } of aliases) set(alias.cardId, name, alias)
+  if (forgotten === null) return
+  const { cardId, transactionId, names } = forgotten
+  for (const name of [transactionId, ...names]) set(cardId, name, null)
+}
+
 const none: readonly never[] = []
 
 /** Makes no list where nothing changed, because this is done for every entry of every log. */

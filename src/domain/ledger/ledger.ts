@@ -4,6 +4,7 @@ import {
   gather,
   gatherDue,
   isAlias,
+  setNames,
   type TouchedRecords,
   touchedBy,
 } from '../change/book.ts'
@@ -66,18 +67,10 @@ export function createMemoryBook(from?: MemoryBook): MemoryBook {
     put(touched) {
       account = touched.account
       for (const card of touched.cards) cards.set(card.cardId, card)
-      for (const t of touched.transactions) {
-        transactions.set(transactionKey(t.cardId, t.transactionId), t)
-      }
-      for (const { name, ...alias } of touched.aliases) {
-        transactions.set(transactionKey(alias.cardId, name), alias)
-      }
-      if (touched.forgotten !== null) {
-        const { cardId, transactionId, names } = touched.forgotten
-        for (const name of [transactionId, ...names]) {
-          transactions.delete(transactionKey(cardId, name))
-        }
-      }
+      setNames(touched, (cardId, name, found) => {
+        if (found === null) transactions.delete(transactionKey(cardId, name))
+        else transactions.set(transactionKey(cardId, name), found)
+      })
       if (touched.event !== null) events.set(touched.event.key, touched.event.record)
     },
     redate(latestMs) {

@@ -1,4 +1,4 @@
-import type { Book, TouchedRecords } from '../../domain/change/book.ts'
+import { type Book, setNames, type TouchedRecords } from '../../domain/change/book.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
 import type { Account } from '../../domain/record/account.ts'
 import type { Card } from '../../domain/record/card.ts'
@@ -27,18 +27,9 @@ export function stageOn(book: Book): StagedBook {
     put(touched) {
       account = touched.account
       for (const card of touched.cards) cards.set(card.cardId, card)
-      for (const t of touched.transactions) {
-        transactions.set(transactionKey(t.cardId, t.transactionId), t)
-      }
-      for (const { name, ...alias } of touched.aliases) {
-        transactions.set(transactionKey(alias.cardId, name), alias)
-      }
-      if (touched.forgotten !== null) {
-        const { cardId, transactionId, names } = touched.forgotten
-        for (const name of [transactionId, ...names]) {
-          transactions.set(transactionKey(cardId, name), null)
-        }
-      }
+      setNames(touched, (cardId, name, found) => {
+        transactions.set(transactionKey(cardId, name), found)
+      })
       if (touched.event !== null) events.set(touched.event.key, touched.event.record)
     },
   }

@@ -1,4 +1,4 @@
-import type { Book, TouchedRecords } from '../../domain/change/book.ts'
+import { type Book, setNames, type TouchedRecords } from '../../domain/change/book.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
 import type { Card } from '../../domain/record/card.ts'
 import type { EventRecord } from '../../domain/record/event-record.ts'
@@ -146,12 +146,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
         cached.cards.set(card.cardId, card)
         cards.set(card.cardId, card)
       }
-      for (const t of touched.transactions) setTransaction(t.cardId, t.transactionId, t)
-      for (const { name, ...alias } of touched.aliases) setTransaction(alias.cardId, name, alias)
-      if (touched.forgotten !== null) {
-        const { cardId, transactionId, names } = touched.forgotten
-        for (const name of [transactionId, ...names]) setTransaction(cardId, name, null)
-      }
+      setNames(touched, setTransaction)
       if (touched.event !== null) {
         events.set(touched.event.key, touched.event.record)
       }

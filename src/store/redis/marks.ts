@@ -3,7 +3,7 @@ import type { RedisConnection } from './client.ts'
 import type { WriterMark } from './commands.ts'
 import { messageOf } from './failures.ts'
 import type { RedisKeys } from './keys.ts'
-import type { FunctionName } from './library.ts'
+import type { CallFunction } from './library.ts'
 
 /**
  * Every call of commit counts up a mark of its writer, kept with what it writes, and neither a commit nor
@@ -28,11 +28,7 @@ export interface MarkKeeperOptions {
   readonly marks: Marks
   readonly connection: RedisConnection
   readonly keys: RedisKeys
-  readonly callFunction: (
-    name: FunctionName,
-    keys: readonly string[],
-    args: readonly string[],
-  ) => Promise<unknown>
+  readonly callFunction: CallFunction
 }
 
 const lookMs = 1_000

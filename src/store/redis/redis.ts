@@ -1,9 +1,6 @@
 import {
   type Command,
   type IndexEntry,
-  type Key,
-  type Loaded,
-  type LogLine,
   type Marks,
   type Outcome,
   type OwnedRecord,
@@ -14,28 +11,19 @@ import {
   type StoreRecord,
   StoreRefused,
 } from '../port.ts'
-import { connectRedis, type RedisConnection, type RedisPlace } from './client.ts'
-import { type Call, decodeRoot, isOutcome, readReply, toCalls } from './commands.ts'
+import { connectRedis, type RedisConnection } from './client.ts'
+import type { RedisPlace } from './client-options.ts'
+import { type Call, isOutcome, readReply, toCalls } from './commands.ts'
 import { createFiller, scanServers } from './copy.ts'
 import { checkDurability, type Durability } from './durability.ts'
 import { adviceOn, meaningOf, messageOf, storeErrorOf } from './failures.ts'
-import { boundAfter, compareBytes, createRedisKeys, fieldOf, splitMember } from './keys.ts'
+import { boundAfter, compareBytes, createRedisKeys, splitMember } from './keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './library.ts'
-import {
-  comparePlaces,
-  createLogClock,
-  endBefore,
-  idOf,
-  type LogPlace,
-  type PlacedLine,
-  parseCursor,
-  placeOf,
-  readEntries,
-  startAfter,
-  toLogLine,
-} from './log.ts'
+import { createLogClock } from './log.ts'
+import { createLogReader } from './log-reader.ts'
 import { createMarkKeeper, isLossOf } from './marks.ts'
 import { mergeSources } from './pages.ts'
+import { createRecordReader } from './record-reader.ts'
 import { claimServer } from './server.ts'
 
 export interface RedisStoreOptions {
@@ -67,8 +55,6 @@ const defaultCommitTimeoutMs = 1_000
 const openTimeoutMs = 3_000
 /** Somebody may flush it again as soon as it is there. */
 const maxLibraryLoads = 3
-/** A read beyond this is split. */
-const maxKeysPerRead = 5_000
 
 /**
  * Rejects with StoreRefused when an operator must change something first, with StoreError when Redis
@@ -148,7 +134,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       call.places.forEach((place, i) => {
         outcomes[place] = settled[i] as PartOutcome
       })
-      for (const id of logIds) observe(placeOf(id, 0))
+      for (const id of logIds) log.observe(id)
       const damaged = settled.filter((outcome) => outcome === 'refused').length
       if (damaged > 0) {
         problems.add(`${damaged} aggregates have a key that holds another type of value`)
@@ -163,66 +149,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     }
   }
 
-  async function load(wanted: readonly Key[]): Promise<(Loaded | undefined)[]> {
-    const parts: (readonly Key[])[] = []
-    for (let i = 0; i < wanted.length; i += maxKeysPerRead) {
-      parts.push(wanted.slice(i, i + maxKeysPerRead))
-    }
-    return read(async () => (await Promise.all(parts.map(loadPart))).flat())
-  }
-
-  async function loadPart(wanted: readonly Key[]): Promise<(Loaded | undefined)[]> {
-    const places = new Map<number, number[]>()
-    wanted.forEach(({ aggregate }, place) => {
-      const target = connection.isCluster ? keys.partitionOf(aggregate) : 0
-      const list = places.get(target)
-      if (list === undefined) places.set(target, [place])
-      else list.push(place)
-    })
-    const loaded = new Array<Loaded | undefined>(wanted.length)
-    await Promise.all(
-      [...places].map(async ([target, list]) => {
-        const found = await loadTogether(
-          target,
-          list.map((place) => wanted[place] as Key),
-        )
-        list.forEach((place, i) => {
-          loaded[place] = found[i]
-        })
-      }),
-    )
-    return loaded
-  }
-
-  async function loadTogether(
-    target: number,
-    wanted: readonly Key[],
-  ): Promise<(Loaded | undefined)[]> {
-    const names = new Map<string, string>()
-    // Once the loss is known, what is there can be read: it is needed to book the rest again.
-    const mark = keeper?.isLost(target) ? undefined : keeper?.markAt(target)
-    const args = ['0', '0']
-    if (mark !== undefined) {
-      names.set(mark.key, '1')
-      args.splice(0, 2, '1', String(mark.acknowledged))
-    }
-    for (const key of wanted) {
-      const name = keys.group(key.aggregate, key.group)
-      if (!names.has(name)) names.set(name, String(names.size + 1))
-      args.push(names.get(name) as string, fieldOf(key))
-    }
-    const reading = callFunction('load', [...names.keys()], args)
-    const found = (await reading.catch((error) => {
-      if (isLossOf(error)) keeper?.noteLoss(target, Number(args[1]))
-      throw error
-    })) as (string | number | null)[]
-    return wanted.map(({ group, id }, i) => {
-      const text = found[i]
-      if (text === null || text === undefined) return undefined
-      if (typeof text === 'number') return { value: '', version: '', wrongType: true }
-      return group === '' && id === '' ? decodeRoot(text) : { value: text, version: '' }
-    })
-  }
+  const records = createRecordReader({ connection, keys, keeper, callFunction })
+  const log = createLogReader({ connection, keys, partitions, clock, callFunction })
 
   function range(index: string, after: string, limit: number, heed: Heed): Promise<IndexEntry[]> {
     async function ask(partition: number, last: IndexEntry | undefined, count: number) {
@@ -241,77 +169,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     )
   }
 
-  function readLog(after: string, limit: number): Promise<LogLine[]> {
-    return read(async () => (await readLines(parseCursor(after), limit)).map(observed))
-  }
-
-  function readLines(place: LogPlace | undefined, limit: number): Promise<PlacedLine[]> {
-    return mergeSources<PlacedLine>(
-      partitions,
-      limit,
-      async (partition, last, count) => {
-        const key = keys.log(partition)
-        const args = [key, startAfter(last ?? place, partition), '+', 'COUNT', String(count)]
-        return readEntries(await connection.send(key, 'XRANGE', args), partition)
-      },
-      comparePlaces,
-    )
-  }
-
-  function tailLog(limit: number, before = ''): Promise<LogLine[]> {
-    return read(async () => {
-      const place = parseCursor(before)
-      const lines = await mergeSources<PlacedLine>(
-        partitions,
-        limit,
-        async (partition, last, count) => {
-          const key = keys.log(partition)
-          const args = [key, endBefore(last ?? place, partition), '-', 'COUNT', String(count)]
-          return readEntries(await connection.send(key, 'XREVRANGE', args), partition)
-        },
-        (a, b) => comparePlaces(b, a),
-      )
-      return lines.map(observed).reverse()
-    })
-  }
-
-  function observed(line: PlacedLine): LogLine {
-    observe(line)
-    return toLogLine(line)
-  }
-
-  function observe({ ms, sequence }: LogPlace): void {
-    clock.observe(ms, sequence)
-  }
-
-  /** Groups expire by themselves: only the log is left to trim. */
-  function sweep(_nowMs: number, logBeforeMs: number, limit: number): Promise<number> {
-    return read(async () => {
-      const end = `(${Math.max(0, Math.ceil(logBeforeMs))}-0`
-      const oldest = await mergeSources<LogPlace>(
-        partitions,
-        limit,
-        async (partition, last, count) => {
-          const args = [startAfter(last, partition), end, String(count)]
-          const ids = (await callFunction('ids', [keys.log(partition)], args)) as string[]
-          return ids.map((id) => placeOf(id, partition))
-        },
-        comparePlaces,
-      )
-      const newest = new Map(oldest.map((place) => [place.partition, place]))
-      const trimmed = await Promise.all(
-        [...newest.values()].map(async ({ ms, sequence, partition }) => {
-          const key = keys.log(partition)
-          const keptFrom = idOf({ ms, sequence: sequence + 1, partition })
-          return (await connection.send(key, 'XTRIM', [key, 'MINID', keptFrom])) as number
-        }),
-      )
-      return trimmed.reduce((sum, count) => sum + count, 0)
-    })
-  }
-
   async function* scan(): AsyncGenerator<readonly StoreRecord[]> {
-    const pages = scanServers({ connection, keys, nowMs }, readLines)
+    const pages = scanServers({ connection, keys, nowMs }, log.lines)
     for (;;) {
       const page = await read(() => pages.next())
       if (page.done) return
@@ -369,7 +228,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     }
     await claimServer({ connection, keys, callFunction })
     // After the newest entry: this clock may be behind the one that dated it.
-    await tailLog(1)
+    await log.tail(1, '')
     // A server that lost something can be read once that is known, and an engine must read to start.
     await keeper?.look()
   } catch (error) {
@@ -379,11 +238,11 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   }
   return {
     commit,
-    load,
+    load: (wanted) => read(() => records.load(wanted)),
     ...rangesBy(range),
-    readLog,
-    tailLog,
-    sweep,
+    readLog: (after, limit) => read(() => log.read(after, limit)),
+    tailLog: (limit, before = '') => read(() => log.tail(limit, before)),
+    sweep: (_nowMs, logBeforeMs, limit) => read(() => log.trim(logBeforeMs, limit)),
     scan,
     fill,
     ...(keeper && { losses: keeper }),

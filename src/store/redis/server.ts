@@ -1,18 +1,14 @@
 import { StoreRefused } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import type { RedisKeys } from './keys.ts'
-import type { FunctionName } from './library.ts'
+import type { CallFunction } from './library.ts'
 
 const format = '1'
 
 export interface ServerChecks {
   readonly connection: RedisConnection
   readonly keys: RedisKeys
-  readonly callFunction: (
-    name: FunctionName,
-    keys: readonly string[],
-    args: readonly string[],
-  ) => Promise<unknown>
+  readonly callFunction: CallFunction
 }
 
 /** Refuses a server that would lose or half-write what it is given; makes the store when there is none. */
