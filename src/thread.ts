@@ -115,17 +115,21 @@ export function startSideThread<Told, Given = never>(
       if (state === 'serving') worker?.postMessage({ type: 'given', given })
     },
     stop(timeoutMs) {
-      const ending = worker
       state = 'stopped'
-      if (ending === null) return Promise.resolve()
-      return new Promise((resolve) => {
-        const timer = setTimeout(resolve, timeoutMs)
-        ending.once('exit', () => {
-          clearTimeout(timer)
-          resolve()
-        })
-        ending.postMessage({ type: 'stop' })
-      })
+      return endThread(worker, timeoutMs)
     },
   }
+}
+
+/** Asks a thread to end; resolves when it has, or when nobody waits any longer. */
+export function endThread(worker: Worker | null, timeoutMs: number): Promise<void> {
+  if (worker === null) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, timeoutMs)
+    worker.once('exit', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    worker.postMessage({ type: 'stop' })
+  })
 }

@@ -4,7 +4,6 @@ import { createAggregates } from '../engine/aggregates.ts'
 import { createNumbers } from '../management/number/choice.ts'
 import { createSecretBox } from '../management/secret-box.ts'
 import type { OpenTransfers } from '../management/transfer/sweeper.ts'
-import { StoreRefused } from '../store/port.ts'
 import { createAuthentication } from './authentication.ts'
 import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
@@ -98,17 +97,4 @@ export function createApi(
   })
   server.addHook('onClose', async () => sweeper.stop())
   return server
-}
-
-/** Resolves to the port; rejects with a StoreRefused that says what to set. */
-export async function listen(server: FastifyInstance, host: string, port: number): Promise<number> {
-  try {
-    await server.listen({ host, port })
-  } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    if (!['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL'].includes(code)) throw error
-    throw new StoreRefused(`the management API cannot listen: ${message}: set API_PORT or API_HOST`)
-  }
-  const [address] = server.addresses()
-  return typeof address === 'object' ? address.port : port
 }

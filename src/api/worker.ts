@@ -6,6 +6,7 @@ import { createAggregates } from '../engine/aggregates.ts'
 import { createEngine } from '../engine/engine.ts'
 import { claimStore } from '../engine/format/meta.ts'
 import { createPackSwap, type OfferedPack } from '../engine/pack-swap.ts'
+import { listenAt } from '../listening.ts'
 import type { Credentials } from '../management/client.ts'
 import { openDemo } from '../management/demo.ts'
 import { createSecretBox } from '../management/secret-box.ts'
@@ -16,7 +17,7 @@ import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
 import type { WebhookFigures } from '../webhook/pending.ts'
-import { createApi, listen } from './api.ts'
+import { createApi } from './api.ts'
 import type { ApiSettings } from './context.ts'
 
 import { createOutside } from './outside/outside.ts'
@@ -107,7 +108,8 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     })
     send({ type: 'told', told: { calls: [], demoClient } })
   }
-  send({ type: 'listening', port: await listen(server, settings.host, settings.port) })
+  const place = { ...settings, name: 'the management API', prefix: 'API' }
+  send({ type: 'listening', port: await listenAt(server, place) })
 }
 
 /** The packs that the server decides by: time zone, charges and retention are the same here. */

@@ -18,6 +18,7 @@ import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
 import { createTouchCell, readTouchCell } from '../engine/quarantine/touch-cell.ts'
 import type { WorkerSettings } from '../engine/worker.ts'
+import { endThread } from '../thread.ts'
 import { createCondemned } from './condemned.ts'
 import type { EngineLink } from './slot.ts'
 
@@ -323,17 +324,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     },
     stop(timeoutMs) {
       clearInterval(watch)
-      const ending = worker
       state = 'stopped'
-      if (ending === null) return Promise.resolve()
-      return new Promise((resolve) => {
-        const timer = setTimeout(resolve, timeoutMs)
-        ending.once('exit', () => {
-          clearTimeout(timer)
-          resolve()
-        })
-        ending.postMessage({ type: 'stop' } satisfies ToEngine)
-      })
+      return endThread(worker, timeoutMs)
     },
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
+import { listenAt } from '../../listening.ts'
 import { onInterrupt } from '../interrupt.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode } from '../terminal.ts'
@@ -27,7 +28,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
     complain(refused)
     return 2
   }
-  const { createApi, listen } = await import('../../api/api.ts')
+  const { createApi } = await import('../../api/api.ts')
   const { readSecretKeys } = await import('../../management/secret-keys.ts')
   const { createLogSink } = await import('../../telemetry/logger.ts')
   const { logApiCall } = await import('../../telemetry/api-log.ts')
@@ -63,7 +64,11 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
     onFigures() {},
     onTrouble: (message) => sink.logger.error(message),
   })
-  const apiPort = await listen(server, settings.host, settings.port)
+  const apiPort = await listenAt(server, {
+    ...settings,
+    name: 'the management API',
+    prefix: 'API',
+  })
   outside.start()
   sink.logger.info({ apiPort }, 'serving the management API')
   await new Promise<void>((resolve) => onInterrupt(resolve))
