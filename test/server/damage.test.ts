@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { directoryKey } from '../../src/engine/format/layout.ts'
 import { type Database, openDatabase } from '../../src/store/lmdb/database.ts'
 import { childKey, rootKey } from '../../src/store/lmdb/keys.ts'
+import { runCommand } from '../support/cli.ts'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
 import { startRedis } from '../support/redis-server.ts'
 import {
@@ -16,7 +16,6 @@ import {
   until,
 } from '../support/server.ts'
 
-const entry = join(import.meta.dirname, '../../dist/cli/main.js')
 const balances = Array<string>(6).fill('1000.00')
 
 const endings: (() => unknown)[] = []
@@ -24,11 +23,9 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
 
-function arbiter(env: Record<string, string>, ...args: string[]): Promise<string> {
-  return new Promise((resolve) => {
-    const options = { env: { PATH: process.env.PATH, RULES_DIR: plainPack, ...env } }
-    execFile(process.execPath, [entry, ...args], options, (_error, out, err) => resolve(out + err))
-  })
+async function arbiter(env: Record<string, string>, ...args: string[]): Promise<string> {
+  const { out, err } = await runCommand({ RULES_DIR: plainPack, ...env }, ...args)
+  return out + err
 }
 
 /** Settlements, so that the decision is no rule's, and what is said stands in the ledger. */

@@ -1,33 +1,9 @@
-import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import {
-  fastFolder,
-  type RunningServer,
-  readMetric,
-  send,
-  startServer,
-  until,
-} from '../support/server.ts'
+import { type RedisPair, startRedisPair } from '../support/redis-pair.ts'
+import { type RunningServer, readMetric, send, until } from '../support/server.ts'
 
-const entry = join(import.meta.dirname, '../../dist/cli/main.js')
-const folder = fastFolder()
-let redis: RedisServer
-let servers: RunningServer[] = []
-
-const names = ['one', 'two'] as const
-
-async function writeRules(name: string, rules: string): Promise<string> {
-  const rulesDir = join(folder.path, name, 'rules')
-  await mkdir(rulesDir, { recursive: true })
-  writeFileSync(join(rulesDir, 'pack.yaml'), 'name: shared\n')
-  writeFileSync(join(rulesDir, 'a.rules.yaml'), rules)
-  return rulesDir
-}
+let pair: RedisPair
+const arbiter = (...args: string[]) => pair.arbiter(...args)
 
 const rule = (amount: number) => `
 - id: large
@@ -41,42 +17,16 @@ const rule = (amount: number) => `
   why: to see
 `
 
-async function arbiter(...args: string[]): Promise<string> {
-  const env = {
-    PATH: process.env.PATH,
-    REDIS_URL: redis.url,
-    DATA_DIR: join(folder.path, 'cli'),
-    RULES_DIR: join(folder.path, 'one', 'rules'),
-  }
-  const { stdout } = await promisify(execFile)(process.execPath, [entry, ...args], { env })
-  return stdout
-}
-
 beforeAll(async () => {
-  redis = await startRedis()
-  servers = await Promise.all(
-    names.map(async (name) => {
-      const env = { REDIS_URL: redis.url, RULES_DIR: await writeRules(name, rule(500)) }
-      return startServer({ dataDir: join(folder.path, name), env })
-    }),
-  )
-  const row = { cardId: 'card-2', customerId: 'k', accountId: 'a', type: 'retail', country: 'US' }
-  const file = join(folder.path, 'cards.jsonl')
-  writeFileSync(file, JSON.stringify({ ...row, currency: 'USD', balance: '100000.00' }))
-  await arbiter('import', file)
+  pair = await startRedisPair(rule(500))
 })
-
-afterAll(async () => {
-  for (const server of servers) await server.kill()
-  await redis?.dispose()
-  folder.remove()
-})
+afterAll(() => pair.close())
 
 let asked = 0
 async function answersOf(
   given: Record<string, unknown> = {},
 ): Promise<readonly (readonly [unknown, unknown])[]> {
-  const bodies = servers.map((server) =>
+  const bodies = pair.servers.map((server) =>
     send(server.url, { eventId: `e${asked++}`, transactionId: `t${asked}`, ...given }),
   )
   return (await Promise.all(bodies)).map(({ body }) => [body.responseCode, body.ruleId] as const)
@@ -84,7 +34,7 @@ async function answersOf(
 
 const approved = ['000', undefined]
 
-describe('two servers on one Redis', () => {
+describe('two pair.servers on one Redis', () => {
   it('both block at once, say so, and end it by themselves', async () => {
     await until(async () => (await answersOf()).every(([code]) => code === '000'))
     await arbiter('block', 'mcc', '5411', '--for', '8s', '--reason', 'a test')
@@ -97,7 +47,7 @@ describe('two servers on one Redis', () => {
     ])
     // What happened is booked all the same.
     expect(await answersOf({ requestType: 'Settlement' })).toEqual([approved, approved])
-    expect(await readMetric(servers[1]!, 'arbiter_blocks')).toBe(1)
+    expect(await readMetric(pair.servers[1], 'arbiter_blocks')).toBe(1)
     expect(JSON.parse(await arbiter('blocks', '--json'))).toMatchObject([
       { kind: 'mcc', value: '5411', code: '127', reason: 'a test' },
     ])
@@ -118,18 +68,18 @@ describe('two servers on one Redis', () => {
 
   it('show a skew while one has another pack, and none once both have it', async () => {
     const skew = (server: RunningServer) => readMetric(server, 'arbiter_rules_skew')
-    expect(await Promise.all(servers.map(skew))).toEqual([0, 0])
-    await writeRules('two', rule(600))
-    await until(async () => (await skew(servers[1]!)) === 1)
-    await until(async () => (await skew(servers[0]!)) === 1)
-    await writeRules('one', rule(600))
-    await until(async () => (await skew(servers[0]!)) === 0)
+    expect(await Promise.all(pair.servers.map(skew))).toEqual([0, 0])
+    pair.writeRules('two', rule(600))
+    await until(async () => (await skew(pair.servers[1])) === 1)
+    await until(async () => (await skew(pair.servers[0])) === 1)
+    pair.writeRules('one', rule(600))
+    await until(async () => (await skew(pair.servers[0])) === 0)
   }, 40_000)
 
   it('count what each rule did', async () => {
     await answersOf({ amount: '700.00' })
     await answersOf({ amount: '2.00' })
-    const counted = async (name: string) => readMetric(servers[0]!, name)
+    const counted = async (name: string) => readMetric(pair.servers[0], name)
     await until(async () => (await counted('arbiter_rule_declines_total{rule="large"}')) === 1)
     const watched = 'rule="watched",mode="shadow"'
     await until(async () => (await counted(`arbiter_rule_matches_total{${watched}}`)) === 2)
@@ -141,9 +91,7 @@ describe('two servers on one Redis', () => {
 
   it('both decline the asks of a disabled organization, and know its default without the store', async () => {
     const row = { cardId: 'card-3', customerId: 'k', accountId: 'b', type: 'retail' }
-    const file = join(folder.path, 'adopted.jsonl')
-    writeFileSync(file, JSON.stringify({ ...row, currency: 'USD', balance: '100.00' }))
-    await arbiter('import', file)
+    await pair.importRow({ ...row, currency: 'USD', balance: '100.00' })
     const made = ['--name', 'Acme', '--country', 'NG', '--currency', 'USD']
     await arbiter('organization', 'add', 'org-1', ...made, '--default-decision', 'approve')
     expect(await arbiter('organization', 'adopt', 'org-1')).toMatch(/^adopted 2 accounts; left 0 /)
@@ -152,7 +100,7 @@ describe('two servers on one Redis', () => {
     expect(account).toMatchObject({ organizationId: 'org-1', country: 'NG' })
 
     const codesAt = async (path: string, given: Record<string, unknown> = {}) => {
-      const sent = servers.map(({ url }) =>
+      const sent = pair.servers.map(({ url }) =>
         send(`${url}${path}`, { eventId: `o${asked++}`, transactionId: `ot${asked}`, ...given }),
       )
       return (await Promise.all(sent)).map(({ body }) => body.responseCode)
@@ -171,7 +119,7 @@ describe('two servers on one Redis', () => {
     await until(async () => (await codesAt('', card)).every((code) => code === '000'))
     expect(await arbiter('verify')).toContain(' 0 differences')
 
-    await redis.dispose()
+    await pair.redis.dispose()
     expect(await codesAt('/org-1', card)).toEqual(['000', '000'])
     expect(await codesAt('', card)).toEqual(['176', '176'])
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createApiClient } from '../support/api-client.ts'
+import { apiUrlOf, createApiClient } from '../support/api-client.ts'
 import { createCliWorld } from '../support/cli.ts'
 import { plainPack, startServer, until } from '../support/server.ts'
 
@@ -26,9 +26,7 @@ async function openMoney() {
     await server.stop()
     await world.dispose()
   })
-  const portIn = () => /"apiPort":(\d+)/.exec(server.output())?.[1]
-  await until(async () => portIn() !== undefined)
-  const api = createApiClient(`http://127.0.0.1:${portIn()}`, credentials)
+  const api = createApiClient(await apiUrlOf(server), credentials)
   let events = 0
   /** A settlement that comes late, for more than there is: an advice is always booked. */
   const settle = async (cardId: string, amount: string): Promise<void> => {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, type TestContext } from 'vitest'
-import { type ApiCredentials, createApiClient } from '../support/api-client.ts'
+import type { Credentials } from '../../src/management/client.ts'
+import { apiUrlOf, createApiClient } from '../support/api-client.ts'
 import { type CliWorld, createCliWorld } from '../support/cli.ts'
 import { durable, startRedis } from '../support/redis-server.ts'
 import { type RunningServer, readMetric, startServer, until } from '../support/server.ts'
@@ -120,8 +121,7 @@ async function survive(place: Place, test: TestContext): Promise<void> {
   async function serve() {
     const env = { API_PORT: '0', API_RATE_PER_SECOND: '1000', ...place.env }
     const server = await startServer({ dataDir: world.env.DATA_DIR!, env })
-    const [, port] = /"apiPort":([0-9]+)/.exec(server.output())!
-    return { server, ask: createApiClient(`http://127.0.0.1:${port}`, credentials) }
+    return { server, ask: createApiClient(await apiUrlOf(server), credentials) }
   }
 
   async function verified() {
@@ -131,7 +131,7 @@ async function survive(place: Place, test: TestContext): Promise<void> {
 }
 
 /** With cards of 20.00 and a wallet of 500.00. */
-async function openOrganization(world: CliWorld): Promise<ApiCredentials> {
+async function openOrganization(world: CliWorld): Promise<Credentials> {
   const run = (command: string) => world.run(...command.split(' '))
   await run('organization add org-1 --name A --country US --currency USD')
   const client = await run(
@@ -147,7 +147,7 @@ async function openOrganization(world: CliWorld): Promise<ApiCredentials> {
   expect(JSON.parse(funded.out)).toMatchObject({ wallet: { balance: 500 } })
   const again = await run('wallet fund org-1 USD 500.00 --reference wire')
   expect([again.code, again.err]).toEqual([1, expect.stringContaining('already been seen')])
-  return JSON.parse(client.out) as ApiCredentials
+  return JSON.parse(client.out) as Credentials
 }
 
 async function openTransfers(server: RunningServer): Promise<number> {

@@ -2,17 +2,10 @@ import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Credentials } from '../../src/management/client.ts'
+import { apiUrlOf, createApiClient } from '../support/api-client.ts'
+import { runCli } from '../support/cli.ts'
 import { startReceiver } from '../support/receiver.ts'
-import {
-  fastFolder,
-  plainPack,
-  type RunningServer,
-  readMetric,
-  startServer,
-  until,
-} from '../support/server.ts'
-import { createSignedClient, runCli } from '../support/signed-client.ts'
+import { fastFolder, plainPack, readMetric, startServer, until } from '../support/server.ts'
 
 interface Told {
   readonly eventId: string
@@ -25,12 +18,6 @@ const newOrganization = ['organization', 'add', 'org-1', '--name', 'Acme', '--co
 const newClient = ['client', 'add', '--organization', 'org-1', '--name', 'x'].concat(
   ['CardAPIs', 'CardAPIs.Fund'].flatMap((scope) => ['--scope', scope]),
 )
-
-async function apiUrlOf(server: RunningServer): Promise<string> {
-  const port = () => /"apiPort":([0-9]+)/.exec(server.output())?.[1]
-  await until(async () => port() !== undefined)
-  return `http://127.0.0.1:${port()}`
-}
 
 const event = (eventId: string, cardId: string, mcc = '5411') => ({
   eventId,
@@ -66,9 +53,9 @@ describe('a back office that speaks HTTP only', () => {
     const server = await startServer({ dataDir: folder.path, env })
     onTestFinished(server.kill)
     await runCli(env, ...newOrganization, '--currency', 'USD')
-    const call = createSignedClient(
+    const call = createApiClient(
       await apiUrlOf(server),
-      (await runCli(env, ...newClient)) as Credentials,
+      JSON.parse(await runCli(env, ...newClient)),
     )
     const receiver = await startReceiver()
     const made = await call('POST', '/webhooks', { url: `${receiver.url}/hooks`, events: ['*'] })
@@ -127,10 +114,12 @@ describe('a back office that speaks HTTP only', () => {
     await until(async () => told('card.frozen').length === 1)
     expect(told('card.frozen')[0]!.data).toMatchObject({ status: 'Frozen', by: 'api' })
     const { webhookId } = made.data
-    const listed = await runCli(env, 'webhooks', 'list')
+    const listed = JSON.parse(await runCli(env, 'webhooks', 'list'))
     expect(listed).toMatchObject({ webhookId, organizationId: 'org-1', enabled: true })
-    expect(await runCli(env, 'webhooks', 'test', webhookId)).toMatchObject({ delivered: true })
-    expect(await runCli(env, 'kyc', 'show', kyb.data.kycToken)).toMatchObject({
+    expect(JSON.parse(await runCli(env, 'webhooks', 'test', webhookId))).toMatchObject({
+      delivered: true,
+    })
+    expect(JSON.parse(await runCli(env, 'kyc', 'show', kyb.data.kycToken))).toMatchObject({
       status: 'Approved',
     })
     await until(async () => (await readMetric(server, 'arbiter_webhooks_pending')) === 0)

@@ -1,23 +1,27 @@
+import { randomUUID } from 'node:crypto'
 import { signCall } from '../../src/api/signature.ts'
-
-export interface ApiCredentials {
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly uniqueKey: string
-}
+import type { Credentials } from '../../src/management/client.ts'
+import { type RunningServer, until } from './server.ts'
 
 export interface ApiAnswer {
   /** Status and code, such as '200 000'. */
   readonly said: string
+  readonly status: number
+  readonly responseCode: string
   // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asked for
   readonly data: any
 }
 
+export async function apiUrlOf(server: Pick<RunningServer, 'output'>): Promise<string> {
+  const port = () => /"apiPort":(\d+)/.exec(server.output())?.[1]
+  await until(async () => port() !== undefined)
+  return `http://127.0.0.1:${port()}`
+}
+
 /** A back office that knows nothing but the address and its credentials. */
-export function createApiClient(
-  url: string,
-  { clientId, clientSecret, uniqueKey }: ApiCredentials,
-) {
+export function createApiClient(url: string, credentials: Credentials) {
+  const { clientId, clientSecret, uniqueKey } = credentials
+  const name = randomUUID().slice(0, 8)
   let token: Promise<string> | '' = ''
   let references = 0
 
@@ -38,7 +42,7 @@ export function createApiClient(
     method: string,
     path: string,
     body?: unknown,
-    reference = `Story-${references++}`,
+    reference = `${name}-${references++}`,
   ): Promise<ApiAnswer> => {
     token ||= takeToken()
     const target = `/api/v1${path}`
@@ -59,6 +63,7 @@ export function createApiClient(
       responseCode: string
       data: unknown
     }
-    return { said: `${response.status} ${responseCode}`, data }
+    const { status } = response
+    return { said: `${status} ${responseCode}`, status, responseCode, data }
   }
 }

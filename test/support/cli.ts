@@ -93,6 +93,20 @@ export async function createCliWorld(): Promise<CliWorld> {
   }
 }
 
+export interface ServedWorld extends CliWorld {
+  readonly engine: TestEngine
+  readonly store: Store
+}
+
+/** Cards beside a server; without rows nine, of which the last has an id that looks like a card number. */
+export async function createServedWorld(...rows: string[]): Promise<ServedWorld> {
+  const world = await createCliWorld()
+  const pan = rowOf(8, { cardId: '4111111111111111', accountId: 'pan' })
+  const nine = [...[0, 1, 2, 3, 4, 5, 6, 7].map((card) => rowOf(card)), pan]
+  await world.importRows(...(rows.length === 0 ? nine : rows))
+  return { ...world, ...(await world.serve()) }
+}
+
 interface Call {
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
@@ -107,6 +121,22 @@ function runApart({ args, env }: Call, input: string | Buffer): Promise<CliResul
     })
     child.stdin?.end(input)
   })
+}
+
+let shared: ReturnType<typeof createHost> | null = null
+
+/** Runs a command beside a server, with its environment. */
+export async function runCommand(env: NodeJS.ProcessEnv, ...args: string[]): Promise<CliResult> {
+  shared ??= createHost()
+  const call = { args, env: { PATH: process.env.PATH, ...env } }
+  return shared.run(call) ?? runApart(call, '')
+}
+
+/** What a command prints; throws when it fails. */
+export async function runCli(env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> {
+  const { code, out, err } = await runCommand(env, ...args)
+  if (code !== 0) throw new Error(err)
+  return out
 }
 
 /** One process that runs one command after another. */
@@ -125,6 +155,7 @@ function createHost(): {
         env: { PATH: process.env.PATH },
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       })
+      endWithTests(child)
       const current = child
       return new Promise<CliResult>((resolve, reject) => {
         const ended = () => reject(new Error('the process that runs the commands has ended'))

@@ -11,12 +11,17 @@ export interface ConsoleWorld {
 export async function startConsoleServer(settings: ServerSettings): Promise<ConsoleWorld> {
   const env = { CONSOLE_PORT: '0', ...settings.env }
   const server = await startServer({ ...settings, env })
+  const port = await consolePortOf(server)
+  return { server, port, url: `http://localhost:${port}` }
+}
+
+export async function consolePortOf(server: RunningServer): Promise<number> {
   let port = 0
   await until(async () => {
     port = Number(/"consolePort":(\d+)/.exec(server.output())?.[1] ?? 0)
     return port !== 0
   })
-  return { server, port, url: `http://localhost:${port}` }
+  return port
 }
 
 export interface Asked {

@@ -112,6 +112,7 @@ export interface ReadinessShown {
   readonly journalProblem?: string
   readonly unbooked: number
   readonly clockProblem?: string
+  readonly trippedRules?: readonly string[]
 }
 
 export async function readiness(server: RunningServer): Promise<ReadinessShown> {

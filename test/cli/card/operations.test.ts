@@ -4,30 +4,25 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { showAccount } from '../../../src/backoffice/show.ts'
-import type { Store } from '../../../src/store/port.ts'
-import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
-import type { TestEngine } from '../../support/engine-world.ts'
+import { createServedWorld, rowOf, type ServedWorld } from '../../support/cli.ts'
 
 describe('arbiter show, freeze, limits and lists beside a server', () => {
-  let world: CliWorld
-  let engine: TestEngine
-  let store: Store
+  let world: ServedWorld
   const run = (...args: string[]) => world.run(...args)
 
   beforeAll(async () => {
-    world = await createCliWorld()
-    const rows = [0, 1, 2, 3, 4, 5, 6, 7].map((card) => rowOf(card))
-    rows.push(rowOf(8, { cardId: '4111111111111111', accountId: 'pan' }))
-    await world.importRows(...rows)
-    const served = await world.serve()
-    engine = served.engine
-    store = served.store
+    world = await createServedWorld()
   })
   afterAll(() => world.dispose())
 
   it('shows records as they are kept, and finds them by the log', async () => {
-    await engine.ask({ eventId: 's1', transactionId: 'st1', cardId: 'card-0', amountMinor: 1234 })
-    await engine.ask({ eventId: 's2', cardId: 'stranger', requestType: 'Settlement' })
+    await world.engine.ask({
+      eventId: 's1',
+      transactionId: 'st1',
+      cardId: 'card-0',
+      amountMinor: 1234,
+    })
+    await world.engine.ask({ eventId: 's2', cardId: 'stranger', requestType: 'Settlement' })
     const commands = [
       'show account account-0',
       'show card card-0',
@@ -69,7 +64,7 @@ describe('arbiter show, freeze, limits and lists beside a server', () => {
 
   it('freezes, unfreezes and terminates; the next decision sees it', async () => {
     const ask = async (eventId: string) =>
-      (await engine.ask({ eventId, cardId: 'card-2', amountMinor: 1 })).code
+      (await world.engine.ask({ eventId, cardId: 'card-2', amountMinor: 1 })).code
     expect(await ask('k0')).toBe('000')
     expect(await run('freeze', 'card-2', '--reason', 'r')).toEqual({
       code: 0,
@@ -104,7 +99,7 @@ describe('arbiter show, freeze, limits and lists beside a server', () => {
   it('sets limits and lists, and unblocks a merchant once', async () => {
     const merchant = { mid: 'MID-9', mcc: '7995', name: '', city: '', country: 'US' }
     const ask = async (eventId: string, amountMinor: number) =>
-      (await engine.ask({ eventId, cardId: 'card-5', amountMinor, merchant })).code
+      (await world.engine.ask({ eventId, cardId: 'card-5', amountMinor, merchant })).code
     expect(
       (await run('limits', 'card-5', '--daily', '40.00', '--transaction', '30', '--reason', 'r'))
         .out,
@@ -163,7 +158,7 @@ describe('arbiter show, freeze, limits and lists beside a server', () => {
     const { approved } = await look()
     decider.kill('SIGKILL')
     await once(decider, 'close')
-    expect(await showAccount(store, 'account-30')).toMatchObject({
+    expect(await showAccount(world.store, 'account-30')).toMatchObject({
       postedMinor: 0,
       heldMinor: approved,
     })

@@ -3,28 +3,32 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readRecorded } from '../../../src/relay/recording.ts'
-import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
-import type { TestEngine } from '../../support/engine-world.ts'
+import { createServedWorld, type ServedWorld } from '../../support/cli.ts'
 
 describe('arbiter log', () => {
-  let world: CliWorld
-  let engine: TestEngine
+  let world: ServedWorld
   const run = (...args: string[]) => world.run(...args)
 
   beforeAll(async () => {
-    world = await createCliWorld()
-    const rows = [0, 1, 2, 3, 4, 5, 6, 7].map((card) => rowOf(card))
-    rows.push(rowOf(8, { cardId: '4111111111111111', accountId: 'pan' }))
-    await world.importRows(...rows)
-    engine = (await world.serve()).engine
+    world = await createServedWorld()
   })
   afterAll(() => world.dispose())
 
   it('shows the log by filters, with card numbers masked', async () => {
     const asked = { cardId: '4111111111111111', amountMinor: 100 }
-    await engine.ask({ eventId: 'l1', transactionId: 'lt1', ...asked })
-    await engine.ask({ eventId: 'l2', transactionId: 'lt2', ...asked, amountMinor: 1_000_000 })
-    await engine.ask({ eventId: 'l3', transactionId: 'lt1', ...asked, requestType: 'Settlement' })
+    await world.engine.ask({ eventId: 'l1', transactionId: 'lt1', ...asked })
+    await world.engine.ask({
+      eventId: 'l2',
+      transactionId: 'lt2',
+      ...asked,
+      amountMinor: 1_000_000,
+    })
+    await world.engine.ask({
+      eventId: 'l3',
+      transactionId: 'lt1',
+      ...asked,
+      requestType: 'Settlement',
+    })
     const card = ['--card', '4111111111111111']
     const [all, declined, byTransaction, byEvent, byAccount, limited, future, recent] =
       await Promise.all([
@@ -79,8 +83,8 @@ describe('arbiter log', () => {
 
   it('marks a duplicate that was approved again', async () => {
     const ask = { eventId: 'd1', transactionId: 'dt1', cardId: 'card-7', amountMinor: 100 }
-    await engine.ask(ask)
-    await engine.ask(ask)
+    await world.engine.ask(ask)
+    await world.engine.ask(ask)
     const { out } = await run('log', '--event', 'd1')
     expect(out.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/approve 000$/),
@@ -107,11 +111,11 @@ describe('arbiter log', () => {
     const closed = once(child, 'close')
     const lines: string[] = []
     createInterface({ input: child.stdout! }).on('line', (line) => lines.push(line))
-    await engine.ask({ eventId: 'f0', cardId: 'card-1' })
+    await world.engine.ask({ eventId: 'f0', cardId: 'card-1' })
     while (lines.length < 1) await sleep(10)
     for (let i = 1; i <= 5; i++) {
-      await engine.ask({ eventId: `f${i}`, cardId: 'card-1' })
-      await engine.ask({ eventId: `g${i}`, cardId: 'card-2' })
+      await world.engine.ask({ eventId: `f${i}`, cardId: 'card-1' })
+      await world.engine.ask({ eventId: `g${i}`, cardId: 'card-2' })
       await sleep(50)
     }
     while (lines.length < 6) await sleep(10)

@@ -1,23 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { showTransaction } from '../../../src/backoffice/show.ts'
-import type { Store } from '../../../src/store/port.ts'
-import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
-import type { TestEngine } from '../../support/engine-world.ts'
+import { createServedWorld, type ServedWorld } from '../../support/cli.ts'
 
 describe('arbiter adjust and hold release', () => {
-  let world: CliWorld
-  let engine: TestEngine
-  let store: Store
+  let world: ServedWorld
   const run = (...args: string[]) => world.run(...args)
 
   beforeAll(async () => {
-    world = await createCliWorld()
-    const rows = [0, 1, 2, 3, 4, 5, 6, 7].map((card) => rowOf(card))
-    rows.push(rowOf(8, { cardId: '4111111111111111', accountId: 'pan' }))
-    await world.importRows(...rows)
-    const served = await world.serve()
-    engine = served.engine
-    store = served.store
+    world = await createServedWorld()
   })
   afterAll(() => world.dispose())
 
@@ -39,7 +29,7 @@ describe('arbiter adjust and hold release', () => {
     expect(results[3]!.err).toBe('arbiter: reference r1 was used for another amount\n')
     expect(results[4]!.err).toBe('arbiter: 1.001 has too many decimals for USD\n')
     const ask = { eventId: 'a1', cardId: 'card-3', amountMinor: 99_501 }
-    expect(await engine.ask(ask)).toMatchObject({ code: '116' })
+    expect(await world.engine.ask(ask)).toMatchObject({ code: '116' })
     const log = await run('log', '--account', 'account-3', '--limit', '3')
     expect(log.out).toContain('did=transferred(25),recorded  reason="a \\"b\\"\\nc"\n')
     expect(await run('adjust', 'nobody', '1', '--reason', 'x')).toMatchObject({ code: 1 })
@@ -47,13 +37,18 @@ describe('arbiter adjust and hold release', () => {
 
   it('releases a hold, also under its second name', async () => {
     const ask = { cardId: 'card-4', amountMinor: 5000 }
-    await engine.ask({
+    await world.engine.ask({
       eventId: 'h1',
       transactionId: 'ht1',
       requestType: 'PreAuthorization',
       ...ask,
     })
-    await engine.ask({ eventId: 'h2', transactionId: 'ht2', originalTransactionId: 'ht1', ...ask })
+    await world.engine.ask({
+      eventId: 'h2',
+      transactionId: 'ht2',
+      originalTransactionId: 'ht1',
+      ...ask,
+    })
     const release = ['hold', 'release', 'card-4', 'ht2', '--reason', 'cancelled']
     const released = await run(...release)
     expect(released.out).toMatch(
@@ -63,7 +58,7 @@ describe('arbiter adjust and hold release', () => {
       code: 1,
       err: expect.stringMatching(/holds nothing/),
     })
-    expect(await showTransaction(store, 'card-4', 'ht1')).toMatchObject({ openHoldMinor: 0 })
+    expect(await showTransaction(world.store, 'card-4', 'ht1')).toMatchObject({ openHoldMinor: 0 })
     const unknown = await run('hold', 'release', 'card-4', 'none', '--reason', 'x')
     expect(unknown).toMatchObject({
       code: 1,

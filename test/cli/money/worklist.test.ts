@@ -2,30 +2,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { showAccount, showTransaction } from '../../../src/backoffice/show.ts'
 import { decodeEntry } from '../../../src/engine/format/entry-codec.ts'
 import { timeSortKey } from '../../../src/engine/format/layout.ts'
-import type { Store } from '../../../src/store/port.ts'
-import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
-import type { TestEngine } from '../../support/engine-world.ts'
+import { createServedWorld, rowOf, type ServedWorld } from '../../support/cli.ts'
 
 describe('arbiter unmatched and anomalies', () => {
-  let world: CliWorld
-  let engine: TestEngine
-  let store: Store
+  let world: ServedWorld
   const run = (...args: string[]) => world.run(...args)
 
   beforeAll(async () => {
-    world = await createCliWorld()
-    const rows = [0, 6, 7].map((card) => rowOf(card))
-    await world.importRows(...rows)
-    const served = await world.serve()
-    engine = served.engine
-    store = served.store
+    world = await createServedWorld(...[0, 6, 7].map((card) => rowOf(card)))
   })
   afterAll(() => world.dispose())
 
   it('lists anomalies, and takes away those that are done', async () => {
     const advice = { cardId: 'card-6', requestType: 'Settlement', amountMinor: 700 } as const
-    await engine.ask({ eventId: 'n1', ...advice })
-    await engine.ask({ eventId: 'n2', ...advice })
+    await world.engine.ask({ eventId: 'n1', ...advice })
+    await world.engine.ask({ eventId: 'n2', ...advice })
     const ofCard = (out: string) => out.split('\n').filter((line) => line.includes(' card-6 '))
     const lines = ofCard((await run('anomalies')).out)
     expect(lines).toHaveLength(2)
@@ -54,13 +45,13 @@ describe('arbiter unmatched and anomalies', () => {
   }
 
   async function isListed(eventId: string): Promise<boolean> {
-    const entries = await store.range('unmatched', '', 100)
+    const entries = await world.store.range('unmatched', '', 100)
     return entries.some(({ value }) => decodeEntry(value).event?.eventId === eventId)
   }
 
   it('books one whose card came later, once', async () => {
     const advice = { cardId: 'card-20', requestType: 'Settlement', amountMinor: 4200 } as const
-    await engine.ask({ eventId: 'u1', transactionId: 'ut1', ...advice })
+    await world.engine.ask({ eventId: 'u1', transactionId: 'ut1', ...advice })
     const key = await keyOf('u1')
     const book = ['unmatched', 'book', key, '--reason', 'card came late']
     expect(await run(...book)).toMatchObject({
@@ -80,7 +71,7 @@ describe('arbiter unmatched and anomalies', () => {
       err: expect.stringMatching(/is not in the list/),
     })
     expect(await isListed('u1')).toBe(false)
-    expect(await showTransaction(store, 'card-20', 'ut1')).toMatchObject({
+    expect(await showTransaction(world.store, 'card-20', 'ut1')).toMatchObject({
       settledMinor: 4200,
       lastEventAtMs: expect.any(Number),
     })
@@ -90,9 +81,9 @@ describe('arbiter unmatched and anomalies', () => {
 
   it('books one in another currency with the amount that it is worth', async () => {
     const ask = { cardId: 'card-7', transactionId: 'ut2', amountMinor: 3000 }
-    await engine.ask({ eventId: 'u2', ...ask })
+    await world.engine.ask({ eventId: 'u2', ...ask })
     const advice = { ...ask, requestType: 'Settlement', currency: 'EUR' } as const
-    await engine.ask({ eventId: 'u3', ...advice })
+    await world.engine.ask({ eventId: 'u3', ...advice })
     const key = await keyOf('u3')
     const book = ['unmatched', 'book', key, '--reason', 'rate of today']
     expect(await run(...book)).toMatchObject({
@@ -111,14 +102,14 @@ describe('arbiter unmatched and anomalies', () => {
 
   it('finishes a booking at another account, and never begins a second one', async () => {
     const advice = { cardId: 'nobody', requestType: 'Refund', amountMinor: 900 } as const
-    await engine.ask({ eventId: 'u4', transactionId: 'ut4', ...advice })
+    await world.engine.ask({ eventId: 'u4', transactionId: 'ut4', ...advice })
     const key = await keyOf('u4')
-    const listed = await store.range('unmatched', '', 100)
+    const listed = await world.store.range('unmatched', '', 100)
     const entry = listed.find(({ sortKey }) => sortKey.endsWith('u4'))!
     // A booking that was cut off after its first step: what it is booked as is fixed.
     const event = { ...decodeEntry(entry.value).event!, cardId: 'card-6' }
     const assign = { type: 'assign', event, bookingKey: 'book··u4' } as const
-    await engine.operateStray('u4', assign, 'cut off')
+    await world.engine.operateStray('u4', assign, 'cut off')
     const book = (card: string) =>
       run('unmatched', 'book', key, '--card', card, '--reason', 'their card')
     expect(await book('card-0')).toMatchObject({
@@ -126,22 +117,22 @@ describe('arbiter unmatched and anomalies', () => {
       err: expect.stringMatching(/begun with another card/),
     })
     expect(await book('card-6')).toMatchObject({ code: 0, err: '' })
-    expect(await showAccount(store, 'account-6')).toMatchObject({ withheldMinor: 900 })
+    expect(await showAccount(world.store, 'account-6')).toMatchObject({ withheldMinor: 900 })
     expect(await isListed('u4')).toBe(false)
   })
 
   it('takes away those that are done', async () => {
-    await engine.ask({ eventId: 'u5', cardId: 'nobody', requestType: 'Reversal' })
+    await world.engine.ask({ eventId: 'u5', cardId: 'nobody', requestType: 'Reversal' })
     const key = await keyOf('u5')
     expect(await run('unmatched', 'done', key, '--reason', 'not ours')).toMatchObject({ code: 0 })
     expect(await isListed('u5')).toBe(false)
   })
 
   it('names an entry that cannot be read, and lists the others', async () => {
-    await engine.ask({ eventId: 'n3', cardId: 'card-6', requestType: 'Settlement' })
+    await world.engine.ask({ eventId: 'n3', cardId: 'card-6', requestType: 'Settlement' })
     const sortKey = timeSortKey(1, 'account-6', '0', 'x')
     const damaged = { aggregate: 'a:account-6', index: 'anomalies', sortKey, value: '[3,0' }
-    await store.fill([{ kind: 'index', ...damaged }])
+    await world.store.fill([{ kind: 'index', ...damaged }])
     const { code, out, err } = await run('anomalies')
     expect(code).toBe(1)
     expect(out).toContain('event=n3')
