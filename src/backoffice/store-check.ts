@@ -170,6 +170,10 @@ function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null
     return told(name, rowPlaceOf({ sortKey, value }) === null ? 'it names no row' : noProblem, '')
   }
   if (index === indexes.moving || index === indexes.walletEntries) return null
+  if (index === indexes.accounts) {
+    const named = sortKey.split('\n').length === 2
+    return told(name, named ? noProblem : 'it names no card', '')
+  }
   if (index === indexes.charges) {
     const named = sortKey.split('\n').length === 3 && /^\d+$/.test(value)
     return told(name, named ? noProblem : 'it names no pending charge', '')

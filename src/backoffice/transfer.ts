@@ -225,6 +225,7 @@ function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
     case indexes.due:
       return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
     case indexes.charges:
+    case indexes.accounts:
       return accountAggregate(sortKey.split('\n', 1)[0]!)
     case indexes.moving:
       return splitSortKey(sortKey).parts[0] ?? ''

@@ -1,6 +1,6 @@
 import type { Card } from '../../domain/record/card.ts'
 import type { IndexEntryPut } from '../../store/port.ts'
-import { customerCardsPrefix, indexes } from './layout.ts'
+import { accountPlaceKey, customerCardsPrefix, indexes } from './layout.ts'
 import { newestFirst } from './newest-first.ts'
 
 /** What most cards are: these have no list of their own, and are found among all cards. */
@@ -20,7 +20,7 @@ export function organizationCardsPrefix(
   return type === commonType ? `${organizationId}\n\n` : `${organizationId}\n${type}\n`
 }
 
-/** Where a card stands in the lists of all cards, of its organization and of its customer. */
+/** Where a card stands in the lists of all cards, of its organization, its customer and its account. */
 export function cardIndexEntries(organizationId: string, card: Card): IndexEntryPut[] {
   const { cardId, customerId, accountId: value, type } = card
   const prefixes = [
@@ -33,6 +33,7 @@ export function cardIndexEntries(organizationId: string, card: Card): IndexEntry
     { index: indexes.cards, sortKey: cardId, value },
     ...[...new Set(prefixes)].map((prefix) => ofOrganization(prefix, card)),
     { index: indexes.customerCards, sortKey: ofCustomer, value },
+    { index: indexes.accounts, sortKey: accountPlaceKey(card), value: '' },
   ]
 }
 

@@ -1,5 +1,6 @@
 import { dayMs } from '../../clock.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
+import type { Card } from '../../domain/record/card.ts'
 import { hash64 } from '../../domain/record/event.ts'
 import type { ChildKey, IndexEntryPut, Key } from '../../store/port.ts'
 import { newestFirst } from './newest-first.ts'
@@ -149,6 +150,8 @@ export const indexes = {
   customers: 'customers',
   organizationCards: 'organization-cards',
   customerCards: 'customer-cards',
+  /** By account and card: see `accountPlaceKey`. */
+  accounts: 'accounts',
   /** Rows of the transactions list, once for every list that they stand in. */
   rows: 'rows',
   events: 'events',
@@ -195,6 +198,11 @@ interface CustomerNames {
 /** What the sort keys of all cards of a customer begin with. */
 export function customerCardsPrefix(organizationId: string, customerId: string): string {
   return `${organizationId}\n${customerId}\n`
+}
+
+/** Where a card stands in the list of all accounts; what accounts of cards begin with leads to it. */
+export function accountPlaceKey({ accountId, cardId }: Pick<Card, 'accountId' | 'cardId'>): string {
+  return `${accountId}\n${cardId}`
 }
 
 /** Under its account; the value of the entry is when the charge became pending. */
