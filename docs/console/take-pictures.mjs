@@ -20,8 +20,13 @@ const env = {
   DATA_DIR: join(folder, 'data'),
   RULES_DIR: join(root, 'rules'),
 }
+const maxRestlessSeconds = 180
 const url = `http://localhost:${env.CONSOLE_PORT}`
 const command = (...words) => [join(root, 'dist/cli/main.js'), ...words]
+
+async function serving() {
+  while ((await fetch(`${url}/data/who`).catch(() => null)) === null) await sleep(200)
+}
 
 /** Cards that look like cards, the same each time. */
 function writeCards() {
@@ -47,18 +52,30 @@ function writeCards() {
   return file
 }
 
+/** Pictures show a server that is well: a machine that was busy a minute ago says so for a minute. */
+async function calm() {
+  for (let waited = 0; ; waited++) {
+    const { now } = await (await fetch(`${url}/data/now`)).json()
+    if (now?.health.sentence === '') return
+    if (waited === maxRestlessSeconds)
+      throw new Error(`it does not get calm: ${now?.health.sentence}`)
+    await sleep(1_000)
+  }
+}
+
 async function take(browser, name, path, { scheme = 'light', width = 1440, height = 900 } = {}) {
   const viewport = { width, height }
   const page = await browser.newPage({ viewport, colorScheme: scheme })
   await page.goto(url + path)
   await page.waitForTimeout(2_500)
+  await calm()
   await page.screenshot({ path: join(import.meta.dirname, `${name}.png`) })
   await page.close()
 }
 
-async function firstDecision(query) {
+async function firstDecision(query, isWanted = ({ totalMs }) => totalMs !== null) {
   const { rows } = await (await fetch(`${url}/data/decisions?${query}`)).json()
-  return rows.find(({ totalMs }) => totalMs !== null) ?? rows[0]
+  return rows.find(isWanted) ?? rows[0]
 }
 
 function start(words) {
@@ -72,7 +89,7 @@ const browser = await chromium.launch({
   args: ['--no-sandbox'],
 })
 try {
-  await sleep(4_000)
+  await serving()
   spawnSync(process.execPath, command('import', writeCards()), { env, stdio: 'inherit' })
   const reason = ['--for', '2h', '--reason', 'card testing, case 4711']
   spawnSync(process.execPath, command('block', 'mid', 'MID-4711', ...reason), { env })
@@ -86,7 +103,8 @@ try {
   const declined = await firstDecision('rule=high-risk-merchant&outcome=declined')
   const shown = declined ?? (await firstDecision('outcome=declined'))
   await take(browser, 'decision', `/decision/${shown.cursor}`, { height: 1_100 })
-  const { cardId, transactionId } = await firstDecision('outcome=approved')
+  const isCapture = ({ requestType }) => requestType === 'Settlement'
+  const { cardId, transactionId } = await firstDecision('outcome=approved', isCapture)
   await take(browser, 'card', `/card/${cardId}`)
   await take(browser, 'transaction', `/transaction/${cardId}/${transactionId}`, { height: 560 })
   await take(browser, 'to-do', '/todo')

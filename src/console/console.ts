@@ -4,20 +4,26 @@ import type { FastifyInstance } from 'fastify'
 import { type Clock, dayMs } from '../clock.ts'
 import { createAggregates } from '../engine/aggregates.ts'
 import { readInstances } from '../engine/notice/presence.ts'
-import { type Store, StoreRefused } from '../store/port.ts'
+import type { Store } from '../store/port.ts'
 import { readAssets } from './assets.ts'
+import { readBackOffice } from './back-office.ts'
 import { createDecisionWatch } from './decision-watch.ts'
 import { createDesk } from './desk.ts'
 import { createFigures, type Given } from './figures.ts'
-import { createLive } from './live.ts'
+import { createLive, type Wants } from './live.ts'
 import type { Office } from './office.ts'
 import { createPackShelf } from './pack-shelf.ts'
 import { actRoutes } from './route/act.ts'
 import { cardPageRoutes } from './route/card.ts'
 import { changeRoutes } from './route/changes.ts'
 import { decisionPageRoutes } from './route/decision.ts'
-import { decisionRow } from './route/decision-row.ts'
-import { decisionFilter, decisionRoutes, filterInput } from './route/decisions.ts'
+import {
+  decisionFilter,
+  decisionRoutes,
+  decisionRows,
+  filterInput,
+  type GivenFilters,
+} from './route/decisions.ts'
 import { findRoutes } from './route/find.ts'
 import { nowRoutes } from './route/now.ts'
 import { openReport, ruleRoutes } from './route/rules.ts'
@@ -51,8 +57,8 @@ export interface Console {
   stop(): Promise<void>
 }
 
-/** Instances are looked up no more often than they tell. */
-const instancesEvery = 5
+/** In seconds: instances tell no more often. */
+const sharedEvery = 5
 
 export function createConsole(
   store: Store,
@@ -112,20 +118,28 @@ export function createConsole(
     },
   })
 
+  /** What was told since the last look, by filters: most browsers have the same. */
+  const told = new Map<string, Promise<string | null>>()
+
   /** A browser on the page of decisions is told those that pass its filters. */
-  function subscriptionOf(query: unknown): (event: string) => string | null {
+  function subscriptionOf(query: unknown): Wants {
     const { decisions, ...given } = query as Record<string, unknown>
-    if (decisions === undefined) return () => null
+    if (decisions === undefined) return async () => null
     const filters = filterInput.safeParse(given)
     if (!filters.success) throw new ConsoleRefused(400, 'a filter cannot be understood')
-    const filter = decisionFilter(filters.data)
+    const key = JSON.stringify(filters.data)
     return () => {
-      const rows = watch
-        .fresh(filter)
-        .map(({ cursor, entry }) => decisionRow(cursor, entry, figures.delivered(entry.slot)))
-      if (rows.length === 0 && !watch.skipped) return null
-      return answerText({ rows, skipped: watch.skipped } satisfies LiveDecisions)
+      const text = told.get(key) ?? freshText(filters.data)
+      told.set(key, text)
+      return text
     }
+  }
+
+  async function freshText(given: GivenFilters): Promise<string | null> {
+    const { skipped } = watch
+    const rows = await decisionRows(watch.fresh(decisionFilter(given)), given, office)
+    if (rows.length === 0 && !skipped) return null
+    return answerText({ rows, skipped } satisfies LiveDecisions)
   }
 
   let seconds = 0
@@ -136,11 +150,16 @@ export function createConsole(
     if (looking || live.size === 0) return
     looking = true
     try {
-      if (seconds++ % instancesEvery === 0) {
-        figures.setInstances(await readInstances(store, clock.nowMs()), settings.instance)
+      if (seconds++ % sharedEvery === 0) {
+        const [instances, backOffice] = await Promise.all([
+          readInstances(store, clock.nowMs()),
+          readBackOffice(store),
+        ])
+        figures.setShared({ instances, self: settings.instance, backOffice })
       }
       await watch.look()
-      live.tellEach('decisions')
+      told.clear()
+      await live.tellEach('decisions')
     } catch {
       // A store that is away tells nothing new; the figures say that it is.
     } finally {
@@ -159,22 +178,4 @@ export function createConsole(
       desk.stop()
     },
   }
-}
-
-/** Resolves to the port; rejects with a StoreRefused that says what to set. */
-export async function listenConsole(
-  server: FastifyInstance,
-  { host, port }: Pick<ConsoleSettings, 'host' | 'port'>,
-): Promise<number> {
-  try {
-    await server.listen({ host, port })
-  } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    if (!['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL'].includes(code)) throw error
-    throw new StoreRefused(
-      `the console cannot listen: ${message}: set CONSOLE_PORT or CONSOLE_HOST`,
-    )
-  }
-  const [address] = server.addresses()
-  return typeof address === 'object' ? address.port : port
 }

@@ -11,7 +11,7 @@ export interface DecisionWatch {
 }
 
 /** A look reads no further back: nobody reads more than this in a second. */
-const maxFollowed = 300
+const maxFollowed = 100
 /** When several servers write at once, an entry may appear behind one that was read. */
 const maxSeen = 3_000
 

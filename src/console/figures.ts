@@ -4,7 +4,7 @@ import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { Delivered, FlowTaken } from './flow.ts'
 import { healthOf } from './health.ts'
 import { latencyBuckets, quantileMs } from './latency.ts'
-import type { Gauges, Minute, NowHistory, NowShown, Second } from './shape/now.ts'
+import type { BackOfficeShown, Gauges, Minute, NowHistory, NowShown, Second } from './shape/now.ts'
 
 /** What the gate's thread gives the console's each second. */
 export interface Given {
@@ -23,10 +23,18 @@ interface RuleSpan {
   shadow: number
 }
 
+/** What all instances of a store have together. */
+interface SharedFigures {
+  readonly instances: readonly Instance[]
+  /** The name of this one. */
+  readonly self: string
+  readonly backOffice: BackOfficeShown | null
+}
+
 export interface ConsoleFigures {
   readonly rulesVersion: string
   add(given: Given): NowShown
-  setInstances(instances: readonly Instance[], self: string): void
+  setShared(shared: SharedFigures): void
   history(): NowHistory
   /** The delivery in this slot, while it is remembered. */
   delivered(slot: string): Delivered | null
@@ -51,8 +59,7 @@ export function createFigures(): ConsoleFigures {
   const bySlot = new Map<string, Delivered>()
   const byEvent = new Map<string, string[]>()
   const rules = new Map<string, RuleSpan[]>()
-  let instances: readonly Instance[] = []
-  let self = ''
+  let shared: SharedFigures = { instances: [], self: '', backOffice: null }
   let now: NowShown | null = null
 
   function remember(one: Delivered): void {
@@ -118,15 +125,15 @@ export function createFigures(): ConsoleFigures {
       }
       for (const one of flow.delivered) remember(one)
       countRules(flow.ruleCounts, atMs)
-      const shownInstances = instances.map((one) => ({ ...one, self: one.name === self }))
+      const { self, backOffice } = shared
+      const instances = shared.instances.map((one) => ({ ...one, self: one.name === self }))
       const last = minute()
       const health = healthOf(readiness, last, seconds.slice(-minuteSeconds), gauges)
-      now = { second, minute: last, gauges, health, rulesVersion, instances: shownInstances }
+      now = { second, minute: last, gauges, health, rulesVersion, instances, backOffice }
       return now
     },
-    setInstances(next, ownName) {
-      instances = next
-      self = ownName
+    setShared(next) {
+      shared = next
     },
     history: () => ({ seconds, now }),
     delivered: (slot) => bySlot.get(slot) ?? null,

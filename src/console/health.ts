@@ -53,7 +53,8 @@ const troubles: readonly Trouble[] = [
       if (first === undefined) return ''
       const all = [...causes.values()].reduce((sum, count) => sum + count, 0)
       const few = all === 1 ? 'answer was' : 'answers were'
-      return `${all} ${few} given by default in the last minute, most for ${first[0]}.`
+      const why = causes.size === 1 ? first[0] : `most by ${first[0]}`
+      return `${all} ${few} given by default in the last minute: ${why}.`
     },
   },
   {

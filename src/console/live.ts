@@ -1,14 +1,17 @@
 import type { ServerResponse } from 'node:http'
 
+/** What one browser is told of an event; null for nothing. */
+export type Wants = (event: string) => Promise<string | null>
+
 /** Browsers that are told by Server-Sent Events. */
 export interface Live {
   readonly size: number
   /** False when there are too many. */
-  admit(response: ServerResponse, wants: (event: string) => string | null): boolean
-  /** The same text to all, each through what it wants. */
+  admit(response: ServerResponse, wants: Wants): boolean
+  /** The same text to all. */
   tell(event: string, data: string): void
-  /** What each wants, made for it alone. */
-  tellEach(event: string): void
+  /** To each what it wants. */
+  tellEach(event: string): Promise<void>
   close(): void
 }
 
@@ -18,15 +21,15 @@ const maxUnreadBytes = 262_144
 const retryMs = 1_000
 
 export function createLive(): Live {
-  const subscribers = new Map<ServerResponse, (event: string) => string | null>()
+  const subscribers = new Map<ServerResponse, Wants>()
 
-  function send(response: ServerResponse, event: string, data: string): void {
+  function send(response: ServerResponse, message: Buffer): void {
     if (response.writableLength > maxUnreadBytes) {
       subscribers.delete(response)
       response.destroy()
       return
     }
-    response.write(`event: ${event}\ndata: ${data}\n\n`)
+    response.write(message)
   }
 
   return {
@@ -47,12 +50,18 @@ export function createLive(): Live {
       return true
     },
     tell(event, data) {
-      for (const response of subscribers.keys()) send(response, event, data)
+      const message = messageOf(event, data)
+      for (const response of subscribers.keys()) send(response, message)
     },
-    tellEach(event) {
+    async tellEach(event) {
+      // Most want the same, and bytes are made once.
+      const messages = new Map<string, Buffer>()
       for (const [response, wants] of subscribers) {
-        const data = wants(event)
-        if (data !== null) send(response, event, data)
+        const data = await wants(event)
+        if (data === null) continue
+        const message = messages.get(data) ?? messageOf(event, data)
+        messages.set(data, message)
+        send(response, message)
       }
     },
     close() {
@@ -60,4 +69,8 @@ export function createLive(): Live {
       subscribers.clear()
     },
   }
+}
+
+function messageOf(event: string, data: string): Buffer {
+  return Buffer.from(`event: ${event}\ndata: ${data}\n\n`)
 }

@@ -7,7 +7,7 @@ import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { maskPan } from '../telemetry/mask.ts'
 import type { Asset, Assets } from './assets.ts'
-import type { Live } from './live.ts'
+import type { Live, Wants } from './live.ts'
 import { ConsoleRefused, type ConsoleRoute } from './route.ts'
 import { cookieName, type Sessions, sessionSeconds, type Who } from './session.ts'
 
@@ -22,7 +22,7 @@ export interface ConsoleServerOptions {
   /** A page that was written elsewhere; null when there is none. */
   readonly report: (name: string) => Buffer | null
   /** What a browser wants to be told, by the query of its subscription; throws ConsoleRefused. */
-  readonly subscription: (query: unknown, who: Who) => (event: string) => string | null
+  readonly subscription: (query: unknown) => Wants
   readonly onBug: (error: unknown) => void
 }
 
@@ -153,7 +153,7 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     const who = whoOf(request)
     if (who === null) return reply.code(401).send({ error: 'log in first' })
     try {
-      const wants = options.subscription(request.query, who)
+      const wants = options.subscription(request.query)
       if (live.size >= maxConnections / 2) throw new ConsoleRefused(503, 'too many consoles')
       reply.hijack()
       request.raw.socket.setTimeout(0)

@@ -1,10 +1,11 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { followTime, type SharedTime } from '../clock.ts'
 import { claimStore } from '../engine/format/meta.ts'
+import { listenAt } from '../listening.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
-import { type ConsoleSettings, createConsole, listenConsole } from './console.ts'
+import { type ConsoleSettings, createConsole } from './console.ts'
 import type { Given } from './figures.ts'
 
 /** What the thread of the console is given. */
@@ -34,7 +35,8 @@ async function run(port: MessagePort, settings: ConsoleWorkerSettings): Promise<
         .then(() => port.close())
     }
   })
-  send({ type: 'listening', port: await listenConsole(console.server, settings) })
+  const place = { ...settings, name: 'the console', prefix: 'CONSOLE' }
+  send({ type: 'listening', port: await listenAt(console.server, place) })
 }
 
 if (parentPort !== null) {

@@ -18,7 +18,7 @@ async function subscribed(count: number) {
   const live = createLive()
   const refused: number[] = []
   const server = createServer((_, response) => {
-    if (live.admit(response, () => null)) return
+    if (live.admit(response, async () => null)) return
     refused.push(1)
     response.writeHead(503).end()
   })

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
@@ -8,7 +9,8 @@ import { send, temporaryFolder, until, type WireEvent } from '../support/server.
 
 const folder = temporaryFolder()
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const env = { RULES_DIR: 'rules', API_PORT: '0' }
+const reports = join(folder.path, 'reports')
+const env = { RULES_DIR: 'rules', API_PORT: '0', CONSOLE_REPORTS_DIR: reports }
 let world: ConsoleWorld
 let browser: Browser
 let page: Page
@@ -17,6 +19,7 @@ let faults: string[] = []
 
 beforeAll(async () => {
   const [executablePath] = findPrograms('chromium')
+  mkdirSync(reports)
   ;[world, browser] = await Promise.all([
     startConsoleServer({ dataDir: folder.path, env, args: ['--demo'] }),
     // Without a sandbox of its own it also runs as root, in a container.
@@ -92,7 +95,7 @@ interface Rows {
 
 describe('each page', () => {
   it.each([
-    ['/', 'Where the time goes'],
+    ['/', 'Webhooks to send'],
     ['/decisions', 'Corner Shop'],
     ['/find?q=card-1', 'of account account-1'],
     ['/card/card-1', 'Blocked MCCs'],
@@ -175,6 +178,54 @@ describe('decisions', () => {
   })
 })
 
+describe('find', () => {
+  it.each([
+    ['card-1', 'card', 'of account account-1'],
+    ['card-', 'card', 'of account account-2'],
+    ['account-4', 'account', 'in USD'],
+    ['account-', 'account', 'in USD'],
+    ['customer-2', 'customer', 'has card card-2'],
+    ['cust', 'customer', 'has card card-1'],
+    ['org', 'organization', 'in its wallets '],
+    ['txn-evt-', 'transaction', 'of card card-1'],
+    ['evt-st', 'event', 'Settlement'],
+  ])('takes %s for a %s', async (q, kind, about) => {
+    interface Found {
+      readonly things: readonly { readonly kind: string; readonly about: string }[]
+    }
+    const { things } = await data<Found>(`/data/find?q=${q}`)
+    const ofKind = things.filter((thing) => thing.kind === kind)
+    expect(ofKind.map((thing) => thing.about).join('; ')).toContain(about)
+  })
+
+  it('leads to the account that it found', async () => {
+    await page.goto('/find?q=account-')
+    await page.locator('a[href="/account/account-2"]').click()
+    await page.getByRole('heading', { name: 'Account account-2' }).waitFor()
+    expect(await page.getByRole('region', { name: 'Account' }).innerText()).toContain('card-2')
+  })
+})
+
+describe('reports of backtests', () => {
+  it('are listed, and open as pages that can do nothing', async () => {
+    const report = '<h1>Old pack, new pack</h1><script>document.title = "did something"</script>'
+    writeFileSync(join(reports, 'night-limit.html'), report)
+    writeFileSync(join(reports, 'notes.txt'), 'not a report')
+    await page.goto('/rules')
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.getByRole('link', { name: 'night-limit.html' }).click(),
+    ])
+    await opened.getByText('Old pack, new pack').waitFor()
+    expect(await opened.title()).not.toBe('did something')
+    await opened.close()
+    expect(await page.getByText('notes.txt').count()).toBe(0)
+    for (const name of ['notes.txt', 'no.html', '..%2Fx.html', '%2Fetc%2Fpasswd']) {
+      expect([name, (await fetch(`${world.url}/reports/${name}`)).status]).toEqual([name, 404])
+    }
+  })
+})
+
 describe('what an operator does', () => {
   it('is asked for a reason, done, seen by the next decision, and listed with who, before, after and why', async () => {
     faults = []
@@ -234,6 +285,29 @@ describe('what an operator does', () => {
     expect(await act('/act/work/done', { list: 'unmatched', key })).toBe(409)
   })
 
+  it('takes and gives money that the next decision has, and ends a card for good', async () => {
+    interface Shown {
+      readonly balances: { readonly availableMinor: number }
+    }
+    const { balances } = await data<Shown>('/data/card?id=card-2')
+    const adjust = { accountId: 'account-2', reference: 'down-to-ten' }
+    const amount = ((1_000 - balances.availableMinor) / 100).toFixed(2)
+    expect(await act('/act/adjust', { ...adjust, amount })).toBe(200)
+    const cardId = 'card-2'
+    const { transactionId, responseCode } = await ask({ eventId: 'evt-money-1', cardId })
+    expect(responseCode).toBe('000')
+    expect(await codeOf({ eventId: 'evt-money-2', cardId })).toBe('116')
+    expect(await act('/act/hold', { cardId, transactionId })).toBe(200)
+    expect(await codeOf({ eventId: 'evt-money-3', cardId })).toBe('000')
+    await page.goto('/card/card-2')
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    await page.getByLabel('Reason').fill('lost for good')
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
+    await page.getByText('Terminated', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Freeze' }).count()).toBe(0)
+    expect(await codeOf({ eventId: 'evt-ended', cardId })).toBe('143')
+  })
+
   it('is refused without a reason, and what was typed stays', async () => {
     expect(await act('/act/card', { act: 'freeze', cardId: 'card-1', reason: ' ' })).toBe(400)
     await page.goto('/card/card-1')
@@ -271,6 +345,22 @@ describe('what strangers write', () => {
     expect(await page.locator('tbody img, tbody script').count()).toBe(0)
     expect(faults).toEqual([])
   })
+})
+
+describe('a narrow screen', () => {
+  it.each(['/', '/decisions', '/card/card-1', '/todo', '/rules', '/changes'])(
+    'shows %s without being wider than it is',
+    async (path) => {
+      const narrow = await browser.newPage({ viewport: { width: 390, height: 844 } })
+      await narrow.goto(world.url + path)
+      await narrow.locator('main h1').first().waitFor({ state: 'attached' })
+      await narrow.waitForTimeout(100)
+      const page = 'document.documentElement'
+      const beyond = await narrow.evaluate(`${page}.scrollWidth - ${page}.clientWidth`)
+      await narrow.close()
+      expect(beyond).toBe(0)
+    },
+  )
 })
 
 describe('keys', () => {

@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { postData } from './ask.ts'
+import { postData, useSubmit } from './ask.ts'
 import { who } from './live.ts'
+import { ErrorLine } from './parts.tsx'
 
 interface ActField {
   readonly name: string
@@ -68,8 +69,6 @@ function Form({ act }: { act: Act }) {
     Object.fromEntries((act.fields ?? []).map(({ name, value = '' }) => [name, value])),
   )
   const [reason, setReason] = useState('')
-  const [error, setError] = useState('')
-  const [busy, setBusy] = useState(false)
   useEffect(() => {
     dialog.current?.showModal()
   }, [])
@@ -77,29 +76,19 @@ function Form({ act }: { act: Act }) {
     current.value = null
   }
 
-  async function carryOut(event: Event): Promise<void> {
-    event.preventDefault()
-    setBusy(true)
-    setError('')
-    try {
-      const done = await postData<{ changed?: boolean }>(act.url, act.body(fields, reason))
-      said.value =
-        done.changed === false ? `${act.title}: it was so already.` : `${act.title}: done.`
-      setTimeout(() => {
-        said.value = ''
-      }, 6_000)
-      close()
-      act.onDone()
-    } catch (refusal) {
-      setError((refusal as Error).message)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { error, busy, submit } = useSubmit(async () => {
+    const done = await postData<{ changed?: boolean }>(act.url, act.body(fields, reason))
+    said.value = done.changed === false ? `${act.title}: it was so already.` : `${act.title}: done.`
+    setTimeout(() => {
+      said.value = ''
+    }, 6_000)
+    close()
+    act.onDone()
+  })
 
   return (
     <dialog ref={dialog} aria-label={act.title} onClose={close}>
-      <form onSubmit={carryOut} class="act">
+      <form onSubmit={submit} class="act">
         <h2>{act.title}</h2>
         <p class="faint">{act.says}</p>
         {(act.fields ?? []).map((field) => (
@@ -120,11 +109,7 @@ function Form({ act }: { act: Act }) {
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
-        {error !== '' && (
-          <p class="error" role="alert">
-            {error}
-          </p>
-        )}
+        <ErrorLine error={error} />
         <div class="buttons">
           <button type="button" onClick={close}>
             Cancel

@@ -83,3 +83,22 @@ export function useData<T>(url: string | null): Asked<T> {
   const data = state.url === url ? state.data : null
   return { data, error: state.error, slow, again: () => setRound(round + 1) }
 }
+
+/** Sends what a form has; what goes wrong is said there, and what was typed stays. */
+export function useSubmit(send: () => Promise<void>) {
+  const [error, setError] = useState('')
+  const [busy, setBusy] = useState(false)
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault()
+    setBusy(true)
+    setError('')
+    try {
+      await send()
+    } catch (refusal) {
+      setError((refusal as Error).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { error, busy, submit }
+}

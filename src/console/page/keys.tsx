@@ -7,7 +7,7 @@ const open = signal(false)
 export const onPauseKey = signal<(() => void) | null>(null)
 
 const keys = [
-  ['/', 'find a card, account, customer, transaction or event'],
+  ['/', 'find a card, account, customer, organization, transaction or event'],
   ['j, k', 'the next and the previous line of a list'],
   ['Enter', 'open the line'],
   ['p', 'hold a live list still, and let it go on'],

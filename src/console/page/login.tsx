@@ -1,33 +1,22 @@
 import { useState } from 'preact/hooks'
 import { goTo, pageUrl } from './address.ts'
-import { postData } from './ask.ts'
+import { postData, useSubmit } from './ask.ts'
 import { loadWho } from './live.ts'
+import { ErrorLine } from './parts.tsx'
 
 export function LoginPage() {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
-  const [error, setError] = useState('')
-  const [busy, setBusy] = useState(false)
-
-  async function logIn(event: Event): Promise<void> {
-    event.preventDefault()
-    setBusy(true)
-    setError('')
-    try {
-      await postData('/login', { name, password })
-      await loadWho()
-      const to = pageUrl.value.searchParams.get('to') ?? '/'
-      goTo(/^\/(?!\/)/.test(to) ? to : '/', true)
-    } catch (refusal) {
-      setError((refusal as Error).message)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { error, busy, submit } = useSubmit(async () => {
+    await postData('/login', { name, password })
+    await loadWho()
+    const to = pageUrl.value.searchParams.get('to') ?? '/'
+    goTo(/^\/(?!\/)/.test(to) ? to : '/', true)
+  })
 
   return (
     <main class="login">
-      <form onSubmit={logIn}>
+      <form onSubmit={submit}>
         <img src="/icon.svg" alt="" width="40" height="40" />
         <h1>Arbiter</h1>
         <label>
@@ -50,11 +39,7 @@ export function LoginPage() {
             onInput={(event) => setPassword(event.currentTarget.value)}
           />
         </label>
-        {error !== '' && (
-          <p class="error" role="alert">
-            {error}
-          </p>
-        )}
+        <ErrorLine error={error} />
         <button type="submit" class="primary" disabled={busy}>
           {busy ? 'Working…' : 'Log in'}
         </button>

@@ -105,9 +105,13 @@ function TopBar({ at }: { at: string }) {
       </nav>
       <div class="who">
         {shown !== null && (
-          <span class={`dot ${shown.health.sentence === '' ? 'well' : 'ill'}`}>
-            {shown.health.sentence === '' ? 'well' : 'look at Now'}
-          </span>
+          <a
+            href="/"
+            class={`dot ${shown.health.sentence === '' ? 'well' : 'ill'}`}
+            title={shown.health.sentence}
+          >
+            {shown.health.sentence === '' ? 'well' : 'trouble, see Now'}
+          </a>
         )}
         <span class="faint">
           {person.name}, {person.role}

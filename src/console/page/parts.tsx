@@ -81,6 +81,15 @@ export function Panel({
   )
 }
 
+export function ErrorLine({ error }: { error: string }) {
+  if (error === '') return null
+  return (
+    <p class="error" role="alert">
+      {error}
+    </p>
+  )
+}
+
 export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>
 }

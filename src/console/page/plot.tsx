@@ -148,7 +148,6 @@ function drawLines(plot: uPlot, lines: readonly PlotLine[]): void {
   for (const { at, label, colour } of lines) {
     const y = Math.round(plot.valToPos(at, 'y', true)) + 0.5
     ctx.strokeStyle = colourOf(colour)
-    ctx.fillStyle = colourOf(colour)
     ctx.lineWidth = 1.5 * scale
     ctx.setLineDash(label.startsWith('budget') ? [4 * scale, 4 * scale] : [])
     ctx.beginPath()
@@ -156,12 +155,14 @@ function drawLines(plot: uPlot, lines: readonly PlotLine[]): void {
     ctx.lineTo(bbox.left + bbox.width, y)
     ctx.stroke()
     ctx.font = `600 ${11 * scale}px system-ui, sans-serif`
-    ctx.textAlign = 'right'
-    ctx.fillText(
-      label,
-      bbox.left + bbox.width - 4 * scale,
-      y + (label.startsWith('budget') ? 13 : -5) * scale,
-    )
+    // On the paper's own colour, so that no curve runs through the words.
+    const words = ctx.measureText(label).width
+    const above = label.startsWith('budget') ? 13 : -5
+    const left = bbox.left + bbox.width - words - 4 * scale
+    ctx.fillStyle = colourOf('--paper')
+    ctx.fillRect(left - 3 * scale, y + (above - 10) * scale, words + 6 * scale, 13 * scale)
+    ctx.fillStyle = colourOf(colour)
+    ctx.fillText(label, left, y + above * scale)
   }
   ctx.restore()
 }

@@ -8,6 +8,7 @@ import type { Card } from '../../domain/record/card.ts'
 import { openHold } from '../../domain/record/transaction.ts'
 import {
   accountAggregate,
+  accountPlaceKey,
   cardKey,
   indexes,
   splitSortKey,
@@ -15,6 +16,7 @@ import {
 } from '../../engine/format/layout.ts'
 import { readBlocks } from '../../engine/notice/block-list.ts'
 import { decodeCard, decodeTransaction } from '../../engine/quarantine/damage.ts'
+import type { IndexEntry } from '../../store/port.ts'
 import { lookBounds, type Office, packCursor, personId } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
 import type { Who } from '../session.ts'
@@ -25,9 +27,8 @@ import { decisionRow, isDecision } from './decision-row.ts'
 
 const input = z.object({ id: z.string().min(1).max(200) })
 const recentRows = 20
-const maxCards = 100
-/** Entries of an index that are looked through for those of one account. */
-const maxScanned = 5_000
+const maxShown = 100
+/** Entries of an index that are read at once for those of one account. */
 const pageSize = 1_000
 
 export function cardPageRoutes(office: Office): ConsoleRoute[] {
@@ -144,41 +145,50 @@ async function recentOf(
   }
 }
 
-/** No index leads from an account to its cards, so the list of all cards is looked through, to a bound. */
 async function cardsOf(accountId: string, { store }: Office): Promise<string[]> {
-  const cards: string[] = []
-  let after = ''
-  for (let scanned = 0; scanned < maxScanned; scanned += pageSize) {
-    const entries = await store.range(indexes.cards, after, pageSize)
-    for (const { sortKey, value } of entries) if (value === accountId) cards.push(sortKey)
-    if (entries.length < pageSize || cards.length >= maxCards) break
-    after = entries.at(-1)!.sortKey
-  }
-  return cards.slice(0, maxCards)
+  const prefix = accountPlaceKey({ accountId, cardId: '' })
+  const entries = await store.range(indexes.accounts, prefix, maxShown)
+  return entries
+    .filter(({ sortKey }) => sortKey.startsWith(prefix))
+    .map(({ sortKey }) => sortKey.slice(prefix.length))
 }
 
-/** What a transaction holds is due one day, so that the list of what is due names it. */
-async function holdsOf(account: Account, { store }: Office): Promise<HoldsShown> {
-  const { accountId, heldMinor } = account
-  const places: { cardId: string; transactionId: string }[] = []
+/** What a transaction holds is due one day, so that the list of what is due names it: it is read until all is found. */
+async function holdsOf({ accountId, heldMinor }: Account, office: Office): Promise<HoldsShown> {
+  const { maxLooked, mayGoOn } = lookBounds(office)
+  const holds: ShownHold[] = []
+  let missingMinor = heldMinor
   let after = ''
-  for (let scanned = 0; scanned < maxScanned; scanned += pageSize) {
-    const entries = await store.range(indexes.due, after, pageSize)
-    for (const { sortKey } of entries) {
-      const [ofAccount, cardId = '', transactionId = ''] = splitSortKey(sortKey).parts
-      if (ofAccount === accountId) places.push({ cardId, transactionId })
+  for (let looked = 0; missingMinor > 0 && looked < maxLooked && mayGoOn(); looked += pageSize) {
+    const entries = await office.store.range(indexes.due, after, pageSize)
+    for (const hold of await holdsAmong(entries, accountId, office)) {
+      missingMinor -= hold.heldMinor
+      if (holds.length < maxShown) holds.push(hold)
     }
     if (entries.length < pageSize) break
     after = entries.at(-1)!.sortKey
   }
+  holds.sort((a, b) => a.expiresAtMs - b.expiresAtMs)
+  return { holds, allHolds: missingMinor <= 0 }
+}
+
+async function holdsAmong(
+  due: readonly IndexEntry[],
+  accountId: string,
+  { store }: Office,
+): Promise<ShownHold[]> {
   const aggregate = accountAggregate(accountId)
+  const places = due.flatMap(({ sortKey }) => {
+    const [ofAccount, cardId = '', transactionId = ''] = splitSortKey(sortKey).parts
+    return ofAccount === accountId ? [{ cardId, transactionId }] : []
+  })
   const loaded = await store.load(
     places.map(({ cardId, transactionId }) => ({
       aggregate,
       ...transactionChild(cardId, transactionId),
     })),
   )
-  const holds = loaded.flatMap((found, i): ShownHold[] => {
+  return loaded.flatMap((found, i) => {
     const { cardId, transactionId } = places[i]!
     const record = found && decodeTransaction(cardId, transactionId, found.value)
     if (!record || isAlias(record) || record.cashPosted) return []
@@ -186,9 +196,4 @@ async function holdsOf(account: Account, { store }: Office): Promise<HoldsShown>
     if (held === 0) return []
     return [{ cardId, transactionId, heldMinor: held, expiresAtMs: record.expiresAtMs }]
   })
-  const sum = holds.reduce((all, hold) => all + hold.heldMinor, 0)
-  return {
-    holds: holds.sort((a, b) => a.expiresAtMs - b.expiresAtMs).slice(0, maxCards),
-    allHolds: sum >= heldMinor,
-  }
 }

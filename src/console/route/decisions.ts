@@ -1,10 +1,16 @@
 import { z } from 'zod'
-import { createFilter, type Filter, type Filters, searchPage } from '../../backoffice/log-search.ts'
+import {
+  createFilter,
+  type Filter,
+  type Filters,
+  type FoundEntry,
+  searchPage,
+} from '../../backoffice/log-search.ts'
 import { accountAggregate, cardKey } from '../../engine/format/layout.ts'
 import { decodeCard } from '../../engine/quarantine/damage.ts'
 import { lookBounds, type Office, packCursor, unpackCursor } from '../office.ts'
 import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
-import type { DecisionList } from '../shape/decision.ts'
+import type { DecisionList, DecisionRow } from '../shape/decision.ts'
 import { decisionRow, isDecision } from './decision-row.ts'
 
 const shortText = z.string().min(1).max(200)
@@ -58,12 +64,9 @@ export function decisionRoutes(office: Office): ConsoleRoute[] {
         const filter = decisionFilter(given)
         const limit = given.customer === undefined ? rowsPerPage : 5 * rowsPerPage
         const page = await searchPage(office.store, filter, before, { ...bounds, limit })
-        const found = await ofCustomer(page.found, given.customer, office)
         const { looked, lookedToMs } = page
         return {
-          rows: found.map(({ cursor, entry }) =>
-            decisionRow(cursor, entry, office.figures.delivered(entry.slot)),
-          ),
+          rows: await decisionRows(page.found, given, office),
           looked,
           lookedToMs,
           next: page.next === '' ? '' : packCursor(page.next),
@@ -86,14 +89,23 @@ export function decisionFilter(given: GivenFilters): Filter {
   }
 }
 
-type Found = Awaited<ReturnType<typeof searchPage>>['found']
+/** Those of the customer that is asked for, as pages show them. */
+export async function decisionRows(
+  found: readonly FoundEntry[],
+  { customer }: GivenFilters,
+  office: Office,
+): Promise<DecisionRow[]> {
+  return (await ofCustomer(found, customer, office)).map(({ cursor, entry }) =>
+    decisionRow(cursor, entry, office.figures.delivered(entry.slot)),
+  )
+}
 
 /** The log knows cards, not customers: each card is asked whose it is. */
 async function ofCustomer(
-  found: Found,
+  found: readonly FoundEntry[],
   customer: string | undefined,
   { store }: Office,
-): Promise<Found> {
+): Promise<readonly FoundEntry[]> {
   if (customer === undefined) return found
   const cards = new Map(
     found.map(({ entry }) => [

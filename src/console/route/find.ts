@@ -1,12 +1,17 @@
 import { z } from 'zod'
 import { searchPage } from '../../backoffice/log-search.ts'
 import { accountIdOf, readAccount } from '../../backoffice/show.ts'
-import { customerCardsPrefix, indexes } from '../../engine/format/layout.ts'
+import { formatMinor } from '../../domain/record/money.ts'
+import { accountPlaceKey, customerCardsPrefix, indexes } from '../../engine/format/layout.ts'
 import { entryIn } from '../../engine/log-reading.ts'
+import { readKyc } from '../../kyc/kyc.ts'
+import { readCustomer } from '../../management/customer.ts'
 import { readOrganizations } from '../../management/organization.ts'
+import { readWallets } from '../../management/wallet.ts'
 import type { Store } from '../../store/port.ts'
-import { lookBounds, type Office, packCursor } from '../office.ts'
+import { lookBounds, type Office, packCursor, personId } from '../office.ts'
 import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
+import type { Who } from '../session.ts'
 import type { FoundThing, FoundThings } from '../shape/record.ts'
 
 const input = z.object({ q: z.string().trim().min(2).max(200) })
@@ -19,17 +24,19 @@ export function findRoutes(office: Office): ConsoleRoute[] {
       method: 'GET',
       path: '/data/find',
       input,
-      handle: ({ q }) => find(q, office),
+      handle: ({ q }, who) => find(q, who, office),
     }),
   ]
 }
 
-async function find(q: string, office: Office): Promise<FoundThings> {
+async function find(q: string, who: Who, office: Office): Promise<FoundThings> {
   const { store } = office
   const things = [
     ...(await findCards(q, store)),
-    ...(await findAccount(q, store)),
-    ...(await findCustomers(q, store)),
+    ...(await findAccounts(q, store)),
+    ...(await findCustomers(q, who, store)),
+    ...(await findVerified(q, who, store)),
+    ...(await findOrganizations(q, store)),
   ]
   const logged = await findInLog(q, office)
   return { ...logged, things: [...things, ...logged.things] }
@@ -50,15 +57,32 @@ async function findCards(q: string, store: Store): Promise<FoundThing[]> {
   }))
 }
 
-async function findAccount(q: string, store: Store): Promise<FoundThing[]> {
-  const account = await readAccount(store, q).catch(() => null)
-  if (account === null) return []
-  const href = `/account/${encodeURIComponent(q)}`
-  return [{ kind: 'account', href, id: q, about: `in ${account.currency}` }]
+/** The one of this id, and the next ones that begin so, each by its first card. */
+async function findAccounts(q: string, store: Store): Promise<FoundThing[]> {
+  const ids = new Set((await readAccount(store, q).catch(() => null)) === null ? [] : [q])
+  for (let after = q; ids.size < maxOfKind; ) {
+    const [next] = await store.range(indexes.accounts, after, 1)
+    if (!next?.sortKey.startsWith(q)) break
+    const [accountId = ''] = next.sortKey.split('\n', 1)
+    ids.add(accountId)
+    after = lastCardKey(accountId)
+  }
+  const accounts = await Promise.all([...ids].map((id) => readAccount(store, id).catch(() => null)))
+  return accounts.flatMap((account) => {
+    if (account === null) return []
+    const { accountId: id, currency } = account
+    const href = `/account/${encodeURIComponent(id)}`
+    return [{ kind: 'account', href, id, about: `in ${currency}` } as const]
+  })
+}
+
+/** Behind all cards of an account: ids of cards are printable ASCII. */
+function lastCardKey(accountId: string): string {
+  return accountPlaceKey({ accountId, cardId: '\x7f' })
 }
 
 /** Customers are known by their cards, under each organization. */
-async function findCustomers(q: string, store: Store): Promise<FoundThing[]> {
+async function findCustomers(q: string, who: Who, store: Store): Promise<FoundThing[]> {
   const organizations = await readOrganizations(store)
   const ids = ['', ...organizations.map(({ organizationId }) => organizationId)]
   const found = new Map<string, FoundThing>()
@@ -68,10 +92,45 @@ async function findCustomers(q: string, store: Store): Promise<FoundThing[]> {
       const [organizationId = '', customerId = '', , cardId = ''] = sortKey.split('\n')
       if (organizationId !== id || !customerId.startsWith(q)) break
       const href = `/card/${encodeURIComponent(cardId)}`
-      found.set(cardId, { kind: 'customer', href, id: customerId, about: `has card ${cardId}` })
+      const shown = personId(customerId, who)
+      found.set(cardId, { kind: 'customer', href, id: shown, about: `has card ${cardId}` })
     }
   }
   return [...found.values()].slice(0, maxOfKind)
+}
+
+/** Only by its whole id: a customer that may have no card yet, or the verification that makes one. */
+async function findVerified(q: string, who: Who, store: Store): Promise<FoundThing[]> {
+  const customer = await readCustomer(store, q).catch(() => null)
+  const kyc = await readKyc(store, q).catch(() => null)
+  const things: FoundThing[] = []
+  if (customer !== null) {
+    const { type, suspended, kycToken } = customer
+    const by = kycToken === undefined ? '' : `, verified as ${kycToken}`
+    const about = `${type}${suspended ? ', suspended' : ''}${by}`
+    things.push({ kind: 'customer', href: '', id: personId(q, who), about })
+  }
+  if (kyc !== null) {
+    const about = `by ${kyc.method}: ${kyc.status}`
+    things.push({ kind: 'verification', href: '', id: q, about })
+  }
+  return things
+}
+
+/** With what is in their wallets. */
+async function findOrganizations(q: string, store: Store): Promise<FoundThing[]> {
+  const all = await readOrganizations(store)
+  const named = all.filter((one) => one.organizationId.startsWith(q)).slice(0, maxOfKind)
+  return Promise.all(
+    named.map(async ({ organizationId: id, name, enabled, currencies }) => {
+      const wallets = await readWallets(store, id, currencies)
+      const sums = wallets.map(
+        ({ balanceMinor, currency }) => `${formatMinor(balanceMinor, currency)} ${currency}`,
+      )
+      const about = `${name}${enabled ? '' : ', disabled'}; in its wallets ${sums.join(', ')}`
+      return { kind: 'organization', href: '', id, about } as const
+    }),
+  )
 }
 
 async function findInLog(q: string, office: Office): Promise<FoundThings> {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { bookWork } from '../../backoffice/booking.ts'
 import { findWork, markHandled, type Work, workKey } from '../../backoffice/worklist.ts'
 import { worklists } from '../../domain/change/change.ts'
+import type { Anomaly } from '../../domain/decide/anomaly.ts'
 import { indexes } from '../../engine/format/layout.ts'
 import { entryIn } from '../../engine/log-reading.ts'
 import { originOf } from '../desk.ts'
@@ -13,6 +14,26 @@ import { actReason as reason } from './act.ts'
 const list = z.enum(worklists)
 const key = z.string().max(40)
 const rowsPerPage = 50
+
+/** What was found, for people who have never seen the code for it. */
+const anomalyWords: Readonly<Record<Anomaly, string>> = {
+  no_authorization: 'settled without an authorization',
+  after_reversal: 'settled after its reversal',
+  after_expiry: 'settled after its hold expired',
+  after_close: 'settled after its last settlement',
+  above_authorized: 'settled above what was authorized',
+  repeated: 'reversed again',
+  unsolicited: 'reversed though nothing was held',
+  amount_differs: 'reversed with another amount',
+  over_reversal: 'reversed more than was authorized',
+  remaining_above: 'more remains than was authorized',
+  uncovered: 'refunded more than was settled',
+  late: 'asked after it was settled',
+  total_below: 'a total below what was authorized',
+  possible_repeat: 'perhaps the same ask again',
+  too_many_names: 'too many names of one transaction',
+  review: 'a rule wants it reviewed',
+}
 
 export function workRoutes(office: Office): ConsoleRoute[] {
   const { store, desk } = office
@@ -82,7 +103,8 @@ function rowOf(list: Work['list'], sortKey: string, value: string): WorkRow[] {
       key: workKey(sortKey),
       list,
       atMs: entry.atMs,
-      what: unmatched === '' ? anomalies.join(', ') : unmatched,
+      what: unmatched === '' ? anomalies.map((one) => anomalyWords[one]).join(', ') : unmatched,
+      codes: anomalies.join(', '),
       requestType: event?.requestType ?? '',
       eventId: event?.eventId ?? entry.eventKey,
       cardId: event?.cardId || entry.cardId,

@@ -67,6 +67,16 @@ interface ShownInstance {
   readonly self: boolean
 }
 
+/** What is under way besides decisions. */
+export interface BackOfficeShown {
+  readonly webhooks: number
+  /** When the oldest happened; null when none waits. */
+  readonly oldestWebhookMs: number | null
+  readonly transfers: number
+  readonly oldestTransferMs: number | null
+  readonly kycs: number
+}
+
 /** The last minute as a whole. */
 export interface Minute {
   readonly answers: number
@@ -85,6 +95,8 @@ export interface NowShown {
   readonly health: Health
   readonly rulesVersion: string
   readonly instances: readonly ShownInstance[]
+  /** Null until it was looked at. */
+  readonly backOffice: BackOfficeShown | null
 }
 
 export interface NowHistory {

@@ -3,8 +3,15 @@
 import type { Balances, DecisionList } from './decision.ts'
 
 export interface FoundThing {
-  readonly kind: 'card' | 'account' | 'customer' | 'transaction' | 'event'
-  /** The path of its page below the kind, or of the decision. */
+  readonly kind:
+    | 'card'
+    | 'account'
+    | 'customer'
+    | 'verification'
+    | 'organization'
+    | 'transaction'
+    | 'event'
+  /** The path of its page; '' when it has none. */
   readonly href: string
   readonly id: string
   readonly about: string
@@ -104,6 +111,8 @@ export interface WorkRow {
   readonly list: string
   readonly atMs: number
   readonly what: string
+  /** The names of what was found, as the command line and metrics have them. */
+  readonly codes: string
   readonly requestType: string
   readonly eventId: string
   readonly cardId: string

@@ -52,7 +52,7 @@ function About({ shown }: { shown: AccountShown }) {
           <dt>Cards</dt>
           <dd>
             {shown.cardIds.length === 0 && (
-              <span class="faint">none among the first 5,000 cards</span>
+              <span class="faint">none in the list of cards: arbiter reindex makes it</span>
             )}
             {shown.cardIds.map((id) => (
               <span key={id}>

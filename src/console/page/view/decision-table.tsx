@@ -33,7 +33,11 @@ export function DecisionTable({ rows }: { rows: readonly DecisionRow[] }) {
 const asks = ['Authorization', 'PreAuthorization', 'CashWithdrawal']
 
 /** An advice is not approved: it tells what has happened. */
-function outcomeWord({ code, requestType, reason }: DecisionRow): string {
+export function outcomeWord({
+  code,
+  requestType,
+  reason,
+}: Pick<DecisionRow, 'code' | 'requestType' | 'reason'>): string {
   if (code !== '000') return reason
   return asks.includes(requestType) ? 'approved' : 'acknowledged'
 }
@@ -69,7 +73,9 @@ function Row({ row }: { row: DecisionRow }) {
           <span class="id">{plainText(row.ruleId)}</span>
         ) : (
           <span class="faint">
-            {row.repeated ? 'repeated' : row.unmatched || row.anomalies[0] || ''}
+            {row.repeated
+              ? 'repeated'
+              : row.unmatched || (row.anomalies[0] ?? '').replaceAll('_', ' ')}
           </span>
         )}
       </td>

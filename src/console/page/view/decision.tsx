@@ -220,14 +220,17 @@ function EventPanel({ shown: { event, row, changes } }: { shown: DecisionShown }
     >
       <dl class="rows">
         {Object.entries(event)
-          .filter(([, value]) => value !== '' && value !== null && value !== 0)
+          .filter(([name, value]) => name !== 'currency' && value !== '' && value !== null)
+          .filter(([name, value]) => name === 'amountMinor' || value !== 0)
           .map(([name, value]) => (
             <div>
-              <dt>{name}</dt>
+              <dt>{name.replace(/(?:Minor|Ms)$/, '')}</dt>
               <dd class="id">
                 <bdi>
                   {name === 'occurredAtMs' ? (
                     <Time atMs={Number(value)} day />
+                  ) : name === 'amountMinor' ? (
+                    <Amount minor={Number(value)} currency={row.currency} />
                   ) : (
                     plainText(String(value))
                   )}

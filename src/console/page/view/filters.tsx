@@ -13,13 +13,17 @@ const filters = [
   ['max', 'Amount to'],
 ] as const
 
+const choices = [
+  ['outcome', 'Outcome', ['approved', 'declined']],
+  ['decidedBy', 'Decided by', ['engine', 'default']],
+] as const
+
 /** The parameters of the address that the server is asked with. */
 export function filterQuery(url: URL): string {
   const query = new URLSearchParams()
   for (const name of [
     ...filters.map(([one]) => one),
-    'decidedBy',
-    'outcome',
+    ...choices.map(([one]) => one),
     'event',
     'transaction',
     'since',
@@ -58,30 +62,21 @@ function FilterFields({ any }: { any: boolean }) {
           />
         </label>
       ))}
-      <label class={url.searchParams.has('outcome') ? 'set' : ''}>
-        Outcome
-        <select
-          name="outcome"
-          value={url.searchParams.get('outcome') ?? ''}
-          onChange={(event) => set('outcome', event.currentTarget.value)}
-        >
-          <option value="">any</option>
-          <option value="approved">approved</option>
-          <option value="declined">declined</option>
-        </select>
-      </label>
-      <label class={url.searchParams.has('decidedBy') ? 'set' : ''}>
-        Decided by
-        <select
-          name="decidedBy"
-          value={url.searchParams.get('decidedBy') ?? ''}
-          onChange={(event) => set('decidedBy', event.currentTarget.value)}
-        >
-          <option value="">anybody</option>
-          <option value="engine">engine</option>
-          <option value="default">default</option>
-        </select>
-      </label>
+      {choices.map(([name, label, values]) => (
+        <label class={url.searchParams.has(name) ? 'set' : ''}>
+          {label}
+          <select
+            name={name}
+            value={url.searchParams.get(name) ?? ''}
+            onChange={(event) => set(name, event.currentTarget.value)}
+          >
+            <option value="">any</option>
+            {values.map((value) => (
+              <option value={value}>{value}</option>
+            ))}
+          </select>
+        </label>
+      ))}
       <TimeField name="since" label="Since" set={set} />
       <TimeField name="until" label="Until" set={set} />
       {any && (

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { FoundThings } from '../../shape/record.ts'
+import type { FoundThing, FoundThings } from '../../shape/record.ts'
 import { goTo, pageUrl } from '../address.ts'
 import { useData } from '../ask.ts'
 import { countText, plainText } from '../format.ts'
@@ -22,7 +22,7 @@ export function FindPage() {
       <h1 class="hidden">Find</h1>
       <form class="find" onSubmit={search}>
         <label>
-          A card, account, customer, transaction or event, or how its id begins
+          A card, account, customer, organization, transaction or event, or how its id begins
           <input ref={field} name="q" defaultValue={q} autocomplete="off" spellcheck={false} />
         </label>
         <button type="submit" class="primary">
@@ -36,12 +36,16 @@ export function FindPage() {
       {found !== null && found.things.length > 0 && (
         <ul class="found">
           {found.things.map((thing) => (
-            <li key={`${thing.kind} ${thing.href}`}>
-              <a data-row href={thing.href}>
-                <span class="kind">{thing.kind}</span>
-                <span class="id">{plainText(thing.id)}</span>
-                <span class="faint">{plainText(thing.about)}</span>
-              </a>
+            <li key={`${thing.kind} ${thing.id} ${thing.href}`}>
+              {thing.href === '' ? (
+                <div class="line">
+                  <Line thing={thing} />
+                </div>
+              ) : (
+                <a class="line" data-row href={thing.href}>
+                  <Line thing={thing} />
+                </a>
+              )}
             </li>
           ))}
         </ul>
@@ -53,6 +57,16 @@ export function FindPage() {
           {!found.whole && found.lookedToMs > 0 && <Time atMs={found.lookedToMs} day />}.
         </p>
       )}
+    </>
+  )
+}
+
+function Line({ thing: { kind, id, about } }: { thing: FoundThing }) {
+  return (
+    <>
+      <span class="kind">{kind}</span>
+      <span class="id">{plainText(id)}</span>
+      <span class="faint">{plainText(about)}</span>
     </>
   )
 }

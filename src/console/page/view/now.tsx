@@ -20,7 +20,10 @@ export function NowPage() {
       <div class="columns three">
         <Parts points={seconds.value} />
         <StateRows gauges={shown.gauges} />
-        <Instances shown={shown} />
+        <div>
+          <Instances shown={shown} />
+          <BackOffice shown={shown} />
+        </div>
       </div>
     </>
   )
@@ -288,6 +291,33 @@ function Instances({ shown }: { shown: NowShown }) {
           ))}
         </tbody>
       </table>
+    </Panel>
+  )
+}
+
+function BackOffice({ shown: { backOffice } }: { shown: NowShown }) {
+  if (backOffice === null) return null
+  const { webhooks, oldestWebhookMs, transfers, oldestTransferMs, kycs } = backOffice
+  const rows = [
+    ['Webhooks to send', webhooks, oldestWebhookMs],
+    ['Transfers on their way', transfers, oldestTransferMs],
+    ['Verifications not decided', kycs, null],
+  ] as const
+  return (
+    <Panel title="Back office" aside="of all instances">
+      <dl class="rows">
+        {rows.map(([label, count, oldestMs]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd class="num">
+              {countText(count)}
+              {oldestMs !== null && (
+                <span class="faint">, oldest {spanText(browserMs() - oldestMs)}</span>
+              )}
+            </dd>
+          </div>
+        ))}
+      </dl>
     </Panel>
   )
 }

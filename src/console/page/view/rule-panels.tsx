@@ -123,7 +123,12 @@ export function ReportsPanel({ reports }: { reports: RulesShown['reports'] }) {
         <ul class="found">
           {reports.map(({ name, atMs }) => (
             <li key={name}>
-              <a href={`/reports/${encodeURIComponent(name)}`} target="_blank" rel="noreferrer">
+              <a
+                class="line"
+                href={`/reports/${encodeURIComponent(name)}`}
+                target="_blank"
+                rel="noreferrer"
+              >
                 {name} <Time atMs={atMs} day />
               </a>
             </li>

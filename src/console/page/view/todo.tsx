@@ -103,7 +103,9 @@ function Line({ row, again }: { row: WorkRow; again: () => void }) {
           <Time atMs={row.atMs} />
         </span>
       </td>
-      <td class="strong">{row.what}</td>
+      <td class="strong" title={row.codes}>
+        {row.what}
+      </td>
       <td>{row.requestType}</td>
       <td class="right">
         <Amount minor={row.amountMinor} currency={row.currency} />

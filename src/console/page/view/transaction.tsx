@@ -4,6 +4,7 @@ import { useData } from '../ask.ts'
 import { moneyText, plainText, spanText } from '../format.ts'
 import { browserMs } from '../live.ts'
 import { Amount, CardLink, IdLink, OutcomeMark, Panel, State, Time } from '../parts.tsx'
+import { outcomeWord } from './decision-table.tsx'
 
 export function TransactionPage() {
   const [card = '', id = ''] = pathParts()
@@ -127,7 +128,13 @@ function LifeTable({ steps, currency }: { steps: readonly LifeStep[]; currency: 
                 {step.code !== '' && <Amount minor={step.amountMinor} currency={currency} />}
               </td>
               <td>
-                {step.code !== '' && <OutcomeMark code={step.code} decidedBy={step.decidedBy} />}
+                {step.code !== '' && (
+                  <OutcomeMark
+                    code={step.code}
+                    decidedBy={step.decidedBy}
+                    reason={outcomeWord({ ...step, requestType: step.what })}
+                  />
+                )}
               </td>
               {sumWords.map(([label, field]) => (
                 <td key={label} class="right num">
