@@ -91,6 +91,8 @@ const mayLookAt: Record<string, readonly string[]> = {
     'admin',
     'http',
     'management',
+    'webhook',
+    'kyc',
   ],
   // The scenarios that it fires at a server are those of the rules.
   relay: ['domain', 'rules', 'wire'],

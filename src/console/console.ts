@@ -151,6 +151,7 @@ export function createConsole(
     looking = true
     try {
       if (seconds++ % sharedEvery === 0) {
+        live.recheck()
         const [instances, backOffice] = await Promise.all([
           readInstances(store, clock.nowMs()),
           readBackOffice(store),

@@ -157,7 +157,9 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
       if (live.size >= maxConnections / 2) throw new ConsoleRefused(503, 'too many consoles')
       reply.hijack()
       request.raw.socket.setTimeout(0)
-      if (!live.admit(reply.raw, wants)) reply.raw.writeHead(503).end()
+      const { cookie } = request.headers
+      const mayHear = () => sessions.find(cookie) !== null
+      if (!live.admit(reply.raw, { wants, mayHear })) reply.raw.writeHead(503).end()
       return reply
     } catch (error) {
       return refuse(reply, error)

@@ -13,12 +13,15 @@ afterEach(() => {
   }
 })
 
+let loggedIn = true
+
 /** A server that admits whoever asks, and so many browsers that asked. */
 async function subscribed(count: number) {
   const live = createLive()
+  loggedIn = true
   const refused: number[] = []
   const server = createServer((_, response) => {
-    if (live.admit(response, async () => null)) return
+    if (live.admit(response, { wants: async () => null, mayHear: () => loggedIn })) return
     refused.push(1)
     response.writeHead(503).end()
   })
@@ -58,6 +61,15 @@ describe('browsers that are told live', () => {
     await until(async () => heard.every((text) => text().includes('event: now\ndata: {"a":1}\n\n')))
     responses[0]!.destroy()
     await until(async () => live.size === 1)
+  })
+
+  it('are ended when their person was logged out', async () => {
+    const { live } = await subscribed(2)
+    live.recheck()
+    expect(live.size).toBe(2)
+    loggedIn = false
+    live.recheck()
+    expect(live.size).toBe(0)
   })
 
   it('are cut off when they do not read', async () => {

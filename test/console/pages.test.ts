@@ -10,7 +10,7 @@ import { send, temporaryFolder, until, type WireEvent } from '../support/server.
 const folder = temporaryFolder()
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const reports = join(folder.path, 'reports')
-const env = { RULES_DIR: 'rules', API_PORT: '0', CONSOLE_REPORTS_DIR: reports }
+const env = { RULES_DIR: 'rules', API_PORT: '0', CONSOLE_REPORTS_DIR: reports, SANDBOX: 'true' }
 let world: ConsoleWorld
 let browser: Browser
 let page: Page
@@ -159,6 +159,20 @@ describe('decisions', () => {
   ])('are found by %s: %s', async (query, found) => {
     const { rows } = await data<Rows>(`/data/decisions?${query}`)
     expect(rows.some(({ eventId }) => eventId === 'evt-2')).toBe(found)
+  })
+
+  it('are held on a key, and let go with all that came in meanwhile', async () => {
+    await page.goto('/decisions')
+    await page.getByText('Corner Shop').first().waitFor()
+    await page.keyboard.press('p')
+    await page.getByText('held', { exact: true }).waitFor()
+    const name = `Held ${Date.now()}`
+    await ask({ eventId: 'evt-held', merchant: { mid: 'MID9', mcc: '5411', name, country: 'US' } })
+    const letGo = page.getByRole('button', { name: /^\d+ new$/ })
+    await letGo.waitFor()
+    expect(await page.getByText(name).count()).toBe(0)
+    await letGo.click()
+    await page.getByText(name).first().waitFor()
   })
 
   it('keep their filters in the address', async () => {

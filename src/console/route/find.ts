@@ -17,6 +17,8 @@ import type { FoundThing, FoundThings } from '../shape/record.ts'
 const input = z.object({ q: z.string().trim().min(2).max(200) })
 const maxOfKind = 10
 const maxOrganizations = 200
+/** Sorts behind all ids, which are printable ASCII. */
+const lastId = '\x7f'
 
 export function findRoutes(office: Office): ConsoleRoute[] {
   return [
@@ -65,7 +67,7 @@ async function findAccounts(q: string, store: Store): Promise<FoundThing[]> {
     if (!next?.sortKey.startsWith(q)) break
     const [accountId = ''] = next.sortKey.split('\n', 1)
     ids.add(accountId)
-    after = lastCardKey(accountId)
+    after = accountPlaceKey({ accountId, cardId: lastId })
   }
   const accounts = await Promise.all([...ids].map((id) => readAccount(store, id).catch(() => null)))
   return accounts.flatMap((account) => {
@@ -76,25 +78,23 @@ async function findAccounts(q: string, store: Store): Promise<FoundThing[]> {
   })
 }
 
-/** Behind all cards of an account: ids of cards are printable ASCII. */
-function lastCardKey(accountId: string): string {
-  return accountPlaceKey({ accountId, cardId: '\x7f' })
-}
-
-/** Customers are known by their cards, under each organization. */
+/** Customers are known by their cards, under each organization that has any. */
 async function findCustomers(q: string, who: Who, store: Store): Promise<FoundThing[]> {
-  const organizations = await readOrganizations(store)
-  const ids = ['', ...organizations.map(({ organizationId }) => organizationId)]
   const found = new Map<string, FoundThing>()
-  for (const id of ids.slice(0, maxOrganizations)) {
-    const start = customerCardsPrefix(id, q).slice(0, -1)
+  let after = ''
+  for (let searched = 0; searched < maxOrganizations && found.size < maxOfKind; searched++) {
+    const [first] = await store.range(indexes.customerCards, after, 1)
+    if (first === undefined) break
+    const [organizationId = ''] = first.sortKey.split('\n', 1)
+    const start = customerCardsPrefix(organizationId, q).slice(0, -1)
     for (const { sortKey } of await store.range(indexes.customerCards, start, maxOfKind)) {
-      const [organizationId = '', customerId = '', , cardId = ''] = sortKey.split('\n')
-      if (organizationId !== id || !customerId.startsWith(q)) break
+      const [, customerId = '', , cardId = ''] = sortKey.split('\n')
+      if (!sortKey.startsWith(start)) break
       const href = `/card/${encodeURIComponent(cardId)}`
-      const shown = personId(customerId, who)
-      found.set(cardId, { kind: 'customer', href, id: shown, about: `has card ${cardId}` })
+      const id = personId(customerId, who)
+      found.set(cardId, { kind: 'customer', href, id, about: `has card ${cardId}` })
     }
+    after = customerCardsPrefix(organizationId, lastId)
   }
   return [...found.values()].slice(0, maxOfKind)
 }
