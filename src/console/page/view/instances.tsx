@@ -50,7 +50,7 @@ export function Instances({ shown }: { shown: NowShown }) {
   )
 }
 
-export function BackOffice({ shown: { backOffice } }: { shown: NowShown }) {
+export function BackOfficePanel({ shown: { backOffice } }: { shown: NowShown }) {
   if (backOffice === null) return null
   const { webhooks, oldestWebhookMs, transfers, oldestTransferMs, kycs } = backOffice
   const rows = [

@@ -4,7 +4,7 @@ import { bytesText, countText, msText } from '../format.ts'
 import { now, seconds, who } from '../live.ts'
 import { Empty, Panel } from '../parts.tsx'
 import { Legend, Plot } from '../plot.tsx'
-import { BackOffice, Instances } from './instances.tsx'
+import { BackOfficePanel, Instances } from './instances.tsx'
 
 export function NowPage() {
   const shown = now.value
@@ -23,7 +23,7 @@ export function NowPage() {
         <StateRows gauges={shown.gauges} />
         <div>
           <Instances shown={shown} />
-          <BackOffice shown={shown} />
+          <BackOfficePanel shown={shown} />
         </div>
       </div>
     </>
