@@ -18,7 +18,7 @@ const floodConnections = 64
 
 export async function run({ smoke, rounds = 5, seconds = 4, progress }) {
   const cards = smoke ? 50 : 2_000
-  const size = { cards, warm: smoke ? 64 : 3_000, count: smoke ? 128 : 2_000 }
+  const size = { cards, warm: smoke ? 64 : 20_000, count: smoke ? 128 : 2_000 }
   const world = await makeWorld(cards)
   try {
     const calls = await measureCalls(world, size, smoke ? 1 : rounds, progress)
@@ -128,7 +128,14 @@ async function measureBeside(world, cards, { seconds, rounds, smoke }, progress)
       if (name === 'alone') return sender.drive({ ...open, run })
       const { apiUrl: url } = server
       const { credentials } = world
-      const flood = { url, credentials, cards, method: name, connections: floodConnections }
+      const flood = {
+        url,
+        credentials,
+        cards,
+        method: name,
+        connections: floodConnections,
+        beside: true,
+      }
       const flooding = caller.drive({ ...flood, seconds: Math.ceil(seconds) + 1 })
       await new Promise((resolve) => setTimeout(resolve, 500))
       const decided = await sender.drive({ ...open, run })

@@ -37,7 +37,7 @@ const transfer = {
 
 function newCall(method, path) {
   const reference = randomBytes(15).toString('base64url').slice(0, referenceChars)
-  const hash = createHash('sha256').update(reference).digest('hex')
+  const hash = createHash('sha256').update(reference).digest('base64url').slice(0, 12)
   return { clientId, reference, hash, method, path }
 }
 

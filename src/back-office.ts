@@ -126,6 +126,7 @@ function startApi(
       logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
     )
     const { redis, dataDir, sandbox, eventRetentionDays } = config
+    const atWork = new Int32Array(new SharedArrayBuffer(4))
     const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
       ...listenersOf(options),
       name: 'the management API',
@@ -139,12 +140,15 @@ function startApi(
           sandbox,
           eventRetentionDays,
           time: clock.time,
+          openDecisions: gate.slots.shown,
+          atWork,
           pack: gate.pack,
           version: readVersion(),
           relay: relayTarget(config, relayPort),
           demo: demoApi !== null && isTriable(config),
         }) satisfies ApiWorkerSettings,
       onTold({ calls, demoClient, projection, pending, transfers }) {
+        gate.metrics.processing(Atomics.load(atWork, 0))
         if (projection !== undefined) gate.metrics.projection(projection)
         if (pending !== undefined) gate.metrics.webhooks(pending)
         if (transfers !== undefined) {

@@ -17,6 +17,10 @@ import { type AnsweredCall, createApiServer } from './server.ts'
 import { createTokens } from './token/token.ts'
 
 export interface ApiListeners {
+  /** Where it is shown how many calls are at work: one cell. */
+  readonly atWork?: Int32Array
+  /** Whether decisions need all there is, so that calls are turned away. */
+  readonly isPressed?: () => boolean
   readonly onAnswered: (call: AnsweredCall) => void
   /** Every second: the transfers of all instances that are on their way. */
   readonly onTransfers?: (open: OpenTransfers) => void
@@ -27,8 +31,9 @@ export interface ApiListeners {
 export function createApi(
   { store, clock, engine, outside }: Pick<ApiContext, 'store' | 'clock' | 'engine' | 'outside'>,
   settings: ApiSettings,
-  { onAnswered, onTransfers, onTrouble }: ApiListeners,
+  listeners: ApiListeners,
 ): FastifyInstance {
+  const { onTransfers, onTrouble, ...told } = listeners
   const [first, ...others] = settings.keys.map((key) => Buffer.from(key))
   const keys = [first!, ...others] as const
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
@@ -49,19 +54,8 @@ export function createApi(
     zone: () => engine.pack().zone,
   })
   const numbers = createNumbers(settings.cardNumbers, { store, aggregates, box, clock })
-  const context = {
-    store,
-    engine,
-    aggregates,
-    effects,
-    transfers,
-    box,
-    lists,
-    numbers,
-    outside,
-    clock,
-    settings,
-  }
+  const desks = { transfers, lists, numbers, outside }
+  const context = { store, engine, aggregates, effects, box, clock, settings, ...desks }
   const tokens = createTokens(keys, settings.tokenSeconds)
   const clients = createClientCache(store, box)
   const { tls, sandbox } = settings
@@ -89,7 +83,9 @@ export function createApi(
     tls: tls && { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
     clock,
     sandbox,
-    onAnswered,
+    atWork: new Int32Array(1),
+    isPressed: () => false,
+    ...told,
     onBug(error, requestId) {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
       onTrouble(`a bug in the management API, ${requestId}: ${message}`)

@@ -52,6 +52,7 @@ const explainedFailures = 20
 const dummySecrets = ['00000000000000000000000000000000']
 const dummyKeyHash = sha256('')
 
+const tooManyFailures = refuse('rateLimited', '', { retryAfterSeconds: 60 })
 const invalidToken = 'Bearer error="invalid_token"'
 
 /** The five headers, in the order of the contract: the first check that fails answers. */
@@ -129,7 +130,20 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     })
   }
 
+  /** All that can be told of a caller without the store, and at the price of one look at a token. */
+  async function hasToken({ rawHeaders }: IncomingCall): Promise<boolean> {
+    const clientId = readClientId(headerIn(rawHeaders, 'serviceauthorization'))
+    if (clientId === null) return false
+    return !(
+      'condition' in (await readToken(headerIn(rawHeaders, 'authorization'), clientId, null))
+    )
+  }
+
   return async (call) => {
+    // Who failed too often is told nothing, so nothing more is looked up for it: right calls have a token.
+    if (failures.isSpent(call.remoteAddress, clock.monoMs()) && !(await hasToken(call))) {
+      return tooManyFailures
+    }
     const caller = await identify(call)
     if (!('condition' in caller)) {
       if (calls.take(caller.clientId, clock.monoMs())) return caller
@@ -138,7 +152,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     const { condition } = caller
     if (condition === 'clientDisabled' || condition === 'organizationDisabled') return caller
     if (failures.take(call.remoteAddress, clock.monoMs())) return caller
-    return refuse('rateLimited', '', { retryAfterSeconds: 60 })
+    return tooManyFailures
   }
 }
 

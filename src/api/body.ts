@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   isJsonNumber,
   isJsonObject,
@@ -51,13 +51,21 @@ function plainOf(value: JsonValue): Plain {
   return value as string | boolean | null
 }
 
+/** Of a hash: a client could only mislead itself by another payload with the same, and cannot find one by chance. */
+const keptHashBytes = 9
+
+/** What is kept of a payload's hash, for a day, to tell a retry from another call. */
+export function shortHash(hash: string): string {
+  return Buffer.from(hash, 'hex').subarray(0, keptHashBytes).toString('base64url')
+}
+
 /**
  * What tells a retry from another call under the same Reference: method, target as it came, and the body
  * with its names in order and no spaces.
  */
 export function payloadHash(method: string, target: string, body: Plain | null): string {
   const text = body === null ? '' : canonical(body)
-  return createHash('sha256').update(`${method}\n${target}\n${text}`).digest('hex')
+  return hash('sha256', `${method}\n${target}\n${text}`)
 }
 
 function canonical(value: Plain): string {

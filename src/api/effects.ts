@@ -98,11 +98,11 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
     if (bound === 'seen') return refuseSeen(reference)
     if (bound === 'other') return refuseOther(reference)
     const { seenAtMs, attempt: number, home } = bound
-    const { hash } = call.request
+    const { hash, path } = call.request
     const id = newId('trf', call.nowMs)
     return {
       home,
-      attempt: { clientId, reference, hash, id, seenAtMs, beganAtMs: call.nowMs },
+      attempt: { clientId, reference, hash, path, id, seenAtMs, beganAtMs: call.nowMs },
       async end(refused) {
         const { status: httpStatus } = conditions[refused.condition]
         const { responseCode: code, message } = refusalOf(reference, refused)
@@ -133,7 +133,7 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
       const decided = decide(view)
       if (isRefused(decided)) return refuses(decided)
       const { data, write } = decided
-      const note = doneWrite(attempt, data, nowMs)
+      const note = doneWrite(attempt, data, nowMs, view.child)
       const put = [...(write.put ?? []), ...note.put]
       const remove = [...(write.remove ?? []), ...note.remove]
       return { result: { data }, write: { ...write, put, remove } }

@@ -1,6 +1,9 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { suggestion } from '../document/spelling.ts'
-import { type Condition, type FieldError, type Refused, refuse } from './condition.ts'
+import { readBody } from './body.ts'
+import { type Condition, type FieldError, isRefused, type Refused, refuse } from './condition.ts'
+import type { Route } from './route.ts'
 
 /** What a field says when it is wrong, where that is not the general format error. */
 export const fieldConditions = z.registry<{ readonly condition: Condition }>()
@@ -17,6 +20,38 @@ type Fields = Readonly<Record<string, unknown>>
 /** Names that stand for nothing: a slip is refused, others are ignored or, in a query, refused too. */
 export type Unknown = 'ignored' | 'refused'
 
+const jsonType = /^application\/json\s*(?:;|$)/i
+
+/** Checks 11: content type, JSON, path, query and fields. */
+export function readInput(request: FastifyRequest, route: Route, target: string) {
+  const hasBody = route.method !== 'GET'
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  if (hasBody && bytes.length > 0 && !jsonType.test(request.headers['content-type'] ?? '')) {
+    return refuse('bodyMalformed', 'the content type must be application/json')
+  }
+  const plain = hasBody ? readBody(bytes) : null
+  if (plain !== null && typeof plain === 'object' && isRefused(plain)) return plain
+  const params = readFields(route.params, request.params, 'ignored')
+  if (isRefused(params)) return params
+  const given = queryOf(target)
+  if (given === null) return refuse('fieldNotAllowed', 'a query parameter stands twice')
+  const query = readFields(route.query, given, 'refused')
+  if (isRefused(query)) return query
+  const body = readFields(route.body, plain ?? {}, 'ignored')
+  if (isRefused(body)) return body
+  const { warnings } = body
+  return { params: params.value, query: query.value, body: body.value, warnings, plain }
+}
+
+/** null when a name stands twice. */
+function queryOf(target: string): Readonly<Record<string, string>> | null {
+  const at = target.indexOf('?')
+  if (at < 0) return {}
+  const pairs = [...new URLSearchParams(target.slice(at))]
+  const query = Object.fromEntries(pairs)
+  return Object.keys(query).length === pairs.length ? query : null
+}
+
 /** Reads a body, a path or a query; the code of a refusal is that of the first wrong field. */
 export function readFields<S extends z.ZodObject>(
   schema: S,
@@ -24,6 +59,7 @@ export function readFields<S extends z.ZodObject>(
   unknown: Unknown,
 ): Read<z.output<S>> | Refused {
   if (!isFields(given)) return refuse('bodyMalformed', 'the body must be an object')
+  if (isNothing(schema, given)) return { value: given as z.output<S>, warnings: [] }
   const strangers = strangersIn(schema, given, '')
   const slips = strangers.filter(({ message }) => message !== '' || unknown === 'refused')
   if (slips.length > 0) {
@@ -45,6 +81,13 @@ export function readFields<S extends z.ZodObject>(
   const [first] = issues
   const condition = isMissing(first!, given) ? 'fieldMissing' : conditionAt(schema, first!.path)
   return refuse(condition, textOf(errors[0]!), { errors })
+}
+
+/** Nothing was asked for and nothing given, as with the query of most calls. */
+function isNothing(schema: z.ZodObject, given: Fields): boolean {
+  for (const _ in given) return false
+  for (const _ in schema.shape) return false
+  return true
 }
 
 function textOf({ field, message }: FieldError): string {

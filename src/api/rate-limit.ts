@@ -2,6 +2,8 @@
 export interface RateLimit {
   /** Whether one more call is within the limit; it then counts. */
   take(name: string, nowMonoMs: number): boolean
+  /** Whether nothing is left; asking does not count. */
+  isSpent(name: string, nowMonoMs: number): boolean
   readonly size: number
 }
 
@@ -17,14 +19,21 @@ interface Bucket {
 export function createRateLimit(perSecond: number, burst: number, maxNames: number): RateLimit {
   const buckets = new Map<string, Bucket>()
 
+  function leftIn({ left, filledMonoMs }: Bucket, nowMonoMs: number): number {
+    return Math.min(burst, left + ((nowMonoMs - filledMonoMs) / 1000) * perSecond)
+  }
+
   return {
     get size() {
       return buckets.size
     },
+    isSpent(name, nowMonoMs) {
+      const bucket = buckets.get(name)
+      return bucket !== undefined && leftIn(bucket, nowMonoMs) < 1
+    },
     take(name, nowMonoMs) {
       const bucket = buckets.get(name) ?? { left: burst, filledMonoMs: nowMonoMs }
-      const gained = ((nowMonoMs - bucket.filledMonoMs) / 1000) * perSecond
-      bucket.left = Math.min(burst, bucket.left + gained)
+      bucket.left = leftIn(bucket, nowMonoMs)
       bucket.filledMonoMs = nowMonoMs
       buckets.delete(name)
       buckets.set(name, bucket)

@@ -5,13 +5,13 @@ import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { type Authenticate, type Caller, referenceOf } from './authentication.ts'
-import { payloadHash, readBody } from './body.ts'
+import { payloadHash, shortHash } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { refuseConnection } from './connection-refusal.ts'
 import { openApiOf } from './document/openapi.ts'
 import { referencePageOf } from './document/reference-page.ts'
 import { type Envelope, refusalOf, successOf } from './envelope.ts'
-import { readFields } from './input.ts'
+import { readInput } from './input.ts'
 import { addKycCallback } from './outside/kyc-callback.ts'
 import type { Outside } from './outside/outside.ts'
 import type { References } from './references.ts'
@@ -42,6 +42,10 @@ export interface ApiServerOptions {
   readonly sandbox: boolean
   /** After this the outcome is unknown to the caller; the work goes on. */
   readonly callMs?: number
+  /** How many calls are at work: one cell. */
+  readonly atWork: Int32Array
+  /** Whether decisions need all there is. */
+  readonly isPressed: () => boolean
   readonly onAnswered: (call: AnsweredCall) => void
   readonly onBug: (error: unknown, requestId: string) => void
 }
@@ -54,7 +58,6 @@ const defaultCallMs = 10_000
 /** Calls at work at once; the rest is turned away before it is read. */
 const maxCalls = 256
 const httpTimeoutMs = 15_000
-const jsonType = /^application\/json\s*(?:;|$)/i
 
 /** Beyond it the oldest idle connection that has proven nothing is closed; the relay's port has its own. */
 const maxConnections = 256
@@ -70,7 +73,7 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, callMs = defaultCallMs } = options
-  let atWork = 0
+  const { atWork } = options
   let largeBodies = 0
   const server = Fastify({
     logger: false,
@@ -166,7 +169,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     reply: FastifyReply,
     route: Route | null,
   ): Promise<Refused | null> {
-    if (atWork >= maxCalls) return refuse('unavailable', 'too many calls at once')
+    if (Atomics.load(atWork, 0) >= maxCalls) return refuse('unavailable', 'too many calls at once')
+    if (options.isPressed()) return refuse('unavailable', 'decisions come first')
     const { method, originalUrl: target } = request
     const { rawHeaders } = request.raw
     const remoteAddress = request.ip
@@ -178,10 +182,10 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     if (!allows(caller.scopes, route.scope)) {
       return refuse('scopeMissing', `the token needs the scope ${route.scope}`)
     }
-    const seen = await options.references.look(caller, route)
-    return (
-      seen ?? (takesLarge(request, reply, route) ? null : refuse('unavailable', 'large bodies'))
-    )
+    // A read that succeeds looks when it records its Reference; see `run`.
+    const seen = route.reads ? null : await options.references.look(caller, route)
+    if (seen !== null) return seen
+    return takesLarge(request, reply, route) ? null : refuse('unavailable', 'large bodies')
   }
 
   /** Whether there is room for a body that is longer than most may be. */
@@ -195,13 +199,20 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   }
 
   async function run(request: FastifyRequest, route: Route): Promise<Done<unknown> | Refused> {
+    const result = await runOnce(request, route)
+    if (!isRefused(result) || !route.reads) return result
+    // That its Reference was seen comes before all that it may be refused for.
+    return (await options.references.look(passing.get(request)!.caller!, route)) ?? result
+  }
+
+  async function runOnce(request: FastifyRequest, route: Route): Promise<Done<unknown> | Refused> {
     const { caller } = passing.get(request)!
     const { method, originalUrl: target } = request
     const input = readInput(request, route, target)
     if (isRefused(input)) return input
     const { plain, warnings, ...read } = input
     const hash = payloadHash(method, target, route.method === 'GET' ? null : plain)
-    const identity = { hash, method, path: target.split('?', 1)[0]! }
+    const identity = { hash: shortHash(hash), method, path: target.split('?', 1)[0]! }
     const call = { caller: caller!, request: identity, nowMs: clock.nowMs(), ...read }
     const result = await options.references.run(call, route, () => route.handle(call))
     return isRefused(result) || warnings.length === 0 ? result : { ...result, warnings }
@@ -235,8 +246,10 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
           bodyLimit: route.maxBodyBytes ?? maxBodyBytes,
           config: { operation: route.operation, route } as object,
           handler: async (request, reply) => {
-            atWork++
-            const result = within(run(request, route), callMs).finally(() => atWork--)
+            Atomics.add(atWork, 0, 1)
+            const result = within(run(request, route), callMs).finally(() => {
+              Atomics.sub(atWork, 0, 1)
+            })
             return answer(request, reply, await result.catch((error) => faultOf(error, request)))
           },
         })
@@ -254,35 +267,6 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   }
 
   return server
-}
-
-/** Checks 11: content type, JSON, path, query and fields. */
-function readInput(request: FastifyRequest, route: Route, target: string) {
-  const hasBody = route.method !== 'GET'
-  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-  if (hasBody && bytes.length > 0 && !jsonType.test(request.headers['content-type'] ?? '')) {
-    return refuse('bodyMalformed', 'the content type must be application/json')
-  }
-  const plain = hasBody ? readBody(bytes) : null
-  if (plain !== null && typeof plain === 'object' && isRefused(plain)) return plain
-  const params = readFields(route.params, request.params, 'ignored')
-  if (isRefused(params)) return params
-  const given = queryOf(target)
-  if (given === null) return refuse('fieldNotAllowed', 'a query parameter stands twice')
-  const query = readFields(route.query, given, 'refused')
-  if (isRefused(query)) return query
-  const body = readFields(route.body, plain ?? {}, 'ignored')
-  if (isRefused(body)) return body
-  const { warnings } = body
-  return { params: params.value, query: query.value, body: body.value, warnings, plain }
-}
-
-/** null when a name stands twice. */
-function queryOf(target: string): Readonly<Record<string, string>> | null {
-  const at = target.indexOf('?')
-  const pairs = [...new URLSearchParams(at < 0 ? '' : target.slice(at))]
-  const query = Object.fromEntries(pairs)
-  return Object.keys(query).length === pairs.length ? query : null
 }
 
 /** The work goes on; only its caller is no longer waiting. */

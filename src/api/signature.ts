@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 
 /** What a call says about itself, as far as its Signature covers it. */
 export interface SignedCall {
@@ -66,8 +66,7 @@ export function isRawDigest(header: string): boolean {
 }
 
 function signatureOf(text: string, secret: string): string {
-  const digest = createHash('sha1').update(text).update(secret).digest('hex')
-  return Buffer.from(digest, 'latin1').toString('base64')
+  return Buffer.from(hash('sha1', `${text}${secret}`), 'latin1').toString('base64')
 }
 
 /** All texts that a client may have signed; they do not depend on the secret. */

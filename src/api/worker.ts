@@ -13,13 +13,13 @@ import { createSecretBox } from '../management/secret-box.ts'
 import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { startProjection } from '../projection/projection.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
+import { createRightOfWay, lowerOwnPriority, type OpenDecisions } from '../right-of-way.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
 import type { WebhookFigures } from '../webhook/pending.ts'
 import { createApi } from './api.ts'
 import type { ApiSettings } from './context.ts'
-
 import { createOutside } from './outside/outside.ts'
 import type { AnsweredCall } from './server.ts'
 
@@ -27,6 +27,9 @@ import type { AnsweredCall } from './server.ts'
 export interface ApiWorkerSettings extends ApiSettings, StorePlace {
   readonly eventRetentionDays: number
   readonly time: SharedTime
+  readonly openDecisions: OpenDecisions
+  /** How many calls are at work: one cell. */
+  readonly atWork: Int32Array<SharedArrayBuffer>
   /** The one that decisions are made by; null when it is still to come. */
   readonly pack: OfferedPack | null
   /** Makes an organization and a client to try, and tells the client. */
@@ -47,6 +50,9 @@ type ToApi = ToThread<OfferedPack>
 /** A few cards at a time are in use; the engine that decides has memory of its own. */
 const cachedCards = 10_000
 
+/** How late a call is in the log and the metrics. */
+const tellMs = 10
+
 /** The content of the thread. */
 async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void> {
   const send = (message: FromApi) => port.postMessage(message)
@@ -54,7 +60,8 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   const packs = receivePacks(port, settings.pack, clock.monoMs, (message) =>
     send({ type: 'trouble', message }),
   )
-  const store = await openStore(settings, clock.nowMs)
+  const rightOfWay = createRightOfWay(settings.openDecisions, clock.monoMs)
+  const store = rightOfWay.behindDecisions(await openStore(settings, clock.nowMs))
   const { problem } = await claimStore(store, settings)
   if (problem !== '') send({ type: 'trouble', message: problem })
   const engine = createEngine({
@@ -76,8 +83,12 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     onPending: (pending) => send({ type: 'told', told: { calls: [], pending } }),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
+  settings.atWork.fill(0)
+  const telling = createTelling((calls) => send({ type: 'told', told: { calls } }))
   const server = createApi({ store, clock, engine, outside }, settings, {
-    onAnswered: batched((calls) => send({ type: 'told', told: { calls } })),
+    atWork: settings.atWork,
+    isPressed: rightOfWay.isPressed,
+    onAnswered: telling.add,
     onTransfers: (transfers) => send({ type: 'told', told: { calls: [], transfers } }),
     onTrouble: (message) => send({ type: 'trouble', message }),
   })
@@ -96,6 +107,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     void Promise.all([server.close(), projection.stop(), outside.stop()])
       .then(() => engine.stop())
       .then(() => store.close())
+      .then(telling.flush)
       .then(() => port.close())
   })
   outside.start()
@@ -155,21 +167,24 @@ function unexpected(): never {
   throw new Error('nobody delivers events here')
 }
 
-/** All calls of one turn of the loop in one message. */
-function batched(tell: (calls: readonly AnsweredCall[]) => void): (call: AnsweredCall) => void {
+/** Each message wakes the gate, which has better to do: calls are told of together. */
+function createTelling(tell: (calls: readonly AnsweredCall[]) => void) {
   let calls: AnsweredCall[] = []
-  return (call) => {
-    if (calls.length === 0) {
-      setImmediate(() => {
-        tell(calls)
-        calls = []
-      })
-    }
-    calls.push(call)
+  function flush(): void {
+    if (calls.length > 0) tell(calls)
+    calls = []
+  }
+  return {
+    flush,
+    add(call: AnsweredCall): void {
+      if (calls.length === 0) setTimeout(flush, tellMs)
+      calls.push(call)
+    },
   }
 }
 
 if (parentPort !== null) {
+  lowerOwnPriority()
   const port = parentPort
   run(port, workerData as ApiWorkerSettings).catch((error: unknown) => {
     if (!(error instanceof StoreRefused)) throw error

@@ -20,6 +20,8 @@ export interface Slots
   extends Pick<Watchdog, 'unbooked' | 'unheard' | 'damaged' | 'onBooked' | 'restore'> {
   /** How many are open. */
   readonly size: number
+  /** The same in one cell, for threads that let decisions go first. */
+  readonly shown: Int32Array<SharedArrayBuffer>
   /** Opens a slot for a delivery, unless another of the same event is open. */
   open(
     event: CardEvent,
@@ -54,6 +56,7 @@ const maxJoined = 64
 export function createSlots(options: SlotsOptions): Slots {
   const { clock, link } = options
   const byId = createTable<Slot>()
+  const shown = new Int32Array(new SharedArrayBuffer(4))
   const byKey = createTable<Slot>()
   // All budgets are equal, so the order of arrival is the order of deadlines.
   // What was answered is let go at once: it would keep its whole request alive.
@@ -101,6 +104,7 @@ export function createSlots(options: SlotsOptions): Slots {
       standIn: false,
     }
     byId.set(slot.id, slot)
+    Atomics.store(shown, 0, byId.size)
     byKey.set(key, slot)
     const oldestDeadlineMonoMs = (oldestOpen() ?? slot).deadlineMonoMs
     const load = { open: byId.size, nowMonoMs, oldestDeadlineMonoMs, backlog }
@@ -143,6 +147,7 @@ export function createSlots(options: SlotsOptions): Slots {
   /** Whether anybody may have heard it. */
   function close(slot: Slot, answer: Answer | null, origin: Origin | null = null): boolean {
     byId.delete(slot.id)
+    Atomics.store(shown, 0, byId.size)
     if (byKey.get(slot.key) === slot) byKey.delete(slot.key)
     let heard = false
     let from = origin
@@ -167,6 +172,7 @@ export function createSlots(options: SlotsOptions): Slots {
   }
 
   return {
+    shown,
     get size() {
       return byId.size
     },

@@ -1,18 +1,22 @@
-import { z } from 'zod'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, ChildPut, Store } from '../store/port.ts'
+import { timeOfId } from './id.ts'
+import { packData, unpackData } from './packed-data.ts'
 import {
-  placeAt,
+  moveTo,
   placesOf,
   type ReferenceName,
   type ReferenceRecord,
+  readShortNumber,
   referenceIdOf,
   referenceMs,
+  shortNumber,
 } from './reference.ts'
 
 /** One HTTP request on its way to its effect, after its Reference was bound. */
 export interface RequestAttempt extends ReferenceName {
   readonly hash: string
+  readonly path: string
   /** New for every request, and never made from the Reference. */
   readonly id: string
   readonly seenAtMs: number
@@ -23,10 +27,9 @@ export interface RequestAttempt extends ReferenceName {
 /** What stays at the home of an effect, for a day, of the request that had it. */
 interface DoneNote {
   readonly id: string
-  readonly hash: string
   readonly seenAtMs: number
   readonly doneAtMs: number
-  /** That of the answer, as JSON. */
+  /** That of the answer. */
   readonly data: unknown
 }
 
@@ -40,13 +43,28 @@ export type ReferenceStanding =
 /** An attempt that is older than this has no effect any more: its Reference may count for another. */
 const maxAttemptMs = 60_000
 
-const row = z.tuple([z.string(), z.string(), z.int(), z.int(), z.unknown()])
+/** Its times count from the one in its id, and what its reader knows is not kept twice. */
+function encodeNote({ id, seenAtMs, doneAtMs, data }: DoneNote, path: string): string {
+  const times = [shortNumber(seenAtMs - idTimeOf(id)), shortNumber(doneAtMs - seenAtMs)]
+  return [id, ...times, packData(data, knownOf(id, path, doneAtMs))].join(' ')
+}
 
-function decodeNote(text: string): DoneNote {
-  const found = row.safeParse(JSON.parse(text))
-  if (!found.success) throw new RecordUnreadable('a done request was written by a newer release')
-  const [id, hash, seenAtMs, doneAtMs, data] = found.data
-  return { id, hash, seenAtMs, doneAtMs, data }
+function decodeNote(text: string, path: string): DoneNote {
+  const [id = '', seen = '', after = '', packed = ''] = text.split(' ')
+  const seenAtMs = idTimeOf(id) + readShortNumber(seen)
+  const doneAtMs = seenAtMs + readShortNumber(after)
+  if (Number.isNaN(doneAtMs)) {
+    throw new RecordUnreadable('a done request was written by another release')
+  }
+  return { id, seenAtMs, doneAtMs, data: unpackData(packed, knownOf(id, path, doneAtMs)) }
+}
+
+function idTimeOf(id: string): number {
+  return timeOfId(id) || 0
+}
+
+function knownOf(id: string, path: string, doneAtMs: number): string {
+  return `"${path}${new Date(doneAtMs).toISOString()}"}${id}`
 }
 
 /** Where money that is on its way under a Reference is noted at its source. */
@@ -61,14 +79,14 @@ export function readsOf(attempt: RequestAttempt): readonly ChildKey[] {
 
 export function standingOf(
   child: (key: ChildKey) => string | null,
-  attempt: Pick<RequestAttempt, 'clientId' | 'reference' | 'seenAtMs'>,
+  attempt: Pick<RequestAttempt, 'clientId' | 'reference' | 'path' | 'seenAtMs'>,
 ): ReferenceStanding {
   const record = child(pendingPlace(attempt))
   if (record !== null) return { state: 'pending', record }
-  const { seenAtMs } = attempt
+  const { seenAtMs, path } = attempt
   const notes = placesOf('x', attempt, seenAtMs).flatMap((place) => {
     const text = child(place)
-    return text === null ? [] : [decodeNote(text)]
+    return text === null ? [] : [decodeNote(text, path)]
   })
   const [note] = notes.sort((a, b) => b.seenAtMs - a.seenAtMs)
   const counts = note !== undefined && seenAtMs - note.seenAtMs < referenceMs
@@ -80,12 +98,12 @@ export function doneWrite(
   attempt: RequestAttempt,
   data: unknown,
   doneAtMs: number,
+  child: (key: ChildKey) => string | null,
 ): { readonly put: readonly ChildPut[]; readonly remove: readonly ChildKey[] } {
-  const { id, hash, seenAtMs } = attempt
-  const place = placeAt('x', attempt, seenAtMs)
-  const value = JSON.stringify([id, hash, seenAtMs, doneAtMs, data])
-  const remove = placesOf('x', attempt, seenAtMs).filter(({ group }) => group !== place.group)
-  return { put: [{ ...place, value }], remove }
+  const { id, seenAtMs, path } = attempt
+  const places = placesOf('x', attempt, seenAtMs)
+  const note = encodeNote({ id, seenAtMs, doneAtMs, data }, path)
+  return moveTo(places, 'x', seenAtMs, note, child)
 }
 
 export function isTooLate(attempt: RequestAttempt, nowMs: number): boolean {
@@ -96,10 +114,10 @@ export function isTooLate(attempt: RequestAttempt, nowMs: number): boolean {
 export async function readStanding(
   store: Store,
   named: ReferenceName,
-  { home, seenAtMs }: ReferenceRecord,
+  { home, path, seenAtMs }: ReferenceRecord,
 ): Promise<ReferenceStanding> {
   if (home === '') return { state: 'free' }
-  const attempt = { ...named, seenAtMs }
+  const attempt = { ...named, path, seenAtMs }
   const places = [pendingPlace(named), ...placesOf('x', named, seenAtMs)]
   const found = await store.load(places.map((place) => ({ aggregate: home, ...place })))
   const texts = new Map(places.map(({ group }, i) => [group, found[i]?.value ?? null]))

@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import { hash } from 'node:crypto'
 import { dayMs } from '../clock.ts'
-import { hash64 } from '../domain/record/event.ts'
 import type { AggregateView } from '../engine/aggregate-copy.ts'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
-import type { ChildKey, Store } from '../store/port.ts'
+import type { ChildKey, ChildPut, Store } from '../store/port.ts'
 
 /** A call as its client names it: for a day the same Reference has one effect. */
 export interface ReferencedCall {
@@ -43,56 +41,63 @@ export type Bound = ReferenceRecord | 'seen' | 'other'
 
 /** How long a Reference counts. */
 export const referenceMs = dayMs
-/** A root cannot be removed, so many References share one. */
-const buckets = 4_096
-
-/** A hundred thousand are kept of a day: times count from the start, and a success is only its time. */
-const row = z.tuple([
-  z.string(), // hash, in base64url
-  z.string(), // method
-  z.string(), // path
-  z.string(), // home
-  z.int(), // startedAtMs
-  z.int(), // seen after ms
-  z
-    .union([
-      z.tuple([z.int()]), // done after ms
-      z.tuple([z.int(), z.int(), z.string(), z.string()]), // ended after ms, status, code, message
-    ])
-    .nullable(),
-  z.int().optional(), // attempt
-])
-
 export const success = { done: true, httpStatus: 200, code: '000', message: 'Success' } as const
 
-function encode(r: ReferenceRecord): string {
-  const { method, path, home, startedAtMs, seenAtMs, attempt } = r
-  const hash = Buffer.from(r.hash, 'hex').toString('base64url')
-  const ended = r.end && endCells(r.end, startedAtMs)
-  const seenAfterMs = seenAtMs - startedAtMs
-  const cells = [hash, method, path, home, startedAtMs, seenAfterMs, ended]
-  return JSON.stringify(attempt === 0 ? cells : [...cells, attempt])
-}
+/** What nearly every path begins with is not kept. */
+const commonPath = '/api/v1/'
+const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
+/** Milliseconds in base 36 have as many digits until the year 2059. */
+const timeDigits = 8
 
-function endCells({ done, endedAtMs, httpStatus, code, message }: ReferenceEnd, startMs: number) {
-  const afterMs = endedAtMs - startMs
-  return done ? [afterMs] : [afterMs, httpStatus, code, message]
+/**
+ * A hundred thousand are kept of a day: one line of what each has, then what only some have. Times count from
+ * the start, and a success is only its time.
+ */
+function encode(r: ReferenceRecord): string {
+  const { hash, method, path, home, startedAtMs, seenAtMs, end, attempt } = r
+  const shortPath = path.startsWith(commonPath) ? path.slice(commonPath.length) : path
+  const first = `${methods.indexOf(method)}${shortNumber(startedAtMs)}${shortPath}`
+  const refused = end === null || end.done ? [] : [end.httpStatus, end.code, end.message]
+  const ended = end === null ? [] : [shortNumber(end.endedAtMs - startedAtMs), ...refused]
+  const again = `${shortOf(seenAtMs - startedAtMs)} ${shortOf(attempt)}`
+  const cells = [first, hash, home, again === ' ' ? '' : again, ...ended]
+  return cells.join('\n').trimEnd()
 }
 
 function decode(value: string): ReferenceRecord {
-  const found = row.safeParse(JSON.parse(value))
-  if (!found.success) throw new RecordUnreadable('a Reference was written by another release')
-  const [packed, method, path, home, startedAtMs, seenAfterMs, ended, attempt = 0] = found.data
-  const hash = Buffer.from(packed, 'base64url').toString('hex')
-  const seenAtMs = startedAtMs + seenAfterMs
-  const end = ended && { ...endOf(ended), endedAtMs: startedAtMs + ended[0] }
+  const [first = '', hash = '', home = '', again = '', ended, status, ...words] = value.split('\n')
+  const method = methods[Number(first[0])]
+  const startedAtMs = readShortNumber(first.slice(1, 1 + timeDigits))
+  if (method === undefined || hash === '' || Number.isNaN(startedAtMs)) {
+    throw new RecordUnreadable('a Reference was written by another release')
+  }
+  const shortPath = first.slice(1 + timeDigits)
+  const path = shortPath.startsWith('/') ? shortPath : `${commonPath}${shortPath}`
+  const [seen = '', count = ''] = again.split(' ')
+  const seenAtMs = startedAtMs + readShortNumber(seen || '0')
+  const attempt = readShortNumber(count || '0')
+  const end =
+    ended === undefined ? null : endOf(startedAtMs + readShortNumber(ended), status, words)
   return { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
 }
 
-function endOf(cells: NonNullable<z.output<typeof row>[6]>) {
-  const [, httpStatus, code, message] = cells
-  if (httpStatus === undefined) return success
-  return { done: false, httpStatus, code: code!, message: message! }
+function endOf(endedAtMs: number, status: string | undefined, words: readonly string[]) {
+  if (status === undefined) return { ...success, endedAtMs }
+  const [code = '', ...message] = words
+  return { done: false, endedAtMs, httpStatus: Number(status), code, message: message.join('\n') }
+}
+
+function shortOf(count: number): string {
+  return count === 0 ? '' : shortNumber(count)
+}
+
+/** Short: base 36. */
+export function shortNumber(count: number): string {
+  return count.toString(36)
+}
+
+export function readShortNumber(text: string): number {
+  return Number.parseInt(text, 36)
 }
 
 /** Whose Reference it is. */
@@ -101,36 +106,47 @@ export interface ReferenceName {
   readonly reference: string
 }
 
-function aggregateOf(named: ReferenceName): string {
-  const hash = Number.parseInt(hash64(referenceIdOf(named)).slice(0, 8), 16)
-  return `r:${(hash % buckets).toString(36)}`
-}
-
 /** What a Reference is kept under, here and at its home. */
 export function referenceIdOf({ clientId, reference }: ReferenceName): string {
   return `${clientId}\n${reference}`
 }
 
-/** Half as long as what it names, and as good as unique. */
+/** A third as long as what it names, and as good as unique. */
 function shortIdOf(named: ReferenceName): string {
-  const digest = createHash('sha256').update(referenceIdOf(named)).digest()
-  return digest.subarray(0, 16).toString('base64url')
+  return hash('sha256', referenceIdOf(named), 'base64url').slice(0, 12)
 }
+
+/** A root cannot be removed, so many References share one: two of 64 characters name 4,096 of them. */
+function aggregateOf([{ id }]: ReferencePlaces): string {
+  return `r:${id.slice(0, 2)}`
+}
+
+/** Where one may stand that still counts, at any home: in the group of today, yesterday or tomorrow. */
+type ReferencePlaces = readonly [today: ChildKey, yesterday: ChildKey, tomorrow: ChildKey]
 
 /** Dropped whole two days later, when nothing in it counts any more. */
-export function placeAt(group: 'r' | 'x', named: ReferenceName, atMs: number): ChildKey {
-  return { group: `${group}@${Math.floor(atMs / dayMs) + 2}`, id: shortIdOf(named) }
+function groupAt(group: 'r' | 'x', atMs: number): string {
+  return `${group}@${Math.floor(atMs / dayMs) + 2}`
 }
 
-/** Where one may stand that still counts; tomorrow's is for one that a clock ahead of ours has dated. */
-export function placesOf(
-  group: 'r' | 'x',
-  named: ReferenceName,
-  nowMs: number,
-): readonly ChildKey[] {
+/** Tomorrow's is for one that a clock ahead of ours has dated. */
+export function placesOf(group: 'r' | 'x', named: ReferenceName, nowMs: number): ReferencePlaces {
   const id = shortIdOf(named)
-  const today = Math.floor(nowMs / dayMs)
-  return [today, today - 1, today + 1].map((day) => ({ group: `${group}@${day + 2}`, id }))
+  const at = (ms: number): ChildKey => ({ group: groupAt(group, ms), id })
+  return [at(nowMs), at(nowMs - dayMs), at(nowMs + dayMs)]
+}
+
+/** Puts a record where its time says, and removes those of the others that are there: it stands once. */
+export function moveTo(
+  places: ReferencePlaces,
+  group: 'r' | 'x',
+  atMs: number,
+  value: string,
+  child: AggregateView['child'],
+): { readonly put: readonly ChildPut[]; readonly remove: readonly ChildKey[] } {
+  const place = { group: groupAt(group, atMs), id: places[0].id }
+  const others = places.filter((other) => other.group !== place.group)
+  return { put: [{ ...place, value }], remove: others.filter((other) => child(other) !== null) }
 }
 
 function newest(texts: readonly (string | null | undefined)[], nowMs: number) {
@@ -145,9 +161,9 @@ export async function readReference(
   named: ReferenceName,
   nowMs: number,
 ): Promise<ReferenceRecord | null> {
-  const aggregate = aggregateOf(named)
-  const keys = placesOf('r', named, nowMs).map((place) => ({ aggregate, ...place }))
-  const found = await store.load(keys)
+  const places = placesOf('r', named, nowMs)
+  const aggregate = aggregateOf(places)
+  const found = await store.load(places.map((place) => ({ aggregate, ...place })))
   return newest(
     found.map((one) => one?.value),
     nowMs,
@@ -200,7 +216,6 @@ export function endReference(
   )
 }
 
-/** A record that moves to another day leaves the old one, so that it stands once. */
 function changing<T>(
   named: ReferenceName,
   nowMs: number,
@@ -208,19 +223,14 @@ function changing<T>(
 ): AggregateChange<T> {
   const places = placesOf('r', named, nowMs)
   return {
-    aggregate: aggregateOf(named),
+    aggregate: aggregateOf(places),
     reads: places,
-    decide(view: AggregateView) {
-      const found = newest(
-        places.map((place) => view.child(place)),
-        nowMs,
-      )
+    decide({ child }: AggregateView) {
+      const found = newest(places.map(child), nowMs)
       const [result, record] = next(found)
       // A refusal too is a commit: it must not be followed by a command that is still on its way.
       if (record === null) return { result, write: {} }
-      const place = placeAt('r', named, record.seenAtMs)
-      const remove = places.filter(({ group }) => group !== place.group)
-      return { result, write: { put: [{ ...place, value: encode(record) }], remove } }
+      return { result, write: moveTo(places, 'r', record.seenAtMs, encode(record), child) }
     },
   }
 }

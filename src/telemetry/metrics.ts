@@ -35,6 +35,7 @@ export interface Metrics {
   /** What waits to be sent, of all instances. */
   transfers(open: { readonly count: number; readonly oldestMs: number }): void
   webhooks(figures: { readonly pending: number; readonly oldestSeconds: number }): void
+  processing(count: number): void
   apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
   unknownKind(): void
@@ -91,6 +92,11 @@ export function createMetrics(read: () => Readings): Metrics {
     name: 'arbiter_api_seconds',
     help: 'Time from the head of a call of the management API to its answer',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  })
+  const processing = new Gauge({
+    name: 'arbiter_requests_processing',
+    help: 'Calls of the management API that are at work on this instance; 256 is the most',
     registers,
   })
   const projectionLag = new Gauge({
@@ -166,8 +172,7 @@ export function createMetrics(read: () => Readings): Metrics {
       let counter = counted.get(key)
       if (counter === undefined) {
         const decision = answer.code === '000' ? 'approve' : 'decline'
-        const labels = [event.requestType, decision, answer.code, answer.decidedBy]
-        counter = decisions.labels(...labels)
+        counter = decisions.labels(event.requestType, decision, answer.code, answer.decidedBy)
         counted.set(key, counter)
       }
       counter.inc()
@@ -175,6 +180,7 @@ export function createMetrics(read: () => Readings): Metrics {
       if (answer.cause !== '') byCause(answer.cause).inc()
     },
     refused: (status) => refusals.inc({ status: String(status) }),
+    processing: (count) => processing.set(count),
     apiCall({ operation, status, code, ms }) {
       apiCalls.inc({ operation, status: String(status), code })
       apiSeconds.observe(ms / 1000)

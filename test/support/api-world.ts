@@ -47,6 +47,7 @@ export interface ApiWorldOptions {
   /** The key and the client of that other one. */
   readonly like?: { readonly key: Buffer; readonly credentials: Credentials }
   readonly callMs?: number
+  readonly isPressed?: () => boolean
   /** Instead of one in memory. */
   readonly openStore?: (nowMs: () => number) => Promise<Store>
 }
@@ -158,6 +159,8 @@ export async function openApi(options: ApiWorldOptions = {}) {
     ...(options.callMs !== undefined && { callMs: options.callMs }),
     clock,
     sandbox,
+    atWork: new Int32Array(1),
+    isPressed: options.isPressed ?? (() => false),
     onAnswered: (call) => answered.push(call),
     onBug: (error) => bugs.push(error),
   })

@@ -437,6 +437,7 @@ type SlotsOf = ReturnType<NonNullable<Planted['slots']>>
 /** A spread would freeze what the getters say. */
 function passed(slots: SlotsOf, changed: Partial<SlotsOf>): SlotsOf {
   const same: SlotsOf = {
+    shown: slots.shown,
     get size() {
       return slots.size
     },

@@ -27,9 +27,9 @@ function blindTo(change: ChangeSide, isGroup: (group: string) => boolean): Chang
 function unbound(effects: Effects): Effects {
   return {
     ...effects,
-    async bind({ caller: { clientId, reference }, request: { hash }, nowMs: atMs }, home) {
+    async bind({ caller: { clientId, reference }, request: { hash, path }, nowMs: atMs }, home) {
       const id = newId('trf', atMs)
-      const attempt = { clientId, reference, hash, id, seenAtMs: atMs, beganAtMs: atMs }
+      const attempt = { clientId, reference, hash, path, id, seenAtMs: atMs, beganAtMs: atMs }
       return { attempt, home, end: async (refused) => refused }
     },
   }
@@ -142,10 +142,10 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
       async run(attempt, plan) {
         const prepared = await plan.prepare(attempt.id)
         if (!('transfer' in prepared)) return transfers.run(attempt, plan)
-        const { id, hash, clientId, reference, seenAtMs } = attempt
+        const { id, hash, path, clientId, reference, seenAtMs } = attempt
         const debited = await steps.debit(attempt, {
           home: plan.home,
-          transfer: { ...prepared.transfer, id, hash, clientId, reference, seenAtMs },
+          transfer: { ...prepared.transfer, id, hash, path, clientId, reference, seenAtMs },
           check: (view) => plan.check(view, prepared.transfer),
         })
         if (debited.state !== 'moving') return debited

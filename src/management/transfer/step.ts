@@ -125,7 +125,7 @@ export function createTransferSteps(change: ChangeSide, nowMs: () => number): Tr
           if (verdict.state === 'credited') {
             const closedAtMs = nowMs()
             const data = answerOf(transfer, verdict.toAfter, closedAtMs)
-            const note = doneWrite(attempt, data, closedAtMs)
+            const note = doneWrite(attempt, data, closedAtMs, view.child)
             const write = { put: note.put, remove: [pending, ...note.remove], unindex }
             return { result: { state: 'done', data }, write }
           }

@@ -47,6 +47,7 @@ const record = z.object({
   format: z.literal(1),
   id: z.string(),
   hash: z.string(),
+  path: z.string(),
   type: z.enum(transferTypes),
   amountMinor: z.int().min(0),
   currency: z.string(),

@@ -29,7 +29,7 @@ export interface TransferPlan<R> {
 /** A transfer as a call plans it; what is the same for all is added. */
 export type PlannedTransfer = Omit<
   Transfer,
-  'id' | 'hash' | 'clientId' | 'reference' | 'seenAtMs' | 'fromAfter'
+  'id' | 'hash' | 'path' | 'clientId' | 'reference' | 'seenAtMs' | 'fromAfter'
 >
 
 type TransferOutcome<R> =
@@ -99,11 +99,11 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
       if (refusal !== goOn) return { state: 'refused', refusal }
     }
     const prepared = await plan.prepare(attempt.id)
-    const { id, hash, clientId, reference, seenAtMs } = attempt
+    const { id, hash, path, clientId, reference, seenAtMs } = attempt
     const planned = 'transfer' in prepared ? prepared.transfer : null
     return steps.debit<R>(attempt, {
       home,
-      transfer: planned && { ...planned, id, hash, clientId, reference, seenAtMs },
+      transfer: planned && { ...planned, id, hash, path, clientId, reference, seenAtMs },
       check: (view) =>
         'transfer' in prepared ? plan.check(view, prepared.transfer) : prepared.refusal,
     })

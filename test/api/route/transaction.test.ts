@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { importRows } from '../../../src/engine/import.ts'
+import { addCustomer } from '../../../src/management/customer.ts'
 import { createProjector } from '../../../src/projection/projector.ts'
 import { createRowDesk } from '../../../src/projection/row-desk.ts'
 import { openApi } from '../../support/api-world.ts'
@@ -149,6 +150,23 @@ describe('GET /transactions', () => {
       ['limit=5&limit=6', '131'],
     ]) {
       expect(await get(`/transactions?${query}`), query).toMatchObject({ status: 400, code })
+    }
+  })
+
+  it('says of an id of another organization what it says of one that nobody knows, in every list', async () => {
+    const { ask, get, aggregates, clock } = await openWorld()
+    const theirs = { customerId: 'customer-1', organizationId: 'org-2', name: 'Bob' }
+    await addCustomer(aggregates, { ...theirs, type: 'individual' }, clock.nowMs())
+    await ask({ eventId: 'e1', cardId: 'card-1', amountMinor: 1_000 })
+    for (const [list, unknown] of [
+      ['/transactions?cardId=card-1', '/transactions?cardId=card-9'],
+      ['/transactions?customerId=customer-1', '/transactions?customerId=customer-9'],
+      ['/transactions?transactionId=e1', '/transactions?transactionId=e9'],
+      ['/cards?customerId=customer-1', '/cards?customerId=customer-9'],
+    ] as const) {
+      const answer = await get(list)
+      expect(answer, list).toMatchObject({ status: 200, data: { items: [], nextCursor: null } })
+      expect(answer, list).toEqual(await get(unknown))
     }
   })
 

@@ -18,7 +18,7 @@ async function open() {
   const change = createSides({ engine, aggregates, nowMs })
   const steps = createTransferSteps(change, nowMs)
   const attemptOf = (id: string, seenAtMs = nowMs()) => {
-    const named = { clientId: 'cli', reference: 'R', hash: 'h', id }
+    const named = { clientId: 'cli', reference: 'R', hash: 'h', path: '/', id }
     return { ...named, seenAtMs, beganAtMs: nowMs() }
   }
   const debit = async (id: string, seenAtMs = nowMs()) => {

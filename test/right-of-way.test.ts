@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { createRightOfWay } from '../src/right-of-way.ts'
+import type { Command, Store } from '../src/store/port.ts'
+import { openApi } from './support/api-world.ts'
+import { createMemoryStore } from './support/memory-store.ts'
+
+function open() {
+  const decisions = new Int32Array(new SharedArrayBuffer(4))
+  let monoMs = 0
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const inner: Store = {
+    ...createMemoryStore(),
+    commit(commands) {
+      begun.push(commands.map(({ aggregate }) => aggregate).join())
+      return new Promise((resolve) => ends.push(() => resolve(commands.map(() => 'committed'))))
+    },
+  }
+  const way = createRightOfWay(decisions, () => monoMs)
+  const store = way.behindDecisions(inner)
+  return {
+    way,
+    decisions,
+    begun,
+    commit: (aggregate: string) => store.commit([{ aggregate } as Command]),
+    end: () => ends.shift()?.(),
+    /** Long enough for several looks. */
+    async pass(ms: number) {
+      monoMs += ms
+      await sleep(10)
+    },
+  }
+}
+
+describe('the right of way', () => {
+  it('lets everything through at once while nobody decides', async () => {
+    const { begun, commit } = open()
+    void commit('a')
+    void commit('b')
+    expect(begun).toEqual(['a', 'b'])
+  })
+
+  it('keeps commits back while decisions are open, and then lets one go at a time', async () => {
+    const { begun, commit, decisions, end, pass } = open()
+    decisions[0] = 1
+    void commit('a')
+    void commit('b')
+    await pass(1)
+    expect(begun).toEqual([])
+    decisions[0] = 0
+    await pass(1)
+    expect(begun).toEqual(['a'])
+    end()
+    await pass(1)
+    expect(begun).toEqual(['a', 'b'])
+  })
+
+  it('keeps nothing back longer than 20 ms, however many decisions come', async () => {
+    const { begun, commit, decisions, pass } = open()
+    decisions[0] = 1
+    void commit('a')
+    await pass(19)
+    expect(begun).toEqual([])
+    await pass(1)
+    expect(begun).toEqual(['a'])
+  })
+
+  it('hands on what a store throws', async () => {
+    const decisions = new Int32Array(new SharedArrayBuffer(4))
+    const failing = { ...createMemoryStore(), commit: () => Promise.reject(new Error('away')) }
+    const store = createRightOfWay(decisions, () => 0).behindDecisions(failing)
+    await expect(store.commit([])).rejects.toThrow('away')
+  })
+
+  it('turns calls away with 503 before they are looked at, once 128 decisions are open', async () => {
+    const { way, decisions } = open()
+    const { headersOf, call } = await openApi({ isPressed: way.isPressed })
+    const target = '/api/v1/organization'
+    decisions[0] = 127
+    expect((await call('GET', target, await headersOf('GET', target))).status).toBe(200)
+    decisions[0] = 128
+    const headers = await headersOf('GET', target)
+    const turnedAway = await call('GET', target, headers)
+    expect([turnedAway.status, turnedAway.body.responseCode]).toEqual([503, '150'])
+    expect(turnedAway.headers.get('retry-after')).toBe('1')
+    expect((await call('GET', target, {})).status).toBe(503)
+    decisions[0] = 0
+    expect((await call('GET', target, headers)).status).toBe(200)
+  })
+})

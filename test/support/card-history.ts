@@ -1,0 +1,221 @@
+import { expect } from 'vitest'
+import type { ApiAnswer } from './api-client.ts'
+import { createNaiveCards, type NaiveCard, type NaiveCards } from './naive-cards.ts'
+
+/** A way to call, ask and command, through whichever of several servers. */
+export interface HistoryPlace {
+  /** A call under a Reference of its own, to its definite end. */
+  send(method: string, path: string, body?: unknown): Promise<ApiAnswer>
+  /** The code that the engine gave; '' when the default was said instead, and is booked by now. */
+  ask(event: HistoryAsk): Promise<string>
+  settle(event: Omit<HistoryAsk, 'mid'> & { readonly transactionId: string }): Promise<void>
+  /** As a command of the command line does it, beside the servers. */
+  setLimit(card: NaiveCard, limitMinor: number | null): Promise<void>
+}
+
+export interface HistoryAsk {
+  readonly eventId: string
+  readonly cardId: string
+  readonly amountMinor: number
+  readonly mid: string
+}
+
+/** Random calls, events and commands, with a model beside them that says what is due for each. */
+export interface History {
+  readonly model: NaiveCards
+  step(): Promise<void>
+  /** Compares what a server shows of everything. */
+  compare(send: HistoryPlace['send']): Promise<void>
+}
+
+const mids = ['MID-0', 'MID-1', 'MID-2', 'MID-3']
+
+interface Running extends HistoryPlace {
+  readonly random: () => number
+  readonly pick: <T>(values: readonly T[]) => T
+  readonly next: () => number
+  readonly model: NaiveCards
+  readonly holds: { cardId: string; transactionId: string; amountMinor: number }[]
+}
+
+/** There must be a business customer `holder`, and 1000.00 USD in the wallet. */
+export function createHistory(place: HistoryPlace, random: () => number): History {
+  const model = createNaiveCards()
+  model.walletMinor = 100_000
+  let numbers = 0
+  const running: Running = {
+    ...place,
+    random,
+    pick: (values) => values[Math.floor(random() * values.length)]!,
+    next: () => ++numbers,
+    model,
+    holds: [],
+  }
+  return {
+    model,
+    step: () => step(running),
+    compare: (send) => compare(model, send),
+  }
+}
+
+async function issue({ send, pick, model }: Running): Promise<void> {
+  const kind = pick(['retail', 'corporate', 'lite', 'shared', 'own'])
+  const customerId = 'holder'
+  const originals = [...model.cards.values()].filter(({ swipesLeft }) => swipesLeft === null)
+  const original = originals.length === 0 ? null : pick(originals)
+  if (kind === 'shared' && original !== null) {
+    const { cardId } = original
+    const body = { customerId, sharedBalance: true, cardId }
+    const { said, data } = await send('POST', '/cards/reissue', body)
+    expect(said).toBe('200 000')
+    model.open(data.cardId, original.accountId, copyOf(original))
+    return
+  }
+  const newest = originals.at(-1)
+  if (kind === 'own') {
+    const body = { customerId, sharedBalance: false, initialBalance: 3 }
+    const { said, data } = await send('POST', '/cards/reissue', body)
+    if (newest === undefined) return void expect(said).toBe('404 148')
+    if (model.walletMinor < 300) return void expect(said).toBe('422 116')
+    expect(said).toBe('200 000')
+    model.open(data.cardId, data.accountId, copyOf(newest))
+    model.walletMinor -= 300
+    model.money.get(data.accountId)!.postedMinor += 300
+    return
+  }
+  if (kind !== 'lite') {
+    const { said, data } = await send('POST', '/cards/retail', { customerId })
+    expect(said).toBe('200 000')
+    model.open(data.cardId, data.accountId)
+    return
+  }
+  const swipesLeft = pick([1, 2, 3])
+  const { said, data } = await send('POST', '/cards/lite', {
+    customerId,
+    balance: 50,
+    swipeCount: swipesLeft,
+  })
+  if (model.walletMinor < 5_000) return void expect(said).toBe('422 116')
+  expect(said).toBe('200 000')
+  model.open(data.cardId, data.accountId, { swipesLeft })
+  model.walletMinor -= 5_000
+  model.money.get(data.accountId)!.postedMinor += 5_000
+}
+
+function copyOf({ limitMinor, allowed, blocked }: NaiveCard): Partial<NaiveCard> {
+  return { limitMinor, allowed: new Set(allowed), blocked: new Set(blocked) }
+}
+
+async function control({ send, pick, random }: Running, card: NaiveCard): Promise<void> {
+  const path = pick([
+    'blacklist',
+    'blacklist/remove',
+    'whitelist',
+    'whitelist/remove',
+    'unblock-once',
+  ])
+  const given = mids.filter(() => random() < 0.4)
+  if (given.length === 0) return
+  const answer = await send('POST', `/cards/${card.cardId}/merchants/${path}`, { mids: given })
+  if (card.status === 'Terminated') return void expect(answer.said).toBe('422 143')
+  const enter = (list: Set<string>, mid: string, done: string) => {
+    const isNew = !list.has(mid)
+    list.add(mid)
+    return isNew ? done : 'Unchanged'
+  }
+  const leave = (list: Set<string>, mid: string) => (list.delete(mid) ? 'Removed' : 'Unchanged')
+  const { allowed, blocked, unblocked } = card
+  const expected = given.map((mid) => {
+    if (path === 'blacklist') return enter(blocked, mid, 'Added')
+    if (path === 'whitelist') return enter(allowed, mid, 'Added')
+    if (path === 'whitelist/remove') return leave(allowed, mid)
+    if (path === 'unblock-once') {
+      return blocked.has(mid) ? enter(unblocked, mid, 'Unblocked') : 'Failed'
+    }
+    unblocked.delete(mid)
+    return leave(blocked, mid)
+  })
+  expect(answer.data.results.map((one: { result: string }) => one.result)).toEqual(expected)
+  expect(answer.data.whitelistInForce).toBe(card.allowed.size > 0)
+}
+
+async function setStatus({ send, pick }: Running, card: NaiveCard): Promise<void> {
+  const name = pick(['freeze', 'freeze', 'unfreeze', 'unfreeze', 'terminate'])
+  const { said } = await send('POST', `/cards/${card.cardId}/${name}`)
+  if (card.status === 'Terminated' && name !== 'terminate') return void expect(said).toBe('422 143')
+  expect(said).toBe('200 000')
+  card.status = ({ freeze: 'Frozen', unfreeze: 'Active', terminate: 'Terminated' } as const)[name]!
+}
+
+async function ask(running: Running, card: NaiveCard): Promise<void> {
+  const { pick, model, holds, next, send } = running
+  const { cardId } = card
+  const amountMinor = pick([50, 100, 200, 450])
+  const mid = pick(mids)
+  const eventId = `evt-${next()}`
+  const code = await running.ask({ eventId, cardId, amountMinor, mid })
+  if (code === '') {
+    // Nothing is held, but an unblock may have been used by the engine before it was too late.
+    const { data } = await send('GET', `/cards/${cardId}`)
+    expect([...card.unblocked]).toEqual(expect.arrayContaining(data.unblockedMids))
+    if (!data.unblockedMids.includes(mid)) card.unblocked.delete(mid)
+    return
+  }
+  expect([card, code]).toEqual([card, model.ask(cardId, mid, amountMinor)])
+  if (code === '000') holds.push({ cardId, transactionId: eventId, amountMinor })
+}
+
+async function step(running: Running): Promise<void> {
+  const { model, pick, random, send, holds, next } = running
+  const roll = random()
+  if (model.cards.size === 0 || roll < 0.1) return issue(running)
+  const card = pick([...model.cards.values()])
+  if (roll < 0.3) return control(running, card)
+  if (roll < 0.4) return setStatus(running, card)
+  if (roll < 0.5) {
+    if (card.status === 'Terminated') return
+    const limitMinor = pick([null, 100, 300])
+    await running.setLimit(card, limitMinor)
+    card.limitMinor = limitMinor
+    return
+  }
+  if (roll < 0.6) {
+    const { said } = await send('POST', `/cards/${card.cardId}/topup`, { amount: '2.50' })
+    if (said !== '200 000') {
+      const short = model.walletMinor < 250
+      const closed = card.status === 'Terminated'
+      const lite = card.swipesLeft !== null
+      return void expect(said).toBe(closed ? '422 143' : lite ? '422 119' : short ? '422 116' : '')
+    }
+    model.walletMinor -= 250
+    model.money.get(card.accountId)!.postedMinor += 250
+    return
+  }
+  if (roll < 0.7 && holds.length > 0) {
+    const [held] = holds.splice(Math.floor(random() * holds.length), 1)
+    await running.settle({ ...held!, eventId: `evt-${next()}` })
+    model.settle(held!.cardId, held!.amountMinor)
+    return
+  }
+  return ask(running, card)
+}
+
+async function compare(model: NaiveCards, send: HistoryPlace['send']): Promise<void> {
+  expect((await send('GET', '/wallets')).data.items[0].balance).toBe(model.walletMinor / 100)
+  expect((await send('GET', '/customers/holder')).data.cards).toBe(model.cards.size)
+  for (const card of model.cards.values()) {
+    const { postedMinor, heldMinor } = model.money.get(card.accountId)!
+    const { data } = await send('GET', `/cards/${card.cardId}`)
+    expect(data).toMatchObject({
+      status: card.status,
+      swipesLeft: card.swipesLeft,
+      whiteListedMids: expect.arrayContaining([...card.allowed]),
+      blackListedMids: expect.arrayContaining([...card.blocked]),
+      unblockedMids: expect.arrayContaining([...card.unblocked]),
+      balances: { posted: postedMinor / 100, held: heldMinor / 100 },
+    })
+    const { whiteListedMids, blackListedMids, unblockedMids } = data
+    const sizes = [whiteListedMids, blackListedMids, unblockedMids].map(({ length }) => length)
+    expect(sizes).toEqual([card.allowed.size, card.blocked.size, card.unblocked.size])
+  }
+}
