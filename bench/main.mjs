@@ -105,7 +105,7 @@ const benchmarks = {
     script: 'references.mjs',
     about: 'bytes of each Reference of the management API, embedded and in Redis',
     words: ({ smoke }) => [smoke ? 200 : 100_000],
-    notes: 'At most 400 bytes for one that reads: a hundred thousand of a day take 40 MB.',
+    notes: 'A hundred thousand of a day are to take 40 MB at most: 400 bytes for each.',
     apart: true,
   },
   compare: {

@@ -1,6 +1,6 @@
 /**
  * What the References of the management API cost: bytes for each in the embedded store and in Redis, for
- * calls that only read and for calls that change something. Starts and ends a Redis of its own, with the
+ * calls that only read, that move money, and that change a card and answer with all of it. Starts and ends a Redis of its own, with the
  * settings of deploy/redis/redis.conf.
  *
  *     npm run build && node bench/references.mjs [calls, 100000]
@@ -35,6 +35,33 @@ const transfer = {
   completedAt: '2026-11-15T10:00:00.040Z',
 }
 
+/** `data` of a changed card: the longest that answers usually have. */
+const card = {
+  cardId: 'card_01JCQ8A1B2C3D4E5F6G7H8J9KM',
+  customerId: 'cus_01JCQ8A0ZX9W7V5T3S1R0Q8P6N',
+  accountId: 'acct_01JCQ8A1B2C3D4E5F6G7H8J9KN',
+  type: 'retail',
+  status: 'Active',
+  terminatedBy: null,
+  maskedPan: '999999******6788',
+  expiry: '2029-11',
+  currency: 'USD',
+  balances: { posted: 525.5, held: 12.5, withheld: 0, available: 513, chargesPending: 0 },
+  cardLimits: { dailyLimit: 400, transactionLimit: null },
+  whiteListedMccs: [],
+  blackListedMccs: ['7995'],
+  whiteListedMids: [],
+  blackListedMids: ['MID-7'],
+  unblockedMids: [],
+  swipesLeft: null,
+  replaces: null,
+  contactlessPayment: false,
+  nameOnCard: 'CHIDI OKONKWO',
+  address: { line1: '14 Awolowo Road', city: 'Ikoyi', state: 'Lagos', country: 'NG' },
+  metadata: {},
+  createdAt: '2026-11-03T08:11:02.118Z',
+}
+
 function newCall(method, path) {
   const reference = randomBytes(15).toString('base64url').slice(0, referenceChars)
   const hash = createHash('sha256').update(reference).digest('base64url').slice(0, 12)
@@ -48,16 +75,15 @@ async function read(aggregates) {
   await bindReference(aggregates, { ...call, home: '' }, endedAtMs, end)
 }
 
-async function change(effects) {
-  const path = '/api/v1/cards/card_01JCQ8A1B2C3D4E5F6G7H8J9KM/topup'
-  const { reference, hash, method } = newCall('POST', path)
+async function change(effects, made, path, data) {
+  const { reference, hash, method } = newCall(made, path)
   const call = {
     caller: { clientId, reference },
     request: { hash, method, path },
     nowMs: Date.now(),
   }
   const home = `w:${Math.floor(Math.random() * accounts)}`
-  await effects.onAggregate(call, home, () => ({ data: transfer, write: { root: '0' } }))
+  await effects.onAggregate(call, home, () => ({ data, write: { root: '0' } }))
 }
 
 async function inPortions(work) {
@@ -67,7 +93,7 @@ async function inPortions(work) {
   }
 }
 
-/** Bytes after nothing, after the reads, and after the changes. */
+/** bytes of each kind. */
 async function measure(store, bytesOf) {
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `bench.${versions++}` })
@@ -79,16 +105,21 @@ async function measure(store, bytesOf) {
   const empty = await bytesOf()
   await inPortions(() => read(aggregates))
   const afterReads = await bytesOf()
-  await inPortions(() => change(effects))
-  const afterChanges = await bytesOf()
+  const path = '/api/v1/cards/card_01JCQ8A1B2C3D4E5F6G7H8J9KM'
+  await inPortions(() => change(effects, 'POST', `${path}/topup`, transfer))
+  const afterTransfers = await bytesOf()
+  await inPortions(() => change(effects, 'PATCH', path, card))
+  const afterCards = await bytesOf()
   await store.close()
-  return [afterReads - empty, afterChanges - afterReads]
+  return [afterReads - empty, afterTransfers - afterReads, afterCards - afterTransfers]
 }
 
-function report(name, [reads, changes]) {
+function report(name, [reads, transfers, cards]) {
+  const shown = (bytes) => `${Math.round(bytes / calls)} bytes, ${(bytes / 1e6).toFixed(1)} MB`
   console.log(`${name}:`)
-  console.log(`  a call that reads: ${Math.round(reads / calls)} bytes`)
-  console.log(`  a call that changes, with its note: ${Math.round(changes / calls)} bytes`)
+  console.log(`  a call that reads: ${shown(reads)}`)
+  console.log(`  a call that moves money, with its note: ${shown(transfers)}`)
+  console.log(`  a call that changes a card, with its note: ${shown(cards)}`)
 }
 
 const folder = temporaryFolder()

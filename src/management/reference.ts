@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { dayMs } from '../clock.ts'
 import type { AggregateView } from '../engine/aggregate-copy.ts'
@@ -45,7 +46,10 @@ export const success = { done: true, httpStatus: 200, code: '000', message: 'Suc
 
 /** What nearly every path begins with is not kept. */
 const commonPath = '/api/v1/'
-const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
+/** One digit for each; `CLI` is a command. */
+const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'CLI']
+/** Marks a path that is kept whole. */
+const whole = '\t'
 /** Milliseconds in base 36 have as many digits until the year 2059. */
 const timeDigits = 8
 
@@ -55,7 +59,8 @@ const timeDigits = 8
  */
 function encode(r: ReferenceRecord): string {
   const { hash, method, path, home, startedAtMs, seenAtMs, end, attempt } = r
-  const shortPath = path.startsWith(commonPath) ? path.slice(commonPath.length) : path
+  const shortPath = path.startsWith(commonPath) ? path.slice(commonPath.length) : `${whole}${path}`
+  assert(methods.includes(method), `nobody calls by ${method}`)
   const first = `${methods.indexOf(method)}${shortNumber(startedAtMs)}${shortPath}`
   const refused = end === null || end.done ? [] : [end.httpStatus, end.code, end.message]
   const ended = end === null ? [] : [shortNumber(end.endedAtMs - startedAtMs), ...refused]
@@ -72,7 +77,7 @@ function decode(value: string): ReferenceRecord {
     throw new RecordUnreadable('a Reference was written by another release')
   }
   const shortPath = first.slice(1 + timeDigits)
-  const path = shortPath.startsWith('/') ? shortPath : `${commonPath}${shortPath}`
+  const path = shortPath.startsWith(whole) ? shortPath.slice(1) : `${commonPath}${shortPath}`
   const [seen = '', count = ''] = again.split(' ')
   const seenAtMs = startedAtMs + readShortNumber(seen || '0')
   const attempt = readShortNumber(count || '0')

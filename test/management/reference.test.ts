@@ -84,6 +84,26 @@ describe('a Reference', () => {
     expect(await attempts()).toBe(2)
   })
 
+  it.each([
+    ['GET', '/api/v1/cards/card-1', ''],
+    ['CLI', 'wallet fund', 'w:org-1:USD'],
+    ['DELETE', '/elsewhere', 'wh:org-1'],
+  ])('is read as it was written: %s %s', async (method, path, home) => {
+    const { aggregates, store } = open()
+    const named = { ...call, method, path, home }
+    const message = 'two lines\nof it'
+    await bindReference(aggregates, named, nowMs)
+    await endReference(aggregates, named, { ...failed, endedAtMs: nowMs + 40, message }, nowMs)
+    await bindReference(aggregates, named, nowMs + 1_000)
+    expect(await readReference(store, named, nowMs + 1_000)).toEqual({
+      ...{ hash: call.hash, method, path, home, startedAtMs: nowMs, seenAtMs: nowMs + 1_000 },
+      ...{ end: null, attempt: 1 },
+    })
+    const end = { ...failed, endedAtMs: nowMs + 1_040, message }
+    await endReference(aggregates, named, end, nowMs + 1_000, 1)
+    expect((await readReference(store, named, nowMs + 1_000))?.end).toEqual(end)
+  })
+
   it('is one of its client: another may use the same words', async () => {
     const { aggregates } = open()
     await bindReference(aggregates, call, nowMs, done)

@@ -131,21 +131,27 @@ async function moveMoney(call: Call, cardId: string, ownId: string) {
   const between = { sourceCardId: cardId, beneficiaryCardId: ownId, amount: 1 }
   await call('cards.transfer', {}, between)
   const merchant = { mid: 'MID-1', mcc: '5411', country: 'NG' }
-  const event = { transactionId: 'txn-1', cardId, currency: 'USD', merchant }
   const occurredAt = new Date().toISOString()
-  const sent = { ...event, occurredAt }
-  const ask = { eventId: 'evt-1', requestType: 'Authorization', amount: 20 }
-  expect((await call('sandbox.events', {}, { ...sent, ...ask })).responseCode).toBe('000')
+  const event = { cardId, currency: 'USD', merchant, occurredAt }
+  let transactionId = 'txn'
+  // A busy machine may make the default answer: then it is asked anew.
+  await until(async () => {
+    transactionId += '-1'
+    const ask = { eventId: `ask-${transactionId}`, requestType: 'Authorization', amount: 20 }
+    const answer = await call('sandbox.events', {}, { ...event, ...ask, transactionId })
+    return answer.responseCode === '000'
+  })
   // More than was asked for, and than there is: the card owes it.
-  const settlement = { eventId: 'evt-2', requestType: 'Settlement', amount: 120 }
-  await call('sandbox.events', {}, { ...sent, ...settlement })
+  const settlement = { eventId: 'settled', requestType: 'Settlement', amount: 120 }
+  await call('sandbox.events', {}, { ...event, ...settlement, transactionId })
+  await until(async () => (await call('cards.show', { cardId })).balances.posted < 0)
   await call('cards.regularize', { cardId }, {})
   await call('cards.charges.reprocess', { cardId }, {}).catch(async () => {
     // Where there is a charge it needs money to be taken from.
     await call('cards.topUp', { cardId }, { amount: 10 })
     await call('cards.charges.reprocess', { cardId }, {})
   })
-  const shown = await call('transactions.show', { cardId, transactionId: 'txn-1' })
+  const shown = await call('transactions.show', { cardId, transactionId })
   expect(shown).toMatchObject({ settled: 120 })
   await call('wallets.list')
   await call('wallets.entries', { currency: 'USD' })

@@ -13,7 +13,7 @@ export interface HistoryPlace {
   setLimit(card: NaiveCard, limitMinor: number | null): Promise<void>
 }
 
-export interface HistoryAsk {
+interface HistoryAsk {
   readonly eventId: string
   readonly cardId: string
   readonly amountMinor: number
