@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type ApiAnswer, type ApiCredentials, createApiClient } from '../support/api-client.ts'
+import type { Credentials } from '../../src/management/client.ts'
+import { type ApiAnswer, apiUrlOf, createApiClient } from '../support/api-client.ts'
 import { createHistory, type History, type HistoryPlace } from '../support/card-history.ts'
 import { type CliWorld, createCliWorld } from '../support/cli.ts'
 import { seeded } from '../support/order.ts'
@@ -34,13 +35,13 @@ interface Seats {
   kill(seat: Seat): Promise<void>
 }
 
-async function takeSeats(env: Record<string, string>, credentials: ApiCredentials): Promise<Seats> {
+async function takeSeats(env: Record<string, string>, credentials: Credentials): Promise<Seats> {
   const folders = [fastFolder(), fastFolder()]
   async function serve(dataDir: string): Promise<Seat> {
     const more = { API_PORT: '0', API_RATE_PER_SECOND: '1000', ...env }
     const server = await startServer({ dataDir, env: more })
-    const [, port] = /"apiPort":([0-9]+)/.exec(server.output())!
-    const login = () => createApiClient(`http://127.0.0.1:${port}`, credentials)
+    const url = await apiUrlOf(server)
+    const login = () => createApiClient(url, credentials)
     return { server, login, api: login() }
   }
   const all = await Promise.all(folders.map(({ path }) => serve(path)))
@@ -77,7 +78,7 @@ function placeOn(seats: Seats, world: CliWorld, random: () => number): HistoryPl
     method: string,
     path: string,
     body: unknown,
-  ): Promise<ApiAnswer> {
+  ): Promise<Pick<ApiAnswer, 'said' | 'data'>> {
     for (let tries = 0; ; tries++) {
       const at = seat()
       const answer = await at.api(method, path, body, reference).catch(() => null)
@@ -91,7 +92,7 @@ function placeOn(seats: Seats, world: CliWorld, random: () => number): HistoryPl
   }
 
   /** Its answer was lost, and what it did is known all the same. */
-  async function lookUp(reference: string): Promise<ApiAnswer> {
+  async function lookUp(reference: string): Promise<Pick<ApiAnswer, 'said' | 'data'>> {
     const path = `/requests/${reference}`
     const { data } = await call(`Look-${references++}`, 'GET', path, undefined)
     // The look-up's own answer may have been lost, too: then it counts as seen, and has no data.
@@ -136,7 +137,7 @@ function placeOn(seats: Seats, world: CliWorld, random: () => number): HistoryPl
   }
 }
 
-async function openOrganization(world: CliWorld): Promise<ApiCredentials> {
+async function openOrganization(world: CliWorld): Promise<Credentials> {
   const run = async (command: string) => {
     const { code, out, err } = await world.run(...command.split(' '))
     if (code !== 0) throw new Error(err)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { createApiClient } from '../support/api-client.ts'
+import { apiUrlOf, createApiClient } from '../support/api-client.ts'
 import { createCliWorld } from '../support/cli.ts'
 import { startServer } from '../support/server.ts'
 
@@ -92,7 +92,6 @@ it('a call has one effect, however often its server is killed on the way and it 
   async function serve() {
     const env = { API_PORT: '0', API_RATE_PER_SECOND: '1000', SANDBOX: 'true' }
     const server = await startServer({ dataDir: world.env.DATA_DIR!, env })
-    const [, port] = /"apiPort":([0-9]+)/.exec(server.output())!
-    return { server, ask: createApiClient(`http://127.0.0.1:${port}`, credentials) }
+    return { server, ask: createApiClient(await apiUrlOf(server), credentials) }
   }
 }, 600_000)

@@ -5,13 +5,15 @@ import { createNaiveCards, type NaiveCard, type NaiveCards } from './naive-cards
 /** A way to call, ask and command, through whichever of several servers. */
 export interface HistoryPlace {
   /** A call under a Reference of its own, to its definite end. */
-  send(method: string, path: string, body?: unknown): Promise<ApiAnswer>
+  send(method: string, path: string, body?: unknown): Promise<Said>
   /** The code that the engine gave; '' when the default was said instead, and is booked by now. */
   ask(event: HistoryAsk): Promise<string>
   settle(event: Omit<HistoryAsk, 'mid'> & { readonly transactionId: string }): Promise<void>
   /** As a command of the command line does it, beside the servers. */
   setLimit(card: NaiveCard, limitMinor: number | null): Promise<void>
 }
+
+type Said = Pick<ApiAnswer, 'said' | 'data'>
 
 interface HistoryAsk {
   readonly eventId: string
