@@ -225,7 +225,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     connections,
     onAnswered(answered) {
       metrics.answered(answered)
-      logDecision(log, answered)
+      if (log.tellsInfo) logDecision(log, answered)
       onlooker?.answered(answered)
     },
     onRefused({ status, unknownKind, field, message }, peer) {

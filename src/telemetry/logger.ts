@@ -7,6 +7,8 @@ export interface LogSink {
   readonly logger: Logger
   /** Lines that were given up because nobody read those before them. */
   readonly dropped: number
+  /** Whether lines at level info are written: else nobody need make them. */
+  readonly tellsInfo: boolean
   /** A line at level info, of which the fields are JSON text already. */
   write(fields: string, message: string): void
   /** Writes out what is in memory, for a process that ends at once; a write under way may be lost. */
@@ -63,6 +65,7 @@ export function createLogSink(level: string): LogSink {
   const tellsInfo = logger.isLevelEnabled('info')
   return {
     logger,
+    tellsInfo,
     get dropped() {
       return dropped
     },

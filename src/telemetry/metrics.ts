@@ -5,7 +5,7 @@ import type { EngineFigures } from '../engine/messages.ts'
 import type { FindingCounts } from '../engine/notice/finding-counts.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
-import type { AnsweredEvent } from './decision-log.ts'
+import { type AnswerCounts, createAnswerCounts } from './answer-counts.ts'
 import { createFindingMetrics, createRuleMetrics } from './decision-metrics.ts'
 
 /** Figures that are read when somebody asks for them. */
@@ -29,7 +29,7 @@ export interface Readings {
 }
 
 export interface Metrics {
-  answered(answered: AnsweredEvent): void
+  readonly answered: AnswerCounts['count']
   refused(status: number): void
   projection(figures: ProjectionFigures): void
   /** What waits to be sent, of all instances. */
@@ -48,34 +48,11 @@ export interface Metrics {
   readonly contentType: string
 }
 
-/** From 1 ms to the contract limit. */
-const bucketsSeconds = [
-  0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35,
-  0.4,
-]
-
 export function createMetrics(read: () => Readings): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
-  const decisions = new Counter({
-    name: 'arbiter_decisions_total',
-    help: 'Answers given, by request type, answer, response code and who decided',
-    labelNames: ['request_type', 'decision', 'code', 'decided_by'],
-    registers,
-  })
-  const defaults = new Counter({
-    name: 'arbiter_default_decisions_total',
-    help: 'Answers given by default, by cause',
-    labelNames: ['cause'],
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'arbiter_decision_seconds',
-    help: 'Time from arrival to answer; the contract limit is 0.4',
-    buckets: bucketsSeconds,
-    registers,
-  })
+  const answers = createAnswerCounts(registry)
   const refusals = new Counter({
     name: 'arbiter_refusals_total',
     help: 'Requests that never became an event, by HTTP status',
@@ -152,33 +129,9 @@ export function createMetrics(read: () => Readings): Metrics {
     gauge: new Gauge({ name, help, registers }),
     value,
   }))
-  // All sets of labels are few and known: one look-up instead of hashing labels each time.
-  const counted = new Map<string, Counter.Internal>()
-  const causes = new Map<string, Counter.Internal>()
-
-  function byCause(cause: string): Counter.Internal {
-    let counter = causes.get(cause)
-    if (counter === undefined) {
-      counter = defaults.labels(cause)
-      causes.set(cause, counter)
-    }
-    return counter
-  }
-
   return {
     contentType: registry.contentType,
-    answered({ event, answer, totalMs }) {
-      const key = event.requestType + answer.code + answer.decidedBy
-      let counter = counted.get(key)
-      if (counter === undefined) {
-        const decision = answer.code === '000' ? 'approve' : 'decline'
-        counter = decisions.labels(event.requestType, decision, answer.code, answer.decidedBy)
-        counted.set(key, counter)
-      }
-      counter.inc()
-      seconds.observe(totalMs / 1000)
-      if (answer.cause !== '') byCause(answer.cause).inc()
-    },
+    answered: answers.count,
     refused: (status) => refusals.inc({ status: String(status) }),
     processing: (count) => processing.set(count),
     apiCall({ operation, status, code, ms }) {
@@ -211,6 +164,7 @@ export function createMetrics(read: () => Readings): Metrics {
         const reading = value(readings)
         if (reading !== null) gauge.set(reading)
       }
+      answers.show()
       return registry.metrics()
     },
   }
@@ -294,7 +248,6 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
   ['arbiter_rules_skew', 'Other live instances with another pack', ofEngine((e) => e.rulesSkew)],
   ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],
   ['arbiter_cache_bytes', 'Estimated bytes of them', ofEngine((e) => e.cachedBytes)],
-  ['arbiter_warmed_cards', 'Cards read before they were asked', ofEngine((e) => e.warmedCards)],
   ['arbiter_cache_hits', 'Accounts found in memory', ofEngine((e) => e.cacheHits)],
   ['arbiter_cache_misses', 'Accounts that had to be read', ofEngine((e) => e.cacheMisses)],
 ]
