@@ -65,7 +65,7 @@ const benchmarks = {
     about: 'start with many cards in Redis, and the first ask of a card',
     words: ({ smoke, million }) => [smoke ? 2_000 : million ? 1_000_000 : 100_000],
     notes:
-      'From the start of the process until it serves, and the first ask of a card; then again with recently active cards in the log, without and with reading them in advance.',
+      'From the start of the process until it serves, and the first ask of a card; then again with recently active cards in the log.',
     apart: true,
   },
   api: {

@@ -84,33 +84,19 @@ async function run() {
   await time('second ask of the same card', (i) => i, 'b')
 
   await makeActive()
-  await startAgain(0, 0)
-  await startAgain(50_000, 1)
+  await startAgain()
 }
 
-/** With recently active cards in the log; 0: nothing is read in advance. */
-async function startAgain(warmCards, at) {
+/** With recently active cards in the log. */
+async function startAgain() {
   await stop()
-  const readyMs = await startServer(warmCards)
-  const readyAtMs = performance.now()
-  console.log(`WARM_CARDS=${warmCards}:\n  ready again after ${readyMs} ms`)
-  const neverAsked = (i) => cards - 1 - (at + 1) * asks - i
-  await time('  first calls of the process', neverAsked, `${at}-w`)
-  if (warmCards > 0) {
-    await becomeWarm(readyAtMs)
-    const ms = (performance.now() - readyAtMs).toFixed(0)
-    console.log(`  ${activeCards} cards were read in advance after ${ms} ms`)
-  }
+  const readyMs = await startServer()
+  console.log(`again:\n  ready after ${readyMs} ms`)
+  const neverAsked = (i) => cards - 1 - asks - i
+  await time('  first calls of the process', neverAsked, 'w')
   const lastActive = (i) => asks + activeCards - 1 - i
-  await time('  first ask of a recently active card', lastActive, `${at}-a`)
-  await time('  second ask of the same card', lastActive, `${at}-b`)
-}
-
-async function becomeWarm(readyAtMs) {
-  while ((await metric('arbiter_warmed_cards')) < activeCards) {
-    if (performance.now() - readyAtMs > 90_000) throw new Error('memory does not get warm')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await time('  first ask of a recently active card', lastActive, 'a')
+  await time('  second ask of the same card', lastActive, 'b')
 }
 
 async function stop() {
@@ -135,13 +121,8 @@ async function makeActive() {
   console.log(`${activeCards} cards had an event`)
 }
 
-async function metric(name) {
-  const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text()
-  return Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1] ?? 0)
-}
-
 /** Resolves to the milliseconds from the start of the process to `ready`. */
-async function startServer(warmCards = 0) {
+async function startServer() {
   const startedMs = performance.now()
   server = start('anywhere', process.execPath, [join(root, 'dist/main.js')], {
     cwd: root,
@@ -152,7 +133,6 @@ async function startServer(warmCards = 0) {
       PORT: String(port),
       ADMIN_PORT: String(adminPort),
       LOG_LEVEL: 'silent',
-      WARM_CARDS: String(warmCards),
     },
     stdio: 'ignore',
   })

@@ -81,7 +81,6 @@ describe('a configuration that is wrong', () => {
       EVENT_RETENTION_DAYS: '0',
       LOG_RETENTION_DAYS: '1.5',
       CACHE_CARDS: 'many',
-      WARM_CARDS: 'all',
       ENGINE_HEAP_MB: '1e3',
       LOG_LEVEL: 'loud',
     }

@@ -73,7 +73,6 @@ export interface Config {
   readonly eventRetentionDays: number
   readonly logRetentionDays: number
   readonly cacheCards: number
-  readonly warmCards: number
   readonly engineHeapMb: number
   readonly logLevel: (typeof logLevels)[number]
   /** Settings that look like a mistake, for the log. */
@@ -170,7 +169,6 @@ function configOf(v: Settings): Config {
     eventRetentionDays: v.EVENT_RETENTION_DAYS,
     logRetentionDays: v.LOG_RETENTION_DAYS,
     cacheCards: v.CACHE_CARDS,
-    warmCards: v.WARM_CARDS,
     engineHeapMb: v.ENGINE_HEAP_MB,
     logLevel: v.LOG_LEVEL,
     warnings: findOddities(v),

@@ -230,11 +230,6 @@ export const schema = z.object({
     .describe(
       'Cards kept in memory, as far as half of `ENGINE_HEAP_MB` goes; others are read on demand',
     ),
-  WARM_CARDS: wholeNumber(0, 10_000_000)
-    .default(50_000)
-    .describe(
-      'Cards that are read in advance after a start, those last active first, up to half of `CACHE_CARDS`; 0: none',
-    ),
   ENGINE_HEAP_MB: wholeNumber(128, 65_536)
     .default(1_024)
     .describe("Limit of the engine's heap, in megabytes"),

@@ -23,7 +23,14 @@ import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
 import { chargeSortKey, indexes, timeSortKey } from './format/layout.ts'
 import type { DeliveryItem, Item, OperationItem, SweepItem } from './item.ts'
-import { type CachedAccount, keepTransaction, noteRow } from './memory/cache.ts'
+import {
+  type CachedAccount,
+  dropTransaction,
+  keepCard,
+  keepRoot,
+  keepTransaction,
+} from './memory/cache.ts'
+import { keep } from './memory/kept.ts'
 import {
   eventPlace,
   openWorkingBook,
@@ -75,7 +82,7 @@ export function decideBatch(
   const decided: Item[] = []
   const failed: FailedItem[] = []
   for (const item of items) {
-    const before = cached.account
+    const before = book.account()
     try {
       decideItem(item, book, writes, context)
     } catch (error) {
@@ -85,7 +92,7 @@ export function decideBatch(
     }
     if (book.wanted.length > 0) {
       // Nothing was put for this item: reading comes before deciding.
-      if (cached.account !== before) throw new Error('an item was decided on missing records')
+      if (book.account() !== before) throw new Error('an item was decided on missing records')
       break
     }
     decided.push(item)
@@ -349,23 +356,25 @@ function commandOf(
 ): Command | null {
   const { cards, transactions, events, children } = book.dirty
   if (writes.log.length === 0 && writes.index.length === 0 && !writes.forced) return null
+  const account = book.account()
   // A stray event's aggregate may be empty: then there is nothing to close.
-  if (cached.account === null) return null
+  if (account === null) return null
   const put = []
   const remove = []
   for (const [id, card] of cards) {
     const value = cardCodec.encode(card)
     put.push({ group: 'c', id, value })
-    noteRow(cached, id, value)
+    keepCard(cached, id, keep(value, card))
   }
   for (const [name, { key, record }] of transactions) {
     if (record === null) {
       remove.push(key)
+      dropTransaction(cached, name)
       continue
     }
     const value = transactionCodec.encode(record)
     put.push({ group: key.group, id: key.id, value })
-    keepTransaction(cached, name, value)
+    keepTransaction(cached, name, keep(value, record))
   }
   for (const [eventKey, event] of events) {
     const { group, id } = eventPlace(eventKey, event, pack.retentionMs)
@@ -381,8 +390,8 @@ function commandOf(
     if (value === null) unindex.push({ index: name, sortKey })
     else index.push({ index: name, sortKey, value })
   }
-  const root = accountCodec.encode(cached.account)
-  noteRow(cached, '', root)
+  const root = accountCodec.encode(account)
+  keepRoot(cached, keep(root, account))
   return {
     aggregate: cached.aggregate,
     expectedVersion: cached.version,

@@ -3,24 +3,24 @@ import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
-import { type Command, PartlyFailed, type PartOutcome, StoreError } from '../store/port.ts'
+import { type PartOutcome, StoreError } from '../store/port.ts'
 import { type Batch, damageOf, decideBatch } from './batch.ts'
 import { type AccountChange, abandon, newChange, settle } from './change/account-change.ts'
 import { accountAggregate, strayAggregate } from './format/layout.ts'
 import type { HandedDelivery, Item } from './item.ts'
 import { type CachedAccount, createCache } from './memory/cache.ts'
 import { createDirectory, type Directory } from './memory/directory.ts'
-import { createReadAhead } from './memory/read-ahead.ts'
 import { checkRoot, type Wanted } from './memory/working-book.ts'
 import { createFindingCounts, type FindingCounts } from './notice/finding-counts.ts'
 import { createRuleCounts, type RuleCount } from './notice/rule-counts.ts'
 import { createOpenDeliveries } from './open-deliveries.ts'
 import type { EngineOptions } from './options.ts'
-import { createPatience } from './patience.ts'
-import { createPlacing } from './placing.ts'
 import { type Damage, nameOfDamage } from './quarantine/damage.ts'
 import { createQuarantine } from './quarantine/quarantine.ts'
-import { createQueues, type Queue } from './queue.ts'
+import { createDepartures, type Flight } from './queue/departures.ts'
+import { createPatience } from './queue/patience.ts'
+import { createPlacing } from './queue/placing.ts'
+import { createQueues, type Queue } from './queue/queue.ts'
 import { createRepetition } from './repetition.ts'
 import { createStandInDesk } from './stand-in/desk.ts'
 import { createStandInWatch } from './stand-in/watch.ts'
@@ -59,11 +59,6 @@ export interface Engine {
     transactionId: string,
     sortKey: string,
   ): Promise<void>
-  /**
-   * Reads cards into memory beside the events of the moment; resolves to whether there is room for more.
-   * Rejects with a StoreError when the store cannot be read.
-   */
-  warm(cardIds: readonly string[]): Promise<boolean>
   setPack(pack: Pack): void
   /** The one that it decides by now. */
   pack(): Pack
@@ -84,33 +79,12 @@ export interface Engine {
 const maxItemsPerCommand = 256
 /** While the store writes one portion, the next is decided. */
 const maxAccountsPerTurn = 32
-/**
- * What is decided while the store writes waits for that, and then goes together: so commits grow when the
- * store is the bottleneck, and are small when it is not. They never wait long, because a store can hang.
- */
-const maxHeld = 64
-const maxHeldMs = 2
 /** Changes that wait or are on their way; those of deliveries are the gate's to bound. */
 const maxChanges = 10_000
 /** Tries in a row that did not commit: some ten seconds of a store that is away. */
 const maxChangeTries = 100
 
-/** A batch on its way to the store. */
-interface Flight {
-  readonly queue: Queue
-  readonly batch: Batch
-  readonly startedMonoMs: number
-  readonly decideMs: number
-}
-
 type Failure = Exclude<PartOutcome, 'committed'>
-
-/** One account's failure, or one node's, does not fail the commits of the others. */
-function failuresOf(error: unknown, count: number): readonly PartOutcome[] {
-  if (error instanceof PartlyFailed) return error.outcomes
-  const refused = error instanceof StoreError && error.executed === 'no'
-  return new Array<PartOutcome>(count).fill(refused ? 'refused' : 'unknown')
-}
 
 export function createEngine(options: EngineOptions): Engine {
   const { store, clock, random = Math.random } = options
@@ -125,13 +99,6 @@ export function createEngine(options: EngineOptions): Engine {
     release(items) {
       for (const item of items) if (bySlot.get(item.slot) === item) placing.place(item)
     },
-  })
-  const readAhead = createReadAhead({
-    ...options,
-    cache,
-    queues,
-    directory,
-    onDamage: quarantine.note,
   })
   const standIns = createStandInDesk(clock)
   const { losses } = store
@@ -190,16 +157,23 @@ export function createEngine(options: EngineOptions): Engine {
     if (queue !== undefined) queue.crowded = true
   })
   store.onAvailable?.(setStoreAvailable)
-  const counts = { commits: 0, commands: 0, conflicts: 0, loads: 0, decided: 0 }
+  const departures = createDepartures({
+    store,
+    clock,
+    isOver,
+    onAvailable: setStoreAvailable,
+    onArrived(flight, outcome, sentMonoMs) {
+      if (outcome === 'committed') finish(flight, sentMonoMs)
+      else retry(flight, outcome)
+    },
+  })
+  const counts = { conflicts: 0, loads: 0, decided: 0 }
   let pack = options.pack
   let versions = 0
   let changes = 0
   let scheduled = false
   let stopped = false
   let storeAvailable = true
-  let departing: Flight[] = []
-  let departTimer: NodeJS.Timeout | undefined
-  let committing = 0
   let idleWaiters: (() => void)[] = []
 
   function memoryOf(cardId: string): CachedAccount | undefined {
@@ -237,22 +211,11 @@ export function createEngine(options: EngineOptions): Engine {
       else if (command === null) finish(flight, clock.monoMs())
       else flights.push(flight)
     }
-    for (const flight of flights) departing.push(flight)
-    if (committing === 0 || departing.length >= maxHeld) depart()
-    else if (departing.length > 0) departTimer ??= setTimeout(depart, maxHeldMs)
+    departures.add(flights)
     if (reads.length > 0) void read(reads)
     if (queues.hasReady) schedule()
     cache.trim(queues.isOpen)
     tellIdle()
-  }
-
-  function depart(): void {
-    clearTimeout(departTimer)
-    departTimer = undefined
-    if (departing.length === 0) return
-    const flights = departing
-    departing = []
-    void commit(flights)
   }
 
   /** The next batch of one aggregate, or null when nothing is left for it. */
@@ -263,7 +226,7 @@ export function createEngine(options: EngineOptions): Engine {
       queues.giveBack(queue, toldAt(queue.aggregate))
     }
     // The directory names an account that was never opened: its cards are as good as unknown.
-    const unopened = cached.loaded && cached.account === null && !queue.stray
+    const unopened = cached.loaded && cached.root === null && !queue.stray
     if (unopened) for (const item of queues.takeDeliveries(queue)) placing.enqueueStray(item)
     const items = queues.first(queue, queue.oneByOne ? 1 : maxItemsPerCommand)
     const condemned = options.condemned?.(queue.aggregate) ?? ''
@@ -280,7 +243,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
     const batch = tryBatch(queue, cached, items)
     // Only for this batch: what cannot be read is read again by the next that needs it.
-    cached.unreadable.clear()
+    cached.reads?.unreadable.clear()
     if (batch === null) return null
     setAside(queue, batch.failed)
     if (batch.decided.length + batch.wanted.length === 0) {
@@ -290,7 +253,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
     queues.depart(queue, batch.decided.length)
     counts.decided += batch.decided.length
-    return { queue, batch, startedMonoMs, decideMs: clock.monoMs() - startedMonoMs }
+    return { queue, cached, batch, startedMonoMs, decideMs: clock.monoMs() - startedMonoMs }
   }
 
   /** null when memory had to be dropped: then its items are decided again, one by one. */
@@ -344,32 +307,6 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  async function commit(flights: readonly Flight[]): Promise<void> {
-    // After the last read of what it was decided on: see `isRetired`.
-    if (isOver()) return
-    const commands = flights.map(({ batch }) => batch.command as Command)
-    const sentMonoMs = clock.monoMs()
-    counts.commits++
-    counts.commands += commands.length
-    let outcomes: readonly PartOutcome[]
-    committing++
-    try {
-      outcomes = await store.commit(commands)
-      setStoreAvailable(true)
-    } catch (error) {
-      outcomes = failuresOf(error, commands.length)
-      setStoreAvailable(outcomes.includes('committed'))
-    }
-    committing--
-    depart()
-    if (isOver()) return
-    flights.forEach((flight, i) => {
-      const outcome = outcomes[i]!
-      if (outcome === 'committed') finish(flight, sentMonoMs)
-      else retry(flight, outcome)
-    })
-  }
-
   function setStoreAvailable(available: boolean): void {
     if (storeAvailable === available) return
     storeAvailable = available
@@ -378,8 +315,8 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /** Committed, or nothing had to be written: now, and only now, it may be said. */
-  function finish({ queue, batch, decideMs, startedMonoMs }: Flight, sentMonoMs: number): void {
-    const cached = cache.open(queue.aggregate)
+  function finish(flight: Flight, sentMonoMs: number): void {
+    const { queue, cached, batch, decideMs, startedMonoMs } = flight
     if (batch.command !== null) cached.version = batch.command.newVersion
     cache.settle(cached)
     const commitMs = clock.monoMs() - sentMonoMs
@@ -396,8 +333,8 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /** Another version is there, or may be: forget what memory held, read again, decide again. */
-  function retry({ queue, batch }: Flight, failure: Failure): void {
-    if (failure === 'refused' || failure === 'unknown') standIns.keep(cache.open(queue.aggregate))
+  function retry({ queue, cached, batch }: Flight, failure: Failure): void {
+    if (failure === 'refused' || failure === 'unknown') standIns.keep(cached)
     cache.drop(queue.aggregate)
     if (failure === 'conflict') counts.conflicts++
     for (const item of batch.decided) {
@@ -501,7 +438,6 @@ export function createEngine(options: EngineOptions): Engine {
         schedule()
       })
     },
-    warm: async (cardIds) => !isOver() && (await readAhead.read(cardIds)),
     setPack(next) {
       pack = next
       quarantine.retryDecisions()
@@ -510,6 +446,8 @@ export function createEngine(options: EngineOptions): Engine {
     damaged: quarantine.list,
     stats: () => ({
       ...counts,
+      commits: departures.commits,
+      commands: departures.commands,
       repeated: open.repeated,
       queued: bySlot.size,
       cachedAccounts: cache.size,
@@ -517,7 +455,6 @@ export function createEngine(options: EngineOptions): Engine {
       cacheHits: cache.hits,
       cacheMisses: cache.misses,
       recalled: repetition?.size ?? 0,
-      warmedCards: readAhead.cards,
       damagedAccounts: quarantine.accounts,
       setAside: quarantine.kept,
     }),

@@ -73,8 +73,6 @@ export type FromEngine =
   | { readonly type: 'repeated' }
   /** See `LossListener`. */
   | { readonly type: 'checkpoint' | 'kept'; readonly number: number }
-  /** Memory has what was read in advance after the start. */
-  | { readonly type: 'warm'; readonly cards: number; readonly ms: number }
   /** Of the pack that was offered with this number; what the engine uses when there was a problem. */
   | ({ readonly type: 'rules'; readonly problem: string } & PackInUse)
   /** A record cannot be read, or, where the problem is '', can be again. */

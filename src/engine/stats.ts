@@ -13,8 +13,6 @@ export interface EngineStats {
   readonly recalled: number
   /** Booked again after failovers. */
   readonly repeated: number
-  /** Cards that were read before they were asked for. */
-  readonly warmedCards: number
   /** Accounts that cannot be decided on, whole or in part. */
   readonly damagedAccounts: number
   /** Said about them, and booked once they are repaired. */

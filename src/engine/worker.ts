@@ -21,7 +21,6 @@ import {
 } from './format/layout.ts'
 import { claimStore } from './format/meta.ts'
 import { importRows } from './import.ts'
-import { startWarming, type Warming } from './memory/warming.ts'
 import {
   createOutbox,
   type DemoCard,
@@ -54,8 +53,6 @@ export interface WorkerSettings extends StorePlace {
   readonly logRetentionDays: number
   readonly cacheCards: number
   readonly cacheBytes: number
-  /** Cards read in advance after the start, at most; 0: none. */
-  readonly warmCards: number
   readonly nonce: string
   /** The same for every engine of this process. */
   readonly instance: string
@@ -145,7 +142,6 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   serving.setPack(newest)
   const storeFile = store.file ?? ''
   send({ type: 'ready', packNumber, rulesVersion: newest.version, storeFile })
-  serving.warm()
 }
 
 interface RunningRules {
@@ -157,8 +153,6 @@ interface Serving {
   setPack(pack: Pack): void
   take(cells: Extract<ToEngine, { type: 'items' }>['cells']): void
   recall(told: readonly string[], last: boolean): void
-  /** Reads in advance what will likely be asked, beside the events. */
-  warm(): void
   stop(): Promise<void>
 }
 
@@ -174,7 +168,6 @@ async function serve(
   shared.tell(metaAggregate, metaProblem)
   let breakers: BreakerDesk | null = null
   let memories: MemoryDesk | null = null
-  let warming: Warming | null = null
   const startedMonoMs = clock.monoMs()
   const condemned = new Map(
     settings.condemned.map(({ aggregate, leftMs }) => [aggregate, startedMonoMs + leftMs]),
@@ -199,7 +192,7 @@ async function serve(
     onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
     onTouch: openTouchCell(settings.touched),
     condemned: (aggregate) =>
-      (condemned.get(aggregate) ?? 0) > clock.monoMs()
+      condemned.size > 0 && (condemned.get(aggregate) ?? 0) > clock.monoMs()
         ? 'engines died while they decided on it'
         : '',
     onSetAside: (slot, mayStillCommit) =>
@@ -300,12 +293,7 @@ async function serve(
       })
     },
     recall: engine.recall,
-    warm() {
-      if (settings.warmCards > 0)
-        warming = warmMemory(engine, store, clock, settings.warmCards, send)
-    },
     async stop() {
-      warming?.stop()
       if (Atomics.load(settings.retired, 0) === 0) {
         // What was lost unnoticed would be lost for good with this process.
         await store.losses?.look()
@@ -377,30 +365,6 @@ function createSharedRecords(send: (message: FromEngine) => void) {
     },
     names: () => [...problems.keys()],
   }
-}
-
-/** What is asked later needs the rest of the heap. */
-const shareOfHeap = 0.5
-
-function warmMemory(
-  engine: Engine,
-  store: Store,
-  clock: FollowedClock,
-  maxCards: number,
-  send: (message: FromEngine) => void,
-): Warming {
-  return startWarming({
-    engine,
-    store,
-    clock,
-    maxCards,
-    hasRoom() {
-      const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics()
-      return usedBytes < shareOfHeap * limitBytes
-    },
-    onDone: (cards, ms) => send({ type: 'warm', cards, ms }),
-    onTrouble: (message) => send({ type: 'trouble', message }),
-  })
 }
 
 /** Tells the gate that this loop turns, and what it has done. */

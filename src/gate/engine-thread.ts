@@ -44,8 +44,6 @@ export interface EngineThreadOptions extends Omit<AnswerListener, 'onTold'> {
   readonly onFindings: (counts: FindingCounts) => void
   /** What there is to know of each: at a start, and when it has changed. */
   readonly onOrganizations: (table: OrganizationTable) => void
-  /** It has read in advance what it was to. */
-  readonly onWarm: (cards: number, ms: number) => void
   /** A record cannot be read, or, where the problem is '', can be again. */
   readonly onDamage: (record: string, problem: string) => void
   readonly onTrouble: (message: string) => void
@@ -191,9 +189,6 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         return
       case 'refused':
         refuse(message.message)
-        return
-      case 'warm':
-        options.onWarm(message.cards, message.ms)
         return
       case 'clock':
         options.onClock(message.newestMs, message.serverOffsetsMs)

@@ -91,7 +91,6 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       cacheCards: config.cacheCards,
       // The other half is for what is being decided, the pack, and the collector to work in.
       cacheBytes: config.engineHeapMb * 2 ** 19,
-      warmCards: config.warmCards,
       demo: options.demo,
       instance,
       time: clock.time,
@@ -125,7 +124,6 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     onFindings: (counts) => metrics.findings(counts),
     onOrganizations: organizations.learn,
-    onWarm: (cards, ms) => logger.info({ cards, ms }, 'memory is warm'),
     onTrouble: (message) => logger.error(message),
     onClock(newestMs, serverOffsetsMs) {
       clock.remember(newestMs)

@@ -54,24 +54,6 @@ describe('the same protocol on a store that loses what it acknowledged', () => {
   )
 })
 
-describe('the same protocol while engines read cards in advance', () => {
-  const warmSeeds = torture ? 20_000 : 300
-
-  it(
-    `keeps its promises over ${warmSeeds} random runs`,
-    async () => {
-      let warmedCards = 0
-      for (let seed = 1; seed <= warmSeeds; seed++) {
-        const run = await simulate(seed, {}, null, { warming: true })
-        if (run.violation !== '') expect.fail(await account(seed, { warming: true }))
-        warmedCards += run.warmedCards
-      }
-      expect(warmedCards).toBeGreaterThan(warmSeeds / 2)
-    },
-    torture ? 3_600_000 : 240_000,
-  )
-})
-
 /** The run that noticed a fault which few runs notice, tried first; another may do it after a change. */
 const noticedBefore: Record<string, number> = JSON.parse(
   readFileSync(join(import.meta.dirname, '..', 'fixtures', 'noticing-seeds.json'), 'utf8'),

@@ -235,8 +235,7 @@ describe('a stand-in policy', () => {
     endings.push(rules.remove)
     const policy = 'standIn: { maxAmount: 20, perCard: { count: 3, total: 50 } }\n'
     writeFileSync(join(rules.path, 'pack.yaml'), policy)
-    // So that a card which was not asked is not in memory.
-    const instance = await serve(server.url, { RULES_DIR: rules.path, WARM_CARDS: '0' })
+    const instance = await serve(server.url, { RULES_DIR: rules.path })
     const relay = createRelay(instance.url)
     endings.push(relay.close)
     let number = 0

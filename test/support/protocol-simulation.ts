@@ -14,13 +14,9 @@ export interface SimulationResult {
   /** '' when every promise was kept. */
   readonly violation: string
   readonly counts: Counts
-  /** Cards that engines have read in advance. */
-  readonly warmedCards: number
 }
 
 export interface Habits {
-  /** Engines also read cards in advance, at any moment. */
-  readonly warming?: boolean
   /**
    * Now and then another server of the store takes over, with less than was acknowledged. No process
    * dies: what it has told would go with it.
@@ -48,7 +44,7 @@ export async function simulate(
     const { state, story } = world
     if (story.violation === '') story.blame(brokenPromise(state, story, accountOfCard))
     const { violation, counts } = story
-    return { violation, counts, warmedCards: world.warmedCards() }
+    return { violation, counts }
   } finally {
     loop.uninstall()
   }
@@ -159,7 +155,6 @@ const runKinds = { broad, narrow, pointed }
 interface World {
   readonly state: MemoryState
   readonly story: Story
-  warmedCards(): number
   live(): Promise<void>
   comeToRest(): Promise<void>
 }
@@ -169,7 +164,7 @@ function createWorld(
   planted: Planted,
   loop: VirtualLoop,
   trace: string[] | null,
-  { warming = false, failovers = false }: Habits,
+  { failovers = false }: Habits,
 ): World {
   const random = seeded(seed)
   const chance = (probability: number) => random() < probability
@@ -293,22 +288,6 @@ function createWorld(
     else instance.crashProcess()
   }
 
-  let warmedCards = 0
-
-  function warmSomething(): void {
-    const engine = pick(instances).process?.engine?.engine
-    if (engine === undefined) return
-    const before = engine.stats().warmedCards
-    note('some engine reads in advance')
-    engine.warm(cards).then(
-      () => {
-        warmedCards += engine.stats().warmedCards - before
-      },
-      // Nobody is worse off for it.
-      () => note('in vain'),
-    )
-  }
-
   /** As an engine does every second. */
   function lookForLosses(): void {
     void pick(instances).process?.engine?.store.losses?.look()
@@ -325,7 +304,6 @@ function createWorld(
     [kind.clocks, () => pick(instances).setClock(pick(clocksMs))],
     [2 * kind.clocks, () => pick(instances).sweep()],
     [6, () => {}],
-    [warming ? 6 : 0, warmSomething],
     [failovers ? 2 : 0, () => store.failOver()],
     [failovers ? 3 : 0, lookForLosses],
   ]
@@ -416,7 +394,7 @@ function createWorld(
     }
   }
 
-  return { state, story, warmedCards: () => warmedCards, live, comeToRest }
+  return { state, story, live, comeToRest }
 }
 
 function isAtRest({ slots, journal, engine, toEngine, toGate }: Process): boolean {

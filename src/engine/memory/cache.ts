@@ -3,6 +3,7 @@ import type { Card } from '../../domain/record/card.ts'
 import type { EventRecord } from '../../domain/record/event-record.ts'
 import type { Alias, Transaction } from '../../domain/record/transaction.ts'
 import type { Damage } from '../quarantine/damage.ts'
+import { bytesOf, type Kept } from './kept.ts'
 
 /** What memory knows of one aggregate, all of it as of `version`. */
 export interface CachedAccount {
@@ -11,29 +12,31 @@ export interface CachedAccount {
   loaded: boolean
   /** null when the aggregate does not exist. */
   version: string | null
-  account: Account | null
-  readonly cards: Map<string, Card | null>
-  /**
-   * As the store keeps them once they are written: one text costs the garbage collector far less than the
-   * objects of a record that is perhaps never asked for again.
-   */
-  readonly transactions: Map<string, Transaction | Alias | string | null>
-  /** What they count: see `keepTransaction`. */
-  transactionBytes: number
-  /** Transactions that the batch found missing; nothing of them is kept after it. */
-  missing: string[]
-  /** What was read for the batch that is being decided: a duplicate is rare. */
-  readonly events: Map<string, EventRecord | null>
-  /** Children that only changes know, by group and id, as they were read for the batch that is being decided. */
-  readonly children: Map<string, string | null>
-  /** Characters of the rows of its cards, and of the root under '': see `noteRow`. */
-  readonly rowChars: Map<string, number>
-  rowsChars: number
+  /** The account; null when the aggregate does not exist. */
+  root: Kept<Account>
+  readonly cards: Map<string, Kept<Card>>
+  readonly transactions: Map<string, Kept<Transaction | Alias>>
+  /** What root, cards and transactions count. */
+  recordBytes: number
+  /** null when there are none. */
+  reads: BatchReads | null
   /** What the cache counts for it. */
   bytes: number
   /** Used since room was made last. */
   used: boolean
-  /** What could not be read for the batch that is being decided, named by group and id. */
+  /** The cache has forgotten it. */
+  dropped: boolean
+}
+
+/** What was read for the batch that is being decided, and is not kept after it. */
+interface BatchReads {
+  /** A duplicate is rare. */
+  readonly events: Map<string, EventRecord | null>
+  /** Children that only changes know, by group and id. */
+  readonly children: Map<string, string | null>
+  /** Transactions that were found missing. */
+  readonly missing: string[]
+  /** What could not be read, named by group and id. */
   readonly unreadable: Map<string, Damage>
 }
 
@@ -41,16 +44,12 @@ export interface Cache {
   readonly size: number
   /** An estimate, from the lengths of the rows as they are stored. */
   readonly bytes: number
-  /** More than half of the bound is in use. */
-  readonly isHalfFull: boolean
   readonly hits: number
   readonly misses: number
   /** The account, made empty when it is not there. */
   open(aggregate: string): CachedAccount
   /** What memory has, without making or renewing it. */
   find(aggregate: string): CachedAccount | undefined
-  /** Takes in what was read beside the events of the moment; the account must not be there yet. */
-  add(account: CachedAccount): void
   /** Forgets the root and all children: another version is in the store. */
   drop(aggregate: string): void
   /**
@@ -68,38 +67,37 @@ export interface Cache {
 /** Older transactions of one account are read again when they are needed. */
 export const maxTransactionsPerAccount = 128
 
-/** Of an account with nothing in it, of a card beside its row, and of a transaction beside its text. */
+/** Of an account with nothing in it, of a card beside its row, and of a transaction beside its row. */
 const bytesBeside = { account: 1_000, card: 300, transaction: 100 } as const
-/** A transaction that was read and not written is there as its objects. */
-const bytesOfRecord = 2_000
-/** The objects of a record take so much more than its row. */
-const bytesPerChar = 4
 
-/** Tells the cache how long the row of a card is; '' is the root. */
-export function noteRow(cached: CachedAccount, cardId: string, row: string): void {
-  cached.rowsChars += row.length - (cached.rowChars.get(cardId) ?? 0)
-  cached.rowChars.set(cardId, row.length)
+export function keepRoot(cached: CachedAccount, kept: Kept<Account>): void {
+  cached.recordBytes += bytesOf(kept) - bytesOf(cached.root)
+  cached.root = kept
+}
+
+export function keepCard(cached: CachedAccount, cardId: string, kept: Kept<Card>): void {
+  cached.recordBytes += bytesOf(kept) - bytesOf(cached.cards.get(cardId) ?? null)
+  cached.cards.set(cardId, kept)
 }
 
 export function keepTransaction(
   cached: CachedAccount,
   name: string,
-  found: Transaction | Alias | string | null,
+  kept: Kept<Transaction | Alias>,
 ): void {
-  const { transactions } = cached
-  cached.transactionBytes += bytesOf(found) - bytesOf(transactions.get(name) ?? null)
-  transactions.set(name, found)
-  if (found === null) cached.missing.push(name)
+  cached.recordBytes += bytesOf(kept) - bytesOf(cached.transactions.get(name) ?? null)
+  cached.transactions.set(name, kept)
 }
 
-function dropTransaction(cached: CachedAccount, name: string): void {
-  cached.transactionBytes -= bytesOf(cached.transactions.get(name) ?? null)
+export function dropTransaction(cached: CachedAccount, name: string): void {
+  cached.recordBytes -= bytesOf(cached.transactions.get(name) ?? null)
   cached.transactions.delete(name)
 }
 
-function bytesOf(found: Transaction | Alias | string | null): number {
-  if (found === null) return 0
-  return typeof found === 'string' ? bytesBeside.transaction + found.length : bytesOfRecord
+/** For what is read now. */
+export function openReads(cached: CachedAccount): BatchReads {
+  cached.reads ??= { events: new Map(), children: new Map(), missing: [], unreadable: new Map() }
+  return cached.reads
 }
 
 export function createCache(maxAccounts: number, maxBytes = Infinity): Cache {
@@ -108,15 +106,19 @@ export function createCache(maxAccounts: number, maxBytes = Infinity): Cache {
   let bytes = 0
 
   function weigh(cached: CachedAccount): void {
-    const beside = bytesBeside.account + cached.cards.size * bytesBeside.card
-    const next = beside + cached.rowsChars * bytesPerChar + cached.transactionBytes
+    const { cards, transactions, recordBytes } = cached
+    const beside = cards.size * bytesBeside.card + transactions.size * bytesBeside.transaction
+    const next = bytesBeside.account + beside + recordBytes
     // One that was dropped meanwhile counts for nothing.
-    if (accounts.get(cached.aggregate) === cached) bytes += next - cached.bytes
+    if (!cached.dropped) bytes += next - cached.bytes
     cached.bytes = next
   }
 
   function remove(aggregate: string): void {
-    bytes -= accounts.get(aggregate)?.bytes ?? 0
+    const cached = accounts.get(aggregate)
+    if (cached === undefined) return
+    bytes -= cached.bytes
+    cached.dropped = true
     accounts.delete(aggregate)
   }
 
@@ -130,9 +132,6 @@ export function createCache(maxAccounts: number, maxBytes = Infinity): Cache {
     },
     get bytes() {
       return bytes
-    },
-    get isHalfFull() {
-      return 2 * bytes > maxBytes
     },
     get hits() {
       return counts.hits
@@ -156,20 +155,13 @@ export function createCache(maxAccounts: number, maxBytes = Infinity): Cache {
       return found
     },
     find: (aggregate) => accounts.get(aggregate),
-    add(account) {
-      accounts.set(account.aggregate, account)
-      bytes += account.bytes
-      weigh(account)
-    },
     drop: remove,
     settle(cached) {
-      if (cached.events.size > 0) cached.events.clear()
-      if (cached.children.size > 0) cached.children.clear()
-      const { transactions, missing } = cached
-      for (const name of missing) {
+      const { transactions, reads } = cached
+      for (const name of reads?.missing ?? []) {
         if (transactions.get(name) === null) dropTransaction(cached, name)
       }
-      if (missing.length > 0) cached.missing = []
+      cached.reads = null
       if (transactions.size > maxTransactionsPerAccount) dropOldest(cached)
       weigh(cached)
     },
@@ -198,22 +190,18 @@ function dropOldest(cached: CachedAccount): void {
   }
 }
 
-export function emptyAccount(aggregate: string): CachedAccount {
+function emptyAccount(aggregate: string): CachedAccount {
   return {
     aggregate,
     loaded: false,
     version: null,
-    account: null,
+    root: null,
     cards: new Map(),
     transactions: new Map(),
-    transactionBytes: 0,
-    missing: [],
-    events: new Map(),
-    children: new Map(),
-    rowChars: new Map(),
-    rowsChars: 0,
+    recordBytes: 0,
+    reads: null,
     bytes: bytesBeside.account,
     used: false,
-    unreadable: new Map(),
+    dropped: false,
   }
 }

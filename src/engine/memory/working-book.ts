@@ -1,10 +1,11 @@
 import { type Book, setNames, type TouchedRecords } from '../../domain/change/book.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
+import type { Account } from '../../domain/record/account.ts'
 import type { Card } from '../../domain/record/card.ts'
 import type { EventRecord } from '../../domain/record/event-record.ts'
 import type { Alias, Transaction } from '../../domain/record/transaction.ts'
 import type { ChildKey, Key, Loaded } from '../../store/port.ts'
-import { eventCodec, transactionCodec } from '../format/codec.ts'
+import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../format/codec.ts'
 import { cardKey, eventKeyAt, eventKeys, namedTransaction } from '../format/layout.ts'
 import {
   type Damage,
@@ -15,7 +16,8 @@ import {
   RecordDamaged,
   rootOf,
 } from '../quarantine/damage.ts'
-import { type CachedAccount, keepTransaction, noteRow } from './cache.ts'
+import { type CachedAccount, keepCard, keepRoot, keepTransaction, openReads } from './cache.ts'
+import { type Kept, keep, recordOf } from './kept.ts'
 
 /** What a batch must read before it can go on: a key of the store, or all places of an event. */
 export interface Wanted {
@@ -57,12 +59,16 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
   const children: Map<string, { key: ChildKey; value: string | null }> = new Map()
   // Guesses live with the batch whose commit checks them, never in the cache.
   const guessed = new Set<string>()
+  /** undefined until somebody asks for it. */
+  let account: Account | null | undefined
+  /** As they were read, so that one record is one object for all that a batch does. */
+  let shown: Map<string, Transaction | Alias> | null = null
   let arrivalMs = 0
   let guess = { event: false, transaction: false }
 
   /** Reads it, unless it was just read and cannot be: then whatever needs it cannot be decided. */
   function want(children: readonly ChildKey[], fill: Wanted['fill']): null {
-    const damage = cached.unreadable.size === 0 ? undefined : damageIn(cached, children)
+    const damage = cached.reads === null ? undefined : damageIn(cached, children)
     if (damage !== undefined) throw new RecordDamaged(damage)
     const { aggregate } = cached
     const keys = children.map((child) => ({ aggregate, ...child }))
@@ -82,8 +88,21 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
 
   function setTransaction(cardId: string, id: string, record: Transaction | Alias | null): void {
     const name = nameOf(cardId, id)
-    keepTransaction(cached, name, record)
     transactions.set(name, { key: namedTransaction(name), record })
+  }
+
+  function openAccount(): Account | null {
+    if (account === undefined) {
+      account = cached.root === null ? null : recordOf(cached.root, accountCodec)
+    }
+    return account
+  }
+
+  function show(name: string, kept: NonNullable<Kept<Transaction | Alias>>): Transaction | Alias {
+    shown ??= new Map()
+    const record = shown.get(name) ?? recordOf(kept, transactionCodec)
+    shown.set(name, record)
+    return record
   }
 
   return {
@@ -94,24 +113,23 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       arrivalMs = atMs
       guess = guessed
     },
-    account: () => cached.account,
+    account: openAccount,
     card(cardId) {
-      const known = cached.cards.get(cardId)
-      if (known !== undefined) return known
+      const changed = cards.get(cardId)
+      if (changed !== undefined) return changed
+      const kept = cached.cards.get(cardId)
+      if (kept !== undefined) return kept === null ? null : recordOf(kept, cardCodec)
       return want([cardKey(cardId)], ([found]) => {
-        cached.cards.set(cardId, found ? decodeCard(cardId, found.value) : null)
-        if (found) noteRow(cached, cardId, found.value)
+        const card = found ? decodeCard(cardId, found.value) : null
+        keepCard(cached, cardId, found && card ? keep(found.value, card) : null)
       })
     },
     transaction(cardId, id) {
       const name = nameOf(cardId, id)
-      const known = cached.transactions.get(name)
-      if (typeof known === 'string') {
-        const record = transactionCodec.decode(known)
-        keepTransaction(cached, name, record)
-        return record
-      }
-      if (known !== undefined) return known
+      const changed = transactions.get(name)
+      if (changed !== undefined) return changed.record
+      const kept = cached.transactions.get(name)
+      if (kept !== undefined) return kept === null ? null : show(name, kept)
       if (guessed.has(name)) return null
       const key = namedTransaction(name)
       if (guess.transaction) {
@@ -120,15 +138,16 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
         return null
       }
       return want([key], ([found]) => {
+        if (found === undefined) openReads(cached).missing.push(name)
         const record = found ? decodeTransaction(cardId, id, found.value) : null
-        keepTransaction(cached, name, record)
+        keepTransaction(cached, name, found && record ? keep(found.value, record) : null)
       })
     },
     event(eventKey) {
-      const known = events.get(eventKey) ?? cached.events.get(eventKey)
+      const known = events.get(eventKey) ?? cached.reads?.events.get(eventKey)
       if (known !== undefined) return known
       if (guessed.has(eventKey)) return null
-      const openedAtMs = cached.account?.openedAtMs ?? arrivalMs
+      const openedAtMs = openAccount()?.openedAtMs ?? arrivalMs
       const keys = eventKeys(eventKey, arrivalMs, openedAtMs, retentionMs)
       if (guess.event) {
         assumedAbsent.push(...keys)
@@ -137,27 +156,26 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       }
       return want(keys, (loaded) => {
         const found = loaded.find((place) => place !== undefined)
-        cached.events.set(eventKey, found ? eventCodec.decode(found.value) : null)
+        openReads(cached).events.set(eventKey, found ? eventCodec.decode(found.value) : null)
       })
     },
     put(touched) {
-      cached.account = touched.account
-      for (const card of touched.cards) {
-        cached.cards.set(card.cardId, card)
-        cards.set(card.cardId, card)
-      }
+      account = touched.account
+      for (const card of touched.cards) cards.set(card.cardId, card)
       setNames(touched, setTransaction)
       if (touched.event !== null) {
         events.set(touched.event.key, touched.event.record)
       }
     },
     child(key) {
-      const known = cached.children.get(nameIn(key))
+      const known = cached.reads?.children.get(nameIn(key))
       if (known !== undefined) return known
-      return want([key], ([found]) => cached.children.set(nameIn(key), found?.value ?? null))
+      return want([key], ([found]) =>
+        openReads(cached).children.set(nameIn(key), found?.value ?? null),
+      )
     },
     setChild(key, value) {
-      cached.children.set(nameIn(key), value)
+      openReads(cached).children.set(nameIn(key), value)
       children.set(nameIn(key), { key, value })
     },
   }
@@ -170,10 +188,9 @@ export function wantRoot(cached: CachedAccount): Wanted {
     keys: [{ aggregate, ...rootOf }],
     fill: (loaded) =>
       fillOr(cached, [rootOf], loaded, ([root]) => {
-        cached.account = root ? decodeAccount(aggregate, root.value) : null
+        keepRoot(cached, root ? keep(root.value, decodeAccount(aggregate, root.value)) : null)
         cached.version = root?.version ?? null
         cached.loaded = true
-        if (root) noteRow(cached, '', root.value)
       }),
   }
 }
@@ -191,8 +208,8 @@ export function checkRoot(cached: CachedAccount, onOther: () => void): Wanted {
   }
 }
 
-export function rootDamage({ unreadable }: CachedAccount): Damage | undefined {
-  return unreadable.get(nameIn(rootOf))
+export function rootDamage({ reads }: CachedAccount): Damage | undefined {
+  return reads?.unreadable.get(nameIn(rootOf))
 }
 
 /** What cannot be read is noted: the read was for others, too. */
@@ -211,13 +228,14 @@ function fillOr(
     )
     const key = children[at]!
     const { aggregate } = cached
-    cached.unreadable.set(nameIn(key), { aggregate, key, problem: messageOf(error) })
+    const problem = messageOf(error)
+    openReads(cached).unreadable.set(nameIn(key), { aggregate, key, problem })
   }
 }
 
-function damageIn({ unreadable }: CachedAccount, keys: readonly ChildKey[]): Damage | undefined {
+function damageIn({ reads }: CachedAccount, keys: readonly ChildKey[]): Damage | undefined {
   for (const key of keys) {
-    const damage = unreadable.get(nameIn(key))
+    const damage = reads?.unreadable.get(nameIn(key))
     if (damage !== undefined) return damage
   }
   return undefined

@@ -43,7 +43,7 @@ export function createStandInDesk(clock: Clock): StandInDesk {
       if (asked.has(item) || pack.switches.standIn === null) return false
       asked.add(item)
       const memory = (cached && kept.get(cached.aggregate)) ?? cached
-      if (memory === undefined || !memory.loaded || memory.account === null) return false
+      if (memory === undefined || !memory.loaded || memory.root === null) return false
       const { event, receivedAtMs } = item
       const { cardId } = event
       const book = openWorkingBook(memory, pack.retentionMs)

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { showAccount } from '../../../src/backoffice/show.ts'
 import {
   createCache,
-  emptyAccount,
+  keepCard,
+  keepRoot,
   keepTransaction,
   maxTransactionsPerAccount,
-  noteRow,
 } from '../../../src/engine/memory/cache.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
 import { createMemoryStore } from '../../support/memory-store.ts'
@@ -17,15 +17,15 @@ describe('the cache', () => {
     const cache = createCache(1000, 1_000_000)
     for (let i = 0; i < 10; i++) {
       const cached = cache.open(`a:${i}`)
-      noteRow(cached, '', 'x'.repeat(100))
-      noteRow(cached, 'C1', 'x'.repeat(900))
-      noteRow(cached, 'C1', 'x'.repeat(400))
+      keepRoot(cached, 'x'.repeat(100))
+      keepCard(cached, 'C1', 'x'.repeat(900))
+      keepCard(cached, 'C1', 'x'.repeat(400))
       keepTransaction(cached, 't', 'y'.repeat(500))
       cache.settle(cached)
     }
-    expect(cache.bytes).toBe(10 * (1000 + 4 * 500 + 600))
+    expect(cache.bytes).toBe(10 * (1000 + 800 + 600))
     cache.settle(cache.open('a:3'))
-    expect(cache.bytes).toBe(10 * 3600)
+    expect(cache.bytes).toBe(10 * 2400)
     for (let i = 0; i < 10; i++) cache.drop(`a:${i}`)
     expect([cache.size, cache.bytes]).toEqual([0, 0])
   })
@@ -33,9 +33,9 @@ describe('the cache', () => {
   it('makes room down to its bytes, those used longest ago first, and never of a busy account', () => {
     const cache = createCache(1000, 20_000)
     for (let i = 0; i < 10; i++) {
-      const cached = emptyAccount(`a:${i}`)
-      noteRow(cached, '', 'x'.repeat(1000))
-      cache.add(cached)
+      const cached = cache.open(`a:${i}`)
+      keepRoot(cached, 'x'.repeat(4000))
+      cache.settle(cached)
     }
     cache.open('a:0')
     cache.trim((aggregate) => aggregate === 'a:1')
@@ -49,7 +49,7 @@ describe('the cache', () => {
   it('holds one account that is larger than all of it only while it is in use', () => {
     const cache = createCache(1000, 20_000)
     const cached = cache.open('a:big')
-    noteRow(cached, '', 'x'.repeat(1_000_000))
+    keepRoot(cached, 'x'.repeat(1_000_000))
     cache.settle(cached)
     cache.trim(() => true)
     expect(cache.size).toBe(1)

@@ -175,14 +175,6 @@ describe('a record that cannot be read', () => {
     await engine.sweepTransaction('account-0', 'card-0', 'old-0', 'x')
     expect((await engine.operate('account-1', operation, 'test')).refused).toBe('')
   })
-
-  it('is found by reading in advance, which goes on with the others', async () => {
-    const { state, engine, damage } = await openWorld()
-    state.aggregates.get('a:account-0')!.root = 'x'
-    await engine.warm(['card-0', 'card-1', 'card-2'])
-    expect(engine.stats()).toMatchObject({ cachedAccounts: 2, damagedAccounts: 1 })
-    expect(damage).toHaveLength(1)
-  })
 })
 
 describe('a decision that fails', () => {

@@ -1,7 +1,7 @@
-import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
-import type { DeliveryItem } from './item.ts'
-import type { Directory } from './memory/directory.ts'
-import type { Damage } from './quarantine/damage.ts'
+import { accountAggregate, directoryKey, strayAggregate } from '../format/layout.ts'
+import type { DeliveryItem } from '../item.ts'
+import type { Directory } from '../memory/directory.ts'
+import type { Damage } from '../quarantine/damage.ts'
 import type { Queues } from './queue.ts'
 
 /** Brings deliveries to the queue of the account that their card belongs to. */

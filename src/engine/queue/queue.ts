@@ -1,5 +1,5 @@
-import { type DeliveryItem, type Item, isWithdrawn } from './item.ts'
-import { createTable } from './memory/table.ts'
+import { type DeliveryItem, type Item, isWithdrawn } from '../item.ts'
+import { createTable } from '../memory/table.ts'
 
 /** What waits for one aggregate. One command is in flight at a time; the rest waits in order. */
 export interface Queue {
@@ -30,7 +30,7 @@ export interface Queues {
   takeReady(limit: number): Queue[]
   readonly hasReady: boolean
   /** The first items, at most `limit`, that were not withdrawn meanwhile. */
-  first(queue: Queue, limit: number): Item[]
+  first(queue: Queue, limit: number): readonly Item[]
   /** The first `count` items leave with a command; with none, the queue waits for a read. */
   depart(queue: Queue, count: number): void
   /** The command or the read came back. */
@@ -102,12 +102,14 @@ export function createQueues(): Queues {
       if (queue.waiting.some(isWithdrawn)) {
         queue.waiting = queue.waiting.filter((item) => !isWithdrawn(item))
       }
-      return queue.waiting.slice(0, limit)
+      return queue.waiting.length <= limit ? queue.waiting : queue.waiting.slice(0, limit)
     },
     depart(queue, count) {
-      const leaving = queue.waiting.slice(0, count)
+      for (let i = 0; i < count; i++) {
+        const item = queue.waiting[i]!
+        if (item.kind === 'delivery') item.state = 'flying'
+      }
       queue.waiting = queue.waiting.slice(count)
-      for (const item of leaving) if (item.kind === 'delivery') item.state = 'flying'
       queue.busy = true
     },
     arrive(queue) {
