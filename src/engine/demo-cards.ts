@@ -1,3 +1,10 @@
+import type { Store } from '../store/port.ts'
+import type { Engine } from './engine.ts'
+import { accountCodec } from './format/codec.ts'
+import { accountAggregate, indexes } from './format/layout.ts'
+import { importRows } from './import.ts'
+import type { DemoCard } from './messages.ts'
+
 const common = {
   status: 'Active',
   organizationId: 'organization-1',
@@ -7,7 +14,7 @@ const common = {
 } as const
 
 /** A few cards to try things on; only ever put into an empty embedded store. */
-export const demoCards: readonly Record<string, unknown>[] = [
+const demoCards: readonly Record<string, unknown>[] = [
   {
     ...common,
     cardId: 'card-1',
@@ -44,3 +51,22 @@ export const demoCards: readonly Record<string, unknown>[] = [
     swipeCount: 3,
   },
 ]
+
+/** Into an empty store. */
+export async function addDemoCards(store: Store, engine: Engine): Promise<void> {
+  if ((await store.range(indexes.cards, '', 1)).length > 0) return
+  await importRows(demoCards, engine)
+}
+
+export async function findDemoCard(store: Store): Promise<DemoCard | null> {
+  const [first] = await store.range(indexes.cards, '', 1)
+  if (first === undefined) return null
+  const [root] = await store.load([{ aggregate: accountAggregate(first.value), group: '', id: '' }])
+  if (root === undefined) return null
+  try {
+    return { cardId: first.sortKey, currency: accountCodec.decode(root.value).currency }
+  } catch {
+    // No card to try is better than no engine.
+    return null
+  }
+}

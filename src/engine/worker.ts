@@ -1,30 +1,19 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { getHeapStatistics } from 'node:v8'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { dayMs, type FollowedClock, followTime, machineClock, type SharedTime } from '../clock.ts'
+import { dayMs, type FollowedClock, followTime } from '../clock.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { withBlocks, withDisabled } from '../domain/decide/pack.ts'
 import type { Block } from '../domain/record/block.ts'
-import { openStore, type StorePlace } from '../store/open.ts'
-import { type Marks, type Store, StoreRefused } from '../store/port.ts'
+import { openStore } from '../store/open.ts'
+import { type Store, StoreRefused } from '../store/port.ts'
 import { readVersion } from '../version.ts'
 import { createAggregates } from './aggregates.ts'
-import { demoCards } from './demo-cards.ts'
-import { createEngine, type Engine } from './engine.ts'
-import { accountCodec } from './format/codec.ts'
-import { decodeEntry } from './format/entry-codec.ts'
-import {
-  accountAggregate,
-  indexes,
-  metaAggregate,
-  organizationsAggregate,
-} from './format/layout.ts'
+import { startBeat } from './beat.ts'
+import { addDemoCards, findDemoCard } from './demo-cards.ts'
+import { createEngine } from './engine.ts'
+import { metaAggregate, organizationsAggregate } from './format/layout.ts'
 import { claimStore } from './format/meta.ts'
-import { importRows } from './import.ts'
 import {
   createOutbox,
-  type DemoCard,
-  type EngineFigures,
   type FromEngine,
   readDeliveries,
   type ToEngine,
@@ -39,42 +28,17 @@ import { type MemoryDesk, openMemoryDesk } from './notice/memory-desk.ts'
 import { createNoticeBoard } from './notice/notice-board.ts'
 import { disabledIn, organizationsIn } from './notice/organization-table.ts'
 import { startPresence } from './notice/presence.ts'
+import { watchServerClocks } from './notice/server-clocks.ts'
+import { createSharedRecords } from './notice/shared-records.ts'
 import { watchWorklists } from './notice/worklist-watch.ts'
-import { createPackSwap, type OfferedPack } from './pack-swap.ts'
+import { createPackSwap } from './pack-swap.ts'
 import { nameOfDamage } from './quarantine/damage.ts'
-import { openTouchCell, type TouchCell } from './quarantine/touch-cell.ts'
-import type { EngineStats } from './stats.ts'
+import { openTouchCell } from './quarantine/touch-cell.ts'
 import { startSweeper } from './sweeper.ts'
+import type { WorkerSettings } from './worker-settings.ts'
 
-/** What the gate gives a new engine. */
-export interface WorkerSettings extends StorePlace {
-  readonly eventRetentionDays: number
-  readonly sandbox: boolean
-  readonly logRetentionDays: number
-  readonly cacheCards: number
-  readonly cacheBytes: number
-  readonly nonce: string
-  /** The same for every engine of this process. */
-  readonly instance: string
-  /** What the store has acknowledged to this process. */
-  readonly marks: Marks
-  /** One cell; not 0 when another engine has taken over. */
-  readonly retired: Int32Array<SharedArrayBuffer>
-  /** What the process takes for the time. */
-  readonly time: SharedTime
-  /** Tells the gate what this engine is deciding on. */
-  readonly touched: TouchCell
-  /** What engines before this one died of. */
-  readonly condemned: readonly { readonly aggregate: string; readonly leftMs: number }[]
-  /** The newest that was checked, whatever the folder has now; null when it is still to come. */
-  readonly pack: OfferedPack | null
-  /** Puts the demo cards into an empty embedded store. */
-  readonly demo: boolean
-}
-
-const beatMs = 250
 const sweepMs = 1000
-const serverClocksMs = 5_000
+const maxDamageShown = 20
 /** A block, or a tripped breaker, counts everywhere within a second. */
 const noticesMs = 250
 const worklistsMs = 15_000
@@ -205,7 +169,7 @@ async function serve(
     onDecided: (step) => breakers?.note(step),
   })
   if (settings.demo) {
-    await addDemoCards(store, engine, settings)
+    if (settings.redis === null) await addDemoCards(store, engine)
     const card = await findDemoCard(store)
     if (card !== null) send({ type: 'demo', ...card })
   }
@@ -311,97 +275,6 @@ async function serve(
       engine.stop()
       await store.close()
     },
-  }
-}
-
-/** Tells the gate what there is beside its own clock, at once and then again and again. */
-async function watchServerClocks(
-  store: Store,
-  send: (message: FromEngine) => void,
-): Promise<NodeJS.Timeout> {
-  const newestMs = await newestEntryMs(store)
-  let missed = false
-  async function look(): Promise<void> {
-    // A store that is away tells nothing: what it said last goes on.
-    const times = await store.serverTimes?.().catch((error: Error) => {
-      if (!missed)
-        send({ type: 'trouble', message: `the time of Redis is unknown: ${error.message}` })
-      missed = true
-      return null
-    })
-    if (times === null) return
-    const monoMs = machineClock.monoMs()
-    const serverOffsetsMs = (times ?? []).map((atMs) => atMs - monoMs)
-    send({ type: 'clock', newestMs, serverOffsetsMs })
-  }
-  send({ type: 'clock', newestMs, serverOffsetsMs: [] })
-  await look()
-  const timer = setInterval(look, serverClocksMs)
-  timer.unref()
-  return timer
-}
-
-async function newestEntryMs(store: Store): Promise<number | null> {
-  const [newest] = await store.tailLog(1)
-  try {
-    return newest === undefined ? null : decodeEntry(newest.entry).atMs
-  } catch {
-    // Damage is not the clock's to tell.
-    return null
-  }
-}
-
-const maxDamageShown = 20
-
-/** Records that belong to no account, and which of them cannot be read. */
-function createSharedRecords(send: (message: FromEngine) => void) {
-  const problems = new Map<string, string>()
-  return {
-    tell(record: string, problem: string): void {
-      if ((problems.get(record) ?? '') === problem) return
-      if (problem === '') problems.delete(record)
-      else problems.set(record, problem)
-      send({ type: 'damage', record, problem })
-    },
-    names: () => [...problems.keys()],
-  }
-}
-
-/** Tells the gate that this loop turns, and what it has done. */
-function startBeat(
-  engine: Engine,
-  send: (message: FromEngine) => void,
-  others: () => Omit<EngineFigures, keyof EngineStats | 'loopLagMs' | 'heapUsedBytes'>,
-): NodeJS.Timeout {
-  const lag = monitorEventLoopDelay({ resolution: 10 })
-  lag.enable()
-  return setInterval(() => {
-    const loopLagMs = lag.max / 1e6
-    lag.reset()
-    // Not process.memoryUsage: it opens a file, and an engine must beat also when no descriptor is left.
-    const heapUsedBytes = getHeapStatistics().used_heap_size
-    const figures = { ...engine.stats(), ...others(), loopLagMs, heapUsedBytes }
-    const [ruleCounts, findings] = [engine.takeRuleCounts(), engine.takeFindings()]
-    send({ type: 'beat', figures, ruleCounts, findings })
-  }, beatMs)
-}
-
-async function addDemoCards(store: Store, engine: Engine, settings: WorkerSettings): Promise<void> {
-  if (settings.redis !== null) return
-  if ((await store.range(indexes.cards, '', 1)).length > 0) return
-  await importRows(demoCards, engine)
-}
-
-async function findDemoCard(store: Store): Promise<DemoCard | null> {
-  const [first] = await store.range(indexes.cards, '', 1)
-  if (first === undefined) return null
-  const [root] = await store.load([{ aggregate: accountAggregate(first.value), group: '', id: '' }])
-  if (root === undefined) return null
-  try {
-    return { cardId: first.sortKey, currency: accountCodec.decode(root.value).currency }
-  } catch {
-    // No card to try is better than no engine.
-    return null
   }
 }
 
