@@ -21,7 +21,7 @@ import {
   wantRoot,
 } from './memory/working-book.ts'
 import { type Damage, messageOf, RecordDamaged } from './quarantine/damage.ts'
-import { commandOf, createWrites, dueKey, record, type Writes } from './writes.ts'
+import { commandOf, createWrites, dueSortKey, record, type Writes } from './writes.ts'
 
 /** What became of a batch: items that were decided, and what must be read before the rest can be. */
 export interface Batch {
@@ -182,7 +182,7 @@ function decideSweep(
     const draft = sweepTransaction(before, context.pack, context.nowMs)
     recordDraft('tended', draft, unexplained, book, writes)
   }
-  const due = before === null ? '' : dueKey(before.account.accountId, before.transaction)
+  const due = before === null ? '' : dueSortKey(before.account.accountId, before.transaction)
   // An entry that names no transaction, or one at another time, is a leftover.
   if (due !== item.sortKey) writes.setIndex(indexes.due, item.sortKey, null)
 }

@@ -94,7 +94,10 @@ function addWork(list: string, entry: Entry, writes: Writes): void {
   writes.setIndex(list, timeSortKey(atMs, accountId, String(n), eventKey), encodeWork(entry))
 }
 
-export function dueKey(accountId: string, { dueAtMs, cardId, transactionId }: Transaction): string {
+export function dueSortKey(
+  accountId: string,
+  { dueAtMs, cardId, transactionId }: Transaction,
+): string {
   return timeSortKey(dueAtMs, accountId, cardId, transactionId)
 }
 
@@ -105,8 +108,8 @@ function moveDue(
   writes: Writes,
 ): void {
   if (after !== null && before.dueAtMs === after.dueAtMs) return
-  if (before.dueAtMs !== 0) writes.setIndex(indexes.due, dueKey(accountId, before), null)
-  if (after !== null) writes.setIndex(indexes.due, dueKey(accountId, after), '')
+  if (before.dueAtMs !== 0) writes.setIndex(indexes.due, dueSortKey(accountId, before), null)
+  if (after !== null) writes.setIndex(indexes.due, dueSortKey(accountId, after), '')
 }
 
 /** A transaction is listed while a part of its charge is pending; its time is when that began. */
