@@ -56,7 +56,15 @@ function decodeNote(text: string, path: string): DoneNote {
   if (Number.isNaN(doneAtMs)) {
     throw new RecordUnreadable('a done request was written by another release')
   }
-  return { id, seenAtMs, doneAtMs, data: unpackData(packed, knownOf(id, path, doneAtMs)) }
+  return {
+    id,
+    seenAtMs,
+    doneAtMs,
+    // Only when it is asked for: one that counts no more may be of a call with another path.
+    get data() {
+      return unpackData(packed, knownOf(id, path, doneAtMs))
+    },
+  }
 }
 
 function idTimeOf(id: string): number {

@@ -76,6 +76,16 @@ describe('an effect under a Reference', () => {
     expect(await effects.onAggregate(callOf('r1'), 'counts', counting)).toMatchObject({ data: {} })
   })
 
+  it('leaves its Reference to any call a day later, of another path too', async () => {
+    const { effects, callOf, time } = await open()
+    expect(await effects.onAggregate(callOf('r1'), 'counts', counting)).toMatchObject({ data: {} })
+    time.ms += 86_400_000
+    const call = callOf('r1', 'b')
+    const other = { ...call, request: { ...call.request, path: '/api/v1/cards/card-1' } }
+    const again = await effects.onAggregate(other, 'counts', counting)
+    expect(again).toEqual({ data: { count: 2 } })
+  })
+
   it('counts for a day', async () => {
     const { effects, callOf, time } = await open()
     await effects.onAggregate(callOf('r1'), 'counts', counting)

@@ -160,7 +160,7 @@ async function sendWebhooks(call: Call, url: string) {
   await call('webhooks.list')
   await call('webhooks.change', { webhookId }, { description: 'all' })
   await call('webhooks.rotateSecret', { webhookId }, {})
-  expect((await call('webhooks.test', { webhookId }, {})).status).toBe(200)
+  expect((await call('webhooks.test', { webhookId }, {})).httpStatus).toBe(200)
   await until(async () => (await call('events.list')).items.length > 0)
   const [{ eventId }] = (await call('events.list')).items
   await call('events.show', { eventId })
