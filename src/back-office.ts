@@ -11,6 +11,7 @@ import type { ConsoleWorkerSettings } from './console/worker.ts'
 import type { OfferedPack } from './engine/pack-swap.ts'
 import type { Gate } from './gate/gate.ts'
 import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
+import { type SeedingWatch, watchSeeding } from './seeding/seeding-watch.ts'
 import { logApiCall } from './telemetry/api-log.ts'
 import type { LogSink } from './telemetry/logger.ts'
 import type { Readings } from './telemetry/metrics.ts'
@@ -61,6 +62,7 @@ export function startBackOffice(options: BackOfficeOptions): BackOffice {
   const api = startApi(options, relayPort, (oldestMs) => {
     oldestTransferMs = oldestMs
   })
+  const seeding = startSeeding(options)
   let consolePort: number | null = null
   const console = startConsole(options, (port) => {
     consolePort = port
@@ -99,9 +101,31 @@ export function startBackOffice(options: BackOfficeOptions): BackOffice {
     },
     async stop() {
       clearInterval(timer)
-      await Promise.all([api?.stop(stopMs), console?.stop(stopMs)])
+      await Promise.all([api?.stop(stopMs), console?.stop(stopMs), seeding.stop()])
     },
   }
+}
+
+/** Asks the log for what a new pack looks at and the records do not know from before. */
+function startSeeding({ gate, config, clock, sink }: BackOfficeOptions): SeedingWatch {
+  const { redis, dataDir, engineHeapMb } = config
+  const { logger } = sink
+  return watchSeeding({
+    heapMb: engineHeapMb,
+    monoMs: clock.monoMs,
+    unseeded: () => (gate.engine.alive ? (gate.engine.figures?.unseeded ?? 0) : 0),
+    settings() {
+      const { pack, engine, instance } = gate
+      if (pack === null) return null
+      const { rulesVersion } = engine
+      return { redis, dataDir, time: clock.time, pack: pack.bytes, rulesVersion, instance }
+    },
+    onDone({ entries, accounts, skipped }) {
+      const counts = { entries, accounts, skipped }
+      logger.info(counts, 'what new rules look at was told by the log: they enforce from now on')
+    },
+    onTrouble: (message) => logger.warn(message),
+  })
 }
 
 type Listeners = Pick<SideThreadOptions<never>, 'heapMb' | 'onRefused' | 'onTrouble'>

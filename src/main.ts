@@ -208,6 +208,7 @@ function readinessOf(
   const { engine, slots, rulesProblem, journalProblem } = gate
   const { figures } = engine
   const { trippedRules = [], seedingRules = [], damage = [], damagedRecords = [] } = figures ?? {}
+  const unseeded = figures?.unseeded ?? 0
   const states = office?.states ?? {}
   const transferProblem = office?.transferProblem ?? ''
   const damaged = [...damagedRecords, ...damage].map(maskPan)
@@ -220,6 +221,7 @@ function readinessOf(
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(trippedRules.length === 0 ? {} : { trippedRules }),
     ...(seedingRules.length === 0 ? {} : { seedingRules }),
+    ...(unseeded === 0 ? {} : { seeding: `the log is asked for ${unseeded} windows and facts` }),
     ...states,
     ...(transferProblem === '' ? {} : { transferProblem }),
     ...(damaged.length === 0 ? {} : { damaged, damagedAccounts: figures?.damagedAccounts ?? 0 }),

@@ -98,6 +98,8 @@ const mayLookAt: Record<string, readonly string[]> = {
   relay: ['domain', 'rules', 'wire'],
   // It decides again what the log says was decided, and so reads what the engine wrote.
   backtest: ['domain', 'rules', 'engine', 'wire'],
+  // What a server does once with the log when a pack looks at more than the one before.
+  seeding: ['domain', 'store', 'rules', 'engine', 'backtest'],
   cli: [
     'domain',
     'store',

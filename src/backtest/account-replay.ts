@@ -1,11 +1,5 @@
 import type { Delivery } from '../domain/decide/delivery.ts'
-import {
-  type AskFacts,
-  noVerdict,
-  type Pack,
-  type RuleVerdict,
-  withDisabled,
-} from '../domain/decide/pack.ts'
+import { type AskFacts, type Pack, type RuleVerdict, withDisabled } from '../domain/decide/pack.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import { isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
@@ -13,6 +7,7 @@ import type { Transaction } from '../domain/record/transaction.ts'
 import type { OpenEntry } from '../engine/format/entry-codec.ts'
 import { createDueList } from './due-list.ts'
 import { createFates, type Fate } from './fate.ts'
+import { answerAsLogged, deliveryOf, type Head, sameAnswer } from './logged-answer.ts'
 import {
   createReplayedAccount,
   type Decision,
@@ -57,9 +52,6 @@ export function listenTo(pack: Pack): Listener {
   }
   return listener
 }
-
-/** The fields of an entry that are read without decoding its changes. */
-export type Head = OpenEntry['head']
 
 /** The answers to one ask: of the log, and of each pack on its own book. */
 export interface Compared {
@@ -213,17 +205,8 @@ export function createAccountReplay(
   }
 }
 
-function deliveryOf({ kind, event, slot, atMs, answer }: Head): Delivery | null {
-  if ((kind !== 'event' && kind !== 'said') || event === null) return null
-  return { event, slot, receivedAtMs: atMs, said: kind === 'said' ? answer : null }
-}
-
 function isFirst({ before }: Decision): boolean {
   return before.event === null
-}
-
-function sameAnswer(a: Answer, b: Answer): boolean {
-  return a.code === b.code && a.approvedAmountMinor === b.approvedAmountMinor
 }
 
 /** The emergency block that declined an ask: it is no rule of either pack, so it stands for both. */
@@ -250,24 +233,4 @@ function trippedIn(entry: Head, { step }: Decision, pack: Pack): Pack | null {
   const { ruleId } = step.answer
   if (ruleId === '' || !entry.shadowRules.includes(ruleId)) return null
   return pack.inShadow?.(new Set(entry.shadowRules)) ?? null
-}
-
-/** Books the answer of the log on an account whose pack counts otherwise. */
-function answerAsLogged(
-  entry: Head,
-  delivery: Delivery,
-  account: ReplayedAccount,
-  pack: Pack,
-): Decision {
-  const { answer } = entry
-  if (answer === null || delivery.said !== null) return account.decide(delivery, pack)
-  const { ruleId, code } = answer
-  const decline = ruleId === '' ? null : { ruleId, code }
-  const decided = account.decide(delivery, {
-    ...pack,
-    evaluate: () => (decline === null ? noVerdict : { ...noVerdict, decline }),
-  })
-  if (sameAnswer(decided.step.answer, answer)) return decided
-  // A switch of this pack would answer otherwise: the logged answer is booked as one already given.
-  return account.decide({ ...delivery, said: answer }, pack)
 }

@@ -1,4 +1,4 @@
-import { type Book, setNames, type TouchedRecords } from '../domain/change/book.ts'
+import { type Book, isAlias, setNames, type TouchedRecords } from '../domain/change/book.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { EventRecord } from '../domain/record/event-record.ts'
@@ -9,6 +9,8 @@ import type { Alias, Transaction } from '../domain/record/transaction.ts'
  * then by name, because a key put together of both takes longer to make than to find.
  */
 export interface ReplayBook extends Book {
+  cards(): Iterable<Card>
+  transactions(): Iterable<Transaction>
   put(touched: TouchedRecords): void
   /** With all that this one has: records never change, so the two share them. */
   copy(): ReplayBook
@@ -47,6 +49,12 @@ export function createReplayBook(from = nothing): ReplayBook {
     card: (cardId) => cards.get(cardId) ?? null,
     transaction: (cardId, id) => transactions.get(cardId)?.get(id) ?? null,
     event: (eventKey) => events.get(eventKey) ?? null,
+    cards: () => cards.values(),
+    *transactions() {
+      for (const some of transactions.values()) {
+        for (const one of some.values()) if (!isAlias(one)) yield one
+      }
+    },
     put(touched) {
       account = touched.account
       for (const card of touched.cards) cards.set(card.cardId, card)

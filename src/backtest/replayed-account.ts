@@ -60,6 +60,8 @@ export function createReplayedAccount(book = createReplayBook()): ReplayedAccoun
     },
     follow,
     repeat(entry, pack) {
+      // This book has counted from the log itself.
+      if (entry.changes.some(({ type }) => type === 'seeded')) return
       const operation = operationOf(entry)
       if (operation === null) {
         follow(entry)

@@ -6,12 +6,12 @@ import {
   type AccountReplay,
   type Compared,
   createAccountReplay,
-  type Head,
   listenTo,
   type PackComparison,
 } from './account-replay.ts'
 import { type BreakerSeconds, createSecondCounter, type RuleTrip } from './breaker-trip.ts'
 import { createCounter } from './counter.ts'
+import type { Head } from './logged-answer.ts'
 import { accountBeforeLog, type Snapshot } from './snapshot.ts'
 import type { DecisionTally } from './tally.ts'
 

@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
-import { decodeEntry } from '../engine/format/entry-codec.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { firstTrips, type RuleTrip } from './breaker-trip.ts'
 import { countAlike } from './counting.ts'
+import { partOfLine } from './line-place.ts'
 import { type CutAccount, createReplayer, type Replayed, type ReplayerOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { DecisionTally } from './tally.ts'
@@ -110,7 +110,7 @@ async function replayAll(
   for await (const page of source.lines()) {
     entries += page.length
     if (entries > maxEntries) throw new LogTooLong()
-    for (const line of page) parts[placeOf(line, parts.length)]!.add(line)
+    for (const line of page) parts[partOfLine(line, parts.length)]!.add(line)
     for (const part of parts) await part.room()
     onProgress(entries)
   }
@@ -230,26 +230,4 @@ function startThread(options: ReplayerOptions): ReplayPart {
       await worker.terminate()
     },
   }
-}
-
-/** The part that replays an entry: by a hash of its account, without decoding the line. */
-function placeOf(line: string, places: number): number {
-  if (places === 1) return 0
-  const [from, to] = line.startsWith('[') ? accountIn(line) : [0, 0]
-  const account =
-    to > 0 ? line.slice(from, to) : JSON.stringify(decodeEntry(line).accountId).slice(0, -1)
-  let hash = 0
-  for (let i = 0; i < account.length; i++) hash = (Math.imul(hash, 31) + account.charCodeAt(i)) | 0
-  return (hash >>> 0) % places
-}
-
-const comma = 44
-
-/** Finds the account id after the fourth comma, from its first quote to before its last. */
-function accountIn(line: string): [from: number, to: number] {
-  let at = 0
-  for (let commas = 0; commas < 4 && at < line.length; at++) {
-    if (line.charCodeAt(at) === comma) commas++
-  }
-  return [at, line.indexOf('",', at + 1)]
 }

@@ -34,6 +34,8 @@ export interface EngineFigures extends EngineStats {
   readonly trippedRules: readonly string[]
   /** Rules that only record until what they look at has filled. */
   readonly seedingRules: readonly string[]
+  /** Windows and facts of the pack that the log is still to be asked for. */
+  readonly unseeded: number
   /** What waits for people, of all instances; counted up to a bound. */
   readonly waiting: Readonly<Record<Worklist, number>>
   /** Records of no account that cannot be read. */

@@ -234,6 +234,7 @@ async function serve(
     blocks: blocks.count(clock.nowMs()),
     trippedRules: breakers?.tripped() ?? [],
     seedingRules: memories?.seeding() ?? [],
+    unseeded: memories?.unseeded() ?? 0,
     rulesSkew: presence?.skew ?? 0,
     waiting: worklists.waiting,
     damagedRecords: shared.names(),

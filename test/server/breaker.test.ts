@@ -21,9 +21,9 @@ beforeAll(async () => {
 afterAll(() => pair.close())
 
 let asked = 0
-async function codeOf(server: RunningServer, amount: number): Promise<unknown> {
+async function codeOf(server: RunningServer, amount: number, more = {}): Promise<unknown> {
   asked++
-  const event = { eventId: `e${asked}`, transactionId: `t${asked}`, amount }
+  const event = { eventId: `e${asked}`, transactionId: `t${asked}`, amount, ...more }
   return (await send(server.url, event)).body.responseCode
 }
 
@@ -70,19 +70,38 @@ describe('a breaker on two servers of one Redis', () => {
   })
 })
 
-it('a rule that emptiness would set off only records until what it looks at has filled, and is told', async () => {
-  const [one] = pair.servers
+it('a rule that emptiness would set off only records until all serve it and the log was asked', async () => {
+  const { servers } = pair
+  const [one, two] = servers
   const base = { decline: '128', why: 'new' }
   const fresh = { id: 'new-shop', when: '!merchant_seen && amount > 20', ...base }
   const now = { ...fresh, id: 'at-once', when: '!country_seen && amount > 30', seeding: 'enforce' }
-  writeRules('third', [fresh, now])
+  pair.writeRules('one', rulesOf('third', [fresh, now]))
   await until(async () => (await readMetric(one, 'arbiter_rules_seeding')) === 1)
-  expect(await readiness(one)).toMatchObject({ status: 'ready', seedingRules: ['new-shop'] })
-  expect(await codeOf(one, 35)).toBe('128')
-  expect(await codeOf(one, 25)).toBe('000')
+  const seeding = 'the log is asked for 2 windows and facts'
+  expect(await readiness(one)).toMatchObject({
+    status: 'ready',
+    seedingRules: ['new-shop'],
+    seeding,
+  })
+  // The other serves by the pack before, and counts nothing of it.
+  const shop = { merchant: { mid: 'SHOP-NEW', mcc: '5411', country: 'PT' } }
+  expect(await codeOf(one, 35, shop)).toBe('128')
+  expect(await codeOf(one, 25, shop)).toBe('000')
   expect(await arbiter('log', '--limit', '1')).toContain('shadow=new-shop')
   expect(await arbiter('rules', 'report')).toMatch(/^new-shop is seeding: it only records until /m)
   expect(await arbiter('rules', 'explain', '--past', `e${asked}`)).toContain(
     'it only recorded then',
   )
+  pair.writeRules('two', rulesOf('third', [fresh, now]))
+  for (const server of servers) {
+    await until(async () => (await readiness(server)).seedingRules === undefined)
+    expect(await codeOf(server, 25, { merchant: { ...shop.merchant, mid: `N-${asked}` } })).toBe(
+      '128',
+    )
+    // Where it bought before the pack came.
+    expect(await codeOf(server, 25)).toBe('000')
+  }
+  expect(await readMetric(two, 'arbiter_rules_seeding')).toBe(0)
+  expect(await arbiter('verify')).toContain(' 0 differences')
 })

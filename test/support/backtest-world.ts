@@ -1,5 +1,6 @@
 import type { LogSource } from '../../src/backtest/run.ts'
 import type { Clock } from '../../src/clock.ts'
+import type { Pack } from '../../src/domain/decide/pack.ts'
 import type { CardEvent, RequestType } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { indexes, splitSortKey } from '../../src/engine/format/layout.ts'
@@ -108,12 +109,19 @@ export interface LiveRun {
   readonly answers: Map<string, Answer>
 }
 
+interface PackChange {
+  readonly atMs: number
+  readonly files: PackFiles
+  /** Before the first event of the new pack. */
+  readonly after?: (store: Store, pack: Pack, clock: Clock) => Promise<void>
+}
+
 /** A server's engine with this pack meets the traffic, its sweeper beside it; `change` swaps the pack. */
 export async function runLive(
   files: PackFiles,
   arrivals: readonly Arrival[],
   cards: number,
-  change: { readonly atMs: number; readonly files: PackFiles } | null = null,
+  change: PackChange | null = null,
 ): Promise<LiveRun> {
   const store = createMemoryStore()
   let nowMs = startMs - minuteMs
@@ -135,7 +143,9 @@ export async function runLive(
   for (const [i, { atMs, event, said }] of arrivals.entries()) {
     nowMs = atMs
     if (!changed && atMs >= change!.atMs) {
-      engine.setPack(compilePack(change!.files, retentionDays))
+      const pack = compilePack(change!.files, retentionDays)
+      engine.setPack(pack)
+      await change!.after?.(store, pack, clock)
       changed = true
     }
     const [next] = await store.range(indexes.due, '', 1)

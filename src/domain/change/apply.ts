@@ -11,7 +11,7 @@ import {
   withheld,
 } from '../record/transaction.ts'
 import type { Change, EntryKind } from './change.ts'
-import { countIn, countSpend, dropOld, giveSpendBack } from './counting.ts'
+import { countIn, countSpend, dropOld, giveSpendBack, seed } from './counting.ts'
 import { absorbAsk, placeHold, undoHold } from './hold.ts'
 import { copyView, type View } from './view.ts'
 
@@ -23,6 +23,7 @@ type Appliers = {
 
 const appliers: Appliers = {
   repaired: (view) => view,
+  seeded: (view, change) => seed(view, change),
   accountOpened: (view, { account }) => ({ ...view, account }),
   adopted: (view, { organizationId, country }) => ({
     ...view,

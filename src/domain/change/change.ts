@@ -4,7 +4,7 @@ import type { Answer, EventRecord } from '../record/event-record.ts'
 import type { HoldAdjustment } from '../record/hold-adjustment.ts'
 import type { Movement } from '../record/movement.ts'
 import type { ResponseCode } from '../record/response-code.ts'
-import type { CountedNow } from '../record/window-state.ts'
+import type { CountedNow, SpendEntry, WindowStates } from '../record/window-state.ts'
 
 /**
  * Who caused an entry: the relay, the watchdog for it, the sweeper ('tended'), or a person. In `booked`
@@ -86,6 +86,8 @@ export type Change =
   | { readonly type: 'claimed'; readonly slot: string }
   | { readonly type: 'unclaimed'; readonly slot: string }
   | { readonly type: 'answerChanged'; readonly answer: Answer }
+  /** What a pack looks at and did not count before was told by the log. */
+  | ({ readonly type: 'seeded' } & Seed)
   /** The records were made anew from the log; the entry dates the account, also back from the future. */
   | { readonly type: 'repaired' }
 
@@ -101,4 +103,15 @@ export interface PlacedHold {
   readonly unblockedMid: string
   /** Absent where there is none. */
   readonly adjustment?: HoldAdjustment
+}
+
+/** What counts as if it had always been counted: it replaces what is there under the same name. */
+export interface Seed {
+  /** Windows of the account; one without a bucket goes. */
+  readonly account: WindowStates
+  readonly card: WindowStates
+  /** What the card remembers for facts. */
+  readonly remembered: Partial<Card>
+  /** Where the spend of the transaction stands; null for no transaction. */
+  readonly spend: readonly SpendEntry[] | null
 }

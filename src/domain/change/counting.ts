@@ -12,6 +12,7 @@ import {
   takeFrom,
   type WindowStates,
 } from '../record/window-state.ts'
+import type { Seed } from './change.ts'
 import { copyView, type View } from './view.ts'
 
 /** Adds the amount in each window, and to the number of what it counts as `countFor` says. */
@@ -127,6 +128,23 @@ export function dropOld(view: View, places: readonly CountedNow[]): View {
   return changeWindows(view, places, (states, { window, oldest }) => {
     dropBefore(states, window, oldest)
   })
+}
+
+/** Puts what the log has told; the transaction's spend stands there too, so that it is given back. */
+export function seed(view: View, { account, card, remembered, spend }: Seed): View {
+  const next = copyView(view)
+  next.account = accountWith(view.account, seededStates(view.account.windows, account))
+  next.card = { ...view.card, ...remembered, windows: seededStates(view.card.windows, card) }
+  return spend === null ? next : withSpend(next, spend)
+}
+
+function seededStates(windows: WindowStates, seeded: WindowStates): WindowStates {
+  const states: OpenStates = { ...windows }
+  for (const [name, state] of Object.entries(seeded)) {
+    if (state.buckets.length + state.merchants.length > 0) states[name] = state
+    else delete states[name]
+  }
+  return states
 }
 
 /** How many spend entries mention each window: its count falls only when the last one goes. */

@@ -1,4 +1,5 @@
 import type { Draft } from '../change/draft.ts'
+import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import {
   countryChars,
@@ -24,6 +25,13 @@ export interface Remembers {
   /** Without it only approved asks above zero date the card. */
   readonly lastAsk: boolean
 }
+
+/** Where a card keeps it. */
+export const rememberedIn = {
+  merchants: 'seenMerchants',
+  countries: 'seenCountries',
+  lastAsk: 'lastAskAtMs',
+} as const satisfies Record<keyof Remembers, keyof Card>
 
 /** For packs whose rules look at nothing of it: then nothing is kept. */
 export const remembersNothing: Remembers = { merchants: false, countries: false, lastAsk: false }

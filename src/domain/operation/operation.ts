@@ -1,4 +1,5 @@
 import { type Book, gatherCard, gatherDue } from '../change/book.ts'
+import type { Seed } from '../change/change.ts'
 import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { bookConsequences } from '../decide/consequence.ts'
@@ -34,6 +35,13 @@ export type Operation =
       readonly reference: string
     }
   | { readonly type: 'releaseHold'; readonly cardId: string; readonly transactionId: string }
+  /** Puts what the log tells of a card and of one of its transactions; '' for none. */
+  | {
+      readonly type: 'seed'
+      readonly cardId: string
+      readonly transactionId: string
+      readonly seed: Seed
+    }
   | Handling
   | Move
   | TakeCharge
@@ -102,6 +110,8 @@ export function operate(
       return move(operation, book, nowMs)
     case 'takeCharge':
       return takeCharge(operation, book, nowMs)
+    case 'seed':
+      return seed(operation, book, nowMs)
   }
 }
 
@@ -260,5 +270,18 @@ function releaseHold(
   const draft = openDraft(view, nowMs)
   draft.make({ type: 'expired', releasedMinor: openHold(view.transaction) })
   bookConsequences(draft, null, pack)
+  return draft
+}
+
+function seed(
+  { cardId, transactionId, seed: told }: Extract<Operation, { type: 'seed' }>,
+  book: Book,
+  nowMs: number,
+): Draft | OperationRefused {
+  const view =
+    transactionId === '' ? gatherCard(cardId, book) : gatherDue(cardId, transactionId, book)
+  if (view === null) return { refused: `card ${cardId} has no transaction ${transactionId}` }
+  const draft = openDraft(view, nowMs)
+  draft.make({ type: 'seeded', ...told })
   return draft
 }

@@ -164,6 +164,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   adopted: plain('organizationId', 'country'),
   moved: plain('amountMinor', 'movement'),
   chargeTaken: plain('amountMinor'),
+  seeded: plain('account', 'card', 'remembered', 'spend'),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

@@ -10,6 +10,8 @@ const age = z.object({
   sinceMs: z.int(),
   /** When the last pack that keeps it went; 0 while one does. */
   leftMs: z.int(),
+  /** What the log could tell of the time before is there. */
+  seeded: z.boolean().optional(),
 })
 
 /** Twice what a pack may have. */
@@ -71,13 +73,45 @@ function agesAfter(
     const known = before?.[key]
     const forgiven =
       known !== undefined && (known.leftMs === 0 || nowMs - known.leftMs <= forgivenMs)
-    return [key, { sinceMs: forgiven ? known.sinceMs : begun, leftMs: 0 }] as const
+    return [key, forgiven ? { ...known, leftMs: 0 } : { sinceMs: begun, leftMs: 0 }] as const
   })
   const left = Object.entries(before ?? {})
     .filter(([key]) => !keys.includes(key))
     .map(([key, one]) => [key, { ...one, leftMs: one.leftMs || nowMs }] as const)
     .filter(([, one]) => nowMs - one.leftMs <= forgivenMs)
   return Object.fromEntries([...kept, ...left].slice(0, maxAges))
+}
+
+/** What the log could tell of these is in the records: all from `sinceMs` on; 0 for all there ever was. */
+export function noteSeeded(
+  aggregates: Aggregates,
+  memories: readonly PackMemory[],
+  sinceMs: number,
+): Promise<void> {
+  return aggregates.change({
+    aggregate: memoriesAggregate,
+    decide({ root }) {
+      const ages = { ...decode(root) }
+      for (const { key } of memories) {
+        const age = ages[key]
+        if (age !== undefined)
+          ages[key] = { ...age, sinceMs: Math.min(age.sinceMs, sinceMs), seeded: true }
+      }
+      return { result: undefined, write: { root: JSON.stringify({ format: 1, ages }), log: [] } }
+    },
+  })
+}
+
+/** What the records know only since a pack came, and the log was not asked for. */
+export function unseeded(
+  memories: readonly PackMemory[],
+  ages: MemoryAges,
+  nowMs: number,
+): readonly PackMemory[] {
+  return memories.filter(({ key, fullAfterMs }) => {
+    const age = ages[key]
+    return age !== undefined && age.seeded !== true && age.sinceMs + fullAfterMs > nowMs
+  })
 }
 
 /** The rules that only record until what they look at is full, with the time from when on it is. */

@@ -2,13 +2,15 @@ import type { Clock } from '../../clock.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { memoriesAggregate } from '../format/layout.ts'
-import { memoryAgesIn, noteMemories, seedingRules } from './memory-ages.ts'
+import { memoryAgesIn, noteMemories, seedingRules, unseeded } from './memory-ages.ts'
 import type { NoticeBoard } from './notice-board.ts'
 
 /** Keeps rules in shadow that would match because what they look at has only begun to fill. */
 export interface MemoryDesk {
   setPack(pack: Pack): void
   seeding(): readonly string[]
+  /** How much of what the pack keeps is still to be told by the log. */
+  unseeded(): number
   stop(): void
 }
 
@@ -77,6 +79,7 @@ export async function openMemoryDesk(options: MemoryDeskOptions): Promise<Memory
       void note()
     },
     seeding: () => ids,
+    unseeded: () => (noted ? unseeded(pack.memories ?? [], ages, clock.nowMs()).length : 0),
     stop: () => clearInterval(timer),
   }
 }

@@ -38,11 +38,15 @@ export function memoriesOf(
   return [
     ...windows.map((window) => ({
       key: keyOf(window),
+      window: window.name,
+      remembered: '' as const,
       fullAfterMs: lengthOf(window),
       ruleIds: [...(setOff.get(`windows.${window.name}`) ?? [])],
     })),
     ...kept.map((name) => ({
       key: `card ${name}`,
+      window: '',
+      remembered: name,
       fullAfterMs: familiarMs,
       ruleIds: [...(setOff.get(name) ?? [])],
     })),

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { PackMemory } from '../../../src/domain/decide/memory.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import {
   noteMemories,
@@ -8,8 +9,20 @@ import {
 import { createMemoryStore } from '../../support/memory-store.ts'
 
 const hourMs = 3_600_000
-const first = { key: 'window a', fullAfterMs: hourMs, ruleIds: ['r1'] }
-const second = { key: 'window b', fullAfterMs: 2 * hourMs, ruleIds: ['r1', 'r2'] }
+const first = {
+  key: 'window a',
+  window: 'a',
+  remembered: '',
+  fullAfterMs: hourMs,
+  ruleIds: ['r1'],
+} as const
+const second = {
+  key: 'window b',
+  window: 'b',
+  remembered: '',
+  fullAfterMs: 2 * hourMs,
+  ruleIds: ['r1', 'r2'],
+} as const
 const t0 = Date.UTC(2026, 10, 15)
 
 function world() {
@@ -17,9 +30,9 @@ function world() {
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
   return {
-    note: (memories: readonly (typeof first)[], atMs: number) =>
+    note: (memories: readonly PackMemory[], atMs: number) =>
       noteMemories(aggregates, memories, atMs),
-    seeding: async (memories: readonly (typeof first)[], atMs: number) => [
+    seeding: async (memories: readonly PackMemory[], atMs: number) => [
       ...seedingRules(memories, await readMemoryAges(store), atMs).entries(),
     ],
   }

@@ -1,0 +1,81 @@
+import { Worker } from 'node:worker_threads'
+import type { FromSeeder, SeedingSettings } from './worker.ts'
+
+export interface SeedingWatchOptions {
+  /** How many windows and facts of the pack in use the log is to be asked for. */
+  readonly unseeded: () => number
+  /** null while there is no pack. */
+  readonly settings: () => SeedingSettings | null
+  readonly heapMb: number
+  readonly monoMs: () => number
+  readonly onDone: (seeded: Extract<FromSeeder, { type: 'done' }>) => void
+  readonly onTrouble: (message: string) => void
+}
+
+export interface SeedingWatch {
+  stop(): Promise<void>
+}
+
+const lookMs = 250
+const busyMs = 2_000
+const failedMs = 60_000
+/** It ends between two reads or commits, so a store that is away is not waited for. */
+const stopMs = 3_000
+
+/** Starts the thread that asks the log when a pack looks at what was not counted before. */
+export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
+  const { monoMs } = options
+  let worker: Worker | null = null
+  let version = ''
+  let notBeforeMonoMs = 0
+  let ended: Promise<void> = Promise.resolve()
+
+  function look(): void {
+    const settings = options.settings()
+    if (worker !== null) {
+      // Another pack looks at other things.
+      if (settings?.rulesVersion !== version) worker.postMessage('stop')
+      return
+    }
+    if (settings === null || options.unseeded() === 0) return
+    if (settings.rulesVersion === version && monoMs() < notBeforeMonoMs) return
+    start(settings)
+  }
+
+  function start(settings: SeedingSettings): void {
+    version = settings.rulesVersion
+    notBeforeMonoMs = monoMs() + busyMs
+    const current = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: settings,
+      resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
+    })
+    worker = current
+    current.on('message', (said: FromSeeder) => {
+      if (said.type === 'done') options.onDone(said)
+      if (said.type === 'failed') failed(said.problem)
+    })
+    current.on('error', ({ message }: Error) => failed(message))
+    ended = new Promise((resolve) => {
+      current.on('exit', () => {
+        worker = null
+        resolve()
+      })
+    })
+  }
+
+  function failed(problem: string): void {
+    notBeforeMonoMs = monoMs() + failedMs
+    options.onTrouble(`seeding from the log failed, and is tried again: ${problem}`)
+  }
+
+  const timer = setInterval(look, lookMs)
+  timer.unref()
+  return {
+    stop() {
+      clearInterval(timer)
+      worker?.postMessage('stop')
+      const waited = new Promise<void>((resolve) => setTimeout(resolve, stopMs).unref())
+      return Promise.race([ended, waited])
+    },
+  }
+}

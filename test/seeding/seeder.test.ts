@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
+import type { Pack } from '../../src/domain/decide/pack.ts'
+import { accountCodec, cardCodec } from '../../src/engine/format/codec.ts'
+import { accountAggregate, cardKey } from '../../src/engine/format/layout.ts'
+import { type Seeded, seedFromLog } from '../../src/seeding/seeder.ts'
+import type { Store } from '../../src/store/port.ts'
+import { filesOf, runLive, traffic } from '../support/backtest-world.ts'
+import { startEngine } from '../support/engine-world.ts'
+import { rulesText } from '../support/rule-world.ts'
+
+const seed = Number(process.env.SEED ?? 2211)
+const cards = 6
+const arrivals = traffic(seed, 400, cards)
+const changeMs = arrivals[280]!.atMs
+
+const windows = `
+- { name: spent_month, scope: account, over: approved, period: month }
+- { name: shops, scope: card, over: asks, distinct: true, period: { trailing: 7d } }
+- { name: at_shop, scope: card-and-merchant, over: approved, period: { trailing: 3d } }
+- { name: cash_day, scope: card, over: cash, period: day }
+- { name: refused, scope: card, over: declines, period: week }
+`
+const rules = [{ id: 'gambling', when: 'merchant.mcc == "7995" && amount > 80', decline: '127' }]
+const looking = [
+  { id: 'new-shop', when: '!merchant_seen && amount > 80', decline: '128', mode: 'shadow' },
+  { id: 'new-country', when: '!country_seen', decline: '128', mode: 'shadow' },
+  { id: 'idle', when: 'minutes_since_last_ask > 600', decline: '128', mode: 'shadow' },
+  { id: 'cap', when: 'windows.spent_month.sum + amount > 900', decline: '128', mode: 'shadow' },
+  { id: 'many', when: 'windows.shops.distinct > 4', decline: '128', mode: 'shadow' },
+  { id: 'loyal', when: 'windows.at_shop.count > 1', decline: '128', mode: 'shadow' },
+  { id: 'cash', when: 'windows.cash_day.sum > 90', decline: '128', mode: 'shadow' },
+  { id: 'refused', when: 'windows.refused.count > 2', decline: '128', mode: 'shadow' },
+]
+const before = filesOf({ 'a.rules.yaml': rulesText(rules) })
+const after = filesOf({
+  'windows.yaml': windows,
+  'a.rules.yaml': rulesText([...rules, ...looking]),
+})
+
+function seedOn(
+  store: Store,
+  pack: Pack,
+  clock: Clock,
+  options: { maxHeldEntries?: number } = {},
+): Promise<Seeded | null> {
+  const engine = startEngine(store, { clock, pack })
+  return seedFromLog({
+    store,
+    engine,
+    pack,
+    memories: pack.memories ?? [],
+    mayGoOn: () => true,
+    pause: async () => {},
+    ...options,
+  }).finally(() => engine.stop())
+}
+
+/** What rules look at, of all cards and accounts. */
+async function countedIn(store: Store): Promise<unknown> {
+  const found: Record<string, unknown> = {}
+  for (let i = 0; i < cards; i++) {
+    const aggregate = accountAggregate(`account-${i % 3}`)
+    const [root, card] = await store.load([
+      { aggregate, group: '', id: '' },
+      { aggregate, ...cardKey(`card-${i}`) },
+    ])
+    const { seenMerchants, seenCountries, lastAskAtMs, windows } = cardCodec.decode(card!.value)
+    found[`card-${i}`] = { seenMerchants, seenCountries, lastAskAtMs, windows }
+    found[`account-${i % 3}`] = accountCodec.decode(root!.value).windows
+  }
+  return found
+}
+
+it(`leaves a pack with what it would have counted from the start (SEED=${seed})`, async () => {
+  const always = await runLive(after, arrivals, cards)
+  let told: Seeded | null = null
+  const late = await runLive(before, arrivals, cards, {
+    atMs: changeMs,
+    files: after,
+    async after(store, pack, clock) {
+      told = await seedOn(store, pack, clock)
+    },
+  })
+  expect(told).toMatchObject({ sinceMs: 0, accounts: 3, skipped: 0 })
+  expect(Object.fromEntries(late.answers)).toEqual(
+    Object.fromEntries(
+      [...always.answers].map(([id, answer]) => [
+        id,
+        expect.objectContaining({ code: answer.code }),
+      ]),
+    ),
+  )
+  expect(await countedIn(late.store)).toEqual(await countedIn(always.store))
+})
+
+it('reads the log in parts where it is too large for memory, and comes to the same', async () => {
+  const small = await runLive(before, arrivals, cards, {
+    atMs: changeMs,
+    files: after,
+    async after(store, pack, clock) {
+      const whole = await seedOn(store, pack, clock, { maxHeldEntries: 50 })
+      expect(whole).toMatchObject({ sinceMs: 0, skipped: 0 })
+      const counted = await countedIn(store)
+      const lines = await store.readLog('', 10_000)
+      // A second time there is nothing to change.
+      await seedOn(store, pack, clock)
+      expect(await store.readLog('', 10_000)).toEqual(lines)
+      expect(await countedIn(store)).toEqual(counted)
+    },
+  })
+  const always = await runLive(after, arrivals, cards)
+  expect(await countedIn(small.store)).toEqual(await countedIn(always.store))
+})
