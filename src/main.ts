@@ -74,7 +74,8 @@ function demoEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 function readSettings(demo: boolean): Config {
   const config = readConfig(demo ? demoEnvironment(process.env) : process.env)
-  const rules = checkRulesDir(process.env.RULES_DIR || './rules')
+  const pulls = Boolean(process.env.RULES_URL)
+  const rules = pulls ? [] : checkRulesDir(process.env.RULES_DIR || './rules')
   if (isConfig(config) && rules.length === 0) return config
   const problems = [...(isConfig(config) ? [] : config), ...rules]
   const lines = problems.map(({ variable, message }) => `  ${variable} ${message}`)

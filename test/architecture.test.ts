@@ -43,7 +43,7 @@ const mayLookAt: Record<string, readonly string[]> = {
   http: [],
   config: ['document', 'outgoing'],
   wire: ['domain', 'config'],
-  rules: ['domain', 'document', 'wire'],
+  rules: ['domain', 'document', 'wire', 'outgoing'],
   engine: ['domain', 'store', 'rules', 'wire'],
   backoffice: [
     'domain',

@@ -96,13 +96,12 @@ function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): str
 export function begunLines({ begun, tally, fromMs }: BacktestReport): string[] {
   return begun.map(({ key, fullAfterMs, ruleIds }) => {
     const fullMs = tally.firstMs + fullAfterMs
+    const isShort = tally.cutAccounts > 0 && fullMs > Math.max(fromMs, tally.firstMs)
     const warm = `${key} is new and counts from the log's beginning, ${timeText(tally.firstMs)}`
-    const short =
-      fullMs > Math.max(fromMs, tally.firstMs) ? `, so it is full from ${timeText(fullMs)} on` : ''
+    const short = isShort ? `, so it is full from ${timeText(fullMs)} on` : ''
+    const until = isShort ? 'it is' : 'it has asked the same log'
     const shadow =
-      ruleIds.length === 0
-        ? ''
-        : `; a server keeps ${ruleIds.join(', ')} in shadow until it has filled`
+      ruleIds.length === 0 ? '' : `; a server keeps ${ruleIds.join(', ')} in shadow until ${until}`
     return `warm-up: ${warm}${short}${shadow}`
   })
 }

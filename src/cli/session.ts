@@ -136,7 +136,7 @@ function createSession(
       // Half of what there is to load: a command that only reads does not wait for it.
       const { createEngine } = await import('../engine/engine.ts')
       const { compilePack } = await import('../rules/load/compiler.ts')
-      const { readPackFiles } = await import('../rules/pack/folder.ts')
+      const { readPackFiles } = await import('../rules/pack/reading.ts')
       // The pack's own tests are run by the server: freezing a card neither waits for them nor depends on them.
       const untested = { tested: false }
       engine ??= createEngine({

@@ -25,6 +25,7 @@ export function checkAcross(values: Values, given: IsGiven): ConfigProblem[] {
   problems.push(...checkTlsFiles(values, 'API_TLS_CERT_FILE', 'API_TLS_KEY_FILE', null))
   checkAdmin(values, given, demand)
   checkRedis(values, given, demand)
+  demand(!given('RULES_URL') || given('RULES_KEYS'), 'RULES_KEYS', 'is required with RULES_URL')
   return problems
 }
 
@@ -107,7 +108,8 @@ export function checkRulesDir(folder: string): ConfigProblem[] {
   const variable = 'RULES_DIR'
   const advice = 'name the folder of a rule pack'
   try {
-    if (readdirSync(folder).includes('pack.yaml')) return []
+    const names = readdirSync(folder)
+    if (names.includes('pack.yaml') || names.includes('pack.bundle')) return []
     return [{ variable, message: `names ${folder}, which has no pack.yaml: ${advice}` }]
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException

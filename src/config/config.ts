@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type ConfigProblem, checkAcross, findOddities, unreadable } from './check.ts'
 import { findNearMisses } from './near-miss.ts'
 import {
@@ -65,7 +66,13 @@ export interface Config {
     readonly durabilityStrict: boolean
   } | null
   readonly dataDir: string
+  /** With an address it is where the bundle is kept that came from there. */
   readonly rulesDir: string
+  /** Public keys; empty takes packs without a signature. */
+  readonly rulesKeys: readonly string[]
+  /** '' for none. */
+  readonly rulesUrl: string
+  readonly rulesPullMs: number
   readonly rulesReload: 'auto' | 'manual'
   readonly defaultDecision: 'approve' | 'decline'
   readonly budgetMs: number
@@ -161,7 +168,10 @@ function configOf(v: Settings): Config {
             durabilityStrict: v.DURABILITY_STRICT === 'true',
           },
     dataDir: v.DATA_DIR,
-    rulesDir: v.RULES_DIR,
+    rulesDir: v.RULES_URL === undefined ? v.RULES_DIR : join(v.DATA_DIR, 'rules'),
+    rulesKeys: v.RULES_KEYS?.split(',') ?? [],
+    rulesUrl: v.RULES_URL ?? '',
+    rulesPullMs: v.RULES_PULL_SECONDS * 1000,
     rulesReload: v.RULES_RELOAD,
     defaultDecision: v.DEFAULT_DECISION,
     budgetMs: v.DECISION_BUDGET_MS,

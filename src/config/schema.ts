@@ -207,6 +207,23 @@ export const schema = z.object({
     .describe(
       '`auto`: a change of `RULES_DIR` is loaded by itself; `manual`: at a start, by SIGHUP and by `POST /admin/rules/reload` only',
     ),
+  RULES_KEYS: text(
+    'must be public keys as arbiter rules keys prints them, ed25519:…, separated by commas',
+    /^ed25519:[\w+/]{43}=(,ed25519:[\w+/]{43}=){0,9}$/,
+  )
+    .optional()
+    .describe('Public keys, separated by commas: only bundles that one of them signed are taken'),
+  RULES_URL: text(
+    'must be the https address of a bundle, without user and password',
+    /^https:\/\/[^\s@#]+$|^http:\/\/(localhost|127\.0\.0\.1)[:/][^\s@#]*$/,
+  )
+    .optional()
+    .describe(
+      'Address of a signed bundle, which is pulled instead of `RULES_DIR`; the last good one is kept in `DATA_DIR/rules`',
+    ),
+  RULES_PULL_SECONDS: wholeNumber(1, 86_400)
+    .default(30)
+    .describe('How often `RULES_URL` is asked for another bundle, in seconds'),
   DEFAULT_DECISION: oneOf(['decline', 'approve'])
     .default('decline')
     .describe('Said when no decision was made in time. Must equal the one set at the service'),

@@ -1,6 +1,7 @@
 import { compilePack } from '../rules/load/compiler.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
-import { type PackFiles, readPackFiles, versionOf } from '../rules/pack/folder.ts'
+import { type PackFiles, versionOf } from '../rules/pack/folder.ts'
+import { readPackFiles } from '../rules/pack/reading.ts'
 import { PackRefused } from '../rules/pack/refusal.ts'
 import { type TestReport, testPack } from '../rules/testing/pack-test.ts'
 import { ConsoleRefused } from './route.ts'

@@ -134,6 +134,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const packs = startPackReload({
     settings: {
       rulesDir: config.rulesDir,
+      keys: config.rulesKeys,
+      url: config.rulesUrl,
+      pullMs: config.rulesPullMs,
       eventRetentionDays: config.eventRetentionDays,
       watches: config.rulesReload === 'auto',
     },

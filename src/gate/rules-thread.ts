@@ -10,7 +10,7 @@ interface CheckedPack {
 }
 
 export interface RulesThreadOptions {
-  readonly settings: Pick<LoaderSettings, 'rulesDir' | 'eventRetentionDays' | 'watches'>
+  readonly settings: Omit<LoaderSettings, 'used' | 'seen'>
   readonly heapMb: number
   /** Another pack than before is to be used. */
   readonly onPack: (pack: CheckedPack, warnings: readonly string[]) => void

@@ -23,6 +23,8 @@ export type OutgoingAnswer =
       readonly status: number
       /** '' when there is none. */
       readonly retryAfter: string
+      /** What a later call may say it has; '' when there is none. */
+      readonly etag: string
       readonly body: string
       /** The answer was longer than is read. */
       readonly isCut: boolean
@@ -44,11 +46,13 @@ export interface OutgoingOptions {
   readonly allowsPlain: boolean
   readonly resolve: ResolveName
   readonly maxCalls: number
+  /** What is read of an answer; else 64 KiB. */
+  readonly maxAnswerBytes?: number
   /** Authorities (PEM) besides those that Node knows. */
   readonly ca?: string
 }
 
-const maxAnswerBytes = 65_536
+const defaultAnswerBytes = 65_536
 const maxHeaderBytes = 16_384
 const maxAddresses = 3
 /** Below the 5 s after which many servers close what is idle. */
@@ -69,7 +73,7 @@ export function urlProblem(text: string, allowsPlain: boolean, allows: AddressPo
 
 /** Calls of other servers that cannot be led astray, kept waiting or fed without end. */
 export function createOutgoing(options: OutgoingOptions): Outgoing {
-  const { clock, allows, resolve, ca } = options
+  const { clock, allows, resolve, ca, maxAnswerBytes = defaultAnswerBytes } = options
   const pooled = { keepAlive: true, maxFreeSockets: maxIdlePerHost, timeout: idleMs }
   const agents = {
     plain: new http.Agent(pooled),
@@ -97,7 +101,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       // A connection that was kept may be closed by the other side just now: one that is new tells.
       for (const isLast of [false, true]) {
         try {
-          return await exchange(url, address, call, agent, signal)
+          return await receive(await exchange(url, address, call, agent, signal), maxAnswerBytes)
         } catch (error) {
           last = error
           if (!(error instanceof Stale) || isLast) break
@@ -146,6 +150,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
 interface Received {
   readonly status: number
   readonly retryAfter: string
+  readonly etag: string
   readonly body: string
   readonly isCut: boolean
 }
@@ -182,7 +187,7 @@ function exchange(
   { method, headers, body }: OutgoingCall,
   agent: http.Agent,
   signal: AbortSignal,
-): Promise<Received> {
+): Promise<http.IncomingMessage> {
   const host = hostOf(url)
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'http:' ? http : https).request({
@@ -215,13 +220,13 @@ function exchange(
       else if (!isConnected) reject(new Unconnected('unreachable', detail))
       else reject(new Failed('unreachable', detail))
     })
-    request.once('response', (response) => resolve(receive(response)))
+    request.once('response', resolve)
     request.end(body)
   })
 }
 
 /** Reads no more than is wanted, whatever the other side goes on to send. */
-async function receive(response: http.IncomingMessage): Promise<Received> {
+async function receive(response: http.IncomingMessage, maxAnswerBytes: number): Promise<Received> {
   const parts: Buffer[] = []
   let bytes = 0
   try {
@@ -237,8 +242,8 @@ async function receive(response: http.IncomingMessage): Promise<Received> {
   const isCut = bytes > maxAnswerBytes
   if (isCut) response.destroy()
   const body = Buffer.concat(parts).subarray(0, maxAnswerBytes).toString('utf8')
-  const retryAfter = response.headers['retry-after'] ?? ''
-  return { status: response.statusCode ?? 0, retryAfter, body, isCut }
+  const { 'retry-after': retryAfter = '', etag = '' } = response.headers
+  return { status: response.statusCode ?? 0, retryAfter, etag, body, isCut }
 }
 
 /** Without the brackets of an IPv6 address. */

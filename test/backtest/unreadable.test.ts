@@ -3,7 +3,7 @@ import { runBacktest } from '../../src/backtest/run.ts'
 import { entryOfNotice } from '../../src/domain/ledger/entry.ts'
 import { encodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
-import { readPackFiles } from '../../src/rules/pack/folder.ts'
+import { readPackFiles } from '../../src/rules/pack/reading.ts'
 import { plainPack } from '../support/server.ts'
 
 it.each([0, 2])(

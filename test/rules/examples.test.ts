@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { compilePack } from '../../src/rules/load/compiler.ts'
-import { readPackFiles } from '../../src/rules/pack/folder.ts'
+import { readPackFiles } from '../../src/rules/pack/reading.ts'
 import { coveredPercent, testPack } from '../../src/rules/testing/pack-test.ts'
 
 const examples = join(import.meta.dirname, '..', '..', 'rules', 'examples')

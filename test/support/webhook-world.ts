@@ -26,6 +26,7 @@ export type Receiver = (call: OutgoingCall) => Promise<OutgoingAnswer> | Outgoin
 export const answered = (status: number, retryAfter = ''): OutgoingAnswer => ({
   status,
   retryAfter,
+  etag: '',
   body: '',
   isCut: false,
   ms: 1,

@@ -10,6 +10,7 @@ import { diffPacks } from '../../rules/diff/pack-diff.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import type { PackFiles } from '../../rules/pack/folder.ts'
+import { bundleAt, readPackFiles } from '../../rules/pack/reading.ts'
 import { PackRefused } from '../../rules/pack/refusal.ts'
 import { coveredPercent, testPack } from '../../rules/testing/pack-test.ts'
 import { interruptible } from '../interrupt.ts'
@@ -43,7 +44,7 @@ export function addCi(rules: Command): void {
     .argument('<dir>', 'folder of the pack, in a git repository')
     .summary("a pack's own pipeline: check, test, diff and backtest in one summary")
     .description('Check a change of a pack, and tell a pull request about it.')
-    .option('--base <ref>', 'the commit, branch or tag to compare with', readRef)
+    .option('--base <ref>', 'the commit, branch, tag or bundle to compare with', readRef)
     .option('--log <file>', 'a backup to decide again, or store')
     .option('--min-coverage <percent>', 'fail when less is covered', readPercent, 100)
     .option('--out <file>', 'add the summary to this file too')
@@ -56,7 +57,7 @@ export function addCi(rules: Command): void {
 
 /** Git takes what begins with a dash for an option. */
 function readRef(text: string): string {
-  if (/^[\w@][\w./@{}^~-]{0,199}$/.test(text)) return text
+  if (/^[\w@./][\w./@{}^~-]{0,199}$/.test(text)) return text
   throw new InvalidArgumentError('It must be a commit, branch or tag.')
 }
 
@@ -116,7 +117,8 @@ async function tell(
   return changes.some(loosens) ? 3 : 0
 }
 
-const isPackFile = /^(?:[^/]+\.ya?ml|pack\.seal|lists\/[^/]+\.txt)$/
+const isPackFile =
+  /^(?:[^/]+\.ya?ml|pack\.seal|lists\/[^/]+\.txt|organizations\/[^/]+\/[^/]+\.ya?ml)$/
 const maxGitBytes = 64 << 20
 
 /** The pack as it is at a commit; a text is why it cannot be read. */
@@ -128,15 +130,20 @@ function baseOf(dir: string, ref: string): PackSide | string {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   try {
+    if (bundleAt(ref) !== '') return sideOf(readPackFiles(ref))
     const names = git('ls-tree', '-r', '--name-only', ref, '--', '.').split('\n')
     const files: PackFiles = new Map(
       names
         .filter((name) => isPackFile.test(name))
         .map((name) => [name, git('show', `${ref}:./${name}`)]),
     )
-    return { files, pack: compilePack(files, 45, { tested: false }) }
+    return sideOf(files)
   } catch (error) {
     const why = error instanceof PackRefused ? error.message : String((error as Error).message)
     return `the pack at ${ref} cannot be read: ${why.split('\n').slice(0, 3).join('; ')}`
   }
+}
+
+function sideOf(files: PackFiles): PackSide {
+  return { files, pack: compilePack(files, 45, { tested: false }) }
 }

@@ -9,7 +9,7 @@ import { loosens, type PackSide, type PartChange } from '../../rules/diff/change
 import { diffPacks } from '../../rules/diff/pack-diff.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
-import { readPackFiles } from '../../rules/pack/folder.ts'
+import { readPackFiles } from '../../rules/pack/reading.ts'
 import { storeFolder } from '../../store/open.ts'
 import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'

@@ -6,7 +6,7 @@ import { findDecision, readPastAccount } from '../../backoffice/past-decision.ts
 import { type TestCase, testCaseOf } from '../../backtest/test-case.ts'
 import { dayMs } from '../../clock.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
-import { readPackFiles } from '../../rules/pack/folder.ts'
+import { readPackFiles } from '../../rules/pack/reading.ts'
 import { runPackTests } from '../../rules/testing/pack-test.ts'
 import { maskPan } from '../../telemetry/mask.ts'
 import { readId } from '../argument.ts'

@@ -1,12 +1,16 @@
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { FileFault } from '../../document/yaml-document.ts'
 import { type CompileOptions, compilePack } from '../../rules/load/compiler.ts'
+import { type PackKey, packKeyIn } from '../../rules/pack/bundle.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
-import { type PackFiles, readPackFiles } from '../../rules/pack/folder.ts'
+import type { PackFiles } from '../../rules/pack/folder.ts'
+import { bundleAt, readPackFiles } from '../../rules/pack/reading.ts'
 import { lineOfFault, PackRefused } from '../../rules/pack/refusal.ts'
 import { complain, createPaint, type ExitCode, print, printJson } from '../terminal.ts'
 
 export function packFolder(): string {
+  if (process.env.RULES_URL) return join(process.env.DATA_DIR || './data', 'rules')
   return process.env.RULES_DIR || './rules'
 }
 
@@ -31,7 +35,7 @@ export async function readPack(
     return 2
   }
   try {
-    const files = readPackFiles(dir)
+    const files = readPackFiles(dir, bundleAt(dir) === '' ? [] : trustedKeys())
     const days = Number(process.env.EVENT_RETENTION_DAYS || retentionDays)
     return { files, pack: compilePack(files, days, options) }
   } catch (error) {
@@ -39,6 +43,12 @@ export async function readPack(
     await tellFaults(dir, error.faults, json)
     return 1
   }
+}
+
+/** A bundle is checked as a server with these keys would. */
+function trustedKeys(): PackKey[] {
+  const given = (process.env.RULES_KEYS ?? '').split(',')
+  return given.flatMap((text) => packKeyIn(text) ?? [])
 }
 
 async function tellFaults(dir: string, faults: readonly FileFault[], json: boolean): Promise<void> {

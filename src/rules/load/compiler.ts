@@ -12,9 +12,10 @@ import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { costFault, costOf } from '../pack/cost.ts'
 import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
-import { checkFiles, isReadable, type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
+import { byOrder, checkFiles, isReadable, type PackFiles, versionOf } from '../pack/folder.ts'
 import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
 import { memoriesOf } from '../pack/memory.ts'
+import { readPackFiles } from '../pack/reading.ts'
 import { PackRefused } from '../pack/refusal.ts'
 import type { Rule } from '../pack/rule.ts'
 import { checkSeal, sealFile } from '../pack/seal.ts'
@@ -50,7 +51,9 @@ export function compilePack(
 ): CompiledPack {
   const { tested = true, sealed = true } = options
   const faults = [...checkFiles(files), ...(sealed ? checkSeal(files) : [])]
-  const readable = new Map([...files].filter(([name, text]) => isReadable(name, text)).sort(byName))
+  const readable = new Map(
+    [...files].filter(([name, text]) => isReadable(name, text)).sort(byOrder),
+  )
   const lists = readLists(readable, faults)
   const lineInList = (list: string, value: string) =>
     lineOfValue(readable.get(`lists/${list}.txt`) ?? '', value)
@@ -101,10 +104,6 @@ export function compilePack(
   const failed = tested ? runPackTests(readable, pack) : []
   if (failed.length > 0) throw new PackRefused(failed)
   return pack
-}
-
-function byName([a]: [string, string], [b]: [string, string]): number {
-  return a < b ? -1 : 1
 }
 
 interface Settings {

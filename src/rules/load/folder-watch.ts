@@ -1,5 +1,6 @@
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
+import { foldersOf } from '../pack/folder.ts'
 
 interface FolderWatch {
   stop(): void
@@ -21,7 +22,7 @@ export function watchFolder(folder: string, onChange: () => void): FolderWatch {
 
   function open(): void {
     const old = watchers
-    watchers = [folder, join(folder, 'lists')].flatMap((path) => watchOne(path, settle))
+    watchers = foldersOf(folder).flatMap((path) => watchOne(path, settle))
     for (const watcher of old) watcher.close()
   }
 
@@ -64,7 +65,7 @@ function watchOne(path: string, onEvent: () => void): FSWatcher[] {
 
 /** A text that changes when a file is replaced or written; cheap enough for every few seconds. */
 function fingerprint(folder: string): string {
-  return [folder, join(folder, 'lists')].map(stampsIn).join('\n\n')
+  return foldersOf(folder).map(stampsIn).join('\n\n')
 }
 
 function stampsIn(folder: string): string {
@@ -73,7 +74,8 @@ function stampsIn(folder: string): string {
       .map((name) => stampOf(join(folder, name), name))
       .join('\n')
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unreadable'
+    // A bundle that is named itself is no folder.
+    return stampOf(folder, (error as NodeJS.ErrnoException).code ?? 'unreadable')
   }
 }
 

@@ -1,7 +1,13 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../clock.ts'
+import { bundleFile, openBundle, type PackKey, packKeyIn } from '../pack/bundle.ts'
 import { bytesOfPack, type PackBytes } from '../pack/bytes.ts'
-import { type PackFiles, readPackFiles, versionOf } from '../pack/folder.ts'
+import { faultOfFile, type PackFiles, versionOf } from '../pack/folder.ts'
+import { bundleAt, readBundle, readPackFiles } from '../pack/reading.ts'
 import { lineOfFault, PackRefused } from '../pack/refusal.ts'
+import { createPuller, type Pulled } from './bundle-pull.ts'
 import { compilePack } from './compiler.ts'
 import { watchFolder } from './folder-watch.ts'
 import { readSteadily } from './steady-read.ts'
@@ -9,6 +15,11 @@ import { readSteadily } from './steady-read.ts'
 export interface LoaderSettings {
   readonly rulesDir: string
   readonly eventRetentionDays: number
+  /** Public keys that bundles may be signed by; empty takes any pack. */
+  readonly keys: readonly string[]
+  /** Where a bundle is pulled from and kept in the folder; '' for a folder that others fill. */
+  readonly url: string
+  readonly pullMs: number
   /** false loads a changed pack on request only. */
   readonly watches: boolean
   /** The version that an earlier loader delivered last; '' when there is none. */
@@ -42,18 +53,54 @@ const maxWarnings = 20
 
 /** Reads, checks and tests packs in a thread of its own, so that no event waits for it. */
 function run(port: MessagePort, settings: LoaderSettings): void {
-  const { rulesDir } = settings
+  const { rulesDir, url } = settings
+  const keys = settings.keys.flatMap((text) => packKeyIn(text) ?? [])
   const send = (message: FromLoader) => port.postMessage(message)
+  const pull = url === '' ? null : createPuller(url, systemClock.monoMs)
   let { used, seen } = settings
   let asked: number[] = []
   let scheduled = false
+  let pullProblem = ''
 
   /** A request that comes during a load is answered by the next: the running one may miss a change. */
-  function load(): void {
-    scheduled = false
+  async function load(): Promise<void> {
     const ids = asked
     asked = []
-    const found = readSteadily(() => read(rulesDir))
+    if (pull === null)
+      take(
+        readSteadily(() => read(rulesDir, keys)),
+        ids,
+      )
+    else await loadPulled(pull, ids)
+    scheduled = false
+    if (asked.length > 0) schedule()
+  }
+
+  /** A bundle is kept before it is used: a server that starts while the address is away has it. */
+  async function loadPulled(pulling: () => Promise<Pulled>, ids: readonly number[]): Promise<void> {
+    // The one that was kept serves until the address has answered.
+    if (used === '' && bundleAt(rulesDir) !== '') take(read(rulesDir, keys), [])
+    const pulled = await pulling()
+    if (pulled.type === 'bundle') {
+      const found = readBundleText(pulled.text, keys, keptMs(rulesDir, keys))
+      take(found, ids, () => keepBundle(rulesDir, pulled.text))
+      pullProblem = ''
+    } else if (pulled.type === 'same') {
+      if (pullProblem !== '') send({ type: 'loaded', ids, version: used, ...unchanged })
+      else answer(ids)
+      pullProblem = ''
+    } else if (pulled.problem !== pullProblem || ids.length > 0) {
+      pullProblem = pulled.problem
+      send({ type: 'refused', ids, problem: pulled.problem })
+    }
+  }
+
+  /** Nothing is new: whoever asked hears how the last attempt ended. */
+  function answer(ids: readonly number[]): void {
+    if (ids.length > 0) take(read(rulesDir, keys), ids)
+  }
+
+  function take(found: Found, ids: readonly number[], keep: () => void = () => {}): void {
     // The files were touched, but their content is the one tried last.
     if (ids.length === 0 && found.version === seen) return
     seen = found.version
@@ -63,6 +110,7 @@ function run(port: MessagePort, settings: LoaderSettings): void {
       send({ type: 'refused', ids, problem: loaded.problem })
       return
     }
+    keep()
     used = found.version
     send({ type: 'loaded', ids, version: used, ...loaded })
   }
@@ -70,14 +118,15 @@ function run(port: MessagePort, settings: LoaderSettings): void {
   function schedule(): void {
     if (scheduled) return
     scheduled = true
-    setImmediate(load)
+    setImmediate(() => void load())
   }
 
   port.on('message', ({ id }: ToLoader) => {
     asked.push(id)
     schedule()
   })
-  if (settings.watches) watchFolder(rulesDir, schedule)
+  if (settings.watches && pull === null) watchFolder(rulesDir, schedule)
+  if (settings.watches && pull !== null) setInterval(schedule, settings.pullMs)
   // Finds changes from before the watch began, or loads the first pack.
   if (settings.watches || used === '') schedule()
 }
@@ -88,9 +137,41 @@ interface Found {
   readonly files: PackFiles | PackRefused
 }
 
-function read(folder: string): Found {
+function read(folder: string, keys: readonly PackKey[]): Found {
+  return foundBy(() => readPackFiles(folder, keys))
+}
+
+/** A bundle as it came; one that was made before the one that is kept is no news, but a way back in time. */
+function readBundleText(text: string, keys: readonly PackKey[], keptMadeAtMs: number): Found {
+  return foundBy(() => {
+    const { files, madeAtMs } = openBundle(text, keys)
+    if (madeAtMs >= keptMadeAtMs) return files
+    const message = 'is older than the one in use: make it again with arbiter rules pack to go back'
+    throw new PackRefused([faultOfFile(bundleFile, message)])
+  })
+}
+
+/** When the bundle that is kept was made; 0 for none that can be used. */
+function keptMs(folder: string, keys: readonly PackKey[]): number {
   try {
-    const files = readPackFiles(folder)
+    return openBundle(readBundle(join(folder, bundleFile)), keys).madeAtMs
+  } catch (error) {
+    if (error instanceof PackRefused) return 0
+    throw error
+  }
+}
+
+function keepBundle(folder: string, text: string): void {
+  mkdirSync(folder, { recursive: true })
+  const path = join(folder, bundleFile)
+  // Who reads meanwhile must find the old one or the new one.
+  writeFileSync(`${path}.tmp`, text)
+  renameSync(`${path}.tmp`, path)
+}
+
+function foundBy(filesOf: () => PackFiles): Found {
+  try {
+    const files = filesOf()
     return { version: versionOf(files), files }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error

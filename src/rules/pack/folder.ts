@@ -12,18 +12,19 @@ export type PackFiles = ReadonlyMap<string, string>
 const maxYamlBytes = 1 << 20
 const maxListBytes = 32 << 20
 /** The bound of all files together. */
-const maxPackChars = 64 << 20
+export const maxPackChars = 64 << 20
 const maxFiles = 500
 
 export function faultOfFile(file: string, message: string): FileFault {
   return { file, line: 0, column: 0, message }
 }
 
-/** Reads the YAML files and lists of a folder; profiles, schemas and pages beside them are left out. */
-export function readPackFiles(folder: string): PackFiles {
+/** Reads the YAML files and lists of a folder; bundles, profiles, schemas and pages beside them are left out. */
+export function readFolder(folder: string): PackFiles {
   const names = [
     ...namesIn(folder, folder).filter((name) => /\.ya?ml$/.test(name) || name === 'pack.seal'),
     ...listNames(folder).map((name) => `lists/${name}`),
+    ...organizationNames(folder),
   ].sort()
   if (names.length > maxFiles) {
     throw new PackRefused([faultOfFile(folder, `has more than ${maxFiles} files`)])
@@ -63,12 +64,49 @@ function listNames(folder: string): string[] {
   return namesIn(join(folder, 'lists'), 'lists').filter((name) => name.endsWith('.txt'))
 }
 
+const organizationsFolder = 'organizations'
+
+/** The organization whose asks a file's rules look at; '' for a file of the base, which looks at all. */
+export function organizationOf(file: string): string {
+  return ownName.exec(file)?.[1] ?? ''
+}
+
+const ownName =
+  /^organizations\/([A-Za-z0-9][\w.-]{0,63})\/[a-z0-9][a-z0-9_-]{0,63}\.(?:rules|test)\.yaml$/
+
+function organizationNames(folder: string): string[] {
+  const inside = join(folder, organizationsFolder)
+  if (!readdirSync(folder).includes(organizationsFolder)) return []
+  return namesIn(inside, organizationsFolder).flatMap((id) =>
+    namesIn(join(inside, id), `${organizationsFolder}/${id}`).map(
+      (name) => `${organizationsFolder}/${id}/${name}`,
+    ),
+  )
+}
+
+/** The base first, then the organizations by name: so are rules evaluated and named. */
+export function byOrder([a]: [string, string], [b]: [string, string]): number {
+  const apart = Number(organizationOf(a) !== '') - Number(organizationOf(b) !== '')
+  return apart !== 0 ? apart : a < b ? -1 : 1
+}
+
+/** The folders whose change may be a change of the pack. */
+export function foldersOf(folder: string): readonly string[] {
+  const inside = join(folder, organizationsFolder)
+  try {
+    const own = readdirSync(inside).slice(0, maxFiles)
+    return [folder, join(folder, 'lists'), inside, ...own.map((id) => join(inside, id))]
+  } catch {
+    return [folder, join(folder, 'lists')]
+  }
+}
+
 function maxBytesOf(name: string): number {
   return name.startsWith('lists/') ? maxListBytes : maxYamlBytes
 }
 
 /** Reads at most one byte more than allowed, which is enough to see that a file is too large. */
-function readText(path: string, maxBytes: number): string | Error {
+export function readText(path: string, maxBytes: number): string | Error {
   let file: number | null = null
   try {
     // Opening a pipe would otherwise wait for someone to write to it.
@@ -111,6 +149,10 @@ export function isReadable(name: string, text: string): boolean {
 function problemOf(name: string, text: string): string {
   if (name.startsWith('lists/')) {
     if (listNameOf(name) === null) return 'must be named with lower case letters, digits and _'
+  } else if (name.startsWith(`${organizationsFolder}/`)) {
+    if (organizationOf(name) === '') {
+      return 'is no file of an organization: name it organizations/ID/NAME.rules.yaml or NAME.test.yaml'
+    }
   } else if (!fixedNames.includes(name) && !namePattern.test(name)) {
     const meant = suggestion(name, fixedNames)
     return `is no file of a pack: name it pack.yaml, windows.yaml, NAME.rules.yaml or NAME.test.yaml${meant}`

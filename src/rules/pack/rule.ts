@@ -26,6 +26,7 @@ import {
 } from '../condition/syntax.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
 import { actionOf, type RuleAction } from './action.ts'
+import { organizationOf } from './folder.ts'
 import { type Rollout, rolloutOf, shareOfText } from './rollout.ts'
 import { actionFields, type RuleFile, ruleFile } from './rule-file.ts'
 import { durationMs } from './window-file.ts'
@@ -65,9 +66,10 @@ export function checkRule(
   const texts = textsIn(given)
   const condition = checkConditions(texts, at, document, vocabulary)
   const scope = checkScope(texts, at, document, vocabulary)
+  const owner = organizationOf(file)
   if (written === null || condition === null || scope === null || !acts) return null
   const expiryDay = written.expires === undefined ? null : dayIndexOfText(written.expires)
-  const parts = [...scope, condition]
+  const parts = [...(owner === '' ? [] : [ofOrganization(owner, vocabulary)]), ...scope, condition]
   if (expiryDay !== null) {
     const today = { op: 'fact', slot: vocabulary.slots.day() } as const
     parts.unshift(compare('<', today, { op: 'number', value: expiryDay }))
@@ -176,6 +178,11 @@ function inCurrency({ facts, slots, currency }: Vocabulary): Test {
 function textOf(name: string, facts: Vocabulary['facts'], slots: Vocabulary['slots']): Text {
   const fact = facts.get(name) as Extract<Fact, { type: 'text' }>
   return { op: 'fact', index: slots.textOf(fact) }
+}
+
+function ofOrganization(id: string, { facts, slots }: Vocabulary): Test {
+  const organization = textOf('account.organizationId', facts, slots)
+  return compareText('==', organization, { op: 'text', value: id })
 }
 
 export const ruleScopes = {

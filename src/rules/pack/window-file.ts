@@ -20,7 +20,7 @@ export function durationMs(text: string): number {
   return Number.parseInt(text, 10) * unitsMs[unit]
 }
 
-const windowFields = strict({
+export const windowFields = strict({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be lower case letters, digits and _')

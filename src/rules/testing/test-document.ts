@@ -5,7 +5,7 @@ import {
   type Path,
   type YamlDocument,
 } from '../../document/yaml-document.ts'
-import type { PackFiles } from '../pack/folder.ts'
+import { organizationOf, type PackFiles } from '../pack/folder.ts'
 import {
   maxTestCards,
   maxTestSteps,
@@ -59,7 +59,7 @@ function readTest(
   const frame = document.parse(testFrame, given, [at])
   // Cards and steps are checked even if the frame has faults, so that all are reported at once.
   const cards = (listIn(given, 'cards', maxTestCards) ?? [{}]).map((card, i) =>
-    document.parse(testCard, card ?? {}, [at, 'cards', i]),
+    document.parse(testCard, cardIn(file, card ?? {}), [at, 'cards', i]),
   )
   const steps = (listIn(given, 'steps', maxTestSteps) ?? []).map((step, i) =>
     readStep(step, [at, 'steps', i], document),
@@ -74,6 +74,13 @@ function readTest(
     steps: steps as TestStep[],
     faultAt: (path, message) => ({ file, ...document.placeOf([at, ...path]), message }),
   }
+}
+
+/** In the folder of an organization the cards are its own, unless a test says otherwise. */
+function cardIn(file: string, card: unknown): unknown {
+  const organizationId = organizationOf(file)
+  if (organizationId === '' || typeof card !== 'object') return card
+  return { organizationId, ...card }
 }
 
 function listIn(given: unknown, name: string, maxItems: number): unknown[] | null {

@@ -43,8 +43,8 @@ it('a rule that only records, or unless, is followed as it decides', () => {
 it('what a pack keeps has the same key in another, whatever its filters are, and its length', () => {
   const pack = (text: string) => packOfFiles({ 'windows.yaml': text }).memories
   expect(pack(windows)).toEqual([
-    { key: month, fullAfterMs: 31 * 86_400_000, ruleIds: [] },
-    { key: asks, fullAfterMs: 600_000, ruleIds: [] },
+    { key: month, window: 'month', remembered: '', fullAfterMs: 31 * 86_400_000, ruleIds: [] },
+    { key: asks, window: 'asks', remembered: '', fullAfterMs: 600_000, ruleIds: [] },
   ])
   const filtered = windows.replace('period: month', 'period: month, mccs: ["7995"]')
   expect(pack(filtered)).toEqual(pack(windows))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { compilePack } from '../../../src/rules/load/compiler.ts'
-import { readPackFiles } from '../../../src/rules/pack/folder.ts'
+import { readPackFiles } from '../../../src/rules/pack/reading.ts'
 import { coveredPercent, runPackTests, testPack } from '../../../src/rules/testing/pack-test.ts'
 import { packOfFiles, reportOf } from '../../support/rule-world.ts'
 

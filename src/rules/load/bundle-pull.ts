@@ -1,0 +1,40 @@
+import { createOutgoing } from '../../outgoing/call.ts'
+import { createResolver } from '../../outgoing/name.ts'
+import { maxBundleBytes } from '../pack/reading.ts'
+
+/** `same`: the address has what it had at the last call. */
+export type Pulled =
+  | { readonly type: 'same' }
+  | { readonly type: 'bundle'; readonly text: string }
+  | { readonly type: 'failed'; readonly problem: string }
+
+const pullTimeoutMs = 20_000
+
+/** Asks an address for its bundle, and for nothing that it has answered already. */
+export function createPuller(url: string, monoMs: () => number): () => Promise<Pulled> {
+  const clock = { monoMs }
+  const outgoing = createOutgoing({
+    clock,
+    // The address is the operator's own setting, and what comes from it must be signed.
+    allows: () => '',
+    allowsPlain: true,
+    resolve: createResolver(clock),
+    maxCalls: 1,
+    maxAnswerBytes: maxBundleBytes,
+  })
+  let etag = ''
+  return async () => {
+    const headers: Record<string, string> = etag === '' ? {} : { 'if-none-match': etag }
+    const answer = await outgoing.call({ method: 'GET', url, headers, timeoutMs: pullTimeoutMs })
+    if ('fault' in answer) return failed(`cannot be reached: ${answer.detail}`)
+    if (answer.status === 304) return { type: 'same' }
+    if (answer.status !== 200) return failed(`answers ${answer.status}`)
+    if (answer.isCut) return failed(`has more than ${maxBundleBytes} bytes`)
+    etag = answer.etag
+    return { type: 'bundle', text: answer.body }
+  }
+}
+
+function failed(problem: string): Pulled {
+  return { type: 'failed', problem: `RULES_URL ${problem}` }
+}

@@ -1,0 +1,52 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { readFolder } from '../../../src/rules/pack/folder.ts'
+import { formatted } from '../../../src/rules/pack/formatting.ts'
+
+const untidy = `# all of them
+-   why: "Too: much"   # asked for by risk
+    decline: "129"
+    when:   amount > 500 && merchant.mcc == "6011"
+    id: big-cash
+    on: [ CashWithdrawal ]
+
+# the second
+- { id: small, when: amount < 1, decline: '128', why: x }
+`
+
+const tidy = `# all of them
+- id: big-cash
+  on: [ CashWithdrawal ]
+  when: amount > 500 && merchant.mcc == "6011"
+  decline: "129"
+  why: "Too: much" # asked for by risk
+
+# the second
+- { id: small, when: amount < 1, decline: '128', why: x }
+`
+
+it('puts fields in order and keeps comments, quotes and what is said', () => {
+  expect(formatted('a.rules.yaml', untidy)).toBe(tidy)
+  expect(formatted('a.rules.yaml', untidy.replaceAll('\n', '\r\n'))).toBe(tidy)
+  expect(formatted('lists/mids.txt', 'A  \r\n  # why\n\nB # x\n\n\n')).toBe('A\n# why\n\nB # x\n')
+})
+
+it('leaves alone what cannot be read', () => {
+  for (const text of ['- id: [', 'a: 1\na: 2', '\tx: 1']) {
+    expect(formatted('a.rules.yaml', text)).toBeNull()
+  }
+})
+
+it('changes nothing the second time, in every pack that is here', () => {
+  const rules = join(import.meta.dirname, '../../../rules')
+  const examples = join(rules, 'examples')
+  const folders = [rules, ...readdirSync(examples).map((name) => join(examples, name))]
+  for (const folder of folders) {
+    for (const [name, text] of readFolder(folder)) {
+      const once = formatted(name, text)
+      expect(once, `${folder} ${name}`).not.toBeNull()
+      expect(formatted(name, once!)).toBe(once)
+    }
+  }
+})

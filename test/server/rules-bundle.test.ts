@@ -1,0 +1,113 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, expect, it } from 'vitest'
+import { bundleOf, packKeyText } from '../../src/rules/pack/bundle.ts'
+import { seedCards } from '../support/ledger-check.ts'
+import { rulesText } from '../support/rule-world.ts'
+import {
+  fastFolder,
+  type RunningServer,
+  readiness,
+  send,
+  startServer,
+  until,
+} from '../support/server.ts'
+
+const folder = fastFolder()
+const { privateKey } = generateKeyPairSync('ed25519')
+const pem = String(privateKey.export({ format: 'pem', type: 'pkcs8' }))
+const stranger = String(
+  generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }),
+)
+const keys = packKeyText(createPublicKey(privateKey))
+let server: RunningServer | null = null
+let asked = 0
+
+/** What the address has; '' for nothing. */
+let served = ''
+let unchanged = 0
+const address = http.createServer((request, response) => {
+  const etag = `"${served.length}-${served.slice(20, 60)}"`.replace(/[^\x20-\x7e]/g, '')
+  if (served === '') response.writeHead(503).end()
+  else if (request.headers['if-none-match'] === etag) {
+    unchanged++
+    response.writeHead(304, { etag }).end()
+  } else response.writeHead(200, { etag }).end(served)
+})
+
+afterAll(async () => {
+  await server?.kill()
+  address.close()
+  folder.remove()
+})
+
+function bundle(madeAtMs: number, most: number, key = pem): string {
+  const rule = { id: 'large', when: `amount > ${most}`, decline: '128' }
+  const files = new Map([
+    ['pack.yaml', `name: pulled-${madeAtMs}`],
+    ['a.rules.yaml', rulesText([rule])],
+  ])
+  return bundleOf(files, 'pulled', madeAtMs, key).text
+}
+
+async function codeOf(amount: number): Promise<unknown> {
+  const event = { eventId: `e${asked++}`, cardId: 'card-0', amount }
+  return (await send(server!.url, event)).body.responseCode
+}
+
+async function problem(): Promise<string> {
+  return ((await readiness(server!)) as { rulesProblem?: string }).rulesProblem ?? ''
+}
+
+it('a server pulls signed packs from an address, refuses all others, and starts from the last good one', async () => {
+  await new Promise<void>((resolve) => address.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(address.address() as AddressInfo).port}/pack.bundle`
+  const dataDir = join(folder.path, 'data')
+  await seedCards(dataDir, ['100000.00'])
+  const env = { RULES_URL: url, RULES_KEYS: keys, RULES_PULL_SECONDS: '1' }
+  served = bundle(1000, 50)
+  server = await startServer({ dataDir, env })
+  await until(async () => (await codeOf(60)) === '128')
+  expect(await codeOf(40)).toBe('000')
+  await until(async () => unchanged > 0)
+
+  served = bundle(2000, 30)
+  await until(async () => (await codeOf(40)) === '128')
+  for (const [refused, why] of [
+    [bundle(3000, 10, stranger), 'not in RULES_KEYS'],
+    [bundle(3000, 10, ''), 'is not signed'],
+    [bundle(3000, 10).replace('amount > 10', 'amount > 99'), 'is not as it was signed'],
+    [bundle(1500, 10), 'is older than the one in use'],
+    ['<html>', 'is no bundle of this release'],
+    ['', 'RULES_URL answers 503'],
+  ] as const) {
+    served = refused
+    await until(async () => (await problem()).includes(why))
+    expect([await codeOf(20), await codeOf(40)]).toEqual(['000', '128'])
+  }
+
+  // It starts while the address is away.
+  await server.stop()
+  server = await startServer({ dataDir, env })
+  await until(async () => (await codeOf(40)) === '128')
+  expect(await codeOf(20)).toBe('000')
+  served = bundle(4000, 10)
+  await until(async () => (await codeOf(20)) === '128')
+  expect(await problem()).toBe('')
+  expect(existsSync(join(dataDir, 'rules', 'pack.bundle'))).toBe(true)
+  await server.stop()
+
+  // A folder of plain files is not enough where keys are demanded.
+  const rulesDir = join(folder.path, 'plain')
+  mkdirSync(rulesDir)
+  writeFileSync(join(rulesDir, 'pack.bundle'), bundle(5000, 70))
+  const again = { RULES_DIR: rulesDir, RULES_KEYS: keys }
+  server = await startServer({ dataDir, env: again })
+  await until(async () => (await codeOf(80)) === '128')
+  writeFileSync(join(rulesDir, 'pack.bundle'), bundle(6000, 10, stranger))
+  await until(async () => (await problem()).includes('not in RULES_KEYS'))
+  expect(await codeOf(60)).toBe('000')
+})
