@@ -3,6 +3,7 @@ import type { CardEvent, RequestType } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import type { HandedDelivery, Origin } from './item.ts'
 import type { FindingCounts } from './notice/finding-counts.ts'
+import type { SeedingFigures } from './notice/memory-desk.ts'
 import type { OrganizationTable } from './notice/organization-table.ts'
 import type { RuleCount } from './notice/rule-counts.ts'
 import type { OfferedPack } from './pack-swap.ts'
@@ -23,7 +24,7 @@ export type ToEngine =
   | { readonly type: 'recall'; readonly told: readonly string[]; readonly last: boolean }
   | { readonly type: 'stop' }
 
-export interface EngineFigures extends EngineStats {
+export interface EngineFigures extends EngineStats, SeedingFigures {
   readonly loopLagMs: number
   readonly heapUsedBytes: number
   /** Emergency blocks that count now. */
@@ -32,10 +33,6 @@ export interface EngineFigures extends EngineStats {
   readonly rulesSkew: number
   /** Rules that their breakers have put into shadow. */
   readonly trippedRules: readonly string[]
-  /** Rules that only record until what they look at has filled. */
-  readonly seedingRules: readonly string[]
-  /** Windows and facts of the pack that the log is still to be asked for. */
-  readonly unseeded: number
   /** What waits for people, of all instances; counted up to a bound. */
   readonly waiting: Readonly<Record<Worklist, number>>
   /** Records of no account that cannot be read. */

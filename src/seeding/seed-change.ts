@@ -14,7 +14,7 @@ import type { AccountSeed } from './account-seed.ts'
 /** `moved`: the account has entries that the seed does not know. */
 export type SeedOutcome = 'seeded' | 'same' | 'moved'
 
-export const seedOrigin = 'seeding'
+const seedOrigin = 'seeding'
 
 /**
  * Puts what the log tells into the records, in one commit with all that hangs together, and only on the

@@ -59,10 +59,12 @@ async function codeOf(amount: number): Promise<unknown> {
 }
 
 async function problem(): Promise<string> {
-  return ((await readiness(server!)) as { rulesProblem?: string }).rulesProblem ?? ''
+  return (await readiness(server!)).rulesProblem ?? ''
 }
 
-it('a server pulls signed packs from an address, refuses all others, and starts from the last good one', async () => {
+it('a server pulls signed packs from an address, refuses all others, and starts from the last good one', {
+  timeout: 90_000,
+}, async () => {
   await new Promise<void>((resolve) => address.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(address.address() as AddressInfo).port}/pack.bundle`
   const dataDir = join(folder.path, 'data')
@@ -99,7 +101,12 @@ it('a server pulls signed packs from an address, refuses all others, and starts 
   expect(await problem()).toBe('')
   expect(existsSync(join(dataDir, 'rules', 'pack.bundle'))).toBe(true)
   await server.stop()
+})
 
+it('a server with keys takes a signed bundle of a folder, and no other', {
+  timeout: 60_000,
+}, async () => {
+  const dataDir = join(folder.path, 'data')
   // A folder of plain files is not enough where keys are demanded.
   const rulesDir = join(folder.path, 'plain')
   mkdirSync(rulesDir)

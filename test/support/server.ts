@@ -113,6 +113,8 @@ export interface ReadinessShown {
   readonly unbooked: number
   readonly clockProblem?: string
   readonly trippedRules?: readonly string[]
+  readonly seedingRules?: readonly string[]
+  readonly rulesProblem?: string
 }
 
 export async function readiness(server: RunningServer): Promise<ReadinessShown> {

@@ -2,7 +2,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { readFolder } from '../../rules/pack/folder.ts'
-import { formatted } from '../../rules/pack/formatting.ts'
+import { formatFile } from '../../rules/pack/formatting.ts'
 import { PackRefused } from '../../rules/pack/refusal.ts'
 import { sealFile } from '../../rules/pack/seal.ts'
 import { complain, type ExitCode, print } from '../terminal.ts'
@@ -40,7 +40,7 @@ async function format(dir: string, check: boolean): Promise<ExitCode> {
   try {
     const files = readFolder(dir)
     for (const [name, text] of files) {
-      const next = formatted(name, text)
+      const next = formatFile(name, text)
       if (next === text) continue
       if (next === null) {
         unread++

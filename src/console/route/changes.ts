@@ -106,6 +106,8 @@ function changeWords(change: Change): string[] {
       return [`${change.list} handled`]
     case 'repaired':
       return ['repaired']
+    case 'seeded':
+      return ['counted from the log']
     default:
       return []
   }

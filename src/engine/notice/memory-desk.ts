@@ -14,6 +14,13 @@ export interface MemoryDesk {
   stop(): void
 }
 
+export interface SeedingFigures {
+  /** Rules that only record until what they look at has filled. */
+  readonly seedingRules: readonly string[]
+  /** Windows and facts of the pack that the log is still to be asked for. */
+  readonly unseeded: number
+}
+
 export interface MemoryDeskOptions {
   readonly aggregates: Aggregates
   readonly clock: Clock

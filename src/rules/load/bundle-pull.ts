@@ -26,8 +26,13 @@ export function createPuller(url: string, monoMs: () => number): () => Promise<P
   return async () => {
     const headers: Record<string, string> = etag === '' ? {} : { 'if-none-match': etag }
     const answer = await outgoing.call({ method: 'GET', url, headers, timeoutMs: pullTimeoutMs })
+    // After a fault the whole bundle is asked for, so that it is judged once more.
+    etag = ''
     if ('fault' in answer) return failed(`cannot be reached: ${answer.detail}`)
-    if (answer.status === 304) return { type: 'same' }
+    if (answer.status === 304) {
+      etag = answer.etag || (headers['if-none-match'] ?? '')
+      return { type: 'same' }
+    }
     if (answer.status !== 200) return failed(`answers ${answer.status}`)
     if (answer.isCut) return failed(`has more than ${maxBundleBytes} bytes`)
     etag = answer.etag

@@ -83,13 +83,12 @@ function run(port: MessagePort, settings: LoaderSettings): void {
     const pulled = await pulling()
     if (pulled.type === 'bundle') {
       const found = readBundleText(pulled.text, keys, keptMs(rulesDir, keys))
+      // What was said of the address must be taken back, or said of the bundle.
+      if (pullProblem !== '') seen = ''
+      pullProblem = ''
       take(found, ids, () => keepBundle(rulesDir, pulled.text))
-      pullProblem = ''
-    } else if (pulled.type === 'same') {
-      if (pullProblem !== '') send({ type: 'loaded', ids, version: used, ...unchanged })
-      else answer(ids)
-      pullProblem = ''
-    } else if (pulled.problem !== pullProblem || ids.length > 0) {
+    } else if (pulled.type === 'same') answer(ids)
+    else if (pulled.problem !== pullProblem || ids.length > 0) {
       pullProblem = pulled.problem
       send({ type: 'refused', ids, problem: pulled.problem })
     }

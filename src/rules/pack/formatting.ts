@@ -4,7 +4,7 @@ import { ruleFile } from './rule-file.ts'
 import { windowFields } from './window-file.ts'
 
 /** The text as it should be; null for what is no YAML that can be written again without a loss. */
-export function formatted(file: string, text: string): string | null {
+export function formatFile(file: string, text: string): string | null {
   if (file === 'pack.seal') return text
   if (file.startsWith('lists/')) return formattedList(text)
   const clean = text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')

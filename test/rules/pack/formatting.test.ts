@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { readFolder } from '../../../src/rules/pack/folder.ts'
-import { formatted } from '../../../src/rules/pack/formatting.ts'
+import { formatFile } from '../../../src/rules/pack/formatting.ts'
 
 const untidy = `# all of them
 -   why: "Too: much"   # asked for by risk
@@ -27,14 +27,14 @@ const tidy = `# all of them
 `
 
 it('puts fields in order and keeps comments, quotes and what is said', () => {
-  expect(formatted('a.rules.yaml', untidy)).toBe(tidy)
-  expect(formatted('a.rules.yaml', untidy.replaceAll('\n', '\r\n'))).toBe(tidy)
-  expect(formatted('lists/mids.txt', 'A  \r\n  # why\n\nB # x\n\n\n')).toBe('A\n# why\n\nB # x\n')
+  expect(formatFile('a.rules.yaml', untidy)).toBe(tidy)
+  expect(formatFile('a.rules.yaml', untidy.replaceAll('\n', '\r\n'))).toBe(tidy)
+  expect(formatFile('lists/mids.txt', 'A  \r\n  # why\n\nB # x\n\n\n')).toBe('A\n# why\n\nB # x\n')
 })
 
 it('leaves alone what cannot be read', () => {
   for (const text of ['- id: [', 'a: 1\na: 2', '\tx: 1']) {
-    expect(formatted('a.rules.yaml', text)).toBeNull()
+    expect(formatFile('a.rules.yaml', text)).toBeNull()
   }
 })
 
@@ -44,9 +44,9 @@ it('changes nothing the second time, in every pack that is here', () => {
   const folders = [rules, ...readdirSync(examples).map((name) => join(examples, name))]
   for (const folder of folders) {
     for (const [name, text] of readFolder(folder)) {
-      const once = formatted(name, text)
+      const once = formatFile(name, text)
       expect(once, `${folder} ${name}`).not.toBeNull()
-      expect(formatted(name, once!)).toBe(once)
+      expect(formatFile(name, once!)).toBe(once)
     }
   }
 })
