@@ -27,7 +27,7 @@ export function seedChange(
 ): AccountChange<SeedOutcome> {
   const windows = memories.flatMap(({ window }) => (window === '' ? [] : [window]))
   const facts = memories.flatMap(({ remembered }) =>
-    remembered === '' ? [] : [rememberedIn[remembered]],
+    remembered === '' ? [] : rememberedIn[remembered],
   )
   const { book } = seed.account
 

@@ -27,11 +27,11 @@ export interface Remembers {
 }
 
 /** Where a card keeps it. */
-export const rememberedIn = {
-  merchants: 'seenMerchants',
-  countries: 'seenCountries',
-  lastAsk: 'lastAskAtMs',
-} as const satisfies Record<keyof Remembers, keyof Card>
+export const rememberedIn: Readonly<Record<keyof Remembers, readonly (keyof Card)[]>> = {
+  merchants: ['seenMerchants'],
+  countries: ['seenCountries'],
+  lastAsk: ['lastAskAtMs'],
+}
 
 /** For packs whose rules look at nothing of it: then nothing is kept. */
 export const remembersNothing: Remembers = { merchants: false, countries: false, lastAsk: false }

@@ -4,7 +4,7 @@ import type { Remembers } from './ask-memory.ts'
 export interface PackMemory {
   /** The same in every pack that keeps the same. */
   readonly key: string
-  /** The window's name; '' where cards remember. */
+  /** The window's name, where cards or accounts keep it; '' where not. */
   readonly window: string
   /** What cards remember; '' for a window. */
   readonly remembered: keyof Remembers | ''

@@ -108,7 +108,8 @@ export function unseeded(
   ages: MemoryAges,
   nowMs: number,
 ): readonly PackMemory[] {
-  return memories.filter(({ key, fullAfterMs }) => {
+  return memories.filter(({ key, fullAfterMs, window, remembered }) => {
+    if (window === '' && remembered === '') return false
     const age = ages[key]
     return age !== undefined && age.seeded !== true && age.sinceMs + fullAfterMs > nowMs
   })

@@ -38,7 +38,7 @@ export function memoriesOf(
   return [
     ...windows.map((window) => ({
       key: keyOf(window),
-      window: window.name,
+      window: keptScopes.includes(window.scope) ? window.name : '',
       remembered: '' as const,
       fullAfterMs: lengthOf(window),
       ruleIds: [...(setOff.get(`windows.${window.name}`) ?? [])],
@@ -52,6 +52,9 @@ export function memoriesOf(
     })),
   ]
 }
+
+/** Only what cards and accounts keep can be told by the log, account by account. */
+const keptScopes: readonly string[] = ['card', 'account', 'card-and-merchant']
 
 /** Filters are left out: a list that grows by one value must not begin everything anew. */
 function keyOf({ name, scope, over, distinct, period }: WindowFile): string {
