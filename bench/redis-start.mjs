@@ -93,10 +93,10 @@ async function startAgain() {
   const readyMs = await startServer()
   console.log(`again:\n  ready after ${readyMs} ms`)
   const neverAsked = (i) => cards - 1 - asks - i
-  await time('  first calls of the process', neverAsked, 'w')
+  await time('  first calls of the process', neverAsked, '2-w')
   const lastActive = (i) => asks + activeCards - 1 - i
-  await time('  first ask of a recently active card', lastActive, 'a')
-  await time('  second ask of the same card', lastActive, 'b')
+  await time('  first ask of a recently active card', lastActive, '2-a')
+  await time('  second ask of the same card', lastActive, '2-b')
 }
 
 async function stop() {
