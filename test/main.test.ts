@@ -87,7 +87,7 @@ describe('a configuration that is wrong', () => {
     const ended = await run(names)
     expectRefused(ended, ...Object.keys(names).filter((name) => name !== 'ADMIN_HOST'))
     expect(ended.err).toMatch(/ADMIN_TOKEN is required when ADMIN_HOST is not loopback/)
-    expect(ended.err.trimEnd().split('\n')).toHaveLength(19)
+    expect(ended.err.trimEnd().split('\n')).toHaveLength(18)
     expect(ended.out).toBe('')
   })
 
