@@ -15,8 +15,8 @@ export interface OutgoingCall {
   readonly timeoutMs: number
 }
 
-/** refused: the address may not be called. unreachable: no connection, or it broke. busy: too many at once. */
-type CallFault = 'refused' | 'unreachable' | 'timedOut' | 'busy'
+/** refused: the address may not be called. unreachable: no connection, or it broke. busy: too many at once. stopped: by us. */
+type CallFault = 'refused' | 'unreachable' | 'timedOut' | 'busy' | 'stopped'
 
 export type OutgoingAnswer =
   | {
@@ -79,8 +79,8 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     plain: new http.Agent(pooled),
     secure: new https.Agent({ ...pooled, ...(ca !== undefined && { ca }) }),
   }
-  const ending = new AbortController()
-  let open = 0
+  const open = new Set<AbortController>()
+  let isEnding = false
 
   async function find(url: URL): Promise<readonly string[]> {
     const found = await resolve(hostOf(url)).catch((error: Error) => {
@@ -114,21 +114,22 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
 
   return {
     get open() {
-      return open
+      return open.size
     },
     async call(call) {
       const startedMonoMs = clock.monoMs()
       const ms = () => Math.round(clock.monoMs() - startedMonoMs)
-      if (open >= options.maxCalls) return { fault: 'busy', detail: 'too many calls', ms: 0 }
-      open++
-      const deadline = new AbortController()
-      const timer = setTimeout(() => deadline.abort(), call.timeoutMs)
-      const signal = AbortSignal.any([deadline.signal, ending.signal])
+      if (isEnding) return { fault: 'stopped', detail: 'the server stops', ms: 0 }
+      if (open.size >= options.maxCalls) return { fault: 'busy', detail: 'too many calls', ms: 0 }
+      const ending = new AbortController()
+      open.add(ending)
+      const timer = setTimeout(() => ending.abort(), call.timeoutMs)
       try {
-        const received = await aborting(attempt(call, signal), signal)
+        const received = await aborting(attempt(call, ending.signal), ending.signal)
         return { ...received, ms: ms() }
       } catch (error) {
-        if (deadline.signal.aborted) {
+        if (ending.signal.aborted) {
+          if (isEnding) return { fault: 'stopped', detail: 'the server stops', ms: ms() }
           const detail = `no whole answer in ${call.timeoutMs / 1000} s`
           return { fault: 'timedOut', detail, ms: ms() }
         }
@@ -136,11 +137,12 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
         throw error
       } finally {
         clearTimeout(timer)
-        open--
+        open.delete(ending)
       }
     },
     close() {
-      ending.abort()
+      isEnding = true
+      for (const ending of open) ending.abort()
       agents.plain.destroy()
       agents.secure.destroy()
     },
@@ -170,7 +172,7 @@ class Stale extends Failed {}
 /** The name is looked up before a request exists that could be aborted. */
 function aborting<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = () => reject(new Failed('unreachable', 'the server stops'))
+    const stop = () => reject(new Failed('unreachable', 'it took too long'))
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))

@@ -14,7 +14,7 @@ import {
   missedDelivery,
   readRetryAfter,
 } from './delivery.ts'
-import { type AttemptResult, type Endpoint, signingSecretsOf } from './endpoint.ts'
+import { type AttemptResult, type Endpoint, openSecrets, type SigningSecret } from './endpoint.ts'
 import { type DueDelivery, decodeEvent, dueKey, type WebhookEvent, writeOfEvent } from './event.ts'
 
 /** One delivery that is due, and where its event lies. */
@@ -24,12 +24,20 @@ export interface DueEntry extends DueDelivery {
 
 /** Sends events, and writes down what became of them. */
 export interface Courier {
-  /** One attempt; null when there was nothing to send any more. */
-  deliver(entry: DueEntry, endpoint: Endpoint): Promise<AttemptResult | null>
+  /** One attempt; null when there was nothing to send any more, or the server stops. */
+  deliver(entry: DueEntry, endpoint: Endpoint): Promise<Attempted | null>
+  /** An event was made just now, and need not be read to be sent. */
+  remember(event: WebhookEvent): void
   /** Ends a delivery whose endpoint is gone or disabled. */
   giveUp(entry: DueEntry): Promise<void>
   /** Sends a message that tells nothing, at once and once. */
   ping(organizationId: string, endpoint: Endpoint): Promise<AttemptResult & { ms: number }>
+}
+
+/** How an attempt went, while what became of it is still to be written. */
+export interface Attempted {
+  readonly result: AttemptResult
+  readonly written: Promise<void>
 }
 
 export interface CourierOptions {
@@ -40,14 +48,28 @@ export interface CourierOptions {
   readonly outgoing: Outgoing
   /** From 0 to 1. */
   readonly random: () => number
+  /** Resolves when it is time to write down how attempts went, for many of them at once. */
+  readonly untilWriting: () => Promise<void>
 }
 
 const attemptMs = 15_000
 /** Somebody waits for it. */
 const pingMs = 8_000
+const maxRemembered = 1_000
 
 export function createCourier(options: CourierOptions): Courier {
   const { store, aggregates, box, clock, outgoing } = options
+  const remembered = new Map<string, WebhookEvent>()
+  const opened = new WeakMap<Endpoint, readonly SigningSecret[]>()
+
+  function secretsOf(endpoint: Endpoint, atMs: number): Buffer[] {
+    let secrets = opened.get(endpoint)
+    if (secrets === undefined) {
+      secrets = openSecrets(endpoint, box)
+      opened.set(endpoint, secrets)
+    }
+    return secrets.flatMap(({ key, untilMs }) => (untilMs === null || untilMs > atMs ? key : []))
+  }
 
   async function send(
     eventId: string,
@@ -56,7 +78,7 @@ export function createCourier(options: CourierOptions): Courier {
     timeoutMs: number,
   ): Promise<OutgoingAnswer> {
     const atMs = clock.nowMs()
-    const secrets = signingSecretsOf(endpoint, box, atMs)
+    const secrets = secretsOf(endpoint, atMs)
     if (secrets.length === 0) {
       return { fault: 'refused', detail: 'no key opens its secret', ms: 0 }
     }
@@ -94,22 +116,45 @@ export function createCourier(options: CourierOptions): Courier {
     })
   }
 
+  const isDue = (event: WebhookEvent | null, { webhookId, dueMs }: DueEntry) => {
+    const found = deliveryOf(event, webhookId)
+    return found?.state === 'pending' && found.dueMs === dueMs
+  }
+
+  async function read(entry: DueEntry): Promise<WebhookEvent | null> {
+    const known = remembered.get(entry.eventId) ?? null
+    if (isDue(known, entry)) return known
+    const [loaded] = await store.load([entry.place])
+    return loaded === undefined ? null : decodeEvent(loaded.value)
+  }
+
+  async function write(entry: DueEntry, next: Parameters<typeof change>[1]): Promise<void> {
+    await options.untilWriting()
+    await change(entry, next)
+  }
+
   return {
+    remember(event) {
+      remembered.set(event.eventId, event)
+      const [oldest] = remembered.keys()
+      if (remembered.size > maxRemembered && oldest !== undefined) remembered.delete(oldest)
+    },
     async deliver(entry, endpoint) {
-      const [loaded] = await store.load([entry.place])
-      const event = loaded === undefined ? null : decodeEvent(loaded.value)
-      const found = deliveryOf(event, entry.webhookId)
-      if (event === null || found?.state !== 'pending' || found.dueMs !== entry.dueMs) {
+      const event = await read(entry)
+      if (event === null || !isDue(event, entry)) {
         await change(entry, (delivery) => delivery)
         return null
       }
       const atMs = clock.nowMs()
       const answer = await send(event.eventId, event.body, endpoint, attemptMs)
+      if ('fault' in answer && answer.fault === 'stopped') return null
       const attempt = attemptOf(answer, atMs)
       const retryAfterMs = 'status' in answer ? readRetryAfter(answer.retryAfter, clock.nowMs()) : 0
       const random = options.random()
-      await change(entry, (delivery) => afterAttempt(delivery, attempt, retryAfterMs, random))
-      return resultOf(attempt)
+      const written = write(entry, (delivery) =>
+        afterAttempt(delivery, attempt, retryAfterMs, random),
+      )
+      return { result: resultOf(attempt), written }
     },
     giveUp: (entry) =>
       change(entry, (delivery) => ({ ...delivery, ...ended, attempts: delivery.attempts })),

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { indexes } from '../engine/format/layout.ts'
 import type { IndexEntry, Store } from '../store/port.ts'
-import type { Courier, DueEntry } from './courier.ts'
+import type { Attempted, Courier, DueEntry } from './courier.ts'
 import type { AttemptResult, Endpoint } from './endpoint.ts'
 import { readDueSortKey, readPlace } from './event.ts'
 
@@ -9,6 +9,8 @@ import { readDueSortKey, readPlace } from './event.ts'
 export interface Dispatcher {
   /** Attempts under way. */
   readonly flying: number
+  /** Answered, and not yet written down. */
+  readonly settling: number
   /** Looks for endpoints that have something due. */
   look(): Promise<void>
   /** Something was made for this endpoint just now. */
@@ -33,6 +35,10 @@ interface Lane {
   readonly organizationId: string
   readonly webhookId: string
   readonly flying: Set<string>
+  /** Answered, while what became of them is not yet written. */
+  readonly settling: Set<string>
+  /** Due, and read already. */
+  queue: DueEntry[]
   /** In a row; null until the first attempt tells. */
   failures: number | null
   restUntilMonoMs: number
@@ -44,6 +50,9 @@ const maxFlying = 256
 /** Endpoints that fail have only so many of them: the others never wait for these. */
 const maxFlyingFailing = 64
 const maxFlyingInLane = 8
+const maxSettlingInLane = 64
+/** Read at once of what is due for an endpoint that is well. */
+const pageLength = 64
 /** One at a time, and after a failure a pause: who is down is not flooded by all that waits for it. */
 const firstRestMs = 250
 const maxRestMs = 4_000
@@ -57,6 +66,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const lanes = new Map<string, Lane>()
   const crowded = new Set<Lane>()
   let flying = 0
+  let settling = 0
   let failing = 0
   let position = ''
   let stopped = false
@@ -65,7 +75,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     let lane = lanes.get(webhookId)
     if (lane === undefined) {
       const idle = { restUntilMonoMs: 0, isFilling: false, isAsked: false, failures: null }
-      lane = { organizationId, webhookId, flying: new Set(), ...idle }
+      lane = {
+        organizationId,
+        webhookId,
+        flying: new Set(),
+        settling: new Set(),
+        queue: [],
+        ...idle,
+      }
       lanes.set(webhookId, lane)
       forgetIdle()
     }
@@ -76,15 +93,21 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (lanes.size <= maxLanes) return
     for (const [webhookId, lane] of lanes) {
       if (lanes.size <= maxLanes) return
-      if (lane.flying.size === 0 && !lane.isFilling) lanes.delete(webhookId)
+      if (isIdle(lane)) lanes.delete(webhookId)
     }
   }
 
+  const isIdle = ({ flying, settling, isFilling }: Lane) =>
+    flying.size + settling.size === 0 && !isFilling
+
   function roomIn(lane: Lane): number {
     const free = maxFlying - flying
-    if (lane.failures === 0) return Math.min(maxFlyingInLane - lane.flying.size, free)
+    if (lane.failures === 0) {
+      const unsettled = maxSettlingInLane - lane.settling.size
+      return Math.min(maxFlyingInLane - lane.flying.size, unsettled, free)
+    }
     const share = lane.failures === null ? free : maxFlyingFailing - failing
-    return Math.min(1 - lane.flying.size, share, free)
+    return Math.min(1 - lane.flying.size - lane.settling.size, share, free)
   }
 
   async function fill(lane: Lane): Promise<void> {
@@ -113,23 +136,36 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (lane.failures === null && endpoint?.failingSinceMs) lane.failures = 1
     const room = roomIn(lane)
     if (room <= 0) {
-      if (lane.flying.size === 0) crowded.add(lane)
+      lane.queue = []
+      if (lane.flying.size + lane.settling.size === 0) crowded.add(lane)
       return
     }
-    const prefix = `${organizationId}\n${webhookId}\n`
-    const found = await store.range(indexes.deliveries, prefix, maxFlyingInLane + room)
-    const entries = found.filter(({ sortKey }) => sortKey.startsWith(prefix)).map(entryOf)
-    const waiting = entries.filter(({ eventId }) => !lane.flying.has(eventId))
     if (endpoint === null || !endpoint.enabled) {
+      lane.queue = []
+      const waiting = await readWaiting(lane, pageLength)
       await Promise.all(waiting.map(courier.giveUp))
       lane.isAsked = waiting.length > 0
       return
     }
-    const nowMs = clock.nowMs()
-    const due = waiting.filter(({ dueMs }) => dueMs <= nowMs)
-    for (const entry of due.slice(0, Math.min(room, roomIn(lane)))) {
+    if (lane.queue.length === 0) {
+      const nowMs = clock.nowMs()
+      const waiting = await readWaiting(lane, lane.failures === 0 ? pageLength : room)
+      lane.queue = waiting.filter(({ dueMs }) => dueMs <= nowMs)
+    }
+    for (const entry of lane.queue.splice(0, Math.min(room, roomIn(lane)))) {
       void attempt(lane, entry, endpoint)
     }
+  }
+
+  /** What waits for the endpoint, the soonest first, but for what is under way. */
+  async function readWaiting(lane: Lane, count: number): Promise<DueEntry[]> {
+    const prefix = `${lane.organizationId}\n${lane.webhookId}\n`
+    const underWay = lane.flying.size + lane.settling.size
+    const found = await store.range(indexes.deliveries, prefix, underWay + count)
+    return found
+      .filter(({ sortKey }) => sortKey.startsWith(prefix))
+      .map(entryOf)
+      .filter(({ eventId }) => !lane.flying.has(eventId) && !lane.settling.has(eventId))
   }
 
   async function attempt(lane: Lane, entry: DueEntry, endpoint: Endpoint): Promise<void> {
@@ -138,8 +174,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     flying++
     if (isFailing) failing++
     try {
-      const result = await courier.deliver(entry, endpoint)
-      if (result !== null) learn(lane, endpoint, result)
+      const attempted = await courier.deliver(entry, endpoint)
+      if (attempted !== null) {
+        learn(lane, endpoint, attempted.result)
+        void settle(lane, entry, attempted)
+      }
     } catch (error) {
       rest(lane)
       options.onTrouble(error)
@@ -149,6 +188,21 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (isFailing) failing--
       void fill(lane)
       fillCrowded()
+    }
+  }
+
+  async function settle(lane: Lane, { eventId }: DueEntry, { written }: Attempted): Promise<void> {
+    lane.settling.add(eventId)
+    settling++
+    try {
+      await written
+    } catch (error) {
+      rest(lane)
+      options.onTrouble(error)
+    } finally {
+      lane.settling.delete(eventId)
+      settling--
+      void fill(lane)
     }
   }
 
@@ -175,6 +229,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     get flying() {
       return flying
+    },
+    get settling() {
+      return settling
     },
     /** From endpoint to endpoint: one that has much to be sent is one step, like the others. */
     async look() {

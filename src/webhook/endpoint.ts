@@ -149,14 +149,19 @@ export function rewrappedEndpoint(endpoint: Endpoint, box: SecretBox): Endpoint 
   return { ...endpoint, secrets }
 }
 
-/** The secrets that sign now; empty when no key opens them. */
-export function signingSecretsOf(endpoint: Endpoint, box: SecretBox, nowMs: number): Buffer[] {
-  return endpoint.secrets
-    .filter(({ untilMs }) => untilMs === null || untilMs > nowMs)
-    .flatMap(({ sealed }) => {
-      const text = box.open(placeOf(endpoint.webhookId), sealed)
-      return (text === null ? null : readWebhookSecret(text)) ?? []
-    })
+/** With which messages are signed, until its time when it has one. */
+export interface SigningSecret {
+  readonly key: Buffer
+  readonly untilMs: number | null
+}
+
+/** Without those that no key opens. */
+export function openSecrets({ webhookId, secrets }: Endpoint, box: SecretBox): SigningSecret[] {
+  return secrets.flatMap(({ sealed, untilMs }) => {
+    const text = box.open(placeOf(webhookId), sealed)
+    const key = text === null ? null : readWebhookSecret(text)
+    return key === null ? [] : { key, untilMs }
+  })
 }
 
 /** How an attempt went, as its endpoint remembers it. */

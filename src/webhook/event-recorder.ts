@@ -22,7 +22,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   const { store, aggregates, retentionDays } = options
 
   function put(event: WebhookEvent): Promise<boolean> {
-    const aggregate = eventsAggregate(event.eventId)
+    const aggregate = eventsAggregate(event.atMs)
     const child = eventChild(event.eventId, event.atMs, retentionDays)
     return aggregates.change({
       aggregate,

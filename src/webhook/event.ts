@@ -118,11 +118,19 @@ export function writeOfEvent(
   before: WebhookEvent | null,
 ): AggregateWrite {
   const { group, id } = place
+  const old = before === null ? [] : dueEntries(place, before)
+  const now = dueEntries(place, event)
   return {
     put: [{ group, id, value: encode(event) }],
-    index: [...(before === null ? [listed(place, event)] : []), ...dueEntries(place, event)],
-    unindex: before === null ? [] : dueEntries(place, before),
+    index: [...(before === null ? [listed(place, event)] : []), ...without(now, old)],
+    unindex: without(old, now),
   }
+}
+
+/** An event may wait for many endpoints: what one attempt does to one of them leaves the others' entries. */
+function without(entries: readonly IndexEntryPut[], others: readonly IndexEntryPut[]) {
+  const keys = new Set(others.map(({ sortKey }) => sortKey))
+  return entries.filter(({ sortKey }) => !keys.has(sortKey))
 }
 
 function listed(place: Key, { organizationId, atMs, eventId }: WebhookEvent): IndexEntryPut {

@@ -35,19 +35,28 @@ export interface PostOfficeOptions {
   readonly onTrouble: (message: string) => void
   readonly onPending: (figures: WebhookFigures) => void
   readonly random?: () => number
+  /** How long attempts are collected before all of them are written down. */
+  readonly writingMs?: number
 }
 
 const lookMs = 500
 const countMs = 15_000
 const unlistMs = 600_000
 const dayMs = 86_400_000
+/** What a kill loses of it is sent twice; the fewer commits, the less decisions wait for the disk. */
+const defaultWritingMs = 100
 /** Nobody waits longer for a store that is away when a server stops. */
 const leaveMs = 500
 const repeatedMs = 60_000
 
 export function createPostOffice(options: PostOfficeOptions): PostOffice {
   const { store, aggregates, clock, share, outgoing, onTrouble } = options
-  const courier = createCourier({ ...options, random: options.random ?? Math.random })
+  const writing = createGathering(options.writingMs ?? defaultWritingMs)
+  const courier = createCourier({
+    ...options,
+    random: options.random ?? Math.random,
+    untilWriting: writing.next,
+  })
   const desk = createEndpointDesk({
     store,
     aggregates,
@@ -80,7 +89,9 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     onTrouble(message)
   }
 
-  function made({ organizationId, deliveries }: WebhookEvent): void {
+  function made(event: WebhookEvent): void {
+    const { organizationId, deliveries } = event
+    courier.remember(event)
     for (const { webhookId, state } of deliveries) {
       if (state === 'pending') dispatcher.wake(organizationId, webhookId)
     }
@@ -123,8 +134,40 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
       for (const timer of timers) clearInterval(timer)
       dispatcher.stop()
       outgoing.close()
+      writing.end()
       const waited = new Promise<void>((resolve) => setTimeout(resolve, leaveMs).unref())
-      await Promise.race([share.leave().catch(() => {}), waited])
+      const left = Promise.all([share.leave().catch(() => {}), settled()])
+      await Promise.race([left, waited])
+    },
+  }
+
+  async function settled(): Promise<void> {
+    while (dispatcher.settling > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** Lets all that come within a time go on together. */
+function createGathering(ms: number) {
+  let next: Promise<void> | null = null
+  let go: () => void = () => {}
+  let isEnded = false
+  return {
+    next(): Promise<void> {
+      if (isEnded || ms === 0) return Promise.resolve()
+      next ??= new Promise<void>((resolve) => {
+        const timer = setTimeout(() => go(), ms)
+        go = () => {
+          clearTimeout(timer)
+          next = null
+          resolve()
+        }
+      })
+      return next
+    },
+    /** Nobody waits any more. */
+    end(): void {
+      isEnded = true
+      go()
     },
   }
 }

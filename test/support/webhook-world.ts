@@ -98,6 +98,7 @@ export function openWebhooks(given?: Store) {
       onTrouble: (message) => isAlive && troubles.push(message),
       onPending: () => {},
       random: () => 0.5,
+      writingMs: 0,
     })
     const instance: Instance = {
       name,

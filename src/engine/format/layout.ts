@@ -68,9 +68,9 @@ export function webhooksAggregate(organizationId: string): string {
 /** Which instances share the sending of webhooks. */
 export const senderShareAggregate = 'senders'
 
-/** Events that follow from the log; those of a KYC lie with it. */
-export function eventsAggregate(eventId: string): string {
-  return `ev:${bucketOf(eventId, 4_096)}`
+/** Events that follow from the log, those of one second together; those of a KYC lie with it. */
+export function eventsAggregate(atMs: number): string {
+  return `ev:${(Math.floor(atMs / 1_000) % 4_096).toString(36)}`
 }
 
 /** One verification of a person or a business. */
