@@ -149,7 +149,7 @@ function startApi(
     const keys = readSecretKeys(config, (file) =>
       logger.warn({ file }, 'made a key for the secrets in the store: keep it, and keep it apart'),
     )
-    const { redis, dataDir, sandbox, eventRetentionDays } = config
+    const { redis, dataDir, sandbox, eventRetentionDays, webhookRetentionDays } = config
     const atWork = new Int32Array(new SharedArrayBuffer(4))
     const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
       ...listenersOf(options),
@@ -163,6 +163,7 @@ function startApi(
           keys,
           sandbox,
           eventRetentionDays,
+          webhookRetentionDays,
           time: clock.time,
           openDecisions: gate.slots.shown,
           atWork,

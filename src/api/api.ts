@@ -44,15 +44,13 @@ export function createApi(
     aggregates,
     effects,
     clock,
+    prepareBeside: outside.besideCredit,
     ...(onTransfers && { onOpen: onTransfers }),
     onTrouble,
   })
   const box = createSecretBox(keys)
-  const lists = createListDesk({
-    store,
-    cursors: createCursors(keys),
-    zone: () => engine.pack().zone,
-  })
+  const cursors = createCursors(keys)
+  const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
   const numbers = createNumbers(settings.cardNumbers, { store, aggregates, box, clock })
   const desks = { transfers, lists, numbers, outside }
   const context = { store, engine, aggregates, effects, box, clock, settings, ...desks }

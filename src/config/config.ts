@@ -78,6 +78,7 @@ export interface Config {
   readonly budgetMs: number
   readonly heartbeatMs: number
   readonly eventRetentionDays: number
+  readonly webhookRetentionDays: number
   readonly logRetentionDays: number
   readonly cacheCards: number
   readonly engineHeapMb: number
@@ -99,7 +100,6 @@ interface ApiConfig {
   readonly cardNumbers: CardNumbers
   readonly kyc: KycConfig
   readonly webhookNetworks: readonly string[]
-  readonly webhookRetentionDays: number
 }
 
 interface ConsoleConfig {
@@ -177,6 +177,7 @@ function configOf(v: Settings): Config {
     budgetMs: v.DECISION_BUDGET_MS,
     heartbeatMs: v.HEARTBEAT_MS,
     eventRetentionDays: v.EVENT_RETENTION_DAYS,
+    webhookRetentionDays: v.WEBHOOK_RETENTION_DAYS,
     logRetentionDays: v.LOG_RETENTION_DAYS,
     cacheCards: v.CACHE_CARDS,
     engineHeapMb: v.ENGINE_HEAP_MB,
@@ -238,7 +239,6 @@ function apiConfig(v: Settings): ApiConfig | null {
     cardNumbers: cardNumbers(v),
     kyc: kycSettings(v),
     webhookNetworks: v.WEBHOOK_NETWORKS?.split(',') ?? [],
-    webhookRetentionDays: v.WEBHOOK_RETENTION_DAYS,
   }
 }
 

@@ -75,6 +75,20 @@ export function imageKeys(submittedAtMs: number, parts: number): ChildKey[] {
   return Array.from({ length: Math.min(parts, maxParts) }, (_, i) => ({ group, id: String(i) }))
 }
 
+/** The same pictures, sealed with the key that seals now; those that no key opens stay as they are. */
+export function rewrappedImages(
+  kycToken: string,
+  keys: readonly ChildKey[],
+  child: (key: ChildKey) => string | null,
+  box: SecretBox,
+): ChildPut[] {
+  return keys.flatMap((key) => {
+    const sealed = child(key)
+    const text = sealed === null ? null : box.open(placeOf(kycToken, key.id), sealed)
+    return text === null ? [] : { ...key, value: box.seal(placeOf(kycToken, key.id), text) }
+  })
+}
+
 /** What is left of them; pictures that no key opens are gone. */
 export async function readImages(
   store: Store,

@@ -3,6 +3,7 @@ import { indexes, kycAggregate } from '../engine/format/layout.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import { type IdentityHashes, noteSubmission } from './identity.ts'
+import { imageKeys, rewrappedImages } from './image.ts'
 import { decodeKyc, readKyc, rewrappedKyc, submissionOf } from './kyc.ts'
 import { identityOf } from './submission.ts'
 
@@ -28,12 +29,16 @@ export async function rewrapKycs(
         const names = hashes({ organizationId, ...identity })
         await noteSubmission(aggregates, organizationId, names, kyc)
       }
+      const reads = imageKeys(kyc.submittedAtMs, kyc.imageParts)
       await aggregates.change({
         aggregate: kycAggregate(kycToken),
-        decide({ root }) {
-          const found = decodeKyc(root ?? '')
+        reads,
+        decide(view) {
+          const found = decodeKyc(view.root ?? '')
           const next = found && rewrappedKyc(found, box)
-          return { result: undefined, write: next === null ? {} : { root: JSON.stringify(next) } }
+          if (next === null) return { result: undefined, write: {} }
+          const put = rewrappedImages(kycToken, reads, view.child, box)
+          return { result: undefined, write: { root: JSON.stringify(next), put } }
         },
       })
       if (submission === null) counts.failed++

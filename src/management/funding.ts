@@ -25,5 +25,6 @@ export function fundWallet({ root }: AggregateView, funding: Funding) {
   const amount = Number(formatMinor(amountMinor, currency))
   const completedAt = new Date(atMs).toISOString()
   const data = { transferId, type, amount, currency, wallet: shownWallet(wallet), completedAt }
-  return { data, write: { root: JSON.stringify(wallet), index: [moved.entry] } }
+  const write = { root: JSON.stringify(wallet), index: [moved.entry] }
+  return { data, sequence: wallet.entryCount, write }
 }

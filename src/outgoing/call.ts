@@ -212,6 +212,8 @@ function exchange(
     let isConnected = false
     request.once('socket', (socket) => {
       isConnected = !socket.connecting
+      // One that is used again would keep a listener of every call.
+      if (isConnected) return
       socket.once('connect', () => {
         isConnected = true
       })

@@ -7,6 +7,7 @@ import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
 import { type AnswerCounts, createAnswerCounts } from './answer-counts.ts'
 import { createFindingMetrics, createRuleMetrics } from './decision-metrics.ts'
+import { createWebhookMetrics } from './webhook-metrics.ts'
 
 /** Figures that are read when somebody asks for them. */
 export interface Readings {
@@ -34,7 +35,7 @@ export interface Metrics {
   projection(figures: ProjectionFigures): void
   /** What waits to be sent, of all instances. */
   transfers(open: { readonly count: number; readonly oldestMs: number }): void
-  webhooks(figures: { readonly pending: number; readonly oldestSeconds: number }): void
+  readonly webhooks: ReturnType<typeof createWebhookMetrics>
   processing(count: number): void
   apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
@@ -96,16 +97,6 @@ export function createMetrics(read: () => Readings): Metrics {
     help: 'Age of the oldest among them; 0 when none is on its way',
     registers,
   })
-  const webhooksPending = new Gauge({
-    name: 'arbiter_webhooks_pending',
-    help: 'Deliveries of webhooks of all instances that wait; 10000 is 10000 or more',
-    registers,
-  })
-  const webhooksOldest = new Gauge({
-    name: 'arbiter_webhooks_oldest_seconds',
-    help: 'Age of the oldest event among them; 0 when nothing waits',
-    registers,
-  })
   const unknownKinds = new Counter({
     name: 'arbiter_unknown_kinds_total',
     help: 'Messages acknowledged though the relay profile does not know their kind',
@@ -146,10 +137,7 @@ export function createMetrics(read: () => Readings): Metrics {
       transfersOpen.set(count)
       transfersOldest.set(oldestMs / 1000)
     },
-    webhooks({ pending, oldestSeconds }) {
-      webhooksPending.set(pending)
-      webhooksOldest.set(oldestSeconds)
-    },
+    webhooks: createWebhookMetrics(registers),
     unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {
       packs.reset()

@@ -1,7 +1,11 @@
+import { isAlias } from '../domain/change/book.ts'
 import type { Change } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import { formatMinor } from '../domain/record/money.ts'
-import { balancesOf, readCards, shownCard, type WholeCard } from '../management/card.ts'
+import { transactionCodec } from '../engine/format/codec.ts'
+import { accountAggregate, transactionChild } from '../engine/format/layout.ts'
+import { readCards, shownCard, type WholeCard } from '../management/card.ts'
+import { decodeVerdict, likelyInboxPlaces } from '../management/transfer/transfer.ts'
 import type { Consumer, ProjectedEntry } from '../projection/consumer.ts'
 import type { TransactionRow, TransactionType } from '../projection/row.ts'
 import { shownRow } from '../projection/shown-row.ts'
@@ -22,30 +26,44 @@ export function createLogConsumer({ store, recorder, nowMs }: LogConsumerOptions
     name: 'webhooks',
     async take(entries) {
       const owned = entries.filter(({ organizationId }) => organizationId !== '')
-      const cards = await readChanged(store, owned)
+      const read: RecordsRead = {
+        card: await readChanged(store, owned),
+        arrival: await readArrivals(store, owned),
+        pendingMinor: await readCharges(store, owned),
+      }
       await recorder.record(
-        owned.flatMap((entry) => happeningsOf(entry, cards)),
+        owned.flatMap((entry) => happeningsOf(entry, read)),
         nowMs(),
       )
     },
   }
 }
 
-/** What one entry tells, in its order. */
-function happeningsOf(projected: ProjectedEntry, cards: Cards): Happening[] {
+/** What the entries do not say themselves. */
+interface RecordsRead {
+  readonly card: Cards
+  readonly arrival: Arrivals
+  /** What is pending of the charge of an entry's transaction. */
+  readonly pendingMinor: (entry: Entry) => number
+}
+
+/** What one entry tells, in its order; each under its place there, whatever else is told. */
+function happeningsOf(projected: ProjectedEntry, read: RecordsRead): Happening[] {
   const { entry, organizationId, rows } = projected
-  const told: Told[] = [
-    ...rows.flatMap((row) => ofRow(row, projected)),
-    ...entry.changes.flatMap((change) => ofChange(change, projected, cards)),
+  const told: (readonly [place: string, Told[]])[] = [
+    ...rows.map((row, i) => [`row ${i}`, ofRow(row, read)] as const),
+    ...entry.changes.map((one, i) => [`change ${i}`, ofChange(one, projected, read)] as const),
   ]
-  return told.map(([type, data], i) => ({
-    organizationId,
-    type,
-    atMs: entry.atMs,
-    key: [entry.accountId, entry.n, i].join('\n'),
-    sequence: entry.n,
-    data,
-  }))
+  return told.flatMap(([place, some]) =>
+    some.map(([type, data]) => ({
+      organizationId,
+      type,
+      atMs: entry.atMs,
+      key: [entry.accountId, entry.n, place].join('\n'),
+      sequence: entry.n,
+      data,
+    })),
+  )
 }
 
 type Told = readonly [EventType, unknown]
@@ -61,16 +79,15 @@ const typesOfRows: Readonly<Partial<Record<TransactionType, EventType>>> = {
   Expiry: 'transaction.expired',
 }
 
-/** Of a transfer between cards the arrival tells: what only left may still come back. */
+/** The arrival tells: what only left may still come back. What arrives in a wallet is told there. */
 const transfers: Readonly<Partial<Record<TransactionType, string>>> = {
   TopUp: 'TopUp',
-  Withdrawal: 'Withdrawal',
   TransferIn: 'CardToCard',
   InitialFunding: 'InitialFunding',
   Regularization: 'Regularization',
 }
 
-function ofRow(row: TransactionRow, { account }: ProjectedEntry): Told[] {
+function ofRow(row: TransactionRow, read: RecordsRead): Told[] {
   if (row.status === 'Declined') return [['transaction.declined', shownRow(row)]]
   if (row.status === 'Unmatched') return [['transaction.unmatched', shownRow(row)]]
   const type = typesOfRows[row.type]
@@ -79,36 +96,46 @@ function ofRow(row: TransactionRow, { account }: ProjectedEntry): Told[] {
   // What was taken back of a transfer that was refused is no transfer.
   if (transfer === undefined || (row.amountMinor ?? 0) < 0) return []
   const { transferId, currency, cardId, relatedCardId, bookedAtMs } = row
-  const cards =
-    row.type === 'TransferIn' ? { cardId: relatedCardId, beneficiaryCardId: cardId } : { cardId }
+  const { fromAfter, toAfter } = read.arrival(transferId)
+  const sides =
+    row.type === 'TransferIn'
+      ? {
+          cardId: relatedCardId,
+          balances: fromAfter,
+          beneficiaryCardId: cardId,
+          beneficiaryBalances: toAfter,
+        }
+      : { cardId, balances: toAfter, wallet: fromAfter }
   const data = {
     transferId,
     type: transfer,
-    amount: major(Math.abs(row.amountMinor ?? 0), currency),
+    amount: major(row.amountMinor ?? 0, currency),
     currency,
-    ...cards,
-    balances: account === null || row.type === 'TransferIn' ? null : balancesOf(account),
+    ...sides,
     completedAt: new Date(bookedAtMs).toISOString(),
   }
   return [['transfer.completed', data]]
 }
 
-function ofChange(change: Change, projected: ProjectedEntry, cards: Cards): Told[] {
+function ofChange(change: Change, projected: ProjectedEntry, read: RecordsRead): Told[] {
   if (change.type === 'chargeDue') return ofCharge(change, projected)
   if (change.type === 'chargeTaken') {
-    return ofCharge({ takenMinor: change.amountMinor, pendingMinor: 0 }, projected)
+    const { amountMinor: takenMinor } = change
+    return ofCharge({ takenMinor, pendingMinor: 0 }, projected, read.pendingMinor(projected.entry))
   }
   const type = typeOfCardChange(change)
   const { entry } = projected
-  const whole = type === null ? null : cards(entry.accountId, entry.cardId)
+  const whole = type === null ? null : read.card(entry.accountId, entry.cardId)
   if (type === null || whole === null) return []
   const { whiteListedMids, blackListedMids, unblockedMids, ...shown } = shownCard(whole)
   return [[type, { ...shown, by: byOf(entry) }]]
 }
 
+/** `leftMinor` is what is still pending of a charge of which a part was taken later. */
 function ofCharge(
   { takenMinor, pendingMinor }: { readonly takenMinor: number; readonly pendingMinor: number },
   { entry, account }: ProjectedEntry,
+  leftMinor = pendingMinor,
 ): Told[] {
   const currency = account?.currency ?? ''
   if (currency === '' || (takenMinor === 0 && pendingMinor === 0)) return []
@@ -116,7 +143,7 @@ function ofCharge(
     cardId: entry.cardId,
     transactionId: entry.transaction[1],
     amount: major(takenMinor, currency),
-    pending: major(pendingMinor, currency),
+    pending: major(leftMinor, currency),
     currency,
   }
   return [[pendingMinor > 0 ? 'charge.pending' : 'charge.taken', data]]
@@ -164,4 +191,51 @@ async function readChanged(store: Store, entries: readonly ProjectedEntry[]): Pr
     changed.map(({ entry }, i) => [`${entry.accountId}\n${entry.cardId}`, found[i] ?? null]),
   )
   return (accountId, cardId) => cards.get(`${accountId}\n${cardId}`) ?? null
+}
+
+/** What both sides of a transfer had when it arrived; null where nobody knows any more. */
+type Arrivals = (transferId: string) => { readonly fromAfter: unknown; readonly toAfter: unknown }
+
+async function readArrivals(store: Store, entries: readonly ProjectedEntry[]): Promise<Arrivals> {
+  const places = entries.flatMap(({ entry, rows }) =>
+    rows
+      .filter(({ type, transferId }) => transferId !== '' && transfers[type] !== undefined)
+      .flatMap(({ transferId }) => likelyInboxPlaces(transferId, entry.atMs))
+      .map((place) => ({ aggregate: accountAggregate(entry.accountId), ...place })),
+  )
+  const found = await store.load(places)
+  const verdicts = new Map(
+    places.flatMap(({ id }, i) => {
+      const text = found[i]?.value
+      return text === undefined ? [] : [[id, decodeVerdict(text)]]
+    }),
+  )
+  return (transferId) => {
+    const verdict = verdicts.get(transferId)
+    if (verdict?.state !== 'credited') return { fromAfter: null, toAfter: null }
+    return { fromAfter: verdict.fromAfter ?? null, toAfter: verdict.toAfter }
+  }
+}
+
+async function readCharges(
+  store: Store,
+  entries: readonly ProjectedEntry[],
+): Promise<RecordsRead['pendingMinor']> {
+  const taken = entries
+    .map(({ entry }) => entry)
+    .filter(({ changes }) => changes.some(({ type }) => type === 'chargeTaken'))
+  const found = await store.load(
+    taken.map(({ accountId, transaction: [cardId, id] }) => ({
+      aggregate: accountAggregate(accountId),
+      ...transactionChild(cardId, id),
+    })),
+  )
+  const pending = new Map(
+    taken.map((entry, i) => {
+      const text = found[i]?.value
+      const record = text === undefined ? null : transactionCodec.decode(text)
+      return [entry, record === null || isAlias(record) ? 0 : record.chargePendingMinor]
+    }),
+  )
+  return (entry) => pending.get(entry) ?? 0
 }

@@ -7,11 +7,17 @@ import { readDueSortKey } from './event.ts'
 export interface WebhookFigures {
   readonly pending: number
   readonly oldestSeconds: number
+  /** Webhooks that this process has disabled because of how they answer. */
+  readonly disabled: number
 }
 
-export function figuresOf({ pending, oldestMs }: PendingDeliveries, nowMs: number): WebhookFigures {
+export function figuresOf(
+  { pending, oldestMs }: PendingDeliveries,
+  disabled: number,
+  nowMs: number,
+): WebhookFigures {
   const ageMs = oldestMs === null ? 0 : Math.max(0, nowMs - oldestMs)
-  return { pending, oldestSeconds: Math.round(ageMs / 1000) }
+  return { pending, oldestSeconds: Math.round(ageMs / 1000), disabled }
 }
 
 /** What waits to be sent, of all instances. */

@@ -57,11 +57,13 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     random: options.random ?? Math.random,
     untilWriting: writing.next,
   })
+  let disabled = 0
   const desk = createEndpointDesk({
     store,
     aggregates,
     clock,
     onDisabled: (organizationId, { webhookId, disabledBecause }: Endpoint) => {
+      disabled++
       const why = disabledBecause === 'gone' ? 'it answered 410' : 'it failed for 5 days'
       onTrouble(`webhook ${webhookId} of ${organizationId} is disabled: ${why}`)
     },
@@ -123,7 +125,7 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
       repeat(beatMs, share.beat)
       repeat(lookMs, dispatcher.look)
       repeat(countMs, async () =>
-        options.onPending(figuresOf(await readPending(store), clock.nowMs())),
+        options.onPending(figuresOf(await readPending(store), disabled, clock.nowMs())),
       )
       repeat(unlistMs, async () => {
         if (!share.owns('retention')) return

@@ -1,7 +1,13 @@
+import { randomBytes } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
-import { indexes } from '../../src/engine/format/layout.ts'
+import { indexes, kycAggregate } from '../../src/engine/format/layout.ts'
+import { createIdentityHashes, readIdentity } from '../../src/kyc/identity.ts'
+import { imageKeys, readImages } from '../../src/kyc/image.ts'
+import { readKyc, submissionOf } from '../../src/kyc/kyc.ts'
+import { rewrapKycs } from '../../src/kyc/rewrap.ts'
 import { readCustomer } from '../../src/management/customer.ts'
-import { readWebhookSecret, signedHeaders } from '../../src/outgoing/signature.ts'
+import { createSecretBox } from '../../src/management/secret-box.ts'
 import { type ApiWorldOptions, openApi } from '../support/api-world.ts'
 import { createMemoryState } from '../support/memory-store.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
@@ -222,6 +228,32 @@ describe('a document or a business', () => {
     expect(pictures()).toEqual([])
   })
 
+  it('is read, with its pictures and by its number, when the key of secrets was changed', async () => {
+    const provider = await startReceiver(() => 500)
+    const kyc = { provider: 'http' as const, url: provider.url, secret }
+    const { call, store, aggregates, key } = await openWorld({ kyc })
+    const { data } = await call('POST', '/kyc/individual', passport('A12345678'))
+    const { kycToken } = data
+    const next = randomBytes(32)
+    const both = createSecretBox([next, key])
+    const counts = await rewrapKycs(store, aggregates, both, createIdentityHashes([next, key]))
+    expect(counts).toEqual({ rewrapped: 1, failed: 0 })
+    const box = createSecretBox([next])
+    const found = (await readKyc(store, kycToken))!
+    expect(submissionOf(found, box)).toMatchObject({ individualKyc: { idNumber: 'A12345678' } })
+    const keys = imageKeys(found.submittedAtMs, found.imageParts)
+    const images = await readImages(store, kycAggregate(kycToken), kycToken, keys, box)
+    expect(images.idFrontImage).toBe(passport().individualKyc.idFrontImage)
+    const name = { organizationId: 'org-1', kind: 'PASSPORT', number: 'A12345678' }
+    const hashes = createIdentityHashes([next])(name)
+    expect(await readIdentity(store, 'org-1', hashes)).toMatchObject({ kycToken })
+    const again = await rewrapKycs(store, aggregates, box, createIdentityHashes([next]))
+    expect(again).toEqual({ rewrapped: 0, failed: 0 })
+    const other = createSecretBox([key])
+    const lost = await rewrapKycs(store, aggregates, other, createIdentityHashes([key]))
+    expect(lost).toEqual({ rewrapped: 0, failed: 1 })
+  })
+
   it('has a body of 12 MiB at most, of which four are read at once', async () => {
     const { call, headersOf, send, time } = await openWorld()
     const large = { clientReference: 'x'.repeat(13_000_000) }
@@ -248,11 +280,13 @@ describe('a document or a business', () => {
 })
 
 describe('a provider by HTTP', () => {
-  function openProvider(answer: (received: Received) => unknown) {
-    return startReceiver((received) => {
+  async function openProvider(answer: (received: Received) => unknown) {
+    const provider = await startReceiver((received) => {
       const body = answer(received)
       return body === null ? 500 : { status: 200, body }
     })
+    provider.verifyWith(secret)
+    return provider
   }
   const kycOf = (url: string) => ({ provider: 'http' as const, url, secret })
 
@@ -309,14 +343,17 @@ describe('a provider by HTTP', () => {
       method: 'GET',
       path: `/verifications/${data.kycToken}`,
     })
-    const bytes = readWebhookSecret(secret)!
-    const tell = async (told: object, by = bytes) => {
+    const tell = async (told: object, by = secret) => {
       const body = JSON.stringify(told)
-      const headers = signedHeaders({ id: 'x', body, atMs: time.ms }, [by])
+      const headers = {
+        'webhook-id': 'x',
+        'webhook-timestamp': String(Math.floor(time.ms / 1_000)),
+        'webhook-signature': new Webhook(by).sign('x', new Date(time.ms), body),
+      }
       return (await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })).status
     }
     const result = { kycToken: data.kycToken, status: 'Approved' }
-    expect(await tell(result, Buffer.alloc(32))).toBe(401)
+    expect(await tell(result, `whsec_${Buffer.alloc(32).toString('base64')}`)).toBe(401)
     expect(await tell({ ...result, kycToken: 'kyc_unknown' })).toBe(404)
     expect(await tell(result)).toBe(204)
     expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')

@@ -1,4 +1,3 @@
-import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import type { Happening } from '../../src/webhook/event.ts'
 import { openApi } from '../support/api-world.ts'
@@ -32,7 +31,8 @@ async function openWorld(sandbox = true) {
     )
     await world.outside.office.recorder.record(happenings, world.time.ms)
   }
-  const idle = () => expect.poll(() => world.outside.office.dispatcher.flying).toBe(0)
+  const { dispatcher } = world.outside.office
+  const idle = () => expect.poll(() => dispatcher.flying + dispatcher.settling).toBe(0)
   return { ...world, call, happen, idle }
 }
 
@@ -41,7 +41,7 @@ const items = (data: Record<string, never>) => data.items as unknown as Record<s
 describe('a webhook', () => {
   it('is made, told, listed, changed, rotated and removed', async () => {
     const { call, happen, idle, credentials } = await openWorld()
-    const { url, received } = await startReceiver()
+    const { url, received, verifyWith } = await startReceiver()
     const made = await call('POST', '/webhooks', { url: `${url}/a`, events: ['card.*'] })
     expect(made).toMatchObject({
       status: 200,
@@ -53,14 +53,9 @@ describe('a webhook', () => {
     expect(JSON.stringify(looked.data)).not.toContain('whsec_')
     expect(credentials.clientId).not.toBe('')
 
+    verifyWith(secret)
     await happen('card-1')
     await expect.poll(() => received.length).toBe(1)
-    const { headers, body } = received[0]!
-    // Only the time is not that of the receiver: the library would refuse it.
-    const at = new Date(1000 * Number(headers['webhook-timestamp']))
-    expect(new Webhook(secret).sign(headers['webhook-id']!, at, body)).toBe(
-      headers['webhook-signature'],
-    )
     await idle()
     const listed = await call('GET', '/webhooks')
     expect(items(listed.data)).toMatchObject([{ webhookId, lastSuccessAt: expect.any(String) }])
@@ -71,7 +66,7 @@ describe('a webhook', () => {
     expect(JSON.parse(received[1]!.body)).toMatchObject({ type: 'ping', data: {} })
 
     const rotated = await call('POST', `/webhooks/${webhookId}/rotate-secret`)
-    expect(rotated.data.secret).toMatch(/^whsec_/)
+    verifyWith(String(rotated.data.secret))
     await call('POST', `/webhooks/${webhookId}/test`)
     expect(received[2]!.headers['webhook-signature']!.split(' ')).toHaveLength(2)
 
@@ -112,8 +107,9 @@ describe('an event', () => {
   it('is listed with its attempts, found by its id, and sent again with the same bytes', async () => {
     const { call, happen, idle, time } = await openWorld()
     let status = 500
-    const { url, received } = await startReceiver(() => status)
+    const { url, received, verifyWith } = await startReceiver(() => status)
     const { data } = await call('POST', '/webhooks', { url, events: ['*'] })
+    verifyWith(String(data.secret))
     const webhookId = String(data.webhookId)
     await happen('card-1')
     time.ms += 1

@@ -1,10 +1,13 @@
 import http from 'node:http'
+import https from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createAddressPolicy } from '../../src/outgoing/address.ts'
 import { createOutgoing, type OutgoingOptions, urlProblem } from '../../src/outgoing/call.ts'
 import { createResolver } from '../../src/outgoing/name.ts'
+import { type Certificate, makeCertificate } from '../support/certificate.ts'
 
 type Answering = (request: http.IncomingMessage, response: http.ServerResponse) => void
 
@@ -185,5 +188,51 @@ describe('an address of a receiver', () => {
       expect(urlProblem(wrong, false, allows), wrong).not.toBe('')
     }
     expect(urlProblem('http://localhost:1/', true, createAddressPolicy([], true))).toBe('')
+  })
+})
+
+describe('a call by TLS', () => {
+  const authority = makeCertificate('Test authority')
+  const resolve = async () => ['127.0.0.1']
+
+  /** Answers with the name that the client asked a certificate for, and the one it wrote. */
+  async function serveTls({ certPem: cert, keyPem: key }: Certificate) {
+    const server = https.createServer({ cert, key }, (request, response) => {
+      const { servername } = request.socket as TLSSocket & { servername: unknown }
+      response.end(`${servername} ${request.headers.host}`)
+    })
+    let handshakes = 0
+    server.on('secureConnection', () => handshakes++)
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return { port: (server.address() as AddressInfo).port, handshakes: () => handshakes }
+  }
+
+  it('goes to the address that was checked, and asks for the certificate of the name', async () => {
+    const { port, handshakes } = await serveTls(makeCertificate('hooks.example', authority))
+    const { get } = open({ resolve, ca: authority.certPem, allowsPlain: false })
+    const url = `https://hooks.example:${port}/`
+    const body = `hooks.example hooks.example:${port}`
+    expect(await get(url)).toMatchObject({ status: 200, body })
+    expect(await get(url)).toMatchObject({ status: 200, body })
+    expect(handshakes()).toBe(1)
+    // Another name at the same address gets neither the open connection nor its certificate.
+    const other = await get(`https://other.example:${port}/`)
+    expect(other).toMatchObject({ fault: 'unreachable', detail: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+    expect(await get(`https://127.0.0.1:${port}/`)).toMatchObject({ fault: 'unreachable' })
+  })
+
+  it('is not made to who shows a certificate that nobody vouches for', async () => {
+    const { port } = await serveTls(makeCertificate('hooks.example', makeCertificate('Another')))
+    const url = `https://hooks.example:${port}/`
+    for (const ca of [{}, { ca: authority.certPem }]) {
+      expect(await open({ resolve, ...ca }).get(url)).toMatchObject({
+        fault: 'unreachable',
+        detail: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      })
+    }
   })
 })

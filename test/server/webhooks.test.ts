@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { apiUrlOf, createApiClient } from '../support/api-client.ts'
+import { makeCertificate } from '../support/certificate.ts'
 import { runCli } from '../support/cli.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { fastFolder, plainPack, readMetric, startServer, until } from '../support/server.ts'
@@ -14,6 +16,7 @@ interface Told {
   readonly data: Record<string, unknown>
 }
 
+const inOrganization = ['--organization', 'org-1']
 const newOrganization = ['organization', 'add', 'org-1', '--name', 'Acme', '--country', 'US']
 const newClient = ['client', 'add', '--organization', 'org-1', '--name', 'x'].concat(
   ['CardAPIs', 'CardAPIs.Fund'].flatMap((scope) => ['--scope', scope]),
@@ -49,7 +52,11 @@ describe('a back office that speaks HTTP only', () => {
       API_PORT: '0',
       KYC_SANDBOX_DELAY_MS: '200',
       RULES_DIR: rulesIn(folder.path),
+      SECRETS_KEY: randomBytes(32).toString('base64'),
+      NODE_EXTRA_CA_CERTS: join(folder.path, 'authority.pem'),
     }
+    const authority = makeCertificate('Our authority')
+    writeFileSync(env.NODE_EXTRA_CA_CERTS, authority.certPem)
     const server = await startServer({ dataDir: folder.path, env })
     onTestFinished(server.kill)
     await runCli(env, ...newOrganization, '--currency', 'USD')
@@ -66,6 +73,16 @@ describe('a back office that speaks HTTP only', () => {
       receiver.received
         .map(({ headers, body }) => library.verify(body, headers) as Told)
         .filter((one) => one.type === type)
+
+    const certificate = makeCertificate('localhost', authority)
+    const secure = await startReceiver(() => 200, undefined, certificate)
+    const add = async (url: string, event: string) => {
+      const given = [...inOrganization, '--url', url, '--event', event]
+      return JSON.parse(await runCli(env, 'webhooks', 'add', ...given))
+    }
+    const byTls = await add(secure.url, 'card.*')
+    secure.verifyWith(byTls.secret)
+    const dead = await add('http://127.0.0.1:1/', 'transfer.*')
 
     const businessKyc = {
       businessName: 'Acme Ltd',
@@ -85,11 +102,13 @@ describe('a back office that speaks HTTP only', () => {
     expect(told('card.issued')[0]!.data).toMatchObject({ cardId, maskedPan: issued.data.maskedPan })
     expect((await call('POST', '/wallets/USD/fund', { amount: 100 })).status).toBe(200)
     expect((await call('POST', `/cards/${cardId}/topup`, { amount: 50 })).status).toBe(200)
-    await until(async () => told('transfer.completed').length === 2)
+    await runCli(env, 'wallet', 'fund', 'org-1', 'USD', '7.00', '--reference', 'wire-1')
+    await until(async () => told('transfer.completed').length === 3)
     const transfers = told('transfer.completed').map(({ data }) => [data.type, data.amount])
     expect(transfers.sort()).toEqual([
       ['TopUp', 50],
       ['WalletFunding', 100],
+      ['WalletFunding', 7],
     ])
 
     const approved = await call('POST', '/sandbox/events', event('e-1', cardId))
@@ -114,16 +133,37 @@ describe('a back office that speaks HTTP only', () => {
     await until(async () => told('card.frozen').length === 1)
     expect(told('card.frozen')[0]!.data).toMatchObject({ status: 'Frozen', by: 'api' })
     const { webhookId } = made.data
-    const listed = JSON.parse(await runCli(env, 'webhooks', 'list'))
-    expect(listed).toMatchObject({ webhookId, organizationId: 'org-1', enabled: true })
-    expect(JSON.parse(await runCli(env, 'webhooks', 'test', webhookId))).toMatchObject({
-      delivered: true,
-    })
-    expect(JSON.parse(await runCli(env, 'kyc', 'show', kyb.data.kycToken))).toMatchObject({
-      status: 'Approved',
-    })
-    await until(async () => (await readMetric(server, 'arbiter_webhooks_pending')) === 0)
+    const frozenAtTls = () => secure.received.filter(({ body }) => body.includes('card.frozen'))
+    await until(async () => frozenAtTls().length === 1)
+    const { eventId } = JSON.parse(frozenAtTls()[0]!.body) as Told
+    const replayed = ['webhooks', 'replay', byTls.webhookId, '--event-id', eventId]
+    expect(await runCli(env, ...replayed)).toBe('1 event is sent again\n')
+    await until(async () => frozenAtTls().length === 2)
+    expect(frozenAtTls()[1]!.body).toBe(frozenAtTls()[0]!.body)
+    await until(async () => (await readMetric(server, 'arbiter_webhooks_pending')) === 3)
     const secrets = ['RC7654321', made.data.secret]
     for (const secret of secrets) expect(server.output()).not.toContain(secret)
-  }, 60_000)
+
+    // Another key, then another store: all of it is still there.
+    await server.stop()
+    const next = { ...env, SECRETS_KEY: randomBytes(32).toString('base64') }
+    const changing = { ...next, SECRETS_KEY_OLD: env.SECRETS_KEY }
+    expect(await runCli(changing, 'secrets', 'rewrap')).toContain('1 verifications are rewrapped')
+    const file = join(folder.path, 'backup.gz')
+    await runCli(next, 'backup', file)
+    const restored = { ...next, DATA_DIR: join(folder.path, 'restored') }
+    await runCli(restored, 'restore', file)
+    const listed = await runCli(restored, 'webhooks', 'list')
+    expect(listed).toBe(await runCli(next, 'webhooks', 'list'))
+    const lines = listed.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { webhookId, organizationId: 'org-1', enabled: true, pending: 0 },
+      { webhookId: byTls.webhookId, pending: 0 },
+      { webhookId: dead.webhookId, pending: 3, lastFailure: { status: 0 } },
+    ])
+    const shown = JSON.parse(await runCli(restored, 'kyc', 'show', kyb.data.kycToken))
+    expect(shown).toMatchObject({ status: 'Approved', customerId })
+    const pinged = JSON.parse(await runCli(restored, 'webhooks', 'test', webhookId))
+    expect(pinged).toMatchObject({ delivered: true })
+  }, 120_000)
 })

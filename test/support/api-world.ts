@@ -79,8 +79,6 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const cursors = createCursors([key])
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
   const onTrouble = (message: string) => troubles.push(message)
-  const { transfers, sweeper } = openMoney({ store, engine, aggregates, effects, clock, onTrouble })
-  onTestFinished(() => sweeper.stop())
   const { cardNumbers = { source: 'none' } } = options
   const made = createNumbers(cardNumbers, { store, aggregates, box, clock })
   const numbers = options.numbers ?? made
@@ -101,9 +99,19 @@ export async function openApi(options: ApiWorldOptions = {}) {
     },
     isShared: false,
     onPending() {},
-    onTrouble: (message) => troubles.push(message),
+    onTrouble,
   })
   onTestFinished(() => outside.stop())
+  const { transfers, sweeper } = openMoney({
+    store,
+    engine,
+    aggregates,
+    effects,
+    clock,
+    prepareBeside: outside.besideCredit,
+    onTrouble,
+  })
+  onTestFinished(() => sweeper.stop())
   const settings = { sandbox, relay: options.relay ?? null }
   const context = {
     store,

@@ -1,7 +1,9 @@
 import http from 'node:http'
+import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { expect, onTestFinished, type TestContext } from 'vitest'
+import type { Certificate } from './certificate.ts'
 
 /** What a receiver of webhooks, or a provider, was sent. */
 export interface Received {
@@ -18,11 +20,13 @@ export async function startReceiver(
   answer: (received: Received) => Answer = () => 200,
   /** Of the test, where several run at once. */
   test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+  /** It speaks TLS then. */
+  certificate: Certificate | null = null,
 ) {
   const received: Received[] = []
   const forged: string[] = []
   let library: Webhook | null = null
-  const server = http.createServer(async (request, response) => {
+  const listener: http.RequestListener = async (request, response) => {
     let body = ''
     for await (const part of request) body += part
     const headers = request.headers as Record<string, string>
@@ -32,14 +36,20 @@ export async function startReceiver(
     const said = answer(one)
     const { status, body: answered } = typeof said === 'number' ? { status: said } : said
     response.writeHead(status).end(answered === undefined ? '' : JSON.stringify(answered))
-  })
+  }
+  const server =
+    certificate === null
+      ? http.createServer(listener)
+      : https.createServer({ cert: certificate.certPem, key: certificate.keyPem }, listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   test.onTestFinished(() => {
     server.closeAllConnections()
     server.close()
     expect(forged).toEqual([])
   })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { port } = server.address() as AddressInfo
+  const url =
+    certificate === null ? `http://127.0.0.1:${port}` : `https://${certificate.name}:${port}`
   /** From now on the library of Standard Webhooks must accept whatever comes. */
   const verifyWith = (secret: string) => {
     library = new Webhook(secret)

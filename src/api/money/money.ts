@@ -16,6 +16,8 @@ export interface MoneyOptions
   readonly engine: Engine
   readonly aggregates: Aggregates
   readonly effects: Effects
+  /** What is told of money that comes into a wallet, in the same commit. */
+  readonly prepareBeside: Parameters<typeof createTransferSteps>[2]
 }
 
 const sweepMs = 1_000
@@ -27,7 +29,11 @@ export function openMoney(options: MoneyOptions): {
 } {
   const { engine, aggregates, effects, clock } = options
   const { nowMs } = clock
-  const steps = createTransferSteps(createSides({ engine, aggregates, nowMs }), nowMs)
+  const steps = createTransferSteps(
+    createSides({ engine, aggregates, nowMs }),
+    nowMs,
+    options.prepareBeside,
+  )
   const transfers = createTransfers({ steps, engine, nowMs })
   const sweeper = startTransferSweeper({ ...options, steps, transfers, intervalMs: sweepMs })
   return { transfers: createTransferDesk(effects, transfers), sweeper }

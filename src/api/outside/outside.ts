@@ -8,6 +8,8 @@ import { createIdentityHashes, type IdentityHashes } from '../../kyc/identity.ts
 import type { KycProvider } from '../../kyc/provider.ts'
 import { createSandboxProvider } from '../../kyc/sandbox-provider.ts'
 import { createSecretBox } from '../../management/secret-box.ts'
+import type { BesideCredit } from '../../management/transfer/step.ts'
+import type { Transfer } from '../../management/transfer/transfer.ts'
 import { anyAddress, createAddressPolicy } from '../../outgoing/address.ts'
 import { createOutgoing, urlProblem } from '../../outgoing/call.ts'
 import { createResolver } from '../../outgoing/name.ts'
@@ -18,6 +20,7 @@ import { createLogConsumer } from '../../webhook/log-consumer.ts'
 import type { WebhookFigures } from '../../webhook/pending.ts'
 import { createPostOffice, type PostOffice } from '../../webhook/post-office.ts'
 import { createShare, wholeShare } from '../../webhook/share.ts'
+import { openWalletEvents } from '../../webhook/wallet-event.ts'
 
 /** Who verifies people and businesses. */
 export type KycSettings =
@@ -44,6 +47,8 @@ export interface Outside {
   /** Why an address may not be a receiver's; '' when it may. */
   readonly urlProblem: (url: string) => string
   readonly consumer: Consumer
+  /** Tells of money that comes into a wallet from a card, in the commit that brings it. */
+  readonly besideCredit: (transfer: Transfer) => Promise<BesideCredit>
   /** How long events are kept. */
   readonly retentionDays: number
   start(): void
@@ -136,6 +141,13 @@ export function createOutside(options: OutsideOptions): Outside {
     retentionDays,
     urlProblem: (url) => urlProblem(url, sandbox, allows),
     consumer: createLogConsumer({ store, recorder: office.recorder, nowMs: clock.nowMs }),
+    async besideCredit({ id: transferId, to }) {
+      if (to.kind !== 'wallet') throw new Error('what comes to a card is told by the log')
+      const eventOf = await openWalletEvents(store, to, retentionDays)
+      return (data, { entryCount: sequence }, atMs) => {
+        return eventOf({ transferId, sequence, atMs, data })?.write ?? {}
+      }
+    },
     start() {
       office.start()
       timer = setInterval(() => void kyc?.followUp.look().catch(() => {}), kycLookMs)

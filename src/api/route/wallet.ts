@@ -10,8 +10,8 @@ import {
   type WalletEntry,
   walletEntryTypes,
 } from '../../management/wallet.ts'
-import { readEndpoints } from '../../webhook/endpoint.ts'
-import { eventBeside, type WebhookEvent } from '../../webhook/event.ts'
+import type { WebhookEvent } from '../../webhook/event.ts'
+import { openWalletEvents } from '../../webhook/wallet-event.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { amount, currency, minorIn } from '../field.ts'
@@ -118,7 +118,7 @@ function funding({ effects, clock, store, outside }: ApiContext): Route {
       const given = { organizationId, currency: params.currency, amountMinor }
       const transferId = newId('trf', nowMs)
       const { reference } = caller
-      const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
+      const eventOf = await openWalletEvents(store, given, outside.retentionDays)
       const aggregate = walletAggregate(organizationId, params.currency)
       let told: WebhookEvent | null = null
       const done = await effects.onAggregate<z.input<typeof transferData>>(
@@ -128,17 +128,8 @@ function funding({ effects, clock, store, outside }: ApiContext): Route {
           const named = { transferId, reference, narration: body.narration ?? '' }
           const funded = fundWallet(view, { ...given, ...named, atMs: clock.nowMs() })
           if (funded === null) return refuse('amountTooLarge', 'the wallet would have too much')
-          const { data, write } = funded
-          const type = 'transfer.completed' as const
-          const happening = {
-            organizationId,
-            type,
-            atMs: nowMs,
-            key: transferId,
-            sequence: 0,
-            data,
-          }
-          const beside = eventBeside(aggregate, happening, endpoints, outside.retentionDays)
+          const { data, sequence, write } = funded
+          const beside = eventOf({ transferId, sequence, atMs: nowMs, data })
           told = beside?.event ?? null
           const index = [...write.index, ...(beside?.write.index ?? [])]
           return { data, write: { ...write, put: beside?.write.put ?? [], index } }

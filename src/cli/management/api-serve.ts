@@ -37,8 +37,9 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   const sink = createLogSink(config.logLevel)
   const keys = readSecretKeys(config, () => {})
   const { createOutside } = await import('../../api/outside/outside.ts')
-  const { sandbox } = config
-  const settings = { ...config.api, keys, sandbox, relay: null, version: readVersion() }
+  const { sandbox, webhookRetentionDays } = config
+  const own = { keys, sandbox, webhookRetentionDays, relay: null, version: readVersion() }
+  const settings = { ...config.api, ...own }
   const working = await engine()
   const outside = createOutside({
     store,

@@ -6,6 +6,7 @@ import { fundWallet } from '../../management/funding.ts'
 import { newId } from '../../management/id.ts'
 import { type Organization, readOrganization } from '../../management/organization.ts'
 import { readWallets, shownWallet } from '../../management/wallet.ts'
+import { openWalletEvents } from '../../webhook/wallet-event.ts'
 import { minorOf } from '../../wire/amount.ts'
 import { readAmount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
@@ -83,10 +84,19 @@ async function fund(
   const transferId = newId('trf', nowMs)
   const call = { caller, request: { hash, method: 'CLI', path }, nowMs }
   const home = walletAggregate(organizationId, currency)
+  const { webhookRetentionDays } = session.config
+  const wallet = { organizationId, currency }
+  const eventOf = await openWalletEvents(session.store, wallet, webhookRetentionDays)
   const done = await effects.onAggregate<object>(call, home, (view) => {
     const named = { transferId, reference, narration, atMs: clock.nowMs() }
-    const funded = fundWallet(view, { organizationId, currency, amountMinor, ...named })
-    return funded ?? { condition: 'amountTooLarge', detail: 'the wallet would have too much' }
+    const funded = fundWallet(view, { ...wallet, amountMinor, ...named })
+    if (funded === null) {
+      return { condition: 'amountTooLarge', detail: 'the wallet would have too much' }
+    }
+    const { data, sequence, write } = funded
+    const beside = eventOf({ transferId, sequence, atMs: nowMs, data })
+    const index = [...write.index, ...(beside?.write.index ?? [])]
+    return { data, write: { ...write, put: beside?.write.put ?? [], index } }
   })
   if (isRefused(done)) return sayRefused(done.detail)
   await printJson(done.data)

@@ -1,4 +1,5 @@
 import { maxSideMinor } from '../../domain/record/movement.ts'
+import type { AccountWrite } from '../../engine/change/account-change.ts'
 import { indexes } from '../../engine/format/layout.ts'
 import {
   doneWrite,
@@ -8,6 +9,7 @@ import {
   readsOf,
   standingOf,
 } from '../effect.ts'
+import type { Wallet } from '../wallet.ts'
 import { answerOf } from './answer.ts'
 import type { ChangeSide, SideView } from './side.ts'
 import {
@@ -58,7 +60,18 @@ type Closed =
   /** Somebody else closed it. */
   | { readonly state: 'gone' }
 
-export function createTransferSteps(change: ChangeSide, nowMs: () => number): TransferSteps {
+/** What is written beside the money that comes into a wallet, such as what is told of it. */
+export type BesideCredit = (
+  data: object,
+  wallet: Wallet,
+  atMs: number,
+) => Pick<AccountWrite, 'put' | 'index'>
+
+export function createTransferSteps(
+  change: ChangeSide,
+  nowMs: () => number,
+  prepareBeside?: (transfer: Transfer) => Promise<BesideCredit>,
+): TransferSteps {
   return {
     debit<R>(attempt: RequestAttempt, { home, transfer, check }: DebitAsked<R>) {
       const said = (result: Debited<R>) => ({ result, write: {} })
@@ -88,8 +101,9 @@ export function createTransferSteps(change: ChangeSide, nowMs: () => number): Tr
       })
     },
 
-    credit(transfer) {
+    async credit(transfer) {
       const inbox = inboxPlace(transfer)
+      const beside = transfer.to.kind === 'wallet' ? await prepareBeside?.(transfer) : undefined
       return change<TransferVerdict | 'tooOld'>({
         home: aggregateOfSide(transfer.to),
         origin: originOf(transfer),
@@ -102,8 +116,12 @@ export function createTransferSteps(change: ChangeSide, nowMs: () => number): Tr
           const result: TransferVerdict =
             refusal === null ? bring(view, transfer) : { state: 'refused', refusal }
           const put = [{ ...inbox, value: JSON.stringify(result) }]
-          const opened = result.state === 'credited' ? (transfer.opening?.put ?? []) : []
-          return { result, write: { put: [...put, ...opened] } }
+          if (result.state !== 'credited') return { result, write: { put } }
+          const opened = transfer.opening?.put ?? []
+          const data = answerOf(transfer, result.toAfter, nowMs())
+          const more = view.wallet === null ? {} : (beside?.(data, view.wallet, nowMs()) ?? {})
+          const { put: told = [], index = [] } = more
+          return { result, write: { put: [...put, ...opened, ...told], index } }
         },
       })
     },
@@ -203,7 +221,7 @@ function bring(view: SideView, transfer: Transfer): TransferVerdict {
   if (view.move(transfer, to, 'in') !== '') {
     throw new Error('a destination takes what it was checked for')
   }
-  return { state: 'credited', toAfter: view.shown() }
+  return { state: 'credited', toAfter: view.shown(), fromAfter: transfer.fromAfter }
 }
 
 function open(

@@ -122,11 +122,20 @@ export interface DestinationRefusal {
 
 /** The last word of a destination, kept there longer than any command can be on its way. */
 export type TransferVerdict =
-  | { readonly state: 'credited'; readonly toAfter: unknown }
+  | {
+      readonly state: 'credited'
+      readonly toAfter: unknown
+      /** What the source had left, for whoever tells of the transfer at its destination. */
+      readonly fromAfter?: unknown
+    }
   | { readonly state: 'refused'; readonly refusal: DestinationRefusal }
 
 const verdict = z.discriminatedUnion('state', [
-  z.object({ state: z.literal('credited'), toAfter: z.unknown() }),
+  z.object({
+    state: z.literal('credited'),
+    toAfter: z.unknown(),
+    fromAfter: z.unknown().optional(),
+  }),
   z.object({
     state: z.literal('refused'),
     refusal: z.object({ condition: z.enum(destinationRefusals), detail: z.string() }),
@@ -144,8 +153,13 @@ const inboxDays = 45
 const creditableMs = 30 * dayMs
 
 /** Where a destination keeps its verdict. */
-export function inboxPlace({ id, seenAtMs }: Transfer): ChildKey {
+export function inboxPlace({ id, seenAtMs }: Pick<Transfer, 'id' | 'seenAtMs'>): ChildKey {
   return { group: `i@${Math.floor(seenAtMs / dayMs) + inboxDays}`, id }
+}
+
+/** Where the verdict on a transfer lies that was credited then, and asked for not much earlier. */
+export function likelyInboxPlaces(id: string, creditedAtMs: number): ChildKey[] {
+  return [creditedAtMs, creditedAtMs - dayMs].map((seenAtMs) => inboxPlace({ id, seenAtMs }))
 }
 
 export function isCreditable({ seenAtMs }: Transfer, nowMs: number): boolean {
