@@ -128,6 +128,14 @@ export function createCourier(options: CourierOptions): Courier {
     return loaded === undefined ? null : decodeEvent(loaded.value)
   }
 
+  /** Who finds it due in an older state of the index must not send it once more. */
+  function note({ eventId, webhookId }: DueEntry, next: Parameters<typeof change>[1]): void {
+    const known = remembered.get(eventId) ?? null
+    const found = deliveryOf(known, webhookId)
+    if (known === null || found === undefined) return
+    remembered.set(eventId, withDelivery(known, next(found)))
+  }
+
   async function write(entry: DueEntry, next: Parameters<typeof change>[1]): Promise<void> {
     await options.untilWriting()
     await change(entry, next)
@@ -151,9 +159,10 @@ export function createCourier(options: CourierOptions): Courier {
       const attempt = attemptOf(answer, atMs)
       const retryAfterMs = 'status' in answer ? readRetryAfter(answer.retryAfter, clock.nowMs()) : 0
       const random = options.random()
-      const written = write(entry, (delivery) =>
-        afterAttempt(delivery, attempt, retryAfterMs, random),
-      )
+      const next = (delivery: EventDelivery) =>
+        afterAttempt(delivery, attempt, retryAfterMs, random)
+      note(entry, next)
+      const written = write(entry, next)
       return { result: resultOf(attempt), written }
     },
     giveUp: (entry) =>

@@ -129,7 +129,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function fillOnce(lane: Lane): Promise<void> {
-    if (!options.owns(lane.webhookId) || clock.monoMs() < lane.restUntilMonoMs) return
+    if (!options.owns(lane.webhookId) || clock.monoMs() < lane.restUntilMonoMs) {
+      // Another may send it by then, or its time may be another.
+      lane.queue = []
+      return
+    }
     const { organizationId, webhookId } = lane
     const endpoint = await options.endpointOf(organizationId, webhookId)
     // What it did before this process tells what to expect.
