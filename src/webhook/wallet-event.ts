@@ -5,7 +5,7 @@ import { readEndpoints } from './endpoint.ts'
 import { eventBeside, type WebhookEvent } from './event.ts'
 
 /** What a wallet tells of money that came in. */
-export interface ToldTransfer {
+interface ToldTransfer {
   readonly transferId: string
   /** How many entries the wallet has by then. */
   readonly sequence: number
@@ -14,7 +14,7 @@ export interface ToldTransfer {
 }
 
 /** Makes the event of a transfer for the commit that brings the money into the wallet; null when nobody wants it. */
-export type WalletEvents = (
+type WalletEvents = (
   told: ToldTransfer,
 ) => { readonly event: WebhookEvent; readonly write: AggregateWrite } | null
 

@@ -111,19 +111,26 @@ describe('a back office that speaks HTTP only', () => {
       ['WalletFunding', 7],
     ])
 
-    const approved = await call('POST', '/sandbox/events', event('e-1', cardId))
-    expect(approved).toMatchObject({ status: 200, data: { responseCode: '000' } })
-    const declined = await call('POST', '/sandbox/events', event('e-2', cardId, '7995'))
-    expect(declined.data).toMatchObject({ responseCode: '302' })
-    await until(async () => told('transaction.declined').length === 1)
-    await until(async () => told('transaction.authorization').length === 1)
-    expect(told('transaction.authorization')[0]!.data).toMatchObject({
-      relayEventId: 'e-1',
+    /** On a busy machine an answer may come too late, and is one by default then. */
+    const decide = async (mcc: string) => {
+      for (let i = 0; ; i++) {
+        const { data } = await call('POST', '/sandbox/events', event(`${mcc}-${i}`, cardId, mcc))
+        if (data.decidedBy === 'engine') return data as { eventId: string; responseCode: string }
+      }
+    }
+    const toldOf = (type: string, { eventId }: { readonly eventId: string }) =>
+      told(type).filter(({ data }) => data.relayEventId === eventId)
+    const approved = await decide('5411')
+    expect(approved).toMatchObject({ responseCode: '000' })
+    const declined = await decide('7995')
+    expect(declined).toMatchObject({ responseCode: '302' })
+    await until(async () => toldOf('transaction.declined', declined).length === 1)
+    await until(async () => toldOf('transaction.authorization', approved).length === 1)
+    expect(toldOf('transaction.authorization', approved)[0]!.data).toMatchObject({
       amount: 12.5,
       customerId,
     })
-    expect(told('transaction.declined')[0]!.data).toMatchObject({
-      relayEventId: 'e-2',
+    expect(toldOf('transaction.declined', declined)[0]!.data).toMatchObject({
       responseCode: '302',
       ruleId: 'no-gambling',
       decidedBy: 'engine',

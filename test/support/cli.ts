@@ -151,11 +151,13 @@ function createHost(): {
     run(call) {
       if (busy) return null
       busy = true
-      child ??= fork(hostEntry, {
-        env: { PATH: process.env.PATH },
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      })
-      endWithTests(child)
+      if (child === null) {
+        child = fork(hostEntry, {
+          env: { PATH: process.env.PATH },
+          stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+        })
+        endWithTests(child)
+      }
       const current = child
       return new Promise<CliResult>((resolve, reject) => {
         const ended = () => reject(new Error('the process that runs the commands has ended'))
