@@ -220,6 +220,19 @@ describe('find', () => {
   })
 })
 
+describe('the rule of a decision', () => {
+  it('is shown open from the page of the decision', async () => {
+    const merchant = { mid: 'QUICKCOIN-01', mcc: '6051', name: 'Quickcoin', country: 'US' }
+    await ask({ eventId: 'evt-rule', cardId: 'card-4', amount: '2.00', merchant })
+    const { rows } = await data<Rows>('/data/decisions?rule=high-risk-merchant')
+    expect(rows.length).toBeGreaterThan(0)
+    await page.goto(`/decision/${rows[0]!.cursor}`)
+    await page.locator('.summary a', { hasText: 'high-risk-merchant' }).click()
+    await page.waitForURL('**/rules#high-risk-merchant')
+    await page.getByText('Decisions that it matched').waitFor()
+  })
+})
+
 describe('reports of backtests', () => {
   it('are listed, and open as pages that can do nothing', async () => {
     const report = '<h1>Old pack, new pack</h1><script>document.title = "did something"</script>'

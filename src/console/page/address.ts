@@ -23,8 +23,11 @@ export function followLinks(): void {
     const link = (event.target as Element | null)?.closest?.('a')
     if (!link || link.origin !== location.origin || link.target !== '' || link.download) return
     if (link.pathname.startsWith('/reports/')) return
+    const target = link.pathname + link.search
+    // Within the page the browser goes there by itself.
+    if (link.hash !== '' && target === location.pathname + location.search) return
     event.preventDefault()
-    goTo(link.pathname + link.search)
+    goTo(target + link.hash)
   })
 }
 

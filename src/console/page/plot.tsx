@@ -162,6 +162,8 @@ function drawLines(plot: uPlot, lines: readonly PlotLine[]): void {
     ctx.fillStyle = colourOf('--paper')
     ctx.fillRect(left - 3 * scale, y + (above - 10) * scale, words + 6 * scale, 13 * scale)
     ctx.fillStyle = colourOf(colour)
+    ctx.textAlign = 'left'
+    ctx.textBaseline = 'alphabetic'
     ctx.fillText(label, left, y + above * scale)
   }
   ctx.restore()

@@ -39,7 +39,11 @@ export function outcomeWord({
   reason,
 }: Pick<DecisionRow, 'code' | 'requestType' | 'reason'>): string {
   if (code !== '000') return reason
-  return asks.includes(requestType) ? 'approved' : 'acknowledged'
+  return isAskRow({ requestType }) ? 'approved' : 'acknowledged'
+}
+
+export function isAskRow({ requestType }: Pick<DecisionRow, 'requestType'>): boolean {
+  return asks.includes(requestType)
 }
 
 function Row({ row }: { row: DecisionRow }) {

@@ -4,6 +4,7 @@ import { pathOf, pathParts } from '../address.ts'
 import { getData, useData } from '../ask.ts'
 import { moneyText, plainText } from '../format.ts'
 import { Amount, CardLink, IdLink, OutcomeMark, Panel, State, Time } from '../parts.tsx'
+import { isAskRow, outcomeWord } from './decision-table.tsx'
 import { Explanation } from './explanation.tsx'
 import { TimingPanel } from './timing.tsx'
 
@@ -25,7 +26,7 @@ function Shown({ shown, cursor }: { shown: DecisionShown; cursor: string }) {
     <>
       <div class="page-head">
         <h1>
-          <OutcomeMark code={row.code} decidedBy={row.decidedBy} reason={row.reason} />
+          <OutcomeMark code={row.code} decidedBy={row.decidedBy} reason={outcomeWord(row)} />
         </h1>
         <CopyTest cursor={cursor} />
       </div>
@@ -59,7 +60,7 @@ function Shown({ shown, cursor }: { shown: DecisionShown; cursor: string }) {
         <div>
           <MoneyPanel before={shown.before} after={shown.after} />
           <WindowsPanel windows={shown.windows} currency={shown.before?.currency ?? row.currency} />
-          <NowPanel shown={shown} />
+          {isAskRow(row) && <NowPanel shown={shown} />}
           <EventPanel shown={shown} />
         </div>
       </div>

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RuleShown, RulesShown } from '../../shape/rules.ts'
 import { type Act, ActButton } from '../act.tsx'
 import { useData } from '../ask.ts'
@@ -61,7 +61,12 @@ function Shown({ shown, again }: { shown: RulesShown; again: () => void }) {
 }
 
 function RuleRow({ rule, again }: { rule: RuleShown; again: () => void }) {
-  const [open, setOpen] = useState(location.hash === `#${rule.id}`)
+  const isNamed = location.hash === `#${rule.id}`
+  const [open, setOpen] = useState(isNamed)
+  const line = useRef<HTMLTableRowElement>(null)
+  useEffect(() => {
+    if (isNamed) line.current?.scrollIntoView({ block: 'center' })
+  }, [])
   const sum = (field: 'matched' | 'declined' | 'shadow') =>
     countText(rule.spans.reduce((all, span) => all + span[field], 0))
   const arm = (): Act => ({
@@ -73,7 +78,7 @@ function RuleRow({ rule, again }: { rule: RuleShown; again: () => void }) {
   })
   return (
     <>
-      <tr id={rule.id}>
+      <tr id={rule.id} ref={line}>
         <td>
           <button
             type="button"
