@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FileFault } from '../../document/yaml-document.ts'
 import { type CompileOptions, compilePack } from '../../rules/load/compiler.ts'
-import { type PackKey, packKeyIn } from '../../rules/pack/bundle.ts'
+import { bundleFile, type PackKey, packKeyIn } from '../../rules/pack/bundle.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import type { PackFiles } from '../../rules/pack/folder.ts'
 import { bundleAt, readPackFiles } from '../../rules/pack/reading.ts'
@@ -66,5 +66,6 @@ export function lineIn(dir: string, fault: FileFault): string {
 }
 
 export function placed(dir: string, fault: FileFault): FileFault {
-  return { ...fault, file: fault.file === dir ? dir : `${dir.replace(/\/+$/, '')}/${fault.file}` }
+  const isWhole = fault.file === dir || (fault.file === bundleFile && bundleAt(dir) === dir)
+  return { ...fault, file: isWhole ? dir : `${dir.replace(/\/+$/, '')}/${fault.file}` }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
@@ -227,5 +227,38 @@ describe.concurrent('arbiter rules facts', patient, () => {
     expect(out).toMatch(/^windows\.NAME\.sum +money /m)
     const { facts } = JSON.parse((await world.run('rules', 'facts', '--json')).out)
     expect(facts).toContainEqual(expect.objectContaining({ name: 'merchant.mcc', type: 'text' }))
+  })
+})
+
+describe.concurrent('arbiter rules keys, pack, fmt and schema', patient, () => {
+  it('signs a pack into one file, which is checked by the keys that are trusted', async () => {
+    const copy = packWith({})
+    const [key, bundle] = [join(copy, 'rules.key'), join(world.folder, 'signed.bundle')]
+    const { out: said } = await world.run('rules', 'keys', key)
+    expect(said).toMatch(/^RULES_KEYS=ed25519:[\w+/]{43}=\n$/)
+    expect((await world.run('rules', 'keys', key)).code).toBe(1)
+    const packed = await world.run('rules', 'pack', copy, '--key', key, '--out', bundle)
+    expect(packed.out).toMatch(
+      /^sample [0-9a-f]{12} is in .*: \d+ files, signed by [0-9a-f]{12}\n$/,
+    )
+    const trusting = { env: { RULES_KEYS: said.trim().slice('RULES_KEYS='.length) } }
+    expect((await world.runWith(trusting, 'rules', 'check', bundle)).code).toBe(0)
+    writeFileSync(bundle, readFileSync(bundle, 'utf8').replace('sample', 'simple'))
+    const { code, out } = await world.runWith(trusting, 'rules', 'check', bundle)
+    expect([code, out]).toEqual([1, `${bundle} is not as it was signed\n`])
+  })
+
+  it('writes files in one form, and schemas that know the pack', async () => {
+    const copy = packWith({
+      'z.rules.yaml': '- {why: x, id: zed, when: false,   decline: "128"}\n',
+    })
+    expect((await world.run('rules', 'fmt', copy, '--check')).code).toBe(1)
+    expect((await world.run('rules', 'fmt', copy)).code).toBe(0)
+    expect(readFileSync(join(copy, 'z.rules.yaml'), 'utf8')).toBe(
+      '- { id: zed, when: false, decline: "128", why: x }\n',
+    )
+    expect(await world.run('rules', 'fmt', copy, '--check')).toMatchObject({ code: 0, out: '' })
+    expect((await world.run('rules', 'schema', copy)).code).toBe(0)
+    expect(readFileSync(join(copy, 'schema', 'rules.json'), 'utf8')).toContain('"zed"')
   })
 })
