@@ -157,7 +157,7 @@ describe('alerts and dashboard', () => {
   })
 
   it('name a bucket of the histogram that exists', () => {
-    const source = readFileSync(join(root, 'src/telemetry/metrics.ts'), 'utf8')
+    const source = readFileSync(join(root, 'src/telemetry/answer-counts.ts'), 'utf8')
     const [, buckets = ''] = /bucketsSeconds = \[([^\]]*)\]/.exec(source) ?? []
     for (const { expr } of rules) {
       for (const [, bound = ''] of expr.matchAll(/le="([^"]+)"/g)) {
