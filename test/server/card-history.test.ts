@@ -20,7 +20,7 @@ import {
 
 const torture = Boolean(process.env.TORTURE)
 const rounds = torture ? 12 : 1
-const stepsApart = torture ? 25 : 12
+const stepsApart = torture ? 25 : 10
 
 /** A server that may be killed and started again in the same place. */
 interface Seat {

@@ -155,8 +155,7 @@ async function moveMoney(call: Call, cardId: string, ownId: string) {
   await until(async () => (await call('transactions.list')).items.length > 0)
 }
 
-async function sendWebhooks(call: Call, url: string) {
-  const { webhookId } = await call('webhooks.add', {}, { url, events: ['*'] })
+async function sendWebhooks(call: Call, webhookId: string) {
   await call('webhooks.list')
   await call('webhooks.change', { webhookId }, { description: 'all' })
   await call('webhooks.rotateSecret', { webhookId }, {})
@@ -172,10 +171,11 @@ it('a client made from the OpenAPI document succeeds with every operation', asyn
   const { call, called, described } = await openClient()
   const { url } = await startReceiver()
   await call('organization.show')
+  const { webhookId } = await call('webhooks.add', {}, { url: `${url}/hook`, events: ['*'] })
   const { customerId, businessId } = await verifyCustomers(call)
   const { cardId, ownId } = await steerCards(call, customerId, businessId)
   await moveMoney(call, cardId, ownId)
-  await sendWebhooks(call, `${url}/hook`)
+  await sendWebhooks(call, webhookId)
   await call('requests.show', { reference: 'Client-0' })
   expect(described.filter((operation) => !called.has(operation))).toEqual([])
 }, 120_000)

@@ -5,8 +5,8 @@ import { createCliWorld } from '../support/cli.ts'
 import { startServer } from '../support/server.ts'
 
 const torture = Boolean(process.env.TORTURE)
-const rounds = torture ? 20 : 3
-const perRound = torture ? 120 : 36
+const rounds = torture ? 20 : 2
+const perRound = torture ? 120 : 32
 
 interface Asked {
   readonly reference: string
