@@ -9,6 +9,7 @@ function changesText({ zone, switches, remembers, parts }: CompiledPack): string
   // A window may name a list: two lists of one name may have other values.
   const windows = parts.windows.map((window) => [
     window,
+    parts.filters.get(window.name),
     [window.mccs, window.mids, window.countries].map((given) =>
       typeof given === 'string' ? parts.lists.get(given) : [],
     ),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { isAlias } from '../../src/domain/change/book.ts'
 import type { Step } from '../../src/domain/decide/answer.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
-import { windowValue } from '../../src/domain/decide/window.ts'
+import { spreadIn, windowValue } from '../../src/domain/decide/window.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
 import { availableMinor } from '../../src/domain/record/account.ts'
 import {
@@ -232,7 +232,10 @@ function compareWindows(
       const definition = pack.windows.find(({ name }) => name === file.name)!
       const { windows: states } = file.scope === 'account' ? account : book.card(cardId)!
       for (const mid of file.scope === 'card-and-merchant' ? mids : ['M1']) {
-        const ours = windowValue(states, definition, account.lastArrivalMs, mid)
+        const ours = {
+          ...windowValue(states, definition, account.lastArrivalMs, mid),
+          ...spreadIn(states, definition, account.lastArrivalMs, mid),
+        }
         const told = () => `${where()}, ${JSON.stringify(file)} of ${cardId} at ${mid}`
         expectEqual(ours, model.window(file, cardId, mid), told)
       }

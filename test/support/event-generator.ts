@@ -8,7 +8,7 @@ import {
   requestTypes,
 } from '../../src/domain/record/event.ts'
 import type { WindowFile } from '../../src/rules/pack/window-file.ts'
-import type { NaiveAccount, NaiveCard } from './naive-model.ts'
+import { type NaiveAccount, type NaiveCard, naiveFilters } from './naive-model.ts'
 
 /** Random worlds and events; the seed alone decides all, so print it when something fails. */
 
@@ -212,19 +212,28 @@ function randomWindow(random: Random, name: string): WindowFile {
     { mccs: ['5411', '7011'] },
     { mids: ['M1', 'M3'] },
     { countries: ['GB'] },
+    { where: naiveFilters.foreign.where },
+    { where: naiveFilters.elsewhere.where },
   ]
+  const values = [false, true, true, 'merchant.country', 'merchant.mcc', 'card.id'] as const
+  const periods = ['day', 'day', 'week', 'month', 'year', '10s', '1m', '1h', '1d', '7d', '365d']
+  const period = periodOf(random.pick(periods))
+  const firstDay = { week: random.pick(['sun', 'thu'] as const), month: random.between(2, 28) }
+  const cut = (period === 'week' || period === 'month') && random.chance(0.5)
   return {
     name,
     scope,
     over: random.pick(['approved', 'approved', 'approved', 'cash', 'asks', 'declines'] as const),
-    distinct: scope !== 'card-and-merchant' && random.chance(0.6),
-    period: random.pick(['day', 'day', 'week', 'month', '1m', '1h', '1d', '7d'].map(periodOf)),
+    distinct: scope === 'card-and-merchant' ? false : random.pick(values),
+    spread: random.chance(0.5),
+    period,
+    ...(cut ? { firstDay: firstDay[period] } : {}),
     ...random.pick(filters),
   }
 }
 
 function periodOf(text: string): WindowFile['period'] {
-  const calendar = ['day', 'week', 'month'] as const
+  const calendar = ['day', 'week', 'month', 'year'] as const
   return calendar.find((period) => period === text) ?? { trailing: text }
 }
 

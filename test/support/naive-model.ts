@@ -117,6 +117,19 @@ interface Counted {
   cash: boolean
 }
 
+/** Conditions of windows, each with what it means. */
+export const naiveFilters = {
+  foreign: {
+    where: 'foreign',
+    holds: (merchant: Merchant, country: string) =>
+      merchant.country !== '' && merchant.country !== country,
+  },
+  elsewhere: {
+    where: 'merchant.mid != "M1" && !(merchant.mcc in ["7011"])',
+    holds: (merchant: Merchant) => merchant.mid !== 'M1' && merchant.mcc !== '7011',
+  },
+}
+
 interface Attempt {
   cardId: string
   atMs: number
@@ -153,6 +166,8 @@ interface Sums {
   plus: number
   /** Where W was counted, oldest first. */
   counted: Counted[]
+  /** Every rise and, below zero, every fall of W. */
+  moves: Counted[]
 }
 
 interface World {
@@ -805,6 +820,7 @@ export function createNaiveModel(options: NaiveOptions) {
       isIn(file.mccs, merchant.mcc) &&
       isIn(file.mids, merchant.mid) &&
       isIn(file.countries, merchant.country) &&
+      holds(file.where, merchant, accountOf(accountId).country) &&
       (file.scope !== 'card-and-merchant' || merchant.mid === mid)
     if (file.over === 'asks' || file.over === 'declines') {
       const counted = attempts.filter(
@@ -814,28 +830,44 @@ export function createNaiveModel(options: NaiveOptions) {
           isNow(each) &&
           (file.over === 'asks' || each.declined),
       )
-      const mids = new Set(counted.map(({ merchant }) => merchant.mid))
+      const values = new Set(counted.map((each) => fieldOf(file, each.merchant, each.cardId)))
+      const minors = counted.map(({ minor }) => minor)
       return {
-        sumMinor: total(counted.map(({ minor }) => minor)),
+        sumMinor: total(minors),
         count: counted.length,
-        distinct: file.distinct ? [...mids].filter((each) => each !== '').length : 0,
+        distinct: [...values].filter((each) => each !== '').length,
+        ...spreadOf(file, minors, counted.length, minors),
       }
     }
-    const stands = [...fold().transactions.values()]
-      .filter((t) => isOwn(t.cardId))
-      .map((t) => t.counted.filter((each) => matches(each) && (file.over !== 'cash' || each.cash)))
-    const mids = new Set<string>()
-    for (const counted of stands) {
-      for (const { merchant } of counted) {
-        // A transaction is counted where it first stood, and so is a merchant of it.
-        const first = counted.find((each) => each.merchant.mid === merchant.mid)
-        if (first && isNow(first) && merchant.mid !== '') mids.add(merchant.mid)
+    const own = [...fold().transactions.values()].filter((t) => isOwn(t.cardId))
+    const isCounted = (each: Counted) => matches(each) && (file.over !== 'cash' || each.cash)
+    const stands = own.map((t) => t.counted.filter(isCounted))
+    const values = new Set<string>()
+    own.forEach(({ cardId: id }, i) => {
+      for (const { merchant } of stands[i]!) {
+        const value = fieldOf(file, merchant, id)
+        // A transaction is counted where it first stood, and so is a value of it.
+        const first = stands[i]!.find((each) => fieldOf(file, each.merchant, id) === value)
+        if (first && isNow(first) && value !== '') values.add(value)
       }
-    }
+    })
+    const count = stands.filter(([first]) => first !== undefined && isNow(first)).length
+    const peaks = own.flatMap(({ moves }) => peaksOf(moves, bucketOf, isCounted)).filter(isNow)
+    const inBuckets = stands.flatMap((counted) => {
+      const ofNow = counted.filter(isNow)
+      const buckets = [...new Set(ofNow.map(({ atMs }) => bucketOf(atMs)))]
+      return buckets.map((bucket) => minorIn(ofNow, bucket, bucketOf))
+    })
     return {
       sumMinor: total(stands.flatMap((counted) => counted.filter(isNow)).map((c) => c.minor)),
-      count: stands.filter(([first]) => first !== undefined && isNow(first)).length,
-      distinct: file.distinct ? mids.size : 0,
+      count,
+      distinct: values.size,
+      ...spreadOf(
+        file,
+        inBuckets,
+        count,
+        peaks.map(({ minor }) => minor),
+      ),
     }
   }
 
@@ -850,15 +882,19 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
-  function bucketsOf({ period }: WindowFile): [(atMs: number) => number, number] {
+  function bucketsOf({ period, firstDay }: WindowFile): [(atMs: number) => number, number] {
     if (period === 'day') return [dayOf, 1]
     // 1970-01-05 was the first Monday.
-    if (period === 'week') return [(atMs) => Math.floor((dayOf(atMs) - 4) / 7), 1]
+    const late = firstDay === 'sun' ? 6 : firstDay === 'thu' ? 3 : 0
+    if (period === 'week') return [(atMs) => Math.floor((dayOf(atMs) - 4 - late) / 7), 1]
     if (period === 'month') {
-      const month = (atMs: number) => new Date(dayOf(atMs) * dayMs).toISOString().slice(0, 7)
+      const days = typeof firstDay === 'number' ? firstDay - 1 : 0
+      const month = (atMs: number) =>
+        new Date((dayOf(atMs) - days) * dayMs).toISOString().slice(0, 7)
       return [(atMs) => Number(month(atMs).replace('-', '')), 1]
     }
-    const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: dayMs }
+    if (period === 'year') return [(atMs) => new Date(dayOf(atMs) * dayMs).getUTCFullYear(), 1]
+    const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs }
     const lengthMs = Number.parseInt(period.trailing, 10) * units[period.trailing.at(-1)!]!
     return [(atMs) => Math.floor((atMs * 60) / lengthMs), 60]
   }
@@ -925,6 +961,52 @@ export function createNaiveModel(options: NaiveOptions) {
 
 const noMerchant: Merchant = { mid: '', mcc: '', name: '', city: '', country: '' }
 
+/** The value whose differences a window tells; '' for one that tells none. */
+function fieldOf({ distinct }: WindowFile, merchant: Merchant, cardId: string): string {
+  if (distinct === false) return ''
+  if (distinct === 'card.id') return cardId
+  if (distinct === 'merchant.country') return merchant.country
+  return distinct === 'merchant.mcc' ? merchant.mcc : merchant.mid
+}
+
+function holds(where: string | undefined, merchant: Merchant, country: string): boolean {
+  const filter = Object.values(naiveFilters).find((each) => each.where === where)
+  return filter === undefined || filter.holds(merchant, country)
+}
+
+/** By hand: the mean of the squared distances from the mean, which the real one never forms. */
+function spreadOf({ spread }: WindowFile, minors: number[], count: number, peaks: number[]) {
+  if (!spread) return { maxMinor: 0, deviationMinor: 0 }
+  const mean = count === 0 ? 0 : total(minors) / count
+  // A transaction that stands in two buckets has two amounts and counts once.
+  const squares = total(minors.map((minor) => (minor - mean) ** 2))
+  const variance = count === 0 ? 0 : (squares + (count - minors.length) * mean ** 2) / count
+  return {
+    maxMinor: Math.max(0, ...peaks),
+    deviationMinor: Math.round(Math.sqrt(Math.max(0, variance))),
+  }
+}
+
+function minorIn(counted: Counted[], bucket: number, bucketOf: (atMs: number) => number): number {
+  return total(counted.filter(({ atMs }) => bucketOf(atMs) === bucket).map(({ minor }) => minor))
+}
+
+/** What a transaction has in its bucket after each rise. */
+function peaksOf(
+  moves: Counted[],
+  bucketOf: (atMs: number) => number,
+  isCounted: (each: Counted) => boolean,
+): Counted[] {
+  const t = noSums('')
+  return moves.flatMap((move) => {
+    t.cash = move.cash
+    count(t, move.minor, { ...move, effects: [] })
+    if (move.minor < 0 || !isCounted(move)) return []
+    const minor = minorIn(t.counted.filter(isCounted), bucketOf(move.atMs), bucketOf)
+    return [{ ...move, minor }]
+  })
+}
+
 /** A filter that is not there lets all pass. */
 function isIn(filter: string | string[] | undefined, value: string): boolean {
   return filter === undefined || filter.includes(value)
@@ -933,6 +1015,7 @@ function isIn(filter: string | string[] | undefined, value: string): boolean {
 /** d > 0 is counted now, d < 0 is taken from the newest entries first. */
 function count(t: Sums, d: number, { atMs, merchant }: Step): void {
   if (d > 0) t.counted.push({ atMs, minor: d, merchant, cash: t.cash })
+  t.moves.push({ atMs, minor: d, merchant, cash: t.cash })
   let left = -d
   while (left > 0) {
     const newest = t.counted.at(-1)
@@ -958,7 +1041,8 @@ function isMissingFrom(list: string[], value: string): boolean {
 
 function copyOf(world: World): World {
   const copies = [...world.transactions].map(([key, t]) => {
-    return [key, { ...t, counted: t.counted.map((each) => ({ ...each })) }] as const
+    const counted = t.counted.map((each) => ({ ...each }))
+    return [key, { ...t, counted, moves: [...t.moves] }] as [string, Sums]
   })
   return {
     transactions: new Map(copies),
@@ -1006,5 +1090,6 @@ function noSums(cardId: string): Sums {
     millionths: 0,
     plus: 0,
     counted: [],
+    moves: [],
   }
 }

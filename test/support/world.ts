@@ -1,13 +1,18 @@
+import { openYaml } from '../../src/document/yaml-document.ts'
 import { type Remembers, remembersNothing } from '../../src/domain/decide/ask-memory.ts'
 import { noVerdict, type Pack, type Switches } from '../../src/domain/decide/pack.ts'
 import { type Account, noAccount } from '../../src/domain/record/account.ts'
 import { createZone } from '../../src/domain/record/calendar.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
+import { createFactSlots, type FactSlots } from '../../src/rules/condition/fact-slots.ts'
+import { factsOf } from '../../src/rules/condition/fact-table.ts'
+import { checkConditions } from '../../src/rules/pack/rule.ts'
 import {
   compileDailyWindow,
   compileWindow,
   type WindowFile,
 } from '../../src/rules/pack/window-file.ts'
+import { type WindowFilters, withFilters } from '../../src/rules/pack/window-filter.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 const dayMs = 86_400_000
@@ -39,15 +44,33 @@ export function packOf(
 ): Pack {
   const zone = createZone(zoneName)
   const compiled = windows.map((window) => compileWindow(window, zone, new Map(), []))
+  const slots = createFactSlots(zone)
   return {
     version: 'test',
     zone,
     switches,
-    windows: [compileDailyWindow(zone), ...compiled],
+    windows: withFilters([compileDailyWindow(zone), ...compiled], filtersOf(windows, slots), slots),
     evaluate: () => noVerdict,
     remembers,
     retentionMs: retentionDays * dayMs,
   }
+}
+
+function filtersOf(windows: readonly WindowFile[], slots: FactSlots): WindowFilters {
+  const where = new Map(windows.flatMap(({ name, where: text }) => (text ? [[name, text]] : [])))
+  const lists = new Map()
+  const words = { facts: factsOf([]), lists, slots, currency: 'USD', lineInList: () => 0 }
+  return new Map(
+    Array.from(where, ([name, text]) => {
+      const document = openYaml('windows.yaml', '')
+      const test = checkConditions({ when: text }, () => [], document, {
+        ...words,
+        defined: new Map(),
+      })
+      if (test === null) throw new Error(`${text}: ${JSON.stringify(document.faults)}`)
+      return [name!, test]
+    }),
+  )
 }
 
 export function accountOf(naive: NaiveAccount): Account {

@@ -9,26 +9,53 @@ import {
   maxSpendEntries,
   type OpenStates,
   type SpendEntry,
+  type Spread,
   takeFrom,
   type WindowStates,
 } from '../record/window-state.ts'
 import type { Seed } from './change.ts'
 import { copyView, type View } from './view.ts'
 
-/** Adds the amount in each window, and to the number of what it counts as `countFor` says. */
+/**
+ * Adds the amount in each window, and to the number of what it counts as `countFor` says. `beforeMinor`
+ * tells what the same transaction has at a place already.
+ */
 export function countIn(
   view: View,
   at: readonly CountedNow[],
   amountMinor: number,
   countFor: (window: string) => number,
+  beforeMinor: (place: Counted) => number = () => 0,
 ): View {
-  return changeWindows(view, at, (states, { window, bucket, oldest }) => {
-    countAt(states, window, oldest, {
-      index: bucket,
-      sumMinor: amountMinor,
-      count: countFor(window),
-    })
+  return changeWindows(view, at, (states, place) => {
+    const { window, bucket, oldest } = place
+    const counted = { index: bucket, sumMinor: amountMinor, count: countFor(window) }
+    const added = place.spread
+      ? { ...counted, spread: spreadOf(beforeMinor(place), amountMinor) }
+      : counted
+    countAt(states, window, oldest, added)
   })
+}
+
+function spreadOf(beforeMinor: number, amountMinor: number): Spread {
+  const maxMinor = beforeMinor + amountMinor
+  return { squares: maxMinor ** 2 - beforeMinor ** 2, maxMinor }
+}
+
+/** How much of these entries stands at a place. */
+function standingAt(
+  entries: readonly SpendEntry[],
+  cardId: string,
+  { window, scope, bucket }: Counted,
+): number {
+  let standingMinor = 0
+  for (const entry of entries) {
+    if (scope === 'card' && entry.cardId !== cardId) continue
+    if (entry.at.some((one) => one.window === window && one.bucket === bucket)) {
+      standingMinor += entry.amountMinor
+    }
+  }
+  return standingMinor
 }
 
 /** Changes windows of the card and of the account, each copied once. */
@@ -69,11 +96,14 @@ function accountWith(account: Account, windows: WindowStates): Account {
 export function countSpend(view: View, amountMinor: number, at: readonly CountedNow[]): View {
   const t = view.transaction
   const mentioned = mentionsIn(t.spend)
-  const counted = countIn(view, at, amountMinor, (window) => (mentioned.has(window) ? 0 : 1))
   const cardId = view.card.cardId === t.cardId ? '' : view.card.cardId
   const places = at.map(({ window, scope, bucket }) => ({ window, scope, bucket }))
   const newest = t.spend.at(-1)
   const same = newest !== undefined && newest.cardId === cardId && samePlaces(newest.at, places)
+  const countFor = (window: string) => (mentioned.has(window) ? 0 : 1)
+  const counted = countIn(view, at, amountMinor, countFor, (place) =>
+    standingAt(t.spend, cardId, place),
+  )
   const spend = same
     ? [...t.spend.slice(0, -1), { ...newest, amountMinor: newest.amountMinor + amountMinor }]
     : [...t.spend, { amountMinor, cardId, at: places }].slice(-maxSpendEntries)
@@ -101,7 +131,9 @@ export function giveSpendBack(view: View, amountMinor: number): View {
     const gone = taken === entry.amountMinor
     if (gone) forget(mentioned, entry)
     else spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
-    current = takeBack(current, entry, taken, (window) => (mentioned.has(window) ? 0 : 1))
+    const countFor = (window: string) => (mentioned.has(window) ? 0 : 1)
+    const leftMinor = (place: Counted) => standingAt(spend, entry.cardId, place)
+    current = takeBack(current, entry, taken, countFor, leftMinor)
   }
   return withSpend(current, spend)
 }
@@ -111,9 +143,13 @@ function takeBack(
   entry: SpendEntry,
   amountMinor: number,
   countFor: (window: string) => number,
+  leftMinor: (place: Counted) => number,
 ): View {
-  const take = (states: OpenStates, { window, bucket }: Counted) =>
-    takeFrom(states, window, bucket, amountMinor, countFor(window))
+  const take = (states: OpenStates, place: Counted) =>
+    takeFrom(states, place.window, place.bucket, amountMinor, countFor(place.window), () => {
+      const left = leftMinor(place)
+      return (left + amountMinor) ** 2 - left ** 2
+    })
   const cardId = entry.cardId === '' ? view.transaction.cardId : entry.cardId
   if (view.card.cardId === cardId) return changeWindows(view, entry.at, take)
   const ofAccount = entry.at.filter(({ scope }) => scope === 'account')

@@ -37,19 +37,26 @@ export function makePlaces(
   counts: (window: WindowDefinition) => boolean,
 ): CountedNow[] {
   const { card, account } = draft.view
-  const { mid } = event.merchant
+  const before = draft.before
+  const facts = {
+    event,
+    account: before.account,
+    card: before.card,
+    transaction: before.transaction,
+    atMs: draft.atMs,
+  }
   const at: CountedNow[] = []
-  const before: CountedNow[] = []
+  const crowds: CountedNow[] = []
   for (const window of pack.windows) {
-    if (!counts(window) || !window.matches(event)) continue
-    for (const place of placesIn(window, draft.atMs, mid)) {
+    if (!counts(window) || !window.matches(facts)) continue
+    for (const place of placesIn(window, facts)) {
       const { windows } = place.scope === 'card' ? card : account
       const crowded = crowdedOut(windows, place)
-      if (crowded !== null) before.push(crowded)
+      if (crowded !== null) crowds.push(crowded)
       at.push(place)
     }
   }
-  if (before.length > 0) draft.make({ type: 'windowsDropped', before })
+  if (crowds.length > 0) draft.make({ type: 'windowsDropped', before: crowds })
   return at
 }
 

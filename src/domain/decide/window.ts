@@ -1,6 +1,7 @@
 import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
+import type { Transaction } from '../record/transaction.ts'
 import {
   type Bucket,
   bucketsOf,
@@ -23,9 +24,13 @@ export interface WindowDefinition {
   /** `card-and-merchant` counts each MID of a card apart. */
   readonly scope: 'card' | 'account' | 'card-and-merchant'
   readonly over: 'approved' | 'cash' | 'asks' | 'declines'
-  /** Also tells how many different MIDs it counts. */
+  /** Also tells how many different values of a field it counts. */
   readonly distinct: boolean
-  readonly matches: (event: CardEvent) => boolean
+  /** The value that is counted apart: of that field, or the MID of `card-and-merchant`. */
+  readonly partOf: (facts: WindowFacts) => string
+  /** Also tells the largest amount and how far amounts lie apart. */
+  readonly spread: boolean
+  readonly matches: (facts: WindowFacts) => boolean
   /** The bucket an instant belongs to; consecutive in time. */
   readonly bucketOf: (atMs: number) => number
   /** How many buckets, ending with the present one, make the window. */
@@ -45,9 +50,17 @@ export interface WindowValue extends WindowSums {
   readonly distinct: number
 }
 
+/** Largest amount and standard deviation; zeros for a window that does not keep them. */
+export interface WindowSpread {
+  readonly maxMinor: number
+  readonly deviationMinor: number
+}
+
+/** An event and its records, before it is counted. */
 export interface WindowFacts {
   readonly account: Account
   readonly card: Card
+  readonly transaction: Transaction
   readonly event: CardEvent
   readonly atMs: number
 }
@@ -60,6 +73,11 @@ export function windowAt(definition: WindowDefinition, facts: WindowFacts): Wind
 export function sumsAt(definition: WindowDefinition, facts: WindowFacts): WindowSums {
   const { atMs, event } = facts
   return sumsIn(statesOf(definition, facts), definition, atMs, event.merchant.mid)
+}
+
+export function spreadAt(definition: WindowDefinition, facts: WindowFacts): WindowSpread {
+  const { atMs, event } = facts
+  return spreadIn(statesOf(definition, facts), definition, atMs, event.merchant.mid)
 }
 
 /** Every merchant is looked at, so it is apart from the sums, which most rules are about. */
@@ -104,6 +122,46 @@ export function sumsIn(
   return { sumMinor, count }
 }
 
+/** The buckets that count now, newest first. */
+function* bucketsNow(
+  states: WindowStates,
+  { name, scope, span, bucketOf }: WindowDefinition,
+  atMs: number,
+  mid: string,
+): Generator<Bucket, void, void> {
+  const state = states[name] ?? noState
+  const newest = bucketOf(atMs)
+  const buckets = scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets
+  for (let i = buckets.length - 1; i >= 0; i--) {
+    const bucket = buckets[i]!
+    if (bucket.index <= newest - span) break
+    if (bucket.index <= newest) yield bucket
+  }
+}
+
+/** The deviation is that of a whole population, in whole minor units. */
+export function spreadIn(
+  states: WindowStates,
+  definition: WindowDefinition,
+  atMs: number,
+  mid: string,
+): WindowSpread {
+  let [squares, maxMinor] = [0, 0]
+  for (const { spread } of bucketsNow(states, definition, atMs, mid)) {
+    if (spread === undefined) continue
+    squares += spread.squares
+    maxMinor = Math.max(maxMinor, spread.maxMinor)
+  }
+  const { sumMinor, count } = sumsIn(states, definition, atMs, mid)
+  const variance = count === 0 ? 0 : squares / count - (sumMinor / count) ** 2
+  return { maxMinor, deviationMinor: Math.round(Math.sqrt(Math.max(0, variance))) }
+}
+
+/** The mean of what a window counts, in whole minor units; 0 when it counts nothing. */
+export function averageOf({ sumMinor, count }: WindowSums): number {
+  return count === 0 ? 0 : Math.round(sumMinor / count)
+}
+
 function distinctIn(states: WindowStates, definition: WindowDefinition, atMs: number): number {
   const state = states[definition.name]
   if (!definition.distinct || state === undefined) return 0
@@ -128,22 +186,27 @@ function countsWithin(buckets: readonly Bucket[], oldest: number, newest: number
   return false
 }
 
-/** The places where a window counts an event at a merchant. */
-export function placesIn(window: WindowDefinition, atMs: number, mid: string): CountedNow[] {
-  const { name, over, distinct } = window
-  const bucket = window.bucketOf(atMs)
+/** The places where a window counts an event. */
+export function placesIn(window: WindowDefinition, facts: WindowFacts): CountedNow[] {
+  const { name, over, distinct, scope } = window
+  const bucket = window.bucketOf(facts.atMs)
   const oldest = bucket - window.span + 1
-  if (window.scope === 'card-and-merchant') {
-    return [{ window: merchantKey(name, mid), scope: 'card', bucket, oldest }]
+  if (scope === 'card-and-merchant') {
+    const key = merchantKey(name, facts.event.merchant.mid)
+    return [spreading(window, { window: key, scope: 'card', bucket, oldest })]
   }
-  const { scope } = window
-  const whole = { window: name, scope, bucket, oldest }
+  const whole = spreading(window, { window: name, scope, bucket, oldest })
+  const mid = distinct ? window.partOf(facts) : ''
   // A merchant without a MID cannot be told from others.
-  if (!distinct || mid === '') return [whole]
+  if (mid === '') return [whole]
   // Attempts are never given back, so the newest bucket of a merchant tells all.
   const attempts = over === 'asks' || over === 'declines'
   const kept = attempts ? bucket : oldest
   return [whole, { window: merchantKey(name, mid), scope, bucket, oldest: kept }]
+}
+
+function spreading({ spread }: WindowDefinition, place: CountedNow): CountedNow {
+  return spread ? { ...place, spread } : place
 }
 
 /** The merchant that must go before another is counted at this place; null while there is room. */

@@ -128,6 +128,11 @@ function monthOfDay(day: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth()
 }
 
+/** The day, as `dayOf` counts them, that a month on the scale of `monthOf` begins with. */
+export function firstDayOfMonth(month: number): number {
+  return Date.UTC(Math.floor(month / 12), month % 12, 1) / dayMs
+}
+
 /** 'YYYY-MM-DD' of a day as `dayOf` counts them. */
 export function dayText(day: number): string {
   return new Date(day * dayMs).toISOString().slice(0, -'T00:00:00.000Z'.length)

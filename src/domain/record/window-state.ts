@@ -2,9 +2,22 @@ export interface Bucket {
   readonly index: number
   readonly sumMinor: number
   readonly count: number
+  /** Of a window that tells its spread. */
+  readonly spread?: Spread
 }
 
-/** The counts of a window, oldest bucket first, and those of each merchant apart. */
+/** How far amounts lie apart, as far as a bucket knows. */
+export interface Spread {
+  /** Of the amounts, each as it stands; beyond 2^53 no longer exact. */
+  readonly squares: number
+  /** The largest amount that was ever counted there: giving back does not lower it. */
+  readonly maxMinor: number
+}
+
+/**
+ * The counts of a window, oldest bucket first, and those of each merchant apart, or of each value of the
+ * field whose different values it tells.
+ */
 export interface WindowState {
   readonly buckets: readonly Bucket[]
   /** The merchant that was changed last at the end. */
@@ -78,6 +91,8 @@ export function placeOfMerchant(merchants: readonly MerchantBuckets[], mid: stri
 export interface CountedNow extends Counted {
   /** Buckets older than this no longer count and are dropped. */
   readonly oldest: number
+  /** The window tells the spread of what it counts. */
+  readonly spread?: true
 }
 
 /**
@@ -106,20 +121,33 @@ function merged(buckets: readonly Bucket[], oldest: number, added: Bucket): read
   const same = after > 0 && buckets[after - 1]!.index === index ? buckets[after - 1]! : null
   const until = same === null ? after : after - 1
   for (let i = 0; i < until; i++) if (buckets[i]!.index >= oldest) next.push(buckets[i]!)
-  if (same !== null && same.index >= oldest) {
-    sumMinor += same.sumMinor
-    count += same.count
+  const kept = same !== null && same.index >= oldest ? same : null
+  if (kept !== null) {
+    sumMinor += kept.sumMinor
+    count += kept.count
   }
-  if (sumMinor !== 0 || count !== 0) next.push({ index, sumMinor, count })
+  const spread = spreadOf(kept?.spread, added.spread)
+  // A bucket that is empty again still knows its largest amount.
+  if (sumMinor !== 0 || count !== 0 || spread !== undefined) {
+    next.push(
+      spread === undefined ? { index, sumMinor, count } : { index, sumMinor, count, spread },
+    )
+  }
   for (let i = after; i < buckets.length; i++)
     if (buckets[i]!.index >= oldest) next.push(buckets[i]!)
   return next
 }
 
+function spreadOf(kept: Spread | undefined, added: Spread | undefined): Spread | undefined {
+  if (kept === undefined || added === undefined) return kept ?? added
+  const squares = Math.max(0, kept.squares + added.squares)
+  return { squares, maxMinor: Math.max(kept.maxMinor, added.maxMinor) }
+}
+
 /**
  * Takes from a bucket that is still kept; what was dropped with its time needs no giving back. A
  * merchant that was forgotten and counted again has less there than is given back: nothing falls
- * below zero.
+ * below zero. `squares` tells by how much the square of what stands there falls.
  */
 export function takeFrom(
   states: OpenStates,
@@ -127,6 +155,7 @@ export function takeFrom(
   index: number,
   sumMinor: number,
   count: number,
+  squares: () => number,
 ): void {
   const { name, mid } = splitKey(window)
   const buckets = bucketsOf(states[name] ?? noState, mid)
@@ -134,7 +163,9 @@ export function takeFrom(
   if (kept === undefined) return
   const takenMinor = Math.min(sumMinor, kept.sumMinor)
   const left = { index, sumMinor: -takenMinor, count: -Math.min(count, kept.count) }
-  countAt(states, window, Number.NEGATIVE_INFINITY, left)
+  const taken =
+    kept.spread === undefined ? left : { ...left, spread: { squares: -squares(), maxMinor: 0 } }
+  countAt(states, window, Number.NEGATIVE_INFINITY, taken)
 }
 
 /** Drops the buckets that no longer count. */

@@ -206,16 +206,24 @@ function readRecord(row: EntryRow, entry: Entry): EventRecord {
 const placeCells = 4
 
 function writePlaces(row: EntryRow, places: readonly CountedNow[]): void {
-  for (const { window, scope, bucket, oldest } of places) {
-    row.push(window, scope === 'card' ? 0 : scope, bucket, oldest)
+  for (const { window, scope, bucket, oldest, spread } of places) {
+    const said = scope === 'card' ? 0 : scope
+    row.push(window, spread ? spreadScopes[scope] : said, bucket, oldest)
   }
 }
+
+/** How a place of a window that tells its spread says where it is. */
+const spreadScopes = { card: 1, account: 2 } as const
 
 function readPlaces(row: EntryRow, from: number): CountedNow[] {
   const places: CountedNow[] = []
   for (let at = from; at < row.length; at += placeCells) {
-    const scope = row[at + 1] === 0 ? 'card' : row[at + 1]
-    places.push({ window: row[at], scope, bucket: row[at + 2], oldest: row[at + 3] })
+    const said = row[at + 1]
+    const place = { window: row[at], bucket: row[at + 2], oldest: row[at + 3] }
+    if (said === spreadScopes.card) places.push({ ...place, scope: 'card', spread: true })
+    else if (said === spreadScopes.account)
+      places.push({ ...place, scope: 'account', spread: true })
+    else places.push({ ...place, scope: said === 0 ? 'card' : said })
   }
   return places
 }

@@ -9,58 +9,9 @@ import {
   newTransaction,
   type Transaction,
 } from '../../domain/record/transaction.ts'
-import {
-  type Bucket,
-  type Counted,
-  type MerchantBuckets,
-  merchantKey,
-  type SpendEntry,
-  splitKey,
-  type WindowStates,
-} from '../../domain/record/window-state.ts'
+import type { Counted, SpendEntry } from '../../domain/record/window-state.ts'
 import { type Codec, createCodec, flag, parseJson, RecordUnreadable } from './row-codec.ts'
-
-/** A row for each window that has buckets of its own, and one for each of its merchants. */
-function writeWindows(states: WindowStates): unknown[] {
-  const rows: unknown[] = []
-  for (const name in states) {
-    const { buckets, merchants } = states[name]!
-    if (buckets.length > 0) rows.push(writeBuckets(name, buckets))
-    for (const { mid, buckets } of merchants) {
-      rows.push(writeBuckets(merchantKey(name, mid), buckets))
-    }
-  }
-  return rows
-}
-
-function writeBuckets(key: string, buckets: readonly Bucket[]): (string | number)[] {
-  const row: (string | number)[] = [key]
-  for (const { index, sumMinor, count } of buckets) row.push(index, sumMinor, count)
-  return row
-}
-
-function readWindows(json: (string | number)[][]): WindowStates {
-  if (!Array.isArray(json)) throw new RangeError('no windows')
-  const states: Record<string, { buckets: Bucket[]; merchants: MerchantBuckets[] }> = {}
-  for (const [key, ...numbers] of json) {
-    const { name, mid } = splitKey(key as string)
-    states[name] ??= { buckets: [], merchants: [] }
-    const state = states[name]
-    const buckets = readBuckets(numbers as number[])
-    if (mid === null) state.buckets = buckets
-    else state.merchants.push({ mid, buckets })
-  }
-  return states
-}
-
-function readBuckets(numbers: readonly number[]): Bucket[] {
-  if (numbers.length % 3 > 0 || !numbers.every(Number.isFinite)) throw new RangeError('no buckets')
-  const buckets: Bucket[] = []
-  for (let i = 0; i < numbers.length; i += 3) {
-    buckets.push({ index: numbers[i]!, sumMinor: numbers[i + 1]!, count: numbers[i + 2]! })
-  }
-  return buckets
-}
+import { readWindowRows, writeWindowRows } from './window-codec.ts'
 
 export const accountCodec: Codec<Account> = createCodec(
   noAccount,
@@ -78,14 +29,14 @@ export const accountCodec: Codec<Account> = createCodec(
     a.organizationId,
     a.withheldMinor,
     a.transfersMinor,
-    writeWindows(a.windows),
+    writeWindowRows(a.windows),
     a.chargesTakenMinor,
     a.chargesPendingMinor,
     a.grantDay,
     a.grantedMinor,
     a.movedMinor,
   ],
-  { windows: readWindows },
+  { windows: readWindowRows },
 )
 
 const writeRecentAsk = (a: RecentAsk) => [a.atMs, a.mid, a.amountMinor]
@@ -104,7 +55,7 @@ export const cardCodec: Codec<Card> = createCodec(
     c.status,
     c.expiry,
     c.lastAskAtMs,
-    writeWindows(c.windows),
+    writeWindowRows(c.windows),
     c.recentAsks.map(writeRecentAsk),
     c.dailyLimitMinor,
     c.transactionLimitMinor,
@@ -122,7 +73,7 @@ export const cardCodec: Codec<Card> = createCodec(
     flag(c.contactlessPayment),
     c.customerType,
   ],
-  { windows: readWindows, recentAsks: readRecentAsks },
+  { windows: readWindowRows, recentAsks: readRecentAsks },
 )
 
 const writeAdjustment = (a: HoldAdjustment | null) =>

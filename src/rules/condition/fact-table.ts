@@ -219,6 +219,19 @@ export const factTable: readonly Fact[] = [
   },
 ]
 
+type TextFact = Extract<Fact, { type: 'text' }>
+
+const textFacts = factTable.filter((fact): fact is TextFact => fact.type === 'text')
+
+export const textFactNames = textFacts.map(({ name }) => name)
+
+/** Reads a text by its name, which must be one of `textFactNames`. */
+export function textReaderOf(name: string): TextFact['read'] {
+  const fact = textFacts.find((one) => one.name === name)
+  if (fact === undefined) throw new Error(`no text ${name}`)
+  return fact.read
+}
+
 /** What cards must remember for the facts that rules use. */
 export function remembersFor(uses: (factName: string) => boolean): Remembers {
   const remembers = { ...remembersNothing }

@@ -1,6 +1,8 @@
 import type { AskFacts } from '../../domain/decide/pack.ts'
 import {
+  averageOf,
   distinctAt,
+  spreadAt,
   sumsAt,
   type WindowDefinition,
   type WindowSums,
@@ -13,10 +15,14 @@ interface WindowPart {
   readonly name: string
   readonly type: 'number' | 'money'
   readonly says: string
-  /** null for what is not among the sums. */
-  readonly read: ((sums: WindowSums) => number) | null
+  /** Whether a window tells it. */
+  readonly isKept: (definition: WindowDefinition) => boolean
+  /** The buckets of a window are added up once per ask, for all facts of the window. */
+  readonly read: (sums: () => WindowSums, definition: WindowDefinition, ask: AskFacts) => number
   readonly range: FactRange
 }
+
+const always = () => true
 
 /** The facts of each window: `windows.NAME.sum`. */
 export const windowParts: readonly WindowPart[] = [
@@ -24,27 +30,53 @@ export const windowParts: readonly WindowPart[] = [
     name: 'sum',
     type: 'money',
     says: 'Sum of the window, before this ask',
-    read: (value) => value.sumMinor,
+    isKept: always,
+    read: (sums) => sums().sumMinor,
     range: positive,
   },
   {
     name: 'count',
     type: 'number',
     says: 'Number of transactions or asks in the window, before this ask',
-    read: (value) => value.count,
+    isKept: always,
+    read: (sums) => sums().count,
     range: positive,
   },
   {
     name: 'distinct',
     type: 'number',
-    says: `Number of merchants in the window, before this ask, where the window says distinct: true; it stays at ${maxWindowMerchants} when there are more`,
-    read: null,
+    says: `Number of different merchants, or values of the field that \`distinct\` of the window names; it stays at ${maxWindowMerchants} when there are more`,
+    isKept: ({ distinct }) => distinct,
+    read: (_sums, definition, ask) => distinctAt(definition, ask),
     range: { least: 0, most: maxWindowMerchants },
+  },
+  {
+    name: 'average',
+    type: 'money',
+    says: 'Sum by count, to the nearest minor unit; 0 when there is none',
+    isKept: always,
+    read: (sums) => averageOf(sums()),
+    range: positive,
+  },
+  {
+    name: 'deviation',
+    type: 'money',
+    says: 'Standard deviation of what was counted, to the nearest minor unit, where the window says spread: true; a transaction that grew later counts there as two',
+    isKept: ({ spread }) => spread,
+    read: (_sums, definition, ask) => spreadAt(definition, ask).deviationMinor,
+    range: positive,
+  },
+  {
+    name: 'max',
+    type: 'money',
+    says: 'Largest amount that was counted, where the window says spread: true; a reversal does not lower it',
+    isKept: ({ spread }) => spread,
+    read: (_sums, definition, ask) => spreadAt(definition, ask).maxMinor,
+    range: positive,
   },
 ]
 
 export function factsOfWindow(definition: WindowDefinition): Fact[] {
-  // The buckets of a window are added up once per ask, for all facts of the window.
   let lastAsk: AskFacts | null = null
   let last: WindowSums | null = null
   const sumsOf = (ask: AskFacts): WindowSums => {
@@ -54,13 +86,13 @@ export function factsOfWindow(definition: WindowDefinition): Fact[] {
     }
     return last
   }
-  const parts = windowParts.filter(({ name }) => name !== 'distinct' || definition.distinct)
+  const parts = windowParts.filter(({ isKept }) => isKept(definition))
   return parts.map(({ name, type, says, read, range }): Fact => {
     const base = {
       name: `windows.${definition.name}.${name}`,
       says,
       range,
-      read: (ask: AskFacts) => (read === null ? distinctAt(definition, ask) : read(sumsOf(ask))),
+      read: (ask: AskFacts) => read(() => sumsOf(ask), definition, ask),
       costly: true,
     } as const
     return type === 'money' ? { ...base, type, unit: 'currency' } : { ...base, type }

@@ -20,13 +20,14 @@ import { PackRefused } from '../pack/refusal.ts'
 import type { Rule } from '../pack/rule.ts'
 import { checkSeal, sealFile } from '../pack/seal.ts'
 import { finish } from '../pack/step.ts'
+import { withFilters } from '../pack/window-filter.ts'
 import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
 import { readDefinitions } from './definition-reading.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
 import { openPackFile } from './pack-document.ts'
 import { readRules } from './rule-reading.ts'
-import { readWindows } from './window-reading.ts'
+import { readFilters, readWindows } from './window-reading.ts'
 
 export interface CompileOptions {
   /** Warnings compare `expires` with this time; asks are compared by their own. */
@@ -60,15 +61,18 @@ export function compilePack(
   const settings = readSettings(readable, retentionDays, { lists, lineInList }, faults)
   const { zone, currency } = settings
   const windowsDocument = openPackFile(readable, 'windows.yaml', faults)
-  const { windows, written } = readWindows(windowsDocument, zone, { lists, lineInList })
-  faults.push(...(windowsDocument?.faults ?? []))
-  const facts = factsOf(windows)
+  const { windows: unfiltered, written } = readWindows(windowsDocument, zone, { lists, lineInList })
+  const facts = factsOf(unfiltered)
   const slots = createFactSlots(zone)
   const given = { facts, lists, slots, currency, lineInList, defined: new Map() }
   // Facts that no rule looks at must not be kept, so definitions are checked with slots of their own.
   const apart = { ...given, slots: createFactSlots(zone) }
   const defined = readDefinitions(readable, settings.define, apart, faults)
   const vocabulary = { ...given, defined }
+  const filterSlots = createFactSlots(zone)
+  const ofEvents = { ...vocabulary, facts: factsOf([]), slots: filterSlots }
+  const filters = readFilters(windowsDocument, written, ofEvents)
+  faults.push(...(windowsDocument?.faults ?? []))
   const rules = readRules(readable, vocabulary, faults)
   faults.push(...missingOf(settings, rules.length, sealed && !files.has(sealFile), faults))
   if (faults.length > 0 || settings.switches === null) {
@@ -77,11 +81,15 @@ export function compilePack(
     throw new PackRefused([...faults, ...unread])
   }
   const plan = planEvaluation(rules, facts, slots, indexed)
-  const cost = costOf(windows, plan.rules)
+  const filterPlaces = filterSlots.places()
+  const windows = withFilters(unfiltered, filters, filterSlots)
+  const filtering = Array.from(filters.values(), (condition) => ({ condition }))
+  const cost = costOf(windows, [...plan.rules, ...filtering])
   const costly = costFault(cost)
   if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
-  const parts = { lists, windows: written, defined, places: slots.places(), plan }
-  const remembers = remembersFor(slots.uses)
+  const kept = { lists, windows: written, filters, filterPlaces, defined }
+  const parts = { ...kept, places: slots.places(), plan }
+  const remembers = remembersFor((name) => slots.uses(name) || filterSlots.uses(name))
   const evaluate = finish(buildEvaluation(plan, facts, slots))
   const pack: CompiledPack = {
     version: versionOf(files),

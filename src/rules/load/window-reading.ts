@@ -1,8 +1,11 @@
 import type { YamlDocument } from '../../document/yaml-document.ts'
 import type { WindowDefinition } from '../../domain/decide/window.ts'
 import type { Zone } from '../../domain/record/calendar.ts'
+import type { Test } from '../condition/expression.ts'
 import { countryForm, mccForm } from '../condition/text-form.ts'
+import type { Vocabulary } from '../condition/vocabulary.ts'
 import type { PackProblem } from '../pack/named-list.ts'
+import { checkConditions } from '../pack/rule.ts'
 import {
   compileDailyWindow,
   compileWindow,
@@ -10,6 +13,7 @@ import {
   type WindowFile,
   windowsFile,
 } from '../pack/window-file.ts'
+import type { WindowFilters } from '../pack/window-filter.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
 
 export interface WindowReading {
@@ -44,4 +48,19 @@ export function readWindows(
   // A faulty window still has its name, so that rules that use it are not reported as well.
   const stubs = names.slice(0, maxWindows).map((name) => ({ ...daily, name }))
   return { windows: [daily, ...stubs], written: [] }
+}
+
+/** Checks `where` of each window; its facts are those of an event and its records, without windows. */
+export function readFilters(
+  document: YamlDocument | null,
+  written: readonly WindowFile[],
+  vocabulary: Vocabulary,
+): WindowFilters {
+  const filters = new Map<string, Test>()
+  written.forEach(({ name, where }, i) => {
+    if (where === undefined || document === null) return
+    const test = checkConditions({ when: where }, () => [i, 'where'], document, vocabulary)
+    if (test !== null) filters.set(name, test)
+  })
+  return filters
 }

@@ -1,8 +1,8 @@
 import type { Remembers } from '../../domain/decide/ask-memory.ts'
-import type { Breaker } from '../../domain/decide/breaker.ts'
 import type { PackMemory } from '../../domain/decide/memory.ts'
 import type { HoldAdjustmentSwitch, Pack, Switches } from '../../domain/decide/pack.ts'
-import { createZone } from '../../domain/record/calendar.ts'
+import type { WindowDefinition } from '../../domain/decide/window.ts'
+import { createZone, type Zone } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
 import type { Test } from '../condition/expression.ts'
 import { createFactSlots, type NumberSlot, type Places } from '../condition/fact-slots.ts'
@@ -10,9 +10,11 @@ import { factsOf } from '../condition/fact-table.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, type EvaluatedRule } from '../evaluate/plan.ts'
 import type { RuleAction } from './action.ts'
+import { type BreakerRow, readBreaker, writeBreaker } from './breaker-row.ts'
 import type { CompiledPack } from './compiled-pack.ts'
 import type { Steps } from './step.ts'
 import { compileDailyWindow, compileWindow, type WindowFile } from './window-file.ts'
+import { type WindowFilters, withFilters } from './window-filter.ts'
 
 /**
  * A checked pack for another thread, as lines of JSON in shared memory: closures cannot be sent, so the
@@ -28,6 +30,7 @@ interface Header {
   readonly memories: readonly PackMemory[]
   readonly switches: Omit<Switches, 'holdAdjustments'>
   readonly places: Places
+  readonly filterPlaces: Places
   readonly indexed: boolean
 }
 
@@ -37,6 +40,7 @@ type Line =
   | readonly ['days', entries: readonly (readonly [string, number])[]]
   | readonly ['adjustments', entries: readonly (readonly [string, HoldAdjustmentSwitch])[]]
   | readonly ['window', WindowFile]
+  | readonly ['filter', window: string, condition: Record<string, unknown>]
   | readonly ['rule', RuleRow]
 
 type RuleRow = readonly [
@@ -49,28 +53,6 @@ type RuleRow = readonly [
   rollout: EvaluatedRule['rollout'],
   breaker: BreakerRow | null,
 ]
-
-/** A breaker without its rule; 0 stands for no bound, because JSON has no Infinity. */
-type BreakerRow = readonly [withinMs: number, declines: number, share: number, minAsks: number]
-
-function writeBreaker(breaker: Breaker | null): BreakerRow | null {
-  if (breaker === null) return null
-  const { withinMs, maxDeclines, maxShare, minAsks } = breaker
-  const bound = (most: number) => (Number.isFinite(most) ? most : 0)
-  return [withinMs, bound(maxDeclines), bound(maxShare), minAsks]
-}
-
-function readBreaker(ruleId: string, row: BreakerRow | null): Breaker | null {
-  if (row === null) return null
-  const [withinMs, declines, share, minAsks] = row
-  return {
-    ruleId,
-    withinMs,
-    maxDeclines: declines || Infinity,
-    maxShare: share || Infinity,
-    minAsks,
-  }
-}
 
 /** Lines are short, because the loop of the other thread must turn between them. */
 const valuesPerLine = 500
@@ -87,10 +69,11 @@ export function bytesOfPack(pack: CompiledPack): PackBytes {
     memories: pack.memories ?? [],
     switches: { ...plain, holdDays: { ...switches.holdDays, byMcc: new Map() } },
     places: parts.places,
+    filterPlaces: parts.filterPlaces,
     indexed: parts.plan.indexed,
   }
   const used = new Set<string>()
-  const rules = ruleLines(pack, used)
+  const rules = [...filterLines(pack, used), ...ruleLines(pack, used)]
   for (const { mccs, mids, countries } of parts.windows) {
     for (const given of [mccs, mids, countries]) if (typeof given === 'string') used.add(given)
   }
@@ -116,9 +99,9 @@ function portionsOf<T>(values: readonly T[]): (readonly T[])[] {
 }
 
 /** Writes facts as slot indexes and lists as their names, which are added to `used`. */
-function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
+function plainWriter({ parts }: CompiledPack, used: Set<string>) {
   const nameOf = new Map([...parts.lists].map(([name, values]) => [values as unknown, name]))
-  const plain = (key: string, value: unknown) => {
+  return (key: string, value: unknown) => {
     if (key === 'slot') return (value as NumberSlot).index
     if (!(value instanceof Set)) return value
     const name = nameOf.get(value)
@@ -126,6 +109,18 @@ function ruleLines({ parts }: CompiledPack, used: Set<string>): string[] {
     used.add(name)
     return name
   }
+}
+
+function filterLines(pack: CompiledPack, used: Set<string>): string[] {
+  const plain = plainWriter(pack, used)
+  return Array.from(pack.parts.filters, ([name, test]) =>
+    JSON.stringify(['filter', name, { ...test }] satisfies Line, plain),
+  )
+}
+
+function ruleLines(pack: CompiledPack, used: Set<string>): string[] {
+  const { parts } = pack
+  const plain = plainWriter(pack, used)
   return parts.plan.rules.map(({ id, mode, action, on, condition, rollout, breaker }, number) => {
     const key = parts.plan.keys[number]!
     const row: RuleRow = [
@@ -158,36 +153,59 @@ function* linesIn(bytes: PackBytes): Generator<string, void, void> {
   }
 }
 
+/** What stands in the lines after the header. */
+interface ReadLines {
+  readonly lists: Map<string, Set<string>>
+  readonly days: Map<string, number>
+  readonly adjustments: Map<string, HoldAdjustmentSwitch>
+  readonly windows: WindowDefinition[]
+  /** Conditions of windows, of which facts and lists are not yet restored. */
+  readonly filters: Map<string, Record<string, unknown>>
+  readonly rows: RuleRow[]
+}
+
+function* readLines(lines: Iterable<string>, zone: Zone): Steps<ReadLines> {
+  const read: ReadLines = {
+    lists: new Map(),
+    days: new Map(),
+    adjustments: new Map(),
+    windows: [compileDailyWindow(zone)],
+    filters: new Map(),
+    rows: [],
+  }
+  for (const text of lines) {
+    const line = JSON.parse(text) as Line
+    switch (line[0]) {
+      case 'list':
+        addValues(read.lists, line[1], line[2])
+        break
+      case 'days':
+        for (const [mcc, count] of line[1]) read.days.set(mcc, count)
+        break
+      case 'adjustments':
+        for (const [mcc, adjustment] of line[1]) read.adjustments.set(mcc, adjustment)
+        break
+      case 'window':
+        read.windows.push(compileWindow(line[1], zone, read.lists, []))
+        break
+      case 'filter':
+        read.filters.set(line[1], line[2])
+        break
+      case 'rule':
+        read.rows.push(line[1])
+    }
+    yield
+  }
+  return read
+}
+
 /** Makes the pack again, in steps that are small however large the pack is. */
 export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const lines = linesIn(bytes)
   const header = JSON.parse(lines.next().value as string) as Header
   const zone = createZone(header.zone)
-  const lists = new Map<string, Set<string>>()
-  const days = new Map<string, number>()
-  const adjustments = new Map<string, HoldAdjustmentSwitch>()
-  const windows = [compileDailyWindow(zone)]
-  const rows: RuleRow[] = []
-  for (const text of lines) {
-    const line = JSON.parse(text) as Line
-    switch (line[0]) {
-      case 'list':
-        addValues(lists, line[1], line[2])
-        break
-      case 'days':
-        for (const [mcc, count] of line[1]) days.set(mcc, count)
-        break
-      case 'adjustments':
-        for (const [mcc, adjustment] of line[1]) adjustments.set(mcc, adjustment)
-        break
-      case 'window':
-        windows.push(compileWindow(line[1], zone, lists, []))
-        break
-      case 'rule':
-        rows.push(line[1])
-    }
-    yield
-  }
+  const { lists, days, adjustments, rows, ...read } = yield* readLines(lines, zone)
+  const windows = filtered(read.windows, read.filters, header.filterPlaces, zone, lists)
   const facts = factsOf(windows)
   const slots = createFactSlots(zone)
   const places = slots.takePlaces(header.places, facts)
@@ -225,6 +243,19 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
     retentionMs: header.retentionMs,
   }
   return pack
+}
+
+function filtered(
+  windows: readonly WindowDefinition[],
+  filters: ReadonlyMap<string, Record<string, unknown>>,
+  filterPlaces: Places,
+  zone: Zone,
+  lists: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly WindowDefinition[] {
+  const slots = createFactSlots(zone)
+  const places = slots.takePlaces(filterPlaces, factsOf([]))
+  for (const condition of filters.values()) restore(condition, places, lists)
+  return withFilters(windows, filters as unknown as WindowFilters, slots)
 }
 
 function addValues(lists: Map<string, Set<string>>, name: string, values: readonly string[]): void {

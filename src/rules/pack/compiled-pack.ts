@@ -7,6 +7,7 @@ import type { PackCost } from './cost.ts'
 import type { Lists } from './named-list.ts'
 import type { Rule } from './rule.ts'
 import type { WindowFile } from './window-file.ts'
+import type { WindowFilters } from './window-filter.ts'
 
 /** A checked pack, with what its author and other threads want to know about it. */
 export interface CompiledPack extends Pack {
@@ -24,6 +25,9 @@ export interface CompiledPack extends Pack {
 interface PackParts {
   readonly lists: Lists
   readonly windows: readonly WindowFile[]
+  readonly filters: WindowFilters
+  /** The facts that the filters look at. */
+  readonly filterPlaces: Places
   readonly defined: Definitions
   readonly places: Places
   readonly plan: EvaluationPlan

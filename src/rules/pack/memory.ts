@@ -13,7 +13,7 @@ type Direction = 1 | -1 | 0
 type Use = readonly [slotIndex: number, direction: Direction]
 
 const familiarMs = 30 * dayMs
-const calendarMs = { day: dayMs, week: 7 * dayMs, month: 31 * dayMs } as const
+const calendarMs = { day: dayMs, week: 7 * dayMs, month: 31 * dayMs, year: 366 * dayMs } as const
 
 /** Everything that a pack keeps, each with the rules that its emptiness would set off. */
 export function memoriesOf(
@@ -57,9 +57,11 @@ export function memoriesOf(
 const keptScopes: readonly string[] = ['card', 'account', 'card-and-merchant']
 
 /** Filters are left out: a list that grows by one value must not begin everything anew. */
-function keyOf({ name, scope, over, distinct, period }: WindowFile): string {
+function keyOf({ name, scope, over, distinct, spread, period, firstDay }: WindowFile): string {
   const length = typeof period === 'string' ? period : period.trailing
-  return `window ${name} ${scope} ${over}${distinct ? ' distinct' : ''} ${length}`
+  const values = distinct === true ? ' distinct' : distinct === false ? '' : ` distinct ${distinct}`
+  const from = firstDay === undefined ? '' : ` from ${firstDay}`
+  return `window ${name} ${scope} ${over}${values}${spread ? ' spread' : ''} ${length}${from}`
 }
 
 function lengthOf({ period }: WindowFile): number {

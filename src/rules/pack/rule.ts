@@ -1,5 +1,5 @@
 import { suggestion } from '../../document/spelling.ts'
-import type { YamlDocument } from '../../document/yaml-document.ts'
+import type { Path, YamlDocument } from '../../document/yaml-document.ts'
 import type { Breaker } from '../../domain/decide/breaker.ts'
 import { dayIndexOfText } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
@@ -64,7 +64,7 @@ export function checkRule(
   const written = document.parse(ruleFile, given, [at])
   // Conditions are checked even if other fields have faults, so that all are reported at once.
   const texts = textsIn(given)
-  const condition = checkConditions(texts, at, document, vocabulary)
+  const condition = checkConditions(texts, (field) => [at, field], document, vocabulary)
   const scope = checkScope(texts, at, document, vocabulary)
   const owner = organizationOf(file)
   if (written === null || condition === null || scope === null || !acts) return null
@@ -133,9 +133,9 @@ function textsIn(given: unknown): Texts {
 const nothing = { test: null, within: anyCurrency }
 
 /** `when && !unless`, limited to the currency of the pack when amounts are compared in no other. */
-function checkConditions(
-  { when, unless }: Texts,
-  at: number,
+export function checkConditions(
+  { when, unless }: { readonly when?: string | undefined; readonly unless?: string | undefined },
+  placeOf: (field: 'when' | 'unless') => Path,
   document: YamlDocument,
   vocabulary: Vocabulary,
 ): Test | null {
@@ -143,7 +143,7 @@ function checkConditions(
   const faultIn =
     (field: 'when' | 'unless'): ConditionFault =>
     (offset, message) =>
-      document.faultInText([at, field], offset, message)
+      document.faultInText(placeOf(field), offset, message)
   const check = (field: 'when' | 'unless', text: string, outer: Currencies) => {
     const fault = faultIn(field)
     const parsed = parseCondition(text, fault)

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { dayMs } from '../../clock.ts'
 import { strict } from '../../document/schema-words.ts'
-import { dailyWindow, type WindowDefinition } from '../../domain/decide/window.ts'
-import type { Zone } from '../../domain/record/calendar.ts'
+import { suggestion } from '../../document/spelling.ts'
+import { dailyWindow, type WindowDefinition, type WindowFacts } from '../../domain/decide/window.ts'
+import { firstDayOfMonth, type Zone } from '../../domain/record/calendar.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
+import { textFactNames, textReaderOf } from '../condition/fact-table.ts'
 import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
 
 /** Values, or the name of a list. */
@@ -20,6 +22,11 @@ export function durationMs(text: string): number {
   return Number.parseInt(text, 10) * unitsMs[unit]
 }
 
+const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+
+/** Later days are not in every month. */
+const maxFirstDay = 28
+
 export const windowFields = strict({
   name: z
     .string()
@@ -29,31 +36,55 @@ export const windowFields = strict({
     .refine((name) => !(name in {}), 'is a word that no window can have as its name'),
   scope: z.enum(['card', 'account', 'card-and-merchant']),
   over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
-  distinct: z.boolean().default(false),
+  distinct: z
+    .union([z.enum(textFactNames, { error: explainField }), z.boolean()])
+    .default(false)
+    .describe('A field, to tell how many different values of it there were; true is merchant.mid'),
+  spread: z.boolean().default(false).describe('Also tells deviation and max'),
   period: z.union([
     z.enum(
-      ['day', 'week', 'month'],
-      'must be day, week, month, or a map such as { trailing: 24h }',
+      ['day', 'week', 'month', 'year'],
+      'must be day, week, month, year, or a map such as { trailing: 24h }',
     ),
     strict({
       trailing: durationText.refine((text) => {
         const ms = durationMs(text)
-        return ms >= 60_000 && ms <= 31 * dayMs
-      }, 'must be from 1m to 31d'),
+        return ms >= 10_000 && ms <= 366 * dayMs
+      }, 'must be from 10s to 366d'),
     }),
   ]),
+  firstDay: z
+    .union([
+      z.enum(weekdays, `must be one of ${weekdays.join(', ')}, or 1 to ${maxFirstDay}`),
+      z.int().min(1).max(maxFirstDay),
+    ])
+    .optional()
+    .describe('Of a week, such as sun, or of a month, such as 15'),
+  where: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('A condition: what it does not hold for is not counted'),
   mccs: filter,
   mids: filter,
   countries: filter,
 })
 
-export const windowFile = windowFields.refine(
-  ({ scope, distinct }) => !(distinct && scope === 'card-and-merchant'),
-  {
+export const windowFile = windowFields
+  .refine(({ scope, distinct }) => distinct === false || scope !== 'card-and-merchant', {
     path: ['distinct'],
     message: 'a window of one merchant has one: count distinct merchants per card or account',
-  },
-)
+  })
+  .refine(
+    ({ period, firstDay }) =>
+      firstDay === undefined || period === (typeof firstDay === 'string' ? 'week' : 'month'),
+    { path: ['firstDay'], message: 'is a weekday for a week, and a number for a month' },
+  )
+
+function explainField({ input }: z.core.$ZodRawIssue): string {
+  if (typeof input !== 'string') return 'must be true, false or the name of a text'
+  return `${input} is no text of an event, card or account${suggestion(input, textFactNames)}`
+}
 
 export type WindowFile = z.infer<typeof windowFile>
 
@@ -70,15 +101,45 @@ export function compileWindow(
   lists: Lists,
   problems: PackProblem[],
 ): WindowDefinition {
-  const { name, scope, over, distinct, period } = file
-  const matches = compileFilter(file, lists, problems)
-  if (typeof period === 'string') {
-    const bucketOf = { day: zone.dayOf, week: zone.weekOf, month: zone.monthOf }[period]
-    return { name, scope, over, distinct, matches, bucketOf, span: 1 }
+  const { name, scope, over, distinct, spread, period } = file
+  const read = textReaderOf(typeof distinct === 'string' ? distinct : 'merchant.mid')
+  const common = {
+    name,
+    scope,
+    over,
+    distinct: distinct !== false,
+    partOf: (facts: WindowFacts) => read(facts, zone),
+    spread,
+    matches: compileFilter(file, lists, problems),
   }
-  const bucketMs = durationMs(period.trailing) / trailingBuckets
-  const bucketOf = (atMs: number) => Math.floor(atMs / bucketMs)
-  return { name, scope, over, distinct, matches, bucketOf, span: trailingBuckets }
+  if (typeof period === 'string') {
+    return { ...common, bucketOf: calendarOf(period, file.firstDay, zone), span: 1 }
+  }
+  const lengthMs = durationMs(period.trailing)
+  const bucketOf = (atMs: number) => Math.floor((atMs * trailingBuckets) / lengthMs)
+  return { ...common, bucketOf, span: trailingBuckets }
+}
+
+/** Consecutive numbers of days, weeks, months or years, as the window's first day cuts them. */
+function calendarOf(
+  period: Extract<WindowFile['period'], string>,
+  firstDay: WindowFile['firstDay'],
+  zone: Zone,
+): (atMs: number) => number {
+  if (period === 'day') return zone.dayOf
+  if (period === 'year') return (atMs) => Math.floor(zone.monthOf(atMs) / 12)
+  if (typeof firstDay === 'number') {
+    return (atMs) => {
+      const month = zone.monthOf(atMs)
+      return zone.dayOf(atMs) - firstDayOfMonth(month) + 1 < firstDay ? month - 1 : month
+    }
+  }
+  if (typeof firstDay === 'string') {
+    const late = weekdays.indexOf(firstDay)
+    // 1970-01-01 was a Thursday, three days after a Monday.
+    return (atMs) => Math.floor((zone.dayOf(atMs) + 3 - late) / 7)
+  }
+  return period === 'week' ? zone.weekOf : zone.monthOf
 }
 
 const picks = {
@@ -91,7 +152,7 @@ function compileFilter(
   file: WindowFile,
   lists: Lists,
   problems: PackProblem[],
-): (event: CardEvent) => boolean {
+): (facts: WindowFacts) => boolean {
   const fields = Object.keys(picks) as (keyof typeof picks)[]
   const tests = fields.flatMap((field) => {
     const given = file[field]
@@ -101,7 +162,7 @@ function compileFilter(
     return [(event: CardEvent) => set.has(pick(event))]
   })
   if (tests.length === 0) return () => true
-  return (event) => tests.every((test) => test(event))
+  return ({ event }) => tests.every((test) => test(event))
 }
 
 /** The window behind the cards' daily limits; it stands first in every pack. */
@@ -111,6 +172,8 @@ export function compileDailyWindow(zone: Zone): WindowDefinition {
     scope: 'card',
     over: 'approved',
     distinct: false,
+    partOf: () => '',
+    spread: false,
     matches: () => true,
     bucketOf: zone.dayOf,
     span: 1,

@@ -1,7 +1,7 @@
 import type { Book } from '../../domain/change/book.ts'
 import type { Step } from '../../domain/decide/answer.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
-import { dailyWindow, windowValue } from '../../domain/decide/window.ts'
+import { averageOf, dailyWindow, spreadIn, windowValue } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
@@ -50,8 +50,18 @@ export function windowOf(
   if (definition === undefined || account === null) throw new Error(`no window ${name}`)
   const owner = definition.scope === 'account' ? account : book.card(cardId)
   const atMs = Math.max(nowMs, account.lastArrivalMs)
-  const { sumMinor, count, distinct } = windowValue(owner?.windows ?? {}, definition, atMs, mid)
-  return { sum: formatMinor(sumMinor, account.currency), count, distinct }
+  const states = owner?.windows ?? {}
+  const { sumMinor, count, distinct } = windowValue(states, definition, atMs, mid)
+  const { maxMinor, deviationMinor } = spreadIn(states, definition, atMs, mid)
+  const show = (minor: number) => formatMinor(minor, account.currency)
+  return {
+    sum: show(sumMinor),
+    count,
+    distinct,
+    average: show(averageOf({ sumMinor, count })),
+    deviation: show(deviationMinor),
+    max: show(maxMinor),
+  }
 }
 
 /** The expectations of a step that do not hold; windows are compared elsewhere. */

@@ -131,6 +131,9 @@ const expectations = {
         sum: amount.optional(),
         count: count.optional(),
         distinct: count.optional(),
+        average: amount.optional(),
+        deviation: amount.optional(),
+        max: amount.optional(),
       }),
     )
     .optional(),

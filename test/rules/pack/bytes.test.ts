@@ -92,7 +92,7 @@ describe('a pack made again from its bytes', () => {
     expect(again.zone.name).toBe('Africa/Lagos')
     const plain = ({ windows }: typeof again) =>
       windows.map(({ name, scope, over, distinct, span, bucketOf, matches }) => {
-        const events = [...asks(50)].map(({ event }) => matches(event))
+        const events = [...asks(50)].map(matches)
         return { name, scope, over, distinct, span, bucket: bucketOf(1e12), events }
       })
     expect(plain(again)).toEqual(plain(pack))

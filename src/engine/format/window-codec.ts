@@ -1,0 +1,72 @@
+import {
+  type Bucket,
+  type MerchantBuckets,
+  merchantKey,
+  splitKey,
+  type WindowStates,
+} from '../../domain/record/window-state.ts'
+
+/** A row for each window that has buckets of its own, and one for each of its merchants. */
+export function writeWindowRows(states: WindowStates): unknown[] {
+  const rows: unknown[] = []
+  for (const name in states) {
+    const { buckets, merchants } = states[name]!
+    if (buckets.length > 0) rows.push(writeBuckets(name, buckets))
+    for (const { mid, buckets } of merchants) {
+      rows.push(writeBuckets(merchantKey(name, mid), buckets))
+    }
+  }
+  return rows
+}
+
+/** A word after the key says that each bucket has its spread, too. */
+const spreadMark = 'spread'
+
+function writeBuckets(key: string, buckets: readonly Bucket[]): (string | number)[] {
+  const row: (string | number)[] = [key]
+  if (!buckets.some(({ spread }) => spread !== undefined)) {
+    for (const { index, sumMinor, count } of buckets) row.push(index, sumMinor, count)
+    return row
+  }
+  row.push(spreadMark)
+  for (const { index, sumMinor, count, spread } of buckets) {
+    row.push(index, sumMinor, count, spread?.squares ?? 0, spread?.maxMinor ?? 0)
+  }
+  return row
+}
+
+export function readWindowRows(json: (string | number)[][]): WindowStates {
+  if (!Array.isArray(json)) throw new RangeError('no windows')
+  const states: Record<string, { buckets: Bucket[]; merchants: MerchantBuckets[] }> = {}
+  for (const [key, ...numbers] of json) {
+    const { name, mid } = splitKey(key as string)
+    states[name] ??= { buckets: [], merchants: [] }
+    const state = states[name]
+    const buckets =
+      numbers[0] === spreadMark
+        ? readSpreadBuckets(numbers.slice(1) as number[])
+        : readBuckets(numbers as number[])
+    if (mid === null) state.buckets = buckets
+    else state.merchants.push({ mid, buckets })
+  }
+  return states
+}
+
+function readBuckets(numbers: readonly number[]): Bucket[] {
+  if (numbers.length % 3 > 0 || !numbers.every(Number.isFinite)) throw new RangeError('no buckets')
+  const buckets: Bucket[] = []
+  for (let i = 0; i < numbers.length; i += 3) {
+    buckets.push({ index: numbers[i]!, sumMinor: numbers[i + 1]!, count: numbers[i + 2]! })
+  }
+  return buckets
+}
+
+function readSpreadBuckets(numbers: readonly number[]): Bucket[] {
+  if (numbers.length % 5 > 0 || !numbers.every(Number.isFinite)) throw new RangeError('no buckets')
+  return Array.from({ length: numbers.length / 5 }, (_, i) => {
+    const [index, sumMinor, count, squares, maxMinor] = numbers.slice(5 * i, 5 * i + 5) as Five
+    return { index, sumMinor, count, spread: { squares, maxMinor } }
+  })
+}
+
+type Five = [number, number, number, number, number]
