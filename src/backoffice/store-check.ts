@@ -14,6 +14,7 @@ import { checkMemoryAges } from '../engine/notice/memory-ages.ts'
 import { decodeOrganizations } from '../engine/notice/organization-table.ts'
 import { checkTripped } from '../engine/notice/tripped-rules.ts'
 import { decodePlace, messageOf, nameOfDamage, problemOf } from '../engine/quarantine/damage.ts'
+import { checkCounts } from '../engine/shared/record.ts'
 import { duePlace } from '../engine/sweeper.ts'
 import { decodeKyc } from '../kyc/kyc.ts'
 import { decodeProgress } from '../projection/lease.ts'
@@ -144,6 +145,7 @@ const sharedRecords: Readonly<Record<string, (value: string) => void>> = {
 /** How webhooks, their events and verifications are read; null for all others. */
 function managedReader(aggregate: string, group: string): ((value: string) => void) | null {
   if (group.startsWith('v@') && /^(?:ev|ky):/.test(aggregate)) return decodeEvent
+  if (aggregate.startsWith('wc:')) return group === '' ? () => {} : checkCounts
   if (group !== '') return null
   if (aggregate.startsWith('wh:')) return decodeEndpoints
   return aggregate.startsWith('ky:') ? decodeKyc : null

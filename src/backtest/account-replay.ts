@@ -1,5 +1,7 @@
+import { gather } from '../domain/change/book.ts'
 import type { Delivery } from '../domain/decide/delivery.ts'
 import { type AskFacts, type Pack, type RuleVerdict, withDisabled } from '../domain/decide/pack.ts'
+import { countShared } from '../domain/decide/shared-window.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import { isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
@@ -21,6 +23,8 @@ export interface PackComparison {
   readonly newPack: Pack
   /** The new pack with the rules in shadow that its breakers have tripped by then. */
   readonly newPackAt: (atMs: number) => Pack
+  /** Rules of the old pack whose answers the log may contradict. */
+  readonly approximate: readonly string[]
   /** Both packs count alike: until a decision differs, one book serves for both. */
   readonly sameCounting: boolean
   /** Asks from here on are decided anew; earlier entries only fill the books. */
@@ -124,7 +128,8 @@ export function createAccountReplay(
     const { heard } = listener
     if (newAccount !== oldAccount || !isFirst(old)) return newAccount.decide(delivery, pack)
     if (heard === null) return old
-    const verdict = pack.evaluate(heard.ask)
+    const { shared } = pack
+    const verdict = pack.evaluate(shared === undefined ? heard.ask : { ...heard.ask, shared })
     if (verdict.decline?.code !== heard.verdict.decline?.code)
       return newAccount.decide(delivery, pack)
     const { matched: matchedRules, shadow: shadowRules, decline } = verdict
@@ -157,10 +162,14 @@ export function createAccountReplay(
     if (shared && !same) newAccount = oldAccount.copy()
     oldAccount.keep(old)
     if (newAccount !== oldAccount) keepNew(next)
+    countShared(oldPack, delivery.event, old.step)
+    countShared(newPack, delivery.event, next.step)
     if (compared === null) return
     // A delivery that came again is answered as the first one was.
     if (!isFirst(old)) return
-    const exact = entry.atMs >= start.exactFromMs
+    const asked = [compared.ruleId, old.step.answer.ruleId]
+    const approximate = asked.some((id) => comparison.approximate.includes(id))
+    const exact = entry.atMs >= start.exactFromMs && !approximate
     const both = { entry, logged: compared, old, next, exact }
     onCompared(both)
     if (!same) changed.set(entry.eventKey, { compared: both, fate: fates.of(entry.transaction) })
@@ -169,9 +178,21 @@ export function createAccountReplay(
   /** Before the time of the backtest both accounts follow the log; the new pack's windows fill. */
   function warmUp(entry: OpenEntry, delivery: Delivery | null): void {
     oldAccount.follow(entry.whole())
-    if (newAccount === oldAccount) return
-    if (delivery === null) repeatOnNew(entry)
-    else keepNew(answerAsLogged(entry.head, delivery, newAccount, newPack))
+    if (newAccount !== oldAccount) {
+      if (delivery === null) repeatOnNew(entry)
+      else keepNew(answerAsLogged(entry.head, delivery, newAccount, newPack))
+    }
+    if (newPack.shared !== undefined || oldPack.shared !== undefined) warmShared(entry)
+  }
+
+  /** Windows over several cards count what the log says was answered. */
+  function warmShared({ head, whole }: OpenEntry): void {
+    const { event, answer, atMs } = head
+    if (event === null || answer === null) return
+    const { changes } = whole()
+    const step = { ...noStep, answer, atMs, changes, after: gather(event, oldAccount.book) }
+    countShared(oldPack, event, step)
+    countShared(newPack, event, step)
   }
 
   /** Does to the new account what was done to the old one without a delivery. */
@@ -204,6 +225,8 @@ export function createAccountReplay(
     changed: () => [...changed.values()],
   }
 }
+
+const noStep = { anomalies: [], unmatched: '', matchedRules: [], shadowRules: [] } as const
 
 function isFirst({ before }: Decision): boolean {
   return before.event === null

@@ -1,4 +1,5 @@
 import type { Pack } from '../domain/decide/pack.ts'
+import { createSharedTally } from '../domain/decide/shared-window.ts'
 import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
 import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
 import { finish } from '../rules/pack/step.ts'
@@ -21,6 +22,8 @@ export interface ReplayerOptions extends Pick<PackComparison, 'sameCounting' | '
   readonly newPack: PackBytes
   /** The rules of the new pack that its breakers trip, the first first. */
   readonly trips: readonly RuleTrip[]
+  /** Rules of the old pack that look at windows over several cards, which are not exact to the ask. */
+  readonly approximate: readonly string[]
 }
 
 /** What one thread has found. */
@@ -116,16 +119,22 @@ function cardsIn({ cardId, transaction }: Head): string[] {
 }
 
 function comparisonOf({ oldPack, newPack, trips, ...rest }: ReplayerOptions): PackComparison {
-  const old = listenTo(finish(readPackBytes(oldPack)))
-  const pack = finish(readPackBytes(newPack))
+  const old = listenTo(counting(finish(readPackBytes(oldPack))))
+  const pack = counting(finish(readPackBytes(newPack)))
   return { old, newPack: pack, newPackAt: trippedBy(pack, trips), ...rest }
+}
+
+/** The pack with counts of its own for its windows over several cards. */
+function counting(pack: Pack): Pack {
+  return pack.sharedWindows === undefined ? pack : { ...pack, shared: createSharedTally() }
 }
 
 function trippedBy(pack: Pack, trips: readonly RuleTrip[]): (atMs: number) => Pack {
   if (trips.length === 0) return () => pack
   const packs = trips.map((_, i) => {
     const ids = new Set(trips.slice(0, i + 1).map(({ ruleId }) => ruleId))
-    return pack.inShadow?.(ids) ?? pack
+    const inShadow = pack.inShadow?.(ids) ?? pack
+    return pack.shared === undefined ? inShadow : { ...inShadow, shared: pack.shared }
   })
   return (atMs) => packs[trips.findLastIndex((trip) => trip.atMs <= atMs)] ?? pack
 }

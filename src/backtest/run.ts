@@ -4,7 +4,7 @@ import { entryIn } from '../engine/log-reading.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { firstTrips, type RuleTrip } from './breaker-trip.ts'
-import { countAlike } from './counting.ts'
+import { countAlike, sharedRulesOf } from './counting.ts'
 import { partOfLine } from './line-place.ts'
 import { type CutAccount, createReplayer, type Replayed, type ReplayerOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -65,6 +65,7 @@ const maxTripRounds = 10
 export async function runBacktest(options: BacktestInput): Promise<DecisionTally> {
   const { oldPack, newPack, fromMs, toMs } = options
   const replay = {
+    approximate: sharedRulesOf(oldPack),
     oldPack: bytesOfPack(oldPack),
     newPack: bytesOfPack(newPack),
     sameCounting: countAlike(oldPack, newPack),
@@ -89,7 +90,7 @@ async function replayOnce(
 ): Promise<readonly Replayed[]> {
   const { threads, signal } = options
   signal?.throwIfAborted()
-  const parts = threads === 0 ? [startHere(replay)] : startThreads(threads, replay)
+  const parts = threads === 0 ? [startHere(replay)] : startThreads(threadsFor(options), replay)
   try {
     const replayed = replayAll(options, parts)
     return await (signal === undefined ? replayed : Promise.race([replayed, aborted(signal)]))
@@ -99,6 +100,12 @@ async function replayOnce(
   } finally {
     await Promise.all(parts.map((part) => part.stop()))
   }
+}
+
+/** Windows over several cards count all accounts, in the order of the log. */
+function threadsFor({ threads, oldPack, newPack }: BacktestInput): number {
+  const shared = [oldPack, newPack].some(({ sharedWindows }) => sharedWindows !== undefined)
+  return shared ? 1 : threads
 }
 
 async function replayAll(

@@ -21,6 +21,7 @@ import {
   wantRoot,
 } from './memory/working-book.ts'
 import { type Damage, messageOf, RecordDamaged } from './quarantine/damage.ts'
+import type { SharedDesk } from './shared/desk.ts'
 import { commandOf, createWrites, dueSortKey, record, type Writes } from './writes.ts'
 
 /** What became of a batch: items that were decided, and what must be read before the rest can be. */
@@ -45,6 +46,8 @@ export interface BatchContext {
   readonly answerDelivery: typeof answerDelivery
   /** The store can lose what it acknowledged. */
   readonly mayLose: boolean
+  /** Where the pack has windows over several cards. */
+  readonly shared?: Pick<SharedDesk, 'missing'> | undefined
 }
 
 /**
@@ -158,6 +161,8 @@ function decideDelivery(
   readFor(item, book)
   const before = gather(item.event, book)
   if (book.wanted.length > 0) return
+  if (context.pack.sharedWindows !== undefined) wantShared(item, before, book, context)
+  if (book.wanted.length > 0) return
   const step = context.answerDelivery(item, before, context.pack)
   item.step = step
   if (step.changes.length > 0) {
@@ -167,6 +172,19 @@ function decideDelivery(
     // before us wrote for the slot, unanswered, can be lost unnoticed until we have committed after it.
     writes.forced = true
   }
+}
+
+/** Only what is asked for the first time looks at the counts. */
+function wantShared(
+  { event, said, receivedAtMs: atMs }: DeliveryItem,
+  before: View,
+  book: WorkingBook,
+  { pack, shared }: BatchContext,
+): void {
+  if (said !== null || before.event !== null || !isAsk(event)) return
+  const { account, card, transaction } = before
+  const missing = shared?.missing(pack, { event, account, card, transaction, atMs }) ?? null
+  if (missing !== null) book.wantOther(missing)
 }
 
 function decideSweep(

@@ -1,6 +1,7 @@
 import { answerDelivery } from '../domain/decide/answer.ts'
 import type { SaidDelivery } from '../domain/decide/delivery.ts'
 import type { Pack } from '../domain/decide/pack.ts'
+import { countShared } from '../domain/decide/shared-window.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
 import { type PartOutcome, StoreError } from '../store/port.ts'
@@ -139,6 +140,7 @@ export function createEngine(options: EngineOptions): Engine {
     schedule,
     onStep(item, step) {
       ruleCounts.note(item.event, step)
+      countShared(pack, item.event, step)
       findings.note(step)
     },
   })
@@ -168,7 +170,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
   })
   const counts = { conflicts: 0, loads: 0, decided: 0 }
-  let pack = options.pack
+  let pack = sharing(options.pack)
   let versions = 0
   let changes = 0
   let scheduled = false
@@ -179,6 +181,11 @@ export function createEngine(options: EngineOptions): Engine {
   function memoryOf(cardId: string): CachedAccount | undefined {
     const accountId = directory.accountOf(cardId)
     return accountId === undefined ? undefined : cache.find(accountAggregate(accountId))
+  }
+
+  function sharing(next: Pack): Pack {
+    const { shared } = options
+    return next.sharedWindows === undefined || shared === undefined ? next : { ...next, shared }
   }
 
   function isOver(): boolean {
@@ -264,6 +271,7 @@ export function createEngine(options: EngineOptions): Engine {
       newVersion,
       answerDelivery: options.answerDelivery ?? answerDelivery,
       mayLose: losses !== undefined,
+      shared: options.shared,
     }
     try {
       options.onTouch?.(queue.aggregate)
@@ -439,7 +447,7 @@ export function createEngine(options: EngineOptions): Engine {
       })
     },
     setPack(next) {
-      pack = next
+      pack = sharing(next)
       quarantine.retryDecisions()
     },
     pack: () => pack,

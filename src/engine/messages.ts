@@ -31,6 +31,8 @@ export interface EngineFigures extends EngineStats, SeedingFigures {
   readonly blocks: number
   /** Other instances that decide by another pack. */
   readonly rulesSkew: number
+  /** Merchants, customers and so on that windows over several cards keep in memory. */
+  readonly sharedKeys: number
   /** Rules that their breakers have put into shadow. */
   readonly trippedRules: readonly string[]
   /** What waits for people, of all instances; counted up to a bound. */

@@ -5,6 +5,7 @@ import type { Answer } from '../domain/record/event-record.ts'
 import type { Store } from '../store/port.ts'
 import type { Origin } from './item.ts'
 import type { Damage } from './quarantine/damage.ts'
+import type { SharedDesk } from './shared/desk.ts'
 
 export interface EngineOptions {
   readonly store: Store
@@ -49,6 +50,8 @@ export interface EngineOptions {
   readonly onStore?: (available: boolean) => void
   /** An ask was decided for the first time, and committed. */
   readonly onDecided?: (step: Step) => void
+  /** Keeps the windows over several cards; without it they are empty. */
+  readonly shared?: SharedDesk
   readonly answerDelivery?: typeof answerDelivery
   readonly random?: () => number
 }

@@ -34,6 +34,7 @@ import { watchWorklists } from './notice/worklist-watch.ts'
 import { createPackSwap } from './pack-swap.ts'
 import { nameOfDamage } from './quarantine/damage.ts'
 import { openTouchCell } from './quarantine/touch-cell.ts'
+import { createSharedDesk, sharedStaleMs } from './shared/desk.ts'
 import { startSweeper } from './sweeper.ts'
 import type { WorkerSettings } from './worker-settings.ts'
 
@@ -137,7 +138,13 @@ async function serve(
     settings.condemned.map(({ aggregate, leftMs }) => [aggregate, startedMonoMs + leftMs]),
   )
   const put = createOutbox((cells) => send({ type: 'answers', cells }))
-  const engine = createEngine({
+  const aggregates = createAggregates({ store, newVersion: () => engine.newVersion() })
+  const counts = createSharedDesk({
+    aggregates,
+    clock,
+    staleMs: settings.redis === null ? Number.POSITIVE_INFINITY : sharedStaleMs,
+  })
+  const engine: Engine = createEngine({
     store,
     clock,
     pack,
@@ -167,13 +174,13 @@ async function serve(
     },
     onStore: (available) => send({ type: 'store', available }),
     onDecided: (step) => breakers?.note(step),
+    shared: counts,
   })
   if (settings.demo) {
     if (settings.redis === null) await addDemoCards(store, engine)
     const card = await findDemoCard(store)
     if (card !== null) send({ type: 'demo', ...card })
   }
-  const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const sweeper = startSweeper({
     engine,
     store,
@@ -236,6 +243,7 @@ async function serve(
     seedingRules: memories?.seeding() ?? [],
     unseeded: memories?.unseeded() ?? 0,
     rulesSkew: presence?.skew ?? 0,
+    sharedKeys: counts.size,
     waiting: worklists.waiting,
     damagedRecords: shared.names(),
     damage: engine.damaged(maxDamageShown).map(nameOfDamage),
@@ -263,6 +271,7 @@ async function serve(
         // What was lost unnoticed would be lost for good with this process.
         await store.losses?.look()
         await engine.idle()
+        await counts.stop()
       }
       sweeper.stop()
       board.stop()

@@ -234,6 +234,7 @@ const gauges: readonly (readonly [name: string, help: string, value: Reading])[]
     ofEngine((e) => e.waiting.anomalies),
   ],
   ['arbiter_rules_skew', 'Other live instances with another pack', ofEngine((e) => e.rulesSkew)],
+  ['arbiter_shared_window_keys', 'What windows over all cards keep', ofEngine((e) => e.sharedKeys)],
   ['arbiter_cache_accounts', 'Accounts in memory', ofEngine((e) => e.cachedAccounts)],
   ['arbiter_cache_bytes', 'Estimated bytes of them', ofEngine((e) => e.cachedBytes)],
   ['arbiter_cache_hits', 'Accounts found in memory', ofEngine((e) => e.cacheHits)],

@@ -8,6 +8,7 @@ import { type Block, type BlockKind, blockKinds } from '../../domain/record/bloc
 import { readBlocks } from '../../engine/notice/block-list.ts'
 import { readMemoryAges, seedingRules } from '../../engine/notice/memory-ages.ts'
 import { readTripped } from '../../engine/notice/tripped-rules.ts'
+import { withStoredCounts } from '../../engine/shared/reading.ts'
 import {
   type ExplainedDecision,
   explainDecision,
@@ -60,7 +61,10 @@ export async function explainPast(
   if (!past.whole) complain('warning: the account is older than the log: its windows begin empty')
   for (const one of past.entries) if (one.n < entry.n) past.start.follow(one)
   const view = gather(event, past.start.book)
-  const explained = explainDecision(event, view, pack, entry.atMs, surroundingsThen(entry, pack))
+  // Nothing older is known of the windows over several cards; buckets after the decision do not count.
+  const counting = await withStoredCounts(pack, store, event, view, entry.atMs)
+  const then = surroundingsThen(entry, pack)
+  const explained = explainDecision(event, view, counting, entry.atMs, then)
   const whose = `as it was at entry ${entry.n} of account ${entry.accountId}`
   const today = await explainToday(store, pack, entry)
   return { explained, event, pack, whose, past: { logged: entry.answer, today } }
@@ -77,7 +81,9 @@ async function explainToday(
   const around = await surroundingsNow(store, pack)
   // Its own transaction has gone on since: today it would be a new one.
   const view = gather(event, { ...book, transaction: () => null })
-  return explainDecision(event, view, pack, systemClock.nowMs(), around)
+  const nowMs = systemClock.nowMs()
+  const counting = await withStoredCounts(pack, store, event, view, nowMs)
+  return explainDecision(event, view, counting, nowMs, around)
 }
 
 /** The log names the blocks that met an ask, and the enforced rules that only recorded. */

@@ -7,6 +7,7 @@ import { maxAskMinor } from '../../domain/decide/check.ts'
 import { createLedger } from '../../domain/ledger/ledger.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import { formatMinor } from '../../domain/record/money.ts'
+import { withStoredCounts } from '../../engine/shared/reading.ts'
 import { isRecordingProblem, readRecorded } from '../../relay/recording.ts'
 import { explainDecision, type Surroundings } from '../../rules/explain/decision-explanation.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
@@ -104,7 +105,9 @@ async function explain(options: ExplainOptions): Promise<ExitCode | null> {
     const book = await readBook(store, event)
     const whose = 'as it is in the store now'
     if (book !== null) {
-      return tell(event, book, pack, options, whose, await surroundingsNow(store, pack))
+      const atMs = options.at ?? event.occurredAtMs
+      const counting = await withStoredCounts(pack, store, event, gather(event, book), atMs)
+      return tell(event, book, counting, options, whose, await surroundingsNow(store, pack))
     }
     complain(`there is no card ${card}`)
     return 1

@@ -13,6 +13,7 @@ import {
   type Transaction,
 } from '../record/transaction.ts'
 import { isForeign, type Pack, type Switches } from './pack.ts'
+import type { SharedCounts } from './window.ts'
 
 /** An ask with all that its checks look at, computed once. */
 export interface Ask {
@@ -28,6 +29,7 @@ export interface Ask {
   readonly swipes: boolean
   readonly eventKey: string
   readonly adjustment: HoldAdjustment | null
+  readonly shared: SharedCounts | undefined
 }
 
 /** The transaction's sums as they would be after this ask. */
@@ -67,6 +69,7 @@ export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number):
     sums,
     swipes,
     adjustment,
+    shared: pack.shared,
   }
 }
 

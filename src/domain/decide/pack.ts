@@ -1,14 +1,12 @@
 import type { Account } from '../record/account.ts'
 import { type Block, type BlockKind, blockCodes, blockId, blockKinds } from '../record/block.ts'
 import type { Zone } from '../record/calendar.ts'
-import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { ResponseCode } from '../record/response-code.ts'
-import type { Transaction } from '../record/transaction.ts'
 import type { Remembers } from './ask-memory.ts'
 import type { Breaker } from './breaker.ts'
 import type { PackMemory } from './memory.ts'
-import type { WindowDefinition } from './window.ts'
+import type { SharedCounts, WindowDefinition, WindowFacts } from './window.ts'
 
 /** The switches of pack.yaml, by which relays differ. */
 export interface Switches {
@@ -51,13 +49,7 @@ interface HoldDays {
 }
 
 /** An ask and its records, as rules see them. */
-export interface AskFacts {
-  readonly event: CardEvent
-  readonly account: Account
-  readonly card: Card
-  readonly transaction: Transaction
-  readonly atMs: number
-}
+export type AskFacts = WindowFacts
 
 export interface RuleVerdict {
   /** Ids of the enforced rules that matched, by file order. */
@@ -79,6 +71,10 @@ export interface Pack {
   readonly switches: Switches
   /** The built-in daily window comes first. */
   readonly windows: readonly WindowDefinition[]
+  /** Those over several cards; absent when there are none. */
+  readonly sharedWindows?: readonly WindowDefinition[]
+  /** What they have counted, where somebody keeps it. */
+  readonly shared?: SharedCounts
   readonly evaluate: (facts: AskFacts) => RuleVerdict
   /** The same pack, but these rules only record. */
   readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack

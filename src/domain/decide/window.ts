@@ -21,8 +21,8 @@ import {
  */
 export interface WindowDefinition {
   readonly name: string
-  /** `card-and-merchant` counts each MID of a card apart. */
-  readonly scope: 'card' | 'account' | 'card-and-merchant'
+  /** `card-and-merchant` counts each MID of a card apart; the shared ones count over all cards. */
+  readonly scope: 'card' | 'account' | 'card-and-merchant' | SharedScope
   readonly over: 'approved' | 'cash' | 'asks' | 'declines'
   /** Also tells how many different values of a field it counts. */
   readonly distinct: boolean
@@ -35,6 +35,23 @@ export interface WindowDefinition {
   readonly bucketOf: (atMs: number) => number
   /** How many buckets, ending with the present one, make the window. */
   readonly span: number
+}
+
+/** What windows over several cards can stand on. */
+export const sharedScopes = ['merchant', 'customer', 'organization', 'mcc', 'country'] as const
+
+export type SharedScope = (typeof sharedScopes)[number]
+
+/** The counts of windows over several cards, by `sharedKey`. They belong to no account. */
+export interface SharedCounts {
+  statesOf(key: string): WindowStates
+  count(places: readonly SharedPlace[], amountMinor: number): void
+}
+
+/** A place of a window over several cards where an ask counts. */
+export interface SharedPlace {
+  readonly key: string
+  readonly at: CountedNow
 }
 
 /** The window behind the cards' daily limit; every pack has it. */
@@ -63,6 +80,8 @@ export interface WindowFacts {
   readonly transaction: Transaction
   readonly event: CardEvent
   readonly atMs: number
+  /** Absent where the pack has no windows over several cards. */
+  readonly shared?: SharedCounts | undefined
 }
 
 /** The reading that an ask finds, before it is counted itself. */
@@ -85,8 +104,27 @@ export function distinctAt(definition: WindowDefinition, facts: WindowFacts): nu
   return distinctIn(statesOf(definition, facts), definition, facts.atMs)
 }
 
-function statesOf({ scope }: WindowDefinition, { account, card }: WindowFacts): WindowStates {
-  return scope === 'account' ? account.windows : card.windows
+const noStates: WindowStates = {}
+
+/** The card's, the account's, or those of what a shared window stands on. */
+export function statesOf({ scope }: WindowDefinition, facts: WindowFacts): WindowStates {
+  if (scope === 'account') return facts.account.windows
+  if (scope === 'card' || scope === 'card-and-merchant') return facts.card.windows
+  return facts.shared?.statesOf(sharedKey(scope, facts)) ?? noStates
+}
+
+const sharedValues: Record<SharedScope, (facts: WindowFacts) => string> = {
+  merchant: ({ event }) => event.merchant.mid,
+  customer: ({ card }) => card.customerId,
+  organization: ({ account }) => account.organizationId,
+  mcc: ({ event }) => event.merchant.mcc,
+  country: ({ event }) => event.merchant.country,
+}
+
+/** What all windows of a shared scope stand on, for one ask; '' when the ask does not say it. */
+export function sharedKey(scope: SharedScope, facts: WindowFacts): string {
+  const value = sharedValues[scope](facts)
+  return value === '' ? '' : `${scope} ${value}`
 }
 
 /** The states are those of the card or account that the window stands on. */
@@ -195,14 +233,15 @@ export function placesIn(window: WindowDefinition, facts: WindowFacts): CountedN
     const key = merchantKey(name, facts.event.merchant.mid)
     return [spreading(window, { window: key, scope: 'card', bucket, oldest })]
   }
-  const whole = spreading(window, { window: name, scope, bucket, oldest })
+  const side = scope === 'account' ? scope : 'card'
+  const whole = spreading(window, { window: name, scope: side, bucket, oldest })
   const mid = distinct ? window.partOf(facts) : ''
   // A merchant without a MID cannot be told from others.
   if (mid === '') return [whole]
   // Attempts are never given back, so the newest bucket of a merchant tells all.
   const attempts = over === 'asks' || over === 'declines'
   const kept = attempts ? bucket : oldest
-  return [whole, { window: merchantKey(name, mid), scope, bucket, oldest: kept }]
+  return [whole, { window: merchantKey(name, mid), scope: side, bucket, oldest: kept }]
 }
 
 function spreading({ spread }: WindowDefinition, place: CountedNow): CountedNow {

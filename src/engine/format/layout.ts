@@ -83,6 +83,11 @@ export function identitiesAggregate(organizationId: string): string {
   return `ki:${organizationId}`
 }
 
+/** What windows over several cards have counted of one merchant, customer and so on. */
+export function sharedCountsKey(key: string): Key {
+  return { aggregate: `wc:${bucketOf(key, 256)}`, group: 's', id: hash64(key) }
+}
+
 /** Which account a card belongs to; small groups, because these cost the least memory. */
 export function directoryKey(cardId: string): Key {
   return { aggregate: `d:${bucketOf(cardId, 16_384)}`, group: 'd', id: cardId }

@@ -45,6 +45,8 @@ export interface WorkingBook extends Book {
   /** How the next item is read: arrival for the events' places, and whether new ids are guessed so. */
   next(atMs: number, guess: { readonly event: boolean; readonly transaction: boolean }): void
   put(touched: TouchedRecords): void
+  /** Something of no account that must be read before deciding. */
+  wantOther(wanted: Wanted): void
   /** A child that is no record of the engine's; null when there is none, or when it is wanted. */
   child(key: ChildKey): string | null
   setChild(key: ChildKey, value: string | null): void
@@ -113,6 +115,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       arrivalMs = atMs
       guess = guessed
     },
+    wantOther: (other) => void wanted.push(other),
     account: openAccount,
     card(cardId) {
       const changed = cards.get(cardId)

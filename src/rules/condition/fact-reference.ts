@@ -60,12 +60,19 @@ const operations = [
 const reaches = [
   [
     '`period: { trailing: 10m }` of a window',
-    'is exact to a sixtieth of its length: 10 minutes are from 9:50 to 10:00 minutes; `day`, `week` and ' +
-      '`month` are exact',
+    'is exact to a sixtieth of its length: 10 minutes are from 9:50 to 10:00 minutes; `day`, `week`, ' +
+      '`month` and `year` are exact',
   ],
   [
     '`scope: card-and-merchant` of a window',
     `counts the ${maxWindowMerchants} merchants that the card used last; an earlier one begins at zero again`,
+  ],
+  [
+    '`scope: merchant`, `customer`, `organization`, `mcc`, `country` of a window',
+    'counts over all cards. Each instance counts what it has answered at once and shares it within two ' +
+      'seconds, so the count is exact on one instance and a little late between several; a crash may ' +
+      'lose the last second. Nothing gives back: a purchase that is reversed stays counted. The store ' +
+      'keeps 1,000 of them in each of 256 partitions, and forgets those counted longest ago',
   ],
   ['`mode: shadow`', 'only records what it would have declined'],
   [

@@ -56,7 +56,7 @@ export function explainRules(
   ask: AskFacts,
   recording: ReadonlyMap<string, string> = new Map(),
 ): ExplainedRule[] {
-  const facts = factsOf(pack.windows)
+  const facts = factsOf([...pack.windows, ...(pack.sharedWindows ?? [])])
   return pack.rules.map((rule) => {
     const asleep = sleepOf(rule, ask, pack)
     const spared = sparedBy(rule, ask, recording)

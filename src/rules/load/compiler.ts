@@ -20,6 +20,7 @@ import { PackRefused } from '../pack/refusal.ts'
 import type { Rule } from '../pack/rule.ts'
 import { checkSeal, sealFile } from '../pack/seal.ts'
 import { finish } from '../pack/step.ts'
+import { windowsByPlace } from '../pack/window-file.ts'
 import { withFilters } from '../pack/window-filter.ts'
 import { runPackTests } from '../testing/pack-test.ts'
 import { readPackTests } from '../testing/test-document.ts'
@@ -97,7 +98,7 @@ export function compilePack(
     currency,
     zone,
     switches: settings.switches,
-    windows,
+    ...windowsByPlace(windows),
     rules,
     warnings: warningsOf(rules, zone.dayOf(nowMs)),
     cost,

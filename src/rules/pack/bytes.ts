@@ -13,7 +13,12 @@ import type { RuleAction } from './action.ts'
 import { type BreakerRow, readBreaker, writeBreaker } from './breaker-row.ts'
 import type { CompiledPack } from './compiled-pack.ts'
 import type { Steps } from './step.ts'
-import { compileDailyWindow, compileWindow, type WindowFile } from './window-file.ts'
+import {
+  compileDailyWindow,
+  compileWindow,
+  type WindowFile,
+  windowsByPlace,
+} from './window-file.ts'
 import { type WindowFilters, withFilters } from './window-filter.ts'
 
 /**
@@ -234,7 +239,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
       holdDays: { ...switches.holdDays, byMcc: days },
       holdAdjustments: adjustments,
     },
-    windows,
+    ...windowsByPlace(windows),
     evaluate: (ask) => evaluate(ask),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
     breakers: breakersOf(rules),

@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { dayMs } from '../../clock.ts'
 import { strict } from '../../document/schema-words.ts'
 import { suggestion } from '../../document/spelling.ts'
-import { dailyWindow, type WindowDefinition, type WindowFacts } from '../../domain/decide/window.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import {
+  dailyWindow,
+  sharedScopes,
+  type WindowDefinition,
+  type WindowFacts,
+} from '../../domain/decide/window.ts'
 import { firstDayOfMonth, type Zone } from '../../domain/record/calendar.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import { textFactNames, textReaderOf } from '../condition/fact-table.ts'
@@ -34,7 +40,9 @@ export const windowFields = strict({
     .refine((name) => name !== dailyWindow, `${dailyWindow} is built in`)
     // Windows become fields of an object: toString and the like are taken.
     .refine((name) => !(name in {}), 'is a word that no window can have as its name'),
-  scope: z.enum(['card', 'account', 'card-and-merchant']),
+  scope: z
+    .enum(['card', 'account', 'card-and-merchant', ...sharedScopes])
+    .describe('merchant, customer, organization, mcc and country count over all cards'),
   over: z.enum(['approved', 'cash', 'asks', 'declines']).default('approved'),
   distinct: z
     .union([z.enum(textFactNames, { error: explainField }), z.boolean()])
@@ -163,6 +171,19 @@ function compileFilter(
   })
   if (tests.length === 0) return () => true
   return ({ event }) => tests.every((test) => test(event))
+}
+
+/** The windows of a pack, those that cards and accounts keep apart from those over several cards. */
+export function windowsByPlace(
+  all: readonly WindowDefinition[],
+): Pick<Pack, 'windows' | 'sharedWindows'> {
+  const shared = all.filter(isShared)
+  if (shared.length === 0) return { windows: all }
+  return { windows: all.filter((window) => !isShared(window)), sharedWindows: shared }
+}
+
+export function isShared({ scope }: Pick<WindowDefinition, 'scope'>): boolean {
+  return (sharedScopes as readonly string[]).includes(scope)
 }
 
 /** The window behind the cards' daily limits; it stands first in every pack. */

@@ -1,11 +1,21 @@
 import type { Book } from '../../domain/change/book.ts'
 import type { Step } from '../../domain/decide/answer.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
-import { averageOf, dailyWindow, spreadIn, windowValue } from '../../domain/decide/window.ts'
-import { availableMinor } from '../../domain/record/account.ts'
+import {
+  averageOf,
+  dailyWindow,
+  spreadIn,
+  statesOf,
+  type WindowFacts,
+  windowValue,
+} from '../../domain/decide/window.ts'
+import { type Account, availableMinor } from '../../domain/record/account.ts'
+import { type Card, noCard } from '../../domain/record/card.ts'
+import type { CardEvent } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
+import { newTransaction } from '../../domain/record/transaction.ts'
 import { type Expectations, expectations } from './scenario-file.ts'
 
 /** The values that a scenario can have expectations about, after a step. */
@@ -43,16 +53,17 @@ export function windowOf(
   name: string,
   pack: Pack,
   nowMs: number,
-  mid: string,
+  of: string,
 ) {
-  const definition = pack.windows.find((window) => window.name === name)
+  const all = [...pack.windows, ...(pack.sharedWindows ?? [])]
+  const definition = all.find((window) => window.name === name)
   const account = book.account()
   if (definition === undefined || account === null) throw new Error(`no window ${name}`)
-  const owner = definition.scope === 'account' ? account : book.card(cardId)
+  const card = book.card(cardId) ?? noCard
   const atMs = Math.max(nowMs, account.lastArrivalMs)
-  const states = owner?.windows ?? {}
-  const { sumMinor, count, distinct } = windowValue(states, definition, atMs, mid)
-  const { maxMinor, deviationMinor } = spreadIn(states, definition, atMs, mid)
+  const states = statesOf(definition, factsOf(account, card, of, atMs, pack.shared))
+  const { sumMinor, count, distinct } = windowValue(states, definition, atMs, of)
+  const { maxMinor, deviationMinor } = spreadIn(states, definition, atMs, of)
   const show = (minor: number) => formatMinor(minor, account.currency)
   return {
     sum: show(sumMinor),
@@ -62,6 +73,19 @@ export function windowOf(
     deviation: show(deviationMinor),
     max: show(maxMinor),
   }
+}
+
+/** An event that says one thing of its merchant, whichever a window stands on. */
+function factsOf(
+  account: Account,
+  card: Card,
+  of: string,
+  atMs: number,
+  shared: Pack['shared'],
+): WindowFacts {
+  const merchant = { mid: of, mcc: of, name: '', city: '', country: of }
+  const event = { merchant } as CardEvent
+  return { account, card, transaction: newTransaction('', ''), event, atMs, shared }
 }
 
 /** The expectations of a step that do not hold; windows are compared elsewhere. */

@@ -37,6 +37,11 @@ const windowExpectation = z.strictObject({
   sum: money.optional(),
   count: z.int().optional(),
   distinct: z.int().optional(),
+  average: money.optional(),
+  deviation: money.optional(),
+  max: money.optional(),
+  /** The merchant, MCC or country of a window over all cards. */
+  of: text.optional(),
 })
 
 export const expectations = {

@@ -2,6 +2,7 @@ import { dayMs } from '../../clock.ts'
 import type { Step } from '../../domain/decide/answer.ts'
 import { remembersNothing } from '../../domain/decide/ask-memory.ts'
 import { noVerdict, type Pack } from '../../domain/decide/pack.ts'
+import { countShared, createSharedTally } from '../../domain/decide/shared-window.ts'
 import { createLedger, type Ledger, type MemoryBook } from '../../domain/ledger/ledger.ts'
 import { createZone } from '../../domain/record/calendar.ts'
 import type { CardEvent, RequestType } from '../../domain/record/event.ts'
@@ -66,9 +67,10 @@ export interface ScenarioRun {
 
 export function startScenario(
   scenario: Scenario,
-  pack = compileScenarioPack(scenario),
+  given = compileScenarioPack(scenario),
   beginsAtMs = startMs,
 ): ScenarioRun {
+  const pack = given.sharedWindows === undefined ? given : { ...given, shared: createSharedTally() }
   const ledger = createLedger()
   const rows = scenario.cards.map((given) => readRow(given))
   for (const { account, card } of rows) {
@@ -87,7 +89,9 @@ export function startScenario(
 
   function deliver(event: CardEvent, delivery: number, said: Answer | null): Step {
     const slot = `${event.eventId}/${delivery}`
-    return ledger.deliver({ event, slot, receivedAtMs: nowMs, said }, pack)
+    const step = ledger.deliver({ event, slot, receivedAtMs: nowMs, said }, pack)
+    countShared(pack, event, step)
+    return step
   }
 
   function run(step: ScenarioStep, index: number): string[] {
@@ -144,15 +148,14 @@ export function startScenario(
     cardId: string,
     expected: NonNullable<Expectations['windows']>,
   ): string[] {
-    return Object.entries(expected).flatMap(([name, { mid = firstMid, sum, count, distinct }]) => {
-      const value = windowOf(book, cardId, name, pack, nowMs, mid)
-      return [
-        ...(distinct === undefined
+    return Object.entries(expected).flatMap(([name, { mid = firstMid, of = mid, ...fields }]) => {
+      const value = windowOf(book, cardId, name, pack, nowMs, of)
+      return Object.entries(fields).flatMap(([field, wanted]) => {
+        const said = typeof wanted === 'string' ? formatted(wanted) : wanted
+        return wanted === undefined
           ? []
-          : compareField(`${name}.distinct`, value.distinct, distinct)),
-        ...(sum === undefined ? [] : compareField(`${name}.sum`, value.sum, formatted(sum))),
-        ...(count === undefined ? [] : compareField(`${name}.count`, value.count, count)),
-      ]
+          : compareField(`${name}.${field}`, value[field as keyof typeof value], said)
+      })
     })
   }
 

@@ -100,7 +100,7 @@ function checkWindows(
   at: Path,
   fault: TestFault,
 ): void {
-  const names = pack.windows.map(({ name }) => name)
+  const names = [...pack.windows, ...(pack.sharedWindows ?? [])].map(({ name }) => name)
   for (const name of Object.keys(step.windows ?? {})) {
     if (!names.includes(name)) fault([...at, 'windows', name], unknownOf('window', name, names))
   }

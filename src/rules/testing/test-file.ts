@@ -128,6 +128,7 @@ const expectations = {
       z.string(),
       strict({
         mid: id.optional().describe('The merchant of a window per card and merchant'),
+        of: id.optional().describe('The merchant, MCC or country of a window over all cards'),
         sum: amount.optional(),
         count: count.optional(),
         distinct: count.optional(),

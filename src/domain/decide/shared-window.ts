@@ -1,0 +1,86 @@
+import { type CardEvent, isAsk } from '../record/event.ts'
+import { countAt, dropBefore, type OpenStates, type WindowStates } from '../record/window-state.ts'
+import type { Step } from './answer.ts'
+import type { Pack } from './pack.ts'
+import {
+  crowdedOut,
+  placesIn,
+  type SharedCounts,
+  type SharedPlace,
+  type SharedScope,
+  sharedKey,
+  type WindowDefinition,
+  type WindowFacts,
+} from './window.ts'
+
+/** More merchants, customers and so on than this are not kept in memory: those counted longest ago go. */
+export const maxSharedKeys = 100_000
+
+/**
+ * Counts an ask in the windows over several cards, once it is decided for the first time. It counts as
+ * it was answered, and nothing gives back: what was approved and reversed later stays counted.
+ */
+export function countShared(pack: Pack, event: CardEvent, step: Step): void {
+  const { shared, sharedWindows = [] } = pack
+  const { account, card, transaction } = step.after
+  const amountMinor = event.amountMinor ?? 0
+  const first = step.changes.at(-1)?.type === 'recorded'
+  if (shared === undefined || !first || !isAsk(event)) return
+  if (card.cardId === '' || amountMinor === 0) return
+  const facts = { event, account, card, transaction, atMs: step.atMs }
+  const approved = step.answer.code === '000'
+  const places = sharedWindows.flatMap((window) =>
+    counts(window, event, approved) && window.matches(facts) ? sharedPlaces(window, facts) : [],
+  )
+  if (places.length > 0) shared.count(places, amountMinor)
+}
+
+function counts({ over }: WindowDefinition, { requestType }: CardEvent, approved: boolean) {
+  if (over === 'asks') return true
+  if (over === 'declines') return !approved
+  return approved && (over === 'approved' || requestType === 'CashWithdrawal')
+}
+
+function sharedPlaces(window: WindowDefinition, facts: WindowFacts): SharedPlace[] {
+  const key = sharedKey(window.scope as SharedScope, facts)
+  return key === '' ? [] : placesIn(window, facts).map((at) => ({ key, at }))
+}
+
+/** The keys that an ask's rules may look at, each once. */
+export function sharedKeysOf({ sharedWindows = [] }: Pack, facts: WindowFacts): string[] {
+  const keys = sharedWindows.map(({ scope }) => sharedKey(scope as SharedScope, facts))
+  return [...new Set(keys)].filter((key) => key !== '')
+}
+
+/** Counts one place in states that may be changed. */
+export function countPlace(states: OpenStates, { at }: SharedPlace, amountMinor: number): void {
+  const { window, bucket, oldest, spread } = at
+  const crowded = crowdedOut(states, at)
+  if (crowded !== null) dropBefore(states, crowded.window, crowded.oldest)
+  const counted = { index: bucket, sumMinor: amountMinor, count: 1 }
+  const squares = amountMinor ** 2
+  const added = spread ? { ...counted, spread: { squares, maxMinor: amountMinor } } : counted
+  countAt(states, window, oldest, added)
+}
+
+const nothing: WindowStates = {}
+
+/** Counts in memory alone, for tests of packs and for backtests. */
+export function createSharedTally(maxKeys = maxSharedKeys): SharedCounts {
+  const byKey = new Map<string, OpenStates>()
+  return {
+    statesOf: (key) => byKey.get(key) ?? nothing,
+    count(places, amountMinor) {
+      for (const place of places) {
+        const states = byKey.get(place.key) ?? {}
+        countPlace(states, place, amountMinor)
+        byKey.delete(place.key)
+        byKey.set(place.key, states)
+      }
+      for (const key of byKey.keys()) {
+        if (byKey.size <= maxKeys) break
+        byKey.delete(key)
+      }
+    },
+  }
+}

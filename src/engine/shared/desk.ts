@@ -1,0 +1,193 @@
+import type { Clock } from '../../clock.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
+import { countPlace, maxSharedKeys, sharedKeysOf } from '../../domain/decide/shared-window.ts'
+import type { SharedCounts, SharedPlace, WindowFacts } from '../../domain/decide/window.ts'
+import type { OpenStates, WindowStates } from '../../domain/record/window-state.ts'
+import type { ChildPut, Loaded } from '../../store/port.ts'
+import type { Aggregates } from '../aggregates.ts'
+import { sharedCountsKey } from '../format/layout.ts'
+import type { Wanted } from '../memory/working-book.ts'
+import { encodeCounts, readCounts, withIds } from './record.ts'
+
+/** How often an instance writes what it has counted: what a crash can lose. */
+export const sharedFlushMs = 1000
+/** What other instances counted is read again after this time, by the next ask that needs it. */
+export const sharedStaleMs = 1000
+/** Of the 256 partitions; beyond it the store forgets what was counted longest ago. */
+export const maxIdsPerPartition = 1000
+/** Asks that wait to be written; while the store is away longer, the oldest are not counted there. */
+const maxPending = 100_000
+
+/**
+ * Keeps the windows over several cards. Decisions read memory, and count there once they are committed;
+ * the store is written behind them, in records that no account's commit touches, so that no card waits for
+ * another. What instances count meets there.
+ */
+export interface SharedDesk extends SharedCounts {
+  /** What must be read before an ask can be decided; null when memory has all of it. */
+  missing(pack: Pack, facts: WindowFacts): Wanted | null
+  /** Merchants, customers and so on in memory. */
+  readonly size: number
+  /** Writes what is left. */
+  stop(): Promise<void>
+}
+
+export interface SharedDeskOptions {
+  readonly aggregates: Aggregates
+  readonly clock: Pick<Clock, 'monoMs'>
+  /** Infinity where nobody else writes the store. */
+  readonly staleMs: number
+  readonly flushMs?: number
+  readonly maxKeys?: number
+}
+
+interface Counted {
+  readonly place: SharedPlace
+  readonly amountMinor: number
+}
+
+interface Held {
+  /** As the store had it, with all that was counted here since. */
+  states: OpenStates
+  readMonoMs: number
+  /** Counted here and not yet on its way to the store. */
+  pending: Counted[]
+  flying: boolean
+}
+
+const nothing: WindowStates = {}
+
+export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
+  const { aggregates, clock, staleMs, flushMs = sharedFlushMs, maxKeys = maxSharedKeys } = options
+  const byKey = new Map<string, Held>()
+  const dirty = new Set<string>()
+  let pendingCount = 0
+
+  /** Gives the key's place, as the one that was used last. */
+  function open(key: string): Held {
+    const held = byKey.get(key) ?? {
+      states: {},
+      readMonoMs: Number.NEGATIVE_INFINITY,
+      pending: [],
+      flying: false,
+    }
+    byKey.delete(key)
+    byKey.set(key, held)
+    return held
+  }
+
+  function trim(): void {
+    for (const [key, { flying }] of byKey) {
+      if (byKey.size <= maxKeys) return
+      if (!flying && !dirty.has(key)) byKey.delete(key)
+    }
+  }
+
+  function isFresh(key: string): boolean {
+    const held = byKey.get(key)
+    return held !== undefined && clock.monoMs() - held.readMonoMs <= staleMs
+  }
+
+  function fill(key: string, found: Loaded | undefined): void {
+    const held = open(key)
+    held.readMonoMs = clock.monoMs()
+    // What flies may be in what was read or not: the commit tells.
+    if (held.flying) return
+    held.states = withCounted(readCounts(key, found?.value ?? null), held.pending)
+  }
+
+  /** Writes the counts of one partition. */
+  async function write(aggregate: string, keys: readonly string[]): Promise<void> {
+    const taken = keys.map((key) => {
+      const held = open(key)
+      const counted = held.pending
+      held.pending = []
+      held.flying = true
+      dirty.delete(key)
+      pendingCount -= counted.length
+      return { key, held, counted, place: sharedCountsKey(key) }
+    })
+    try {
+      const written = await aggregates.change({
+        aggregate,
+        reads: taken.map(({ place }) => place),
+        decide(view) {
+          const merged = taken.map(({ key, counted, place }) => {
+            return withCounted(readCounts(key, view.child(place)), counted)
+          })
+          const ids = taken.map(({ place }) => place.id)
+          const { root, gone } = withIds(view.root, ids, maxIdsPerPartition)
+          const put = taken.map(({ key, place }, i): ChildPut => {
+            return { group: place.group, id: place.id, value: encodeCounts(key, merged[i]!) }
+          })
+          const remove = gone.map((id) => ({ group: taken[0]!.place.group, id }))
+          return { result: merged, write: { root, put, remove } }
+        },
+      })
+      taken.forEach(({ held }, i) => {
+        held.states = withCounted(written[i]!, held.pending)
+        held.readMonoMs = clock.monoMs()
+      })
+    } catch {
+      // The store is away: it is written with the next, or not at all when too much waits.
+      for (const { key, held, counted } of taken) {
+        if (pendingCount + counted.length > maxPending) continue
+        held.pending.unshift(...counted)
+        pendingCount += counted.length
+        dirty.add(key)
+      }
+    }
+    for (const { held } of taken) held.flying = false
+  }
+
+  async function flush(): Promise<void> {
+    const byAggregate = new Map<string, string[]>()
+    for (const key of dirty) {
+      if (byKey.get(key)?.flying !== false) continue
+      const { aggregate } = sharedCountsKey(key)
+      const keys = byAggregate.get(aggregate)
+      if (keys === undefined) byAggregate.set(aggregate, [key])
+      else keys.push(key)
+    }
+    await Promise.all(Array.from(byAggregate, ([aggregate, keys]) => write(aggregate, keys)))
+    trim()
+  }
+
+  const timer = setInterval(() => void flush(), flushMs)
+  timer.unref()
+  return {
+    statesOf: (key) => byKey.get(key)?.states ?? nothing,
+    count(places, amountMinor) {
+      for (const place of places) {
+        const held = open(place.key)
+        countPlace(held.states, place, amountMinor)
+        if (pendingCount >= maxPending) continue
+        held.pending.push({ place, amountMinor })
+        pendingCount++
+        dirty.add(place.key)
+      }
+    },
+    missing(pack, facts) {
+      const keys = sharedKeysOf(pack, facts).filter((key) => !isFresh(key))
+      if (keys.length === 0) return null
+      return {
+        keys: keys.map(sharedCountsKey),
+        fill(loaded) {
+          for (const [i, key] of keys.entries()) fill(key, loaded[i])
+        },
+      }
+    },
+    get size() {
+      return byKey.size
+    },
+    async stop() {
+      clearInterval(timer)
+      await flush()
+    },
+  }
+}
+
+function withCounted(states: OpenStates, counted: readonly Counted[]): OpenStates {
+  for (const { place, amountMinor } of counted) countPlace(states, place, amountMinor)
+  return states
+}

@@ -1,0 +1,52 @@
+import type { OpenStates, WindowStates } from '../../domain/record/window-state.ts'
+import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
+import { readWindowRows, writeWindowRows } from '../format/window-codec.ts'
+
+/** What windows over several cards have counted of one merchant, customer and so on. */
+export function encodeCounts(key: string, states: WindowStates): string {
+  return JSON.stringify([1, key, writeWindowRows(states)])
+}
+
+/** Nothing for a record that is missing, or that another key with the same hash has written. */
+export function decodeCounts(key: string, value: string | null): OpenStates {
+  if (value === null || value === '') return {}
+  const row = parseJson(value)
+  if (!Array.isArray(row) || row[0] !== 1 || typeof row[1] !== 'string') {
+    throw new RecordUnreadable('it holds no counts')
+  }
+  return row[1] === key ? { ...readWindowRows(row[2]) } : {}
+}
+
+/** Counts are approximate, so a record that cannot be read begins anew. */
+export function readCounts(key: string, value: string | null): OpenStates {
+  try {
+    return decodeCounts(key, value)
+  } catch (error) {
+    if (error instanceof RecordUnreadable || error instanceof RangeError) return {}
+    throw error
+  }
+}
+
+export function checkCounts(value: string): void {
+  decodeCounts('', value)
+}
+
+const idChars = 16
+
+/** The ids of a partition stand in its root, of one width each, the one counted last at the end. */
+export function withIds(
+  root: string | null,
+  counted: readonly string[],
+  maxIds: number,
+): { readonly root: string; readonly gone: readonly string[] } {
+  const before = root ?? ''
+  const ids = new Set<string>()
+  for (let at = 0; at < before.length; at += idChars) ids.add(before.slice(at, at + idChars))
+  for (const id of counted) {
+    ids.delete(id)
+    ids.add(id)
+  }
+  const all = [...ids]
+  const gone = all.slice(0, Math.max(0, all.length - maxIds))
+  return { root: all.slice(gone.length).join(''), gone }
+}

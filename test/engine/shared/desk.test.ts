@@ -1,0 +1,147 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Pack } from '../../../src/domain/decide/pack.ts'
+import { sumsAt, type WindowFacts } from '../../../src/domain/decide/window.ts'
+import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { sharedCountsKey } from '../../../src/engine/format/layout.ts'
+import { createSharedDesk, type SharedDesk } from '../../../src/engine/shared/desk.ts'
+import { encodeCounts, readCounts, withIds } from '../../../src/engine/shared/record.ts'
+import { openCards, startEngine } from '../../support/engine-world.ts'
+import {
+  createMemoryState,
+  createMemoryStore,
+  type MemoryState,
+} from '../../support/memory-store.ts'
+import { askOf, packOfFiles } from '../../support/rule-world.ts'
+
+const pack: Pack = packOfFiles({
+  'windows.yaml':
+    '- { name: shop, scope: merchant, over: asks, distinct: card.id, period: { trailing: 1h } }',
+  'a.rules.yaml': JSON.stringify([
+    { id: 'busy', when: 'windows.shop.count >= 2', decline: '141', why: 'w' },
+  ]),
+})
+const [shop] = pack.sharedWindows!
+const desks: SharedDesk[] = []
+let versions = 0
+
+function deskOn(state: MemoryState, { staleMs = 0, maxKeys = 1000, faults = false } = {}) {
+  const clock = { ms: 0 }
+  const failing = { now: faults }
+  const store = createMemoryStore(state, {
+    faults: () => ({ kind: failing.now ? 'refused' : 'none' }),
+  })
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const monoMs = () => clock.ms
+  const desk = createSharedDesk({
+    aggregates,
+    clock: { monoMs },
+    staleMs,
+    flushMs: 60_000,
+    maxKeys,
+  })
+  desks.push(desk)
+  const factsAt = (mid: string): WindowFacts => ({ ...askOf({ merchant: { mid } }), shared: desk })
+  return {
+    desk,
+    store,
+    clock,
+    failing,
+    count(mid: string, amountMinor = 100) {
+      const facts = factsAt(mid)
+      const oldest = shop!.bucketOf(facts.atMs) - shop!.span + 1
+      const bucket = shop!.bucketOf(facts.atMs)
+      const at = { window: 'shop', scope: 'card', bucket, oldest } as const
+      desk.count([{ key: `merchant ${mid}`, at }], amountMinor)
+    },
+    /** Reads first what a decision would read first. */
+    async value(mid: string) {
+      const facts = factsAt(mid)
+      const wanted = desk.missing(pack, facts)
+      if (wanted !== null) wanted.fill(await store.load(wanted.keys))
+      return sumsAt(shop!, facts)
+    },
+  }
+}
+
+afterEach(async () => {
+  for (const desk of desks.splice(0)) await desk.stop()
+})
+
+describe('windows over several cards', () => {
+  it('meet in the store what other instances have counted, and are there after a restart', async () => {
+    const state = createMemoryState()
+    const [one, two] = [deskOn(state), deskOn(state)]
+    one.count('M1')
+    two.count('M1', 50)
+    two.count('M2')
+    expect(await one.value('M1')).toEqual({ sumMinor: 100, count: 1 })
+    await one.desk.stop()
+    await two.desk.stop()
+    one.clock.ms = 1
+    expect(await one.value('M1')).toEqual({ sumMinor: 150, count: 2 })
+    expect(await deskOn(state).value('M2')).toEqual({ sumMinor: 100, count: 1 })
+  })
+
+  it('are not read again while they are fresh, nor where nobody else writes', async () => {
+    const { desk, clock } = deskOn(createMemoryState(), { staleMs: 1000 })
+    const facts = askOf({ merchant: { mid: 'M1' } })
+    const wanted = desk.missing(pack, facts)!
+    expect(wanted.keys).toEqual([sharedCountsKey('merchant M1')])
+    wanted.fill([undefined])
+    expect(desk.missing(pack, facts)).toBeNull()
+    clock.ms = 1001
+    expect(desk.missing(pack, facts)).not.toBeNull()
+    expect(desk.missing(pack, askOf({ merchant: { mid: '' } }))).toBeNull()
+  })
+
+  it('are written once the store is back', async () => {
+    const state = createMemoryState()
+    const { desk, failing, count, value, clock } = deskOn(state, { faults: true })
+    count('M1')
+    setTimeout(() => {
+      failing.now = false
+    }, 30)
+    await desk.stop()
+    clock.ms = 1
+    expect(await value('M1')).toEqual({ sumMinor: 100, count: 1 })
+    expect(await deskOn(state).value('M1')).toEqual({ sumMinor: 100, count: 1 })
+  })
+
+  it('keep no more in memory than they may, and none that is not written', async () => {
+    const { desk, count } = deskOn(createMemoryState(), { maxKeys: 10 })
+    for (let i = 0; i < 30; i++) count(`M${i}`)
+    expect(desk.size).toBe(30)
+    await desk.stop()
+    expect(desk.size).toBe(10)
+  })
+
+  it('forget in the store what was counted longest ago, at the bound of a partition', () => {
+    const ids = ['a', 'b', 'c'].map((letter) => letter.repeat(16))
+    const { root } = withIds(null, ids, 3)
+    expect(withIds(root, [ids[0]!, 'd'.repeat(16)], 3)).toEqual({
+      root: ids[2]! + ids[0]! + 'd'.repeat(16),
+      gone: [ids[1]],
+    })
+  })
+
+  it('begin anew where a record cannot be read or is of another', () => {
+    expect(readCounts('merchant M1', 'nonsense')).toEqual({})
+    expect(readCounts('merchant M1', '[1,"merchant M1",5]')).toEqual({})
+    const state = { shop: { buckets: [{ index: 1, sumMinor: 5, count: 1 }], merchants: [] } }
+    const text = encodeCounts('merchant M1', state)
+    expect(readCounts('merchant M1', text)).toEqual(state)
+    expect(readCounts('merchant M2', text)).toEqual({})
+  })
+
+  it('decide for a card by what others have asked, each card by a commit of its own', async () => {
+    const { desk, store } = deskOn(createMemoryState(), { staleMs: Number.POSITIVE_INFINITY })
+    const engine = startEngine(store, { pack, shared: desk })
+    await openCards(engine, 3)
+    const ask = (cardId: string, eventId: string) =>
+      engine.ask({ eventId, cardId, transactionId: eventId })
+    expect((await ask('card-0', 'e1')).code).toBe('000')
+    expect((await ask('card-1', 'e2')).code).toBe('000')
+    expect(await ask('card-2', 'e3')).toMatchObject({ code: '141', ruleId: 'busy' })
+    engine.stop()
+  })
+})
