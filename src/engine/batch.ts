@@ -1,6 +1,7 @@
 import { stamp } from '../domain/change/apply.ts'
 import { gather, gatherDue } from '../domain/change/book.ts'
 import type { Draft } from '../domain/change/draft.ts'
+import type { View } from '../domain/change/view.ts'
 import type { answerDelivery } from '../domain/decide/answer.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { sweepTransaction } from '../domain/decide/sweep.ts'

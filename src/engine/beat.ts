@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import type { Engine } from './engine.ts'
-import type { EngineFigures, FromEngine } from './messages.ts'
-import type { EngineStats } from './stats.ts'
+import type { FromEngine } from './messages.ts'
+import type { EngineFigures, EngineStats } from './stats.ts'
 
 const beatMs = 250
 

@@ -1,13 +1,11 @@
-import type { Worklist } from '../domain/change/change.ts'
 import type { CardEvent, RequestType } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import type { HandedDelivery, Origin } from './item.ts'
 import type { FindingCounts } from './notice/finding-counts.ts'
-import type { SeedingFigures } from './notice/memory-desk.ts'
 import type { OrganizationTable } from './notice/organization-table.ts'
 import type { RuleCount } from './notice/rule-counts.ts'
 import type { OfferedPack } from './pack-swap.ts'
-import type { EngineStats } from './stats.ts'
+import type { EngineFigures } from './stats.ts'
 
 /**
  * What gate and engine send each other. Deliveries and answers of one turn of the loop travel in one
@@ -23,25 +21,6 @@ export type ToEngine =
   /** A part of what the relay was told, to be booked again; more of it may follow. */
   | { readonly type: 'recall'; readonly told: readonly string[]; readonly last: boolean }
   | { readonly type: 'stop' }
-
-export interface EngineFigures extends EngineStats, SeedingFigures {
-  readonly loopLagMs: number
-  readonly heapUsedBytes: number
-  /** Emergency blocks that count now. */
-  readonly blocks: number
-  /** Other instances that decide by another pack. */
-  readonly rulesSkew: number
-  /** Merchants, customers and so on that windows over several cards keep in memory. */
-  readonly sharedKeys: number
-  /** Rules that their breakers have put into shadow. */
-  readonly trippedRules: readonly string[]
-  /** What waits for people, of all instances; counted up to a bound. */
-  readonly waiting: Readonly<Record<Worklist, number>>
-  /** Records of no account that cannot be read. */
-  readonly damagedRecords: readonly string[]
-  /** The first records that keep accounts from being decided on. */
-  readonly damage: readonly string[]
-}
 
 export interface DemoCard {
   readonly cardId: string

@@ -1,3 +1,6 @@
+import type { Worklist } from '../domain/change/change.ts'
+import type { SeedingFigures } from './notice/memory-desk.ts'
+
 export interface EngineStats {
   readonly queued: number
   readonly commits: number
@@ -17,4 +20,23 @@ export interface EngineStats {
   readonly damagedAccounts: number
   /** Said about them, and booked once they are repaired. */
   readonly setAside: number
+}
+
+export interface EngineFigures extends EngineStats, SeedingFigures {
+  readonly loopLagMs: number
+  readonly heapUsedBytes: number
+  /** Emergency blocks that count now. */
+  readonly blocks: number
+  /** Other instances that decide by another pack. */
+  readonly rulesSkew: number
+  /** Merchants, customers and so on that windows over several cards keep in memory. */
+  readonly sharedKeys: number
+  /** Rules that their breakers have put into shadow. */
+  readonly trippedRules: readonly string[]
+  /** What waits for people, of all instances; counted up to a bound. */
+  readonly waiting: Readonly<Record<Worklist, number>>
+  /** Records of no account that cannot be read. */
+  readonly damagedRecords: readonly string[]
+  /** The first records that keep accounts from being decided on. */
+  readonly damage: readonly string[]
 }

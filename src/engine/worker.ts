@@ -9,7 +9,7 @@ import { readVersion } from '../version.ts'
 import { createAggregates } from './aggregates.ts'
 import { startBeat } from './beat.ts'
 import { addDemoCards, findDemoCard } from './demo-cards.ts'
-import { createEngine } from './engine.ts'
+import { createEngine, type Engine } from './engine.ts'
 import { metaAggregate, organizationsAggregate } from './format/layout.ts'
 import { claimStore } from './format/meta.ts'
 import {

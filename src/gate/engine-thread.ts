@@ -6,7 +6,6 @@ import {
   type AnswerListener,
   createOutbox,
   type DemoCard,
-  type EngineFigures,
   type FromEngine,
   readAnswers,
   type ToEngine,
@@ -17,6 +16,7 @@ import type { OrganizationTable } from '../engine/notice/organization-table.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
 import { createTouchCell, readTouchCell } from '../engine/quarantine/touch-cell.ts'
+import type { EngineFigures } from '../engine/stats.ts'
 import type { WorkerSettings } from '../engine/worker-settings.ts'
 import { endThread } from '../thread.ts'
 import { createCondemned } from './condemned.ts'

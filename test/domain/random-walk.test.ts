@@ -6,8 +6,11 @@ import type { Pack } from '../../src/domain/decide/pack.ts'
 import { spreadIn, windowValue } from '../../src/domain/decide/window.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
 import { availableMinor } from '../../src/domain/record/account.ts'
+import { type Card, noCard } from '../../src/domain/record/card.ts'
 import {
   hasSeenCountry,
+  hasSeenCurrency,
+  hasSeenMcc,
   hasSeenMerchant,
   minutesSinceLastAsk,
 } from '../../src/domain/record/familiarity.ts'
@@ -243,6 +246,28 @@ function compareWindows(
   }
 }
 
+function compareNoted(
+  card: Card,
+  known: ReturnType<NaiveModel['familiarity']>,
+  remembers: Walk['remembers'],
+  where: () => string,
+): void {
+  const mccs = ['5411', '7011', '6011', '']
+  const seen = mccs.filter((mcc) => hasSeenMcc(card, mcc))
+  const used = mccs.filter((mcc) => mcc !== '' && known.mccs.has(mcc))
+  expectEqual(seen, remembers.mccs ? used : [], where)
+  const currencies = ['USD', 'EUR', 'NGN', 'JPY'].filter((one) => hasSeenCurrency(card, one))
+  const paid = ['USD', 'EUR', 'NGN', 'JPY'].filter((one) => known.currencies.has(one))
+  expectEqual(currencies, remembers.currencies ? paid : [], where)
+  expectEqual(card.declinesInRow, remembers.declines ? known.declinesInRow : 0, where)
+  const { lastCountry, lastCity, lastPlaceAtMs } = remembers.place ? known : noCard
+  expectEqual(
+    [card.lastCountry, card.lastCity, card.lastPlaceAtMs],
+    [lastCountry, lastCity, lastPlaceAtMs],
+    where,
+  )
+}
+
 function compareFamiliarity(
   ledger: Ledger,
   model: NaiveModel,
@@ -251,12 +276,14 @@ function compareFamiliarity(
 ): void {
   for (const { cardId, accountId } of cards) {
     const card = ledger.book(accountId).card(cardId)!
-    const { mids: bought, countries, lastAskAtMs } = model.familiarity(cardId)
+    const known = model.familiarity(cardId)
+    const { mids: bought, countries, lastAskAtMs } = known
+    compareNoted(card, known, remembers, where)
     const seen = mids.filter((mid) => hasSeenMerchant(card, mid))
     expectEqual(seen, remembers.merchants ? mids.filter((mid) => bought.has(mid)) : [], where)
     const been = ['NG', 'GB', ''].filter((country) => hasSeenCountry(card, country))
-    const known = ['NG', 'GB'].filter((country) => countries.has(country))
-    expectEqual(been, remembers.countries ? known : [], where)
+    const visited = ['NG', 'GB'].filter((country) => countries.has(country))
+    expectEqual(been, remembers.countries ? visited : [], where)
     if (!remembers.lastAsk) continue
     const afterMs = 90_000 * mids.length
     const minutes = lastAskAtMs === null ? 525_600 : Math.floor(afterMs / 60_000)

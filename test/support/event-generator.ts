@@ -199,6 +199,10 @@ function randomSurroundings(random: Random) {
       merchants: random.chance(0.5),
       countries: random.chance(0.5),
       lastAsk: random.chance(0.5),
+      mccs: random.chance(0.5),
+      currencies: random.chance(0.5),
+      declines: random.chance(0.5),
+      place: random.chance(0.5),
     },
     holdAdjustments: random.chance(0.5) ? randomAdjustments(random) : new Map(),
   }

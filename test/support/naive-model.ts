@@ -122,7 +122,7 @@ export const naiveFilters = {
   foreign: {
     where: 'foreign',
     holds: (merchant: Merchant, country: string) =>
-      merchant.country !== '' && merchant.country !== country,
+      country !== '' && merchant.country !== '' && merchant.country !== country,
   },
   elsewhere: {
     where: 'merchant.mid != "M1" && !(merchant.mcc in ["7011"])',
@@ -875,10 +875,19 @@ export function createNaiveModel(options: NaiveOptions) {
   function familiarity(cardId: string) {
     const asked = asks.filter((each) => each.event.cardId === cardId)
     const bought = asked.filter((each) => each.approved && each.event.amountMinor !== 0)
+    const placed = bought.filter(({ event }) => event.merchant.country !== '').at(-1)
+    const lastBought = asked.findLastIndex((each) => bought.includes(each))
+    const since = asked.slice(lastBought + 1)
     return {
       mids: new Set(bought.map(({ event }) => event.merchant.mid).filter((mid) => mid !== '')),
       countries: new Set(bought.map(({ event }) => event.merchant.country)),
       lastAskAtMs: asked.at(-1)?.atMs ?? null,
+      mccs: new Set(bought.map(({ event }) => event.merchant.mcc)),
+      currencies: new Set(bought.map(({ event }) => event.merchantCurrency || event.currency)),
+      declinesInRow: since.filter((each) => !each.approved).length,
+      lastCountry: placed?.event.merchant.country ?? '',
+      lastCity: placed?.event.merchant.city ?? '',
+      lastPlaceAtMs: placed?.atMs ?? 0,
     }
   }
 

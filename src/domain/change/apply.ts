@@ -1,7 +1,7 @@
 import { copyAccount } from '../record/account.ts'
 import { type Card, copyCard, maxRecentAsks, repeatWithinMs } from '../record/card.ts'
 import { type EventRecord, forGood, maxClaims } from '../record/event-record.ts'
-import { withCountry, withMerchant } from '../record/familiarity.ts'
+import { withCountry, withMerchant, withNoted } from '../record/familiarity.ts'
 import {
   copyTransaction,
   credit,
@@ -118,6 +118,7 @@ const appliers: Appliers = {
     withCard(view, { seenMerchants: withMerchant(view.card.seenMerchants, hash) }),
   countrySeen: (view, { country }) =>
     withCard(view, { seenCountries: withCountry(view.card.seenCountries, country) }),
+  askNoted: (view, { noted }, atMs) => onCard(view, withNoted(view.card, noted, atMs)),
   windowsDropped: (view, { before }) => dropOld(view, before),
   attentionSet(view, { of, dueAtMs }) {
     if (of === 'linked') return { ...view, linked: view.linked && { ...view.linked, dueAtMs } }

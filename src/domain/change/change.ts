@@ -1,6 +1,7 @@
 import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { Answer, EventRecord } from '../record/event-record.ts'
+import type { NotedAsk } from '../record/familiarity.ts'
 import type { HoldAdjustment } from '../record/hold-adjustment.ts'
 import type { Movement } from '../record/movement.ts'
 import type { ResponseCode } from '../record/response-code.ts'
@@ -74,6 +75,7 @@ export type Change =
   | { readonly type: 'askSeen' }
   | { readonly type: 'merchantSeen'; readonly hash: string }
   | { readonly type: 'countrySeen'; readonly country: string }
+  | { readonly type: 'askNoted'; readonly noted: NotedAsk }
   | { readonly type: 'windowsDropped'; readonly before: readonly CountedNow[] }
   | {
       readonly type: 'attentionSet'

@@ -2,12 +2,19 @@ import type { Draft } from '../change/draft.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import {
+  askedCurrency,
   countryChars,
   isFading,
+  maxDeclinesInRow,
   maxSeenCountries,
+  maxSeenCurrencies,
+  maxSeenMccs,
   maxSeenMerchants,
+  mccChars,
   merchantHash,
+  type NotedAsk,
 } from '../record/familiarity.ts'
+import type { Fresh } from '../record/fresh.ts'
 
 /**
  * What cards remember for the rules of a pack: where they bought before, when they were last asked.
@@ -24,6 +31,12 @@ export interface Remembers {
   readonly countries: boolean
   /** Without it only approved asks above zero date the card. */
   readonly lastAsk: boolean
+  readonly mccs: boolean
+  readonly currencies: boolean
+  /** Any declined ask counts; one approved above zero ends the row. */
+  readonly declines: boolean
+  /** Country and city of the last approved ask above zero whose merchant said its country. */
+  readonly place: boolean
 }
 
 /** Where a card keeps it. */
@@ -34,20 +47,31 @@ export const rememberedIn: Readonly<Record<keyof Remembers, readonly (keyof Card
 }
 
 /** For packs whose rules look at nothing of it: then nothing is kept. */
-export const remembersNothing: Remembers = { merchants: false, countries: false, lastAsk: false }
+export const remembersNothing: Remembers = {
+  merchants: false,
+  countries: false,
+  lastAsk: false,
+  mccs: false,
+  currencies: false,
+  declines: false,
+  place: false,
+}
 
 /** Makes the changes by which a card remembers an ask. */
 export function rememberAsk(
   draft: Draft,
-  { merchant, amountMinor }: CardEvent,
+  event: CardEvent,
   approved: boolean,
   remembers: Remembers,
 ): void {
+  const { merchant, amountMinor } = event
   const { card } = draft.view
   const bought = approved && amountMinor !== 0
   if (remembers.lastAsk && !bought && card.lastAskAtMs !== draft.atMs) {
     draft.make({ type: 'askSeen' })
   }
+  const noted = notedOf(event, card, approved, remembers)
+  if (noted !== null) draft.make({ type: 'askNoted', noted })
   if (!bought) return
   if (remembers.merchants && merchant.mid !== '') {
     const hash = merchantHash(merchant.mid)
@@ -61,4 +85,28 @@ export function rememberAsk(
       draft.make({ type: 'countrySeen', country })
     }
   }
+}
+
+/** null when the card need not note anything new. */
+function notedOf(
+  event: CardEvent,
+  card: Card,
+  approved: boolean,
+  { mccs, currencies, declines, place }: Remembers,
+): NotedAsk | null {
+  if (!(mccs || currencies || declines || place)) return null
+  const { mcc, country, city } = event.merchant
+  const bought = approved && event.amountMinor !== 0
+  const currency = askedCurrency(event)
+  const row = approved ? (bought ? 0 : card.declinesInRow) : card.declinesInRow + 1
+  const noted: Fresh<NotedAsk> = {}
+  if (declines && row !== card.declinesInRow) noted.declines = Math.min(row, maxDeclinesInRow)
+  if (bought && mccs && mcc.length === mccChars && isFading(card.seenMccs, mcc, maxSeenMccs)) {
+    noted.mcc = mcc
+  }
+  if (bought && currencies && isFading(card.seenCurrencies, currency, maxSeenCurrencies)) {
+    noted.currency = currency
+  }
+  if (bought && place && country !== '') noted.place = { country, city }
+  return Object.keys(noted).length === 0 ? null : noted
 }

@@ -38,6 +38,14 @@ export interface Card {
   /** Hashes of merchants, and countries, of one width each and used last at the end. */
   readonly seenMerchants: string
   readonly seenCountries: string
+  readonly seenMccs: string
+  readonly seenCurrencies: string
+  /** Declined asks since the last that was approved above zero. */
+  readonly declinesInRow: number
+  /** Where it was last approved above zero, as far as the merchant said; 0 for never. */
+  readonly lastCountry: string
+  readonly lastCity: string
+  readonly lastPlaceAtMs: number
   readonly issuedAtMs: number
   readonly contactlessPayment: boolean
   /** Of its holder; '' when nobody said. */
@@ -79,6 +87,12 @@ export const noCard: Card = {
   windows: {},
   seenMerchants: '',
   seenCountries: '',
+  seenMccs: '',
+  seenCurrencies: '',
+  declinesInRow: 0,
+  lastCountry: '',
+  lastCity: '',
+  lastPlaceAtMs: 0,
   issuedAtMs: 0,
   contactlessPayment: false,
   customerType: '',
@@ -107,6 +121,12 @@ export function copyCard(c: Card): Fresh<Card> {
     windows: c.windows,
     seenMerchants: c.seenMerchants,
     seenCountries: c.seenCountries,
+    seenMccs: c.seenMccs,
+    seenCurrencies: c.seenCurrencies,
+    declinesInRow: c.declinesInRow,
+    lastCountry: c.lastCountry,
+    lastCity: c.lastCity,
+    lastPlaceAtMs: c.lastPlaceAtMs,
     issuedAtMs: c.issuedAtMs,
     contactlessPayment: c.contactlessPayment,
     customerType: c.customerType,

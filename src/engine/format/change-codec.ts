@@ -165,6 +165,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   moved: plain('amountMinor', 'movement'),
   chargeTaken: plain('amountMinor'),
   seeded: plain('account', 'card', 'remembered', 'spend'),
+  askNoted: plain('noted'),
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

@@ -72,6 +72,12 @@ export const cardCodec: Codec<Card> = createCodec(
     c.issuedAtMs,
     flag(c.contactlessPayment),
     c.customerType,
+    c.seenMccs,
+    c.seenCurrencies,
+    c.declinesInRow,
+    c.lastCountry,
+    c.lastCity,
+    c.lastPlaceAtMs,
   ],
   { windows: readWindowRows, recentAsks: readRecentAsks },
 )

@@ -38,7 +38,7 @@ export interface FactSlots {
   presenceOf(fact: Fact): NumberSlot
   /** The day of arrival, as the zone counts days. */
   day(): NumberSlot
-  /** Whether a rule names this number, amount or yes/no. */
+  /** Whether a rule names this fact. */
   uses(name: string): boolean
   places(): Places
   /** Gives the same slots to the same names; must be called before any other slot is given. */
@@ -91,7 +91,7 @@ export function createFactSlots(zone: Zone): FactSlots {
       return take(presence + fact.name, (ask) => Number(isPresent(ask, zone)), false)
     },
     day: () => take('day', ({ atMs }) => zone.dayOf(atMs), false),
-    uses: (name) => numbers.has(name),
+    uses: (name) => numbers.has(name) || texts.has(name),
     places: () => ({ numbers: [...numbers.keys()], texts: [...texts.keys()] }),
     takePlaces(places, facts) {
       for (const name of places.texts) slots.textOf(facts.get(name) as TextFact)

@@ -1,27 +1,31 @@
 import { type Remembers, remembersNothing } from '../../domain/decide/ask-memory.ts'
 import { maxAskMinor } from '../../domain/decide/check.ts'
 import { isForeign } from '../../domain/decide/pack.ts'
-import type { WindowDefinition } from '../../domain/decide/window.ts'
+import { dailyWindow, type WindowDefinition } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import { dayMs } from '../../domain/record/calendar.ts'
-import { cardStatuses, cardTypes, customerTypes } from '../../domain/record/card.ts'
-import {
-  hasSeenCountry,
-  hasSeenMerchant,
-  maxMinutesSinceLastAsk,
-  maxSeenCountries,
-  maxSeenMerchants,
-  minutesSinceLastAsk,
-} from '../../domain/record/familiarity.ts'
+import { type Card, cardStatuses, cardTypes, customerTypes } from '../../domain/record/card.ts'
 import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
 import { askTypes, type Fact, type FactTable } from './fact.ts'
 import { anyAmount, money, number, text, yesNo } from './fact-kind.ts'
+import { memoryFacts } from './memory-fact.ts'
 import { countryForm, currencyForm, mccForm, oneOf, type TextForm } from './text-form.ts'
 import { factsOfWindow } from './window-fact.ts'
 
 const optionalCurrencyForm: TextForm = {
   ...currencyForm,
   accepts: (text) => text === '' || currencyForm.accepts(text),
+}
+
+function spentOn({ windows }: Card, day: number): number {
+  const buckets = windows[dailyWindow]?.buckets ?? []
+  return buckets.find(({ index }) => index === day)?.sumMinor ?? 0
+}
+
+/** A limit of nothing is used up. */
+function percentOfLimit(usedMinor: number, limitMinor: number | null): number {
+  if (limitMinor === null) return 0
+  return limitMinor === 0 ? 100 : Math.floor((usedMinor * 100) / limitMinor)
 }
 
 const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
@@ -120,6 +124,23 @@ export const factTable: readonly Fact[] = [
   },
   {
     ...number(
+      'card.daily_limit_used',
+      'Whole percent of the limit of one day that is spent, before this ask',
+      ({ card, atMs }, zone) =>
+        percentOfLimit(spentOn(card, zone.dayOf(atMs)), card.dailyLimitMinor),
+    ),
+    isPresent: ({ card }) => card.dailyLimitMinor !== null,
+  },
+  {
+    ...number(
+      'card.transaction_limit_used',
+      'Whole percent of the limit of one transaction that this ask is',
+      ({ card, event }) => percentOfLimit(event.amountMinor ?? 0, card.transactionLimitMinor),
+    ),
+    isPresent: ({ card }) => card.transactionLimitMinor !== null,
+  },
+  {
+    ...number(
       'card.swipesLeft',
       'Swipes that a lite card still has',
       ({ card }) => card.swipesLeft ?? 0,
@@ -192,31 +213,7 @@ export const factTable: readonly Fact[] = [
   money('transaction.held', 'Held for it so far', ({ transaction }) => openHold(transaction)),
   money('transaction.settled', 'Settled so far', ({ transaction }) => transaction.settledMinor),
   money('transaction.refunded', 'Refunded so far', ({ transaction }) => transaction.refundedMinor),
-  {
-    ...number(
-      'minutes_since_last_ask',
-      `Whole minutes since the last ask of the card, ${maxMinutesSinceLastAsk} when there was none`,
-      ({ card, atMs }) => minutesSinceLastAsk(card, atMs),
-      maxMinutesSinceLastAsk,
-    ),
-    remembers: 'lastAsk',
-  },
-  {
-    ...yesNo(
-      'merchant_seen',
-      `The card was approved at this merchant before: one of the last ${maxSeenMerchants} that it used`,
-      ({ card, event }) => hasSeenMerchant(card, event.merchant.mid),
-    ),
-    remembers: 'merchants',
-  },
-  {
-    ...yesNo(
-      'country_seen',
-      `The card was approved in this country before: one of the last ${maxSeenCountries} that it used`,
-      ({ card, event }) => hasSeenCountry(card, event.merchant.country),
-    ),
-    remembers: 'countries',
-  },
+  ...memoryFacts,
 ]
 
 type TextFact = Extract<Fact, { type: 'text' }>

@@ -20,16 +20,24 @@ export function memoriesOf(
   windows: readonly WindowFile[],
   remembers: Remembers,
   rules: readonly Rule[],
-  { numbers }: Places,
+  { numbers, texts }: Places,
 ): PackMemory[] {
   const setOff = new Map<string, Set<string>>()
   for (const { id, mode, condition, written } of rules) {
     if (mode !== 'enforce' || written.seeding === 'enforce') continue
     for (const [slotIndex, direction] of usesInTest(condition, 1)) {
-      const name = memoryIn(numbers[slotIndex] ?? '')
+      const fact = numbers[slotIndex] ?? ''
+      const name = memoryIn(fact)
       // A card that was never asked counts as asked long ago, so there emptiness is a large number.
-      const harmless = name === 'lastAsk' ? -1 : 1
+      const harmless = fact.startsWith('minutes_since_') ? -1 : 1
       if (name === '' || direction === harmless) continue
+      if (!setOff.has(name)) setOff.set(name, new Set())
+      setOff.get(name)!.add(id)
+    }
+    // An empty text equals none, and unequal is what rules ask of it.
+    for (const index of textsIn(condition)) {
+      const name = memoryIn(texts[index] ?? '')
+      if (name === '') continue
       if (!setOff.has(name)) setOff.set(name, new Set())
       setOff.get(name)!.add(id)
     }
@@ -72,6 +80,14 @@ function lengthOf({ period }: WindowFile): number {
 function memoryIn(factName: string): string {
   const [, window] = /^(windows\.[^.]+)\./.exec(factName) ?? []
   return window ?? factTable.find(({ name }) => name === factName)?.remembers ?? ''
+}
+
+function textsIn(node: object): number[] {
+  return Object.values(node).flatMap((part: unknown) => {
+    if (typeof part !== 'object' || part === null) return []
+    const { op, index } = part as { op?: string; index?: number }
+    return op === 'fact' && index !== undefined ? [index] : textsIn(part)
+  })
 }
 
 function usesInTest(test: Test, direction: Direction): Use[] {

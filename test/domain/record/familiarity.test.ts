@@ -16,7 +16,10 @@ import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
 import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.ts'
 
 const startMs = Date.UTC(2026, 10, 14, 9)
-const all: Remembers = { merchants: true, countries: true, lastAsk: true }
+const all: Remembers = {
+  ...{ merchants: true, countries: true, lastAsk: true },
+  ...{ mccs: true, currencies: true, declines: true, place: true },
+}
 
 /** One card with 1000, one event a second. */
 function world(remembers: Remembers) {

@@ -1,0 +1,112 @@
+import {
+  askedCurrency,
+  hasSeenCountry,
+  hasSeenCurrency,
+  hasSeenMcc,
+  hasSeenMerchant,
+  maxDeclinesInRow,
+  maxMinutesSinceLastAsk,
+  maxSeenCountries,
+  maxSeenCurrencies,
+  maxSeenMccs,
+  maxSeenMerchants,
+  minutesSince,
+  minutesSinceLastAsk,
+} from '../../domain/record/familiarity.ts'
+import type { Fact } from './fact.ts'
+import { number, text, yesNo } from './fact-kind.ts'
+import { countryForm, type TextForm } from './text-form.ts'
+
+const optionalCountryForm: TextForm = {
+  ...countryForm,
+  accepts: (given) => given === '' || countryForm.accepts(given),
+}
+
+/** Facts that cards remember of earlier asks, while a rule of the pack uses them. */
+export const memoryFacts: readonly Fact[] = [
+  {
+    ...number(
+      'minutes_since_last_ask',
+      `Whole minutes since the last ask of the card, ${maxMinutesSinceLastAsk} when there was none`,
+      ({ card, atMs }) => minutesSinceLastAsk(card, atMs),
+      maxMinutesSinceLastAsk,
+    ),
+    remembers: 'lastAsk',
+  },
+  {
+    ...yesNo(
+      'merchant_seen',
+      `The card was approved at this merchant before: one of the last ${maxSeenMerchants} that it used`,
+      ({ card, event }) => hasSeenMerchant(card, event.merchant.mid),
+    ),
+    remembers: 'merchants',
+  },
+  {
+    ...yesNo(
+      'country_seen',
+      `The card was approved in this country before: one of the last ${maxSeenCountries} that it used`,
+      ({ card, event }) => hasSeenCountry(card, event.merchant.country),
+    ),
+    remembers: 'countries',
+  },
+  {
+    ...yesNo(
+      'mcc_seen',
+      `The card was approved at a merchant of this MCC before: one of the last ${maxSeenMccs} that it used`,
+      ({ card, event }) => hasSeenMcc(card, event.merchant.mcc),
+    ),
+    remembers: 'mccs',
+  },
+  {
+    ...yesNo(
+      'currency_seen',
+      `The card was approved in this currency of the merchant before: one of the last ${maxSeenCurrencies} that it used`,
+      ({ card, event }) => hasSeenCurrency(card, askedCurrency(event)),
+    ),
+    remembers: 'currencies',
+  },
+  {
+    ...number(
+      'declines_in_row',
+      `Declined asks of the card since the last that was approved above zero; at most ${maxDeclinesInRow}`,
+      ({ card }) => card.declinesInRow,
+      maxDeclinesInRow,
+    ),
+    remembers: 'declines',
+  },
+  {
+    ...yesNo(
+      'country_changed',
+      'The merchant is in another country than the one where the card was approved last',
+      ({ card, event }) =>
+        card.lastCountry !== '' &&
+        event.merchant.country !== '' &&
+        card.lastCountry !== event.merchant.country,
+    ),
+    remembers: 'place',
+  },
+  {
+    ...number(
+      'minutes_since_last_place',
+      `Whole minutes since the card was last approved at a merchant that said its country, ${maxMinutesSinceLastAsk} when it never was`,
+      ({ card, atMs }) => minutesSince(card.lastPlaceAtMs, atMs),
+      maxMinutesSinceLastAsk,
+    ),
+    remembers: 'place',
+  },
+  {
+    ...text(
+      'last_country',
+      'Country where the card was approved last',
+      ({ card }) => card.lastCountry,
+      optionalCountryForm,
+    ),
+    remembers: 'place',
+    isPresent: ({ card }) => card.lastCountry !== '',
+  },
+  {
+    ...text('last_city', 'City where the card was approved last', ({ card }) => card.lastCity),
+    remembers: 'place',
+    isPresent: ({ card }) => card.lastCity !== '',
+  },
+]
