@@ -68,7 +68,7 @@ export type FromEngine =
       readonly serverOffsetsMs: readonly number[]
     }
 
-const eventCells = 22
+const eventCells = 23
 const answerCells = 6
 
 export function writeDelivery(cells: Cell[], delivery: HandedDelivery): void {
@@ -98,6 +98,7 @@ export function writeDelivery(cells: Cell[], delivery: HandedDelivery): void {
     event.merchantCurrency,
     event.occurredAtMs,
     event.organizationId ?? '',
+    event.details === undefined ? '' : JSON.stringify(event.details),
   )
   if (said !== null) writeAnswer(cells, said)
 }
@@ -147,7 +148,13 @@ function readEvent(cells: readonly Cell[], at: number): CardEvent {
     merchantCurrency: cells[at + 17] as string,
     occurredAtMs: cells[at + 18] as number,
   }
-  return organizationId === '' ? event : { ...event, organizationId }
+  const details = cells[at + 20] as string
+  if (organizationId === '' && details === '') return event
+  return {
+    ...event,
+    ...(organizationId === '' ? {} : { organizationId }),
+    ...(details === '' ? {} : { details: JSON.parse(details) }),
+  }
 }
 
 function writeAnswer(cells: Cell[], answer: Answer): void {

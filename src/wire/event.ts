@@ -1,7 +1,12 @@
 import { isCurrency } from '../domain/record/currency.ts'
 import {
   type CardEvent,
+  detailNames,
+  type EventDetails,
+  isMetadataName,
   type Merchant,
+  maxMetadata,
+  metadataPrefix,
   type RequestType,
   requestTypes,
 } from '../domain/record/event.ts'
@@ -9,6 +14,7 @@ import { parseMinor } from '../domain/record/money.ts'
 import {
   fieldShapes,
   hasExponent,
+  isDetail,
   isId,
   maxIdChars,
   moneyMessages,
@@ -151,7 +157,34 @@ export function readEvent(bytes: Buffer): CardEvent | Refusal {
     merchantAmountMinor: typeof merchantAmount === 'number' ? merchantAmount : 0,
     merchantCurrency: theirs,
     occurredAtMs,
+    ...detailsOf(body),
   }
+}
+
+const noDetails = {}
+
+/** What is no text, or too long, is left out: a payment does not hang on it. */
+function detailsOf(body: JsonObject): { readonly details?: EventDetails } {
+  const [said, metadata] = [memberOf(body, 'details'), memberOf(body, 'metadata')]
+  const details: Record<string, string> = {}
+  if (isJsonObject(said)) {
+    for (const name of detailNames) noteDetail(details, name, memberOf(said, name))
+  }
+  if (isJsonObject(metadata)) {
+    const names = metadata.names.filter(isMetadataName).slice(0, maxMetadata)
+    for (const name of names) noteDetail(details, metadataPrefix + name, memberOf(metadata, name))
+  }
+  return Object.keys(details).length === 0 ? noDetails : { details }
+}
+
+function noteDetail(
+  details: Record<string, string>,
+  name: string,
+  value: JsonValue | undefined,
+): void {
+  const text =
+    typeof value === 'boolean' ? String(value) : isJsonNumber(value) ? value.decimal : value
+  if (typeof text === 'string' && isDetail(text)) details[name] = text
 }
 
 type Fault = readonly [field: string, problem: string]

@@ -1,4 +1,5 @@
 import { isCurrency } from '../domain/record/currency.ts'
+import { maxDetailChars } from '../domain/record/event.ts'
 import type { MoneyProblem } from '../domain/record/money.ts'
 import { isCountry } from './country.ts'
 import type { JsonValue } from './json.ts'
@@ -78,4 +79,9 @@ export function printable(name: string): string {
 
 function isControl(code: number): boolean {
   return code < 0x20 || (code >= 0x7f && code <= 0x9f)
+}
+
+/** A fact for rules: printable, and neither empty nor long. */
+export function isDetail(text: string): boolean {
+  return text !== '' && text.length <= maxDetailChars && printable(text) === text
 }

@@ -1,4 +1,4 @@
-import { requestTypes } from '../../domain/record/event.ts'
+import { detailNames, maxMetadata, requestTypes } from '../../domain/record/event.ts'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { refusalCodes } from '../../wire/refusal.ts'
 
@@ -50,6 +50,12 @@ export const eventSchema = {
     entryMode: id,
     merchantAmount: amount,
     merchantCurrency: currency,
+    details: {
+      type: 'object',
+      description: 'What rules may look at; never booked, and left out where it cannot be read',
+      properties: Object.fromEntries(detailNames.map((name) => [name, text])),
+    },
+    metadata: { type: 'object', additionalProperties: text, maxProperties: maxMetadata },
     occurredAt: { type: 'string', format: 'date-time' },
   },
   examples: [relayExample],

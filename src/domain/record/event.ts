@@ -19,6 +19,30 @@ export interface Merchant {
   readonly country: string
 }
 
+/** How an ask was verified, and what else its relay may say: facts for rules, never booked. */
+export const detailNames = [
+  'wallet',
+  'token',
+  'pin',
+  'cvc',
+  'avs',
+  'threeDs',
+  'liability',
+  'riskScore',
+] as const
+
+/** By `detailNames`, and `metadata.NAME`; what was not said is not there. */
+export type EventDetails = Readonly<Record<string, string>>
+
+export const metadataPrefix = 'metadata.'
+export const maxMetadata = 20
+export const maxDetailChars = 100
+
+/** The name of something that the relay's operator adds, such as basket_id. */
+export function isMetadataName(name: string): boolean {
+  return /^[a-z][a-z0-9_]{0,39}$/.test(name)
+}
+
 /** One message from the relay. An absent optional text is '', an absent time is 0. */
 export interface CardEvent {
   readonly eventId: string
@@ -39,6 +63,8 @@ export interface CardEvent {
   readonly occurredAtMs: number
   /** The organization whose own address it came to; absent where it came to the common one. */
   readonly organizationId?: string
+  /** Absent where nothing of it was said. */
+  readonly details?: EventDetails
 }
 
 export function isAsk(event: CardEvent): boolean {

@@ -12,7 +12,7 @@ export const maxSeenCurrencies = 32
 
 export const mccChars = 4
 
-export const currencyChars = 3
+const currencyChars = 3
 
 /** More declined asks in a row than this are not told apart. */
 export const maxDeclinesInRow = 1000

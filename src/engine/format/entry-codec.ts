@@ -191,6 +191,7 @@ function writeEvent(event: CardEvent, cardId: string): EntryRow {
     event.merchantAmountMinor === 0 ? '' : event.merchantAmountMinor,
     event.merchantCurrency,
     event.organizationId ?? '',
+    event.details ?? '',
   ]
   let { length } = row
   while (row[length - 1] === '') length--
@@ -223,5 +224,10 @@ function readEvent(row: EntryRow, cardId: string): CardEvent {
     merchantCurrency: row[18] ?? '',
     occurredAtMs: row[5],
   }
-  return row[19] === undefined ? event : { ...event, organizationId: row[19] }
+  if (row.length <= 19) return event
+  return {
+    ...event,
+    ...(row[19] === '' ? {} : { organizationId: row[19] }),
+    ...(row[20] === undefined ? {} : { details: row[20] }),
+  }
 }

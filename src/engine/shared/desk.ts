@@ -10,11 +10,11 @@ import type { Wanted } from '../memory/working-book.ts'
 import { encodeCounts, readCounts, withIds } from './record.ts'
 
 /** How often an instance writes what it has counted: what a crash can lose. */
-export const sharedFlushMs = 1000
+const sharedFlushMs = 1000
 /** What other instances counted is read again after this time, by the next ask that needs it. */
 export const sharedStaleMs = 1000
 /** Of the 256 partitions; beyond it the store forgets what was counted longest ago. */
-export const maxIdsPerPartition = 1000
+const maxIdsPerPartition = 1000
 /** Asks that wait to be written; while the store is away longer, the oldest are not counted there. */
 const maxPending = 100_000
 

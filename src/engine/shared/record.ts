@@ -8,7 +8,7 @@ export function encodeCounts(key: string, states: WindowStates): string {
 }
 
 /** Nothing for a record that is missing, or that another key with the same hash has written. */
-export function decodeCounts(key: string, value: string | null): OpenStates {
+function decodeCounts(key: string, value: string | null): OpenStates {
   if (value === null || value === '') return {}
   const row = parseJson(value)
   if (!Array.isArray(row) || row[0] !== 1 || typeof row[1] !== 'string') {

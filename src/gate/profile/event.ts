@@ -1,11 +1,20 @@
 import { isCurrency } from '../../domain/record/currency.ts'
 import {
   type CardEvent,
+  type EventDetails,
   type Merchant,
+  metadataPrefix,
   type RequestType,
   requestTypes,
 } from '../../domain/record/event.ts'
-import { fieldShapes, isId, maxTextChars, printable, type Shape } from '../../wire/field-shape.ts'
+import {
+  fieldShapes,
+  isDetail,
+  isId,
+  maxTextChars,
+  printable,
+  type Shape,
+} from '../../wire/field-shape.ts'
 import type { Refusal } from '../../wire/refusal.ts'
 import {
   compileAmount,
@@ -19,7 +28,7 @@ import {
   toCurrency,
   unknownCode,
 } from './field.ts'
-import type { FieldsFile, OverridesFile } from './file.ts'
+import type { FieldsFile, IdFile, OverridesFile } from './file.ts'
 import type { Found, PointerPlan } from './pointer.ts'
 
 /** The field, and a sentence that names it and its place. */
@@ -53,7 +62,17 @@ export function override(base: FieldsFile, given: OverridesFile | undefined) {
     merchantName: pick(over.merchant?.name, base.merchant.name),
     merchantCity: pick(over.merchant?.city, base.merchant.city),
     merchantCountry: pick(over.merchant?.country, base.merchant.country),
+    details: detailFiles(base),
   }
+}
+
+/** The mappings of details and metadata, by the names that events have for them. */
+function detailFiles({
+  details = {},
+  metadata = {},
+}: FieldsFile): Readonly<Record<string, IdFile>> {
+  const own = Object.entries(metadata).map(([name, file]) => [metadataPrefix + name, file])
+  return Object.fromEntries([...Object.entries(details), ...own])
 }
 
 export function compileFields(
@@ -91,6 +110,9 @@ export function compileFields(
   const readFinal = compileFlag(plan, 'final', fields.final)
   const readPartial = compileFlag(plan, 'partialApprovalSupported', fields.partialApprovalSupported)
   const { id } = fieldShapes
+  const details = Object.entries(fields.details).map(([name, file]) => {
+    return { name, field: compileId(plan, `details.${name}`, file) }
+  })
 
   /** Of the body that is being read. Reading never waits, so one list serves all bodies. */
   const faults: Fault[] = []
@@ -179,7 +201,17 @@ export function compileFields(
       merchantAmountMinor: typeof theirAmount === 'number' ? theirAmount : 0,
       merchantCurrency: theirCurrency,
       occurredAtMs,
+      ...readDetails(found),
     }
+  }
+
+  function readDetails(found: Found): { readonly details?: EventDetails } {
+    const read: Record<string, string> = {}
+    for (const { name, field } of details) {
+      const text = field.read(found)
+      if (text !== undefined && isDetail(text)) read[name] = text
+    }
+    return Object.keys(read).length === 0 ? {} : { details: read }
   }
 }
 

@@ -1,7 +1,13 @@
 import { z } from 'zod'
 import { strict } from '../../document/schema-words.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
-import { type RequestType, requestTypes } from '../../domain/record/event.ts'
+import {
+  detailNames,
+  isMetadataName,
+  maxMetadata,
+  type RequestType,
+  requestTypes,
+} from '../../domain/record/event.ts'
 import { isPointer } from './pointer.ts'
 
 function mapping<const T extends z.ZodRawShape>(shape: T) {
@@ -111,8 +117,20 @@ const fields = {
   merchantCurrency: text,
 }
 
+const details = strict(
+  Object.fromEntries(detailNames.map((name) => [name, id.optional()])) as Record<
+    (typeof detailNames)[number],
+    z.ZodOptional<typeof id>
+  >,
+)
+const metadata = z
+  .record(z.string().refine(isMetadataName, 'must be lower case letters, digits and _'), id)
+  .refine((given) => Object.keys(given).length <= maxMetadata, `has at most ${maxMetadata} names`)
+
 const fieldsFile = strict({
   ...fields,
+  details: details.optional(),
+  metadata: metadata.optional(),
   originalTransactionId: id.optional(),
   occurredAt: time.optional(),
   final: flag.optional(),

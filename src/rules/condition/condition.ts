@@ -32,8 +32,7 @@ import {
   sourceOf,
   unitNames,
 } from './syntax.ts'
-import type { Vocabulary } from './vocabulary.ts'
-import { explainUnknown, refusals } from './words.ts'
+import { explainUnknown, refusals, type Vocabulary } from './vocabulary.ts'
 
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='] satisfies Comparison[]
 const searches = ['startsWith', 'endsWith', 'contains'] satisfies TextSearch[]

@@ -1,3 +1,4 @@
+import { maxDetailChars, maxMetadata } from '../../domain/record/event.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
 import type { Fact } from './fact.ts'
 import { factTable } from './fact-table.ts'
@@ -101,6 +102,11 @@ function nameRows(): NameRow[] {
   return [
     ...factTable.map((fact) => ({ name: fact.name, type: fact.type, says: sayingOf(fact) })),
     ...windowParts.map(({ name, type, says }) => ({ name: `windows.NAME.${name}`, type, says })),
+    {
+      name: 'metadata.NAME',
+      type: 'text',
+      says: `Metadata of the event; at most ${maxMetadata} names, each value at most ${maxDetailChars} characters; may be absent`,
+    },
     { name: 'lists.NAME', type: 'list', says: 'The values of lists/NAME.txt, for `in`' },
   ]
 }

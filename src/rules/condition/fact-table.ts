@@ -6,6 +6,7 @@ import { availableMinor } from '../../domain/record/account.ts'
 import { dayMs } from '../../domain/record/calendar.ts'
 import { type Card, cardStatuses, cardTypes, customerTypes } from '../../domain/record/card.ts'
 import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
+import { detailFacts, metadataFact } from './detail-fact.ts'
 import { askTypes, type Fact, type FactTable } from './fact.ts'
 import { anyAmount, money, number, text, yesNo } from './fact-kind.ts'
 import { memoryFacts } from './memory-fact.ts'
@@ -213,6 +214,7 @@ export const factTable: readonly Fact[] = [
   money('transaction.held', 'Held for it so far', ({ transaction }) => openHold(transaction)),
   money('transaction.settled', 'Settled so far', ({ transaction }) => transaction.settledMinor),
   money('transaction.refunded', 'Refunded so far', ({ transaction }) => transaction.refundedMinor),
+  ...detailFacts,
   ...memoryFacts,
 ]
 
@@ -241,5 +243,8 @@ export function remembersFor(uses: (factName: string) => boolean): Remembers {
 /** The facts that a pack with these windows has, by name. */
 export function factsOf(windows: readonly WindowDefinition[]): FactTable {
   const all = [...factTable, ...windows.flatMap(factsOfWindow)]
-  return new Map(all.map((fact) => [fact.name, fact]))
+  const table = new Map(all.map((fact) => [fact.name, fact]))
+  const known = table.get.bind(table)
+  table.get = (name) => known(name) ?? metadataFact(name)
+  return table
 }

@@ -1,4 +1,9 @@
-import type { CardEvent, RequestType } from '../../domain/record/event.ts'
+import {
+  type CardEvent,
+  type EventDetails,
+  metadataPrefix,
+  type RequestType,
+} from '../../domain/record/event.ts'
 import { parseMinor } from '../../domain/record/money.ts'
 import { readRow } from './scenario-card.ts'
 import type { EventFields, Scenario } from './scenario-file.ts'
@@ -61,12 +66,19 @@ export function createEventNaming(scenario: Scenario): EventNaming {
       merchantAmountMinor: minorOf(fields.merchantAmount ?? '0', merchantCurrency || currency),
       merchantCurrency,
       occurredAtMs: fields.occurredAt === undefined ? nowMs : Date.parse(fields.occurredAt),
+      ...detailsOf(fields),
     }
     if (!sent.has(eventId)) sent.set(eventId, event)
     return event
   }
 
   return { eventOf }
+}
+
+function detailsOf({ details = {}, metadata = {} }: EventFields): Pick<CardEvent, 'details'> {
+  const own = Object.entries(metadata).map(([name, value]) => [metadataPrefix + name, value])
+  const all: EventDetails = Object.fromEntries([...Object.entries(details), ...own])
+  return Object.keys(all).length === 0 ? {} : { details: all }
 }
 
 function minorOf(text: string, currency: string): number {

@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { type RequestType, requestTypes } from '../../domain/record/event.ts'
+import {
+  detailNames,
+  isMetadataName,
+  type RequestType,
+  requestTypes,
+} from '../../domain/record/event.ts'
 import { switchesFile } from '../pack/file.ts'
 import { listName } from '../pack/named-list.ts'
 import { durationText, windowFile } from '../pack/window-file.ts'
@@ -27,6 +32,8 @@ const eventFields = {
   entryMode: text.optional(),
   merchantAmount: money.optional(),
   merchantCurrency: text.optional(),
+  details: z.partialRecord(z.enum(detailNames), text).optional(),
+  metadata: z.record(z.string().refine(isMetadataName), text).optional(),
   occurredAt: text.optional(),
   delivery: z.int().optional(),
 }

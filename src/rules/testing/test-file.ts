@@ -2,7 +2,12 @@ import { z } from 'zod'
 import { dayMs } from '../../clock.ts'
 import { strict } from '../../document/schema-words.ts'
 import { suggestion } from '../../document/spelling.ts'
-import { type RequestType, requestTypes } from '../../domain/record/event.ts'
+import {
+  detailNames,
+  isMetadataName,
+  type RequestType,
+  requestTypes,
+} from '../../domain/record/event.ts'
 import { isResponseCode } from '../../domain/record/response-code.ts'
 import { cardRow } from '../../wire/card-row.ts'
 import { durationMs, durationText } from '../pack/window-file.ts'
@@ -99,6 +104,8 @@ const eventFields = {
   entryMode: text.optional(),
   merchantAmount: amount.optional(),
   merchantCurrency: text.optional(),
+  details: z.partialRecord(z.enum(detailNames), text).optional(),
+  metadata: z.record(z.string().refine(isMetadataName), text).optional(),
   final: z.boolean().optional(),
   partial: z.boolean().optional().describe('The terminal takes a partial approval'),
   event: id.optional().describe('Id of the message; the same again is a duplicate'),

@@ -167,6 +167,7 @@ const expectedEvents: Readonly<Record<string, CardEvent>> = {
     merchantAmountMinor: 2310,
     merchantCurrency: 'EUR',
     occurredAtMs: 1_794_650_400_000,
+    details: { cvc: 'not_provided' },
   },
   'stripe-issuing.capture': {
     ...nothingElse,
@@ -229,6 +230,7 @@ const expectedEvents: Readonly<Record<string, CardEvent>> = {
     merchantAmountMinor: 6300,
     merchantCurrency: 'CAD',
     occurredAtMs: Date.UTC(2026, 10, 14, 10),
+    details: { avs: 'MATCH', pin: 'none', riskScore: '3' },
   },
   'marqeta-jit.authorization': {
     ...nothingElse,

@@ -93,7 +93,7 @@ describe('the folder of a pack', () => {
       'b.rules.yaml:5:3 brekaer is not known: did you mean breaker?',
       'lists/mids.txt:2:1 is a value of more than 256 characters',
       'pack.yaml:1:1 zoen is not known: did you mean zone?',
-      'windows.yaml:1:26 scope must be one of card, account, card-and-merchant: did you mean card?',
+      'windows.yaml:1:26 scope must be one of card, account, card-and-merchant, merchant, customer, organization, mcc, country: did you mean card?',
     ])
   })
 
