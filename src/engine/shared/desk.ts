@@ -16,7 +16,7 @@ export const sharedStaleMs = 1000
 /** Of the 256 partitions; beyond it the store forgets what was counted longest ago. */
 const maxIdsPerPartition = 1000
 /** Asks that wait to be written; while the store is away longer, the oldest are not counted there. */
-const maxPending = 100_000
+const maxPendingCounts = 100_000
 
 /**
  * Keeps the windows over several cards. Decisions read memory, and count there once they are committed;
@@ -39,6 +39,7 @@ export interface SharedDeskOptions {
   readonly staleMs: number
   readonly flushMs?: number
   readonly maxKeys?: number
+  readonly maxPending?: number
 }
 
 interface Counted {
@@ -58,7 +59,8 @@ interface Held {
 const nothing: WindowStates = {}
 
 export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
-  const { aggregates, clock, staleMs, flushMs = sharedFlushMs, maxKeys = maxSharedKeys } = options
+  const { aggregates, clock, staleMs, flushMs = sharedFlushMs } = options
+  const { maxKeys = maxSharedKeys, maxPending = maxPendingCounts } = options
   const byKey = new Map<string, Held>()
   const dirty = new Set<string>()
   let pendingCount = 0

@@ -24,7 +24,10 @@ const [shop] = pack.sharedWindows!
 const desks: SharedDesk[] = []
 let versions = 0
 
-function deskOn(state: MemoryState, { staleMs = 0, maxKeys = 1000, faults = false } = {}) {
+function deskOn(
+  state: MemoryState,
+  { staleMs = 0, maxKeys = 1000, maxPending = 1000, faults = false } = {},
+) {
   const clock = { ms: 0 }
   const failing = { now: faults }
   const store = createMemoryStore(state, {
@@ -38,6 +41,7 @@ function deskOn(state: MemoryState, { staleMs = 0, maxKeys = 1000, faults = fals
     staleMs,
     flushMs: 60_000,
     maxKeys,
+    maxPending,
   })
   desks.push(desk)
   const factsAt = (mid: string): WindowFacts => ({ ...askOf({ merchant: { mid } }), shared: desk })
@@ -113,6 +117,16 @@ describe('windows over several cards', () => {
     expect(desk.size).toBe(30)
     await desk.stop()
     expect(desk.size).toBe(10)
+  })
+
+  it('write no more than may wait, and count the rest here only', async () => {
+    const state = createMemoryState()
+    const { desk, count, value } = deskOn(state, { maxPending: 10, staleMs: 1000 })
+    await value('M1')
+    for (let i = 0; i < 30; i++) count('M1')
+    expect(await value('M1')).toMatchObject({ count: 30 })
+    await desk.stop()
+    expect(await deskOn(state).value('M1')).toMatchObject({ count: 10 })
   })
 
   it('forget in the store what was counted longest ago, at the bound of a partition', () => {
