@@ -44,6 +44,10 @@ export const rememberedIn: Readonly<Record<keyof Remembers, readonly (keyof Card
   merchants: ['seenMerchants'],
   countries: ['seenCountries'],
   lastAsk: ['lastAskAtMs'],
+  mccs: ['seenMccs'],
+  currencies: ['seenCurrencies'],
+  declines: ['declinesInRow'],
+  place: ['lastCountry', 'lastCity', 'lastPlaceAtMs'],
 }
 
 /** For packs whose rules look at nothing of it: then nothing is kept. */
