@@ -6,13 +6,13 @@ import { createZone } from '../../src/domain/record/calendar.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
 import { createFactSlots, type FactSlots } from '../../src/rules/condition/fact-slots.ts'
 import { factsOf } from '../../src/rules/condition/fact-table.ts'
+import { type WindowFilters, withFilters } from '../../src/rules/evaluate/window-filter.ts'
 import { checkConditions } from '../../src/rules/pack/rule.ts'
 import {
   compileDailyWindow,
   compileWindow,
   type WindowFile,
 } from '../../src/rules/pack/window-file.ts'
-import { type WindowFilters, withFilters } from '../../src/rules/pack/window-filter.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
 const dayMs = 86_400_000

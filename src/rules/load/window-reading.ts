@@ -4,6 +4,7 @@ import type { Zone } from '../../domain/record/calendar.ts'
 import type { Test } from '../condition/expression.ts'
 import { countryForm, mccForm } from '../condition/text-form.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
+import type { WindowFilters } from '../evaluate/window-filter.ts'
 import type { PackProblem } from '../pack/named-list.ts'
 import { checkConditions } from '../pack/rule.ts'
 import {
@@ -13,7 +14,6 @@ import {
   type WindowFile,
   windowsFile,
 } from '../pack/window-file.ts'
-import type { WindowFilters } from '../pack/window-filter.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
 
 export interface WindowReading {

@@ -7,10 +7,11 @@ import type { RequestType } from '../../domain/record/event.ts'
 import type { Test } from '../condition/expression.ts'
 import { createFactSlots, type NumberSlot, type Places } from '../condition/fact-slots.ts'
 import { factsOf } from '../condition/fact-table.ts'
+import { type BreakerRow, readBreaker, writeBreaker } from '../evaluate/breaker-row.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, type EvaluatedRule } from '../evaluate/plan.ts'
+import { type WindowFilters, withFilters } from '../evaluate/window-filter.ts'
 import type { RuleAction } from './action.ts'
-import { type BreakerRow, readBreaker, writeBreaker } from './breaker-row.ts'
 import type { CompiledPack } from './compiled-pack.ts'
 import type { Steps } from './step.ts'
 import {
@@ -19,7 +20,6 @@ import {
   type WindowFile,
   windowsByPlace,
 } from './window-file.ts'
-import { type WindowFilters, withFilters } from './window-filter.ts'
 
 /**
  * A checked pack for another thread, as lines of JSON in shared memory: closures cannot be sent, so the

@@ -3,11 +3,11 @@ import type { Pack } from '../../domain/decide/pack.ts'
 import type { Definitions } from '../condition/definition.ts'
 import type { Places } from '../condition/fact-slots.ts'
 import type { EvaluationPlan } from '../evaluate/plan.ts'
+import type { WindowFilters } from '../evaluate/window-filter.ts'
 import type { PackCost } from './cost.ts'
 import type { Lists } from './named-list.ts'
 import type { Rule } from './rule.ts'
 import type { WindowFile } from './window-file.ts'
-import type { WindowFilters } from './window-filter.ts'
 
 /** A checked pack, with what its author and other threads want to know about it. */
 export interface CompiledPack extends Pack {
