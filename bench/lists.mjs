@@ -3,147 +3,106 @@
  * against the first page in one with a thousand of each; then what issuing many cards in a row takes.
  *
  *     npm run build && node bench/lists.mjs [cards, 1000000] [rows, 10000000] [issued, 10000]
+ *
+ *     --redis           in a Redis of its own, and not in the embedded store
+ *     --keep FOLDER     fills an embedded store there, or goes on where it was left, and keeps it
+ *     --seconds N       with --keep: fills no longer than that, and says whether it is full
  */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { systemClock } from '../dist/clock.js'
-import { noAccount } from '../dist/domain/record/account.js'
-import { noCard } from '../dist/domain/record/card.js'
 import { createEngine } from '../dist/engine/engine.js'
-import { cardIndexEntries } from '../dist/engine/format/card-index.js'
-import { accountCodec, cardCodec } from '../dist/engine/format/codec.js'
-import {
-  accountAggregate,
-  customerAggregate,
-  customerIndexEntries,
-  directoryKey,
-  rowsAggregate,
-} from '../dist/engine/format/layout.js'
 import { importRows } from '../dist/engine/import.js'
+import { sumOfCards } from '../dist/management/customer.js'
 import { cardListing } from '../dist/projection/card-listing.js'
 import { customerListing } from '../dist/projection/customer-listing.js'
 import { allTime, readPage } from '../dist/projection/listing.js'
-import { blankRow, transactionRowCodec } from '../dist/projection/row.js'
 import { rowListing } from '../dist/projection/row-desk.js'
-import { rowIndexEntries, rowKey } from '../dist/projection/row-place.js'
 import { loadPack } from '../dist/rules/load/compiler.js'
 import { openStore } from '../dist/store/open.js'
+import { nameOf, organizationId, partsOf } from './support/list-records.mjs'
 import { temporaryFolder } from './support/processes.mjs'
+import { startRedis } from './support/redis.mjs'
 
-const [cards = 1_000_000, rows = 10_000_000, issued = 10_000] = process.argv.slice(2).map(Number)
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    redis: { type: 'boolean' },
+    keep: { type: 'string' },
+    seconds: { type: 'string' },
+  },
+})
+const [cards = 1_000_000, rows = 10_000_000, issued = 10_000] = positionals.map(Number)
 const few = 1_000
 const pageItems = 25
 const deepPage = 1_000
-const retentionDays = 400
-const organizationId = 'org-1'
-const endMs = Date.now()
-const rareOneIn = 5_000
+const recordsAtOnce = 20_000
+/** What few have: there is more than a page of it in both stores. */
+const rareOneIn = (count) => Math.max(20, Math.min(5_000, count / 200))
 
-const rare = (i) => i % rareOneIn === 0
-
-function* cardRecords(count) {
-  for (let i = 0; i < count; i++) {
-    const [accountId, cardId, customerId] = [`account-${i}`, `card-${i}`, `customer-${i >> 1}`]
-    const aggregate = accountAggregate(accountId)
-    const issuedAtMs = endMs - (count - i) * 1_000
-    const status = rare(i) ? 'Frozen' : 'Active'
-    const card = { ...noCard, cardId, customerId, accountId, status, issuedAtMs }
-    const account = {
-      ...noAccount,
-      accountId,
-      organizationId,
-      currency: 'USD',
-      openedAtMs: issuedAtMs,
+/** Fills what is not yet filled; resolves to whether all is. `progress` says how far each part is. */
+async function fill(store, sizes, progress, deadlineMs, save) {
+  for (const [name, { count, make }] of Object.entries(partsOf(sizes))) {
+    let portion = []
+    for (let i = progress[name] ?? 0; i < count; i++) {
+      for (const record of make(i)) portion.push(record)
+      if (portion.length < recordsAtOnce) continue
+      await store.fill(portion)
+      portion = []
+      progress[name] = i + 1
+      save()
+      if (performance.now() > deadlineMs) return false
     }
-    yield { kind: 'root', aggregate, version: 'v', value: accountCodec.encode(account) }
-    yield { kind: 'child', aggregate, group: 'c', id: cardId, value: cardCodec.encode(card) }
-    yield { kind: 'child', ...directoryKey(cardId), value: accountId }
-    for (const entry of cardIndexEntries(organizationId, card)) {
-      yield { kind: 'index', aggregate, ...entry }
-    }
-    if (i % 2 === 0) yield* customerRecords(customerId, issuedAtMs)
-  }
-}
-
-function* customerRecords(customerId, createdAtMs) {
-  const aggregate = customerAggregate(customerId)
-  const customer = { format: 1, customerId, organizationId, type: 'individual', name: 'Ada Obi' }
-  const value = JSON.stringify({ ...customer, suspended: false, createdAtMs })
-  yield { kind: 'root', aggregate, version: 'v', value }
-  for (const entry of customerIndexEntries(customer, createdAtMs)) {
-    yield { kind: 'index', aggregate, ...entry }
-  }
-}
-
-function* rowRecords(count, ofCards) {
-  for (let i = 0; i < count; i++) {
-    const card = (i * 7_919) % ofCards
-    const row = {
-      ...blankRow,
-      accountId: `account-${card}`,
-      n: i,
-      revision: i,
-      bookedAtMs: endMs - (count - i) * 10,
-      organizationId,
-      type: rare(i) ? 'Refund' : 'Authorization',
-      status: rare(i) ? 'Booked' : 'Approved',
-      cardId: `card-${card}`,
-      customerId: `customer-${card >> 1}`,
-      amountMinor: 1_250,
-      currency: 'USD',
-      transactionId: `txn-${i}`,
-      eventId: `evt-${i}`,
-      mid: 'MID-1',
-      mcc: '5411',
-      merchantName: 'Shop',
-      merchantCity: 'Lagos',
-      merchantCountry: 'NG',
-    }
-    const aggregate = rowsAggregate(row.accountId)
-    const value = transactionRowCodec.encode(row)
-    yield { kind: 'child', aggregate, ...rowKey(row, retentionDays), value }
-    for (const entry of rowIndexEntries(row, retentionDays))
-      yield { kind: 'index', aggregate, ...entry }
-  }
-}
-
-async function fill(store, records) {
-  let portion = []
-  for (const record of records) {
-    portion.push(record)
-    if (portion.length < 5_000) continue
     await store.fill(portion)
-    portion = []
+    progress[name] = count
+    save()
   }
-  await store.fill(portion)
+  return true
 }
 
-const listings = (store) => ({
-  'cards, all': cardListing(store, organizationId, {}, allTime),
-  'cards, Frozen (one in 5,000)': cardListing(store, organizationId, { status: 'Frozen' }, allTime),
-  'cards of a customer': cardListing(store, organizationId, { customerId: 'customer-7' }, allTime),
-  'customers, all': customerListing(store, organizationId, {}, allTime),
-  'transactions, all': rowListing(store, organizationId, {}, allTime),
-  'transactions of a card': rowListing(store, organizationId, { cardId: 'card-7' }, allTime),
-  'transactions of a customer': rowListing(
-    store,
-    organizationId,
-    { customerId: 'customer-7' },
-    allTime,
-  ),
-  'transactions, Refund (one in 5,000)': rowListing(
-    store,
-    organizationId,
-    { transactionType: 'Refund' },
-    allTime,
-  ),
-  'one lifecycle': rowListing(store, organizationId, { transactionId: 'txn-7' }, allTime),
-})
+const listings = {
+  'cards, all': (store) => cardListing(store, organizationId, {}, allTime),
+  'cards, Active': (store) => cardListing(store, organizationId, { status: 'Active' }, allTime),
+  'cards, Frozen (rare)': (store) =>
+    cardListing(store, organizationId, { status: 'Frozen' }, allTime),
+  'cards, lite (rare)': (store) => cardListing(store, organizationId, { type: 'lite' }, allTime),
+  'cards in NGN (rare)': (store) =>
+    cardListing(store, organizationId, { currency: 'NGN' }, allTime),
+  'cards, negative (rare)': (store) =>
+    cardListing(store, organizationId, { negative: true }, allTime),
+  'cards of a customer': (store) =>
+    cardListing(store, organizationId, { customerId: nameOf('customer', 7) }, allTime),
+  'customers, all': (store) => customerListing(store, organizationId, {}, allTime),
+  'customers, business (rare)': (store) =>
+    customerListing(store, organizationId, { type: 'business' }, allTime),
+  'customers by name (rare)': (store) =>
+    customerListing(store, organizationId, { name: 'zainab' }, allTime),
+  'customers by name (one in six)': (store) =>
+    customerListing(store, organizationId, { name: 'chi' }, allTime),
+  'customers, negative (rare)': (store) =>
+    customerListing(store, organizationId, { negative: true }, allTime),
+  'transactions, all': (store) => rowListing(store, organizationId, {}, allTime),
+  'transactions of a card': (store) =>
+    rowListing(store, organizationId, { cardId: nameOf('card', 7) }, allTime),
+  'transactions of a customer': (store) =>
+    rowListing(store, organizationId, { customerId: nameOf('customer', 7) }, allTime),
+  'transactions, Refund (rare)': (store) =>
+    rowListing(store, organizationId, { transactionType: 'Refund' }, allTime),
+  'transactions, Declined (rare)': (store) =>
+    rowListing(store, organizationId, { status: 'Declined' }, allTime),
+  'transactions in NGN (rare)': (store) =>
+    rowListing(store, organizationId, { currency: 'NGN' }, allTime),
+  'one lifecycle': (store) =>
+    rowListing(store, organizationId, { transactionId: nameOf('txn', 7) }, allTime),
+}
 
-/** The median of many readings of one page. */
-async function timeOf(store, listing, place) {
+/** The median of many calls. */
+async function timeOf(work) {
   const samples = []
   for (let i = 0; i < 40; i++) {
     const startedMs = performance.now()
-    await readPage(store, listing, place, pageItems)
+    await work()
     samples.push(performance.now() - startedMs)
   }
   return samples.sort((a, b) => a - b)[20]
@@ -157,28 +116,57 @@ async function placeOfPage(store, listing, page) {
   return place
 }
 
+/** As a call does it: whatever is read to find the list counts. */
 async function measure(store) {
   const found = {}
-  for (const [name, listing] of Object.entries(listings(store))) {
-    const first = await timeOf(store, listing, '')
-    const place = await placeOfPage(store, listing, deepPage)
-    found[name] = { first, deep: place === null ? null : await timeOf(store, listing, place) }
+  for (const [name, listingOf] of Object.entries(listings)) {
+    const read = async (place) => readPage(store, await listingOf(store), place, pageItems)
+    const first = await timeOf(() => read(''))
+    const place = await placeOfPage(store, await listingOf(store), deepPage)
+    found[name] = { first, deep: place === null ? null : await timeOf(() => read(place)) }
   }
-  return found
+  const holder = { organizationId, customerId: nameOf('customer', 3) }
+  const first = await timeOf(() => sumOfCards(store, holder))
+  return { ...found, 'cards of a customer counted, and whether any is negative': { first } }
+}
+
+function sizesOf(cardCount, rowCount) {
+  return { cards: cardCount, rows: rowCount, endMs: Date.now(), rareOneIn: rareOneIn(cardCount) }
 }
 
 async function inStore(cardCount, rowCount, work) {
   const folder = temporaryFolder()
+  const server = values.redis ? await startRedis() : null
   try {
-    const store = await openStore({ redis: null, dataDir: folder.path }, Date.now)
-    await fill(store, cardRecords(cardCount))
-    await fill(store, rowRecords(rowCount, cardCount))
-    const result = await work(store)
+    const redis = server && { urls: [server.url], cluster: false }
+    const store = await openStore({ redis, dataDir: folder.path }, Date.now)
+    const sizes = sizesOf(cardCount, rowCount)
+    await fill(store, sizes, {}, Number.POSITIVE_INFINITY, () => {})
+    const result = await work(store, server)
     await store.close()
     return result
   } finally {
+    await server?.stop()
+    server?.remove()
     folder.remove()
   }
+}
+
+/** The same in a folder that stays; null while it is not full. */
+async function inKept(folder, work) {
+  const file = join(folder, 'filled.json')
+  mkdirSync(folder, { recursive: true })
+  const state = existsSync(file)
+    ? JSON.parse(readFileSync(file, 'utf8'))
+    : { sizes: sizesOf(cards, rows), progress: {} }
+  const { sizes, progress } = state
+  const save = () => writeFileSync(file, JSON.stringify(state))
+  const seconds = Number(values.seconds ?? Number.POSITIVE_INFINITY)
+  const store = await openStore({ redis: null, dataDir: folder }, Date.now)
+  const isFull = await fill(store, sizes, progress, performance.now() + 1_000 * seconds, save)
+  if (!isFull) console.log(`not yet full: ${JSON.stringify(progress)}`)
+  if (isFull && values.seconds === undefined) await work(store, null)
+  await store.close()
 }
 
 const issuedAtOnce = 100
@@ -188,14 +176,15 @@ async function issue(store) {
   const pack = loadPack('rules', 45)
   const options = { store, clock: systemClock, pack, nonce: 'bench', cacheCards: 10_000 }
   const engine = createEngine({ ...options, onAnswer() {}, onBooked() {} })
+  const run = Date.now()
   const times = []
   for (let at = 0; at < issued; at += issuedAtOnce) {
     const startedMs = performance.now()
     const { problems } = await importRows(
       Array.from({ length: issuedAtOnce }, (_, i) => ({
-        cardId: `new-${at + i}`,
+        cardId: `new-${run}-${at + i}`,
         customerId: `holder-${at + i}`,
-        accountId: `opened-${at + i}`,
+        accountId: `opened-${run}-${at + i}`,
         organizationId,
         type: 'retail',
         currency: 'USD',
@@ -215,15 +204,13 @@ async function issue(store) {
 
 const ms = (value) => (value === null ? 'no such page' : `${value.toFixed(2)} ms`)
 
-console.log(`pages of ${pageItems}; ${few} cards and rows, then ${cards} cards and ${rows} rows`)
-const small = await inStore(few, few, measure)
-await inStore(cards, rows, async (store) => {
+async function report(store, server) {
   const large = await measure(store)
   for (const [name, { first, deep }] of Object.entries(large)) {
     const times = (Math.max(first, deep ?? 0) / small[name].first).toFixed(1)
     const cells = [
       `first ${ms(first)}`,
-      `page ${deepPage} ${ms(deep)}`,
+      ...(deep === undefined ? [] : [`page ${deepPage} ${ms(deep)}`]),
       `of ${few}: ${ms(small[name].first)}`,
     ]
     console.log(`${name}: ${cells.join(', ')}, ${times} times`)
@@ -232,5 +219,17 @@ await inStore(cards, rows, async (store) => {
   console.log(
     `${issued} cards issued in a row: first tenth ${ms(first)} a card, last tenth ${ms(last)}`,
   )
-  console.log(`memory of the process: ${Math.round(process.memoryUsage().rss / 2 ** 20)} MiB`)
-})
+  const { rss, heapUsed } = process.memoryUsage()
+  const mib = (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`
+  console.log(`memory of the process: ${mib(rss)}, of which JavaScript ${mib(heapUsed)}`)
+  if (server !== null) {
+    const used = (await server.client.info('memory')).match(/used_memory:(\d+)/)[1]
+    console.log(`memory of Redis: ${mib(Number(used))}`)
+  }
+}
+
+console.log(`pages of ${pageItems}; ${few} cards and rows, then ${cards} cards and ${rows} rows`)
+// A store that is only filled is compared with nothing.
+const small = values.seconds === undefined ? await inStore(few, few, measure) : null
+if (values.keep === undefined) await inStore(cards, rows, report)
+else await inKept(values.keep, report)

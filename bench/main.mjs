@@ -91,14 +91,18 @@ const benchmarks = {
   lists: {
     script: 'lists.mjs',
     about: 'the first and the thousandth page of each list, and cards issued in a row',
-    words: ({ smoke, million }) =>
-      smoke
+    words: ({ smoke, million, store, keep, seconds }) => [
+      ...(smoke
         ? [2_000, 4_000, 200]
         : million
           ? [1_000_000, 10_000_000, 10_000]
-          : [50_000, 200_000, 5_000],
+          : [50_000, 200_000, 5_000]),
+      ...(store === 'redis' ? ['--redis'] : []),
+      ...(keep === undefined ? [] : ['--keep', keep]),
+      ...(seconds === undefined ? [] : ['--seconds', seconds]),
+    ],
     notes:
-      'Of the embedded store. At most three times the first page of a store with a thousand of each is the aim.',
+      'Of the embedded store, or with --store redis of Redis. At most three times the first page of a store with a thousand of each is the aim.',
     apart: true,
   },
   references: {
@@ -138,9 +142,10 @@ ${Object.keys(benchmarks)
   --seconds N    latency, stall: length of a measured part (1.5, 8); 3 times that above the knee
   --smoke        seconds, not minutes: only whether it works; nothing is written
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
-  --million      scale: also a million cards; redis-start: a million. It takes minutes
+  --million      scale: also a million cards; redis-start: a million; lists: a million, and ten million rows. It takes minutes
+  --keep FOLDER  lists: fill a store there and keep it; with --seconds for so long, to go on another time
   --minutes N    soak: how long (10)
-  --store NAME   compare: only embedded, or only "Redis everysec"
+  --store NAME   compare: only embedded, or only "Redis everysec"; lists: redis
   --draw         only draw the plots and write bench/README.md again, from bench/results
   --help         show this
 
@@ -156,6 +161,7 @@ function readArguments() {
         seconds: { type: 'string' },
         minutes: { type: 'string' },
         store: { type: 'string' },
+        keep: { type: 'string' },
         smoke: { type: 'boolean' },
         million: { type: 'boolean' },
         draw: { type: 'boolean' },

@@ -51,7 +51,7 @@ export function createApi(
   const box = createSecretBox(keys)
   const cursors = createCursors(keys)
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
-  const numbers = createNumbers(settings.cardNumbers, { store, aggregates, box, clock })
+  const numbers = createNumbers(settings.cardNumbers, { store, box, clock })
   const desks = { transfers, lists, numbers, outside }
   const context = { store, engine, aggregates, effects, box, clock, settings, ...desks }
   const tokens = createTokens(keys, settings.tokenSeconds)

@@ -24,6 +24,8 @@ export interface AnsweredCall {
   readonly operation: string
   readonly clientId: string
   readonly reference: string
+  /** Of a card that is there, and that the call was about; '' for none. */
+  readonly cardId: string
   readonly status: number
   readonly code: string
   readonly ms: number
@@ -98,7 +100,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   addTokenEndpoint(server, {
     ...options.token,
     onAnswered(status, clientId) {
-      const call = { requestId: '', operation: 'token', reference: '', code: '', ms: 0 }
+      const call = { requestId: '', operation: 'token', reference: '', cardId: '', code: '', ms: 0 }
       options.onAnswered({ ...call, status, clientId })
     },
   })
@@ -156,6 +158,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
       operation,
       clientId: caller?.clientId ?? '',
       reference: envelope.reference ?? '',
+      // What was no card may be anything, a number of one too.
+      cardId: status === 200 ? ((request.params as { cardId?: string })?.cardId ?? '') : '',
       status,
       code: envelope.responseCode,
       ms: clock.monoMs() - startedMonoMs,

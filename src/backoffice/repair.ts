@@ -3,6 +3,7 @@ import { stamp } from '../domain/change/apply.ts'
 import { gatherCard, isAlias } from '../domain/change/book.ts'
 import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
 import { applyEntry, createMemoryBook, type MemoryBook } from '../domain/ledger/ledger.ts'
+import { accountCardsOf, negativeEntries } from '../engine/format/account-cards.ts'
 import { cardIndexEntries } from '../engine/format/card-index.ts'
 import { accountCodec, eventCodec } from '../engine/format/codec.ts'
 import { encodeEntry } from '../engine/format/entry-codec.ts'
@@ -212,9 +213,10 @@ function commandOf(
 ): Command {
   const account = book.account()!
   const index: IndexEntryPut[] = []
-  for (const card of book.cards.values()) {
-    index.push(...cardIndexEntries(account.organizationId, card))
-  }
+  for (const card of book.cards.values()) index.push(...cardIndexEntries(account, card))
+  const cards = accountCardsOf(book.cards.values())
+  const negative = negativeEntries(account.organizationId, account, cards)
+  if (account.postedMinor < 0) index.push(...negative)
   for (const record of book.transactions.values()) {
     if (isAlias(record)) continue
     const { dueAtMs, cardId, transactionId } = record
@@ -230,6 +232,7 @@ function commandOf(
     ...emptyCommand(aggregate, newVersion()),
     root: accountCodec.encode(account),
     index,
+    unindex: account.postedMinor < 0 ? [] : negative,
     log: [encodeEntry(entry)],
   }
 }

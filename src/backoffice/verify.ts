@@ -1,6 +1,7 @@
 import { createLedger, type Ledger, type MemoryBook } from '../domain/ledger/ledger.ts'
+import { accountCardsOf, encodeAccountCards } from '../engine/format/account-cards.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../engine/format/codec.ts'
-import { accountAggregate, cardKey, eventKeyAt } from '../engine/format/layout.ts'
+import { accountAggregate, accountCardsKey, cardKey, eventKeyAt } from '../engine/format/layout.ts'
 import { entryIn, logPages } from '../engine/log-reading.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
@@ -120,6 +121,9 @@ export function recordsOf(
       key: cardKey(cardId),
       value: cardCodec.encode(card),
     })),
+    ...(book.cards.size === 0
+      ? []
+      : [{ key: accountCardsKey, value: encodeAccountCards(accountCardsOf(book.cards.values())) }]),
     ...Array.from(book.transactions, ([id, record]) => ({
       key: { group: 't', id },
       value: transactionCodec.encode(record),

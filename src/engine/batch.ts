@@ -23,7 +23,7 @@ import {
 } from './memory/working-book.ts'
 import { type Damage, messageOf, RecordDamaged } from './quarantine/damage.ts'
 import type { SharedDesk } from './shared/desk.ts'
-import { commandOf, createWrites, dueSortKey, record, type Writes } from './writes.ts'
+import { commandOf, createWrites, dueSortKey, lacksCards, record, type Writes } from './writes.ts'
 
 /** What became of a batch: items that were decided, and what must be read before the rest can be. */
 export interface Batch {
@@ -67,6 +67,8 @@ export function decideBatch(
   const writes = createWrites()
   const decided: Item[] = []
   const failed: FailedItem[] = []
+  // Those of decided items: what an item guessed that must still read is nothing that others rest on.
+  let guesses = 0
   for (const item of items) {
     const before = book.account()
     try {
@@ -82,12 +84,13 @@ export function decideBatch(
       break
     }
     decided.push(item)
+    guesses = book.assumedAbsent.length
   }
   if (decided.length === 0) return { ...nothing, failed, wanted: wantedBy(items, book) }
   return {
     decided,
     failed,
-    command: commandOf(cached, book, writes, context.pack.retentionMs, context.newVersion),
+    command: commandOf(cached, book, writes, guesses, context),
     wanted: [],
   }
 }
@@ -234,6 +237,10 @@ function writeChange(
   book.next(arrivalMs, { event: false, transaction: false })
   const decided = decideChange(item, book, pack, nowMs)
   if (decided === null) return
+  // All of them or none: a step that lacks a record must not follow one that was put.
+  if (decided.steps.some(({ before, after, entry }) => lacksCards(before, after, entry, book))) {
+    return
+  }
   for (const { before, after, entry } of decided.steps) record(before, after, entry, book, writes)
   const { write } = decided
   if (write !== null || item.mayStillCommit) writes.forced = true

@@ -1,12 +1,21 @@
 import { touchedBy } from '../domain/change/book.ts'
 import type { View } from '../domain/change/view.ts'
+import type { Pack } from '../domain/decide/pack.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
+import type { Card } from '../domain/record/card.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
-import { cardIndexEntries, cardStatusEntry } from './format/card-index.ts'
+import {
+  decodeAccountCards,
+  encodeAccountCards,
+  negativeEntries,
+  noCards,
+  withCard,
+} from './format/account-cards.ts'
+import { cardEntryIn, cardIndexEntries } from './format/card-index.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
-import { chargeSortKey, indexes, timeSortKey } from './format/layout.ts'
+import { accountCardsKey, chargeSortKey, indexes, timeSortKey } from './format/layout.ts'
 import {
   type CachedAccount,
   dropTransaction,
@@ -51,6 +60,7 @@ function lastWords(writes: readonly IndexWrite[]): Iterable<IndexWrite> {
   return new Map(writes.map((write) => [`${write.index}\n${write.sortKey}`, write])).values()
 }
 
+/** Puts nothing while it lacks a record, which is wanted then. */
 export function record(
   before: View,
   after: View,
@@ -58,6 +68,7 @@ export function record(
   book: WorkingBook,
   writes: Writes,
 ): void {
+  if (lacksCards(before, after, entry, book)) return
   writes.recording = true
   book.put(touchedBy(before, after))
   writes.log.push(entry)
@@ -72,21 +83,49 @@ export function record(
   for (const change of entry.changes) {
     if (change.type === 'handled') writes.setIndex(indexes[change.list], change.sortKey, null)
     if (change.type === 'cardIssued') {
-      for (const one of cardIndexEntries(after.account.organizationId, change.card)) {
+      for (const one of cardIndexEntries(after.account, change.card)) {
         writes.setIndex(one.index, one.sortKey, one.value)
       }
     }
   }
   if (before.card.status !== after.card.status) moveStatus(before, after, writes)
+  if (needsCards(before, after, entry)) moveNegative(before, after, book, writes)
   writes.recording = false
 }
 
 /** The card stands in the list of its status. */
 function moveStatus({ card: was }: View, { card: is, account }: View, writes: Writes): void {
-  const left = was.cardId === '' ? null : cardStatusEntry(account.organizationId, was)
-  const joined = cardStatusEntry(account.organizationId, is)
-  if (left !== null) writes.setIndex(left.index, left.sortKey, null)
-  if (joined !== null) writes.setIndex(joined.index, joined.sortKey, joined.value)
+  const entryOf = (card: Card) => cardEntryIn(account.organizationId, card.status, card)
+  const joined = entryOf(is)
+  if (was.cardId !== '') writes.setIndex(joined.index, entryOf(was).sortKey, null)
+  writes.setIndex(joined.index, joined.sortKey, joined.value)
+}
+
+/** Whether it must know all cards of the account: a card joins, or they join or leave what is negative. */
+function needsCards({ account: was }: View, { account: is }: View, { changes }: Entry): boolean {
+  return (
+    was.postedMinor < 0 !== is.postedMinor < 0 || changes.some(({ type }) => type === 'cardIssued')
+  )
+}
+
+export function lacksCards(before: View, after: View, entry: Entry, book: WorkingBook): boolean {
+  if (!needsCards(before, after, entry)) return false
+  book.child(accountCardsKey)
+  return book.wanted.length > 0
+}
+
+/** All cards of an account stand in the lists of what is negative while it has less than nothing. */
+function moveNegative(before: View, after: View, book: WorkingBook, writes: Writes): void {
+  const { account, card } = after
+  const found = decodeAccountCards(book.child(accountCardsKey))
+  // An account of before may have cards that nobody wrote down.
+  const known = found ?? { ...noCards, more: before.account.accountId !== '' }
+  const cards = withCard(known, card)
+  if (cards !== found) book.setChild(accountCardsKey, encodeAccountCards(cards))
+  if (before.account.postedMinor >= 0 && account.postedMinor >= 0) return
+  for (const one of negativeEntries(account.organizationId, account, cards)) {
+    writes.setIndex(one.index, one.sortKey, account.postedMinor < 0 ? one.value : null)
+  }
 }
 
 function addWork(list: string, entry: Entry, writes: Writes): void {
@@ -125,8 +164,9 @@ export function commandOf(
   cached: CachedAccount,
   book: WorkingBook,
   writes: Writes,
-  retentionMs: number,
-  newVersion: () => string,
+  /** How many of the book's guesses the decided items made. */
+  guesses: number,
+  { pack, newVersion }: { readonly pack: Pick<Pack, 'retentionMs'>; newVersion(): string },
 ): Command | null {
   const { cards, transactions, events, children } = book.dirty
   if (writes.log.length === 0 && writes.index.length === 0 && !writes.forced) return null
@@ -151,7 +191,7 @@ export function commandOf(
     keepTransaction(cached, name, keep(value, record))
   }
   for (const [eventKey, event] of events) {
-    const { group, id } = eventPlace(eventKey, event, retentionMs)
+    const { group, id } = eventPlace(eventKey, event, pack.retentionMs)
     put.push({ group, id, value: eventCodec.encode(event) })
   }
   for (const { key, value } of children.values()) {
@@ -171,7 +211,7 @@ export function commandOf(
     expectedVersion: cached.version,
     newVersion: newVersion(),
     root,
-    mustBeAbsent: book.assumedAbsent,
+    mustBeAbsent: book.assumedAbsent.slice(0, guesses),
     put,
     remove,
     index,

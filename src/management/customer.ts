@@ -2,12 +2,13 @@ import { z } from 'zod'
 import { customerTypes } from '../domain/record/card.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
+import { negativePrefix } from '../engine/format/account-cards.ts'
 import { accountCodec } from '../engine/format/codec.ts'
+import { customerIndexEntries } from '../engine/format/customer-index.ts'
 import {
   accountAggregate,
   customerAggregate,
   customerCardsPrefix,
-  customerIndexEntries,
   indexes,
 } from '../engine/format/layout.ts'
 import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
@@ -78,7 +79,7 @@ export function addCustomer(
   const { customerId, organizationId, type } = made
   return change<Outcome<AddedCustomer>>(aggregates, customerId, (found) => {
     if (found === null) {
-      const index = customerIndexEntries(made, nowMs)
+      const index = customerIndexEntries(made)
       const result = { value: { customer: made, added: true } }
       return { result, write: { root: JSON.stringify(made), index } }
     }
@@ -126,7 +127,7 @@ const maxLength = 500
 /** The cards of a customer, the newest first, in pages. */
 export async function* cardsOfCustomer(
   store: Store,
-  { organizationId, customerId }: Pick<Customer, 'organizationId' | 'customerId'>,
+  { organizationId, customerId }: CustomerName,
 ): AsyncGenerator<readonly HeldCard[]> {
   const prefix = customerCardsPrefix(organizationId, customerId)
   let length = firstLength
@@ -147,19 +148,43 @@ export interface CustomerCards {
   readonly negative: boolean
 }
 
-/** What follows from the cards of a customer now. */
-export async function sumOfCards(store: Store, customer: Customer): Promise<CustomerCards> {
-  let cards = 0
-  let negative = false
-  for await (const page of cardsOfCustomer(store, customer)) {
-    cards += page.length
-    const accounts = [...new Set(page.map(({ accountId }) => accountAggregate(accountId)))]
-    const roots = accounts.map((aggregate) => ({ aggregate, group: '', id: '' }))
-    for (const found of await store.load(roots)) {
-      negative ||= found !== undefined && accountCodec.decode(found.value).postedMinor < 0
-    }
-  }
+/** What follows from the cards of a customer now, in time that does not grow with their number. */
+export async function sumOfCards(store: Store, customer: CustomerName): Promise<CustomerCards> {
+  const { organizationId, customerId } = customer
+  const [cards, negative] = await Promise.all([
+    store.count(indexes.customerCards, customerCardsPrefix(organizationId, customerId)),
+    isNegative(store, customer),
+  ])
   return { cards, negative }
+}
+
+type CustomerName = Pick<Customer, 'organizationId' | 'customerId'>
+
+/**
+ * Whether an account of any of its cards has less than nothing. The commit that moves an account below zero,
+ * or above, says so in an index; only of accounts with very many cards it does not name their customers.
+ */
+export async function isNegative(store: Store, customer: CustomerName): Promise<boolean> {
+  const { organizationId, customerId } = customer
+  if (await hasNegative(store, organizationId, customerId)) return true
+  if (!(await hasNegative(store, organizationId, ''))) return false
+  for await (const page of cardsOfCustomer(store, customer)) {
+    const accounts = [...new Set(page.map(({ accountId }) => accountAggregate(accountId)))]
+    const roots = await store.load(accounts.map((aggregate) => ({ aggregate, group: '', id: '' })))
+    if (roots.some((root) => root && accountCodec.decode(root.value).postedMinor < 0)) return true
+  }
+  return false
+}
+
+/** Of no customer: whether an account is negative that has more cards than are known by name. */
+export async function hasNegative(
+  store: Store,
+  organizationId: string,
+  customerId: string,
+): Promise<boolean> {
+  const prefix = negativePrefix(organizationId, customerId)
+  const [found] = await store.range(indexes.negative, prefix, 1)
+  return found?.sortKey.startsWith(prefix) === true
 }
 
 /** A customer for people and for the API. */

@@ -1,6 +1,7 @@
 import { type Account, noAccount } from '../domain/record/account.ts'
 import { type Card, noCard } from '../domain/record/card.ts'
 import { type CardDetails, noDetails, putDetails } from '../engine/format/card-details.ts'
+import { cardNumberKey } from '../engine/format/layout.ts'
 import type { ChildPut, Store } from '../store/port.ts'
 import { readCards, shownCard, type WholeCard } from './card.ts'
 import { type Customer, cardsOfCustomer } from './customer.ts'
@@ -96,7 +97,11 @@ export function cardFrom(draft: CardDraft, issuing: Issuing) {
     customerType: customer.type,
   }
   const details = { ...noDetails, ...draft.details, maskedPan: number.maskedPan }
-  const put: readonly ChildPut[] = [putDetails(cardId, details)]
+  const { sealed } = number
+  const put: readonly ChildPut[] = [
+    putDetails(cardId, details),
+    ...(sealed === undefined ? [] : [{ ...cardNumberKey(cardId), value: sealed }]),
+  ]
   const data = shownCard({ account, card, details })
   return { account: joins === null ? account : null, card, put, data }
 }

@@ -1,7 +1,8 @@
 import type { Card } from '../domain/record/card.ts'
-import { organizationCardsPrefix } from '../engine/format/card-index.ts'
+import { type CardNarrowing, organizationCardsPrefix } from '../engine/format/card-index.ts'
 import { customerCardsPrefix, indexes } from '../engine/format/layout.ts'
 import { readCards, type WholeCard } from '../management/card.ts'
+import { hasNegative } from '../management/customer.ts'
 import type { Store } from '../store/port.ts'
 import type { Listing, Span } from './listing.ts'
 
@@ -15,18 +16,19 @@ export interface CardFilters {
 }
 
 /** The cards of an organization, or of one of its customers, that a filter lets through. */
-export function cardListing(
+export async function cardListing(
   store: Store,
   organizationId: string,
   filters: CardFilters,
   span: Span,
-): Listing<WholeCard> {
-  const { customerId, status, type } = filters
+): Promise<Listing<WholeCard>> {
+  const { customerId } = filters
+  const narrowing = await narrowingOf(store, organizationId, filters)
   const place =
     customerId === undefined
       ? {
           index: indexes.organizationCards,
-          prefix: organizationCardsPrefix(organizationId, { status, type }),
+          prefix: organizationCardsPrefix(organizationId, narrowing),
         }
       : { index: indexes.customerCards, prefix: customerCardsPrefix(organizationId, customerId) }
   return {
@@ -44,6 +46,18 @@ export function cardListing(
       })
     },
   }
+}
+
+/** The list that probably has the fewest others. */
+async function narrowingOf(
+  store: Store,
+  organizationId: string,
+  { negative, status, type, currency }: CardFilters,
+): Promise<CardNarrowing> {
+  if (negative && !(await hasNegative(store, organizationId, ''))) return 'negative'
+  if (status !== undefined && status !== 'Active') return status
+  if (type !== undefined && type !== 'retail') return type
+  return currency ?? status ?? type ?? ''
 }
 
 function matches({ card, account }: WholeCard, filters: CardFilters): boolean {

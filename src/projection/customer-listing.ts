@@ -1,6 +1,8 @@
-import { customerAggregate, customersPrefix, indexes } from '../engine/format/layout.ts'
-import { type Customer, decodeCustomer, sumOfCards } from '../management/customer.ts'
-import type { Store } from '../store/port.ts'
+import { negativePrefix } from '../engine/format/account-cards.ts'
+import { customerPlace, customersPrefix, foldedName } from '../engine/format/customer-index.ts'
+import { customerAggregate, indexes } from '../engine/format/layout.ts'
+import { type Customer, decodeCustomer, hasNegative, sumOfCards } from '../management/customer.ts'
+import type { IndexEntry, Store } from '../store/port.ts'
 import type { Listing, Span } from './listing.ts'
 
 /** What customers are asked for; what is absent asks for all. */
@@ -18,26 +20,26 @@ export interface ListedCustomer {
 }
 
 /** The customers of an organization that a filter lets through. */
-export function customerListing(
+export async function customerListing(
   store: Store,
   organizationId: string,
   filters: CustomerFilters,
   span: Span,
-): Listing<ListedCustomer> {
+): Promise<Listing<ListedCustomer>> {
+  const prefix = customersPrefix(organizationId, filters)
+  const negative = filters.negative ? await negativeCustomers(store, organizationId) : null
   return {
     index: indexes.customers,
-    prefix: customersPrefix(organizationId, filters.clientReference),
+    prefix,
     ...span,
+    ...(negative !== null && { range: rangeOver(negative, prefix) }),
     async read(entries) {
-      const keys = entries.map(({ value }) => ({
-        aggregate: customerAggregate(value),
-        group: '',
-        id: '',
-      }))
-      const found = await store.load(keys)
+      const customers = await readCustomers(
+        store,
+        entries.map(({ value }) => value),
+      )
       return Promise.all(
-        found.map(async (root) => {
-          const customer = root === undefined ? null : decodeCustomer(root.value)
+        customers.map(async (customer) => {
           if (customer === null || !matches(customer, filters)) return null
           const sum = await sumOfCards(store, customer)
           const { negative = sum.negative } = filters
@@ -48,6 +50,48 @@ export function customerListing(
   }
 }
 
+/** With more of them, those that are negative are looked for among all customers. */
+const maxNegative = 2_000
+
+/**
+ * All customers that are negative, in the order of the lists; null when they are too many, or not all known
+ * by name. The index names them under their accounts, in no order of time: an account's commit knows no
+ * more of its customers than their ids.
+ */
+async function negativeCustomers(
+  store: Store,
+  organizationId: string,
+): Promise<readonly string[] | null> {
+  if (await hasNegative(store, organizationId, '')) return null
+  const prefix = negativePrefix(organizationId, '').slice(0, -1)
+  const entries = await store.range(indexes.negative, prefix, maxNegative + 1)
+  const own = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
+  if (own.length > maxNegative) return null
+  const ids = new Set(own.map(({ sortKey }) => sortKey.slice(prefix.length).split('\n')[0]!))
+  const customers = await readCustomers(store, [...ids])
+  return customers
+    .flatMap((one) => (one === null ? [] : [customerPlace(one.createdAtMs, one.customerId)]))
+    .sort()
+}
+
+function rangeOver(places: readonly string[], prefix: string) {
+  return async (after: string, limit: number): Promise<readonly IndexEntry[]> =>
+    places
+      .map((place) => ({ sortKey: prefix + place, value: place.slice(place.indexOf('\n') + 1) }))
+      .filter(({ sortKey }) => sortKey > after)
+      .slice(0, limit)
+}
+
+async function readCustomers(
+  store: Store,
+  ids: readonly string[],
+): Promise<readonly (Customer | null)[]> {
+  const found = await store.load(
+    ids.map((id) => ({ aggregate: customerAggregate(id), group: '', id: '' })),
+  )
+  return found.map((root) => (root === undefined ? null : decodeCustomer(root.value)))
+}
+
 function matches(
   customer: Customer,
   { type, clientReference, name = '' }: CustomerFilters,
@@ -55,10 +99,6 @@ function matches(
   return (
     (type === undefined || customer.type === type) &&
     (clientReference === undefined || customer.clientReference === clientReference) &&
-    folded(customer.name).startsWith(folded(name))
+    foldedName(customer.name).startsWith(foldedName(name))
   )
-}
-
-function folded(name: string): string {
-  return name.normalize('NFKD').toLowerCase()
 }

@@ -16,6 +16,8 @@ export interface Listing<T> extends Span {
   readonly prefix: string
   /** What the entries name, in their order; null where it is not among what is asked for. */
   read(entries: readonly IndexEntry[]): Promise<readonly (T | null)[]>
+  /** Where the index has not all entries in this order: gives those after a sort key as the store would. */
+  range?(after: string, limit: number): Promise<readonly IndexEntry[]>
 }
 
 export interface Page<T> {
@@ -42,7 +44,7 @@ export async function readPage<T>(
   const items: T[] = []
   let after = prefix + laterOf(place, startOf(listing))
   for (let lookedAt = 0, count = limit + 1; ; count = Math.min(2 * count, maxPerRead)) {
-    const entries = await store.range(index, after, count)
+    const entries = await (listing.range?.(after, count) ?? store.range(index, after, count))
     const own = entries.filter(({ sortKey }) => isWithin(sortKey, listing))
     const read = await listing.read(own)
     for (let i = 0; i < own.length; i++) {

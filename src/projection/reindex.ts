@@ -1,10 +1,27 @@
 import { cardStatuses } from '../domain/record/card.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
-import { cardIndexEntries, cardStatusEntry } from '../engine/format/card-index.ts'
-import { indexes, projectionAggregate } from '../engine/format/layout.ts'
-import type { IndexEntryPut, IndexKey, Store } from '../store/port.ts'
+import {
+  decodeAccountCards,
+  encodeAccountCards,
+  negativeEntries,
+  noCards,
+  withCard,
+} from '../engine/format/account-cards.ts'
+import { cardEntryIn, cardIndexEntries } from '../engine/format/card-index.ts'
+import { customerIndexEntries, customersPrefix } from '../engine/format/customer-index.ts'
+import {
+  accountCardsKey,
+  customerAggregate,
+  indexes,
+  projectionAggregate,
+} from '../engine/format/layout.ts'
+import { decodeCustomer } from '../management/customer.ts'
+import { readOrganizations } from '../management/organization.ts'
+import type { IndexEntry, IndexEntryPut, IndexKey, Store } from '../store/port.ts'
 import { noProgress } from './lease.ts'
+import { decodeRow } from './row-desk.ts'
+import { facetPrefix, isRowAt, rowIndexEntries, rowPlaceOf } from './row-place.ts'
 
 /** A card by the index of all cards. */
 export interface CardPlace {
@@ -12,16 +29,27 @@ export interface CardPlace {
   readonly accountId: string
 }
 
-const cardsAtOnce = 500
+const entriesAtOnce = 500
 
 /** Every card that there is, in pages. */
 export async function* cardPlaces(store: Store): AsyncGenerator<readonly CardPlace[]> {
-  for (let after = ''; ; ) {
-    const page = await store.range(indexes.cards, after, cardsAtOnce)
-    if (page.length > 0)
-      yield page.map(({ sortKey, value }) => ({ cardId: sortKey, accountId: value }))
-    if (page.length < cardsAtOnce) return
-    after = page.at(-1)!.sortKey
+  for await (const page of entriesUnder(store, indexes.cards, '')) {
+    yield page.map(({ sortKey, value }) => ({ cardId: sortKey, accountId: value }))
+  }
+}
+
+/** All entries whose sort keys begin so, in pages. */
+async function* entriesUnder(
+  store: Store,
+  index: string,
+  prefix: string,
+): AsyncGenerator<readonly IndexEntry[]> {
+  for (let after = prefix; ; ) {
+    const page = await store.range(index, after, entriesAtOnce)
+    const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    if (own.length > 0) yield own
+    if (own.length < entriesAtOnce) return
+    after = own.at(-1)!.sortKey
   }
 }
 
@@ -45,21 +73,80 @@ function indexAccount(
   return engine.change({
     accountId,
     origin: '',
+    reads: [accountCardsKey],
     decide(view) {
       const { account } = view
       const cards = cardIds.flatMap((cardId) => view.card(cardId) ?? [])
       if (account === null) return { result: undefined, write: null }
       const { organizationId } = account
-      const index: IndexEntryPut[] = []
-      const unindex: IndexKey[] = []
+      const { cards: named } = decodeAccountCards(view.child(accountCardsKey)) ?? noCards
+      // Whoever calls this comes by with all cards of the account, page by page.
+      const known = cards.reduce(withCard, { cards: named, more: false })
+      const negative = negativeEntries(organizationId, account, known)
+      const index: IndexEntryPut[] = account.postedMinor < 0 ? [...negative] : []
+      // An account whose cards were not known has an entry of its own until they are.
+      const all = { ...known, more: true }
+      const unindex: IndexKey[] = negativeEntries(organizationId, account, all)
+      if (organizationId !== '') unindex.push(...negativeEntries('', account, all))
       for (const card of cards) {
-        index.push(...cardIndexEntries(organizationId, card))
-        if (organizationId !== '') unindex.push(...cardIndexEntries('', card))
-        for (const status of cardStatuses) {
-          unindex.push(...[cardStatusEntry(organizationId, { ...card, status }) ?? []].flat())
+        index.push(...cardIndexEntries(account, card))
+        if (organizationId !== '') {
+          unindex.push(...cardIndexEntries({ ...account, organizationId: '' }, card))
         }
+        for (const status of cardStatuses) unindex.push(cardEntryIn(organizationId, status, card))
       }
-      return { result: undefined, write: { index, unindex } }
+      const put = [{ ...accountCardsKey, value: encodeAccountCards(known) }]
+      return { result: undefined, write: { put, index, unindex } }
+    },
+  })
+}
+
+/** Puts the customers of all organizations into all their lists; gives how many, page by page. */
+export async function* indexCustomers(
+  store: Store,
+  aggregates: Aggregates,
+): AsyncGenerator<number> {
+  for (const { organizationId } of await readOrganizations(store)) {
+    const prefix = customersPrefix(organizationId, {})
+    for await (const page of entriesUnder(store, indexes.customers, prefix)) {
+      await Promise.all(page.map(({ value }) => indexCustomer(aggregates, value)))
+      yield page.length
+    }
+  }
+}
+
+function indexCustomer(aggregates: Aggregates, customerId: string): Promise<void> {
+  return aggregates.change({
+    aggregate: customerAggregate(customerId),
+    decide({ root }) {
+      if (root === null) return { result: undefined, write: null }
+      return { result: undefined, write: { index: customerIndexEntries(decodeCustomer(root)) } }
+    },
+  })
+}
+
+/** Puts rows of the transactions list that are there into all their lists; gives how many, page by page. */
+export async function* indexRows(store: Store, aggregates: Aggregates): AsyncGenerator<number> {
+  for (const { organizationId } of await readOrganizations(store)) {
+    const prefix = facetPrefix(organizationId, ['all', ''])
+    for await (const page of entriesUnder(store, indexes.rows, prefix)) {
+      await Promise.all(page.map((entry) => indexRow(aggregates, entry)))
+      yield page.length
+    }
+  }
+}
+
+function indexRow(aggregates: Aggregates, entry: IndexEntry): Promise<void> {
+  const place = rowPlaceOf(entry)
+  if (place === null) return Promise.resolve()
+  const { aggregate, ...key } = place.key
+  return aggregates.change({
+    aggregate,
+    reads: [key],
+    decide(view) {
+      const row = decodeRow(view.child(key))
+      if (row === null || !isRowAt(row, place)) return { result: undefined, write: null }
+      return { result: undefined, write: { index: rowIndexEntries(row, key) } }
     },
   })
 }

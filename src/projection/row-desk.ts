@@ -39,13 +39,15 @@ export function rowListing(
   filters: RowFilters,
   span: Span,
 ): Listing<TransactionRow> {
-  const { cardId = '', customerId = '', transactionId = '', transactionType, status } = filters
+  const { cardId = '', customerId = '', transactionId = '', currency = '' } = filters
+  const { transactionType, status } = filters
   const narrowing: readonly Facet[] = [
     ['transaction', transactionId],
     ['card', cardId],
     ['customer', customerId],
     ...(status === undefined ? [] : [['status', status] as const]),
     ...(transactionType === undefined ? [] : [['type', transactionType] as const]),
+    ['currency', currency],
     ['all', ''],
   ]
   const facet = narrowing.find(hasFacet)!
@@ -86,7 +88,7 @@ async function readRows(
   })
 }
 
-function decodeRow(value: string | null | undefined): TransactionRow | null {
+export function decodeRow(value: string | null | undefined): TransactionRow | null {
   if (value === null || value === undefined) return null
   try {
     return transactionRowCodec.decode(value)
@@ -155,12 +157,18 @@ export function createRowDesk({ aggregates, retentionDays, nowMs }: RowDeskOptio
       decide(view) {
         const written = lastOfEach(rows).filter((row) => !isThere(view, row))
         if (written.length === 0) return { result: undefined, write: null }
-        const put = written.map((row) => ({
-          ...rowKey(row, retentionDays),
+        const keys = written.map((row) => rowKey(row, retentionDays))
+        const put = written.map((row, i) => ({
+          ...keys[i]!,
           value: transactionRowCodec.encode(row),
         }))
-        const index = written.flatMap((row) => rowIndexEntries(row, retentionDays))
-        return { result: undefined, write: { put, index } }
+        const index = written.flatMap((row, i) => rowIndexEntries(row, keys[i]!))
+        // A row that changes leaves the lists of what it was.
+        const unindex = keys.flatMap((key) => {
+          const there = decodeRow(view.child(key))
+          return there === null ? [] : rowIndexEntries(there, key)
+        })
+        return { result: undefined, write: { put, index, unindex } }
       },
     })
   }

@@ -1,7 +1,14 @@
 import { dayMs } from '../clock.ts'
 import { indexes, rowsAggregate } from '../engine/format/layout.ts'
 import { newestFirst, newestFirstAt } from '../engine/format/newest-first.ts'
-import type { ChildKey, IndexEntry, IndexEntryPut, IndexKey, Key } from '../store/port.ts'
+import {
+  type ChildKey,
+  type IndexEntry,
+  type IndexEntryPut,
+  type IndexKey,
+  type Key,
+  lastDayOf,
+} from '../store/port.ts'
 import type { RowStatus, TransactionRow, TransactionType } from './row.ts'
 
 /**
@@ -11,8 +18,12 @@ import type { RowStatus, TransactionRow, TransactionType } from './row.ts'
  *     <organization> <facet> <value> <time, newest first> <account> <number of its entry> <part>
  */
 
-/** The types that are most rows of any organization: a list of them is found among all rows. */
+/**
+ * The types and states that are a good part of the rows of any organization: a list of them is found among
+ * all rows. Which currency is rare differs from one organization to the next, so each has entries.
+ */
 const commonTypes: readonly TransactionType[] = ['Authorization', 'Settlement']
+const commonStatuses: readonly RowStatus[] = ['Approved', 'Booked']
 
 /** What a list of rows is narrowed by; each narrowing has entries of its own. */
 export type Facet =
@@ -22,12 +33,13 @@ export type Facet =
   | readonly ['transaction', string]
   | readonly ['type', TransactionType]
   | readonly ['status', RowStatus]
+  | readonly ['currency', string]
 
 /** Whether there are entries for it; other narrowings are looked for among more rows. */
 export function hasFacet(facet: Facet): boolean {
   const [name, value] = facet
   if (name === 'type') return !commonTypes.includes(value)
-  if (name === 'status') return value === 'Unmatched'
+  if (name === 'status') return !commonStatuses.includes(value)
   return name === 'all' || value !== ''
 }
 
@@ -38,11 +50,20 @@ function facetsOf(row: TransactionRow): readonly Facet[] {
     ['transaction', row.transactionId],
     ['type', row.type],
     ['status', row.status],
+    ['currency', row.currency],
   ]
   return facets.filter(hasFacet)
 }
 
-const letters = { all: 'a', card: 'c', customer: 'u', transaction: 't', type: 'k', status: 's' }
+const letters = {
+  all: 'a',
+  card: 'c',
+  customer: 'u',
+  transaction: 't',
+  type: 'k',
+  status: 's',
+  currency: 'm',
+}
 
 /** What the sort keys of a list begin with. */
 export function facetPrefix(organizationId: string, [name, value]: Facet): string {
@@ -70,11 +91,11 @@ function childAt(lastDay: number, accountId: string, n: number, part: number): C
 }
 
 /**
- * The entry among all rows says in which other lists the row stands, so that it can be taken out of all of
+ * Where a row stands that lies under this key. The entry among all rows says in which other lists the row stands, so that it can be taken out of all of
  * them when it is no longer there to say so.
  */
-export function rowIndexEntries(row: TransactionRow, retentionDays: number): IndexEntryPut[] {
-  const lastDay = lastDayOfRow(row.bookedAtMs, retentionDays)
+export function rowIndexEntries(row: TransactionRow, { group }: ChildKey): IndexEntryPut[] {
+  const lastDay = lastDayOf(group)
   const facets = facetsOf(row)
   const tail = tailOf(row)
   const entryAt = (facet: Facet, value: unknown): IndexEntryPut => ({

@@ -18,6 +18,8 @@ export interface Store {
    * answer. Without it all is in one place.
    */
   rangeReachable?(index: string, after: string, limit: number): Promise<IndexEntry[]>
+  /** How many entries of an index have a sort key that begins so; in time that hardly depends on it. */
+  count(index: string, prefix: string): Promise<number>
   /**
    * Log entries in order of writing, after (not including) a cursor; '' is before the oldest. The order
    * of one aggregate is that of its commits. When several processes write at once, an entry may appear

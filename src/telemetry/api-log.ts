@@ -7,5 +7,6 @@ export function logApiCall({ logger }: LogSink, call: AnsweredCall): void {
   const { operation, status, code, clientId, requestId } = call
   const ms = Math.round(call.ms * 10) / 10
   const reference = maskPan(call.reference)
-  logger.info({ operation, status, code, clientId, reference, ms, requestId }, 'api')
+  const card = call.cardId === '' ? {} : { cardId: maskPan(call.cardId) }
+  logger.info({ operation, status, code, clientId, reference, ...card, ms, requestId }, 'api')
 }

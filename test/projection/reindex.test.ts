@@ -29,7 +29,8 @@ async function openWorld() {
     for await (const places of cardPlaces(store)) await indexCards(engine, places)
   }
   async function listed(filters: Parameters<typeof cardListing>[2] = {}): Promise<string[]> {
-    const { items } = await readPage(store, cardListing(store, 'org-1', filters, allTime), '', 10)
+    const listing = await cardListing(store, 'org-1', filters, allTime)
+    const { items } = await readPage(store, listing, '', 10)
     return items.map(({ card }) => card.cardId).sort()
   }
   return { state, store, engine, reindex, listed }

@@ -65,12 +65,12 @@ describe('rows whose time is over', () => {
     const { time, store, write, sweep, entries } = await openWorld()
     await write('org-1', 40)
     await write('org-2', 40)
-    expect(entries()).toBe(2 * 40 * 5)
+    expect(entries()).toBe(2 * 40 * 6)
     await store.sweep(time.ms, 0, 1_000)
     await sweep()
     const kept = (await rowsIn(store, 'org-1')).map(({ n }) => n)
     expect(kept).toEqual(Array.from({ length: 31 }, (_, i) => 39 - i))
-    expect(entries()).toBe(2 * 31 * 5)
+    expect(entries()).toBe(2 * 31 * 6)
     expect(await rowsIn(store, 'org-2', { cardId: 'org-2-card' })).toHaveLength(31)
     time.ms += 100 * dayMs
     await store.sweep(time.ms, 0, 1_000)
@@ -84,6 +84,6 @@ describe('rows whose time is over', () => {
     time.ms += 400 * dayMs
     time.doubted = true
     await sweep()
-    expect(entries()).toBe(15)
+    expect(entries()).toBe(18)
   })
 })

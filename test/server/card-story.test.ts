@@ -107,7 +107,15 @@ describe('a back office', () => {
     expect(await ask(issued.cardId, 'MID-1')).toBe('143')
     expect((await api('GET', `/customers/${customerId}`)).data.cards).toBe(2)
 
-    await until(async () => server.output().includes('cards.full'))
+    const lineOfRead = () =>
+      server
+        .output()
+        .split('\n')
+        .find((line) => line.includes('cards.full'))
+    await until(async () => lineOfRead() !== undefined)
+    for (const said of ['clientId', 'reference', issued.cardId]) {
+      expect(lineOfRead()).toContain(said)
+    }
     expect(server.output()).not.toContain(full.pan)
     expect(await cli('verify')).toContain('0 differences')
     expect(await cli('show', 'card', cardId)).not.toContain(full.pan)

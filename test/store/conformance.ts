@@ -397,6 +397,20 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(await store.range(index, '', 0)).toEqual([])
       })
 
+      it('counts entries whose sort keys begin alike', async () => {
+        const index = fresh('counted')
+        const sortKeys = ['a', 'a\n', 'a\n1', 'a\n\u{1f4b3}', 'a\n\uffff', 'a!', 'b']
+        for (const [i, sortKey] of sortKeys.entries()) {
+          const aggregate = fresh(`lister ${i}`)
+          await commitOne({ aggregate, index: [{ index, sortKey, value: '' }] })
+        }
+        expect(await store.count(index, 'a\n')).toBe(4)
+        expect(await store.count(index, 'a')).toBe(6)
+        expect(await store.count(index, '')).toBe(7)
+        expect(await store.count(index, 'c')).toBe(0)
+        expect(await store.count(`${index}!`, '')).toBe(0)
+      })
+
       it('keeps an index apart from those whose names begin like it', async () => {
         const index = fresh('prefix')
         const entries = ['', 'x', ' ', '!', '/'].map((end) => ({

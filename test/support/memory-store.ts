@@ -191,6 +191,12 @@ export function createMemoryStore(
         .map(([sortKey, value]) => ({ sortKey, value }))
     },
 
+    async count(index, prefix) {
+      refuseWhenClosed()
+      const sortKeys = [...(state.indexes.get(index)?.keys() ?? [])]
+      return sortKeys.filter((sortKey) => sortKey.startsWith(prefix)).length
+    },
+
     async readLog(after, limit) {
       refuseWhenClosed()
       const start = after === '' ? 0 : Number(after)

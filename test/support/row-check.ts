@@ -4,7 +4,7 @@ import { allTime, type Page, readPage } from '../../src/projection/listing.ts'
 import { projectEntries } from '../../src/projection/projector.ts'
 import type { TransactionRow } from '../../src/projection/row.ts'
 import { type RowFilters, rowListing } from '../../src/projection/row-desk.ts'
-import { rowIndexEntries } from '../../src/projection/row-place.ts'
+import { rowIndexEntries, rowKey } from '../../src/projection/row-place.ts'
 import type { Store } from '../../src/store/port.ts'
 
 const retentionDays = 400
@@ -49,7 +49,9 @@ export async function checkRows(store: Store, organizationId: string): Promise<R
   const seen = new Set(found.map(nameOf))
   wrong.push(...[...expected.values()].filter((row) => !seen.has(nameOf(row))))
   if (seen.size < found.length) wrong.push(...found)
-  const wanted = [...expected.values()].flatMap((row) => rowIndexEntries(row, retentionDays))
+  const wanted = [...expected.values()].flatMap((row) =>
+    rowIndexEntries(row, rowKey(row, retentionDays)),
+  )
   const kept = await store.range(indexes.rows, '', 1_000_000)
   const own = kept.filter(({ sortKey }) => sortKey.startsWith(`${organizationId}\n`))
   return { rows: found.length, wrong, strayEntries: own.length - wanted.length }

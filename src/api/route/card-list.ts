@@ -39,9 +39,9 @@ function customerList({ store, lists }: ApiContext): Route {
     reads: true,
     refusals: pageRefusals,
     handle: ({ caller, query, nowMs }) =>
-      lists.answer({ list: 'customers', caller, query, nowMs }, (span) =>
+      lists.answer({ list: 'customers', caller, query, nowMs }, async (span) =>
         mapped(
-          customerListing(store, caller.organization.organizationId, query, span),
+          await customerListing(store, caller.organization.organizationId, query, span),
           ({ customer, sum }) => shownCustomer(customer, sum),
         ),
       ),
@@ -70,8 +70,11 @@ function cardList({ store, lists }: ApiContext): Route {
     reads: true,
     refusals: [...pageRefusals, 'currencyMalformed'],
     handle: ({ caller, query, nowMs }) =>
-      lists.answer({ list: 'cards', caller, query, nowMs }, (span) =>
-        mapped(cardListing(store, caller.organization.organizationId, query, span), listedCard),
+      lists.answer({ list: 'cards', caller, query, nowMs }, async (span) =>
+        mapped(
+          await cardListing(store, caller.organization.organizationId, query, span),
+          listedCard,
+        ),
       ),
   })
 }

@@ -60,7 +60,7 @@ interface ListCall {
 export interface ListDesk {
   answer<T>(
     call: ListCall,
-    listingOf: (span: Span) => Listing<T>,
+    listingOf: (span: Span) => Listing<T> | Promise<Listing<T>>,
   ): Promise<Done<{ items: T[]; nextCursor: string | null }> | Refused>
 }
 
@@ -83,7 +83,7 @@ export function createListDesk({ store, cursors, zone }: ListDeskOptions): ListD
       }
       const span = spanOf(query, zone())
       if (typeof span === 'string') return refuse('dateMalformed', span)
-      const { items, next } = await readPage(store, listingOf(span), place, limit)
+      const { items, next } = await readPage(store, await listingOf(span), place, limit)
       const nextCursor = next === null ? null : cursors.seal(name, next, nowMs)
       return { data: { items: [...items], nextCursor } }
     },

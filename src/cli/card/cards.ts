@@ -31,13 +31,15 @@ export function addCards(program: Command): void {
     .option('--customer <id>', 'only those of this customer', readId)
     .option('--currency <code>', 'only those in this currency')
     .option('--negative', 'only those whose account is below zero')
+    .option('--no-negative', 'only those whose account is not')
     .addHelpText('after', help)
     .action((options: CardOptions) =>
-      inSession(({ store }) => {
+      inSession(async ({ store }) => {
         const { organization, customer, since, until, ...filters } = options
         const asked = { ...filters, ...(customer !== undefined && { customerId: customer }) }
         const span = { fromMs: since, beforeMs: until }
-        return printList(store, options, cardListing(store, organization, asked, span), listedCard)
+        const listing = await cardListing(store, organization, asked, span)
+        return printList(store, options, listing, listedCard)
       }),
     )
   cards

@@ -58,12 +58,13 @@ export function addCustomers(program: Command): void {
     .option('--client-reference <text>', 'only those that the business calls so')
     .option('--name <text>', 'only those whose name begins so, in any case')
     .option('--negative', 'only those with an account below zero')
+    .option('--no-negative', 'only those without')
     .addHelpText('after', '\nExample:\n  $ arbiter customers list --organization org-1 --name ada')
     .action((options: ListOptions & CustomerFilters) =>
-      inSession(({ store }) => {
+      inSession(async ({ store }) => {
         const { organization, since, until, ...filters } = options
         const span = { fromMs: since, beforeMs: until }
-        const listing = customerListing(store, organization, filters, span)
+        const listing = await customerListing(store, organization, filters, span)
         return printList(store, options, listing, ({ customer, sum }) =>
           shownCustomer(customer, sum),
         )

@@ -1,12 +1,18 @@
 import type { Command } from 'commander'
-import { cardPlaces, indexCards, restartProjection } from '../../projection/reindex.ts'
+import {
+  cardPlaces,
+  indexCards,
+  indexCustomers,
+  indexRows,
+  restartProjection,
+} from '../../projection/reindex.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, showProgress } from '../terminal.ts'
 
 const help = `
-Lists are kept by what they list. Cards that an earlier release imported are in none, and what was booked on cards
-before their organization adopted them is in none of its lists: this puts both into place. It may run beside
-servers, and be repeated. The transactions list is made anew from the decision log as far as that goes back
+Lists are kept by what they list. Cards, customers and transactions of an earlier release are not in those that came
+after it, and what was booked on cards before their organization adopted them is in none of its lists: this puts all
+into place. It may run beside servers, and be repeated. The transactions list is made anew from the decision log as far as that goes back
 (LOG_RETENTION_DAYS); rows that are there already stay.
 
 Example:
@@ -15,9 +21,9 @@ Example:
 export function addReindex(program: Command): void {
   program
     .command('reindex')
-    .summary('put cards and transactions of before into the lists')
+    .summary('put all into the lists that it belongs to')
     .description(
-      'Put cards of earlier releases into the lists, and make the transactions list anew.',
+      'Put cards, customers and transactions into all their lists, and follow the log from its beginning.',
     )
     .addHelpText('after', help)
     .action(() => inSession(reindex))
@@ -31,11 +37,22 @@ async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode
     cards += places.length
     showProgress(`${cards} cards`)
   }
+  const customers = await counted(indexCustomers(store, aggregates), 'customers')
+  const rows = await counted(indexRows(store, aggregates), 'transactions')
   showProgress('')
   await restartProjection(aggregates)
   await printText(
-    `${cards} cards are in the lists; the transactions list follows the log from its beginning, ` +
+    `${cards} cards, ${customers} customers and ${rows} transactions are in the lists; the transactions list follows the log from its beginning, ` +
       'in a server with API_PORT',
   )
   return 0
+}
+
+async function counted(pages: AsyncGenerator<number>, name: string): Promise<number> {
+  let count = 0
+  for await (const length of pages) {
+    count += length
+    showProgress(`${count} ${name}`)
+  }
+  return count
 }

@@ -2,8 +2,7 @@ import { dayMs } from '../../clock.ts'
 import { transactionKey } from '../../domain/ledger/ledger.ts'
 import type { Card } from '../../domain/record/card.ts'
 import { hash64 } from '../../domain/record/event.ts'
-import type { ChildKey, IndexEntryPut, Key } from '../../store/port.ts'
-import { newestFirst } from './newest-first.ts'
+import type { ChildKey, Key } from '../../store/port.ts'
 
 /** Where the engine keeps its records in a store. */
 
@@ -55,11 +54,6 @@ export function customerAggregate(customerId: string): string {
   return `cu:${customerId}`
 }
 
-/** The number of a card, encrypted: apart from everything that is shown of it. */
-export function numberAggregate(cardId: string): string {
-  return `v:${cardId}`
-}
-
 /** Where an organization wants to be told of events. */
 export function webhooksAggregate(organizationId: string): string {
   return `wh:${organizationId}`
@@ -106,6 +100,14 @@ export function cardDetailsKey(cardId: string): ChildKey {
   return { group: 'cd', id: cardId }
 }
 
+/** The number of a card, encrypted: apart from everything that is shown of it, and read by no event. */
+export function cardNumberKey(cardId: string): ChildKey {
+  return { group: 'v', id: cardId }
+}
+
+/** Which cards draw on an account: see `account-cards.ts`. */
+export const accountCardsKey: ChildKey = { group: 'cs', id: '' }
+
 export function transactionChild(cardId: string, transactionId: string): ChildKey {
   return namedTransaction(transactionKey(cardId, transactionId))
 }
@@ -151,12 +153,14 @@ export const indexes = {
   anomalies: 'anomalies',
   cards: 'cards',
   clients: 'clients',
-  /** The newest first: see `customerIndexEntries` and `cardIndexEntries`. */
+  /** The newest first: see `customer-index.ts` and `card-index.ts`. */
   customers: 'customers',
   organizationCards: 'organization-cards',
   customerCards: 'customer-cards',
   /** By account and card: see `accountPlaceKey`. */
   accounts: 'accounts',
+  /** Customers whose cards draw on less than nothing: see `account-cards.ts`. */
+  negative: 'negative',
   /** Rows of the transactions list, once for every list that they stand in. */
   rows: 'rows',
   events: 'events',
@@ -170,35 +174,6 @@ export const indexes = {
   /** What moved the money of wallets, the newest first. */
   walletEntries: 'wallet-entries',
 } as const
-
-/** What the sort keys of a list of customers begin with: all, or those that the business calls the same. */
-export function customersPrefix(organizationId: string, clientReference = ''): string {
-  // It may have any characters: its hash stands for it, and who reads the list compares.
-  const called = clientReference === '' ? '' : hash64(clientReference)
-  return `${organizationId}\n${called}\n`
-}
-
-/** Where a customer stands in the lists of its organization. */
-export function customerIndexEntries(
-  { organizationId, customerId, clientReference }: CustomerNames,
-  atMs: number,
-): IndexEntryPut[] {
-  const prefixes = [
-    customersPrefix(organizationId),
-    customersPrefix(organizationId, clientReference),
-  ]
-  return [...new Set(prefixes)].map((prefix) => ({
-    index: indexes.customers,
-    sortKey: `${prefix}${newestFirst(atMs)}\n${customerId}`,
-    value: customerId,
-  }))
-}
-
-interface CustomerNames {
-  readonly organizationId: string
-  readonly customerId: string
-  readonly clientReference?: string | undefined
-}
 
 /** What the sort keys of all cards of a customer begin with. */
 export function customerCardsPrefix(organizationId: string, customerId: string): string {

@@ -173,6 +173,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
     child(key) {
       const known = cached.reads?.children.get(nameIn(key))
       if (known !== undefined) return known
+      if (cached.loaded && cached.version === null) return null
       return want([key], ([found]) =>
         openReads(cached).children.set(nameIn(key), found?.value ?? null),
       )

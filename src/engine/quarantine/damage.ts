@@ -1,7 +1,8 @@
 import { isAlias } from '../../domain/change/book.ts'
 import type { ChildKey, Key } from '../../store/port.ts'
+import { decodeAccountCards } from '../format/account-cards.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../format/codec.ts'
-import { accountAggregate } from '../format/layout.ts'
+import { accountAggregate, accountCardsKey } from '../format/layout.ts'
 import { RecordUnreadable } from '../format/row-codec.ts'
 
 /** Something that keeps an account, or a part of it, from being decided on. */
@@ -38,6 +39,7 @@ export function nameOfRecord({ group, id }: ChildKey): string {
   if (group === '') return 'account'
   if (group === 'c') return `card ${name}`
   if (group === 't') return `transaction ${name}`
+  if (group === accountCardsKey.group) return 'list of its cards'
   if (group === 'd') return `place of card ${name}`
   return group.startsWith('e@') ? `event ${name}` : `${group} ${name}`
 }
@@ -80,7 +82,9 @@ export function problemOf({ aggregate, group, id }: Key, value: string): string 
     if (!aggregate.startsWith('a:') && !aggregate.startsWith('u:')) return ''
     if (group === '') decodeAccount(aggregate, value)
     else if (group === 'c') decodeCard(id, value)
-    else if (group === 't') {
+    else if (group === accountCardsKey.group) {
+      return decodeAccountCards(value) === null ? 'it names no cards' : ''
+    } else if (group === 't') {
       const [cardId = '', name = ''] = id.split('\n')
       decodeTransaction(cardId, name, value)
     } else if (group.startsWith('e@')) eventCodec.decode(value)

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto'
 import type { Aggregates } from '../../engine/aggregates.ts'
-import { indexes, numberAggregate } from '../../engine/format/layout.ts'
+import { accountAggregate, cardNumberKey, indexes } from '../../engine/format/layout.ts'
 import type { Store } from '../../store/port.ts'
+import { accountIdOfCard } from '../card.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { FullNumber, NumberSource } from './source.ts'
 
 export interface SandboxNumbersOptions {
   readonly store: Store
-  readonly aggregates: Aggregates
   readonly box: SecretBox
   /** The six digits that all numbers begin with; with a 9 first they can be nobody's. */
   readonly bin: string
@@ -17,22 +17,18 @@ const panDigits = 16
 
 /** Made-up numbers, encrypted apart from the card. */
 export function createSandboxNumbers(options: SandboxNumbersOptions): NumberSource {
-  const { store, aggregates, box, bin } = options
+  const { store, box, bin } = options
   return {
     async make({ cardId, expiry }) {
-      const made = box.seal(placeOf(cardId), JSON.stringify(newNumber(bin)))
-      const sealed = await aggregates.change({
-        aggregate: numberAggregate(cardId),
-        // A number that is there is the card's for good.
-        decide: ({ root }) =>
-          root === null ? { result: made, write: { root: made } } : { result: root, write: null },
-      })
-      const number = open(box, cardId, sealed)
-      return number === null ? 'failed' : { maskedPan: maskOf(number.pan), expiry }
+      const number = newNumber(bin)
+      const sealed = box.seal(placeOf(cardId), JSON.stringify(number))
+      return { maskedPan: maskOf(number.pan), expiry, sealed }
     },
     async read(cardId) {
-      const aggregate = numberAggregate(cardId)
-      const [found] = await store.load([{ aggregate, group: '', id: '' }])
+      const accountId = await accountIdOfCard(store, cardId)
+      if (accountId === null) return 'none'
+      const aggregate = accountAggregate(accountId)
+      const [found] = await store.load([{ aggregate, ...cardNumberKey(cardId) }])
       if (found === undefined) return 'none'
       return open(box, cardId, found.value) ?? 'failed'
     },
@@ -80,20 +76,22 @@ export async function rewrapNumbers(
   const counts = { rewrapped: 0, failed: 0 }
   for (let after = ''; ; ) {
     const page = await store.range(indexes.cards, after, pageLength)
-    const cardIds = page.map(({ sortKey }) => sortKey)
-    const keys = cardIds.map((id) => ({ aggregate: numberAggregate(id), group: '', id: '' }))
+    const keys = page.map(({ sortKey, value }) => ({
+      aggregate: accountAggregate(value),
+      ...cardNumberKey(sortKey),
+    }))
     const found = await store.load(keys)
-    for (const [i, cardId] of cardIds.entries()) {
+    for (const [i, { aggregate, ...key }] of keys.entries()) {
       const sealed = found[i]?.value
       if (sealed === undefined || !box.isOld(sealed)) continue
-      const text = box.open(placeOf(cardId), sealed)
+      const text = box.open(placeOf(key.id), sealed)
       if (text === null) {
         counts.failed++
         continue
       }
-      const root = box.seal(placeOf(cardId), text)
-      const aggregate = numberAggregate(cardId)
-      await aggregates.change({ aggregate, decide: () => ({ result: null, write: { root } }) })
+      // A number that is there stays the card's for good.
+      const put = [{ ...key, value: box.seal(placeOf(key.id), text) }]
+      await aggregates.change({ aggregate, decide: () => ({ result: null, write: { put } }) })
       counts.rewrapped++
     }
     if (page.length < pageLength) return counts

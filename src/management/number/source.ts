@@ -14,6 +14,8 @@ export interface MadeNumber {
   readonly maskedPan: string
   /** The last month it is good for, as '2029-11'. */
   readonly expiry: string
+  /** The number, encrypted, where it is kept here: with the card, by the commit that opens it. */
+  readonly sealed?: string
 }
 
 export interface FullNumber {
@@ -25,7 +27,7 @@ export type NumberFault = 'failed' | 'timedOut'
 
 /** Where the numbers of cards come from. */
 export interface NumberSource {
-  /** Safe to repeat: a card gets one number. */
+  /** Safe to repeat until the card is there, which then has the number of the last time. */
   make(card: NewNumber): Promise<MadeNumber | NumberFault>
   /** 'none' when no number of this card is kept. */
   read(cardId: string): Promise<FullNumber | NumberFault | 'none'>

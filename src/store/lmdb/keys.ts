@@ -98,6 +98,12 @@ export function indexRange(index: string, after: string): KeyRange {
   return { start, end: `i${index}\u0001` }
 }
 
+/** Sort keys that begin so. No character of a text sorts above the last that there is. */
+export function prefixRange(index: string, prefix: string): KeyRange {
+  const start = indexKey(index, prefix)
+  return { start, end: `${start}\u{10ffff}` }
+}
+
 export function logRange(after: string): KeyRange {
   return { start: after === '' ? 'l' : `l${after}\0`, end: 'm' }
 }

@@ -27,6 +27,7 @@ import {
   logRangeBefore,
   logRangeUpTo,
   microsOfCursor,
+  prefixRange,
   sortKeyOf,
   versionHash,
 } from './keys.ts'
@@ -128,6 +129,10 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
         value,
       })),
     )
+  }
+
+  async function count(index: string, prefix: string): Promise<number> {
+    return read(() => db.getKeysCount(prefixRange(index, prefix)))
   }
 
   async function readLog(after: string, limit: number): Promise<LogLine[]> {
@@ -251,6 +256,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     commit,
     load,
     range,
+    count,
     readLog,
     tailLog,
     sweep,

@@ -148,6 +148,11 @@ export function boundAfter(sortKey: string): string {
   return sortKey === '' ? '-' : `[${checked(sortKey)}\u0001`
 }
 
+/** What sorts with a key that begins so. No character of a text sorts above the last that there is. */
+export function boundsOfPrefix(prefix: string): readonly [from: string, to: string] {
+  return [`[${checked(prefix)}`, `(${prefix}\u{10ffff}`]
+}
+
 /** The order of the bytes of two texts, which Redis sorts by; JavaScript's own differs beyond U+D7FF. */
 export function compareBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length)

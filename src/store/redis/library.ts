@@ -134,6 +134,7 @@ local function denied(keys, args)
     { 'HDEL', hash, '' }, { 'PEXPIRE', hash, '1', 'NX' }, { 'HMGET', hash, '' }, { 'HSCAN', hash, '0' },
     { 'ZRANGEBYLEX', index, '-', '+' }, { 'ZADD', index, '0', '' }, { 'ZREM', index, '' },
     { 'ZREMRANGEBYLEX', index, '-', '+' }, { 'ZRANGE', index, '-', '+', 'BYLEX' },
+    { 'ZLEXCOUNT', index, '-', '+' },
     { 'XADD', log, '*', 'e', '' }, { 'XINFO', 'STREAM', log }, { 'XRANGE', log, '-', '+' },
     { 'XREVRANGE', log, '+', '-' }, { 'XTRIM', log, 'MINID', '0' }, { 'INFO', 'replication' },
   }

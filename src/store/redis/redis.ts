@@ -17,6 +17,7 @@ import { type Call, isOutcome, readReply, toCalls } from './commands.ts'
 import { createFiller, scanServers } from './copy.ts'
 import { checkDurability, type Durability } from './durability.ts'
 import { adviceOn, meaningOf, messageOf, storeErrorOf } from './failures.ts'
+import { countIn } from './index-count.ts'
 import { boundAfter, compareBytes, createRedisKeys, splitMember } from './keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './library.ts'
 import { createLogClock } from './log.ts'
@@ -239,7 +240,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   return {
     commit,
     load: (wanted) => read(() => records.load(wanted)),
-    ...rangesBy(range),
+    ...rangesBy(range, (...of) => read(() => countIn(connection, keys, ...of))),
     readLog: (after, limit) => read(() => log.read(after, limit)),
     tailLog: (limit, before = '') => read(() => log.tail(limit, before)),
     sweep: (_nowMs, logBeforeMs, limit) => read(() => log.trim(logBeforeMs, limit)),
@@ -272,8 +273,10 @@ type Heed = (found: Promise<IndexEntry[]>) => Promise<IndexEntry[]>
 
 function rangesBy(
   range: (index: string, after: string, limit: number, heed: Heed) => Promise<IndexEntry[]>,
-): Pick<Required<Store>, 'range' | 'rangeReachable'> {
+  count: Store['count'],
+): Pick<Required<Store>, 'range' | 'rangeReachable' | 'count'> {
   return {
+    count,
     range: (index, after, limit) => range(index, after, limit, (found) => found),
     rangeReachable: (index, after, limit) =>
       range(index, after, limit, (found) => found.catch(() => [])),

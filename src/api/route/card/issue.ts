@@ -1,6 +1,6 @@
 import type { Card } from '../../../domain/record/card.ts'
 import type { WholeCard } from '../../../management/card.ts'
-import { type Customer, readCustomer, sumOfCards } from '../../../management/customer.ts'
+import { type Customer, isNegative, readCustomer } from '../../../management/customer.ts'
 import { type CardDraft, cardFrom, expiryOf, newDraft } from '../../../management/issue.ts'
 import { isRefused, type Refused, refuse } from '../../condition.ts'
 import type { ApiContext } from '../../context.ts'
@@ -52,8 +52,9 @@ export function issueCard(
       const now = (await readCustomer(store, customerId)) ?? customer
       const unfit = unfitFor(type, now)
       if (unfit !== null) return unfit
-      const { negative } = await sumOfCards(store, now)
-      return negative ? refuse('negativeBalance', `a card of ${customerId} is negative`) : null
+      return (await isNegative(store, now))
+        ? refuse('negativeBalance', `a card of ${customerId} is negative`)
+        : null
     },
     async prepare(ids) {
       const expiry = expiryOf(organization, call.nowMs)
