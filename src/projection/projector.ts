@@ -32,6 +32,8 @@ export interface ProjectionFigures {
   readonly lagMs: number
   /** Log lines that cannot be read and were passed over, since the start. */
   readonly unreadable: number
+  /** How long after it was dated the latest of late lines appeared; less and less while none is late. */
+  readonly latestMs: number
 }
 
 /** Follows the decision log and feeds what is made of it; one of the instances that share a store does. */
@@ -59,6 +61,7 @@ export function createProjector(options: ProjectorOptions): Projector {
   /** The longest commit of late: while a store is slow, entries become visible later. */
   let slowestMs = 0
   let unreadable = 0
+  let latestMs = 0
 
   async function step(): Promise<boolean> {
     if (window === null || !lease.isMine) return wait()
@@ -87,7 +90,11 @@ export function createProjector(options: ProjectorOptions): Projector {
 
   async function settle(following: LogWindow): Promise<void> {
     settledMonoMs = clock.monoMs()
-    const late = await following.settle(clock.nowMs(), visibleAfterMs + 2 * slowestMs)
+    // What was so late once may be so again, or later.
+    const settledAfterMs = visibleAfterMs + 2 * Math.max(slowestMs, latestMs)
+    const late = await following.settle(clock.nowMs(), settledAfterMs)
+    latestMs *= 0.999
+    for (const { writtenMs } of late) latestMs = Math.max(latestMs, clock.nowMs() - writtenMs)
     await project(late)
     following.done(late)
   }
@@ -116,7 +123,7 @@ export function createProjector(options: ProjectorOptions): Projector {
   return {
     get figures() {
       const done = lease.isMine ? doneMs : lease.progress.doneMs
-      return { lagMs: done === 0 ? 0 : Math.max(0, clock.nowMs() - done), unreadable }
+      return { lagMs: done === 0 ? 0 : Math.max(0, clock.nowMs() - done), unreadable, latestMs }
     },
     get isLeading() {
       return window !== null && lease.isMine

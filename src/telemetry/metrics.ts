@@ -82,6 +82,11 @@ export function createMetrics(read: () => Readings): Metrics {
     help: 'Age of the state of the decision log that the transactions list shows; 0 before it is known',
     registers,
   })
+  const projectionLatest = new Gauge({
+    name: 'arbiter_projection_latest_seconds',
+    help: 'How long after it was dated the latest log entry appeared; the lists wait for 10 seconds',
+    registers,
+  })
   const projectionUnreadable = new Gauge({
     name: 'arbiter_projection_unreadable',
     help: 'Log entries that the transactions list passed over because they cannot be read',
@@ -129,8 +134,9 @@ export function createMetrics(read: () => Readings): Metrics {
       apiCalls.inc({ operation, status: String(status), code })
       apiSeconds.observe(ms / 1000)
     },
-    projection({ lagMs, unreadable }) {
+    projection({ lagMs, unreadable, latestMs }) {
       projectionLag.set(lagMs / 1000)
+      projectionLatest.set(latestMs / 1000)
       projectionUnreadable.set(unreadable)
     },
     transfers({ count, oldestMs }) {
