@@ -1,9 +1,9 @@
 import { type Operation, whyNotOpened } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
 import type { Store } from '../store/port.ts'
-import type { ReadRow, RowProblem } from '../wire/card-row.ts'
+import type { ReadRow, RowProblem, ShownRow } from '../wire/card-row.ts'
 import type { Engine } from './engine.ts'
-import { noDetails, putDetails } from './format/card-details.ts'
+import { type CardDetails, noDetails, putDetails } from './format/card-details.ts'
 import { accountCodec } from './format/codec.ts'
 import { accountAggregate, cardKey, directoryKey } from './format/layout.ts'
 import { createImportPlan } from './import-plan.ts'
@@ -67,7 +67,7 @@ export async function writeRows(rows: readonly ReadRow[], engine: Engine): Promi
   let imported = 0
   let present = 0
   await Promise.all(
-    rows.map(async ({ account, card, givesBalance, maskedPan }, row) => {
+    rows.map(async ({ account, card, givesBalance, shown }, row) => {
       if (strangers.has(card)) {
         const message = elsewhere(engine.directory.accountOf(card.cardId) ?? '')
         problems.push({ row, field: '', message })
@@ -75,9 +75,9 @@ export async function writeRows(rows: readonly ReadRow[], engine: Engine): Promi
       }
       const operation = { type: 'open', account, card, givesBalance } as const
       const outcome =
-        maskedPan === ''
+        Object.keys(shown).length === 0
           ? await engine.operate(account.accountId, operation, 'import')
-          : await openMasked(engine, operation, maskedPan)
+          : await openShown(engine, operation, shown)
       if (outcome.refused !== '') problems.push({ row, field: '', message: outcome.refused })
       else if (outcome.changed) imported++
       else present++
@@ -86,11 +86,11 @@ export async function writeRows(rows: readonly ReadRow[], engine: Engine): Promi
   return { imported, present, problems: problems.sort((a, b) => a.row - b.row) }
 }
 
-/** A card with a mask to show; a card that is there stays as it is. */
-function openMasked(
+/** A card with more than what decides; a card that is there stays as it is. */
+function openShown(
   engine: Engine,
   operation: Extract<Operation, { type: 'open' }>,
-  maskedPan: string,
+  shown: ShownRow,
 ): Promise<OperationOutcome> {
   const { accountId, cardId } = operation.card
   return engine.change<OperationOutcome>({
@@ -100,7 +100,7 @@ function openMasked(
       const changed = view.card(cardId) === null
       const refused = view.operate(operation, 'import')
       if (refused !== '' || !changed) return { result: { refused, changed: false }, write: null }
-      const put = [putDetails(cardId, { ...noDetails, maskedPan })]
+      const put = [putDetails(cardId, { ...noDetails, ...shown } as CardDetails)]
       return { result: { refused, changed }, write: { put } }
     },
   })

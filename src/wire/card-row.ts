@@ -19,16 +19,43 @@ const amount = z.union([z.string(), z.number()]).transform((value) => String(val
 const mccs = z.array(z.string().regex(/^\d{4}$/, 'an MCC has four digits')).max(maxListedMccs)
 const mids = z.array(id).max(maxListedMids)
 
+const country = z.string().regex(/^[A-Z]{2}$/, 'an ISO 3166 alpha-2 country')
+const text = (max: number) => z.string().trim().min(1).max(max)
+const maxMetadata = 20
+
+/** What is only shown of a card. */
+const shownFields = {
+  maskedPan: z
+    .string()
+    .regex(/^\d{6}\*{3,9}\d{4}$/, 'the first six and the last four digits, with * between')
+    .optional(),
+  nameOnCard: z
+    .string()
+    .regex(/^[A-Z0-9 .'-]{2,26}$/, "2 to 26 of A-Z 0-9 space . - '")
+    .optional(),
+  address: z
+    .strictObject({
+      line1: text(100),
+      line2: z.string().max(100).optional(),
+      city: text(60),
+      state: text(60),
+      postalCode: z.string().max(16).optional(),
+      country,
+    })
+    .optional(),
+  metadata: z
+    .record(z.string().min(1).max(40), z.string().max(200))
+    .refine((given) => Object.keys(given).length <= maxMetadata, `at most ${maxMetadata}`)
+    .optional(),
+}
+
 /** A card as files and the management API write it. */
 export const cardRow = z.strictObject({
   cardId: id,
   customerId: id,
   accountId: id.optional(),
   organizationId: id.optional(),
-  country: z
-    .string()
-    .regex(/^[A-Z]{2}$/, 'an ISO 3166 alpha-2 country')
-    .optional(),
+  country: country.optional(),
   type: z.enum(cardTypes),
   status: z.enum(cardStatuses).default('Active'),
   currency: z.string().refine(isCurrency, 'not an ISO 4217 currency'),
@@ -49,10 +76,7 @@ export const cardRow = z.strictObject({
   swipeCount: z.int().min(0).max(1_000_000).optional(),
   contactlessPayment: z.boolean().optional(),
   customerType: z.enum(customerTypes).optional(),
-  maskedPan: z
-    .string()
-    .regex(/^\d{6}\*{3,9}\d{4}$/, 'the first six and the last four digits, with * between')
-    .optional(),
+  ...shownFields,
   issuedAt: z
     .string()
     .refine((text) => (parseTimestamp(text) ?? 0) > 0, 'a time such as 2026-11-15T10:00:00Z')
@@ -71,9 +95,11 @@ export interface ReadRow {
   readonly card: Card
   /** Rows that share an account give its balance once. */
   readonly givesBalance: boolean
-  /** '' when the row gives none. */
-  readonly maskedPan: string
+  readonly shown: ShownRow
 }
+
+/** What is only shown of a card; nothing where the row gives none. */
+export type ShownRow = Pick<CardRow, keyof typeof shownFields>
 
 export function readCardRow(json: unknown): ReadRow | RowProblem[] {
   const parsed = cardRow.safeParse(json)
@@ -133,8 +159,14 @@ export function readCardRow(json: unknown): ReadRow | RowProblem[] {
     problems.push({ field: 'swipeCount', message: 'a lite card needs its number of swipes' })
   }
   if (problems.length > 0) return problems
-  const { balance, maskedPan = '' } = row
-  return { account, card, givesBalance: balance !== undefined, maskedPan }
+  return { account, card, givesBalance: row.balance !== undefined, shown: shownOf(row) }
+}
+
+function shownOf(row: ShownRow): ShownRow {
+  const names = Object.keys(shownFields) as (keyof ShownRow)[]
+  return Object.fromEntries(
+    names.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]])),
+  )
 }
 
 function isMissing({ path }: z.core.$ZodIssue, json: unknown): boolean {
@@ -147,7 +179,7 @@ export function writeCardRow(
   account: Account,
   card: Card,
   givesBalance: boolean,
-  maskedPan = '',
+  shown: ShownRow = {},
 ): CardRow {
   const { currency } = account
   const limits = { dailyLimit: card.dailyLimitMinor, transactionLimit: card.transactionLimitMinor }
@@ -173,7 +205,7 @@ export function writeCardRow(
     blackListedMids: [...card.blockedMids],
     unblockedMids: [...card.unblockedMids],
     ...(card.swipesLeft === null ? {} : { swipeCount: card.swipesLeft }),
-    ...(maskedPan === '' ? {} : { maskedPan }),
+    ...shownOf(shown),
     ...(card.contactlessPayment ? { contactlessPayment: true } : {}),
     ...(card.customerType === '' ? {} : { customerType: card.customerType }),
     ...(card.issuedAtMs === 0 ? {} : { issuedAt: new Date(card.issuedAtMs).toISOString() }),

@@ -66,8 +66,14 @@ async function rowsOf(
       const card = decodeCard(sortKey, found.value)
       const first = !given.has(account.accountId)
       given.add(account.accountId)
-      const { maskedPan } = decodeDetails(details?.value ?? null)
-      return [JSON.stringify(writeCardRow(account, card, first, maskedPan))]
+      const { maskedPan, nameOnCard, address, metadata } = decodeDetails(details?.value ?? null)
+      const shown = {
+        maskedPan: maskedPan || undefined,
+        nameOnCard: nameOnCard || undefined,
+        address: address ?? undefined,
+        metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
+      }
+      return [JSON.stringify(writeCardRow(account, card, first, shown))]
     } catch (error) {
       if (error instanceof RecordUnreadable) return [null]
       throw error

@@ -9,8 +9,14 @@ import {
   shownCustomer,
   sumOfCards,
 } from '../../management/customer.ts'
-import { isRefused, readOrganization } from '../../management/organization.ts'
-import { type CustomerFilters, customerListing } from '../../projection/customer-listing.ts'
+import { isRefused, readOrganization, readOrganizations } from '../../management/organization.ts'
+import {
+  type CustomerFilters,
+  customerListing,
+  type ListedCustomer,
+} from '../../projection/customer-listing.ts'
+import { allTime, maxLookedAt, type Page, readPage } from '../../projection/listing.ts'
+import type { Store } from '../../store/port.ts'
 import type { RowProblem } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
@@ -45,6 +51,11 @@ export function addCustomers(program: Command): void {
         inRowFile(file, (input, signal) => importCustomers(input, session, signal)),
       ),
     )
+  customers
+    .command('export')
+    .description('Write all customers to standard output, as rows for import.')
+    .addHelpText('after', '\nExample:\n  $ arbiter customers export > customers.ndjson')
+    .action(() => inSession(({ store }) => exportCustomers(store)))
   onOne(customers, 'show', 'Show one, with the number of its cards.', async (id, { store }) => {
     const found = await readCustomer(store, id)
     if (found === null) return sayRefused(`there is no customer ${id}`)
@@ -88,6 +99,22 @@ function onOne(
     .argument('<customer>', 'its id')
     .addHelpText('after', `\nExample:\n  $ arbiter customers ${name} customer-1`)
     .action((id: string) => inSession((session) => act(id, session)))
+}
+
+/** Who is suspended, and since when they are customers, is not in the rows. */
+async function exportCustomers(store: Store): Promise<ExitCode> {
+  for (const { organizationId } of await readOrganizations(store)) {
+    const listing = await customerListing(store, organizationId, {}, allTime)
+    for (let place: string | null = ''; place !== null; ) {
+      const page: Page<ListedCustomer> = await readPage(store, listing, place, maxLookedAt)
+      for (const { customer } of page.items) {
+        const { format: _, suspended: _suspended, createdAtMs: _createdAtMs, ...row } = customer
+        await printJson(row)
+      }
+      place = page.next
+    }
+  }
+  return 0
 }
 
 async function suspend(id: string, suspended: boolean, session: Session): Promise<ExitCode> {

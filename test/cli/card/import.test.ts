@@ -177,8 +177,13 @@ describe('arbiter import and export', () => {
 
   it('exports what can be imported again, an account with its balance once', async () => {
     const { run, runWith, start, serve } = await fresh()
-    const maskedPan = '999999******0007'
-    const shared = { accountId: 'account-7', balance: undefined, status: 'Frozen', maskedPan }
+    const shown = {
+      maskedPan: '999999******0007',
+      nameOnCard: 'ADA OBI',
+      address: { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'NG' },
+      metadata: { team: 'sales' },
+    }
+    const shared = { accountId: 'account-7', balance: undefined, status: 'Frozen', ...shown }
     await runWith({ input: manyRows(1200) + rowOf(2000, shared) }, 'import', '-')
     const { engine } = await serve()
     const advice = { cardId: 'card-7', amountMinor: 100, requestType: 'Settlement' } as const
@@ -193,7 +198,7 @@ describe('arbiter import and export', () => {
       .map((row) => JSON.parse(row))
     // The index is in the order of ids: card-2000 is the first of its account.
     expect(ofAccount).toMatchObject([
-      { cardId: 'card-2000', status: 'Frozen', balance: '999.00', maskedPan },
+      { cardId: 'card-2000', status: 'Frozen', balance: '999.00', ...shown },
       { cardId: 'card-7' },
     ])
     expect(ofAccount[1]).not.toHaveProperty('balance')

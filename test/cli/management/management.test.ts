@@ -87,6 +87,12 @@ describe('organizations and clients', () => {
     lines({ ...row, name: 'Ada Obi', address })
     expect((await world.run('customers', 'import', file)).out).toContain('imported 1')
     expect((await world.run('customers', 'import', file)).out).toContain('already there 1')
+    const exported = await world.run('customers', 'export')
+    expect(JSON.parse(exported.out)).toEqual({
+      ...row,
+      name: 'Ada Obi',
+      address: { ...address, country: 'NG' },
+    })
     expect((await world.run('customers', 'suspend', 'customer-1')).code).toBe(0)
     const shown = await world.run('customers', 'show', 'customer-1')
     expect(JSON.parse(shown.out)).toMatchObject({
