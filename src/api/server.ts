@@ -24,7 +24,7 @@ export interface AnsweredCall {
   readonly operation: string
   readonly clientId: string
   readonly reference: string
-  /** Of a card that is there, and that the call was about; '' for none. */
+  /** '' unless it succeeded: what is no card may be anything, a number of one too. */
   readonly cardId: string
   readonly status: number
   readonly code: string
@@ -158,7 +158,6 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
       operation,
       clientId: caller?.clientId ?? '',
       reference: envelope.reference ?? '',
-      // What was no card may be anything, a number of one too.
       cardId: status === 200 ? ((request.params as { cardId?: string })?.cardId ?? '') : '',
       status,
       code: envelope.responseCode,
