@@ -72,6 +72,8 @@ describe('the transactions list', () => {
   it('has a row for each event of the relay, the newest first', async () => {
     const { store, time, engine } = await openWorld()
     await engine.ask({ eventId: 'e1', amountMinor: 1_000 })
+    // Of one millisecond neither is the newer.
+    for (const startMs = Date.now(); Date.now() === startMs; ) await engine.idle()
     await engine.ask({ eventId: 'e2', amountMinor: 999_999_00, cardId: 'card-1' })
     await engine.ask({ eventId: 'e3', requestType: 'Settlement', transactionId: 'e1' })
     await engine.ask({ eventId: 'e1', amountMinor: 1_000 })
