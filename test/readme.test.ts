@@ -138,7 +138,7 @@ describe('the README and the pages', () => {
     commands.push(...pages.flatMap((page) => blocks(read(`docs/${page}`), 'sh')))
     const ports = { PORT: '0', ADMIN_PORT: '0', API_PORT: '0', CONSOLE_PORT: '0' }
     // Other tests build and load beside its first ask, which no relay's machine does.
-    const env = { ...process.env, ...ports, HOME: home.path, DECISION_BUDGET_MS: '380' }
+    const env = { ...process.env, ...ports, HOME: home.path, DECISION_BUDGET_MS: '320' }
     const child = spawn('bash', ['-c', install!], {
       cwd: folder,
       env: { ...env, ...npmCache() },
