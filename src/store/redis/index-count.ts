@@ -2,7 +2,7 @@ import type { RedisConnection } from './client.ts'
 import { boundsOfPrefix, type RedisKeys } from './keys.ts'
 
 /** How many entries of an index, in all partitions, have a sort key that begins so. */
-export async function countIn(
+export async function countIndex(
   connection: RedisConnection,
   keys: RedisKeys,
   index: string,

@@ -17,7 +17,7 @@ import { type Call, isOutcome, readReply, toCalls } from './commands.ts'
 import { createFiller, scanServers } from './copy.ts'
 import { checkDurability, type Durability } from './durability.ts'
 import { adviceOn, meaningOf, messageOf, storeErrorOf } from './failures.ts'
-import { countIn } from './index-count.ts'
+import { countIndex } from './index-count.ts'
 import { boundAfter, compareBytes, createRedisKeys, splitMember } from './keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './library.ts'
 import { createLogClock } from './log.ts'
@@ -240,7 +240,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   return {
     commit,
     load: (wanted) => read(() => records.load(wanted)),
-    ...rangesBy(range, (...of) => read(() => countIn(connection, keys, ...of))),
+    ...rangesBy(range, (...of) => read(() => countIndex(connection, keys, ...of))),
     readLog: (after, limit) => read(() => log.read(after, limit)),
     tailLog: (limit, before = '') => read(() => log.tail(limit, before)),
     sweep: (_nowMs, logBeforeMs, limit) => read(() => log.trim(logBeforeMs, limit)),
