@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { createAggregates } from '../engine/aggregates.ts'
 import { createNumbers } from '../management/number/choice.ts'
 import { createSecretBox } from '../management/secret-box.ts'
+import type { KeptTransfers } from '../management/transfer/kept-transfer.ts'
 import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { createAuthentication } from './authentication.ts'
 import { createClientCache } from './client-cache.ts'
@@ -32,6 +33,7 @@ export function createApi(
   { store, clock, engine, outside }: Pick<ApiContext, 'store' | 'clock' | 'engine' | 'outside'>,
   settings: ApiSettings,
   listeners: ApiListeners,
+  kept: KeptTransfers | null = null,
 ): FastifyInstance {
   const { onTransfers, onTrouble, ...told } = listeners
   const [first, ...others] = settings.keys.map((key) => Buffer.from(key))
@@ -45,6 +47,7 @@ export function createApi(
     effects,
     clock,
     prepareBeside: outside.besideCredit,
+    kept,
     ...(onTransfers && { onOpen: onTransfers }),
     onTrouble,
   })

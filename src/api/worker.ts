@@ -5,11 +5,13 @@ import type { Pack } from '../domain/decide/pack.ts'
 import { createAggregates } from '../engine/aggregates.ts'
 import { createEngine } from '../engine/engine.ts'
 import { claimStore } from '../engine/format/meta.ts'
+import { newMarks } from '../engine/memory/recall.ts'
 import { createPackSwap, type OfferedPack } from '../engine/pack-swap.ts'
 import { listenAt } from '../listening.ts'
 import type { Credentials } from '../management/client.ts'
 import { openDemo } from '../management/demo.ts'
 import { createSecretBox } from '../management/secret-box.ts'
+import { createKeptTransfers, type KeptFigures } from '../management/transfer/kept-transfer.ts'
 import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { startProjection } from '../projection/projection.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
@@ -41,7 +43,7 @@ export interface ToldByApi {
   readonly demoClient?: Credentials
   readonly projection?: ProjectionFigures
   readonly pending?: WebhookFigures
-  readonly transfers?: OpenTransfers
+  readonly transfers?: OpenTransfers & KeptFigures
 }
 
 type FromApi = FromThread<ToldByApi>
@@ -61,9 +63,15 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     send({ type: 'trouble', message }),
   )
   const rightOfWay = createRightOfWay(settings.openDecisions, clock.monoMs)
-  const store = rightOfWay.behindDecisions(await openStore(settings, clock.nowMs))
+  // The engine that decides warns of what Redis does not keep.
+  const serving = { marks: newMarks(randomUUID()), onWarning() {} }
+  const store = rightOfWay.behindDecisions(await openStore(settings, clock.nowMs, serving))
   const { problem } = await claimStore(store, settings)
   if (problem !== '') send({ type: 'trouble', message: problem })
+  const kept = createKeptTransfers({
+    monoMs: clock.monoMs,
+    onTrouble: (message) => send({ type: 'trouble', message }),
+  })
   const engine = createEngine({
     store,
     clock,
@@ -72,6 +80,13 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     cacheCards: cachedCards,
     onAnswer: unexpected,
     onBooked: unexpected,
+    onLoss() {
+      kept.onLoss()
+      // No delivery was told here: with that the store may be committed to again.
+      engine.recall([], true)
+    },
+    onCheckpoint: kept.onCheckpoint,
+    onKept: kept.onKept,
   })
   packs.follow(engine.setPack)
   const outside = createOutside({
@@ -85,13 +100,17 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   })
   settings.atWork.fill(0)
   const telling = createTelling((calls) => send({ type: 'told', told: { calls } }))
-  const server = createApi({ store, clock, engine, outside }, settings, {
+  const listeners = {
     atWork: settings.atWork,
     isPressed: rightOfWay.isPressed,
     onAnswered: telling.add,
-    onTransfers: (transfers) => send({ type: 'told', told: { calls: [], transfers } }),
-    onTrouble: (message) => send({ type: 'trouble', message }),
-  })
+    onTransfers(open: OpenTransfers) {
+      send({ type: 'told', told: { calls: [], transfers: { ...open, ...kept.figures } } })
+    },
+    onTrouble: (message: string) => send({ type: 'trouble', message }),
+  }
+  const mayLose = store.losses === undefined ? null : kept
+  const server = createApi({ store, clock, engine, outside }, settings, listeners, mayLose)
   const projection = startProjection({
     store,
     clock,
@@ -105,7 +124,10 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   port.on('message', (message: ToApi) => {
     if (message.type !== 'stop') return
     void Promise.all([server.close(), projection.stop(), outside.stop()])
-      .then(() => engine.stop())
+      .then(() => {
+        kept.stop()
+        engine.stop()
+      })
       .then(() => store.close())
       .then(telling.flush)
       .then(() => port.close())

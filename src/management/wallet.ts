@@ -11,7 +11,8 @@ const record = z.object({
   format: z.literal(1),
   organizationId: z.string(),
   currency: z.string(),
-  balanceMinor: z.int().min(0),
+  /** Below zero only where a store lost a debit that was told, and others had the money meanwhile. */
+  balanceMinor: z.int(),
   /** All that ever came from outside. */
   fundedMinor: z.int().min(0),
   entryCount: z.int(),
@@ -63,18 +64,20 @@ export function decodeWalletEntry(text: string): WalletEntry {
   throw new RecordUnreadable('an entry of a wallet was written by a newer release')
 }
 
-/** A wallet whose money was moved, and the entry that says so; or why it cannot be. */
+/**
+ * A wallet whose money was moved, and the entry that says so; or why it cannot be. What was moved before and only
+ * is put right (`always`) can be.
+ */
 export function moveWallet(
   wallet: Wallet,
   moved: Omit<WalletEntry, 'balanceMinor'>,
-  comesBack = false,
+  always = false,
 ): { readonly wallet: Wallet; readonly entry: IndexEntryPut } | 'short' | 'full' {
   const balanceMinor = wallet.balanceMinor + moved.amountMinor
   const fromOutside = moved.type === 'WalletFunding' ? moved.amountMinor : 0
   const fundedMinor = wallet.fundedMinor + fromOutside
-  if (balanceMinor < 0) return 'short'
-  // What comes back was there before, and has nowhere else to go.
-  if (!comesBack && Math.max(balanceMinor, fundedMinor) > maxSideMinor) return 'full'
+  if (!always && moved.amountMinor < 0 && balanceMinor < 0) return 'short'
+  if (!always && Math.max(balanceMinor, fundedMinor) > maxSideMinor) return 'full'
   const lastAtMs = Math.max(wallet.lastAtMs, moved.atMs)
   const entryCount = wallet.entryCount + 1
   const next = { ...wallet, balanceMinor, fundedMinor, entryCount, lastAtMs }

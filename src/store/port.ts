@@ -15,9 +15,9 @@ export interface Store {
   range(index: string, after: string, limit: number): Promise<IndexEntry[]>
   /**
    * The same as far as the store can be reached: a store in several places leaves out those that do not
-   * answer. Without it all is in one place.
+   * answer, and counts them. Without it all is in one place.
    */
-  rangeReachable?(index: string, after: string, limit: number): Promise<IndexEntry[]>
+  rangeReachable?(index: string, after: string, limit: number): Promise<ReachableEntries>
   /** How many entries of an index have a sort key that begins so; in time that hardly depends on it. */
   count(index: string, prefix: string): Promise<number>
   /**
@@ -160,6 +160,12 @@ export interface IndexEntryPut extends IndexKey {
 export interface IndexEntry {
   readonly sortKey: string
   readonly value: string
+}
+
+export interface ReachableEntries {
+  readonly entries: readonly IndexEntry[]
+  /** Places that did not answer. */
+  readonly unread: number
 }
 
 export interface LogLine {

@@ -29,12 +29,21 @@ export interface Readings {
   readonly engine: EngineFigures | null
 }
 
+interface TransferFigures {
+  readonly count: number
+  readonly oldestMs: number
+  readonly unread: number
+  readonly kept: number
+  readonly repeated: number
+  readonly forgotten: number
+}
+
 export interface Metrics {
   readonly answered: AnswerCounts['count']
   refused(status: number): void
   projection(figures: ProjectionFigures): void
   /** What waits to be sent, of all instances. */
-  transfers(open: { readonly count: number; readonly oldestMs: number }): void
+  transfers(figures: TransferFigures): void
   readonly webhooks: ReturnType<typeof createWebhookMetrics>
   processing(count: number): void
   apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
@@ -94,12 +103,32 @@ export function createMetrics(read: () => Readings): Metrics {
   })
   const transfersOpen = new Gauge({
     name: 'arbiter_transfers_open',
-    help: 'Transfers of all instances that are on their way; 10000 is 10000 or more',
+    help: 'Transfers of all instances that are on their way, at least; 10000 is 10000 or more',
     registers,
   })
   const transfersOldest = new Gauge({
     name: 'arbiter_transfers_oldest_seconds',
     help: 'Age of the oldest among them; 0 when none is on its way',
+    registers,
+  })
+  const transfersUnread = new Gauge({
+    name: 'arbiter_transfers_unread_partitions',
+    help: 'Parts of the store that did not answer when open transfers were counted last',
+    registers,
+  })
+  const transfersKept = new Gauge({
+    name: 'arbiter_transfers_kept',
+    help: 'Transfers that this process keeps in memory in case the store loses them',
+    registers,
+  })
+  const transfersRepeated = new Gauge({
+    name: 'arbiter_transfers_repeated',
+    help: 'Transfers that were driven again after the store had lost something, since the start',
+    registers,
+  })
+  const transfersForgotten = new Gauge({
+    name: 'arbiter_transfers_forgotten',
+    help: 'Transfers that were let go before the store was known to keep them, since the start',
     registers,
   })
   const unknownKinds = new Counter({
@@ -139,9 +168,13 @@ export function createMetrics(read: () => Readings): Metrics {
       projectionLatest.set(latestMs / 1000)
       projectionUnreadable.set(unreadable)
     },
-    transfers({ count, oldestMs }) {
+    transfers({ count, oldestMs, unread, kept, repeated, forgotten }) {
       transfersOpen.set(count)
       transfersOldest.set(oldestMs / 1000)
+      transfersUnread.set(unread)
+      transfersKept.set(kept)
+      transfersRepeated.set(repeated)
+      transfersForgotten.set(forgotten)
     },
     webhooks: createWebhookMetrics(registers),
     unknownKind: () => unknownKinds.inc(),

@@ -112,7 +112,7 @@ it.each(Object.entries(ways))(
     const node = cluster.masters[stopped]!
     await stop(node)
     await expect(store.range(indexes.moving, '', 1_000)).rejects.toThrow(StoreError)
-    const reachable = await store.rangeReachable!(indexes.moving, '', 1_000)
+    const { entries: reachable } = await store.rangeReachable!(indexes.moving, '', 1_000)
     expect(reachable).toHaveLength(2 * perKind)
 
     time.ms = first.time.ms + 20_000

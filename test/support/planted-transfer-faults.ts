@@ -3,8 +3,12 @@ import type { RequestAttempt } from '../../src/management/effect.ts'
 import { newId } from '../../src/management/id.ts'
 import type { ChangeSide } from '../../src/management/transfer/side.ts'
 import { createTransferSteps, type DebitAsked } from '../../src/management/transfer/step.ts'
-import { decodeTransfer, movingEntry } from '../../src/management/transfer/transfer.ts'
-import type { PlantedFault } from './transfer-simulation.ts'
+import {
+  aggregateOfSide,
+  decodeTransfer,
+  movingEntry,
+} from '../../src/management/transfer/transfer.ts'
+import type { PlantedFault } from './transfer-instance.ts'
 
 const nowMs = () => Date.now()
 
@@ -161,4 +165,57 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
         steps.debit<R>(attempt, { ...asked, check: () => null }),
     }),
   },
+  'a refusal is no commit': {
+    change: (change) => (given) =>
+      change({
+        ...given,
+        decide(view) {
+          const { result, write } = given.decide(view)
+          const isEmpty = write !== null && Object.keys(write).length === 0
+          return { result, write: isEmpty ? null : write }
+        },
+      }),
+  },
+  'a refusal of the destination is not kept': {
+    change: (change) => (given) =>
+      change({
+        ...given,
+        decide(view) {
+          const { result, write } = given.decide(view)
+          const put = write?.put?.filter(({ group, value }) => {
+            return !(group.startsWith('i@') && JSON.parse(value).state === 'refused')
+          })
+          return { result, write: write && { ...write, ...(put && { put }) } }
+        },
+      }),
+  },
+  'a transfer is closed by its Reference': {
+    steps: (steps, change) => ({
+      ...steps,
+      async close(transfer, verdict) {
+        const sortKey = movingEntry(transfer).sortKey
+        const found = await steps.find(aggregateOfSide(transfer.from), transfer, sortKey)
+        return createTransferSteps(change, nowMs).close(found ?? transfer, verdict)
+      },
+    }),
+  },
+  'who joined takes gone for done': {
+    steps(steps) {
+      const begun = new Set<string>()
+      return {
+        ...steps,
+        async debit(attempt, asked) {
+          const debited = await steps.debit(attempt, asked)
+          if (debited.state === 'moving' && debited.own) begun.add(debited.transfer.id)
+          return debited
+        },
+        async close(transfer, verdict) {
+          const closed = await steps.close(transfer, verdict)
+          if (closed.state !== 'gone' || begun.has(transfer.id)) return closed
+          return { state: 'done', data: { transferId: transfer.id } }
+        },
+      }
+    },
+  },
+  'nobody drives again what the store has lost': { repeats: false },
 }

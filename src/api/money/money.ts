@@ -1,5 +1,8 @@
 import type { Aggregates } from '../../engine/aggregates.ts'
 import type { Engine } from '../../engine/engine.ts'
+import type { KeptTransfers } from '../../management/transfer/kept-transfer.ts'
+import { createLostSteps } from '../../management/transfer/lost-step.ts'
+import { createLostTransfers } from '../../management/transfer/lost-transfer.ts'
 import { createSides } from '../../management/transfer/side.ts'
 import { createTransferSteps } from '../../management/transfer/step.ts'
 import {
@@ -18,6 +21,8 @@ export interface MoneyOptions
   readonly effects: Effects
   /** What is told of money that comes into a wallet, in the same commit. */
   readonly prepareBeside: Parameters<typeof createTransferSteps>[2]
+  /** Only where the store may lose what it acknowledged. */
+  readonly kept?: KeptTransfers | null
 }
 
 const sweepMs = 1_000
@@ -27,13 +32,13 @@ export function openMoney(options: MoneyOptions): {
   readonly transfers: TransferDesk
   readonly sweeper: TransferSweeper
 } {
-  const { engine, aggregates, effects, clock } = options
+  const { engine, aggregates, effects, clock, kept = null } = options
   const { nowMs } = clock
-  const steps = createTransferSteps(
-    createSides({ engine, aggregates, nowMs }),
-    nowMs,
-    options.prepareBeside,
-  )
+  const change = createSides({ engine, aggregates, nowMs })
+  const mayLose = kept !== null
+  const plain = createTransferSteps(change, nowMs, options.prepareBeside, mayLose)
+  kept?.repeatBy(createLostTransfers({ steps: plain, lost: createLostSteps(change), engine }))
+  const steps = kept?.watch(plain) ?? plain
   const transfers = createTransfers({ steps, engine, nowMs })
   const sweeper = startTransferSweeper({ ...options, steps, transfers, intervalMs: sweepMs })
   return { transfers: createTransferDesk(effects, transfers), sweeper }

@@ -46,12 +46,11 @@ async function auditReport(session: Session, file: string, json: boolean): Promi
   if (report === null) return 2
   const { transactions, meaning } = report
   const result = await audit(transactions, meaning, finderIn(session.store), unmatchedIn(session))
+  // Money is added up over the whole store, which may take long.
+  if (!json) await printAudit(result)
   const money = await checkMoney(session.store)
   if (json) await printJson({ ...result, money })
-  else {
-    await printAudit(result)
-    await printMoney(money)
-  }
+  else await printMoney(money)
   return result.differences.length > 0 || !money.every(isConserved) ? 1 : 0
 }
 

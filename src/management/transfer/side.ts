@@ -1,8 +1,9 @@
+import { dayMs } from '../../clock.ts'
 import type { AggregateView } from '../../engine/aggregate-copy.ts'
 import type { Aggregates } from '../../engine/aggregates.ts'
 import type { AccountView, AccountWrite } from '../../engine/change/account-change.ts'
 import type { Engine } from '../../engine/engine.ts'
-import type { ChildKey, IndexEntryPut } from '../../store/port.ts'
+import { type ChildKey, type ChildPut, type IndexEntryPut, lastDayOf } from '../../store/port.ts'
 import { balancesOf } from '../card.ts'
 import { decodeWallet, emptyWallet, moveWallet, shownWallet, type Wallet } from '../wallet.ts'
 import { movementOf, type Side, type Transfer } from './transfer.ts'
@@ -15,10 +16,15 @@ export interface SideView {
   readonly account: AccountView | null
   child(key: ChildKey): string | null
   /** Takes the amount of a transfer out of this side, or brings it in; '' or why it cannot be. */
-  move(transfer: Transfer, at: Side, direction: 'out' | 'in' | 'back'): '' | 'short' | 'full'
+  move(transfer: Transfer, at: Side, direction: Direction): '' | 'short' | 'full'
   /** What the side has now, as it is shown. */
   shown(): unknown
 }
+
+/** back: what was taken and did not arrive. owed: out whatever there is, for it has arrived. */
+type Direction = 'out' | 'in' | 'back' | 'owed'
+
+const isOut = (direction: Direction) => direction === 'out' || direction === 'owed'
 
 interface SideChange<T> {
   /** The aggregate. */
@@ -39,7 +45,21 @@ export interface SidesOptions {
 }
 
 export function createSides({ engine, aggregates, nowMs }: SidesOptions): ChangeSide {
-  return ({ home, reads, origin, decide }) => {
+  let newest: { readonly root: string; readonly wallet: Wallet } | null = null
+
+  function walletIn(root: string | null, home: string): Wallet {
+    if (root === null || root === '') {
+      return emptyWallet(home.slice('w:'.length, -':USD'.length), home.slice(-3))
+    }
+    return newest?.root === root ? newest.wallet : decodeWallet(root)
+  }
+
+  return ({ home, reads, origin, decide: decideSide }) => {
+    const decide = (view: SideView) => {
+      const decided = decideSide(view)
+      refusePassed(decided.write?.put ?? [], nowMs())
+      return decided
+    }
     if (home.startsWith('a:')) {
       const accountId = home.slice(2)
       return engine.change({ accountId, origin, reads, decide: (view) => decide(onAccount(view)) })
@@ -48,14 +68,24 @@ export function createSides({ engine, aggregates, nowMs }: SidesOptions): Change
       aggregate: home,
       reads,
       decide(view) {
-        const side = onWallet(home, view, nowMs())
+        const side = onWallet(view, walletIn(view.root, home), nowMs())
         const { result, write } = decide(side)
         if (write === null) return { result, write }
         const index = [...(write.index ?? []), ...side.entries]
-        return { result, write: { ...write, index, root: JSON.stringify(side.wallet) } }
+        const root = JSON.stringify(side.wallet)
+        // Many changes of one wallet are decided in a row, each on what the one before made.
+        newest = { root, wallet: side.wallet }
+        return { result, write: { ...write, index, root } }
       },
     })
   }
+}
+
+/** A store leaves out what would be dropped at once; money must not move without the word that it did. */
+function refusePassed(puts: readonly ChildPut[], nowMs: number): void {
+  const today = Math.floor(nowMs / dayMs)
+  const isPassed = ({ group }: ChildPut) => group.startsWith('i@') && lastDayOf(group) < today
+  if (puts.some(isPassed)) throw new Error('a verdict would not be kept: its day has passed')
 }
 
 function onAccount(view: AccountView): SideView {
@@ -70,7 +100,7 @@ function onAccount(view: AccountView): SideView {
       const refused = view.operate({
         type: 'move',
         cardId: at.cardId,
-        amountMinor: direction === 'out' ? -amountMinor : amountMinor,
+        amountMinor: isOut(direction) ? -amountMinor : amountMinor,
         movement: movementOf(transfer, at, direction === 'back'),
       })
       return refused === '' ? '' : 'full'
@@ -80,14 +110,11 @@ function onAccount(view: AccountView): SideView {
 }
 
 function onWallet(
-  home: string,
   view: AggregateView,
+  before: Wallet,
   nowMs: number,
 ): SideView & { readonly wallet: Wallet; readonly entries: readonly IndexEntryPut[] } {
-  const [organizationId, currency] = [home.slice('w:'.length, -':USD'.length), home.slice(-3)]
-  const { root } = view
-  let wallet =
-    root === null || root === '' ? emptyWallet(organizationId, currency) : decodeWallet(root)
+  let wallet = before
   const entries: IndexEntryPut[] = []
   return {
     get wallet() {
@@ -98,13 +125,13 @@ function onWallet(
     child: view.child,
     move(transfer, _at, direction) {
       const { id: transferId, type, reference, narration, from, to } = transfer
-      const amountMinor = direction === 'out' ? -transfer.amountMinor : transfer.amountMinor
+      const amountMinor = isOut(direction) ? -transfer.amountMinor : transfer.amountMinor
       if (type === 'CardToCard') throw new Error('a wallet is no side of it')
       if (amountMinor === 0) return ''
       const card = from.kind === 'card' ? from : to
       const cardId = card.kind === 'card' ? card.cardId : ''
       const entry = { transferId, type, amountMinor, cardId, reference, narration, atMs: nowMs }
-      const moved = moveWallet(wallet, entry, direction === 'back')
+      const moved = moveWallet(wallet, entry, direction === 'back' || direction === 'owed')
       if (typeof moved === 'string') return moved
       wallet = moved.wallet
       entries.push(moved.entry)

@@ -23,6 +23,7 @@ import {
   movingEntry,
   type Transfer,
   type TransferVerdict,
+  transferIdIn,
 } from './transfer.ts'
 
 /** The commits of a transfer; each is decided on what its aggregate has, and may be done again. */
@@ -67,11 +68,17 @@ export type BesideCredit = (
   atMs: number,
 ) => Pick<AccountWrite, 'put' | 'index'>
 
+/**
+ * With `mayLose`, what rests on another's record is said after a commit of our own: else that record could be
+ * lost, and nobody would know.
+ */
 export function createTransferSteps(
   change: ChangeSide,
   nowMs: () => number,
   prepareBeside?: (transfer: Transfer) => Promise<BesideCredit>,
+  mayLose = false,
 ): TransferSteps {
+  const seen = mayLose ? {} : null
   return {
     debit<R>(attempt: RequestAttempt, { home, transfer, check }: DebitAsked<R>) {
       const said = (result: Debited<R>) => ({ result, write: {} })
@@ -84,13 +91,13 @@ export function createTransferSteps(
           if (standing.state === 'done') {
             const { id, data } = standing.note
             const own = id === attempt.id
-            return { result: own ? { state: 'done', data } : { state: 'seen' }, write: null }
+            return { result: own ? { state: 'done', data } : { state: 'seen' }, write: seen }
           }
           if (standing.state === 'pending') {
             const found = decodeTransfer(standing.record)
             if (found.hash !== attempt.hash) return said({ state: 'other' })
             const own = found.id === attempt.id
-            return { result: { state: 'moving', transfer: found, own }, write: null }
+            return { result: { state: 'moving', transfer: found, own }, write: seen }
           }
           if (isTooLate(attempt, nowMs())) return said({ state: 'late' })
           const refusal = check(view)
@@ -110,7 +117,7 @@ export function createTransferSteps(
         reads: [inbox],
         decide(view) {
           const text = view.child(inbox)
-          if (text !== null) return { result: decodeVerdict(text), write: null }
+          if (text !== null) return { result: decodeVerdict(text), write: seen }
           if (!isCreditable(transfer, nowMs())) return { result: 'tooOld', write: null }
           const refusal = refusalAt(view, transfer)
           const result: TransferVerdict =
@@ -136,7 +143,7 @@ export function createTransferSteps(
         decide(view) {
           const text = view.child(pending)
           // By its id and not by its Reference: a later attempt may be on its way under the same.
-          if (text === null || decodeTransfer(text).id !== transfer.id) {
+          if (text === null || transferIdIn(text) !== transfer.id) {
             return { result: { state: 'gone' }, write: null }
           }
           const unindex = [movingEntry(transfer)]
@@ -165,7 +172,7 @@ export function createTransferSteps(
           const text = view.child(pending)
           const found = text === null ? null : decodeTransfer(text)
           const own = found === null ? null : movingEntry(found)
-          if (own?.sortKey === sortKey) return { result: found, write: null }
+          if (own?.sortKey === sortKey) return { result: found, write: seen }
           const unindex = [{ index: indexes.moving, sortKey }]
           return { result: found, write: { unindex } }
         },
@@ -174,13 +181,21 @@ export function createTransferSteps(
   }
 }
 
-function originOf({ clientId, reference }: Pick<RequestAttempt, 'clientId' | 'reference'>): string {
+export function originOf({
+  clientId,
+  reference,
+}: Pick<RequestAttempt, 'clientId' | 'reference'>): string {
   return `api ${clientId} ${reference}`
 }
 
-function begin(view: SideView, transfer: Omit<Transfer, 'fromAfter'>) {
+/** Takes the money out, with the record that it is on its way. */
+export function begin(
+  view: SideView,
+  transfer: Omit<Transfer, 'fromAfter'>,
+  direction: 'out' | 'owed' = 'out',
+) {
   const moving: Transfer = { ...transfer, fromAfter: null }
-  if (view.move(moving, moving.from, 'out') !== '') {
+  if (view.move(moving, moving.from, direction) !== '') {
     throw new Error('a source gives what it was checked to have')
   }
   const begun = { ...moving, fromAfter: view.shown() }
@@ -215,7 +230,7 @@ function refusalAt(view: SideView, { type, amountMinor, to }: Transfer): Destina
 }
 
 /** Opens what is to be opened and brings the money in; nothing here may refuse. */
-function bring(view: SideView, transfer: Transfer): TransferVerdict {
+export function bring(view: SideView, transfer: Transfer): TransferVerdict {
   const { opening, to } = transfer
   if (opening !== null) open(view, opening)
   if (view.move(transfer, to, 'in') !== '') {

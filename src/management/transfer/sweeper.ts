@@ -1,5 +1,5 @@
 import { indexes, splitSortKey } from '../../engine/format/layout.ts'
-import { type Store, StoreError } from '../../store/port.ts'
+import { type ReachableEntries, type Store, StoreError } from '../../store/port.ts'
 import type { TransferSteps } from './step.ts'
 import { lookedAfterMs } from './transfer.ts'
 import type { Transfers } from './transfers.ts'
@@ -21,6 +21,8 @@ export interface OpenTransfers {
   readonly count: number
   /** Since its call came; 0 when there is none. */
   readonly oldestMs: number
+  /** Places of the store that did not answer: there is at least what was there before. */
+  readonly unread: number
 }
 
 export interface TransferSweeper {
@@ -54,21 +56,30 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
   const failed = new Map<string, number>()
   const atWork = new Set<string>()
   const [fresh, again] = [createPool(), createPool()]
-  let open: OpenTransfers = { count: 0, oldestMs: 0 }
+  let open: OpenTransfers = { count: 0, oldestMs: 0, unread: 0 }
+  let lookedMs = 0
   let running: Promise<void> | null = null
   let stopped = false
 
   /** Also those that are not due yet, because they count as open. */
-  async function list(): Promise<readonly Place[]> {
-    const range = store.rangeReachable ?? store.range
+  async function list() {
     const places: Place[] = []
+    let unread = 0
     for (let after = ''; places.length < maxOpen; ) {
-      const entries = await range(indexes.moving, after, perRead)
-      places.push(...entries.flatMap(({ sortKey }) => placeOf(sortKey)))
-      if (entries.length < perRead) break
-      after = entries.at(-1)!.sortKey
+      const read = await range(after)
+      unread = Math.max(unread, read.unread)
+      places.push(...read.entries.flatMap(({ sortKey }) => placeOf(sortKey)))
+      if (read.entries.length < perRead) break
+      after = read.entries.at(-1)!.sortKey
     }
-    return places
+    return { places, unread }
+  }
+
+  async function range(after: string): Promise<ReachableEntries> {
+    if (store.rangeReachable !== undefined) {
+      return store.rangeReachable(indexes.moving, after, perRead)
+    }
+    return { entries: await store.range(indexes.moving, after, perRead), unread: 0 }
   }
 
   /** Drives what waits, some at a time. */
@@ -116,11 +127,13 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
   }
 
   async function look(): Promise<void> {
-    const places = await list()
+    const { places, unread } = await list()
     const nowMs = clock.nowMs()
     const [oldest] = places
     const oldestMs = oldest === undefined ? 0 : nowMs - oldest.dueAtMs + lookedAfterMs
-    open = { count: places.length, oldestMs: Math.max(0, oldestMs) }
+    const read = { count: places.length, oldestMs: Math.max(0, oldestMs), unread }
+    open = unread === 0 ? read : atLeast(read, open, nowMs - lookedMs)
+    lookedMs = nowMs
     options.onOpen?.(open)
     const known = new Set(places.map(({ sortKey }) => sortKey))
     for (const sortKey of failed.keys()) if (!known.has(sortKey)) failed.delete(sortKey)
@@ -161,6 +174,13 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
       clearInterval(timer)
     },
   }
+}
+
+/** What was seen before where nobody can look now is still there, and older. */
+function atLeast(read: OpenTransfers, before: OpenTransfers, passedMs: number): OpenTransfers {
+  const agedMs = before.oldestMs === 0 ? 0 : before.oldestMs + passedMs
+  const count = Math.max(read.count, before.count)
+  return { ...read, count, oldestMs: Math.max(read.oldestMs, agedMs) }
 }
 
 /** Resolves when the work ends, or when so much time has passed. */

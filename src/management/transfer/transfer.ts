@@ -102,6 +102,13 @@ export function decodeTransfer(text: string): Transfer {
   return { ...rest, opening: opened }
 }
 
+/** Of a record on its way, without reading the rest of it. */
+export function transferIdIn(text: string): string {
+  const { id } = parseJson(text) as { readonly id?: unknown }
+  if (typeof id === 'string') return id
+  throw new RecordUnreadable('a transfer was written by a newer release')
+}
+
 export function aggregateOfSide(at: Side): string {
   if (at.kind === 'card') return accountAggregate(at.accountId)
   return walletAggregate(at.organizationId, at.currency)

@@ -54,13 +54,8 @@ export interface TransfersOptions {
 const maxRounds = 5
 
 export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Transfers {
-  /** A card is found by its directory before its first commit, as with an import. */
   async function credit(transfer: Transfer): Promise<TransferVerdict | 'tooOld'> {
-    const { opening } = transfer
-    if (opening !== null) {
-      const elsewhere = await engine.directory.enter([opening.card], engine.newVersion)
-      if (elsewhere.length > 0) throw new Error('a new card belongs to another account')
-    }
+    await enterCard(engine, transfer)
     return steps.credit(transfer)
   }
 
@@ -148,6 +143,16 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
       return outcome
     },
   }
+}
+
+/** A card is found by its directory before its first commit, as with an import. */
+export async function enterCard(
+  { directory, newVersion }: TransfersOptions['engine'],
+  { opening }: Transfer,
+): Promise<void> {
+  if (opening === null) return
+  const elsewhere = await directory.enter([opening.card], newVersion)
+  if (elsewhere.length > 0) throw new Error('a new card belongs to another account')
 }
 
 /** In the place of a refusal: there is none, and nothing was asked for yet. */

@@ -278,8 +278,16 @@ function rangesBy(
   return {
     count,
     range: (index, after, limit) => range(index, after, limit, (found) => found),
-    rangeReachable: (index, after, limit) =>
-      range(index, after, limit, (found) => found.catch(() => [])),
+    async rangeReachable(index, after, limit) {
+      let unread = 0
+      const entries = await range(index, after, limit, (found) =>
+        found.catch(() => {
+          unread++
+          return []
+        }),
+      )
+      return { entries, unread }
+    },
   }
 }
 

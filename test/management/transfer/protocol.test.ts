@@ -14,12 +14,6 @@ const seeds = Number(process.env.SEEDS ?? (process.env.TORTURE ? 2_000 : 8))
 
 /** The first seed that notices each; where the code has changed, the next ones are tried. */
 const noticing: Readonly<Record<string, number>> = {
-  'it is closed before it is credited': 124,
-  'the sweeper takes back without asking the destination': 28,
-  'a debit does not see what was done': 2,
-  'nobody sweeps': 28,
-  'entries of what was closed stay in the index': 28,
-  'the debit and its record are two commits': 2,
 }
 const searched = process.env.TORTURE || process.env.UPDATE_SEEDS ? 200 : 20
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { repairAccount } from '../../../src/backoffice/repair.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { createLostSteps } from '../../../src/management/transfer/lost-step.ts'
 import { createSides } from '../../../src/management/transfer/side.ts'
 import { createTransferSteps } from '../../../src/management/transfer/step.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
@@ -17,12 +19,13 @@ async function open() {
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const change = createSides({ engine, aggregates, nowMs })
   const steps = createTransferSteps(change, nowMs)
-  const attemptOf = (id: string, seenAtMs = nowMs()) => {
-    const named = { clientId: 'cli', reference: 'R', hash: 'h', path: '/', id }
+  const lost = createLostSteps(change)
+  const attemptOf = (id: string, seenAtMs = nowMs(), reference = 'R') => {
+    const named = { clientId: 'cli', reference, hash: 'h', path: '/', id }
     return { ...named, seenAtMs, beganAtMs: nowMs() }
   }
-  const debit = async (id: string, seenAtMs = nowMs()) => {
-    const { beganAtMs: _, ...attempt } = attemptOf(id, seenAtMs)
+  const debit = async (id: string, seenAtMs = nowMs(), reference = 'R') => {
+    const { beganAtMs: _, ...attempt } = attemptOf(id, seenAtMs, reference)
     const sides = {
       from: { kind: 'card', accountId: 'account-0', cardId: 'card-0' },
       to: { kind: 'card', accountId: 'account-1', cardId: 'card-1' },
@@ -31,7 +34,7 @@ async function open() {
     const more = { narration: '', opening: null, data: null }
     const asked = { home: 'a:account-0', check: () => null }
     const transfer = { ...attempt, ...planned, ...more }
-    const debited = await steps.debit(attemptOf(id, seenAtMs), { ...asked, transfer })
+    const debited = await steps.debit(attemptOf(id, seenAtMs, reference), { ...asked, transfer })
     if (debited.state !== 'moving') throw new Error(debited.state)
     return debited.transfer
   }
@@ -47,10 +50,38 @@ async function open() {
     )
     return Promise.all(views)
   }
-  return { store, steps, debit, setStatus, movedMinor }
+  return { state, store, steps, lost, debit, setStatus, movedMinor }
 }
 
 describe('the steps of a transfer', () => {
+  it('go on after both accounts were made anew: what is on its way and what was said is left alone', async () => {
+    const { steps, debit, movedMinor, store, state } = await open()
+    const [before, after] = [await debit('T1', nowMs(), 'R1'), await debit('T2', nowMs(), 'R2')]
+    const first = await steps.credit(before)
+    for (const accountId of ['account-0', 'account-1']) {
+      state.aggregates.get(`a:${accountId}`)!.root = 'damaged'
+      let versions = 0
+      const newVersion = () => `repair.${accountId}.${versions++}`
+      const named = { retentionMs: 45 * dayMs, nowMs: nowMs(), reason: 'test', newVersion }
+      const repair = await repairAccount(store, accountId, { ...named, dryRun: false })
+      expect(repair).toEqual({ refused: '', changed: ['account'] })
+    }
+    for (const transfer of [before, after]) {
+      const verdict = await steps.credit(transfer)
+      if (verdict === 'tooOld') throw new Error('too old')
+      expect(await steps.close(transfer, verdict)).toMatchObject({ state: 'done' })
+    }
+    expect(first).toEqual(await steps.credit(before))
+    expect(await movedMinor()).toEqual([-2_000, 2_000])
+  })
+
+  it('refuse to move money where the word that it moved would be dropped at once', async () => {
+    const { lost, debit, movedMinor } = await open()
+    const old = await debit('T1', nowMs() - 50 * dayMs)
+    await expect(lost.credit(old)).rejects.toThrow('would not be kept')
+    expect(await movedMinor()).toEqual([-1_000, 0])
+  })
+
   it('let a destination refuse for good: a late credit finds the refusal, not the card', async () => {
     const { steps, debit, setStatus, movedMinor } = await open()
     const transfer = await debit('T1')

@@ -1,0 +1,174 @@
+import { createRecall } from '../../engine/memory/recall.ts'
+import { StoreError } from '../../store/port.ts'
+import type { KnownTransfer } from './lost-transfer.ts'
+import type { TransferSteps } from './step.ts'
+import { decodeTransfer, encodeTransfer, type TransferVerdict } from './transfer.ts'
+
+/**
+ * The transfers of the last minute as this server knows them, kept until the store is known to keep them. When it
+ * has lost something they are driven again, and new ones wait for that.
+ */
+export interface KeptTransfers {
+  readonly figures: KeptFigures
+  /** Something was lost, and is not driven again yet. */
+  readonly isMending: boolean
+  /** The same steps; what they tell is kept. */
+  watch(steps: TransferSteps): TransferSteps
+  /** How one is driven again; before the first loss. */
+  repeatBy(driveAgain: (known: KnownTransfer) => Promise<void>): void
+  onLoss(): void
+  onCheckpoint(number: number): void
+  onKept(number: number): void
+  stop(): void
+}
+
+export interface KeptFigures {
+  readonly kept: number
+  /** Driven again since the start. */
+  readonly repeated: number
+  /** Let go before the store was known to keep them. */
+  readonly forgotten: number
+}
+
+export interface KeptTransfersOptions {
+  readonly monoMs: () => number
+  readonly onTrouble: (message: string) => void
+  readonly maxKept?: number
+}
+
+/** About 30 MB. */
+const defaultMaxKept = 30_000
+const maxAtWork = 32
+const pauseMs = 100
+
+export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfers {
+  const { monoMs, onTrouble, maxKept = defaultMaxKept } = options
+  const recall = createRecall({ maxKept, send: receive })
+  let driveAgain: (known: KnownTransfer) => Promise<void> = async () => {}
+  let losses = 0
+  let repeated = 0
+  let received: string[] = []
+  let stopped = false
+  /** New debits wait while it is not null. */
+  let mending: Promise<void> | null = null
+  let onMended: () => void = () => {}
+  let spanned = 0
+
+  function receive(told: readonly string[], last: boolean): void {
+    received.push(...told)
+    if (!last) return
+    const all = received
+    received = []
+    void repeatAll(all, losses)
+  }
+
+  async function repeatAll(all: readonly string[], loss: number): Promise<void> {
+    const waiting = all.map(readKnown)
+    const worker = async () => {
+      for (let known = waiting.pop(); known !== undefined; known = waiting.pop()) {
+        await repeat(known, loss)
+      }
+    }
+    await Promise.all(Array.from({ length: maxAtWork }, worker))
+    // After another loss all of them are driven anew.
+    if (loss !== losses) return
+    recall.onRepeated()
+    mending = null
+    onMended()
+  }
+
+  /** Until it is done, for nobody else may know of it. */
+  async function repeat(known: KnownTransfer, loss: number): Promise<void> {
+    while (!stopped && loss === losses) {
+      try {
+        await driveAgain(known)
+        repeated++
+        return
+      } catch (error) {
+        if (error instanceof StoreError) await pause()
+        else {
+          const { id } = known.transfer
+          const why = error instanceof Error ? error.message : String(error)
+          onTrouble(`transfer ${id} cannot be driven again after the store lost something: ${why}`)
+          return
+        }
+      }
+    }
+  }
+
+  /** A step that a loss has come between may have been answered before it, and noted after. */
+  async function noting<T>(work: () => Promise<T>, known: (result: T) => KnownTransfer | null) {
+    const before = losses
+    const result = await work()
+    const found = known(result)
+    if (found === null) return result
+    const { id } = found.transfer
+    // Who only met it on its way knows no more than is kept.
+    if (found.verdict !== null || !recall.has(id)) recall.note(id, textOf(found), monoMs())
+    if (before === losses) return result
+    spanned++
+    await repeat(found, losses)
+    spanned--
+    return result
+  }
+
+  return {
+    get figures() {
+      return { kept: recall.size, repeated, forgotten: recall.forgotten }
+    },
+    get isMending() {
+      return mending !== null || spanned > 0
+    },
+    watch: (steps) => ({
+      ...steps,
+      async debit(attempt, asked) {
+        while (mending !== null) await mending
+        return noting(
+          () => steps.debit(attempt, asked),
+          (debited) =>
+            debited.state === 'moving' ? { transfer: debited.transfer, verdict: null } : null,
+        )
+      },
+      credit: (transfer) =>
+        noting(
+          () => steps.credit(transfer),
+          (verdict) => (verdict === 'tooOld' ? null : { transfer, verdict }),
+        ),
+      async find(home, named, sortKey) {
+        return noting(
+          () => steps.find(home, named, sortKey),
+          (found) => found && { transfer: found, verdict: null },
+        )
+      },
+    }),
+    repeatBy(given) {
+      driveAgain = given
+    },
+    onLoss() {
+      losses++
+      received = []
+      mending ??= new Promise((resolve) => {
+        onMended = resolve
+      })
+      recall.onLost()
+    },
+    onCheckpoint: recall.onCheckpoint,
+    onKept: (number) => recall.onKept(number, monoMs()),
+    stop() {
+      stopped = true
+    },
+  }
+}
+
+function textOf({ transfer, verdict }: KnownTransfer): string {
+  return JSON.stringify([encodeTransfer(transfer), verdict])
+}
+
+function readKnown(text: string): KnownTransfer {
+  const [transfer, verdict] = JSON.parse(text) as [string, TransferVerdict | null]
+  return { transfer: decodeTransfer(transfer), verdict }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, pauseMs))
+}

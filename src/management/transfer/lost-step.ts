@@ -1,0 +1,125 @@
+import { availableMinor } from '../../domain/record/account.ts'
+import { readsOf, standingOf } from '../effect.ts'
+import type { ChangeSide, SideView } from './side.ts'
+import { begin, bring, originOf } from './step.ts'
+import {
+  aggregateOfSide,
+  type DestinationRefusal,
+  decodeTransfer,
+  decodeVerdict,
+  inboxPlace,
+  type Transfer,
+  type TransferVerdict,
+} from './transfer.ts'
+
+/**
+ * The commits that make a transfer whole of which the store has lost a part. Each can be done again, by several
+ * servers at once; each is a commit even where nothing is to be done, so that what it rests on is not lost unseen.
+ */
+export interface LostSteps {
+  /** The word of the destination; null when it has none. */
+  hear(transfer: Transfer): Promise<TransferVerdict | null>
+  /** Sees to it that the source has given. */
+  debit(transfer: Transfer, as: LostDebit): Promise<LostStanding>
+  /** Sees to it that the destination has it, whatever the checks say now: it had it. */
+  credit(transfer: Transfer): Promise<TransferVerdict>
+  /** Makes the destination refuse, unless it has a word: that one holds. */
+  refuse(transfer: Transfer, refusal: DestinationRefusal): Promise<TransferVerdict>
+}
+
+/**
+ * asked: nobody knows it as arrived, so the source must have the money. told: it had arrived, and the destination
+ * lost it too. arrived: it is there.
+ */
+type LostDebit = 'asked' | 'told' | 'arrived'
+
+/** other: money of the same Reference went out again, and this transfer is nowhere. */
+type LostStanding = 'pending' | 'done' | 'other' | 'short'
+
+export function createLostSteps(change: ChangeSide): LostSteps {
+  function atDestination(
+    transfer: Transfer,
+    decide: (
+      view: SideView,
+      found: TransferVerdict | null,
+    ) => { readonly result: TransferVerdict | null; readonly keeps: boolean },
+  ): Promise<TransferVerdict | null> {
+    const inbox = inboxPlace(transfer)
+    return change({
+      home: aggregateOfSide(transfer.to),
+      origin: originOf(transfer),
+      reads: [inbox],
+      decide(view) {
+        const text = view.child(inbox)
+        const { result, keeps } = decide(view, text === null ? null : decodeVerdict(text))
+        if (keeps) return { result, write: {} }
+        const opened = result?.state === 'credited' ? (transfer.opening?.put ?? []) : []
+        const put = [{ ...inbox, value: JSON.stringify(result) }, ...opened]
+        return { result, write: { put } }
+      },
+    })
+  }
+
+  return {
+    hear: (transfer) => atDestination(transfer, (_view, found) => ({ result: found, keeps: true })),
+
+    debit(transfer, as) {
+      const attempt = { ...transfer, beganAtMs: transfer.seenAtMs }
+      // No side is source and destination, so its place for verdicts is free.
+      const given = inboxPlace(transfer)
+      return change<LostStanding>({
+        home: aggregateOfSide(transfer.from),
+        origin: originOf(transfer),
+        reads: [...readsOf(attempt), given],
+        decide(view) {
+          const said = (result: LostStanding) => ({ result, write: {} })
+          const there = underReference(view, attempt)
+          if (there !== null && there.id === transfer.id) return said(there.state)
+          if (view.child(given) !== null) return said('done')
+          if (as === 'asked' && !covers(view, transfer)) return said('short')
+          if (there === null) {
+            return { ...begin(view, transfer, 'owed'), result: 'pending' }
+          }
+          const another = as === 'asked' || (as === 'told' && there.hash === transfer.hash)
+          if (another) return said('other')
+          view.move(transfer, transfer.from, 'owed')
+          return { result: 'done', write: { put: [{ ...given, value: '{"state":"given"}' }] } }
+        },
+      })
+    },
+
+    async credit(transfer) {
+      const verdict = await atDestination(transfer, (view, found) =>
+        found?.state === 'credited'
+          ? { result: found, keeps: true }
+          : { result: bring(view, transfer), keeps: false },
+      )
+      return verdict!
+    },
+
+    async refuse(transfer, refusal) {
+      const verdict = await atDestination(transfer, (_view, found) => ({
+        result: found ?? { state: 'refused', refusal },
+        keeps: found !== null,
+      }))
+      return verdict!
+    },
+  }
+}
+
+/** What stands under the Reference of a transfer at its source. */
+function underReference(view: SideView, attempt: Parameters<typeof standingOf>[1]) {
+  const standing = standingOf(view.child, attempt)
+  if (standing.state === 'free') return null
+  if (standing.state === 'done') {
+    return { state: 'done', id: standing.note.id, hash: standing.note.hash } as const
+  }
+  const { id, hash } = decodeTransfer(standing.record)
+  return { state: 'pending', id, hash } as const
+}
+
+function covers({ wallet, account }: SideView, { amountMinor }: Transfer): boolean {
+  if (wallet !== null) return wallet.balanceMinor >= amountMinor
+  const found = account?.account ?? null
+  return found !== null && availableMinor(found) >= amountMinor
+}
