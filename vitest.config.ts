@@ -28,7 +28,7 @@ const pure = [
   'gate/{pace,slots}',
   'http/*',
   'kyc/*',
-  'management/*',
+  'management/**/*',
   'outgoing/*',
   'projection/*',
   'relay/{audit,view}',

@@ -2,12 +2,13 @@ import type { Effects } from '../../src/api/effects.ts'
 import type { RequestAttempt } from '../../src/management/effect.ts'
 import { newId } from '../../src/management/id.ts'
 import type { ChangeSide } from '../../src/management/transfer/side.ts'
-import { createTransferSteps, type DebitAsked } from '../../src/management/transfer/step.ts'
 import {
-  aggregateOfSide,
-  decodeTransfer,
-  movingEntry,
-} from '../../src/management/transfer/transfer.ts'
+  createTransferSteps,
+  type DebitAsked,
+  type TransferSteps,
+} from '../../src/management/transfer/step.ts'
+import { decodeTransfer, movingEntry } from '../../src/management/transfer/transfer.ts'
+import type { TransferPlan } from '../../src/management/transfer/transfers.ts'
 import type { PlantedFault } from './transfer-instance.ts'
 
 const nowMs = () => Date.now()
@@ -37,6 +38,18 @@ function unbound(effects: Effects): Effects {
       return { attempt, home, end: async (refused) => refused }
     },
   }
+}
+
+/** The first step of a call; null when what it plans is refused without it. */
+async function debitFor<R>(steps: TransferSteps, attempt: RequestAttempt, plan: TransferPlan<R>) {
+  const prepared = await plan.prepare(attempt.id)
+  if (!('transfer' in prepared)) return null
+  const { id, hash, path, clientId, reference, seenAtMs } = attempt
+  return steps.debit<R>(attempt, {
+    home: plan.home,
+    transfer: { ...prepared.transfer, id, hash, path, clientId, reference, seenAtMs },
+    check: (view) => plan.check(view, prepared.transfer),
+  })
 }
 
 /** Each leaves out one rule of the protocol; the simulation must notice every one of them. */
@@ -144,14 +157,8 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
     transfers: (transfers, steps) => ({
       ...transfers,
       async run(attempt, plan) {
-        const prepared = await plan.prepare(attempt.id)
-        if (!('transfer' in prepared)) return transfers.run(attempt, plan)
-        const { id, hash, path, clientId, reference, seenAtMs } = attempt
-        const debited = await steps.debit(attempt, {
-          home: plan.home,
-          transfer: { ...prepared.transfer, id, hash, path, clientId, reference, seenAtMs },
-          check: (view) => plan.check(view, prepared.transfer),
-        })
+        const debited = await debitFor(steps, attempt, plan)
+        if (debited === null) return transfers.run(attempt, plan)
         if (debited.state !== 'moving') return debited
         void transfers.finish(debited.transfer).catch(() => {})
         return { state: 'done', data: {} }
@@ -165,17 +172,6 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
         steps.debit<R>(attempt, { ...asked, check: () => null }),
     }),
   },
-  'a refusal is no commit': {
-    change: (change) => (given) =>
-      change({
-        ...given,
-        decide(view) {
-          const { result, write } = given.decide(view)
-          const isEmpty = write !== null && Object.keys(write).length === 0
-          return { result, write: isEmpty ? null : write }
-        },
-      }),
-  },
   'a refusal of the destination is not kept': {
     change: (change) => (given) =>
       change({
@@ -188,34 +184,6 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
           return { result, write: write && { ...write, ...(put && { put }) } }
         },
       }),
-  },
-  'a transfer is closed by its Reference': {
-    steps: (steps, change) => ({
-      ...steps,
-      async close(transfer, verdict) {
-        const sortKey = movingEntry(transfer).sortKey
-        const found = await steps.find(aggregateOfSide(transfer.from), transfer, sortKey)
-        return createTransferSteps(change, nowMs).close(found ?? transfer, verdict)
-      },
-    }),
-  },
-  'who joined takes gone for done': {
-    steps(steps) {
-      const begun = new Set<string>()
-      return {
-        ...steps,
-        async debit(attempt, asked) {
-          const debited = await steps.debit(attempt, asked)
-          if (debited.state === 'moving' && debited.own) begun.add(debited.transfer.id)
-          return debited
-        },
-        async close(transfer, verdict) {
-          const closed = await steps.close(transfer, verdict)
-          if (closed.state !== 'gone' || begun.has(transfer.id)) return closed
-          return { state: 'done', data: { transferId: transfer.id } }
-        },
-      }
-    },
   },
   'nobody drives again what the store has lost': { repeats: false },
 }

@@ -45,6 +45,8 @@ export interface InstanceOptions {
   readonly planted: PlantedFault
   /** The store may lose what it acknowledged, and is watched for it. */
   readonly mayLose: boolean
+  /** It is cut off from the store, and dies: what it sent is executed later. */
+  readonly onPartition: () => void
 }
 
 const never = new Promise<never>(() => {})
@@ -56,7 +58,12 @@ export function startInstance(options: InstanceOptions): TransferInstance {
   const died = new Promise<null>((resolve) => {
     die = resolve
   })
-  const inner = nodes.open(() => (weather.calm ? { kind: 'none' } : anyFault(random)))
+  const inner = nodes.open(() => {
+    if (weather.calm) return { kind: 'none' }
+    const fault = anyFault(random)
+    if (fault.kind === 'late' && random() < 0.3) setTimeout(options.onPartition, random() * 50)
+    return fault
+  })
   const alive = <T>(work: () => Promise<T>): Promise<T> =>
     dead
       ? never
@@ -130,5 +137,6 @@ function anyFault(random: () => number): Fault {
   if (draw < 0.03) return { kind: 'refused' }
   if (draw < 0.08) return { kind: 'replyLost' }
   if (draw < 0.16) return { kind: 'late', release: later(6_000) }
-  return draw < 0.5 ? { kind: 'delayed', until: later(300) } : { kind: 'none' }
+  if (draw < 0.22) return { kind: 'delayed', until: later(3_000) }
+  return draw < 0.5 ? { kind: 'delayed', until: later(200) } : { kind: 'none' }
 }

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest'
+import { createKeptTransfers } from '../../../src/management/transfer/kept-transfer.ts'
+import type { KnownTransfer } from '../../../src/management/transfer/lost-transfer.ts'
+import type { TransferSteps } from '../../../src/management/transfer/step.ts'
+import type { Transfer, TransferVerdict } from '../../../src/management/transfer/transfer.ts'
+import { StoreError } from '../../../src/store/port.ts'
+
+const wallet = { kind: 'wallet', organizationId: 'org-1', currency: 'USD' } as const
+const card = { kind: 'card', accountId: 'account-1', cardId: 'card-1' } as const
+const credited: TransferVerdict = { state: 'credited', toAfter: null }
+
+function transferOf(id: string): Transfer {
+  const named = { id, hash: 'h', clientId: 'cli', reference: id, seenAtMs: 0, narration: '' }
+  const moved = { type: 'TopUp', amountMinor: 1, currency: 'USD', from: wallet, to: card } as const
+  return { ...named, ...moved, opening: null, fromAfter: null, data: null }
+}
+
+function open(maxKept = 10) {
+  const driven: KnownTransfer[] = []
+  const kept = createKeptTransfers({ monoMs: () => 0, onTrouble() {}, maxKept })
+  const steps = {
+    debit: async ({ id }: { id: string }) => ({
+      state: 'moving',
+      own: true,
+      transfer: transferOf(id),
+    }),
+    credit: async () => credited,
+  } as unknown as TransferSteps
+  const watched = kept.watch(steps)
+  const debit = (id: string) => watched.debit({ id } as never, {} as never)
+  return { kept, driven, watched, debit }
+}
+
+it('drives again what it knows, with the last word of the destination, and lets new debits wait', async () => {
+  const { kept, driven, watched, debit } = open()
+  let fails = 1
+  kept.repeatBy(async (known) => {
+    if (fails-- > 0) throw new StoreError('away', 'no')
+    driven.push(known)
+  })
+  await debit('T1')
+  await debit('T2')
+  await watched.credit(transferOf('T2'))
+  // Somebody else who meets it on its way knows less.
+  await debit('T2')
+  kept.onLoss()
+  expect(kept.isMending).toBe(true)
+  await debit('T3')
+  const said = driven.map(({ transfer, verdict }) => [transfer.id, verdict?.state])
+  expect(said.toSorted()).toEqual([
+    ['T1', undefined],
+    ['T2', 'credited'],
+  ])
+  expect(kept.isMending).toBe(false)
+  expect(kept.figures).toEqual({ kept: 3, repeated: 2, forgotten: 0 })
+})
+
+it('lets the oldest go when there are too many, and counts them', async () => {
+  const { kept, debit } = open(2)
+  for (const id of ['T1', 'T2', 'T3']) await debit(id)
+  expect(kept.figures).toEqual({ kept: 2, repeated: 0, forgotten: 1 })
+})
