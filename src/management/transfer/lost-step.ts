@@ -73,7 +73,7 @@ export function createLostSteps(change: ChangeSide): LostSteps {
         reads: [...readsOf(attempt), given],
         decide(view) {
           const said = (result: LostStanding) => ({ result, write: {} })
-          const there = underReference(view, attempt)
+          const there = underReference(view, transfer)
           if (there !== null && there.id === transfer.id) return said(there.state)
           if (view.child(given) !== null) return said('done')
           if (as === 'asked' && !covers(view, transfer)) return said('short')
@@ -108,14 +108,16 @@ export function createLostSteps(change: ChangeSide): LostSteps {
 }
 
 /** What stands under the Reference of a transfer at its source. */
-function underReference(view: SideView, attempt: Parameters<typeof standingOf>[1]) {
+function underReference(view: SideView, attempt: Transfer) {
+  const { hash } = attempt
   const standing = standingOf(view.child, attempt)
   if (standing.state === 'free') return null
   if (standing.state === 'done') {
-    return { state: 'done', id: standing.note.id, hash: standing.note.hash } as const
+    // Of what was done nobody keeps the payload: it is taken for the same.
+    return { state: 'done', id: standing.note.id, hash } as const
   }
-  const { id, hash } = decodeTransfer(standing.record)
-  return { state: 'pending', id, hash } as const
+  const found = decodeTransfer(standing.record)
+  return { state: 'pending', id: found.id, hash: found.hash } as const
 }
 
 function covers({ wallet, account }: SideView, { amountMinor }: Transfer): boolean {

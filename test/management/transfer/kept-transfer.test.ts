@@ -10,7 +10,15 @@ const card = { kind: 'card', accountId: 'account-1', cardId: 'card-1' } as const
 const credited: TransferVerdict = { state: 'credited', toAfter: null }
 
 function transferOf(id: string): Transfer {
-  const named = { id, hash: 'h', clientId: 'cli', reference: id, seenAtMs: 0, narration: '' }
+  const named = {
+    id,
+    hash: 'h',
+    path: '/',
+    clientId: 'cli',
+    reference: id,
+    seenAtMs: 0,
+    narration: '',
+  }
   const moved = { type: 'TopUp', amountMinor: 1, currency: 'USD', from: wallet, to: card } as const
   return { ...named, ...moved, opening: null, fromAfter: null, data: null }
 }
