@@ -1,7 +1,7 @@
 import { availableMinor } from '../../domain/record/account.ts'
 import { readsOf, standingOf } from '../effect.ts'
 import type { ChangeSide, SideView } from './side.ts'
-import { begin, bring, originOf } from './step.ts'
+import { beginTransfer, bring, originOfTransfer } from './step.ts'
 import {
   aggregateOfSide,
   type DestinationRefusal,
@@ -47,7 +47,7 @@ export function createLostSteps(change: ChangeSide): LostSteps {
     const inbox = inboxPlace(transfer)
     return change({
       home: aggregateOfSide(transfer.to),
-      origin: originOf(transfer),
+      origin: originOfTransfer(transfer),
       reads: [inbox],
       decide(view) {
         const text = view.child(inbox)
@@ -69,7 +69,7 @@ export function createLostSteps(change: ChangeSide): LostSteps {
       const given = inboxPlace(transfer)
       return change<LostStanding>({
         home: aggregateOfSide(transfer.from),
-        origin: originOf(transfer),
+        origin: originOfTransfer(transfer),
         reads: [...readsOf(attempt), given],
         decide(view) {
           const said = (result: LostStanding) => ({ result, write: {} })
@@ -78,7 +78,7 @@ export function createLostSteps(change: ChangeSide): LostSteps {
           if (view.child(given) !== null) return said('done')
           if (as === 'asked' && !covers(view, transfer)) return said('short')
           if (there === null) {
-            return { ...begin(view, transfer, 'owed'), result: 'pending' }
+            return { ...beginTransfer(view, transfer, 'owed'), result: 'pending' }
           }
           const another = as === 'asked' || (as === 'told' && there.hash === transfer.hash)
           if (another) return said('other')

@@ -84,7 +84,7 @@ export function createTransferSteps(
       const said = (result: Debited<R>) => ({ result, write: {} })
       return change<Debited<R>>({
         home,
-        origin: originOf(attempt),
+        origin: originOfTransfer(attempt),
         reads: readsOf(attempt),
         decide(view) {
           const standing = standingOf(view.child, attempt)
@@ -103,7 +103,7 @@ export function createTransferSteps(
           const refusal = check(view)
           if (refusal !== null) return said({ state: 'refused', refusal })
           if (transfer === null) throw new Error('a debit without a transfer must be refused')
-          return begin(view, transfer)
+          return beginTransfer(view, transfer)
         },
       })
     },
@@ -113,7 +113,7 @@ export function createTransferSteps(
       const beside = transfer.to.kind === 'wallet' ? await prepareBeside?.(transfer) : undefined
       return change<TransferVerdict | 'tooOld'>({
         home: aggregateOfSide(transfer.to),
-        origin: originOf(transfer),
+        origin: originOfTransfer(transfer),
         reads: [inbox],
         decide(view) {
           const text = view.child(inbox)
@@ -138,7 +138,7 @@ export function createTransferSteps(
       const attempt = { ...transfer, beganAtMs: transfer.seenAtMs }
       return change<Closed>({
         home: aggregateOfSide(transfer.from),
-        origin: originOf(transfer),
+        origin: originOfTransfer(transfer),
         reads: readsOf(attempt),
         decide(view) {
           const text = view.child(pending)
@@ -166,7 +166,7 @@ export function createTransferSteps(
       const pending = pendingPlace(named)
       return change<Transfer | null>({
         home,
-        origin: originOf(named),
+        origin: originOfTransfer(named),
         reads: [pending],
         decide(view) {
           const text = view.child(pending)
@@ -181,7 +181,7 @@ export function createTransferSteps(
   }
 }
 
-export function originOf({
+export function originOfTransfer({
   clientId,
   reference,
 }: Pick<RequestAttempt, 'clientId' | 'reference'>): string {
@@ -189,7 +189,7 @@ export function originOf({
 }
 
 /** Takes the money out, with the record that it is on its way. */
-export function begin(
+export function beginTransfer(
   view: SideView,
   transfer: Omit<Transfer, 'fromAfter'>,
   direction: 'out' | 'owed' = 'out',
