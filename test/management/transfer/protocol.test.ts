@@ -12,7 +12,7 @@ afterEach(() => void vi.useRealTimers())
 
 const seeds = Number(process.env.SEEDS ?? (process.env.TORTURE ? 2_000 : 6))
 
-/** Each is noticed by one of the first two. */
+/** Each is noticed by one of the first few. */
 const searched = process.env.TORTURE ? 200 : 10
 
 describe('transfers of several servers', () => {
