@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto'
 import { Command as RedisCommand } from 'ioredis'
 import { expect, it, onTestFinished } from 'vitest'
-import { hash64 } from '../../src/domain/record/event.ts'
 import { directoryKey, indexes } from '../../src/engine/format/layout.ts'
 import { addClient } from '../../src/management/client.ts'
 import { type Command, PartlyFailed, type Store, StoreError } from '../../src/store/port.ts'
@@ -37,8 +37,9 @@ function cardsThat(onStopped: boolean, count: number): string[] {
 }
 
 function isReachable(clientId: string, reference: string): boolean {
-  const bucket = Number.parseInt(hash64(`${clientId}\n${reference}`).slice(0, 8), 16) % 4_096
-  return nodeOf(`r:${bucket.toString(36)}`) !== stopped
+  const digest = createHash('sha256').update(`${clientId}\n${reference}`).digest('base64url')
+  const bucket = digest.slice(0, 2)
+  return nodeOf(`r:${bucket}`) !== stopped
 }
 
 /** Takes the money out of the source, and no commit after that, as a server that ends there. */
