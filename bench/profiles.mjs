@@ -2,6 +2,7 @@ import { deepEqual } from 'node:assert'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decimalsOf } from '../dist/domain/record/currency.js'
+import { metadataPrefix } from '../dist/domain/record/event.js'
 import { findProfile } from '../dist/gate/profile/profile.js'
 import { parseJson } from '../dist/wire/json.js'
 import { isRefusal } from '../dist/wire/refusal.js'
@@ -87,9 +88,19 @@ function inOurShape({ merchant, ...event }) {
     merchantAmount:
       merchantCurrency === '' ? '' : Number(major(merchantAmountMinor, merchantCurrency)),
     merchantCurrency,
+    ...inDetail(event.details ?? {}),
   }
   const text = JSON.stringify(body, (_name, value) => (value === '' ? undefined : value))
   return Buffer.from(text)
+}
+
+function inDetail(named) {
+  const [details, metadata] = [{}, {}]
+  for (const [name, value] of Object.entries(named)) {
+    if (name.startsWith(metadataPrefix)) metadata[name.slice(metadataPrefix.length)] = value
+    else details[name] = value
+  }
+  return { details, metadata }
 }
 
 /** All of one subject one after the other: what slows the machine down slows both sides of a difference. */

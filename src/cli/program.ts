@@ -110,7 +110,7 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
   ],
   [
     'reindex',
-    'put cards and transactions of before into the lists',
+    'put all into the lists that it belongs to',
     async () => (await import('./store/reindex.ts')).addReindex,
   ],
   [

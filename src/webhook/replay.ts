@@ -24,9 +24,9 @@ export function replayEvent(
       if (text === null) return { result: false, write: {} }
       const before = decodeEvent(text)
       const found = before.deliveries.find((one) => one.webhookId === webhookId)
-      // What waits already is sent without it.
-      if (found?.state === 'pending' && found.dueMs <= nowMs) return { result: true, write: {} }
-      const next = found === undefined ? newDelivery(webhookId, nowMs) : sentAgain(found, nowMs)
+      // What seems to wait may have been sent and not been written down yet: another time tells them apart.
+      const dueMs = found?.dueMs === nowMs ? nowMs + 1 : nowMs
+      const next = found === undefined ? newDelivery(webhookId, nowMs) : sentAgain(found, dueMs)
       const others = before.deliveries.filter((one) => one.webhookId !== webhookId)
       const event = { ...before, deliveries: [...others, next] }
       return { result: true, write: writeOfEvent(place, event, before) }

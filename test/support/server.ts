@@ -121,9 +121,14 @@ export async function readiness(server: RunningServer): Promise<ReadinessShown> 
   return (await (await fetch(`${server.adminUrl}/readyz`)).json()) as ReadinessShown
 }
 
-/** Looks again and again; the test's own time limit is the limit. */
-export async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 25))
+/** Not for ever: the files of a run share their processes, and a test that timed out would go on asking. */
+export async function until(holds: () => Promise<boolean>, seconds = 100): Promise<void> {
+  const given = new Error(`this does not hold after ${seconds} s: ${holds}`)
+  const untilMonoMs = performance.now() + 1000 * seconds
+  while (!(await holds())) {
+    if (performance.now() > untilMonoMs) throw given
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
 }
 
 const chaos = pathToFileURL(join(import.meta.dirname, 'chaos.mjs'))
