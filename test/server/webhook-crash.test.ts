@@ -212,7 +212,8 @@ let reads = 0
 
 function nameOf(body: string): string {
   const { type, sequence, data } = JSON.parse(body)
-  return `${data.accountId ?? data.transferId} ${sequence} ${type}`
+  // Wallets number their own; which transfer it was says all.
+  return `${data.accountId ?? data.transferId} ${data.accountId ? sequence : 0} ${type}`
 }
 
 async function openOrganization(world: CliWorld) {
