@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { claimStore } from '../../../src/engine/format/meta.ts'
 import { newMarks } from '../../../src/engine/memory/recall.ts'
 import type { LossListener, Marks, Store } from '../../../src/store/port.ts'
@@ -10,8 +10,9 @@ import { until } from '../../support/server.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { commandOf, randomFrom } from '../conformance.ts'
 
+// They mostly wait for Redis, and beside each other.
 const endings: (() => Promise<void> | void)[] = []
-afterEach(async () => {
+afterAll(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
 
@@ -71,7 +72,7 @@ async function inStep(replica: RedisServer): Promise<void> {
 
 const lossText = /lost: less is here|lacks what it acknowledged/
 
-describe('a server that lacks what was acknowledged', () => {
+describe.concurrent('a server that lacks what was acknowledged', () => {
   it('refuses the next commit, also when the one it followed comes back', async () => {
     const master = await redis()
     const replica = await redis({ replicaof: `127.0.0.1 ${master.port}` })
@@ -189,7 +190,7 @@ describe('a server that lacks what was acknowledged', () => {
   })
 })
 
-describe('marks', () => {
+describe.concurrent('marks', () => {
   it('go with a writer that is gone, and are not kept for one that tells nobody', async () => {
     const server = await redis()
     const keys = createRedisKeys('', 16)
@@ -240,7 +241,7 @@ describe('marks', () => {
   })
 })
 
-describe('a node of a cluster that starts empty', () => {
+describe.concurrent('a node of a cluster that starts empty', () => {
   it('is held back, and the others go on', { timeout: 30_000 }, async () => {
     const cluster = await startRedisCluster(3, { 'cluster-require-full-coverage': 'no' })
     endings.push(cluster.dispose)
