@@ -2,6 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { followTime, type SharedTime } from '../clock.ts'
 import { claimStore } from '../engine/format/meta.ts'
 import { listenAt } from '../listening.ts'
+import { lowerOwnPriority } from '../right-of-way.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
@@ -40,6 +41,7 @@ async function run(port: MessagePort, settings: ConsoleWorkerSettings): Promise<
 }
 
 if (parentPort !== null) {
+  lowerOwnPriority()
   const port = parentPort
   run(port, workerData as ConsoleWorkerSettings).catch((error: unknown) => {
     if (!(error instanceof StoreRefused)) throw error
