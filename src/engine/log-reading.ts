@@ -2,7 +2,7 @@ import { entryKinds } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import type { LogLine, Store } from '../store/port.ts'
 import { decodeEntry, entryFormat } from './format/entry-codec.ts'
-import { RecordUnreadable } from './format/row-codec.ts'
+import { unlessUnreadable } from './format/row-codec.ts'
 
 const pageLines = 1000
 
@@ -18,12 +18,7 @@ export async function* logPages(store: Pick<Store, 'readLog'>): AsyncGenerator<r
 
 /** null when the line cannot be read. */
 export function entryIn({ entry }: Pick<LogLine, 'entry'>): Entry | null {
-  try {
-    return decodeEntry(entry)
-  } catch (error) {
-    if (error instanceof RecordUnreadable) return null
-    throw error
-  }
+  return unlessUnreadable(() => decodeEntry(entry))
 }
 
 const noticeStart = `[${entryFormat},${entryKinds.indexOf('notice')},`

@@ -4,6 +4,7 @@ import { formatMinor } from '../domain/record/money.ts'
 import { type CardDetails, decodeDetails } from '../engine/format/card-details.ts'
 import { accountCodec, cardCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardDetailsKey, cardKey, directoryKey } from '../engine/format/layout.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 
 /** A card with what it draws on. */
@@ -31,18 +32,38 @@ export async function accountIdOfCard(store: Store, cardId: string): Promise<str
   return place?.value ?? null
 }
 
+interface CardPlace {
+  readonly cardId: string
+  readonly accountId: string
+}
+
 /** In the order given; null where there is no such card. */
 export async function readCards(
   store: Store,
-  places: readonly { readonly cardId: string; readonly accountId: string }[],
+  places: readonly CardPlace[],
 ): Promise<(WholeCard | null)[]> {
+  return (await loadCards(store, places)).map((read) => read())
+}
+
+/** For lists, which one damaged card must not stop; null also for such. */
+export async function readableCards(
+  store: Store,
+  places: readonly CardPlace[],
+): Promise<(WholeCard | null)[]> {
+  return (await loadCards(store, places)).map(unlessUnreadable)
+}
+
+async function loadCards(
+  store: Store,
+  places: readonly CardPlace[],
+): Promise<(() => WholeCard | null)[]> {
   const keys = places.flatMap(({ cardId, accountId }) => {
     const aggregate = accountAggregate(accountId)
     const root = { group: '', id: '' }
     return [root, cardKey(cardId), cardDetailsKey(cardId)].map((key) => ({ aggregate, ...key }))
   })
   const loaded = await store.load(keys)
-  return places.map((_, i) => {
+  return places.map((_, i) => () => {
     const [root, card, own] = loaded.slice(3 * i, 3 * i + 3)
     if (root === undefined || card === undefined) return null
     return {

@@ -1,7 +1,7 @@
 import type { Card } from '../domain/record/card.ts'
 import { type CardNarrowing, organizationCardsPrefix } from '../engine/format/card-index.ts'
 import { customerCardsPrefix, indexes } from '../engine/format/layout.ts'
-import { readCards, type WholeCard } from '../management/card.ts'
+import { readableCards, type WholeCard } from '../management/card.ts'
 import { hasNegative } from '../management/customer.ts'
 import type { Store } from '../store/port.ts'
 import type { Listing, Span } from './listing.ts'
@@ -39,7 +39,7 @@ export async function cardListing(
         cardId: sortKey.slice(sortKey.lastIndexOf('\n') + 1),
         accountId: value,
       }))
-      const cards = await readCards(store, places)
+      const cards = await readableCards(store, places)
       return cards.map((one) => {
         const own = one?.account.organizationId === organizationId
         return own && matches(one, filters) ? one : null

@@ -5,7 +5,7 @@ import type { Card } from '../domain/record/card.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { accountCodec, cardCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardKey } from '../engine/format/layout.ts'
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import type { LogLine, Store } from '../store/port.ts'
 import type { Consumer, ProjectedEntry } from './consumer.ts'
@@ -196,13 +196,6 @@ async function readRecords(store: Store, entries: readonly Entry[]): Promise<Rec
   }
 }
 
-/** What cannot be read is told by the engine and by `arbiter verify`; the lists go on without it. */
 function decoded<T>(codec: { decode(text: string): T }, value: string | undefined): T | null {
-  if (value === undefined) return null
-  try {
-    return codec.decode(value)
-  } catch (error) {
-    if (error instanceof RecordUnreadable) return null
-    throw error
-  }
+  return value === undefined ? null : unlessUnreadable(() => codec.decode(value))
 }

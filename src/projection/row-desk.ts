@@ -2,7 +2,7 @@ import type { Entry } from '../domain/ledger/entry.ts'
 import type { AggregateView } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes, rowsAggregate } from '../engine/format/layout.ts'
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexEntry, Store } from '../store/port.ts'
 import type { Consumer } from './consumer.ts'
 import { allTime, type Listing, readPage, type Span } from './listing.ts'
@@ -90,12 +90,7 @@ async function readRows(
 
 export function decodeRow(value: string | null | undefined): TransactionRow | null {
   if (value === null || value === undefined) return null
-  try {
-    return transactionRowCodec.decode(value)
-  } catch (error) {
-    if (error instanceof RecordUnreadable) return null
-    throw error
-  }
+  return unlessUnreadable(() => transactionRowCodec.decode(value))
 }
 
 const rowsPerSearch = 100

@@ -4,7 +4,7 @@ import type { Pack } from '../domain/decide/pack.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
 import { accountAggregate, cardKey } from '../engine/format/layout.ts'
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 import { type AccountSeed, createAccountSeed } from './account-seed.ts'
 import { seedChange } from './seed-change.ts'
@@ -141,14 +141,11 @@ async function readSlice(
 }
 
 function readable(line: string): OpenEntry | null {
-  try {
+  return unlessUnreadable(() => {
     const entry = openEntry(line)
     entry.whole()
     return entry
-  } catch (error) {
-    if (error instanceof RecordUnreadable) return null
-    throw error
-  }
+  })
 }
 
 /** A line that stands where those of an account do. */

@@ -6,6 +6,7 @@ import { createAggregates } from '../engine/aggregates.ts'
 import { createEngine } from '../engine/engine.ts'
 import { noteSeeded, readMemoryAges, unseeded } from '../engine/notice/memory-ages.ts'
 import { readInstances } from '../engine/notice/presence.ts'
+import { lowerOwnPriority } from '../right-of-way.ts'
 import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
 import { finish } from '../rules/pack/step.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
@@ -92,6 +93,7 @@ function unexpected(): never {
 }
 
 if (parentPort !== null) {
+  lowerOwnPriority()
   const port = parentPort
   run(port, workerData as SeedingSettings)
     .catch((error: unknown): FromSeeder => ({ type: 'failed', problem: String(error) }))

@@ -25,7 +25,7 @@ export interface AnswerCounts {
 
 /**
  * Metrics of answers, counted as plain numbers and handed to the library when somebody looks: its own
- * counting was 3 µs of each decision (`bench -- compare`).
+ * counting and the log line were 7 µs of each decision, by a profile (bench/README.md).
  */
 export function createAnswerCounts(registry: Registry): AnswerCounts {
   // All combinations are few, and the first ones are nearly all answers.

@@ -4,7 +4,8 @@ import type { Entry } from '../domain/ledger/entry.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import { transactionCodec } from '../engine/format/codec.ts'
 import { accountAggregate, transactionChild } from '../engine/format/layout.ts'
-import { readCards, shownCard, type WholeCard } from '../management/card.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
+import { readableCards, shownCard, type WholeCard } from '../management/card.ts'
 import { decodeVerdict, likelyInboxPlaces } from '../management/transfer/transfer.ts'
 import type { Consumer, ProjectedEntry } from '../projection/consumer.ts'
 import type { TransactionRow, TransactionType } from '../projection/row.ts'
@@ -183,7 +184,7 @@ type Cards = (accountId: string, cardId: string) => WholeCard | null
 
 async function readChanged(store: Store, entries: readonly ProjectedEntry[]): Promise<Cards> {
   const changed = entries.filter(({ entry }) => entry.changes.some(typeOfCardChange))
-  const found = await readCards(
+  const found = await readableCards(
     store,
     changed.map(({ entry }) => entry),
   )
@@ -207,7 +208,7 @@ async function readArrivals(store: Store, entries: readonly ProjectedEntry[]): P
   const verdicts = new Map(
     places.flatMap(({ id }, i) => {
       const text = found[i]?.value
-      return text === undefined ? [] : [[id, decodeVerdict(text)]]
+      return text === undefined ? [] : [[id, unlessUnreadable(() => decodeVerdict(text))]]
     }),
   )
   return (transferId) => {
@@ -233,7 +234,8 @@ async function readCharges(
   const pending = new Map(
     taken.map((entry, i) => {
       const text = found[i]?.value
-      const record = text === undefined ? null : transactionCodec.decode(text)
+      const record =
+        text === undefined ? null : unlessUnreadable(() => transactionCodec.decode(text))
       return [entry, record === null || isAlias(record) ? 0 : record.chargePendingMinor]
     }),
   )

@@ -8,6 +8,16 @@ export class RecordUnreadable extends Error {
   override readonly name = 'RecordUnreadable'
 }
 
+/** null for a record that cannot be read: `arbiter verify` tells of it, and what reads many goes on without it. */
+export function unlessUnreadable<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof RecordUnreadable) return null
+    throw error
+  }
+}
+
 /** The parser's own message would quote the text. */
 export function parseJson(text: string): unknown {
   try {

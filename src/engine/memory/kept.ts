@@ -3,7 +3,7 @@ import type { Codec } from '../format/row-codec.ts'
 /**
  * A record in memory, as the store keeps it: one text. The objects of a record, renewed by each decision,
  * lived just long enough to be copied by the garbage collector twice, which cost more than reading the text
- * (`bench -- compare`). A long text, of a card with long lists, would cost more to read: its objects are kept.
+ * (bench/README.md). A long text, of a card with long lists, would cost more to read: its objects are kept.
  */
 export type Kept<T> = string | Whole<T> | null
 

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest'
+import { createAggregates } from '../../src/engine/aggregates.ts'
+import { importRows } from '../../src/engine/import.ts'
+import { readableCards, readCards } from '../../src/management/card.ts'
+import { createProjector } from '../../src/projection/projector.ts'
+import type { Happening } from '../../src/webhook/event.ts'
+import { createLogConsumer } from '../../src/webhook/log-consumer.ts'
+import { startEngine } from '../support/engine-world.ts'
+import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+
+const row = { organizationId: 'org-1', customerId: 'c', type: 'retail', country: 'US' }
+
+it('tells of all other cards when one cannot be read, and goes on behind it', async () => {
+  const state = createMemoryState()
+  const store = createMemoryStore(state)
+  const engine = startEngine(store)
+  const places = [0, 1].map((i) => ({ cardId: `card-${i}`, accountId: `account-${i}` }))
+  await importRows(
+    places.map((place) => ({ ...row, ...place, currency: 'USD', balance: '10.00' })),
+    engine,
+  )
+  for (const { cardId, accountId } of places) {
+    await engine.operate(accountId, { type: 'changeCard', cardId, set: { status: 'Frozen' } }, 'x')
+  }
+  engine.stop()
+  state.aggregates.get('a:account-0')!.groups.get('c')!.set('card-0', '{"balance":12}')
+
+  const told: Happening[] = []
+  const recorder = {
+    async record(happenings: readonly Happening[]) {
+      told.push(...happenings)
+    },
+  }
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  let versions = 0
+  let ms = Date.now()
+  const clock = { nowMs: () => ms, monoMs: () => ms }
+  const consumers = [createLogConsumer({ store, recorder, nowMs: clock.nowMs })]
+  const onTrouble = () => {}
+  const projector = createProjector({
+    store,
+    aggregates,
+    clock,
+    instance: 'i',
+    consumers,
+    onTrouble,
+  })
+  ms += 1_000
+  while (await projector.step()) {}
+  const frozen = told.filter(({ type }) => type === 'card.frozen')
+  expect(frozen.map(({ data }) => data)).toMatchObject([{ cardId: 'card-1', status: 'Frozen' }])
+
+  expect((await readableCards(store, places)).map((one) => one?.card.cardId)).toEqual([
+    undefined,
+    'card-1',
+  ])
+  // Who asks for it alone must not be told that there is none.
+  await expect(readCards(store, places)).rejects.toThrow()
+})
