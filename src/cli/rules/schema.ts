@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { factTable } from '../../rules/condition/fact-table.ts'
+import { factsOfWindow } from '../../rules/condition/window-fact.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { jsonSchemas, type PackNames } from '../../rules/pack/json-schema.ts'
 import { complain, type ExitCode, print } from '../terminal.ts'
@@ -43,15 +44,13 @@ async function write(dir: string, out: string): Promise<ExitCode> {
   return 0
 }
 
-function namesOf({ rules, windows, parts }: CompiledPack): PackNames {
-  const names = windows.map(({ name }) => name)
-  const kept = parts.windows.flatMap(({ name, distinct }) =>
-    ['sum', 'count', ...(distinct ? ['distinct'] : [])].map((one) => `windows.${name}.${one}`),
-  )
+function namesOf({ rules, windows: own, sharedWindows = [], parts }: CompiledPack): PackNames {
+  const windows = [...own, ...sharedWindows]
+  const kept = windows.flatMap((window) => factsOfWindow(window).map(({ name }) => name))
   const lists = [...parts.lists.keys()]
   return {
     rules: rules.map(({ id }) => id),
-    windows: names,
+    windows: windows.map(({ name }) => name),
     lists,
     conditions: [
       ...factTable.map(({ name }) => name),
