@@ -221,7 +221,10 @@ function decideOperation(
   const draft = operate(operation, book, context.pack, context.nowMs)
   if (book.wanted.length > 0) return
   const refused = 'refused' in draft ? draft.refused : ''
-  item.outcome = { refused, changed: !('refused' in draft) && draft.changes.length > 0 }
+  const changed = !('refused' in draft) && draft.changes.length > 0
+  item.outcome = { refused, changed }
+  // Another server may have changed the account since it was read: only a commit shows that it has not.
+  if (!changed) writes.forced = true
   if ('refused' in draft) return
   const motive = { reason, origin, event: adviceOf(operation) }
   recordDraft(entryKindOf(operation), draft, motive, book, writes)

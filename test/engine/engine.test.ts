@@ -9,7 +9,13 @@ import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
 import { windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
-import { handed, openCards, startEngine, testEvent } from '../support/engine-world.ts'
+import {
+  handed,
+  openCards,
+  startEngine,
+  type TestEngine,
+  testEvent,
+} from '../support/engine-world.ts'
 import { createRandom, walk } from '../support/event-generator.ts'
 import { createMemoryState, createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
 import { accountOf, cardOf, defaultSwitches, packOf } from '../support/world.ts'
@@ -71,6 +77,24 @@ describe('the engine', () => {
     expect(approved).toBe(500)
     const shown = await showAccount(createMemoryStore(state), 'account-0')
     expect(shown).toMatchObject({ heldMinor: 100_000, availableMinor: 0 })
+  })
+
+  it('takes no operation for done that another engine has undone since', async () => {
+    const state = createMemoryState()
+    const [one, two] = [0, 1].map(() => startEngine(createMemoryStore(state))) as [
+      TestEngine,
+      TestEngine,
+    ]
+    const change = (engine: TestEngine, status: Card['status']) => {
+      const operation = { type: 'changeCard', cardId: 'card-0', set: { status } } as const
+      return engine.operate('account-0', operation, 'a test')
+    }
+    await openCards(one, 1)
+    expect(await change(one, 'Frozen')).toEqual({ refused: '', changed: true })
+    expect(await change(two, 'Active')).toEqual({ refused: '', changed: true })
+    // In its memory the card is still frozen.
+    expect(await change(one, 'Frozen')).toEqual({ refused: '', changed: true })
+    expect(await two.ask({ eventId: 'e1', amountMinor: 100 })).toMatchObject({ code: '117' })
   })
 
   it('never passes a limit per merchant or of merchants from several engines', async () => {

@@ -116,7 +116,7 @@ export async function compare(
   const declinedYetHeld: Delivery[] = []
   const unlike: [Delivery, Delivery][] = []
   const byEvent = groupBy(deliveries, ({ event }) => event.eventId)
-  const byTransaction = new Map<string, { event: RelayEvent; counted: boolean }[]>()
+  const byTransaction = new Map<string, Told[]>()
 
   for (const [eventId, told] of byEvent) {
     const { event } = told[0]!
@@ -138,7 +138,8 @@ export async function compare(
     }
     const key = `${event.cardId}\n${event.transactionId}`
     const siblings = byTransaction.get(key) ?? []
-    siblings.push({ event, counted })
+    const approvedByDefault = isApproved(told.filter(isByDefault))
+    siblings.push({ event, counted, approvedByDefault })
     byTransaction.set(key, siblings)
   }
 
@@ -206,6 +207,13 @@ function isCounted(event: RelayEvent, record: EventRecord | null): boolean {
   return isAsk(event) ? isHeld(record) || record.absorbed : record.unmatched === ''
 }
 
+/** An event as its transaction's sums see it. */
+interface Told {
+  readonly event: RelayEvent
+  readonly counted: boolean
+  readonly approvedByDefault: boolean
+}
+
 interface Sums {
   preauthorizedMinor: number
   authorizedMinor: number
@@ -217,7 +225,7 @@ interface Sums {
 }
 
 /** With the switches of the pack in rules/. */
-function sumsOf(events: readonly { event: RelayEvent; counted: boolean }[]): Sums {
+function sumsOf(events: readonly Told[]): Sums {
   const sums: Sums = {
     preauthorizedMinor: 0,
     authorizedMinor: 0,
@@ -242,20 +250,33 @@ function sumsOf(events: readonly { event: RelayEvent; counted: boolean }[]): Sum
   return sums
 }
 
-function differencesOfSums(
-  found: Transaction,
-  events: readonly { event: RelayEvent; counted: boolean }[],
-): string[] {
+function differencesOfSums(found: Transaction, events: readonly Told[]): string[] {
   const expected = sumsOf(events)
   const names = Object.keys(expected) as (keyof Sums)[]
   return names
     .filter((name) => found[name] !== expected[name])
+    .filter((name) => !isRaisedByDefault(name, found, expected, events))
     .map((name) => {
       const parts = events.map(({ event, counted }) => `${describe(event)}${counted ? '' : ' not'}`)
       const { cardId, transactionId } = found
       const place = `transaction ${transactionId} of ${cardId}`
       return `${place}: ${name} is ${found[name]}, not ${expected[name]}, from ${parts.join(', ')}`
     })
+}
+
+/** An ask that was approved by default above what was reversed is booked on top of the other kind's sum. */
+function isRaisedByDefault(
+  name: keyof Sums,
+  found: Transaction,
+  expected: Sums,
+  events: readonly Told[],
+): boolean {
+  const sums = ['preauthorizedMinor', 'authorizedMinor'] as const
+  const own = sums.find((one) => one === name)
+  if (own === undefined || !events.some(({ approvedByDefault }) => approvedByDefault)) return false
+  const other = sums.find((one) => one !== name)!
+  const riseMinor = found[own] - expected[own]
+  return riseMinor > 0 && riseMinor <= expected[other]
 }
 
 function differencesOfAccount(account: Account, transactions: readonly Transaction[]): string[] {
