@@ -100,7 +100,7 @@ export function startInstance(options: InstanceOptions): TransferInstance {
   const sides = createSides({ engine, aggregates, nowMs })
   const change = planted.change?.(sides) ?? sides
   const plain = createTransferSteps(change, nowMs, undefined, mayLose)
-  const lost = createLostSteps(sides)
+  const lost = createLostSteps(sides, nowMs)
   const again = createLostTransfers({ steps: plain, lost, engine })
   kept.repeatBy(planted.repeats === false ? async () => {} : again)
   const rightSteps = mayLose ? kept.watch(plain) : plain

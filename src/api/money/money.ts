@@ -4,7 +4,7 @@ import type { KeptTransfers } from '../../management/transfer/kept-transfer.ts'
 import { createLostSteps } from '../../management/transfer/lost-step.ts'
 import { createLostTransfers } from '../../management/transfer/lost-transfer.ts'
 import { createSides } from '../../management/transfer/side.ts'
-import { createTransferSteps } from '../../management/transfer/step.ts'
+import { createTransferSteps, type PrepareBeside } from '../../management/transfer/step.ts'
 import {
   startTransferSweeper,
   type TransferSweeper,
@@ -20,7 +20,7 @@ export interface MoneyOptions
   readonly aggregates: Aggregates
   readonly effects: Effects
   /** What is told of money that comes into a wallet, in the same commit. */
-  readonly prepareBeside: Parameters<typeof createTransferSteps>[2]
+  readonly prepareBeside: PrepareBeside
   /** Only where the store may lose what it acknowledged. */
   readonly kept?: KeptTransfers | null
 }
@@ -32,12 +32,13 @@ export function openMoney(options: MoneyOptions): {
   readonly transfers: TransferDesk
   readonly sweeper: TransferSweeper
 } {
-  const { engine, aggregates, effects, clock, kept = null } = options
+  const { engine, aggregates, effects, clock, prepareBeside, kept = null } = options
   const { nowMs } = clock
   const change = createSides({ engine, aggregates, nowMs })
   const mayLose = kept !== null
-  const plain = createTransferSteps(change, nowMs, options.prepareBeside, mayLose)
-  kept?.repeatBy(createLostTransfers({ steps: plain, lost: createLostSteps(change), engine }))
+  const plain = createTransferSteps(change, nowMs, prepareBeside, mayLose)
+  const lost = createLostSteps(change, nowMs, prepareBeside)
+  kept?.repeatBy(createLostTransfers({ steps: plain, lost, engine }))
   const steps = kept?.watch(plain) ?? plain
   const transfers = createTransfers({ steps, engine, nowMs })
   const sweeper = startTransferSweeper({ ...options, steps, transfers, intervalMs: sweepMs })

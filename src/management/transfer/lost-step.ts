@@ -1,7 +1,13 @@
 import { availableMinor } from '../../domain/record/account.ts'
 import { readsOf, standingOf } from '../effect.ts'
 import type { ChangeSide, SideView } from './side.ts'
-import { beginTransfer, bring, originOfTransfer } from './step.ts'
+import {
+  beginTransfer,
+  bring,
+  originOfTransfer,
+  type PrepareBeside,
+  prepareTelling,
+} from './step.ts'
 import {
   aggregateOfSide,
   type DestinationRefusal,
@@ -36,13 +42,20 @@ type LostDebit = 'asked' | 'told' | 'arrived'
 /** other: money of the same Reference went out again, and this transfer is nowhere. */
 type LostStanding = 'pending' | 'done' | 'other' | 'short'
 
-export function createLostSteps(change: ChangeSide): LostSteps {
+export function createLostSteps(
+  change: ChangeSide,
+  nowMs: () => number,
+  prepareBeside?: PrepareBeside,
+): LostSteps {
+  const telling = prepareTelling(nowMs, prepareBeside)
+
   function atDestination(
     transfer: Transfer,
     decide: (
       view: SideView,
       found: TransferVerdict | null,
     ) => { readonly result: TransferVerdict | null; readonly keeps: boolean },
+    tell: Awaited<ReturnType<typeof telling>> = () => ({}),
   ): Promise<TransferVerdict | null> {
     const inbox = inboxPlace(transfer)
     return change({
@@ -53,9 +66,11 @@ export function createLostSteps(change: ChangeSide): LostSteps {
         const text = view.child(inbox)
         const { result, keeps } = decide(view, text === null ? null : decodeVerdict(text))
         if (keeps) return { result, write: {} }
-        const opened = result?.state === 'credited' ? (transfer.opening?.put ?? []) : []
-        const put = [{ ...inbox, value: JSON.stringify(result) }, ...opened]
-        return { result, write: { put } }
+        const put = [{ ...inbox, value: JSON.stringify(result) }]
+        if (result?.state !== 'credited') return { result, write: { put } }
+        const opened = transfer.opening?.put ?? []
+        const { put: told = [], index = [] } = tell(view, result.toAfter)
+        return { result, write: { put: [...put, ...opened, ...told], index } }
       },
     })
   }
@@ -89,10 +104,15 @@ export function createLostSteps(change: ChangeSide): LostSteps {
     },
 
     async credit(transfer) {
-      const verdict = await atDestination(transfer, (view, found) =>
-        found?.state === 'credited'
-          ? { result: found, keeps: true }
-          : { result: bring(view, transfer), keeps: false },
+      // What was told before may have been lost with the money, and nobody knows whether it was sent.
+      const tell = await telling(transfer)
+      const verdict = await atDestination(
+        transfer,
+        (view, found) =>
+          found?.state === 'credited'
+            ? { result: found, keeps: true }
+            : { result: bring(view, transfer), keeps: false },
+        tell,
       )
       return verdict!
     },

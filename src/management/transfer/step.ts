@@ -68,6 +68,20 @@ export type BesideCredit = (
   atMs: number,
 ) => Pick<AccountWrite, 'put' | 'index'>
 
+export type PrepareBeside = (transfer: Transfer) => Promise<BesideCredit>
+
+/** Whoever brings money into a wallet tells of it in that commit; what comes to a card is told by the log. */
+export function prepareTelling(nowMs: () => number, prepareBeside?: PrepareBeside) {
+  return async (transfer: Transfer) => {
+    const beside = transfer.to.kind === 'wallet' ? await prepareBeside?.(transfer) : undefined
+    return ({ wallet }: SideView, toAfter: unknown): ReturnType<BesideCredit> => {
+      if (beside === undefined || wallet === null) return {}
+      const atMs = nowMs()
+      return beside(answerOf(transfer, toAfter, atMs), wallet, atMs)
+    }
+  }
+}
+
 /**
  * With `mayLose`, what rests on another's record is said after a commit of our own: else that record could be
  * lost, and nobody would know.
@@ -75,10 +89,11 @@ export type BesideCredit = (
 export function createTransferSteps(
   change: ChangeSide,
   nowMs: () => number,
-  prepareBeside?: (transfer: Transfer) => Promise<BesideCredit>,
+  prepareBeside?: PrepareBeside,
   mayLose = false,
 ): TransferSteps {
   const seen = mayLose ? {} : null
+  const telling = prepareTelling(nowMs, prepareBeside)
   return {
     debit<R>(attempt: RequestAttempt, { home, transfer, check }: DebitAsked<R>) {
       const said = (result: Debited<R>) => ({ result, write: {} })
@@ -110,7 +125,7 @@ export function createTransferSteps(
 
     async credit(transfer) {
       const inbox = inboxPlace(transfer)
-      const beside = transfer.to.kind === 'wallet' ? await prepareBeside?.(transfer) : undefined
+      const tell = await telling(transfer)
       return change<TransferVerdict | 'tooOld'>({
         home: aggregateOfSide(transfer.to),
         origin: originOfTransfer(transfer),
@@ -125,9 +140,7 @@ export function createTransferSteps(
           const put = [{ ...inbox, value: JSON.stringify(result) }]
           if (result.state !== 'credited') return { result, write: { put } }
           const opened = transfer.opening?.put ?? []
-          const data = answerOf(transfer, result.toAfter, nowMs())
-          const more = view.wallet === null ? {} : (beside?.(data, view.wallet, nowMs()) ?? {})
-          const { put: told = [], index = [] } = more
+          const { put: told = [], index = [] } = tell(view, result.toAfter)
           return { result, write: { put: [...put, ...opened, ...told], index } }
         },
       })

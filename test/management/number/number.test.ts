@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
@@ -14,7 +15,7 @@ import { createSecretBox } from '../../../src/management/secret-box.ts'
 import { anyAddress } from '../../../src/outgoing/address.ts'
 import { createOutgoing } from '../../../src/outgoing/call.ts'
 import { createResolver } from '../../../src/outgoing/name.ts'
-import { isSignedBy } from '../../../src/outgoing/signature.ts'
+import { writeWebhookSecret } from '../../../src/outgoing/signature.ts'
 import { startEngine } from '../../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
 
@@ -106,6 +107,16 @@ describe('made-up numbers', () => {
   })
 })
 
+/** By the library of Standard Webhooks. */
+function isAccepted(library: Webhook, headers: http.IncomingHttpHeaders, body: string): boolean {
+  try {
+    library.verify(body, headers as Record<string, string>)
+    return true
+  } catch {
+    return false
+  }
+}
+
 interface Said {
   readonly status?: number
   readonly body?: unknown
@@ -114,13 +125,13 @@ interface Said {
 /** A source of numbers that answers as it is told, and what it was asked. */
 async function openSource(answer: (path: string) => Said) {
   const secret = randomBytes(32)
+  const library = new Webhook(writeWebhookSecret(secret))
   const asked: { method: string; path: string; body: string; signed: boolean }[] = []
   const server = http.createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     const { method = '', url: path = '', headers } = request
-    const signed = isSignedBy(secret, headers, body, Date.now())
-    asked.push({ method, path, body, signed })
+    asked.push({ method, path, body, signed: isAccepted(library, headers, body) })
     const { status = 200, body: said } = answer(path)
     response.writeHead(status).end(typeof said === 'string' ? said : JSON.stringify(said))
   })

@@ -18,8 +18,13 @@ async function open() {
   await openCards(engine, 2, '100.00')
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const change = createSides({ engine, aggregates, nowMs })
-  const steps = createTransferSteps(change, nowMs)
-  const lost = createLostSteps(change)
+  const told: object[] = []
+  const prepareBeside = async () => (data: object) => {
+    told.push(data)
+    return { put: [{ group: 'v@99999', id: `evt-${told.length}`, value: JSON.stringify(data) }] }
+  }
+  const steps = createTransferSteps(change, nowMs, prepareBeside)
+  const lost = createLostSteps(change, nowMs, prepareBeside)
   const attemptOf = (id: string, seenAtMs = nowMs(), reference = 'R') => {
     const named = { clientId: 'cli', reference, hash: 'h', path: '/', id }
     return { ...named, seenAtMs, beganAtMs: nowMs() }
@@ -50,7 +55,7 @@ async function open() {
     )
     return Promise.all(views)
   }
-  return { state, store, steps, lost, debit, setStatus, movedMinor }
+  return { state, store, steps, lost, told, debit, setStatus, movedMinor }
 }
 
 describe('the steps of a transfer', () => {
@@ -73,6 +78,22 @@ describe('the steps of a transfer', () => {
     }
     expect(first).toEqual(await steps.credit(before))
     expect(await movedMinor()).toEqual([-2_000, 2_000])
+  })
+
+  it('tell of money that comes into a wallet, once for each time it came', async () => {
+    const { steps, lost, told, debit, state, store } = await open()
+    const toWallet = { kind: 'wallet', organizationId: 'org-1', currency: 'USD' } as const
+    const transfer = { ...(await debit('T1')), type: 'Withdrawal', to: toWallet } as const
+    await steps.credit(transfer)
+    await lost.credit(transfer)
+    const word = { transferId: 'T1', type: 'Withdrawal', amount: 10, wallet: { balance: 10 } }
+    expect(told).toMatchObject([word])
+    // A failover takes the wallet back to what it was, and with it what it had to tell.
+    expect(state.aggregates.delete('w:org-1:USD')).toBe(true)
+    for (let i = 0; i < 2; i++)
+      expect(await lost.credit(transfer)).toMatchObject({ state: 'credited' })
+    expect(told).toMatchObject([word, word])
+    expect(JSON.stringify(store.dump().aggregates)).toContain('evt-2')
   })
 
   it('refuse to move money where the word that it moved would be dropped at once', async () => {
