@@ -143,6 +143,7 @@ async function serve(
     aggregates,
     clock,
     staleMs: settings.redis === null ? Number.POSITIVE_INFINITY : sharedStaleMs,
+    onTrouble: (message) => send({ type: 'trouble', message }),
   })
   const engine: Engine = createEngine({
     store,

@@ -1,5 +1,5 @@
 import { formatMinor } from '../domain/record/money.ts'
-import type { AggregateView } from '../engine/aggregate-copy.ts'
+import type { AggregateView, AggregateWrite } from '../engine/aggregate-copy.ts'
 import { decodeWallet, emptyWallet, moveWallet, shownWallet } from './wallet.ts'
 
 /** Money that the business has brought from elsewhere. */
@@ -13,8 +13,21 @@ export interface Funding {
   readonly atMs: number
 }
 
-/** What funding makes of a wallet, and what is said of it; null when the wallet would have too much. */
-export function fundWallet({ root }: AggregateView, funding: Funding) {
+/** Makes what is told of a funding, to be written beside it; null when nobody wants to hear of it. */
+type TellFunding<E> = (told: {
+  readonly transferId: string
+  /** How many entries the wallet has by then. */
+  readonly sequence: number
+  readonly atMs: number
+  readonly data: object
+}) => { readonly event: E; readonly write: AggregateWrite } | null
+
+/** Funding as one commit: the sums, the entry and what is told of it. null when the wallet would have too much. */
+export function fundWallet<E = never>(
+  { root }: AggregateView,
+  funding: Funding,
+  tell: TellFunding<E> = () => null,
+) {
   const { organizationId, currency, amountMinor, transferId, reference, narration, atMs } = funding
   const before = root ? decodeWallet(root) : emptyWallet(organizationId, currency)
   const type = 'WalletFunding' as const
@@ -25,6 +38,8 @@ export function fundWallet({ root }: AggregateView, funding: Funding) {
   const amount = Number(formatMinor(amountMinor, currency))
   const completedAt = new Date(atMs).toISOString()
   const data = { transferId, type, amount, currency, wallet: shownWallet(wallet), completedAt }
-  const write = { root: JSON.stringify(wallet), index: [moved.entry] }
-  return { data, sequence: wallet.entryCount, write }
+  const beside = tell({ transferId, sequence: wallet.entryCount, atMs, data })
+  const { put = [], index = [] } = beside?.write ?? {}
+  const write = { root: JSON.stringify(wallet), put, index: [moved.entry, ...index] }
+  return { data, told: beside?.event ?? null, write }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { packData, unpackData } from '../../src/management/packed-data.ts'
@@ -29,6 +30,15 @@ describe('packed data', () => {
     expect(packed.length).toBeLessThan(whole / 2)
     const known = `${transfer.transferId}${transfer.cardId}${transfer.completedAt}`
     expect(packData(transfer, known).length).toBeLessThan(whole / 3)
+  })
+
+  it('is read as it was packed by earlier releases: of every part of the example', () => {
+    const file = new URL('../fixtures/packed-answers-1.json', import.meta.url)
+    const rows: { known: string; packed: string; data: unknown }[] = JSON.parse(
+      readFileSync(file, 'utf8'),
+    )
+    expect(rows).toHaveLength(11)
+    for (const { known, packed, data } of rows) expect(unpackData(packed, known)).toEqual(data)
   })
 
   it('says that it cannot be read, not what is in it, when its reader knows something else', () => {

@@ -126,13 +126,10 @@ function funding({ effects, clock, store, outside }: ApiContext): Route {
         aggregate,
         (view) => {
           const named = { transferId, reference, narration: body.narration ?? '' }
-          const funded = fundWallet(view, { ...given, ...named, atMs: clock.nowMs() })
+          const funded = fundWallet(view, { ...given, ...named, atMs: clock.nowMs() }, eventOf)
           if (funded === null) return refuse('amountTooLarge', 'the wallet would have too much')
-          const { data, sequence, write } = funded
-          const beside = eventOf({ transferId, sequence, atMs: nowMs, data })
-          told = beside?.event ?? null
-          const index = [...write.index, ...(beside?.write.index ?? [])]
-          return { data, write: { ...write, put: beside?.write.put ?? [], index } }
+          told = funded.told
+          return funded
         },
       )
       if (told !== null) outside.office.made(told)

@@ -89,14 +89,9 @@ async function fund(
   const eventOf = await openWalletEvents(session.store, wallet, webhookRetentionDays)
   const done = await effects.onAggregate<object>(call, home, (view) => {
     const named = { transferId, reference, narration, atMs: clock.nowMs() }
-    const funded = fundWallet(view, { ...wallet, amountMinor, ...named })
-    if (funded === null) {
-      return { condition: 'amountTooLarge', detail: 'the wallet would have too much' }
-    }
-    const { data, sequence, write } = funded
-    const beside = eventOf({ transferId, sequence, atMs: nowMs, data })
-    const index = [...write.index, ...(beside?.write.index ?? [])]
-    return { data, write: { ...write, put: beside?.write.put ?? [], index } }
+    const funded = fundWallet(view, { ...wallet, amountMinor, ...named }, eventOf)
+    if (funded !== null) return funded
+    return { condition: 'amountTooLarge', detail: 'the wallet would have too much' }
   })
   if (isRefused(done)) return sayRefused(done.detail)
   await printJson(done.data)

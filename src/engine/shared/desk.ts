@@ -3,7 +3,7 @@ import type { Pack } from '../../domain/decide/pack.ts'
 import { countPlace, maxSharedKeys, sharedKeysOf } from '../../domain/decide/shared-window.ts'
 import type { SharedCounts, SharedPlace, WindowFacts } from '../../domain/decide/window.ts'
 import type { OpenStates, WindowStates } from '../../domain/record/window-state.ts'
-import type { ChildPut, Loaded } from '../../store/port.ts'
+import { type ChildPut, type Loaded, StoreError } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { sharedCountsKey } from '../format/layout.ts'
 import type { Wanted } from '../memory/working-book.ts'
@@ -37,6 +37,7 @@ export interface SharedDeskOptions {
   readonly clock: Pick<Clock, 'monoMs'>
   /** Infinity where nobody else writes the store. */
   readonly staleMs: number
+  readonly onTrouble: (message: string) => void
   readonly flushMs?: number
   readonly maxKeys?: number
   readonly maxPending?: number
@@ -130,7 +131,9 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
         held.states = withCounted(written[i]!, held.pending)
         held.readMonoMs = clock.monoMs()
       })
-    } catch {
+    } catch (error) {
+      // A bug would come back with the same counts: they are left out, and somebody is told.
+      if (!(error instanceof StoreError)) return options.onTrouble(`counting failed: ${error}`)
       // The store is away: it is written with the next, or not at all when too much waits.
       for (const { key, held, counted } of taken) {
         if (pendingCount + counted.length > maxPending) continue
@@ -138,8 +141,9 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
         pendingCount += counted.length
         dirty.add(key)
       }
+    } finally {
+      for (const { held } of taken) held.flying = false
     }
-    for (const { held } of taken) held.flying = false
   }
 
   async function flush(): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Pack } from '../../../src/domain/decide/pack.ts'
 import { sumsAt, type WindowFacts } from '../../../src/domain/decide/window.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
@@ -34,11 +34,13 @@ function deskOn(
     faults: () => ({ kind: failing.now ? 'refused' : 'none' }),
   })
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const told: string[] = []
   const monoMs = () => clock.ms
   const desk = createSharedDesk({
     aggregates,
     clock: { monoMs },
     staleMs,
+    onTrouble: (message) => void told.push(message),
     flushMs: 60_000,
     maxKeys,
     maxPending,
@@ -48,8 +50,10 @@ function deskOn(
   return {
     desk,
     store,
+    aggregates,
     clock,
     failing,
+    told,
     count(mid: string, amountMinor = 100) {
       const facts = factsAt(mid)
       const oldest = shop!.bucketOf(facts.atMs) - shop!.span + 1
@@ -109,6 +113,16 @@ describe('windows over several cards', () => {
     clock.ms = 1
     expect(await value('M1')).toEqual({ sumMinor: 100, count: 1 })
     expect(await deskOn(state).value('M1')).toEqual({ sumMinor: 100, count: 1 })
+  })
+
+  it('tell of what is no trouble of the store, and do not try the same again', async () => {
+    const { desk, aggregates, told, count } = deskOn(createMemoryState())
+    const change = vi.spyOn(aggregates, 'change').mockRejectedValue(new TypeError('a bug'))
+    count('M1')
+    await desk.stop()
+    expect(told).toEqual(['counting failed: TypeError: a bug'])
+    await desk.stop()
+    expect(change).toHaveBeenCalledTimes(1)
   })
 
   it('keep no more in memory than they may, and none that is not written', async () => {
