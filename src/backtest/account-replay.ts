@@ -126,7 +126,11 @@ export function createAccountReplay(
   /** While the packs share a book only their rules can differ: mostly asking the rules is enough. */
   function decideNew(delivery: Delivery, pack: Pack, old: Decision): Decision {
     const { heard } = listener
-    if (newAccount !== oldAccount || !isFirst(old)) return newAccount.decide(delivery, pack)
+    // Rules that stand above checks are asked at another time, so what the other pack heard says too little.
+    const allows = pack.above !== undefined || oldPack.above !== undefined
+    if (allows || newAccount !== oldAccount || !isFirst(old)) {
+      return newAccount.decide(delivery, pack)
+    }
     if (heard === null) return old
     const { shared } = pack
     const verdict = pack.evaluate(shared === undefined ? heard.ask : { ...heard.ask, shared })
@@ -253,7 +257,7 @@ function withBlock(pack: Pack, decline: RuleVerdict['decline']): Pack {
 
 /** The pack with the rules in shadow that a breaker had tripped then; null when none had. */
 function trippedIn(entry: Head, { step }: Decision, pack: Pack): Pack | null {
-  const { ruleId } = step.answer
-  if (ruleId === '' || !entry.shadowRules.includes(ruleId)) return null
+  // One that allows can have only recorded too, while what it looks at filled.
+  if (!step.matchedRules.some((id) => entry.shadowRules.includes(id))) return null
   return pack.inShadow?.(new Set(entry.shadowRules)) ?? null
 }

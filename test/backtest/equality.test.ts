@@ -47,6 +47,42 @@ const otherwise = filesOf({
     { id: 'abroad', when: 'foreign && !country_seen && amount > 100', decline: '127' },
   ]),
 })
+/** Approves above limits and funds what the old pack declines, and says all else that rules can. */
+const allowing = filesOf({
+  'windows.yaml': `${windows}
+- { name: abroad, scope: card, over: asks, where: foreign && amount > 10, distinct: merchant.country, period: { trailing: 7d } }
+- { name: usual, scope: card, over: approved, spread: true, period: { trailing: 30d } }
+- { name: shop, scope: merchant, over: declines, period: day }
+- { name: kind, scope: card-and-merchant, over: approved, period: week, firstDay: sun }
+`,
+  'a.rules.yaml': rulesText([
+    { id: 'gambling', when: 'merchant.mcc == "7995" && amount > 80' },
+    { id: 'unlike', when: 'windows.usual.count > 3 && amount > windows.usual.average * 4' },
+    {
+      id: 'spread',
+      when: 'windows.usual.deviation > 60 && amount >= windows.usual.max && foreign',
+    },
+    { id: 'tour', when: 'windows.abroad.distinct >= 2 && country_changed', decline: '304' },
+    { id: 'again', when: 'windows.kind.count > 1', decline: '130' },
+    { id: 'hit', when: 'windows.shop.count > 3', decline: '308' },
+    { id: 'row', when: 'declines_in_row >= 3 && !mcc_seen', decline: '129' },
+    { id: 'look', when: 'minutes_since_last_place < 3', review: '128', decline: undefined },
+    { id: 'note', when: 'card.daily_limit_used > 50', tag: 'near', decline: undefined },
+    { id: 'regular', when: 'merchant_seen', allow: ['again', 'tour'], decline: undefined },
+    {
+      id: 'fuel',
+      when: 'merchant.mcc in ["5541", "7995"]',
+      decline: undefined,
+      allow: { above: ['limits'] },
+    },
+    {
+      id: 'home',
+      when: '!foreign',
+      decline: undefined,
+      allow: { rules: ['gambling'], above: ['funds'] },
+    },
+  ]),
+})
 
 function packOf(files: PackFiles): CompiledPack {
   return compilePack(files, retentionDays, { tested: false })
@@ -83,17 +119,22 @@ describe(`a backtest (SEED=${seed})`, () => {
   it.each([
     ['a stricter pack', stricter],
     ['a pack that counts otherwise', otherwise],
+    ['a pack that allows, reviews, tags and looks at what others do not', allowing],
     ['an unchanged pack', oldFiles],
   ])('of %s says what a server with it decides on the same events', async (_name, newFiles) => {
     const arrivals = traffic(seed, 400, cards)
     const old = await oldRun()
     const live = newFiles === oldFiles ? old : await runLive(newFiles, arrivals, cards)
-    const { rows, disagreements, asks } = await backtest(old, newFiles)
+    const { rows, disagreements, asks, rules } = await backtest(old, newFiles)
     expect(disagreements).toBe(0)
     expect(asks).toBeGreaterThan(150)
     const says = predicted(old, rows)
     for (const id of asksOf(arrivals))
       expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
+    if (newFiles === allowing) {
+      const all = [...packOf(allowing).rules.map(({ id }) => id), 'tag:near', 'check:daily-limit']
+      expect(Object.keys(rules)).toEqual(expect.arrayContaining(all))
+    }
     if (newFiles === oldFiles) expect(rows).toEqual([])
     else expect(rows.length).toBeGreaterThan(30)
   })

@@ -90,7 +90,12 @@ function headOf({ explained, event, pack, whose }: ShownDecision, paint: Paint):
 }
 
 function checkLines({ checks, funds }: ExplainedDecision, currency: string, paint: Paint) {
-  const marks = { passed: paint.good('✓'), failed: paint.bad('✗'), 'not asked': ' ' }
+  const marks = {
+    passed: paint.good('✓'),
+    failed: paint.bad('✗'),
+    'not asked': ' ',
+    allowed: paint.good('+'),
+  }
   return checks.map(({ name, code, outcome }) => {
     const money =
       name === 'funds' && funds !== null
@@ -98,6 +103,8 @@ function checkLines({ checks, funds }: ExplainedDecision, currency: string, pain
         : ''
     const line = `${name}${money}`
     if (outcome === 'failed') return `  ${marks.failed} ${paint.bad(line)}  ${code}`
+    if (outcome === 'allowed')
+      return `  ${marks.allowed} ${plain(line)}  ${code}, but a rule allows it`
     return `  ${marks[outcome]} ${outcome === 'passed' ? plain(line) : paint.faint(line)}`
   })
 }
@@ -127,8 +134,10 @@ function actionText({ action }: Rule, enforced: boolean): string {
       const code = action.code === '000' ? '' : ` and decline${s} ${action.code}`
       return `${would}ask${s} people to look${code}`
     }
-    case 'allow':
-      return `${would}allow${s} it over ${action.over === 'all' ? 'all rules' : action.over.join(', ')}`
+    case 'allow': {
+      const over = action.over === 'all' ? ['all rules'] : action.over
+      return `${would}allow${s} it over ${[...over, ...action.above].join(', ')}`
+    }
     case 'tag':
       return `${would}tag${s} it ${action.tag}`
   }

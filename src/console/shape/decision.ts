@@ -94,7 +94,7 @@ export interface ShownExplanation {
   readonly checks: readonly {
     readonly name: string
     readonly code: string
-    readonly outcome: 'passed' | 'failed' | 'not asked'
+    readonly outcome: 'passed' | 'failed' | 'allowed' | 'not asked'
   }[]
   readonly rules: readonly ShownRuleLook[]
   readonly funds: { readonly holds: string; readonly available: string } | null

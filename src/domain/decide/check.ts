@@ -3,6 +3,7 @@ import { monthIndexOfText } from '../record/calendar.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import { isAsked, type Transaction } from '../record/transaction.ts'
 import type { Ask } from './ask.ts'
+import type { Above } from './pack.ts'
 import { dailyWindow, sumsIn } from './window.ts'
 
 export const maxAskMinor = 1_000_000_000_000
@@ -13,6 +14,15 @@ export interface Check {
   readonly fails: (ask: Ask) => boolean
   /** Also asked of an amount of zero, which only checks the card. */
   readonly ofZero: boolean
+  /** By this name a rule may allow what the check would decline; without it none may. */
+  readonly above?: Above
+}
+
+/** Checks that a rule took away stand in the log among the rules in shadow, told apart by this. */
+const checkPrefix = 'check:'
+
+export function checkId({ name }: Check): string {
+  return `${checkPrefix}${name.replaceAll(' ', '-')}`
 }
 
 /** An ask whose reversal came first and takes back all of it is declined, yet its sums are kept. */
@@ -47,6 +57,7 @@ const blockedMidCheck: Check = {
   name: 'MID not blocked',
   code: '186',
   ofZero: true,
+  above: 'lists',
   fails: (ask) => isBlockedMid(ask) && !ask.transaction.unblocked && !isUnblocked(ask),
 }
 
@@ -66,7 +77,13 @@ export const checks: readonly Check[] = [
     fails: ({ account, pack }) => pack.disabledOrganizations?.has(account.organizationId) === true,
   },
   { name: 'card not terminated', code: '143', ofZero: true, fails: isTerminated },
-  { name: 'card active', code: '117', ofZero: true, fails: ({ card }) => card.status === 'Frozen' },
+  {
+    name: 'card active',
+    code: '117',
+    ofZero: true,
+    above: 'frozen',
+    fails: ({ card }) => card.status === 'Frozen',
+  },
   { name: 'card not expired', code: '142', ofZero: true, fails: isPastExpiry },
   {
     name: 'transaction not reversed',
@@ -82,19 +99,32 @@ export const checks: readonly Check[] = [
     ofZero: true,
     fails: ({ event, account }) => event.currency !== account.currency,
   },
-  { name: 'MID allowed', code: '125', ofZero: true, fails: isOutsideAllowedMids },
+  {
+    name: 'MID allowed',
+    code: '125',
+    ofZero: true,
+    above: 'lists',
+    fails: isOutsideAllowedMids,
+  },
   blockedMidCheck,
-  { name: 'MCC allowed', code: '127', ofZero: true, fails: isRefusedMcc },
+  { name: 'MCC allowed', code: '127', ofZero: true, above: 'lists', fails: isRefusedMcc },
   absorbedCheck,
   coveredCheck,
-  { name: 'transaction limit', code: '129', ofZero: false, fails: isAboveTransactionLimit },
-  { name: 'daily limit', code: '130', ofZero: false, fails: isAboveDailyLimit },
+  {
+    name: 'transaction limit',
+    code: '129',
+    ofZero: false,
+    above: 'limits',
+    fails: isAboveTransactionLimit,
+  },
+  { name: 'daily limit', code: '130', ofZero: false, above: 'limits', fails: isAboveDailyLimit },
 ]
 
 export const fundsCheck: Check = {
   name: 'funds',
   code: '116',
   ofZero: false,
+  above: 'funds',
   fails: ({ account, sums }) => sums.openRise > 0 && sums.openRise > availableMinor(account),
 }
 

@@ -4,13 +4,14 @@ import { availableMinor } from '../record/account.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import { bookAdvice } from './advice.ts'
+import { allowedFunds, passChecks } from './allowance.ts'
 import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
-import { absorbedCheck, amountCheck, checks, fundsCheck, usesUnblock } from './check.ts'
+import { absorbedCheck, amountCheck, fundsCheck, usesUnblock } from './check.ts'
 import { bookConsequences, makePlaces } from './consequence.ts'
 import type { Decided } from './decision.ts'
-import { noVerdict, type Pack } from './pack.ts'
+import type { Pack, RuleVerdict } from './pack.ts'
 
 export function decide(event: CardEvent, view: View, pack: Pack, receivedAtMs: number): Decided {
   const draft = openDraft(view, receivedAtMs)
@@ -75,21 +76,22 @@ const reviewed = ['review'] as const
 
 /** Finds the first refusal: of the checks, then of the rules, then of the funds. */
 function judge(ask: Ask): Verdict {
-  const zero = ask.amountMinor === 0
-  const failed = checks.find((check) => (check.ofZero || !zero) && check.fails(ask))
+  const { failed, rules } = passChecks(ask)
   const unblocks = usesUnblock(ask, failed)
   const absorbed = failed === absorbedCheck
-  const rules = failed === undefined ? ask.pack.evaluate(ask) : noVerdict
-  const say = (code: ResponseCode, ruleId: string, shortMinor: number): Verdict => {
-    const { matched: matchedRules, shadow: shadowRules } = rules
-    const review = rules.review === true
-    return { code, ruleId, matchedRules, shadowRules, shortMinor, absorbed, unblocks, review }
-  }
-  if (failed !== undefined) return say(failed.code, '', 0)
+  const say = (
+    code: ResponseCode,
+    { matched: matchedRules, shadow: shadowRules, review = false }: RuleVerdict,
+    said: { readonly ruleId: string; readonly shortMinor: number } = { ruleId: '', shortMinor: 0 },
+  ): Verdict => ({ code, ...said, matchedRules, shadowRules, absorbed, unblocks, review })
+  if (failed !== undefined) return say(failed.code, rules)
   const { decline } = rules
-  if (decline !== null) return say(decline.code, decline.ruleId, 0)
-  const shortMinor = zero ? 0 : shortOfFunds(ask)
-  return shortMinor === null ? say(fundsCheck.code, '', 0) : say('000', '', shortMinor)
+  if (decline !== null) return say(decline.code, rules, { ruleId: decline.ruleId, shortMinor: 0 })
+  const shortMinor = ask.amountMinor === 0 ? 0 : shortOfFunds(ask)
+  const funded = shortMinor === 0 ? rules : allowedFunds(rules)
+  if (funded !== null) return say('000', funded)
+  if (shortMinor !== null) return say('000', rules, { ruleId: '', shortMinor })
+  return say(fundsCheck.code, rules)
 }
 
 /** How much of the hold the funds do not cover: 0 in full, null when it must be declined. */

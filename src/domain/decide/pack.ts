@@ -51,6 +51,18 @@ interface HoldDays {
 /** An ask and its records, as rules see them. */
 export type AskFacts = WindowFacts
 
+/** The checks that an allow rule can stand above, where it names them; above others none can. */
+export const aboves = ['limits', 'lists', 'funds', 'frozen'] as const
+
+export type Above = (typeof aboves)[number]
+
+/** A rule that matched and names checks; it counts only where it is enforced. */
+export interface Allowance {
+  readonly ruleId: string
+  readonly above: readonly Above[]
+  readonly enforced: boolean
+}
+
 export interface RuleVerdict {
   /** Ids of the enforced rules that matched, by file order. */
   readonly matched: readonly string[]
@@ -60,6 +72,7 @@ export interface RuleVerdict {
   readonly decline: { readonly ruleId: string; readonly code: ResponseCode } | null
   /** A rule wants people to look at it. */
   readonly review?: boolean
+  readonly allowances?: readonly Allowance[]
 }
 
 export const noVerdict: RuleVerdict = { matched: [], shadow: [], decline: null }
@@ -76,6 +89,8 @@ export interface Pack {
   /** What they have counted, where somebody keeps it. */
   readonly shared?: SharedCounts
   readonly evaluate: (facts: AskFacts) => RuleVerdict
+  /** What some rule that is not off may allow; absent for nothing. */
+  readonly above?: ReadonlySet<Above>
   /** The same pack, but these rules only record. */
   readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack
   /** The breakers of those enforced rules that have one. */

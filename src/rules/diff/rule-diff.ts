@@ -114,7 +114,7 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
   allow: (before, after) =>
     after === ''
       ? judge('tighter', 'it allows nothing')
-      : judge('looser', before === '' ? 'it allows now' : 'it allows over other rules'),
+      : judge('looser', before === '' ? 'it allows now' : 'it allows over other rules or checks'),
   tag: nothing,
   why: nothing,
   owner: nothing,
@@ -148,11 +148,22 @@ function ruleFields(was: RuleFile, is: RuleFile, before: PackSide, after: PackSi
   return (Object.keys(judges) as (keyof RuleFile)[]).flatMap((field) => {
     const [a, b] = [writtenOut(was, field), writtenOut(is, field)]
     if (a === b) return []
-    const { effect, because } = judges[field](a, b, { before, after })
+    const judged = judges[field](a, b, { before, after })
+    const { effect, because } = allows(was, is, field) ? reversed(judged) : judged
     const counts = declines || field === 'mode'
     const told = counts ? { effect, because } : judge('none', 'it does not decline')
     return [{ field, before: a, after: b, ...told }]
   })
+}
+
+/** A rule that allows loosens by whatever would make one that declines tighter. */
+function allows(was: RuleFile, is: RuleFile, field: keyof RuleFile): boolean {
+  return field !== 'allow' && was.allow !== undefined && is.allow !== undefined
+}
+
+function reversed({ effect, because }: Judgement): Judgement {
+  if (effect === 'tighter') return judge('looser', `${because}, and it allows`)
+  return effect === 'looser' ? judge('tighter', `${because}, and it allows`) : { effect, because }
 }
 
 /** The text of a field, with its default where the file leaves it out. */

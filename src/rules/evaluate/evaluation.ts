@@ -1,4 +1,9 @@
-import { type AskFacts, noVerdict, type RuleVerdict } from '../../domain/decide/pack.ts'
+import {
+  type Allowance,
+  type AskFacts,
+  noVerdict,
+  type RuleVerdict,
+} from '../../domain/decide/pack.ts'
 import type { FactTable } from '../condition/fact.ts'
 import type { FactSlots } from '../condition/fact-slots.ts'
 import { declineCodeOf, tagPrefix } from '../pack/action.ts'
@@ -98,11 +103,15 @@ function createVerdict() {
   const matched: string[] = []
   const shadow: string[] = []
   let decline: RuleVerdict['decline'] = null
+  const allowances: Allowance[] = []
   let review = false
   return {
     add({ id, action }: EvaluatedRule, enforced: boolean): void {
       const ids = enforced ? matched : shadow
       if (ids.length < maxRecordedMatches) ids.push(id)
+      if (action.does === 'allow' && action.above.length > 0) {
+        allowances.push({ ruleId: id, above: action.above, enforced })
+      }
       if (!enforced) return
       if (action.does === 'tag') {
         const tag = `${tagPrefix}${action.tag}`
@@ -113,8 +122,8 @@ function createVerdict() {
       if (code !== '000' && decline === null) decline = { ruleId: id, code }
     },
     said: (): RuleVerdict => {
-      const verdict = { matched, shadow, decline }
-      return review ? { ...verdict, review } : verdict
+      const verdict = { matched, shadow, decline, ...(review && { review }) }
+      return allowances.length > 0 ? { ...verdict, allowances } : verdict
     },
   }
 }

@@ -1,7 +1,8 @@
 import { arrivalMs } from '../../domain/change/draft.ts'
 import type { View } from '../../domain/change/view.ts'
+import { passChecks } from '../../domain/decide/allowance.ts'
 import { openAsk } from '../../domain/decide/ask.ts'
-import { checks, fundsCheck } from '../../domain/decide/check.ts'
+import { checkId, checks, fundsCheck } from '../../domain/decide/check.ts'
 import { decide } from '../../domain/decide/decide.ts'
 import { withBlocks } from '../../domain/decide/pack.ts'
 import { mayStandIn, noStandIns } from '../../domain/decide/stand-in.ts'
@@ -17,7 +18,7 @@ interface ExplainedCheck {
   readonly name: string
   readonly code: ResponseCode
   /** Not asked: checks after a failed one, and checks of money for a zero amount. */
-  readonly outcome: 'passed' | 'failed' | 'not asked'
+  readonly outcome: 'passed' | 'failed' | 'allowed' | 'not asked'
 }
 
 /** What counts beside the pack: the rules that only record, each with why, and the emergency list. */
@@ -64,15 +65,16 @@ export function explainDecision(
   const told = { code, ruleId, shadowRules, approvedAmount, atMs }
   const nothing = { check: '', checks: [], rules: [], blocks: [], standsIn: null, funds: null }
   if (!isAsk(event)) return { ...told, ...nothing }
-  const ask = openAsk(event, view, pack, atMs)
+  const ask = openAsk(event, view, used, atMs)
   const zero = ask.amountMinor === 0
-  const failed = checks.find((one) => (one.ofZero || !zero) && one.fails(ask))
+  const { failed, taken } = passChecks(ask)
   const asked = [...checks, fundsCheck]
   // The funds are looked at last, and not when a rule has declined.
   const last = failed ?? (code === fundsCheck.code && ruleId === '' ? fundsCheck : undefined)
   const outcomeOf = (at: number): ExplainedCheck['outcome'] => {
     const one = asked[at]!
     if (one === last) return 'failed'
+    if (taken.includes(one) || shadowRules.includes(checkId(one))) return 'allowed'
     const reached = last === undefined || at < asked.indexOf(last)
     const declined = one === fundsCheck && ruleId !== ''
     return reached && !declined && (one.ofZero || !zero) ? 'passed' : 'not asked'

@@ -10,6 +10,7 @@ import { mccForm } from '../condition/text-form.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
 import { withFilters } from '../evaluate/window-filter.ts'
+import { abovesOf } from '../pack/action.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { costFault, costOf } from '../pack/cost.ts'
 import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
@@ -104,6 +105,7 @@ export function compilePack(
     cost,
     parts,
     evaluate: (ask) => evaluate(ask),
+    ...abovesOf(plan.rules),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
     breakers: breakersOf(rules),
     remembers,

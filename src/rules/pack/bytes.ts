@@ -11,7 +11,7 @@ import { type BreakerRow, readBreaker, writeBreaker } from '../evaluate/breaker-
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, type EvaluatedRule } from '../evaluate/plan.ts'
 import { type WindowFilters, withFilters } from '../evaluate/window-filter.ts'
-import type { RuleAction } from './action.ts'
+import { abovesOf, type RuleAction } from './action.ts'
 import type { CompiledPack } from './compiled-pack.ts'
 import type { Steps } from './step.ts'
 import {
@@ -241,6 +241,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
     },
     ...windowsByPlace(windows),
     evaluate: (ask) => evaluate(ask),
+    ...abovesOf(rules),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
     breakers: breakersOf(rules),
     remembers: header.remembers,

@@ -43,6 +43,7 @@ const takers: Readonly<Record<string, keyof PackNames>> = {
   rule: 'rules',
   shadow: 'rules',
   allow: 'rules',
+  rules: 'rules',
   cards: 'lists',
   customers: 'lists',
   organizations: 'lists',

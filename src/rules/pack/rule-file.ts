@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { dayMs } from '../../clock.ts'
 import { strict } from '../../document/schema-words.ts'
 import { suggestion } from '../../document/spelling.ts'
+import { aboves } from '../../domain/decide/pack.ts'
 import { dayIndexOfText } from '../../domain/record/calendar.ts'
 import { requestTypes } from '../../domain/record/event.ts'
 import { declineCodes, isResponseCode, responseCodes } from '../../domain/record/response-code.ts'
@@ -79,6 +80,31 @@ function explainReview(issue: z.core.$ZodRawIssue): string {
     : `must be approve, or a code: ${explainCode(issue)}`
 }
 
+const allowedRules = z.union([z.literal('all'), z.array(z.string()).min(1).max(1000)], {
+  error: 'must be all, or a list of the ids of rules',
+})
+
+function explainAbove({ input }: z.core.$ZodRawIssue): string {
+  return `${input} is nothing that a rule can stand above: name ${aboves.join(', ')}`
+}
+
+const allowance = strict({
+  rules: allowedRules.default([]).describe('These rules do not decline it'),
+  above: z
+    .array(z.enum(aboves, { error: explainAbove }))
+    .min(1)
+    .describe('Nor do these checks of the card: its limits, its lists, the funds, being frozen'),
+})
+
+function explainAllow({ input }: z.core.$ZodRawIssue): string {
+  const form = 'must be all, a list of the ids of rules, or { rules: …, above: [limits] }'
+  const given = (input ?? {}) as { readonly above?: unknown }
+  const wrong = [given.above].flat().find((one) => !(aboves as readonly unknown[]).includes(one))
+  return given.above === undefined || wrong === undefined
+    ? form
+    : explainAbove({ input: wrong } as z.core.$ZodRawIssue)
+}
+
 /** What a rule does is said by one of these. */
 export const actionFields = ['decline', 'review', 'allow', 'tag'] as const
 
@@ -105,11 +131,9 @@ export const ruleFile = strict({
     .optional()
     .describe('Puts it on the list for people: approve, or decline with this code'),
   allow: z
-    .union([z.literal('all'), z.array(z.string()).min(1).max(1000)], {
-      error: 'must be all, or a list of the ids of rules',
-    })
+    .union([allowedRules, allowance], { error: explainAllow })
     .optional()
-    .describe('These rules do not decline it; checks of the card, limits and funds still do'),
+    .describe('These rules do not decline it; checks of the card do, but for those in above'),
   tag: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be lower case letters, digits and -, at most 64')

@@ -1,5 +1,6 @@
 import { suggestion } from '../../document/spelling.ts'
 import type { FileFault, Path } from '../../document/yaml-document.ts'
+import { checkId, checks, fundsCheck } from '../../domain/decide/check.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { parseMinor } from '../../domain/record/money.ts'
 import { readCardRow } from '../../wire/card-row.ts'
@@ -62,6 +63,11 @@ function checkSet(
   else checkRow({ ...changed, ...set }, path, fault)
 }
 
+/** Checks that a rule allowed stand among the rules in shadow. */
+const allowedChecks = [...checks, fundsCheck]
+  .filter(({ above }) => above !== undefined)
+  .map(checkId)
+
 function checkSend(
   step: SendStep,
   cards: readonly WrittenCard[],
@@ -71,7 +77,7 @@ function checkSend(
 ): void {
   const ids = pack.rules.map(({ id }) => id)
   for (const id of [step.rule ?? '', ...(step.shadow ?? [])]) {
-    if (id === '' || ids.includes(id)) continue
+    if (id === '' || ids.includes(id) || allowedChecks.includes(id)) continue
     fault([...at, id === step.rule ? 'rule' : 'shadow'], unknownOf('rule', id, ids))
   }
   const card = cards.find(({ cardId }) => cardId === (step.card ?? cards[0]!.cardId))

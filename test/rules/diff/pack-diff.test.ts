@@ -51,6 +51,24 @@ describe('the difference of a rule', () => {
       { when: 'merchant.mcc in ["7995", "7801"]' },
       'tighter',
     ],
+    [
+      'an allowance of more asks',
+      { allow: 'all', decline: undefined, when: 'amount > 200' },
+      { allow: 'all', decline: undefined, when: 'amount > 100' },
+      'looser',
+    ],
+    [
+      'an allowance in shadow',
+      { allow: 'all', decline: undefined },
+      { allow: 'all', decline: undefined, mode: 'shadow' },
+      'tighter',
+    ],
+    [
+      'an allowance above more',
+      { allow: 'all', decline: undefined },
+      { allow: { rules: 'all', above: ['limits'] }, decline: undefined },
+      'looser',
+    ],
     ['another condition', { when: 'foreign' }, { when: 'hour < 6' }, 'unknown'],
     [
       'two parts changed',

@@ -1,7 +1,7 @@
 import type { ShownExplanation, ShownPart, ShownRuleLook } from '../../shape/decision.ts'
 import { plainText } from '../format.ts'
 
-const marks = { passed: '✓', failed: '✗', 'not asked': '·' } as const
+const marks = { passed: '✓', failed: '✗', allowed: '+', 'not asked': '·' } as const
 
 /** Each check and each rule in its order, with what it saw. */
 export function Explanation({ explained }: { explained: ShownExplanation }) {
@@ -40,7 +40,7 @@ export function Explanation({ explained }: { explained: ShownExplanation }) {
 function CheckLine(props: {
   name: string
   code: string
-  outcome: 'passed' | 'failed' | 'not asked'
+  outcome: 'passed' | 'failed' | 'allowed' | 'not asked'
   detail: string
 }) {
   const { name, code, outcome, detail } = props
