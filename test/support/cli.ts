@@ -49,12 +49,10 @@ export async function createCliWorld(): Promise<CliWorld> {
   }
   const stores: Store[] = []
   const children: ChildProcess[] = []
-  const host = createHost()
 
   async function runWith(given: Given, ...args: string[]): Promise<CliResult> {
     const call = { args, env: { ...env, ...given.env } }
-    const hosted = given.input === undefined ? host.run(call) : null
-    return hosted ?? runApart(call, given.input ?? '')
+    return given.input === undefined ? runHosted(call) : runApart(call, given.input)
   }
 
   async function write(name: string, content: string | Buffer): Promise<string> {
@@ -85,7 +83,6 @@ export async function createCliWorld(): Promise<CliWorld> {
       return { store, engine: startEngine(store) }
     },
     async dispose() {
-      host.end()
       for (const child of children) child.kill('SIGKILL')
       await Promise.all(stores.map((store) => store.close()))
       remove()
@@ -125,11 +122,15 @@ function runApart({ args, env }: Call, input: string | Buffer): Promise<CliResul
 
 let shared: ReturnType<typeof createHost> | null = null
 
+/** In the process that all files of this worker share, or in one of its own while that is busy. */
+async function runHosted(call: Call): Promise<CliResult> {
+  shared ??= createHost()
+  return shared.run(call) ?? runApart(call, '')
+}
+
 /** Runs a command beside a server, with its environment. */
 export async function runCommand(env: NodeJS.ProcessEnv, ...args: string[]): Promise<CliResult> {
-  shared ??= createHost()
-  const call = { args, env: { PATH: process.env.PATH, ...env } }
-  return shared.run(call) ?? runApart(call, '')
+  return runHosted({ args, env: { PATH: process.env.PATH, ...env } })
 }
 
 /** What a command prints; throws when it fails. */
@@ -143,7 +144,6 @@ export async function runCli(env: NodeJS.ProcessEnv, ...args: string[]): Promise
 function createHost(): {
   /** Null while another command runs there. */
   run(call: Call): Promise<CliResult> | null
-  end(): void
 } {
   let child: ChildProcess | null = null
   let busy = false
@@ -171,7 +171,6 @@ function createHost(): {
         busy = false
       })
     },
-    end: () => child?.kill('SIGKILL'),
   }
 }
 

@@ -28,7 +28,6 @@ beforeAll(async () => {
 })
 afterAll(() => world.dispose())
 
-/** Each command is a process of its own, several at once. */
 const patient = { timeout: 60_000 }
 
 let copies = 0
@@ -41,7 +40,7 @@ function packWith(files: Record<string, string>): string {
   return copy
 }
 
-describe.concurrent('arbiter rules seal', patient, () => {
+describe('arbiter rules seal', patient, () => {
   it('writes a seal that sha256sum agrees with, and a changed file is then refused', async () => {
     const pack = packWith({})
     const { code, out } = await world.run('rules', 'seal', pack)
@@ -60,7 +59,7 @@ describe.concurrent('arbiter rules seal', patient, () => {
   })
 })
 
-describe.concurrent('arbiter rules check', patient, () => {
+describe('arbiter rules check', patient, () => {
   it('says that a good pack can be loaded, and what is in it', async () => {
     const { code, out, err } = await world.run('rules', 'check', pack)
     expect({ code, err }).toEqual({ code: 0, err: '' })
@@ -111,7 +110,7 @@ describe.concurrent('arbiter rules check', patient, () => {
   })
 })
 
-describe.concurrent('arbiter rules test', patient, () => {
+describe('arbiter rules test', patient, () => {
   it('passes with every rule covered, without colours where there is no terminal', async () => {
     const { code, out } = await world.run('rules', 'test', pack, '--min-coverage', '100')
     expect(code).toBe(0)
@@ -145,7 +144,7 @@ describe.concurrent('arbiter rules test', patient, () => {
   })
 })
 
-describe.concurrent('arbiter rules explain', patient, () => {
+describe('arbiter rules explain', patient, () => {
   const explain = (given: object, ...args: string[]) =>
     world.runWith(
       { input: JSON.stringify(given) },
@@ -219,7 +218,7 @@ describe.concurrent('arbiter rules explain', patient, () => {
   })
 })
 
-describe.concurrent('arbiter rules facts', patient, () => {
+describe('arbiter rules facts', patient, () => {
   it('lists what conditions can name and do', async () => {
     const { code, out } = await world.run('rules', 'facts')
     expect(code).toBe(0)
@@ -230,7 +229,7 @@ describe.concurrent('arbiter rules facts', patient, () => {
   })
 })
 
-describe.concurrent('arbiter rules keys, pack, fmt and schema', patient, () => {
+describe('arbiter rules keys, pack, fmt and schema', patient, () => {
   it('signs a pack into one file, which is checked by the keys that are trusted', async () => {
     const copy = packWith({})
     const [key, bundle] = [join(copy, 'rules.key'), join(world.folder, 'signed.bundle')]

@@ -12,7 +12,7 @@ import { openLmdbStore } from '../../../src/store/lmdb/lmdb.ts'
 import { StoreRefused } from '../../../src/store/port.ts'
 import { commandsOf, verifyBatches } from './lmdb-batches.mjs'
 
-const rounds = process.env.TORTURE === '1' ? 200 : 10
+const rounds = process.env.TORTURE === '1' ? 200 : 5
 const timeoutMs = rounds * 4_000
 const run = promisify(execFile)
 const scriptPath = (name: string) => fileURLToPath(new URL(`./${name}.mjs`, import.meta.url))
