@@ -184,7 +184,11 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       const kyc = await readKyc(store, kycToken)
       if (kyc === null) return null
       const submission = submissionOf(kyc, box)
-      if (isFinal(kyc) || submission === null) return 'final'
+      if (isFinal(kyc) || submission === null) {
+        const word = `its provider says ${verdict.status} now, which changes nothing`
+        options.onTrouble(`KYC ${kycToken} is ${kyc.status}: ${word}`)
+        return 'final'
+      }
       return (await apply(kyc, submission, verdict)) ?? 'final'
     },
     async followUp(kycToken) {

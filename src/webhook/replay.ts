@@ -42,11 +42,12 @@ export async function replaySpan(
   span: Span,
   isAsked: (event: WebhookEvent) => boolean,
   nowMs: number,
+  max = maxReplayed,
 ): Promise<number> {
   const listing = eventListing(store, organizationId, span, isAsked)
   let count = 0
-  for (let place = ''; count < maxReplayed; ) {
-    const { items, next } = await readPage(store, listing, place, pageLength)
+  for (let place = ''; count < max; ) {
+    const { items, next } = await readPage(store, listing, place, Math.min(pageLength, max - count))
     const done = await Promise.all(
       items.map((one) => replayEvent(aggregates, one.place, webhookId, nowMs)),
     )

@@ -78,7 +78,7 @@ async function openWorld(options: ApiWorldOptions = { sandbox: true }) {
 
 describe('a person with a number', () => {
   it('is approved at once, and stays one customer', async () => {
-    const { call, store } = await openWorld()
+    const { call, store, answered } = await openWorld()
     const first = await call('POST', '/kyc/individual', person('22200000100'))
     expect(first).toMatchObject({
       status: 200,
@@ -101,8 +101,10 @@ describe('a person with a number', () => {
     expect(byToken.data).toEqual(first.data)
     const byNumber = await call('POST', '/kyc/status', { kycToken: '22200000100' })
     expect(byNumber.data.kycToken).toBe(again.data.kycToken)
-    const inUrl = await call('GET', '/kyc/22200000100')
-    expect(inUrl).toMatchObject({ status: 400, code: '137' })
+    for (const inUrl of ['22200000100', 'AB12345678901234']) {
+      expect(await call('GET', `/kyc/${inUrl}`)).toMatchObject({ status: 400, code: '137' })
+    }
+    expect(JSON.stringify(answered)).not.toContain('2220000')
     expect(await call('GET', '/kyc/kyc_unknown')).toMatchObject({ status: 404, code: '157' })
   })
 
@@ -142,6 +144,38 @@ describe('a person with a number', () => {
     })
   })
 
+  it('is another customer of another organization, which cannot see the verification', async () => {
+    const { call, outside, aggregates, time } = await openWorld()
+    const own = await call('POST', '/kyc/individual', person('22200000100'))
+    const { individualKyc } = person('22200000100')
+    const submission = {
+      method: 'number',
+      individualKyc: { ...individualKyc, idType: 'BVN', address: { ...address, country: 'NG' } },
+    } as const
+    const begun = await outside.kyc!.desk.begin({
+      kycToken: 'kyc_theirs',
+      organizationId: 'org-2',
+      clientReference: 'theirs',
+      submission,
+      images: {},
+      attempt: 0,
+      nowMs: time.ms,
+    })
+    if (typeof begun === 'string') throw new Error(begun)
+    const aggregate = kycAggregate('kyc_theirs')
+    await aggregates.change({ aggregate, decide: () => ({ result: null, write: begun.write }) })
+    expect(begun.kyc).toMatchObject({ status: 'Approved' })
+    expect(begun.kyc.customerId).not.toBe(own.data.customerId)
+    const unknown = { status: 404, code: '157' }
+    expect(await call('GET', '/kyc/kyc_theirs')).toMatchObject(unknown)
+    expect(await call('POST', '/kyc/status', { kycToken: 'kyc_theirs' })).toMatchObject(unknown)
+    expect(await call('POST', '/sandbox/kyc/kyc_theirs', { status: 'Rejected' })).toMatchObject(
+      unknown,
+    )
+    const byNumber = await call('POST', '/kyc/status', { kycToken: '22200000100' })
+    expect(byNumber.data.kycToken).toBe(own.data.kycToken)
+  })
+
   it('needs what its kind of number needs', async () => {
     const { call, bugs } = await openWorld()
     const codeOf = async (more: object) =>
@@ -154,7 +188,17 @@ describe('a person with a number', () => {
     expect(await codeOf({ idType: 'NIN', dateOfBirth: '1990-01-31' })).toBe('000')
     expect(await codeOf({ address: { ...address, country: 'GH' } })).toBe('126')
     expect(await codeOf({ idFrontImage: png.subarray(0, 300).toString('base64') })).toBe('131')
+    const dated = { dateOfBirth: '1990-01-31' }
+    expect(await codeOf({ idType: 'vNIN', ...dated })).toBe('136')
+    expect(await codeOf({ idType: 'vNIN', idNumber: 'AB12345678901234', ...dated })).toBe('000')
+    expect(await codeOf({ idType: 'SSN' })).toBe('136')
+    expect(await codeOf({ address: undefined })).toBe('158')
     expect(await codeOf({ idType: 'PASSPORT' })).toBe('158')
+    const front = { idFrontImage: png.subarray(0, 300).toString('base64') }
+    const ghana = { idType: 'GHANA_CARD', ...front, address: { ...address, country: 'GH' } }
+    expect(await codeOf(ghana)).toBe('136')
+    expect(await codeOf({ ...ghana, idNumber: 'GHA-123456789-0' })).toBe('000')
+    expect(await codeOf({ idType: 'PASSPORT', ...front, idNumber: 'A'.repeat(33) })).toBe('136')
     expect(await codeOf({ idType: 'PASSPORT', idFrontImage: 'aGVsbG8=' })).toBe('136')
     expect(bugs).toEqual([])
   })
@@ -331,7 +375,7 @@ describe('a provider by HTTP', () => {
   it('gets the pictures, is polled, and tells later results by itself', async () => {
     let status = 'Pending'
     const provider = await openProvider(() => ({ status }))
-    const { call, passTime, url, time } = await openWorld({ kyc: kycOf(provider.url) })
+    const { call, passTime, url, time, troubles } = await openWorld({ kyc: kycOf(provider.url) })
     const { data } = await call('POST', '/kyc/individual', passport('A1'))
     await passTime(0)
     const [sent] = provider.received
@@ -350,15 +394,23 @@ describe('a provider by HTTP', () => {
         'webhook-timestamp': String(Math.floor(time.ms / 1_000)),
         'webhook-signature': new Webhook(by).sign('x', new Date(time.ms), body),
       }
-      return (await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })).status
+      const answer = await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })
+      const text = await answer.text()
+      return `${answer.status} ${text === '' ? '' : JSON.parse(text).responseCode}`.trim()
     }
     const result = { kycToken: data.kycToken, status: 'Approved' }
-    expect(await tell(result, `whsec_${Buffer.alloc(32).toString('base64')}`)).toBe(401)
-    expect(await tell({ ...result, kycToken: 'kyc_unknown' })).toBe(404)
-    expect(await tell(result)).toBe(204)
+    expect(await tell(result, `whsec_${Buffer.alloc(32).toString('base64')}`)).toBe('401 146')
+    expect(await tell({ ...result, kycToken: 'kyc_unknown' })).toBe('404 157')
+    expect(await tell(result)).toBe('204')
     expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')
-    expect(await tell({ ...result, status: 'Rejected' })).toBe(204)
+    expect(await tell({ ...result, status: 'Rejected' })).toBe('204')
+    expect(troubles).toEqual([
+      `KYC ${data.kycToken} is Approved: its provider says Rejected now, which changes nothing`,
+    ])
     expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')
+    // A number is decided at once, or not at all.
+    const undecided = await call('POST', '/kyc/individual', person('22200000100'))
+    expect(undecided).toMatchObject({ status: 502, code: '152' })
     status = 'Approved'
     const other = await call('POST', '/kyc/business', business('RC77'))
     await passTime(0)

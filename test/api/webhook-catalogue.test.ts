@@ -28,7 +28,8 @@ async function openWorld() {
     { cardId: 'card-2', balance: '50.00' },
     { cardId: 'card-3', balance: '1.00' },
   ]
-  const world = await openMoneyApi(cards, 100_000, { sandbox: true })
+  const cardNumbers = { source: 'sandbox', bin: '999999' } as const
+  const world = await openMoneyApi(cards, 100_000, { sandbox: true, cardNumbers })
   const { engine, store, aggregates, clock, time, outside } = world
   const crossBorder = { percentMillionths: 20_000, fixedMinor: {} }
   engine.setPack(packOf({ ...defaultSwitches, crossBorder }))
@@ -83,12 +84,13 @@ async function openWorld() {
     expect(status, JSON.stringify(answer)).toBe(200)
     return answer.data
   }
-  return { ...world, hear, one, relay, call: post, types, webhookId }
+  const bodies = () => receiver.received.map(({ body }) => body).join('\n')
+  return { ...world, hear, one, relay, call: post, types, webhookId, bodies }
 }
 
 it('webhooks tell everything that the catalogue has, with all its fields', async () => {
-  const { hear, one, relay, call, types, webhookId, time, store, engine, clock, outside } =
-    await openWorld()
+  const { hear, one, relay, call, types, webhookId, bodies, ...world } = await openWorld()
+  const { time, store, engine, clock, outside, numbers } = world
   const onCard = { cardId: 'card-1', amountMinor: 1_000, currency: 'USD', merchant: home } as const
 
   // Events of the relay, each a row of the transactions list.
@@ -266,4 +268,7 @@ it('webhooks tell everything that the catalogue has, with all its fields', async
   sweeper.stop()
   expect(expired).toMatchObject({ transactionType: 'Expiry', transactionId: 'left', amount: 10 })
   expect([...types].sort()).toEqual([...eventTypes].sort())
+  const { pan } = (await numbers.read(cardId)) as { pan: string }
+  expect(bodies()).toContain(`999999******${pan.slice(-4)}`)
+  for (const secret of [pan, 'cvv', 'RC1234567']) expect(bodies()).not.toContain(secret)
 }, 60_000)

@@ -118,6 +118,8 @@ describe('an event', () => {
     await idle()
     const pending = await call('GET', `/events?state=Pending&webhookId=${webhookId}`)
     expect(items(pending.data)).toHaveLength(2)
+    const described = await call('PATCH', `/webhooks/${webhookId}`, { description: 'Ours' })
+    expect(described.data).toMatchObject({ pending: 2, lastFailure: { httpStatus: 500 } })
     status = 200
     time.ms += 10_000
     const [newest, oldest] = items(pending.data) as { eventId: string; body: string }[]
@@ -138,6 +140,11 @@ describe('an event', () => {
     await idle()
     const delivered = await call('GET', '/events?state=Delivered&type=card.updated')
     expect(items(delivered.data)).toHaveLength(2)
+    const onDay = async (startDate: string, endDate: string) =>
+      items((await call('GET', `/events?startDate=${startDate}&endDate=${endDate}`)).data).length
+    expect(await onDay('2026-11-15', '2026-11-16')).toBe(2)
+    expect(await onDay('2026-11-13', '2026-11-14')).toBe(0)
+    expect(items((await call('GET', '/events?state=Failed')).data)).toEqual([])
     expect(await call('GET', '/events/evt_01JCQ8A1B2C3D4E5F6G7H8J9KM')).toMatchObject({
       code: '157',
     })

@@ -12,6 +12,7 @@ import {
   newEndpoint,
   newSecret,
   readEndpoints,
+  rotatedEndpoint,
   writeOfEndpoints,
 } from '../../src/webhook/endpoint.ts'
 import { createPostOffice, type PostOffice } from '../../src/webhook/post-office.ts'
@@ -141,6 +142,13 @@ export function openWebhooks(given?: Store) {
       all.map((one) => (one.webhookId === webhookId ? changedEndpoint(one, given, time.ms) : one)),
     )
 
+  const rotate = (webhookId: string, secret: string) =>
+    change('org-1', (all) =>
+      all.map((one) =>
+        one.webhookId === webhookId ? rotatedEndpoint(one, secret, box, time.ms) : one,
+      ),
+    )
+
   async function endpoint(webhookId: string, organizationId = 'org-1'): Promise<Endpoint> {
     const all = await readEndpoints(first.store, [organizationId])
     return all.get(organizationId)!.find((one) => one.webhookId === webhookId)!
@@ -170,6 +178,7 @@ export function openWebhooks(given?: Store) {
     startInstance,
     addEndpoint,
     setEndpoint,
+    rotate,
     endpoint,
     settle,
   }

@@ -7,10 +7,14 @@ import { findDamage } from '../../src/backoffice/store-check.ts'
 import { copyStore } from '../../src/backoffice/transfer.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { putMeta } from '../../src/engine/format/meta.ts'
+import { allTime } from '../../src/projection/listing.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
+import { newSecret } from '../../src/webhook/endpoint.ts'
 import { decodeEvent, type Happening, readPlace } from '../../src/webhook/event.ts'
 import { readPending } from '../../src/webhook/pending.ts'
+import { replaySpan } from '../../src/webhook/replay.ts'
+import { unlistOldEvents } from '../../src/webhook/retention.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 import { answered, openWebhooks, startMs } from '../support/webhook-world.ts'
 
@@ -23,6 +27,9 @@ function happened(n: number, atMs = startMs, organizationId = 'org-1'): Happenin
   const type = 'transaction.authorization'
   return { organizationId, type, atMs, key: `account-1\n${n}`, sequence: n, data }
 }
+
+const timedOut = { fault: 'timedOut', detail: 'no whole answer in 15 s', ms: 15_000 } as const
+const refused = { fault: 'refused', detail: 'its address may not be called', ms: 1 } as const
 
 type World = ReturnType<typeof openWebhooks>
 
@@ -74,6 +81,7 @@ describe('an event', () => {
       deliveries: [{ state: 'delivered', attempts: [{ status: 204 }] }],
     })
     expect(call.headers['webhook-id']).toBe(event!.eventId)
+    expect(call.timeoutMs).toBe(15_000)
     // The library compares with the real clock, so only its signature is looked at.
     const library = new Webhook(a.secret)
     expect(library.sign(event!.eventId, new Date(startMs), call.body!)).toBe(
@@ -93,6 +101,49 @@ describe('an event', () => {
     }
     expect(world.calls).toHaveLength(2)
     expect(await eventsOf(world)).toHaveLength(2)
+  })
+
+  it('is signed with the old secret too for a day after a new one was made', async () => {
+    const world = openWebhooks()
+    const old = await world.addEndpoint('https://a.example/')
+    world.receivers.set('https://a.example/', () => answered(200))
+    const next = newSecret()
+    await world.rotate(old.webhookId, next)
+    const signedBy = async (n: number) => {
+      await world.office.recorder.record([happened(n, world.time.ms)], world.time.ms)
+      await world.settle()
+      const { headers, body } = world.calls.at(-1)!.call
+      const given = headers['webhook-signature']!.split(' ')
+      const id = headers['webhook-id']!
+      const at = new Date(world.time.ms)
+      expect(given).toContain(new Webhook(next).sign(id, at, body!))
+      return [given.length, given.includes(new Webhook(old.secret).sign(id, at, body!))]
+    }
+    expect(await signedBy(1)).toEqual([2, true])
+    world.time.ms += dayMs - 1
+    expect(await signedBy(2)).toEqual([2, true])
+    world.time.ms += 1
+    expect(await signedBy(3)).toEqual([1, false])
+  })
+
+  it('is dropped from the list when its time is over, and nothing else is', async () => {
+    const world = openWebhooks()
+    await world.addEndpoint('https://a.example/')
+    await world.addEndpoint('https://b.example/', ['*'], 'org-2')
+    for (let day = 0; day < 3; day++) {
+      const atMs = startMs + day * dayMs
+      const both = [happened(day, atMs), happened(day, atMs, 'org-2')]
+      await world.office.recorder.record(both, world.time.ms)
+    }
+    const left = async () => (await world.store.range(indexes.events, '', 10)).length
+    expect(await unlistOldEvents(world.store, world.aggregates, startMs - 1)).toBe(0)
+    expect(await left()).toBe(6)
+    expect(await unlistOldEvents(world.store, world.aggregates, startMs + dayMs + 1)).toBe(4)
+    const kept = await eventsOf(world)
+    expect(kept.map(({ organizationId, atMs }) => [organizationId, atMs])).toEqual([
+      ['org-1', startMs + 2 * dayMs],
+      ['org-2', startMs + 2 * dayMs],
+    ])
   })
 
   it('from before its endpoint asked for it is not sent', async () => {
@@ -162,6 +213,47 @@ describe('a receiver', () => {
     expect(world.calls).toHaveLength(1)
     const states = (await eventsOf(world)).map(({ deliveries }) => deliveries[0]!.state)
     expect(states).toEqual(['failed', 'failed'])
+
+    // Once it is back it gets what it missed when somebody asks for it, the newest first.
+    world.receivers.set('https://a.example/', () => answered(200))
+    await world.setEndpoint(webhookId, { enabled: true })
+    world.time.ms += 1_000
+    const { store, aggregates, time } = world
+    const to = { organizationId: 'org-1', webhookId }
+    const replay = (max?: number) =>
+      replaySpan(store, aggregates, to, allTime, () => true, time.ms, max)
+    expect(await replay(1)).toBe(1)
+    await world.settle()
+    expect(world.calls).toHaveLength(2)
+    time.ms += 1_000
+    expect(await replay()).toBe(2)
+    await world.settle()
+    const bodies = world.calls.map(({ call }) => JSON.parse(call.body!).sequence as number)
+    expect(bodies.slice(0, 2)).toEqual([1, expect.any(Number)])
+    expect(new Set(bodies.slice(2))).toEqual(new Set([1, 2]))
+    const after = (await eventsOf(world)).map(({ deliveries }) => deliveries[0]!.state)
+    expect(after).toEqual(['delivered', 'delivered'])
+  })
+
+  it.each([
+    ['redirects', answered(302), 302, ''],
+    ['resolves to a private address', refused, 0, refused.detail],
+    ['takes longer than 15 s', timedOut, 0, timedOut.detail],
+  ])('that %s has failed, and is tried again', async (_name, answer, status, detail) => {
+    const world = openWebhooks()
+    const { webhookId } = await world.addEndpoint('https://a.example/')
+    let isWell = false
+    world.receivers.set('https://a.example/', () => (isWell ? answered(200) : answer))
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    await world.settle()
+    expect((await world.endpoint(webhookId)).lastFailure).toMatchObject({ status, detail })
+    isWell = true
+    await advance(world, minuteMs, 5_000)
+    expect(world.calls).toHaveLength(2)
+    const [event] = await eventsOf(world)
+    expect(event!.deliveries).toMatchObject([
+      { state: 'delivered', attempts: [{ status, detail }, { status: 200 }] },
+    ])
   })
 
   it('that failed for five days only is disabled', async () => {
@@ -204,7 +296,6 @@ describe('a receiver', () => {
   it('that hangs delays nobody else', async () => {
     const world = openWebhooks(await openEmbedded())
     const hung: (() => void)[] = []
-    const timedOut = { fault: 'timedOut', detail: 'no whole answer in 15 s', ms: 15_000 } as const
     for (let i = 0; i < 80; i++) {
       await world.addEndpoint(`https://hangs.example/${i}`, ['*'], `org-${i}`)
       world.receivers.set(`https://hangs.example/${i}`, () => {

@@ -54,15 +54,21 @@ type WebhookDesk = ReturnType<typeof createWebhookDesk>
 
 function createWebhookDesk({ store, effects, outside }: ApiContext) {
   /** Changes one endpoint; null takes it away. */
-  function change(call: ApiCall, webhookId: string, next: (endpoint: Endpoint) => Endpoint | null) {
-    const aggregate = webhooksAggregate(call.caller.organization.organizationId)
+  async function change(
+    call: ApiCall,
+    webhookId: string,
+    next: (endpoint: Endpoint) => Endpoint | null,
+  ) {
+    const { organizationId } = call.caller.organization
+    const aggregate = webhooksAggregate(organizationId)
+    const pending = await readPending(store, `${organizationId}\n${webhookId}\n`)
     return effects.onAggregate(call, aggregate, (view: AggregateView) => {
       const all = endpointsIn(view)
       const before = all.find((one) => one.webhookId === webhookId)
       if (before === undefined) return unknown()
       const after = next(before)
       const rest = all.flatMap((one) => (one === before ? (after ?? []) : one))
-      return { data: shown(after ?? before, nonePending), write: writeOfEndpoints(rest) }
+      return { data: shown(after ?? before, pending), write: writeOfEndpoints(rest) }
     })
   }
 

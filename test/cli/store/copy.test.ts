@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { markUnfinished } from '../../../src/engine/format/meta.ts'
-import { openStore } from '../../../src/store/open.ts'
+import { openStore, type StorePlace } from '../../../src/store/open.ts'
+import type { Store } from '../../../src/store/port.ts'
 import { type CliResult, type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 import {
   type RedisCluster,
@@ -14,6 +15,7 @@ import {
   startRedisCluster,
 } from '../../support/redis-server.ts'
 import { send, startServer, type WireEvent } from '../../support/server.ts'
+import { createToldRecords } from '../../support/told-records.ts'
 
 const cards = 40
 const occurredAt = '2026-11-14T10:00:00Z'
@@ -42,6 +44,20 @@ let server: RedisServer
 let cluster: RedisCluster
 let replies: string[] | undefined
 let source: string
+const told = createToldRecords()
+let left: Awaited<ReturnType<typeof told.read>>
+
+async function inStore<T>(place: Partial<StorePlace>, work: (store: Store) => Promise<T>) {
+  const store = await openStore({ redis: null, dataDir: '', ...place }, Date.now)
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Webhooks that can still be signed, what waits for them, and verifications. */
+const toldIn = (place: Partial<StorePlace>) => inStore(place, told.read)
 
 beforeAll(async () => {
   ;[world, server, cluster] = await Promise.all([
@@ -52,6 +68,8 @@ beforeAll(async () => {
   source = `lmdb:${world.env.DATA_DIR}`
   const rows = Array.from({ length: cards }, (_, i) => rowOf(i)).join('\n')
   await world.run('import', await world.write('cards.ndjson', rows))
+  await inStore({ dataDir: world.env.DATA_DIR! }, told.leave)
+  left = await toldIn({ dataDir: world.env.DATA_DIR! })
   replies = await answersOf({})
 })
 afterAll(async () => {
@@ -101,6 +119,9 @@ describe('arbiter copy', { timeout: 90_000 }, () => {
       expect(there.out).toBe((await world.run(list)).out)
       expect(there.out.length).toBeGreaterThan(100)
     }
+    expect(left.verified).toHaveLength(3)
+    expect(left.images.idFrontImage?.length).toBeGreaterThan(1_000)
+    expect(await toldIn({ redis: { urls: [server.url], cluster: false } })).toEqual(left)
   })
 
   it('goes on to a cluster and back to an embedded store', async () => {
@@ -119,6 +140,7 @@ describe('arbiter copy', { timeout: 90_000 }, () => {
     expect(returned).toMatchObject({ code: 0 })
     expect(contentOf(spread)).toEqual(contents)
     expect(contentOf(returned)).toEqual(contents)
+    expect(await toldIn({ dataDir: back })).toEqual(left)
     expect(await answersOf({ DATA_DIR: back })).toEqual(replies)
     expect(await world.runWith({ env: { DATA_DIR: back } }, 'verify')).toMatchObject({ code: 0 })
   })
@@ -196,6 +218,7 @@ describe('arbiter backup and restore', { timeout: 90_000 }, () => {
       const restored = await restoreInto(`of-${name}`, path(name))
       expect(restored).toMatchObject({ code: 0, err: '' })
       expect(contentOf(restored)).toEqual(contentOf(backed))
+      expect(await toldIn({ dataDir: path(`of-${name}`) })).toEqual(left)
       expect(await answersOf({ DATA_DIR: path(`of-${name}`) })).toEqual(replies)
     }
     const packed = await readFile(path('whole.ndjson.gz'))

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { createHttpProvider } from '../../src/kyc/http-provider.ts'
+import { judgeVerdict } from '../../src/kyc/kyc.ts'
+import { createSandboxProvider } from '../../src/kyc/sandbox-provider.ts'
+import type { Individual, Submission } from '../../src/kyc/submission.ts'
+import type { OutgoingAnswer, OutgoingCall } from '../../src/outgoing/call.ts'
+
+const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'NG' }
+const names = { firstName: 'Ada', lastName: 'Obi', dateOfBirth: '1990-01-31' }
+const numbered = (ending: string, idType: Individual['idType'] = 'NIN'): Submission => ({
+  method: 'number',
+  individualKyc: { idType, idNumber: `2220000${ending}`, ...names, address },
+})
+const company = (ending: string): Submission => ({
+  method: 'business',
+  businessKyc: { businessName: 'Acme', registrationNumber: `RC123${ending}`, address },
+})
+const delayMs = 2_000
+const sandbox = createSandboxProvider(delayMs)
+
+const rejections = {
+  '0001': ['185', 'FINAL', 'ID_NOT_FOUND'],
+  '0002': ['182', 'FINAL', 'NAME_MISMATCH'],
+  '0003': ['182', 'RETRY', 'DATE_OF_BIRTH_MISMATCH'],
+  '0004': ['184', 'RETRY', 'ADDRESS_MISMATCH'],
+  '0005': ['305', 'FINAL', 'SANCTIONS'],
+} as const
+const endings = ['0001', '0002', '0003', '0004', '0005', '0006', '0007', '0008', '4321'] as const
+
+function outcomeOf(ending: string) {
+  const found = rejections[ending as keyof typeof rejections]
+  if (found === undefined) return { status: 'Approved', kycCode: '000' }
+  const [kycCode, rejectType, label] = found
+  return { status: 'Rejected', kycCode, rejectType, rejectLabels: [label] }
+}
+
+describe('the sandbox', () => {
+  it.each(endings)('decides a number that ends in %s as documented', async (ending) => {
+    const submission = numbered(ending)
+    const asked = { kycToken: 'kyc_1', submission, images: {} }
+    const first = await sandbox.submit({ ...asked, attempt: 0 })
+    if (ending === '0006') expect(first).toBe('failed')
+    if (ending === '0007') expect(first).toBe('timedOut')
+    const verdict = await sandbox.submit({ ...asked, attempt: 1 })
+    if (typeof verdict === 'string') throw new Error(verdict)
+    expect(judgeVerdict(verdict, submission)).toMatchObject(outcomeOf(ending))
+  })
+
+  it.each(endings)('decides a business that ends in %s later, as documented', async (ending) => {
+    const submission = company(ending)
+    const asked = { kycToken: 'kyc_1', submission, images: {}, attempt: 0 }
+    expect(await sandbox.submit(asked)).toEqual({ status: 'Initiated' })
+    const open = { kycToken: 'kyc_1', method: 'business', submission, submittedAtMs: 0 } as const
+    const stepMs = ending === '0006' || ending === '0007' ? delayMs : delayMs / 2
+    expect(await sandbox.ask(open, stepMs - 1)).toBeNull()
+    expect(sandbox.nextMs(open, 0)).toBe(stepMs)
+    expect(await sandbox.ask(open, stepMs)).toMatchObject({ status: 'Pending' })
+    if (ending === '0008') {
+      expect(await sandbox.ask(open, 100 * delayMs)).toEqual({ status: 'Pending', kycCode: '183' })
+      expect(sandbox.nextMs(open, stepMs)).toBeNull()
+      return
+    }
+    expect(sandbox.nextMs(open, stepMs)).toBe(2 * stepMs)
+    const verdict = await sandbox.ask(open, 2 * stepMs)
+    if (verdict === null || typeof verdict === 'string') throw new Error('no verdict')
+    expect(judgeVerdict(verdict, submission)).toMatchObject(outcomeOf(ending))
+  })
+})
+
+describe('a provider by HTTP', () => {
+  function open(answer: OutgoingAnswer) {
+    const calls: OutgoingCall[] = []
+    const provider = createHttpProvider({
+      outgoing: {
+        async call(call) {
+          calls.push(call)
+          return answer
+        },
+      },
+      clock: { nowMs: () => 0 },
+      url: 'https://kyc.example/v1',
+      secret: randomBytes(32),
+      callbackUrl: '',
+    })
+    const asked = { kycToken: 'kyc_1', submission: company('4321'), images: {}, attempt: 0 }
+    return { provider, calls, submit: () => provider.submit(asked) }
+  }
+  const said = (status: number, body: string, isCut = false): OutgoingAnswer => {
+    return { status, body, isCut, retryAfter: '', etag: '', ms: 1 }
+  }
+
+  it('has 8 s to answer, and is late then', async () => {
+    const { calls, submit } = open({ fault: 'timedOut', detail: '', ms: 8_000 })
+    expect(await submit()).toBe('timedOut')
+    expect(calls).toMatchObject([{ timeoutMs: 8_000 }])
+    expect(calls[0]!.url).toBe('https://kyc.example/v1/verifications')
+  })
+
+  it.each([
+    ['another fault', { fault: 'unreachable', detail: '', ms: 1 } as const],
+    ['an error', said(500, '{"status":"Approved"}')],
+    ['a redirect', said(302, '{"status":"Approved"}')],
+    ['no JSON', said(200, 'Approved')],
+    ['another status', said(200, '{"status":"Maybe"}')],
+    ['an answer without end', said(200, '{"status":"Approved"}', true)],
+  ])('has failed by %s', async (_name, answer) => {
+    expect(await open(answer).submit()).toBe('failed')
+  })
+
+  it('is asked each minute for seven days', () => {
+    const { provider } = open(said(200, '{}'))
+    const submission = company('4321')
+    const pending = { kycToken: 'kyc_1', method: 'business', submission, submittedAtMs: 0 } as const
+    const weekMs = 7 * 86_400_000
+    expect(provider.nextMs(pending, 5)).toBe(60_005)
+    expect(provider.nextMs(pending, weekMs - 1)).toBe(weekMs - 1 + 60_000)
+    expect(provider.nextMs(pending, weekMs)).toBeNull()
+  })
+})
