@@ -59,16 +59,17 @@ export function packOf(
 function filtersOf(windows: readonly WindowFile[], slots: FactSlots): WindowFilters {
   const where = new Map(windows.flatMap(({ name, where: text }) => (text ? [[name, text]] : [])))
   const lists = new Map()
-  const words = { facts: factsOf([]), lists, slots, currency: 'USD', lineInList: () => 0 }
+  const known = { facts: factsOf([], {}), lists, slots, currency: 'USD', rates: {} }
+  const words = { ...known, lineInList: () => 0 }
   return new Map(
     Array.from(where, ([name, text]) => {
       const document = openYaml('windows.yaml', '')
-      const test = checkConditions({ when: text }, () => [], document, {
+      const checked = checkConditions({ when: text }, () => [], document, {
         ...words,
         defined: new Map(),
       })
-      if (test === null) throw new Error(`${text}: ${JSON.stringify(document.faults)}`)
-      return [name!, test]
+      if (checked === null) throw new Error(`${text}: ${JSON.stringify(document.faults)}`)
+      return [name!, checked.test]
     }),
   )
 }

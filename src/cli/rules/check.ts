@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { costText } from '../../rules/pack/cost.ts'
+import type { Rule } from '../../rules/pack/rule.ts'
 import { type ExitCode, print, printJson } from '../terminal.ts'
 import { lineIn, packFolder, placed, readPack } from './pack.ts'
 
@@ -31,7 +32,10 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
   if (json) {
     const warned = warnings.map((warning) => placed(dir, warning))
     const { decisionMs } = cost
-    const report = { name, version, rules: rules.length, decisionMs, faults: [], warnings: warned }
+    const ofSome = rules.filter(({ mode, currencies }) => mode !== 'off' && currencies !== null)
+    const currencies = Object.fromEntries(ofSome.map((rule) => [rule.id, rule.currencies]))
+    const counted = { name, version, rules: rules.length, decisionMs, currencies }
+    const report = { ...counted, faults: [], warnings: warned }
     await printJson(report, 2)
     return 0
   }
@@ -44,10 +48,28 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
     countOf(tests, 'test file'),
   ]
   await print(`${name} ${version} can be loaded: ${counts.join(', ')}`)
+  for (const line of skippingLines(rules)) await print(line)
   await print(
     `a decision takes at most ${costText(cost)} of the engine, on the card with most to count`,
   )
   return 0
+}
+
+const maxNamed = 10
+
+/** Rules that compare amounts pass over accounts in other currencies, which their author may not know. */
+function skippingLines(rules: readonly Rule[]): string[] {
+  const byCurrencies = new Map<string, string[]>()
+  for (const { id, mode, currencies } of rules) {
+    if (mode === 'off' || currencies === null) continue
+    const key = currencies.join(', ')
+    byCurrencies.set(key, [...(byCurrencies.get(key) ?? []), id])
+  }
+  return Array.from(byCurrencies, ([currencies, ids]) => {
+    const more = ids.length > maxNamed ? ` and ${ids.length - maxNamed} more` : ''
+    const named = `${ids.slice(0, maxNamed).join(', ')}${more}`
+    return `only accounts in ${currencies} are looked at by ${countOf(ids.length, 'rule')}: ${named}`
+  })
 }
 
 function countOf(count: number, noun: string): string {

@@ -1,6 +1,7 @@
 import type { Comparison, Quantity, Test, Text, TextSearch } from './expression.ts'
 import type { FactSlots, Facts, NumberSlot } from './fact-slots.ts'
 import { compilePattern } from './pattern.ts'
+import { worthAt } from './worth.ts'
 
 export type TestClosure = (facts: Facts) => boolean
 type QuantityClosure = (facts: Facts) => number
@@ -200,6 +201,11 @@ function compileQuantity(quantity: Quantity, codeOf: Coder): QuantityClosure {
     case 'size': {
       const text = compileText(quantity.text, codeOf)
       return (facts) => sizeOf(text(facts))
+    }
+    case 'worth': {
+      const of = compileQuantity(quantity.of, codeOf)
+      const { index } = quantity.slot
+      return (facts) => worthAt(of(facts), facts.numbers[index]!)
     }
     case 'choose': {
       const test = compileTest(quantity.test, codeOf)

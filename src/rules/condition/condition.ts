@@ -33,11 +33,12 @@ import {
   unitNames,
 } from './syntax.ts'
 import { explainUnknown, refusals, type Vocabulary } from './vocabulary.ts'
+import { checkWorth } from './worth.ts'
 
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='] satisfies Comparison[]
 const searches = ['startsWith', 'endsWith', 'contains'] satisfies TextSearch[]
 const methods: readonly string[] = [...searches, 'matches', 'lower', 'size']
-const calls: readonly string[] = ['has', 'size', 'lower']
+const calls: readonly string[] = ['has', 'size', 'lower', 'worth']
 
 /** Checks one condition and reports its faults; null when it has any. */
 export function checkCondition(
@@ -234,6 +235,7 @@ export function checkCondition(
     if (!calls.includes(name)) return fail(node, `${name}() is not known${suggestion(name, calls)}`)
     if (only === undefined || args.length > 1) return fail(node, `${name}() takes one value`)
     if (name === 'has') return checkHas(only)
+    if (name === 'worth') return checkWorth(operandOf(only, within), { facts, slots, use, fault })
     return name === 'size' ? checkSize(only, within) : lowered(textOf(only, within))
   }
 

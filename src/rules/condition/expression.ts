@@ -37,6 +37,8 @@ export type Quantity =
   | { readonly op: 'fact'; readonly slot: NumberSlot }
   | { readonly op: '+' | '-' | '*'; readonly left: Quantity; readonly right: Quantity }
   | { readonly op: 'size'; readonly text: Text }
+  /** An amount in the pack's currency, by the rate in the slot. */
+  | { readonly op: 'worth'; readonly of: Quantity; readonly slot: NumberSlot }
   | { readonly op: 'choose'; readonly test: Test; readonly yes: Quantity; readonly no: Quantity }
 
 export type Text =

@@ -56,6 +56,11 @@ const operations = [
     'is an amount in the currency of the pack, and the rule looks at asks in that currency only; ' +
       'or in the one that the same conjunction names: `currency == "EUR" && amount > 50`',
   ],
+  [
+    '`worth(x)` with `rates: { EUR: 1.08 }` in pack.yaml',
+    'an amount of the account in the currency of the pack, exact and then rounded to its minor unit, ' +
+      'halves up; the rule looks at asks in currencies that have a rate: `worth(amount) > 500`',
+  ],
 ] as const
 
 const reaches = [

@@ -12,6 +12,7 @@ import { anyAmount, money, number, text, yesNo } from './fact-kind.ts'
 import { memoryFacts } from './memory-fact.ts'
 import { countryForm, currencyForm, mccForm, oneOf, type TextForm } from './text-form.ts'
 import { factsOfWindow } from './window-fact.ts'
+import { hasRates, type Rates, rateFact } from './worth.ts'
 
 const optionalCurrencyForm: TextForm = {
   ...currencyForm,
@@ -241,8 +242,9 @@ export function remembersFor(uses: (factName: string) => boolean): Remembers {
 }
 
 /** The facts that a pack with these windows has, by name. */
-export function factsOf(windows: readonly WindowDefinition[]): FactTable {
-  const all = [...factTable, ...windows.flatMap(factsOfWindow)]
+export function factsOf(windows: readonly WindowDefinition[], rates: Rates): FactTable {
+  const converting = hasRates(rates) ? [rateFact(rates)] : []
+  const all = [...factTable, ...windows.flatMap(factsOfWindow), ...converting]
   const table = new Map(all.map((fact) => [fact.name, fact]))
   const known = table.get.bind(table)
   table.get = (name) => known(name) ?? metadataFact(name)

@@ -4,8 +4,8 @@ import type { Zone } from '../../domain/record/calendar.ts'
 import { type RequestType, requestTypes } from '../../domain/record/event.ts'
 import type { TextForm } from './text-form.ts'
 
-/** The fact that says the currency of an amount. */
-export type MoneyUnit = 'currency' | 'merchantCurrency'
+/** The fact that says the currency of an amount, or the pack's own. */
+export type MoneyUnit = 'currency' | 'merchantCurrency' | 'pack'
 
 export type Reader<T> = (ask: AskFacts, zone: Zone) => T
 

@@ -14,7 +14,7 @@ import {
   type Text,
 } from './expression.ts'
 import type { Fact, FactTable, MoneyUnit } from './fact.ts'
-import { knownIn } from './fact-range.ts'
+import { knownIn } from './fact-kind.ts'
 import { align, convert, type Decimal, maxScale } from './quantity.ts'
 import { type ConditionFault, type Currencies, dottedName, sourceOf } from './syntax.ts'
 import { meantBy } from './text-form.ts'
@@ -41,6 +41,8 @@ export interface CurrencyUse {
   named: boolean
   /** A condition compares amounts. */
   compared: boolean
+  /** A condition converts amounts into the pack's currency. */
+  converted: boolean
   /** Numbers that stand for amounts while no currency is named beside them. */
   readonly unnamed: { readonly fault: ConditionFault; readonly offset: number; text: string }[]
 }
@@ -102,7 +104,8 @@ export function createOperations(context: OperandContext) {
       return fail(node, `${sourceOf(node)} is a number and ${sourceOf(beside)} is money`)
     }
     if (typeof quantity === 'string') return fail(node, `${sourceOf(node)} ${quantity}`)
-    if (named === null) use.unnamed.push({ fault, offset: node.start, text: sourceOf(node) })
+    if (named === null && unit !== 'pack')
+      use.unnamed.push({ fault, offset: node.start, text: sourceOf(node) })
     return { type: 'money', unit, quantity, scale: 0 }
   }
 
@@ -138,7 +141,9 @@ export function createOperations(context: OperandContext) {
   function compareTwo(by: Comparison, a: Operand, b: Operand, within: Currencies): Test | null {
     const [left, right] = [a.checked, b.checked]
     if (isNumeric(a) && isNumeric(b)) {
-      if (left.type === 'money' || right.type === 'money') use.compared = true
+      if ([left, right].some((one) => one.type === 'money' && one.unit !== 'pack')) {
+        use.compared = true
+      }
       const pair = alike(a, b, within)
       if (pair === null) return null
       return withinRange(compare(by, pair[0].quantity, pair[1].quantity), a, b)
@@ -275,4 +280,9 @@ const nouns: Readonly<Record<Checked['type'], string>> = {
   text: 'a text',
   list: 'a list',
   'named list': 'a list',
+}
+
+/** What is known of a rule's currencies before its conditions are read. */
+export function newUse(): CurrencyUse {
+  return { named: false, compared: false, converted: false, unnamed: [] }
 }

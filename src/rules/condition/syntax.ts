@@ -42,7 +42,7 @@ export function parseCondition(text: string, fault: ConditionFault): ASTNode | n
 /** The currencies that an amount can be in, by the fact that says them; null when none is named. */
 export type Currencies = Readonly<Record<MoneyUnit, readonly string[] | null>>
 
-export const anyCurrency: Currencies = { currency: null, merchantCurrency: null }
+export const anyCurrency: Currencies = { currency: null, merchantCurrency: null, pack: null }
 
 /** The currencies that every ask has for which the condition holds. */
 export function namedCurrencies(node: ASTNode, outer: Currencies): Currencies {

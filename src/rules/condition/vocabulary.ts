@@ -2,6 +2,7 @@ import { suggestion } from '../../document/spelling.ts'
 import type { Definitions } from './definition.ts'
 import type { FactTable } from './fact.ts'
 import type { FactSlots } from './fact-slots.ts'
+import type { Rates } from './worth.ts'
 
 /** The names that a condition can use. */
 export interface Vocabulary {
@@ -14,6 +15,8 @@ export interface Vocabulary {
   readonly slots: FactSlots
   /** The pack's currency: amounts are in it where a rule names no other. */
   readonly currency: string
+  /** What other currencies are worth in it. */
+  readonly rates: Rates
 }
 
 /** Why some operations of CEL are refused. */

@@ -1,6 +1,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import type { AskFacts } from '../../domain/decide/pack.ts'
 import { dayText } from '../../domain/record/calendar.ts'
+import { decimalsOf } from '../../domain/record/currency.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { compileTest } from '../condition/closure.ts'
 import { checkCondition } from '../condition/condition.ts'
@@ -8,7 +9,7 @@ import { expand } from '../condition/definition.ts'
 import type { Fact } from '../condition/fact.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf } from '../condition/fact-table.ts'
-import type { CurrencyUse } from '../condition/operand.ts'
+import { type CurrencyUse, newUse } from '../condition/operand.ts'
 import {
   anyCurrency,
   type Currencies,
@@ -56,7 +57,8 @@ export function explainRules(
   ask: AskFacts,
   recording: ReadonlyMap<string, string> = new Map(),
 ): ExplainedRule[] {
-  const facts = factsOf([...pack.windows, ...(pack.sharedWindows ?? [])])
+  const windows = [...pack.windows, ...(pack.sharedWindows ?? [])]
+  const facts = factsOf(windows, pack.parts.rates)
   return pack.rules.map((rule) => {
     const asleep = sleepOf(rule, ask, pack)
     const spared = sparedBy(rule, ask, recording)
@@ -91,7 +93,7 @@ function explainRule(
   facts: Vocabulary['facts'],
 ): Omit<ExplainedRule, 'spared'> {
   const { when, unless } = rule.written
-  const use: CurrencyUse = { named: false, compared: false, unnamed: [] }
+  const use = newUse()
   const explain = createExplainer(ask, pack, facts, use)
   const node = parsed(when, pack)
   const first = explain(node, anyCurrency)
@@ -101,6 +103,7 @@ function explainRule(
   // The author did not write this part, so it is shown only where it decides.
   const guarded = use.compared && !use.named && ask.event.currency !== pack.currency
   if (guarded) parts.push(currencyPart(ask, pack))
+  if (use.converted) parts.push(ratePart(ask, pack))
   parts.push(first)
   const matched = parts.every(({ holds }) => holds) && except?.holds !== true
   return { rule, asleep: '', matched, parts, unless: except }
@@ -122,12 +125,13 @@ const joints = new Map([
 
 function createExplainer(
   ask: AskFacts,
-  { zone, parts: { lists, defined }, currency }: CompiledPack,
+  { zone, parts: { lists, defined, rates }, currency }: CompiledPack,
   facts: Vocabulary['facts'],
   use: CurrencyUse,
 ): Explainer {
   const slots = createFactSlots(zone)
-  const vocabulary: Vocabulary = { facts, lists, defined, slots, currency, lineInList: () => 0 }
+  const known = { facts, lists, defined, slots, currency, rates }
+  const vocabulary: Vocabulary = { ...known, lineInList: () => 0 }
 
   function evaluate(node: ASTNode, within: Currencies): boolean {
     const test = checkCondition(node, within, use, vocabulary, () => {})
@@ -210,6 +214,16 @@ function currencyPart({ event }: AskFacts, { currency }: CompiledPack): Explaine
   const values = [{ name: 'currency', value: JSON.stringify(event.currency) }]
   const text = `currency == "${currency}", the pack's`
   return { text, holds: false, values, joined: '', parts: [] }
+}
+
+/** What worth() counts with; the author did not write that there must be a rate. */
+function ratePart({ event }: AskFacts, { currency, parts: { rates } }: CompiledPack) {
+  const billionths = rates[event.currency]
+  const units = 10 ** (9 + decimalsOf(currency) - decimalsOf(event.currency))
+  const rate = billionths === undefined ? 'none' : `${billionths / units} ${currency}`
+  const values = [{ name: `1 ${event.currency}`, value: rate }]
+  const holds = billionths !== undefined
+  return { text: 'rate of the currency', holds, values, joined: '' as const, parts: [] }
 }
 
 function scopeParts(

@@ -7,13 +7,14 @@ import { isAlways, isNever } from '../condition/expression.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
 import { mccForm } from '../condition/text-form.ts'
+import type { Rates } from '../condition/worth.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
 import { withFilters } from '../evaluate/window-filter.ts'
 import { abovesOf } from '../pack/action.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { costFault, costOf } from '../pack/cost.ts'
-import { compileSwitches, type PackFile, packFile } from '../pack/file.ts'
+import { compileRates, compileSwitches, type PackFile, packFile } from '../pack/file.ts'
 import { byOrder, checkFiles, isReadable, type PackFiles, versionOf } from '../pack/folder.ts'
 import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
 import { memoriesOf } from '../pack/memory.ts'
@@ -61,18 +62,18 @@ export function compilePack(
   const lineInList = (list: string, value: string) =>
     lineOfValue(readable.get(`lists/${list}.txt`) ?? '', value)
   const settings = readSettings(readable, retentionDays, { lists, lineInList }, faults)
-  const { zone, currency } = settings
+  const { zone, currency, rates } = settings
   const windowsDocument = openPackFile(readable, 'windows.yaml', faults)
   const { windows: unfiltered, written } = readWindows(windowsDocument, zone, { lists, lineInList })
-  const facts = factsOf(unfiltered)
+  const facts = factsOf(unfiltered, rates)
   const slots = createFactSlots(zone)
-  const given = { facts, lists, slots, currency, lineInList, defined: new Map() }
+  const given = { facts, lists, slots, currency, rates, lineInList, defined: new Map() }
   // Facts that no rule looks at must not be kept, so definitions are checked with slots of their own.
   const apart = { ...given, slots: createFactSlots(zone) }
   const defined = readDefinitions(readable, settings.define, apart, faults)
   const vocabulary = { ...given, defined }
   const filterSlots = createFactSlots(zone)
-  const ofEvents = { ...vocabulary, facts: factsOf([]), slots: filterSlots }
+  const ofEvents = { ...vocabulary, facts: factsOf([], rates), slots: filterSlots }
   const filters = readFilters(windowsDocument, written, ofEvents)
   faults.push(...(windowsDocument?.faults ?? []))
   const rules = readRules(readable, vocabulary, faults)
@@ -89,7 +90,7 @@ export function compilePack(
   const cost = costOf(windows, [...plan.rules, ...filtering])
   const costly = costFault(cost)
   if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
-  const kept = { lists, windows: written, filters, filterPlaces, defined }
+  const kept = { lists, windows: written, filters, filterPlaces, defined, rates }
   const parts = { ...kept, places: slots.places(), plan }
   const remembers = remembersFor((name) => slots.uses(name) || filterSlots.uses(name))
   const evaluate = finish(buildEvaluation(plan, facts, slots))
@@ -121,6 +122,7 @@ interface Settings {
   readonly name: string
   readonly zone: Zone
   readonly currency: string
+  readonly rates: Rates
   readonly define: PackFile['define']
   /** null when the file has faults. */
   readonly switches: Pack['switches'] | null
@@ -170,6 +172,7 @@ function readSettings(
     name: '',
     zone: zone ?? createZone('UTC'),
     currency,
+    rates: {},
     define: {},
     switches: null,
     whole: null,
@@ -181,8 +184,18 @@ function readSettings(
     return unread
   }
   if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
-  const { name, rules, sealed, define, zone: _, currency: __, ...switchesText } = file
+  const {
+    name,
+    rules,
+    sealed,
+    define,
+    zone: _,
+    currency: __,
+    rates: rateTexts,
+    ...switchesText
+  } = file
   const { switches, problems } = compileSwitches(switchesText, currency, listed.lists)
+  const rates = compileRates(rateTexts, currency, problems)
   for (const { field, message } of problems) document.fault(pathOf(field), message)
   checkHoldDays(document, file, retentionDays)
   for (const [i, { mccs }] of file.holdAdjustments.entries()) {
@@ -194,7 +207,14 @@ function readSettings(
   faults.push(...document.faults)
   const said = <T>(name: string, value: T) => ({ value, at: document.placeOf([name]) })
   const whole = { rules: said('rules', rules), sealed: said('sealed', sealed) }
-  return { ...unread, name, define, whole, switches: document.faults.length > 0 ? null : switches }
+  return {
+    ...unread,
+    name,
+    rates,
+    define,
+    whole,
+    switches: document.faults.length > 0 ? null : switches,
+  }
 }
 
 /** The path of a field such as holdAdjustments.0.mccs: short numbers are indexes, four digits an MCC. */

@@ -2,6 +2,7 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import type { FileFault } from '../../document/yaml-document.ts'
 import { checkCondition } from '../condition/condition.ts'
 import { type Definitions, expand } from '../condition/definition.ts'
+import { newUse } from '../condition/operand.ts'
 import { anyCurrency, parseCondition } from '../condition/syntax.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
 import type { PackFiles } from '../pack/folder.ts'
@@ -28,8 +29,8 @@ export function readDefinitions(
     const node = parsed && expand(parsed, defined)
     if (parsed !== null && node === null) document.fault(at, 'has too many parts')
     if (node === null) continue
-    const use = { named: false, compared: false, unnamed: [] }
-    if (checkCondition(node, anyCurrency, use, vocabulary, fault) !== null) defined.set(name, node)
+    if (checkCondition(node, anyCurrency, newUse(), vocabulary, fault) !== null)
+      defined.set(name, node)
   }
   faults.push(...document.faults)
   return defined

@@ -59,8 +59,8 @@ export function readFilters(
   const filters = new Map<string, Test>()
   written.forEach(({ name, where }, i) => {
     if (where === undefined || document === null) return
-    const test = checkConditions({ when: where }, () => [i, 'where'], document, vocabulary)
-    if (test !== null) filters.set(name, test)
+    const checked = checkConditions({ when: where }, () => [i, 'where'], document, vocabulary)
+    if (checked !== null) filters.set(name, checked.test)
   })
   return filters
 }

@@ -7,6 +7,7 @@ import type { RequestType } from '../../domain/record/event.ts'
 import type { Test } from '../condition/expression.ts'
 import { createFactSlots, type NumberSlot, type Places } from '../condition/fact-slots.ts'
 import { factsOf } from '../condition/fact-table.ts'
+import type { Rates } from '../condition/worth.ts'
 import { type BreakerRow, readBreaker, writeBreaker } from '../evaluate/breaker-row.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, type EvaluatedRule } from '../evaluate/plan.ts'
@@ -37,6 +38,7 @@ interface Header {
   readonly places: Places
   readonly filterPlaces: Places
   readonly indexed: boolean
+  readonly rates: Rates
 }
 
 /** Lists come before the windows, windows before the rules. */
@@ -76,6 +78,7 @@ export function bytesOfPack(pack: CompiledPack): PackBytes {
     places: parts.places,
     filterPlaces: parts.filterPlaces,
     indexed: parts.plan.indexed,
+    rates: parts.rates,
   }
   const used = new Set<string>()
   const rules = [...filterLines(pack, used), ...ruleLines(pack, used)]
@@ -210,8 +213,8 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const header = JSON.parse(lines.next().value as string) as Header
   const zone = createZone(header.zone)
   const { lists, days, adjustments, rows, ...read } = yield* readLines(lines, zone)
-  const windows = filtered(read.windows, read.filters, header.filterPlaces, zone, lists)
-  const facts = factsOf(windows)
+  const windows = filtered(read.windows, read.filters, header, zone, lists)
+  const facts = factsOf(windows, header.rates)
   const slots = createFactSlots(zone)
   const places = slots.takePlaces(header.places, facts)
   const rules: EvaluatedRule[] = []
@@ -254,12 +257,12 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
 function filtered(
   windows: readonly WindowDefinition[],
   filters: ReadonlyMap<string, Record<string, unknown>>,
-  filterPlaces: Places,
+  { filterPlaces, rates }: Header,
   zone: Zone,
   lists: ReadonlyMap<string, ReadonlySet<string>>,
 ): readonly WindowDefinition[] {
   const slots = createFactSlots(zone)
-  const places = slots.takePlaces(filterPlaces, factsOf([]))
+  const places = slots.takePlaces(filterPlaces, factsOf([], rates))
   for (const condition of filters.values()) restore(condition, places, lists)
   return withFilters(windows, filters as unknown as WindowFilters, slots)
 }

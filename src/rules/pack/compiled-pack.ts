@@ -2,6 +2,7 @@ import type { FileFault } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import type { Definitions } from '../condition/definition.ts'
 import type { Places } from '../condition/fact-slots.ts'
+import type { Rates } from '../condition/worth.ts'
 import type { EvaluationPlan } from '../evaluate/plan.ts'
 import type { WindowFilters } from '../evaluate/window-filter.ts'
 import type { PackCost } from './cost.ts'
@@ -29,6 +30,7 @@ interface PackParts {
   /** The facts that the filters look at. */
   readonly filterPlaces: Places
   readonly defined: Definitions
+  readonly rates: Rates
   readonly places: Places
   readonly plan: EvaluationPlan
 }

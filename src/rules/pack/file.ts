@@ -4,6 +4,7 @@ import { maxAskMinor } from '../../domain/decide/check.ts'
 import type { HoldAdjustmentSwitch, Switches } from '../../domain/decide/pack.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { parseMinor } from '../../domain/record/money.ts'
+import { type Rates, rateOf, ratesOf } from '../condition/worth.ts'
 import { type Lists, listName, type PackProblem, valuesOf } from './named-list.ts'
 
 /** Money in a file: a decimal text in major units of the pack's currency. */
@@ -60,6 +61,10 @@ export const packFile = strict({
   name: z.string().min(1).max(64).default('pack'),
   zone: z.string().default('UTC'),
   currency: z.string().refine(isCurrency, 'not an ISO 4217 currency').default('USD'),
+  rates: z
+    .record(z.string().refine(isCurrency, 'not an ISO 4217 currency'), decimalText)
+    .default({})
+    .describe('What one unit of other currencies is in that of the pack, for worth()'),
   define: z
     .record(
       z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be lower case letters, digits and _'),
@@ -170,4 +175,20 @@ function daysByMcc(
     }
   }
   return byMcc
+}
+
+/** Reads `rates`; what is wrong is added to `problems`. */
+export function compileRates(
+  given: PackFile['rates'],
+  currency: string,
+  problems: PackProblem[],
+): Rates {
+  const rates: Record<string, number> = {}
+  for (const [of, text] of Object.entries(given)) {
+    const field = `rates.${of}`
+    const rate = of === currency ? 'is the currency of the pack' : rateOf(text, of, currency)
+    if (typeof rate === 'string') problems.push({ field, message: rate })
+    else rates[of] = rate
+  }
+  return ratesOf(rates, currency)
 }

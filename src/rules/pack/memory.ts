@@ -122,6 +122,8 @@ function usesIn(quantity: Quantity, direction: Direction): Use[] {
   switch (quantity.op) {
     case 'fact':
       return [[quantity.slot.index, direction]]
+    case 'worth':
+      return usesIn(quantity.of, direction)
     case '+':
       return [...usesIn(quantity.left, direction), ...usesIn(quantity.right, direction)]
     case '-':

@@ -16,7 +16,7 @@ import {
 } from '../condition/expression.ts'
 import type { Fact } from '../condition/fact.ts'
 import { askTypes } from '../condition/fact.ts'
-import type { CurrencyUse } from '../condition/operand.ts'
+import { type CurrencyUse, newUse } from '../condition/operand.ts'
 import {
   anyCurrency,
   type ConditionFault,
@@ -25,6 +25,7 @@ import {
   parseCondition,
 } from '../condition/syntax.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
+import { hasRate } from '../condition/worth.ts'
 import { actionOf, type RuleAction } from './action.ts'
 import { organizationOf } from './folder.ts'
 import { type Rollout, rolloutOf, shareOfText } from './rollout.ts'
@@ -39,6 +40,8 @@ export interface Rule {
   readonly on: readonly RequestType[]
   /** Everything that must hold, scopes and expiry included. */
   readonly condition: Test
+  /** The currencies whose asks it looks at, because it compares amounts; null for all. */
+  readonly currencies: readonly string[] | null
   readonly why: string
   readonly owner: string
   /** The first day on which the rule is off, as the zone counts days; null for never. */
@@ -64,12 +67,16 @@ export function checkRule(
   const written = document.parse(ruleFile, given, [at])
   // Conditions are checked even if other fields have faults, so that all are reported at once.
   const texts = textsIn(given)
-  const condition = checkConditions(texts, (field) => [at, field], document, vocabulary)
+  const checked = checkConditions(texts, (field) => [at, field], document, vocabulary)
   const scope = checkScope(texts, at, document, vocabulary)
   const owner = organizationOf(file)
-  if (written === null || condition === null || scope === null || !acts) return null
+  if (written === null || checked === null || scope === null || !acts) return null
   const expiryDay = written.expires === undefined ? null : dayIndexOfText(written.expires)
-  const parts = [...(owner === '' ? [] : [ofOrganization(owner, vocabulary)]), ...scope, condition]
+  const parts = [
+    ...(owner === '' ? [] : [ofOrganization(owner, vocabulary)]),
+    ...scope,
+    checked.test,
+  ]
   if (expiryDay !== null) {
     const today = { op: 'fact', slot: vocabulary.slots.day() } as const
     parts.unshift(compare('<', today, { op: 'number', value: expiryDay }))
@@ -80,6 +87,7 @@ export function checkRule(
     action: actionOf(written),
     on: (written.on as RequestType[] | undefined) ?? askTypes,
     condition: join('and', parts),
+    currencies: checked.currencies,
     why: written.why,
     owner: written.owner ?? '',
     expiryDay,
@@ -130,6 +138,11 @@ function textsIn(given: unknown): Texts {
   return Object.fromEntries(texts)
 }
 
+interface CheckedConditions {
+  readonly test: Test
+  readonly currencies: readonly string[] | null
+}
+
 const nothing = { test: null, within: anyCurrency }
 
 /** `when && !unless`, limited to the currency of the pack when amounts are compared in no other. */
@@ -138,8 +151,8 @@ export function checkConditions(
   placeOf: (field: 'when' | 'unless') => Path,
   document: YamlDocument,
   vocabulary: Vocabulary,
-): Test | null {
-  const use: CurrencyUse = { named: false, compared: false, unnamed: [] }
+): CheckedConditions | null {
+  const use = newUse()
   const faultIn =
     (field: 'when' | 'unless'): ConditionFault =>
     (offset, message) =>
@@ -158,8 +171,17 @@ export function checkConditions(
   const second = unless === undefined ? null : check('unless', unless, first.within)
   if (first.test === null || second?.test === null) return null
   if (!checkCurrency(use)) return null
-  const guard = use.compared && !use.named ? [inCurrency(vocabulary)] : []
-  return join('and', [...guard, first.test, ...(second === null ? [] : [not(second.test!)])])
+  const { guard, currencies } = guardOf(use, vocabulary)
+  const test = join('and', [...guard, first.test, ...(second === null ? [] : [not(second.test!)])])
+  return { test, currencies }
+}
+
+/** Amounts are compared in one currency, or in those that the pack has a rate for. */
+function guardOf(use: CurrencyUse, vocabulary: Vocabulary) {
+  const { facts, slots, currency, rates } = vocabulary
+  if (use.compared && !use.named) return { guard: [inCurrency(vocabulary)], currencies: [currency] }
+  if (!use.converted) return { guard: [], currencies: null }
+  return { guard: [hasRate(facts, slots)], currencies: Object.keys(rates) }
 }
 
 /** Refuses amounts without a currency in a rule that names one: they might be compared in another. */

@@ -64,6 +64,7 @@ describe('arbiter rules check', patient, () => {
     const { code, out, err } = await world.run('rules', 'check', pack)
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^sample [0-9a-f]{12} can be loaded: 11 rules, 4 windows, 6 lists, /)
+    expect(out).toMatch(/^only accounts in USD are looked at by \d+ rules: /m)
   })
 
   it('lists all faults as file:line:column, those of the tests too, and exits 1', async () => {
