@@ -245,6 +245,7 @@ export function createEngine(options: EngineOptions): Engine {
       )
     }
     if (items.length === 0 || condemned !== '') {
+      if (unopened) cache.drop(queue.aggregate)
       queues.arrive(queue)
       return null
     }
@@ -327,6 +328,8 @@ export function createEngine(options: EngineOptions): Engine {
     const { queue, cached, batch, decideMs, startedMonoMs } = flight
     if (batch.command !== null) cached.version = batch.command.newVersion
     cache.settle(cached)
+    // Another server may open it, and nothing that is said of what is not there is checked by a commit.
+    if (cached.root === null) cache.drop(queue.aggregate)
     const commitMs = clock.monoMs() - sentMonoMs
     queue.failures = 0
     for (const item of batch.decided) {

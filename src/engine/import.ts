@@ -99,7 +99,9 @@ function openShown(
     decide(view) {
       const changed = view.card(cardId) === null
       const refused = view.operate(operation, 'import')
-      if (refused !== '' || !changed) return { result: { refused, changed: false }, write: null }
+      // A card never goes again; but whether it may be opened can have changed since this copy was read.
+      if (refused !== '') return { result: { refused, changed: false }, write: {} }
+      if (!changed) return { result: { refused, changed }, write: null }
       const put = [putDetails(cardId, { ...noDetails, ...shown } as CardDetails)]
       return { result: { refused, changed }, write: { put } }
     },

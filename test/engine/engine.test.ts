@@ -4,7 +4,8 @@ import { verifyStore } from '../../src/backoffice/verify.ts'
 import { noVerdict, type Pack } from '../../src/domain/decide/pack.ts'
 import { type WindowDefinition, windowAt, windowValue } from '../../src/domain/decide/window.ts'
 import { createLedger } from '../../src/domain/ledger/ledger.ts'
-import type { Card } from '../../src/domain/record/card.ts'
+import { noAccount } from '../../src/domain/record/account.ts'
+import { type Card, noCard } from '../../src/domain/record/card.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
 import { windowFile } from '../../src/rules/pack/window-file.ts'
@@ -17,10 +18,20 @@ import {
   testEvent,
 } from '../support/engine-world.ts'
 import { createRandom, walk } from '../support/event-generator.ts'
-import { createMemoryState, createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
+import {
+  createMemoryState,
+  createMemoryStore,
+  type MemoryState,
+  type MemoryStore,
+} from '../support/memory-store.ts'
 import { accountOf, cardOf, defaultSwitches, packOf } from '../support/world.ts'
 
 const dayMs = 86_400_000
+
+/** Two servers of one store, each with a memory of its own. */
+function twoEngines(state: MemoryState): readonly [TestEngine, TestEngine] {
+  return [startEngine(createMemoryStore(state)), startEngine(createMemoryStore(state))]
+}
 
 describe('the engine', () => {
   it('answers a new ask after its commit, and its duplicate with the same answer', async () => {
@@ -81,10 +92,7 @@ describe('the engine', () => {
 
   it('takes no operation for done that another engine has undone since', async () => {
     const state = createMemoryState()
-    const [one, two] = [0, 1].map(() => startEngine(createMemoryStore(state))) as [
-      TestEngine,
-      TestEngine,
-    ]
+    const [one, two] = twoEngines(state)
     const change = (engine: TestEngine, status: Card['status']) => {
       const operation = { type: 'changeCard', cardId: 'card-0', set: { status } } as const
       return engine.operate('account-0', operation, 'a test')
@@ -95,6 +103,41 @@ describe('the engine', () => {
     // In its memory the card is still frozen.
     expect(await change(one, 'Frozen')).toEqual({ refused: '', changed: true })
     expect(await two.ask({ eventId: 'e1', amountMinor: 100 })).toMatchObject({ code: '117' })
+  })
+
+  it('forgets that an account is not opened, for another engine may open it', async () => {
+    const state = createMemoryState()
+    const [one, two] = twoEngines(state)
+    // As while cards are imported that are in use: the directory has them first.
+    await two.directory.enter([{ cardId: 'card-0', accountId: 'account-0' }], two.newVersion)
+    const freeze = { type: 'changeCard', cardId: 'card-0', set: { status: 'Frozen' } } as const
+    expect(await one.ask({ eventId: 'e1', amountMinor: 100 })).toMatchObject({ code: '148' })
+    expect((await one.operate('account-0', freeze, 'a test')).refused).not.toBe('')
+    await openCards(two, 1)
+    expect(await one.ask({ eventId: 'e2', amountMinor: 100 })).toMatchObject({ code: '000' })
+    expect(await one.operate('account-0', freeze, 'a test')).toEqual({ refused: '', changed: true })
+  })
+
+  it('fails no change for what only an old copy lacks', async () => {
+    const state = createMemoryState()
+    const [one, two] = twoEngines(state)
+    await openCards(one, 1)
+    const statusAt = (engine: TestEngine) =>
+      engine.change({
+        accountId: 'account-0',
+        origin: 'a test',
+        decide({ card }) {
+          const found = card('card-9')
+          if (found === null) throw new Error('a card that was there is gone')
+          return { result: found.status, write: {} }
+        },
+      })
+    await expect(statusAt(one)).rejects.toThrow('gone')
+    const account = { ...noAccount, accountId: 'account-0', currency: 'USD', country: 'US' }
+    const card = { ...noCard, cardId: 'card-9', accountId: 'account-0', customerId: 'customer' }
+    const opening = { type: 'open', account, card, givesBalance: false } as const
+    expect(await two.operate('account-0', opening, 'a test')).toMatchObject({ refused: '' })
+    expect(await statusAt(one)).toBe('Active')
   })
 
   it('never passes a limit per merchant or of merchants from several engines', async () => {

@@ -29,6 +29,26 @@ function blindTo(change: ChangeSide, isGroup: (group: string) => boolean): Chang
     })
 }
 
+/** Whatever is on its way under a Reference seems to be this transfer. */
+function renaming(change: ChangeSide, id: string): ChangeSide {
+  return (given) =>
+    change({
+      ...given,
+      decide: (view) =>
+        given.decide({
+          ...view,
+          wallet: view.wallet,
+          account: view.account,
+          child(key) {
+            const text = view.child(key)
+            return text === null || key.group !== 'x'
+              ? text
+              : JSON.stringify({ ...JSON.parse(text), id })
+          },
+        }),
+    })
+}
+
 function unbound(effects: Effects): Effects {
   return {
     ...effects,
@@ -186,4 +206,36 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
       }),
   },
   'nobody drives again what the store has lost': { repeats: false },
+  'a refusal is no commit': {
+    change: (change) => (given) =>
+      change({
+        ...given,
+        decide(view) {
+          const decided = given.decide(view)
+          const { state } = decided.result as { readonly state?: string }
+          return state === 'refused' && decided.write?.put === undefined
+            ? { ...decided, write: null }
+            : decided
+        },
+      }),
+  },
+  'it is closed by its Reference': {
+    steps: (steps, change) => ({
+      ...steps,
+      close: (transfer, verdict) =>
+        createTransferSteps(renaming(change, transfer.id), nowMs).close(transfer, verdict),
+    }),
+  },
+  'who joined takes what is gone for done': {
+    transfers: (transfers, steps) => ({
+      ...transfers,
+      async run(attempt, plan) {
+        const debited = await debitFor(steps, attempt, plan)
+        if (debited?.state !== 'moving' || debited.own) return transfers.run(attempt, plan)
+        const { transfer } = debited
+        const outcome = await transfers.finish(transfer)
+        return outcome === 'gone' ? { state: 'done', data: { transferId: transfer.id } } : outcome
+      },
+    }),
+  },
 }

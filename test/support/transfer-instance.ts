@@ -11,7 +11,7 @@ import { type ChangeSide, createSides } from '../../src/management/transfer/side
 import { createTransferSteps, type TransferSteps } from '../../src/management/transfer/step.ts'
 import { startTransferSweeper } from '../../src/management/transfer/sweeper.ts'
 import { createTransfers, type Transfers } from '../../src/management/transfer/transfers.ts'
-import type { Store } from '../../src/store/port.ts'
+import type { Command, Store } from '../../src/store/port.ts'
 import { startEngine } from './engine-world.ts'
 import type { Fault } from './memory-store.ts'
 import type { TransferNodes } from './transfer-nodes.ts'
@@ -47,6 +47,8 @@ export interface InstanceOptions {
   readonly mayLose: boolean
   /** It is cut off from the store, and dies: what it sent is executed later. */
   readonly onPartition: () => void
+  /** What is to go wrong with this call; null leaves it to chance. */
+  readonly trick: (commands: readonly Command[]) => Fault | null
 }
 
 const never = new Promise<never>(() => {})
@@ -58,8 +60,10 @@ export function startInstance(options: InstanceOptions): TransferInstance {
   const died = new Promise<null>((resolve) => {
     die = resolve
   })
-  const inner = nodes.open(() => {
+  const inner = nodes.open((commands) => {
     if (weather.calm) return { kind: 'none' }
+    const trick = options.trick(commands)
+    if (trick !== null) return trick
     const fault = anyFault(random)
     if (fault.kind === 'late' && random() < 0.3) setTimeout(options.onPartition, random() * 50)
     return fault

@@ -8,10 +8,12 @@ import type { TransferNodes } from './transfer-nodes.ts'
 /** What came of all requests under one Reference. */
 export interface ReferenceStory {
   readonly payloads: Set<string>
+  /** Requests so far. */
+  asked: number
   /** Requests that are not answered, at servers that live. */
   open: number
   done: number
-  /** The last answer is a refusal, and nothing else was asked meanwhile or since. */
+  /** The last request was refused, and no other was under way with it or came since. */
   endsRefused: boolean
   /** The store has lost something while it was at work: others may have had it once more. */
   sawLoss: boolean

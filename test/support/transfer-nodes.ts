@@ -20,7 +20,7 @@ export interface TransferNodes {
   /** The state that an aggregate lies in. */
   stateOf(aggregate: string): MemoryState
   /** A handle of one server. */
-  open(faults: () => Fault): Store
+  open(faults: (commands: readonly Command[]) => Fault): Store
   /** A replica takes over that lacks what was executed since. */
   failOver(node: number, sinceMs: number): void
   /** Replicas have all that was executed. */
@@ -105,7 +105,7 @@ function undoOf({ state, marks }: Node, commands: readonly Command[]): () => voi
 }
 
 /** One server's connection to one node. */
-function openNode(node: Node, writer: string, faults: () => Fault) {
+function openNode(node: Node, writer: string, faults: (commands: readonly Command[]) => Fault) {
   let listener: LossListener | null = null
   let acknowledged = 0
   let executed = 0
@@ -149,7 +149,7 @@ function openNode(node: Node, writer: string, faults: () => Fault) {
     guard,
     faults(commands) {
       sent = commands
-      return faults()
+      return faults(commands)
     },
   })
   return {
@@ -178,7 +178,11 @@ function openNode(node: Node, writer: string, faults: () => Fault) {
   }
 }
 
-function openStore(all: readonly Node[], writer: string, faults: () => Fault): Store {
+function openStore(
+  all: readonly Node[],
+  writer: string,
+  faults: (commands: readonly Command[]) => Fault,
+): Store {
   const parts = all.map((node) => openNode(node, writer, faults))
   let looks = 0
 

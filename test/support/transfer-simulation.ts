@@ -6,7 +6,9 @@ import { availableMinor } from '../../src/domain/record/account.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { accountAggregate, walletAggregate } from '../../src/engine/format/layout.ts'
 import { fundWallet } from '../../src/management/funding.ts'
+import type { Command } from '../../src/store/port.ts'
 import { handed, openCards, testEvent } from './engine-world.ts'
+import { contradict, createTricks, overtake } from './transfer-duel.ts'
 import { type PlantedFault, startInstance, type TransferInstance } from './transfer-instance.ts'
 import {
   checkAtRest,
@@ -21,11 +23,15 @@ import { createTransferNodes, type TransferNodes } from './transfer-nodes.ts'
 /** The first freezes and thaws all the time; nobody spends from those after the busy ones. */
 const cards = 10
 const busyCards = 4
+/** Of duels: nobody else touches them. */
+const duelCards = 8
 const references = 24
 const openingMinor = 10_000
 const fundedMinor = 30_000
 const wallet = walletAggregate('org-1', 'USD')
-const accounts = Array.from({ length: cards }, (_, i) => accountAggregate(`account-${i}`))
+const accounts = Array.from({ length: cards + duelCards }, (_, i) =>
+  accountAggregate(`account-${i}`),
+)
 const organization = { organizationId: 'org-1' }
 
 /** Numbers that follow from a seed alone. */
@@ -85,9 +91,12 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
   const weather = { calm: true }
   const start = (): TransferInstance => {
     const onPartition = () => crash(instances.indexOf(started))
-    const started = startInstance({ nodes, random, weather, planted, mayLose, onPartition })
+    const trick = (commands: readonly Command[]) => tricks.faultFor(started, commands)
+    const given = { nodes, random, weather, planted, mayLose, onPartition, trick }
+    const started = startInstance(given)
     return started
   }
+  const tricks = createTricks()
   const instances: TransferInstance[] = []
   for (let i = 2 + int(2); i > 0; i--) instances.push(start())
   const any = () => instances[int(instances.length)]!
@@ -102,7 +111,7 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
   }
 
   function storyOf(reference: string): ReferenceStory {
-    const blank = { payloads: new Set<string>(), open: 0, done: 0 }
+    const blank = { payloads: new Set<string>(), asked: 0, open: 0, done: 0 }
     const story = stories.get(reference) ?? { ...blank, endsRefused: false, sawLoss: false }
     stories.set(reference, story)
     return story
@@ -117,6 +126,9 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
   ) {
     const story = storyOf(reference)
     story.payloads.add(JSON.stringify(payload))
+    const number = ++story.asked
+    // One that was under way may have an end of its own, whatever this one is told.
+    const alone = story.open === 0
     story.open++
     story.endsRefused = false
     const beganMs = Date.now()
@@ -140,7 +152,7 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
     if (answer === null) return 503
     if (isRefused(answer)) {
       const { status } = conditions[answer.condition]
-      story.endsRefused = status === 422 && story.open === 0
+      story.endsRefused = status === 422 && alone && story.asked === number
       return status
     }
     story.done++
@@ -166,6 +178,27 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
       if (status >= 500 && random() < 0.4) mostMinor = 0
       await sleep(random() * 150)
     }
+  }
+
+  /** The first of its cards gives to the second. */
+  function duel(i: number): Promise<void> {
+    const from = cards + 2 * (i % (duelCards / 2))
+    const payload = { from, to: from + 1, amountMinor: 100 * (1 + int(20)) }
+    const one = int(instances.length)
+    const other = (one + 1 + int(instances.length - 1)) % instances.length
+    return (i % 2 === 0 ? contradict : overtake)({
+      tricks,
+      random,
+      from,
+      to: from + 1,
+      pair: () => [instances[one]!, instances[other]!],
+      crash: (instance) => crash(instances.indexOf(instance)),
+      ask(at, allowed = true) {
+        const asked = request(at, `D${i}`, payload, allowed ? undefined : 0)
+        work.push(asked)
+        return asked
+      },
+    })
   }
 
   function anyPayload(): Payload {
@@ -226,6 +259,7 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
   work.push(flutter().catch(fail))
   for (let i = 0; i < references; i++) {
     work.push(client(`R${i}`).catch(fail))
+    if (i % 5 === 2) work.push(duel((i - 2) / 5).catch(fail))
     await trouble(i)
     await pass(random() * 1_500)
     checkConserved(nodes, wallet, accounts)
@@ -243,7 +277,7 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
 }
 
 async function prepare({ engine }: TransferInstance, nodes: TransferNodes): Promise<void> {
-  const opening = openCards(engine, cards, String(openingMinor / 100))
+  const opening = openCards(engine, cards + duelCards, String(openingMinor / 100))
   await pass(100)
   await opening
   const store = nodes.open(() => ({ kind: 'none' }))

@@ -46,7 +46,8 @@ export function decideChange(
     if (error === wanting) return null
     if (error instanceof RecordDamaged) throw error
     item.outcome = { error }
-    return { steps: [], write: null }
+    // What seems impossible may only be so in an old copy: the commit shows it, and it is decided again.
+    return { steps: [], write: {} }
   }
   const { result, write } = decision
   if (view.account === null && write !== null && Object.keys(write).length > 0) {
