@@ -39,6 +39,13 @@ describe('a journal that cannot be written', () => {
         expect(late).toEqual([])
         return told
       }
+      // A process that has just started runs its code uncompiled.
+      let warming = 0
+      const warmUp = () =>
+        until(async () => {
+          const [ask] = eventsOf(`warm${warming++}`, cards)
+          return (await relay.deliver(ask!)).decidedBy === 'engine'
+        })
       const expectLedger = async () => {
         const ledger = await checkLedger(dataDir, relay.deliveries)
         expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
@@ -60,6 +67,7 @@ describe('a journal that cannot be written', () => {
         }
       }
 
+      await warmUp()
       expectDecided(await deliverAll('well'), 'engine', 'approve')
 
       server.disturb({ type: 'hang', ms: 1_000 })
@@ -85,6 +93,7 @@ describe('a journal that cannot be written', () => {
       server = await startServer(settings)
       relay.moveTo(server.url)
       if (disk.way === 'tmpfs') disk.free(server.child.pid!)
+      await warmUp()
       expectDecided(await deliverAll('again'), 'engine', 'approve')
 
       server.disturb({ type: 'hang', ms: 600 })
