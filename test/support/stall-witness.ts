@@ -63,8 +63,11 @@ export function ownMs(witness: StallWitness, { sentMonoMs, ms }: Timed): number 
 /** A late answer took at least 100 ms longer than on an idle machine. */
 const noticeableMs = 40
 
+/** What comes when the gate has just stood still is taken for as old as that: it may be turned away at once. */
+const takenForOlderMs = 250
+
 export function isExcused(witness: StallWitness, { sentMonoMs, ms }: Timed): boolean {
-  return witness.stalledMs(sentMonoMs, sentMonoMs + ms) >= noticeableMs
+  return witness.stalledMs(sentMonoMs - takenForOlderMs, sentMonoMs + ms) >= noticeableMs
 }
 
 interface Timed {
