@@ -1,3 +1,4 @@
+import { holdFilterPrefix } from '../rules/evaluate/window-filter.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { isShared } from '../rules/pack/window-file.ts'
 
@@ -37,7 +38,11 @@ function changesText({ zone, switches, remembers, parts }: CompiledPack): string
       typeof given === 'string' ? parts.lists.get(given) : [],
     ),
   ])
-  return JSON.stringify([zone.name, switches, remembers, windows], (_name, value: unknown) =>
-    value instanceof Map || value instanceof Set ? [...value] : value,
+  // A condition names facts by their places, so the places tell what it is about.
+  const holds = [...parts.filters].filter(([name]) => name.startsWith(holdFilterPrefix))
+  const places = parts.filters.size === 0 ? null : [parts.filterPlaces, parts.rates, holds]
+  return JSON.stringify(
+    [zone.name, switches, remembers, windows, places],
+    (_name, value: unknown) => (value instanceof Map || value instanceof Set ? [...value] : value),
   )
 }

@@ -98,7 +98,9 @@ function skipReason(
 function unlikeSwitches(wanted: Switches, has: Switches, mccs: readonly string[]): string[] {
   const names = Object.keys(wanted).filter((name) => !name.startsWith('hold')) as (keyof Switches)[]
   const text = (value: unknown) =>
-    JSON.stringify(value, (_, inner) => (isAllZero(inner) ? {} : inner))
+    JSON.stringify(value, (name, inner) =>
+      name === 'order' ? undefined : isAllZero(inner) ? {} : inner,
+    )
   const unlike: string[] = names.filter((name) => text(wanted[name]) !== text(has[name]))
   const isAdjusted = (mcc: string) =>
     text(wanted.holdAdjustments.get(mcc)) !== text(has.holdAdjustments.get(mcc))

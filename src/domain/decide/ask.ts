@@ -12,7 +12,13 @@ import {
   openHold,
   type Transaction,
 } from '../record/transaction.ts'
-import { isForeign, type Pack, type Switches } from './pack.ts'
+import {
+  type AskFacts,
+  type HoldAdjustmentSwitch,
+  isForeign,
+  type Pack,
+  type Switches,
+} from './pack.ts'
 import type { SharedCounts } from './window.ts'
 
 /** An ask with all that its checks look at, computed once. */
@@ -53,7 +59,7 @@ interface AskSums {
 export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number): Ask {
   const amountMinor = event.amountMinor ?? 0
   const { account, card, transaction } = view
-  const adjustment = adjustmentOf(event, account, pack.switches)
+  const adjustment = adjustmentOf({ event, account, card, transaction, atMs }, pack)
   const sums = sumsAfter(event, amountMinor, transaction, adjustment, pack)
   const swipes = usesSwipe(card, transaction)
   const { eventKey } = view
@@ -74,20 +80,32 @@ export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number):
 }
 
 /** Cash is dispensed as it was asked for, so only purchases are adjusted. */
-function adjustmentOf(
-  event: CardEvent,
-  { currency }: Account,
-  { holdAdjustments }: Switches,
-): HoldAdjustment | null {
-  if (event.requestType === 'CashWithdrawal') return null
-  const found = holdAdjustments.get(event.merchant.mcc)
+function adjustmentOf(facts: AskFacts, pack: Pack): HoldAdjustment | null {
+  const { requestType } = facts.event
+  const found = requestType === 'CashWithdrawal' ? undefined : firstAdjustment(facts, pack)
   if (found === undefined) return null
+  const { currency } = facts.account
   const { plusMillionths } = found
   const fixedMinor = found.fixedMinor[currency] ?? 0
   const plusMinor = found.plusMinor[currency] ?? 0
   // An amount in the pack's currency says nothing to an account in another.
   if (fixedMinor + plusMillionths + plusMinor === 0) return null
   return { fixedMinor, plusMillionths, plusMinor }
+}
+
+function firstAdjustment(
+  facts: AskFacts,
+  { switches, holdTests }: Pack,
+): HoldAdjustmentSwitch | undefined {
+  const { mcc } = facts.event.merchant
+  const byMcc = switches.holdAdjustments.get(mcc)
+  const conditional = switches.conditionalHolds?.find(
+    ({ order, mccs }) =>
+      order < (byMcc?.order ?? Infinity) &&
+      mccs?.includes(mcc) !== false &&
+      holdTests?.get(order)?.(facts) === true,
+  )
+  return conditional ?? byMcc
 }
 
 function sumsAfter(

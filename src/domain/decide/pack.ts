@@ -24,15 +24,25 @@ export interface Switches {
   readonly holdDays: HoldDays
   /** By MCC. */
   readonly holdAdjustments: ReadonlyMap<string, HoldAdjustmentSwitch>
+  /** Those with a condition, in the order of the file; the pack's `holdTests` say whether it holds. */
+  readonly conditionalHolds?: readonly ConditionalHold[]
   /** What is approved from memory while the store is away; null for nothing. */
   readonly standIn: StandInPolicy | null
 }
 
 /** How much more than their amount asks hold; amounts by currency. */
 export interface HoldAdjustmentSwitch {
+  /** Its place in the file: the first that is about an ask counts. */
+  readonly order?: number
   readonly fixedMinor: Readonly<Record<string, number>>
   readonly plusMillionths: number
   readonly plusMinor: Readonly<Record<string, number>>
+}
+
+export interface ConditionalHold extends HoldAdjustmentSwitch {
+  readonly order: number
+  /** null for all. */
+  readonly mccs: readonly string[] | null
 }
 
 export interface CrossBorder {
@@ -89,6 +99,8 @@ export interface Pack {
   /** What they have counted, where somebody keeps it. */
   readonly shared?: SharedCounts
   readonly evaluate: (facts: AskFacts) => RuleVerdict
+  /** The conditions of hold adjustments, by their order; absent where none has one. */
+  readonly holdTests?: ReadonlyMap<number, (facts: AskFacts) => boolean>
   /** What some rule that is not off may allow; absent for nothing. */
   readonly above?: ReadonlySet<Above>
   /** The same pack, but these rules only record. */

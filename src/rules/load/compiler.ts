@@ -10,7 +10,7 @@ import { mccForm } from '../condition/text-form.ts'
 import type { Rates } from '../condition/worth.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
-import { withFilters } from '../evaluate/window-filter.ts'
+import { holdTestsOf, withFilters } from '../evaluate/window-filter.ts'
 import { abovesOf } from '../pack/action.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { costFault, costOf } from '../pack/cost.ts'
@@ -30,7 +30,7 @@ import { readDefinitions } from './definition-reading.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
 import { openPackFile } from './pack-document.ts'
 import { readRules } from './rule-reading.ts'
-import { readFilters, readWindows } from './window-reading.ts'
+import { readFilters, readHoldFilters, readWindows } from './window-reading.ts'
 
 export interface CompileOptions {
   /** Warnings compare `expires` with this time; asks are compared by their own. */
@@ -74,7 +74,8 @@ export function compilePack(
   const vocabulary = { ...given, defined }
   const filterSlots = createFactSlots(zone)
   const ofEvents = { ...vocabulary, facts: factsOf([], rates), slots: filterSlots }
-  const filters = readFilters(windowsDocument, written, ofEvents)
+  const ofWindows = readFilters(windowsDocument, written, ofEvents)
+  const filters = new Map([...ofWindows, ...readHoldFilters(readable, ofEvents, faults)])
   faults.push(...(windowsDocument?.faults ?? []))
   const rules = readRules(readable, vocabulary, faults)
   faults.push(...missingOf(settings, rules.length, sealed && !files.has(sealFile), faults))
@@ -101,6 +102,7 @@ export function compilePack(
     zone,
     switches: settings.switches,
     ...windowsByPlace(windows),
+    ...holdTestsOf(filters, filterSlots),
     rules,
     warnings: warningsOf(rules, zone.dayOf(nowMs)),
     cost,

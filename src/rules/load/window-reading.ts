@@ -1,10 +1,11 @@
-import type { YamlDocument } from '../../document/yaml-document.ts'
+import type { FileFault, YamlDocument } from '../../document/yaml-document.ts'
 import type { WindowDefinition } from '../../domain/decide/window.ts'
 import type { Zone } from '../../domain/record/calendar.ts'
 import type { Test } from '../condition/expression.ts'
 import { countryForm, mccForm } from '../condition/text-form.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
-import type { WindowFilters } from '../evaluate/window-filter.ts'
+import { holdFilterPrefix } from '../evaluate/window-filter.ts'
+import type { PackFiles } from '../pack/folder.ts'
 import type { PackProblem } from '../pack/named-list.ts'
 import { checkConditions } from '../pack/rule.ts'
 import {
@@ -15,6 +16,7 @@ import {
   windowsFile,
 } from '../pack/window-file.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
+import { openPackFile } from './pack-document.ts'
 
 export interface WindowReading {
   readonly windows: readonly WindowDefinition[]
@@ -55,12 +57,32 @@ export function readFilters(
   document: YamlDocument | null,
   written: readonly WindowFile[],
   vocabulary: Vocabulary,
-): WindowFilters {
+): Map<string, Test> {
   const filters = new Map<string, Test>()
   written.forEach(({ name, where }, i) => {
     if (where === undefined || document === null) return
     const checked = checkConditions({ when: where }, () => [i, 'where'], document, vocabulary)
     if (checked !== null) filters.set(name, checked.test)
   })
+  return filters
+}
+
+/** Checks `when` of the hold adjustments of pack.yaml, with the same facts. */
+export function readHoldFilters(
+  files: PackFiles,
+  vocabulary: Vocabulary,
+  faults: FileFault[],
+): Map<string, Test> {
+  const filters = new Map<string, Test>()
+  const document = openPackFile(files, 'pack.yaml', [])
+  const given = (document?.value as { holdAdjustments?: unknown } | null)?.holdAdjustments
+  if (document === null || !Array.isArray(given)) return filters
+  given.forEach((one: { when?: unknown } | null, i) => {
+    if (typeof one?.when !== 'string') return
+    const path = ['holdAdjustments', i, 'when']
+    const checked = checkConditions({ when: one.when }, () => path, document, vocabulary)
+    if (checked !== null) filters.set(`${holdFilterPrefix}${i}`, checked.test)
+  })
+  faults.push(...document.faults)
   return filters
 }

@@ -11,7 +11,7 @@ import type { Rates } from '../condition/worth.ts'
 import { type BreakerRow, readBreaker, writeBreaker } from '../evaluate/breaker-row.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, type EvaluatedRule } from '../evaluate/plan.ts'
-import { type WindowFilters, withFilters } from '../evaluate/window-filter.ts'
+import { holdTestsOf, type WindowFilters, withFilters } from '../evaluate/window-filter.ts'
 import { abovesOf, type RuleAction } from './action.ts'
 import type { CompiledPack } from './compiled-pack.ts'
 import type { Steps } from './step.ts'
@@ -213,7 +213,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const header = JSON.parse(lines.next().value as string) as Header
   const zone = createZone(header.zone)
   const { lists, days, adjustments, rows, ...read } = yield* readLines(lines, zone)
-  const windows = filtered(read.windows, read.filters, header, zone, lists)
+  const { windows, holds } = filtered(read.windows, read.filters, header, zone, lists)
   const facts = factsOf(windows, header.rates)
   const slots = createFactSlots(zone)
   const places = slots.takePlaces(header.places, facts)
@@ -243,6 +243,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
       holdAdjustments: adjustments,
     },
     ...windowsByPlace(windows),
+    ...holds,
     evaluate: (ask) => evaluate(ask),
     ...abovesOf(rules),
     inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
@@ -260,11 +261,12 @@ function filtered(
   { filterPlaces, rates }: Header,
   zone: Zone,
   lists: ReadonlyMap<string, ReadonlySet<string>>,
-): readonly WindowDefinition[] {
+): { windows: readonly WindowDefinition[]; holds: ReturnType<typeof holdTestsOf> } {
   const slots = createFactSlots(zone)
   const places = slots.takePlaces(filterPlaces, factsOf([], rates))
   for (const condition of filters.values()) restore(condition, places, lists)
-  return withFilters(windows, filters as unknown as WindowFilters, slots)
+  const tests = filters as unknown as WindowFilters
+  return { windows: withFilters(windows, tests, slots), holds: holdTestsOf(tests, slots) }
 }
 
 function addValues(lists: Map<string, Set<string>>, name: string, values: readonly string[]): void {

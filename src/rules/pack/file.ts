@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { strict } from '../../document/schema-words.ts'
 import { maxAskMinor } from '../../domain/decide/check.ts'
-import type { HoldAdjustmentSwitch, Switches } from '../../domain/decide/pack.ts'
+import type { ConditionalHold, HoldAdjustmentSwitch, Switches } from '../../domain/decide/pack.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { parseMinor } from '../../domain/record/money.ts'
 import { type Rates, rateOf, ratesOf } from '../condition/worth.ts'
@@ -14,16 +14,22 @@ const mcc = z.string().regex(/^\d{4}$/, 'an MCC has four digits')
 
 const holdAdjustment = strict({
   /** MCCs, or the name of a list of them. */
-  mccs: z.union([z.array(mcc), listName]),
+  mccs: z.union([z.array(mcc), listName]).optional(),
+  when: z.string().min(1).optional().describe('Only asks for which this condition holds'),
   /** Hold at least so much. */
   fixed: decimalText.optional(),
   plusPercent: decimalText.optional(),
   plusAmount: decimalText.optional(),
-}).refine(
-  ({ fixed, plusPercent, plusAmount }) =>
-    [fixed, plusPercent, plusAmount].filter((each) => each !== undefined).length === 1,
-  'says what to hold by one of fixed, plusPercent and plusAmount',
-)
+})
+  .refine(
+    ({ fixed, plusPercent, plusAmount }) =>
+      [fixed, plusPercent, plusAmount].filter((each) => each !== undefined).length === 1,
+    'says what to hold by one of fixed, plusPercent and plusAmount',
+  )
+  .refine(
+    ({ mccs, when }) => mccs !== undefined || when !== undefined,
+    'says what it is about by mccs, when or both',
+  )
 
 const maxHoldAdjustments = 100
 
@@ -45,7 +51,7 @@ export const switchesFile = strict({
     /** By MCC, or by the name of a list of them. */
     byMcc: z.record(z.union([mcc, listName]), days).default({}),
   }).default({ authorization: 7, preauthorization: 30, byMcc: {} }),
-  /** The first that names the MCC counts. */
+  /** The first that is about an ask counts. */
   holdAdjustments: z.array(holdAdjustment).max(maxHoldAdjustments).default([]),
   /** What is approved from memory while the store is away: never cash, never a card not in memory. */
   standIn: strict({
@@ -101,7 +107,7 @@ export function compileSwitches(
             percentMillionths: reader.percent('crossBorder.percent', crossBorder.percent),
           },
     holdDays: { ...holdDays, byMcc: daysByMcc(holdDays.byMcc, lists, problems) },
-    holdAdjustments: adjustmentsByMcc(holdAdjustments, reader, lists, problems),
+    ...adjustmentsOf(holdAdjustments, reader, lists, problems),
     standIn:
       standIn === undefined
         ? null
@@ -139,25 +145,28 @@ function createReader(currency: string, problems: PackProblem[]): Reader {
   }
 }
 
-function adjustmentsByMcc(
+function adjustmentsOf(
   given: SwitchesFile['holdAdjustments'],
   reader: Reader,
   lists: Lists,
   problems: PackProblem[],
-): Switches['holdAdjustments'] {
+): Pick<Switches, 'holdAdjustments' | 'conditionalHolds'> {
   const byMcc = new Map<string, HoldAdjustmentSwitch>()
-  given.forEach(({ mccs, fixed = '0', plusPercent = '0', plusAmount = '0' }, i) => {
+  const conditionalHolds: ConditionalHold[] = []
+  given.forEach(({ mccs, when, fixed = '0', plusPercent = '0', plusAmount = '0' }, i) => {
     const field = `holdAdjustments.${i}`
     const adjustment = {
+      order: i,
       fixedMinor: reader.money(`${field}.fixed`, fixed, maxAskMinor),
       plusMillionths: reader.percent(`${field}.plusPercent`, plusPercent),
       plusMinor: reader.money(`${field}.plusAmount`, plusAmount, maxAskMinor),
     }
-    for (const listed of valuesOf(mccs, `${field}.mccs`, lists, problems)) {
-      if (!byMcc.has(listed)) byMcc.set(listed, adjustment)
-    }
+    const named = mccs ?? []
+    const listed = [...valuesOf(named, `${field}.mccs`, lists, problems)]
+    if (when !== undefined) conditionalHolds.push({ ...adjustment, mccs: mccs ? listed : null })
+    else for (const one of listed) if (!byMcc.has(one)) byMcc.set(one, adjustment)
   })
-  return byMcc
+  return { holdAdjustments: byMcc, ...(conditionalHolds.length > 0 && { conditionalHolds }) }
 }
 
 /** An MCC that is written out goes before one of a list, an earlier list before a later one. */
