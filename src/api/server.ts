@@ -88,10 +88,11 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     ...(options.tls === null
       ? { http: { headersTimeout: httpTimeoutMs } }
       : { https: { ...options.tls, headersTimeout: httpTimeoutMs } }),
-    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
-      void reply.code(404).send(refusalOf(null, refuse('routeUnknown')))
-    },
+    // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.
+    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) =>
+      refusePath(reply),
   })
+  server.setNotFoundHandler((_request, reply) => refusePath(reply))
   const connections = createConnections({ maxConnections, maxBodyBytes })
   server.server.on('connection', connections.admit)
   server.server.on('request', (request, response) => {
@@ -270,6 +271,12 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   }
 
   return server
+}
+
+/** Outside of the operations nobody has proven anything. */
+function refusePath(reply: FastifyReply): void {
+  const where = `operations are under ${apiPrefix}, their description is at /docs`
+  void reply.code(404).send(refusalOf(null, refuse('routeUnknown', where)))
 }
 
 /** The work goes on; only its caller is no longer waiting. */

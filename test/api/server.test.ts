@@ -92,6 +92,16 @@ describe('a call with its five headers', () => {
     expect((await call('POST', target, post)).body.responseCode).toBe('131')
   })
 
+  it('is told where the operations are, and nothing of its own path', async () => {
+    const { call } = await openApi()
+    for (const path of ['/', '/secret-4111', '/api/v2/cards', '/%zz']) {
+      const { status, body } = await call('GET', path, {})
+      expect([status, body.responseCode, body.reference]).toEqual([404, '131', null])
+      expect(body.message).toContain('/api/v1')
+      expect(JSON.stringify(body)).not.toContain('secret')
+    }
+  })
+
   it('needs a query that the operation knows', async () => {
     const { headersOf, call } = await openApi()
     for (const query of ['?colour=red', '?a=1&a=2']) {
