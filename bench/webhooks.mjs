@@ -42,7 +42,8 @@ export async function run({ smoke, rounds = 5, seconds = 8, progress }) {
       const before = receiver.times.length
       const { port } = servers[name]
       const decided = await sender.drive({ ...open, ports: [port], run: `${round}-${name}-` })
-      if (name === 'webhooks') await arrived(receiver, before + count)
+      // On a busy machine some are declined by default, of which not all are in the ledger and told.
+      if (name === 'webhooks') await arrived(receiver, before + count - decided.defaults)
       return { ...decided, told: receiver.times.length - before }
     })
     return report(samples, receiver, { cards, count })
@@ -105,6 +106,7 @@ function report(samples, { times }, { cards, count }) {
     'webhooks a round': Math.round(median(all.map(({ told }) => told))),
     'p50 ms': median(all.map(({ p50 }) => p50)),
     'p99 ms': median(all.map(({ p99 }) => p99)),
+    'by default': all.reduce((sum, { defaults }) => sum + defaults, 0),
     ratio: medianRatio(all, samples.alone, ({ p99 }) => p99),
   }))
   const [, beside] = rows

@@ -138,6 +138,7 @@ export function createEngine(options: EngineOptions): Engine {
     repetition,
     place: placing.place,
     schedule,
+    isStoreAvailable: () => storeAvailable,
     onStep(item, step) {
       ruleCounts.note(item.event, step)
       countShared(pack, item.event, step)

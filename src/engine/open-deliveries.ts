@@ -28,7 +28,11 @@ export interface OpenDeliveriesOptions
   readonly place: (item: DeliveryItem) => void
   readonly schedule: () => void
   readonly onStep: (item: DeliveryItem, step: Step) => void
+  readonly isStoreAvailable: () => boolean
 }
+
+/** With so many open, an engine has caught up, or soon will: it has time for what was declined meanwhile. */
+const fewOpen = 64
 
 export function createOpenDeliveries(options: OpenDeliveriesOptions): OpenDeliveries {
   const { clock, repetition, schedule } = options
@@ -86,16 +90,18 @@ export function createOpenDeliveries(options: OpenDeliveriesOptions): OpenDelive
     repetition?.forget(slot)
     if (item === undefined) {
       submit(delivery)
-    } else if (item.state === 'flying') {
+      return
+    }
+    if (item.state === 'flying') {
+      // The ledger follows it after the commit.
       item.saidInFlight = said
-    } else if (
-      said.code !== '000' &&
-      item.said === null &&
-      !item.mayStillCommit &&
-      !mayStillCommit
-    ) {
-      // It was never booked, unlike what is repeated after a loss, and it is in no command that can still be
-      // executed: there is nothing to follow.
+      return
+    }
+    // It was never booked, unlike what is repeated after a loss, and it is in no command that can still be
+    // executed: a decline of it has nothing to undo.
+    const leavesNothing = item.said === null && !item.mayStillCommit && !mayStillCommit
+    const isBehind = bySlot.size > fewOpen || !options.isStoreAvailable()
+    if (said.code !== '000' && leavesNothing && isBehind) {
       item.state = 'withdrawn'
       bySlot.delete(slot)
       options.onBooked(slot, null)

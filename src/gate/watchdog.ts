@@ -156,7 +156,7 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
 
   function keepAndTell(slot: Slot, line: JournalLine): void {
     keep(line)
-    // An engine that had it only waiting leaves no record of it. Repeated, it could come too late to be
+    // An engine that had it only waiting may leave no record of it. Repeated, it could come too late to be
     // heard: that is no harm where the default is the same.
     const stays = line.said.code !== '000' && options.defaultDecisionOf(slot.event) === 'decline'
     if (stays) declines.remember(slot.key, line.said)

@@ -130,6 +130,10 @@ it('webhooks tell everything that the catalogue has, with all its fields', async
   const back = await one('transaction.declined', relay(taken, said))
   expect(back).toMatchObject({ relayEventId: 'back', decidedBy: 'default', responseCode: '170' })
 
+  // What only the gate answered is told as soon as the ledger has it.
+  const alone = await one('transaction.declined', relay({ eventId: 'alone', ...onCard }, said))
+  expect(alone).toMatchObject({ relayEventId: 'alone', status: 'Declined', decidedBy: 'default' })
+
   // Charges.
   const foreign = { cardId: 'card-2', requestType: 'Settlement', merchant: abroad } as const
   const spent = await hear(

@@ -64,6 +64,45 @@ describe('the engine', () => {
     expect(await showCard(store, 'nobody')).toBeNull()
   })
 
+  it('records declines of the gate of what only waited, but not while it is behind', async () => {
+    let go = () => {}
+    const until = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    let slow = false
+    const faults = () =>
+      slow ? ({ kind: 'delayed', until } as const) : ({ kind: 'none' } as const)
+    const store = createMemoryStore(createMemoryState(), { faults })
+    const engine = startEngine(store)
+    await openCards(engine, 1)
+    slow = true
+    const slots = Array.from({ length: 80 }, (_, i) => `s${i}`)
+    const [first, ...others] = slots.map((slot) => handed(testEvent({ eventId: slot }), slot))
+    engine.deliver(first!)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const byDefault = {
+      decidedBy: 'default',
+      cause: 'deadline',
+      ruleId: '',
+      rulesVersion: '',
+    } as const
+    const said = { code: '176', ...byDefault, approvedAmountMinor: null } as const
+    for (const one of others) {
+      engine.deliver(one)
+      engine.say({ ...one, said })
+    }
+    // What is withdrawn is over at once; what is recorded waits for the commit before it.
+    expect(engine.booked.size).toBe(80 - 64)
+    slow = false
+    go()
+    await engine.idle()
+    expect(engine.booked.size).toBe(79)
+    const entries = (await store.readLog('', 200)).map(({ entry }) => decodeEntry(entry))
+    const declined = entries.filter(({ kind }) => kind === 'said')
+    expect(declined).toHaveLength(63)
+    expect(engine.answers.get('s0')?.code).toBe('000')
+  })
+
   it('answers an event for an unknown card, its duplicates too', async () => {
     const engine = startEngine(createMemoryStore())
     const ask = { eventId: 'e1', cardId: 'nobody' }
