@@ -70,8 +70,8 @@ interface Line {
 const maxWaiting = 10_000
 const maxChangesPerCommand = 128
 const maxBackOffMs = 200
-/** Tries in a row that did not commit: some ten seconds of a store that is away. */
-const maxTries = 100
+/** Tries in a row that did not commit, some six seconds of a store that is away: a call has ten. */
+const maxTries = 60
 
 export function createAggregates(options: AggregatesOptions): Aggregates {
   const { store, random = Math.random } = options

@@ -82,8 +82,8 @@ const maxItemsPerCommand = 256
 const maxAccountsPerTurn = 32
 /** Changes that wait or are on their way; those of deliveries are the gate's to bound. */
 const maxChanges = 10_000
-/** Tries in a row that did not commit: some ten seconds of a store that is away. */
-const maxChangeTries = 100
+/** Tries in a row that did not commit, some six seconds of a store that is away: a call has ten. */
+const maxChangeTries = 60
 
 type Failure = Exclude<PartOutcome, 'committed'>
 
