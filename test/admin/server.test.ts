@@ -44,7 +44,7 @@ describe('the operations port', () => {
     cpSync(plainPack, rulesDir, { recursive: true })
     packFile = join(rulesDir, 'pack.yaml')
     goodPack = readFileSync(packFile, 'utf8')
-    const env = { RULES_DIR: rulesDir, DECISION_BUDGET_MS: '320' }
+    const env = { RULES_DIR: rulesDir }
     server = await startServer({ dataDir: join(folder.path, 'data'), args: ['--demo'], env })
   })
   afterAll(async () => {

@@ -130,7 +130,7 @@ async function startSite(files: Record<string, string>): Promise<Site> {
   }))
   const file = await world.write('cards.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'))
   expect(await world.run('import', file)).toMatchObject({ code: 0, err: '' })
-  const env = { RULES_DIR: rulesDir, DECISION_BUDGET_MS: '320' }
+  const env = { RULES_DIR: rulesDir }
   const server = await startServer({ dataDir: world.env.DATA_DIR!, env })
   servers.push(server)
   return { world, server }

@@ -28,8 +28,7 @@ describe(`any bytes (SEED=${seed})`, () => {
   beforeAll(async () => {
     folder = fastFolder()
     console.info(`SEED=${seed}`)
-    const env = { DECISION_BUDGET_MS: '320' }
-    server = await startServer({ dataDir: folder.path, args: ['--demo'], env })
+    server = await startServer({ dataDir: folder.path, args: ['--demo'] })
     port = Number(new URL(server.url).port)
   })
 

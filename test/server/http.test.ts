@@ -20,8 +20,6 @@ import { authorizedMinor, loggedEvents } from '../support/store-log.ts'
 
 const secret = 'a-secret-of-the-relay'
 const nextSecret = 'the-secret-after-that'
-// A busy machine must not turn decisions into default ones here.
-const patient = { DECISION_BUDGET_MS: '320' }
 
 const endings: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -82,7 +80,7 @@ describe('what is no event', () => {
 
   beforeAll(async () => {
     folder = fastFolder()
-    const env = { ...patient, MAX_BODY_BYTES: '16384' }
+    const env = { MAX_BODY_BYTES: '16384' }
     server = await startServer({ dataDir: folder.path, args: ['--demo'], env })
     port = portOf(server)
     const first = await only(exchange(port, requestOf(eventText({ eventId: 'before' }))))
@@ -351,7 +349,7 @@ describe('an event', () => {
 
   beforeAll(async () => {
     folder = fastFolder()
-    server = await startServer({ dataDir: folder.path, args: ['--demo'], env: patient })
+    server = await startServer({ dataDir: folder.path, args: ['--demo'] })
     port = portOf(server)
   })
   afterAll(async () => {
@@ -503,7 +501,7 @@ describe('an event', () => {
     expect(await server.stop()).toBe(0)
     expect(await authorizedMinor(folder.path, 'card-2', 'once')).toBe(300)
 
-    server = await startServer({ dataDir: folder.path, env: patient })
+    server = await startServer({ dataDir: folder.path })
     port = portOf(server)
     await again()
     expect(await server.stop()).toBe(0)
@@ -515,7 +513,7 @@ describe('connections', () => {
   it('are not kept by peers that never close, and do not keep a server from stopping', async () => {
     const folder = fastFolder()
     endings.push(folder.remove)
-    const server = await startServer({ dataDir: folder.path, args: ['--demo'], env: patient })
+    const server = await startServer({ dataDir: folder.path, args: ['--demo'] })
     endings.push(server.kill)
     const port = portOf(server)
     const sockets: Socket[] = []
@@ -549,7 +547,7 @@ describe('authentication by signature', () => {
   it('lets signed bodies pass, with either secret, and changes nothing for others', async () => {
     const folder = fastFolder()
     endings.push(folder.remove)
-    const env = { ...patient, RELAY_SECRET: secret, RELAY_SECRET_NEXT: nextSecret }
+    const env = { RELAY_SECRET: secret, RELAY_SECRET_NEXT: nextSecret }
     const server = await startServer({ dataDir: folder.path, args: ['--demo'], env })
     endings.push(server.kill)
     const port = portOf(server)
@@ -603,7 +601,6 @@ describe('authentication by password', () => {
     const folder = fastFolder()
     endings.push(folder.remove)
     const env = {
-      ...patient,
       RELAY_AUTH: 'basic',
       RELAY_USER: 'relay',
       RELAY_PASSWORD: 'päss:word-of-the-relay',
@@ -645,7 +642,6 @@ describe('authentication by client certificate', () => {
       return path
     }
     const env = {
-      ...patient,
       RELAY_AUTH: 'mtls',
       TLS_CERT_FILE: file('cert.pem', served.certPem),
       TLS_KEY_FILE: file('key.pem', served.keyPem),

@@ -160,6 +160,7 @@ export function spawnServer(settings: ServerSettings): ChildProcess {
       // A demo would serve the management API on one port for all, from a store that no other server takes.
       API_PORT: '',
       SANDBOX: 'false',
+      ...(process.env.SERVERS_BUDGET_MS && { DECISION_BUDGET_MS: process.env.SERVERS_BUDGET_MS }),
       ...(disturbable ? { NODE_OPTIONS: `--import=${chaos}` } : {}),
       ...env,
     },
