@@ -144,6 +144,7 @@ ${Object.keys(benchmarks)
   --out FOLDER   where results go (bench/results; then bench/README.md is written too)
   --million      scale: also a million cards; redis-start: a million; lists: a million, and ten million rows. It takes minutes
   --keep FOLDER  lists: fill a store there and keep it; with --seconds for so long, to go on another time
+  --pack FOLDER  backtest: the pack of a whole programme (rules/examples/issuer)
   --minutes N    soak: how long (10)
   --store NAME   compare: only embedded, or only "Redis everysec"; lists: redis
   --draw         only draw the plots and write bench/README.md again, from bench/results
@@ -162,6 +163,7 @@ function readArguments() {
         minutes: { type: 'string' },
         store: { type: 'string' },
         keep: { type: 'string' },
+        pack: { type: 'string' },
         smoke: { type: 'boolean' },
         million: { type: 'boolean' },
         draw: { type: 'boolean' },

@@ -2,17 +2,20 @@ import { gather } from '../domain/change/book.ts'
 import type { Delivery } from '../domain/decide/delivery.ts'
 import { type AskFacts, type Pack, type RuleVerdict, withDisabled } from '../domain/decide/pack.ts'
 import { countShared } from '../domain/decide/shared-window.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import { isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import type { OpenEntry } from '../engine/format/entry-codec.ts'
+import type { Likeness } from './counting.ts'
 import { createDueList } from './due-list.ts'
 import { createFates, type Fate } from './fate.ts'
 import { answerAsLogged, deliveryOf, type Head, sameAnswer } from './logged-answer.ts'
 import {
   createReplayedAccount,
   type Decision,
+  operationOf,
   type ReplayedAccount,
   transactionIn,
 } from './replayed-account.ts'
@@ -25,8 +28,8 @@ export interface PackComparison {
   readonly newPackAt: (atMs: number) => Pack
   /** Rules of the old pack whose answers the log may contradict. */
   readonly approximate: readonly string[]
-  /** Both packs count alike: until a decision differs, one book serves for both. */
-  readonly sameCounting: boolean
+  /** Unless they count apart, one book serves for both packs until a decision differs. */
+  readonly counting: Likeness
   /** Asks from here on are decided anew; earlier entries only fill the books. */
   readonly fromMs: number
   /** Entries from here on are not decided; they tell how earlier transactions ended. */
@@ -89,11 +92,11 @@ export function createAccountReplay(
   onCompared: (compared: Compared) => void,
   start: AccountStart = { account: createReplayedAccount(), exactFromMs: 0 },
 ): AccountReplay {
-  const { old: listener, newPack, newPackAt, sameCounting, fromMs, toMs } = comparison
+  const { old: listener, newPack, newPackAt, counting, fromMs, toMs } = comparison
   const oldPack = listener.pack
   const oldAccount = start.account
   // One and the same account until the packs decide differently.
-  let newAccount = sameCounting ? oldAccount : oldAccount.copy()
+  let newAccount = counting === 'apart' ? oldAccount.copy() : oldAccount
   const changed = new Map<string, Changed>()
   const fates = createFates(oldAccount.book)
   const due = createDueList()
@@ -179,8 +182,14 @@ export function createAccountReplay(
     if (!same) changed.set(entry.eventKey, { compared: both, fate: fates.of(entry.transaction) })
   }
 
+  /** What the log has counted lacks the windows of the new pack, so from here on it counts itself. */
+  function partBooks(): void {
+    if (counting === 'windows' && newAccount === oldAccount) newAccount = oldAccount.copy()
+  }
+
   /** Before the time of the backtest both accounts follow the log; the new pack's windows fill. */
   function warmUp(entry: OpenEntry, delivery: Delivery | null): void {
+    partBooks()
     oldAccount.follow(entry.whole())
     if (newAccount !== oldAccount) {
       if (delivery === null) repeatOnNew(entry)
@@ -216,6 +225,7 @@ export function createAccountReplay(
         if (atMs < fromMs) warmUp(entry, delivery)
         else if (delivery !== null) decideBoth(entry.head, delivery)
         else {
+          if (kind !== 'tended' && countsItself(entry.whole())) partBooks()
           const apart = newAccount !== oldAccount
           if (kind === 'tended') oldAccount.sweepTransaction(...transaction, oldPack, atMs)
           else oldAccount.follow(entry.whole())
@@ -231,6 +241,11 @@ export function createAccountReplay(
 }
 
 const noStep = { anomalies: [], unmatched: '', matchedRules: [], shadowRules: [] } as const
+
+/** An entry without a delivery that says what the old pack's windows count, and not those of the new. */
+function countsItself(entry: Entry): boolean {
+  return operationOf(entry) !== null || entry.changes.some(({ type }) => type === 'seeded')
+}
 
 function isFirst({ before }: Decision): boolean {
   return before.event === null

@@ -83,7 +83,7 @@ function isClaimOfNothing({ changes, eventKey }: Entry, book: Book): boolean {
 }
 
 /** The operation behind an entry, where its changes depend on the book; null where they do not. */
-function operationOf({ kind, event, eventKey, transaction, changes }: Entry) {
+export function operationOf({ kind, event, eventKey, transaction, changes }: Entry) {
   if (kind === 'booked' && event !== null) {
     return { type: 'book', event, bookingKey: eventKey, sortKey: '' } as const
   }

@@ -12,12 +12,13 @@ import {
 } from './account-replay.ts'
 import { type BreakerSeconds, createSecondCounter, type RuleTrip } from './breaker-trip.ts'
 import { createCounter } from './counter.ts'
+import { joinedWith } from './counting.ts'
 import type { Head } from './logged-answer.ts'
 import { accountBeforeLog, type Snapshot } from './snapshot.ts'
 import type { DecisionTally } from './tally.ts'
 
 /** Packs travel to the thread as bytes: making them from these takes a tenth of compiling them. */
-export interface ReplayerOptions extends Pick<PackComparison, 'sameCounting' | 'fromMs' | 'toMs'> {
+export interface ReplayerOptions extends Pick<PackComparison, 'counting' | 'fromMs' | 'toMs'> {
   readonly oldPack: PackBytes
   readonly newPack: PackBytes
   /** The rules of the new pack that its breakers trip, the first first. */
@@ -119,8 +120,10 @@ function cardsIn({ cardId, transaction }: Head): string[] {
 }
 
 function comparisonOf({ oldPack, newPack, trips, ...rest }: ReplayerOptions): PackComparison {
-  const old = listenTo(counting(finish(readPackBytes(oldPack))))
-  const pack = counting(finish(readPackBytes(newPack)))
+  const [ofOld, ofNew] = [finish(readPackBytes(oldPack)), finish(readPackBytes(newPack))]
+  const joined = rest.counting === 'windows'
+  const old = listenTo(counting(joined ? joinedWith(ofOld, ofNew) : ofOld))
+  const pack = counting(joined ? joinedWith(ofNew, ofOld) : ofNew)
   return { old, newPack: pack, newPackAt: trippedBy(pack, trips), ...rest }
 }
 

@@ -4,7 +4,7 @@ import { entryIn } from '../engine/log-reading.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { firstTrips, type RuleTrip } from './breaker-trip.ts'
-import { countAlike, sharedRulesOf } from './counting.ts'
+import { likenessOf, sharedRulesOf } from './counting.ts'
 import { partOfLine } from './line-place.ts'
 import { type CutAccount, createReplayer, type Replayed, type ReplayerOptions } from './replayer.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -68,7 +68,7 @@ export async function runBacktest(options: BacktestInput): Promise<DecisionTally
     approximate: sharedRulesOf(oldPack),
     oldPack: bytesOfPack(oldPack),
     newPack: bytesOfPack(newPack),
-    sameCounting: countAlike(oldPack, newPack),
+    counting: likenessOf(oldPack, newPack),
     fromMs,
     toMs,
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countAlike } from '../../../src/backtest/counting.ts'
+import { likenessOf } from '../../../src/backtest/counting.ts'
 import { openAsk } from '../../../src/domain/decide/ask.ts'
 import { bytesOfPack, readPackBytes } from '../../../src/rules/pack/bytes.ts'
 import { finish } from '../../../src/rules/pack/step.ts'
@@ -61,10 +61,12 @@ describe('a hold adjustment with a condition', () => {
   it('is another way of counting, for a backtest', () => {
     const packWith = (when: string) =>
       packOfFiles({ 'pack.yaml': `holdAdjustments: [{ when: '${when}', fixed: 9 }]` })
-    expect(countAlike(packWith('foreign'), packWith('foreign'))).toBe(true)
-    expect(countAlike(packWith('foreign'), packWith('final'))).toBe(false)
+    expect(likenessOf(packWith('foreign'), packWith('foreign'))).toBe('same')
+    expect(likenessOf(packWith('foreign'), packWith('final'))).toBe('apart')
     const windowOf = (where: string) =>
       packOfFiles({ 'windows.yaml': `- { name: w, scope: card, period: day, where: ${where} }` })
-    expect(countAlike(windowOf('foreign'), windowOf('final'))).toBe(false)
+    expect(likenessOf(windowOf('foreign'), windowOf('final'))).toBe('apart')
+    expect(likenessOf(windowOf('foreign'), packOfFiles({}))).toBe('windows')
+    expect(likenessOf(packOfFiles({}), windowOf('foreign'))).toBe('windows')
   })
 })
