@@ -126,5 +126,12 @@ function report(samples, { times }, { cards, count }) {
       `Two servers with an embedded store, driven in turns; one has a webhook that answers, and ${deadEndpoints} that are down. ` +
         `An event arrives ${at(0.5)} ms after its decision (median), ${at(0.99)} ms at p99.`,
     ],
+    plot: {
+      type: 'bars',
+      title: 'Decisions beside webhooks (ms)',
+      unit: 'ms',
+      series: ['p50', 'p99'],
+      bars: rows.map((row) => ({ label: row.what, values: [row['p50 ms'], row['p99 ms']] })),
+    },
   }
 }

@@ -8,6 +8,7 @@ import { readKyc, submissionOf } from '../../src/kyc/kyc.ts'
 import { rewrapKycs } from '../../src/kyc/rewrap.ts'
 import { readCustomer } from '../../src/management/customer.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
+import type { Command } from '../../src/store/port.ts'
 import { type ApiWorldOptions, openApi } from '../support/api-world.ts'
 import { createMemoryState } from '../support/memory-store.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
@@ -321,6 +322,44 @@ describe('a document or a business', () => {
     expect(new Set(codes)).toEqual(new Set(['200 000', '503 150']))
     expect(codes.filter((one) => one === '200 000').length).toBeGreaterThanOrEqual(4)
   })
+})
+
+describe('a server that is killed', () => {
+  it.each([true, false])(
+    'while it writes a verdict leaves verdict and webhook, or neither (written: %s)',
+    async (executed) => {
+      const state = createMemoryState()
+      let dying = false
+      const isVerdict = ({ aggregate }: Command) => aggregate.startsWith('ky:')
+      const faults: NonNullable<ApiWorldOptions['faults']> = (commands) =>
+        dying && commands.some(isVerdict) ? { kind: 'dies', executed } : { kind: 'none' }
+      const first = await openWorld({ sandbox: true, state, faults })
+      const { url, received, verifyWith } = await startReceiver()
+      const made = await first.call('POST', '/webhooks', { url, events: ['kyc.*'] })
+      verifyWith((made.data as unknown as { secret: string }).secret)
+      const { data } = await first.call('POST', '/kyc/business', business('RC1230008'))
+      await first.passTime(0)
+      dying = true
+      void first.outside.kyc!.desk.hear(data.kycToken, { status: 'Approved' })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+
+      const second = await openWorld({ sandbox: true, state, like: first })
+      second.time.ms = first.time.ms + 1_000
+      const { office } = second.outside
+      const look = async () => {
+        await office.dispatcher.look()
+        return received.map(({ body }) => JSON.parse(body).type)
+      }
+      const { status } = (await readKyc(second.store, data.kycToken))!
+      expect(status).toBe(executed ? 'Approved' : 'Initiated')
+      expect(received).toEqual([])
+      if (!executed) {
+        await look()
+        await second.outside.kyc!.desk.hear(data.kycToken, { status: 'Approved' })
+      }
+      await expect.poll(look).toEqual(['kyc.approved'])
+    },
+  )
 })
 
 describe('a provider by HTTP', () => {
