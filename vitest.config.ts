@@ -42,6 +42,11 @@ const pure = [
   'wire/*',
 ].map((name) => `test/${name}.test.ts`)
 
+/** They start no process either, but serve HTTP in their own. */
+const inside = ['api/**/*', 'backtest/equality', 'seeding/*', 'support/*'].map(
+  (name) => `test/${name}.test.ts`,
+)
+
 /** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
 const longest = [
   'readme',
@@ -72,26 +77,31 @@ class LongestFirst extends BaseSequencer {
     )
     const of = (project: string) => sorted.filter((file) => file.project.name === project)
     const inTurn = of('timed').sort((a, b) => placeIn(timedFiles, a) - placeIn(timedFiles, b))
-    return [...of('all'), ...woven(inTurn, of('pure'))]
+    return [...of('all'), ...woven(inTurn, of('inside'), of('pure'))]
   }
 }
 
-/** Behind each timed one as many pure ones as run in its time; the first of those take the longest. */
-function woven(slow: TestSpecification[], quick: TestSpecification[]): TestSpecification[] {
-  if (slow.length === 0) return quick
-  const seconds = Object.values(timed).slice(0, slow.length)
-  const behind = slow.map((file) => [file])
+/** Behind the longest those inside, behind each other one as many pure ones as run in its time, the longest first. */
+function woven(
+  slow: TestSpecification[],
+  served: TestSpecification[],
+  quick: TestSpecification[],
+): TestSpecification[] {
+  const [first, ...others] = slow
+  if (first === undefined || others.length === 0) return [...slow, ...served, ...quick]
+  const seconds = Object.values(timed).slice(1, slow.length)
+  const behind = others.map((file) => [file])
   for (const [i, file] of quick.entries()) {
     const at = seconds.indexOf(Math.max(...seconds))
     behind[at]!.push(file)
     seconds[at]! -= 20 / (i + 1)
   }
-  return behind.flat()
+  return [first, ...served, ...behind.flat()]
 }
 
 /** Most of them wait for processes some of the time. */
 const maxWorkers = 3
-/** One of the timed ones at a time, and pure ones. */
+/** One of the timed ones at a time, and one that takes what it leaves. */
 const besideTimed = 2
 
 /** Files leave nothing behind in their process: a new one for each would cost more than most of them do. */
@@ -113,7 +123,7 @@ export default defineConfig({
           ...common,
           name: 'all',
           include: ['test/**/*.test.ts'],
-          exclude: [...timedFiles, ...pure],
+          exclude: [...timedFiles, ...pure, ...inside],
           // The longest that there is: beside others on all cores, no answer by default is of interest.
           env: { SERVERS_BUDGET_MS: '320' },
           maxWorkers,
@@ -125,6 +135,17 @@ export default defineConfig({
           ...common,
           name: 'pure',
           include: pure,
+          setupFiles: ['test/support/give-way.ts'],
+          maxWorkers: besideTimed,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'inside',
+          include: inside,
+          exclude: pure,
           setupFiles: ['test/support/give-way.ts'],
           maxWorkers: besideTimed,
           sequence: { groupOrder: 1 },

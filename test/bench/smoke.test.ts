@@ -29,8 +29,10 @@ interface Result {
 }
 
 /** The others take a minute and run in `npm run torture`. */
-const shortest = ['hot', 'profiles', 'rules', 'rules-peers']
+const shortest = ['hot', 'rules']
 const longer = [
+  'profiles',
+  'rules-peers',
   'throughput',
   'latency',
   'stall',

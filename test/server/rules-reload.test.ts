@@ -106,7 +106,7 @@ describe('a pack that is reloaded under load', () => {
       }
     }
     const drivers = [0, 1, 2, 3].map(drive)
-    for (let i = 0; i < (process.env.TORTURE ? 400 : 80); i++) {
+    for (let i = 0; i < (process.env.TORTURE ? 400 : 60); i++) {
       map.put(packs[i % 2]!)
       const { status, body } = await reload()
       expect([status, body.version]).toEqual([200, [first, second][i % 2]])
