@@ -238,7 +238,7 @@ export const schema = z.object({
     .describe('How long a repeated event is recognised, in days'),
   TRANSACTION_RETENTION_DAYS: wholeNumber(1, 4_000)
     .default(400)
-    .describe('How long rows of the transactions list are kept, in days'),
+    .describe('How long rows of the transactions list and entries of wallets are kept, in days'),
   LOG_RETENTION_DAYS: wholeNumber(1, 4_000)
     .default(30)
     .describe('How long the log of decisions is kept, in days'),

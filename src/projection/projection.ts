@@ -5,6 +5,7 @@ import type { Consumer } from './consumer.ts'
 import { createProjector, type ProjectionFigures } from './projector.ts'
 import { createRowDesk } from './row-desk.ts'
 import { sweepRows } from './row-sweep.ts'
+import { sweepWalletEntries } from './wallet-sweep.ts'
 
 export interface ProjectionOptions {
   readonly store: Store
@@ -12,7 +13,7 @@ export interface ProjectionOptions {
   readonly newVersion: () => string
   /** Names the process among those that share the store; null where no other does. */
   readonly instance: string | null
-  /** How long rows of the transactions list are kept. */
+  /** How long rows of the transactions list, and entries of wallets, are kept. */
   readonly retentionDays: number
   /** Who makes something of the log besides rows of that list. */
   readonly consumers: readonly Consumer[]
@@ -49,7 +50,8 @@ export function startProjection(options: ProjectionOptions): Projection {
   async function step(): Promise<boolean> {
     if (await projector.step()) return true
     if (!projector.isLeading || clock.monoMs() - sweptMonoMs < sweepMs) return false
-    if (await sweepRows({ store, aggregates, clock, retentionDays })) return true
+    const swept = { store, aggregates, clock, retentionDays }
+    if ((await sweepRows(swept)) || (await sweepWalletEntries(swept))) return true
     sweptMonoMs = clock.monoMs()
     return false
   }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { repairAccount } from '../../../src/backoffice/repair.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { createLostSteps } from '../../../src/management/transfer/lost-step.ts'
+import { createLostTransfers } from '../../../src/management/transfer/lost-transfer.ts'
 import { createSides } from '../../../src/management/transfer/side.ts'
 import { createTransferSteps } from '../../../src/management/transfer/step.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
@@ -55,7 +56,8 @@ async function open() {
     )
     return Promise.all(views)
   }
-  return { state, store, steps, lost, told, debit, setStatus, movedMinor }
+  const driveAgain = createLostTransfers({ steps, lost, engine })
+  return { state, store, steps, lost, told, attemptOf, driveAgain, debit, setStatus, movedMinor }
 }
 
 describe('the steps of a transfer', () => {
@@ -140,6 +142,25 @@ describe('the steps of a transfer', () => {
     expect(store.dump().indexes.moving).toHaveLength(1)
   })
 
+  it('say by a commit that there is none: too late, refused, or begun with another payload', async () => {
+    const { steps, debit, attemptOf, movedMinor, store } = await open()
+    const versionNow = () => store.dump().aggregates['a:account-0']!.version
+    const states: string[] = []
+    async function say(attempt: object, refusal: string | null) {
+      const before = versionNow()
+      const asked = { home: 'a:account-0', transfer: null, check: () => refusal }
+      const { state } = await steps.debit({ ...attemptOf('T0'), ...attempt }, asked)
+      expect(versionNow()).not.toBe(before)
+      states.push(state)
+    }
+    await say({ beganAtMs: nowMs() - 60_001 }, null)
+    await say({}, 'too little')
+    await debit('T1')
+    await say({ hash: 'another' }, null)
+    expect(states).toEqual(['late', 'refused', 'other'])
+    expect(await movedMinor()).toEqual([-1_000, 0])
+  })
+
   it('take an entry of nothing out of the index by a commit', async () => {
     const { steps, debit, store } = await open()
     const transfer = await debit('T1')
@@ -152,5 +173,21 @@ describe('the steps of a transfer', () => {
     const before = store.dump().aggregates['a:account-0']!.version
     expect(await steps.find('a:account-0', named, sortKey)).toBeNull()
     expect(store.dump().aggregates['a:account-0']!.version).not.toBe(before)
+  })
+
+  it('move what was told as done and lost, when the next attempt under its Reference is refused', async () => {
+    const { steps, debit } = await open()
+    const told = await debit('T1')
+    const verdict = await steps.credit(told)
+    if (verdict === 'tooOld') throw new Error('too old')
+    await steps.close(told, verdict)
+    // Another store, in which nothing of it is left.
+    const after = await open()
+    const next = await after.debit('T2')
+    await after.setStatus('Frozen')
+    await after.driveAgain({ transfer: told, verdict })
+    expect(await after.movedMinor()).toEqual([-1_000, 1_000])
+    expect(await after.steps.credit(next)).toMatchObject({ state: 'refused' })
+    expect(await after.lost.hear(told)).toMatchObject({ state: 'credited' })
   })
 })
