@@ -43,10 +43,24 @@ export function isCidr(text: string): boolean {
   return (isIPv4(address) && Number(prefix) <= 32) || (isIPv6(address) && Number(prefix) <= 128)
 }
 
+/** Each call asks again, mostly of the same few: to look through all networks takes 50 µs. */
+const maxKnown = 1_000
+
 /** Public addresses may be called, private ones only within `networks`, our own machine in a sandbox. */
 export function createAddressPolicy(networks: readonly string[], sandbox: boolean): AddressPolicy {
   const allowed = listOf(networks)
+  const known = new Map<string, string>()
   return (address) => {
+    let problem = known.get(address)
+    if (problem === undefined) {
+      problem = judge(address)
+      if (known.size >= maxKnown) known.clear()
+      known.set(address, problem)
+    }
+    return problem
+  }
+
+  function judge(address: string): string {
     if (holds(linkLocal, address)) return 'it is link-local'
     if (holds(loopback, address) && sandbox) return ''
     if (holds(allowed, address)) return ''

@@ -61,14 +61,20 @@ const maxIdlePerHost = 8
 
 /** Why a text is no address that may be called; '' when it is one. The name is looked up at each call. */
 export function urlProblem(text: string, allowsPlain: boolean, allows: AddressPolicy): string {
+  const read = readUrl(text, allowsPlain, allows)
+  return typeof read === 'string' ? read : ''
+}
+
+/** The address, or why it may not be called. */
+function readUrl(text: string, allowsPlain: boolean, allows: AddressPolicy): URL | string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !/^https?:$/.test(url.protocol)) return 'it must begin with https://'
   if (url.protocol === 'http:' && !allowsPlain) return 'it must begin with https://'
   if (url.username !== '' || url.password !== '') return 'it must hold no user or password'
   if (url.hash !== '' || text.includes('#')) return 'it must have no fragment'
   const host = hostOf(url)
-  if (isIP(host) !== 0) return allows(host)
-  return host === 'localhost' ? allows('127.0.0.1') : ''
+  if (isIP(host) !== 0) return allows(host) || url
+  return (host === 'localhost' && allows('127.0.0.1')) || url
 }
 
 /** Calls of other servers that cannot be led astray, kept waiting or fed without end. */
@@ -92,9 +98,8 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   }
 
   async function attempt(call: OutgoingCall, signal: AbortSignal): Promise<Received> {
-    const problem = urlProblem(call.url, options.allowsPlain, allows)
-    if (problem !== '') throw new Failed('refused', problem)
-    const url = new URL(call.url)
+    const url = readUrl(call.url, options.allowsPlain, allows)
+    if (typeof url === 'string') throw new Failed('refused', url)
     const agent = url.protocol === 'http:' ? agents.plain : agents.secure
     let last: unknown
     for (const address of await find(url)) {

@@ -44,6 +44,8 @@ interface Lane {
   restUntilMonoMs: number
   isFilling: boolean
   isAsked: boolean
+  /** All that was due is in the queue: until the next look, or until something is made, nobody reads again. */
+  isDrained: boolean
 }
 
 const maxFlying = 256
@@ -74,13 +76,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   function laneOf(organizationId: string, webhookId: string): Lane {
     let lane = lanes.get(webhookId)
     if (lane === undefined) {
-      const idle = { restUntilMonoMs: 0, isFilling: false, isAsked: false, failures: null }
+      const idle = { restUntilMonoMs: 0, isFilling: false, isAsked: false, isDrained: false }
       lane = {
         organizationId,
         webhookId,
         flying: new Set(),
         settling: new Set(),
         queue: [],
+        failures: null,
         ...idle,
       }
       lanes.set(webhookId, lane)
@@ -131,7 +134,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   async function fillOnce(lane: Lane): Promise<void> {
     if (!options.owns(lane.webhookId) || clock.monoMs() < lane.restUntilMonoMs) {
       // Another may send it by then, or its time may be another.
-      lane.queue = []
+      drop(lane)
       return
     }
     const { organizationId, webhookId } = lane
@@ -140,25 +143,36 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (lane.failures === null && endpoint?.failingSinceMs) lane.failures = 1
     const room = roomIn(lane)
     if (room <= 0) {
-      lane.queue = []
+      if (lane.failures !== 0) drop(lane)
       if (lane.flying.size + lane.settling.size === 0) crowded.add(lane)
       return
     }
     if (endpoint === null || !endpoint.enabled) {
-      lane.queue = []
+      drop(lane)
       const waiting = await readWaiting(lane, pageLength)
       await Promise.all(waiting.map(courier.giveUp))
       lane.isAsked = waiting.length > 0
       return
     }
     if (lane.queue.length === 0) {
+      if (lane.isDrained) return
+      // Said before the read: what is made meanwhile takes it back.
+      lane.isDrained = true
       const nowMs = clock.nowMs()
-      const waiting = await readWaiting(lane, lane.failures === 0 ? pageLength : room)
+      const count = lane.failures === 0 ? pageLength : room
+      const waiting = await readWaiting(lane, count)
       lane.queue = waiting.filter(({ dueMs }) => dueMs <= nowMs)
+      if (lane.queue.length === count) lane.isDrained = false
     }
     for (const entry of lane.queue.splice(0, Math.min(room, roomIn(lane)))) {
       void attempt(lane, entry, endpoint)
     }
+  }
+
+  /** What was read is read again before it is sent. */
+  function drop(lane: Lane): void {
+    lane.queue = []
+    lane.isDrained = false
   }
 
   /** What waits for the endpoint, the soonest first, but for what is under way. */
@@ -222,6 +236,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     lane.restUntilMonoMs = clock.monoMs() + restMs
   }
 
+  function fillAnew(organizationId: string, webhookId: string): void {
+    const lane = laneOf(organizationId, webhookId)
+    lane.isDrained = false
+    void fill(lane)
+  }
+
   function fillCrowded(): void {
     for (const lane of crowded) {
       if (roomIn(lane) <= 0) return
@@ -249,13 +269,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         const { organizationId, webhookId, dueMs } = readDueSortKey(first.sortKey)
         // The sign after the line break: behind all entries of this endpoint, before those of the next.
         position = `${organizationId}\n${webhookId}\u000b`
-        if (dueMs <= nowMs && options.owns(webhookId)) {
-          void fill(laneOf(organizationId, webhookId))
-        }
+        if (dueMs <= nowMs && options.owns(webhookId)) fillAnew(organizationId, webhookId)
       }
     },
     wake(organizationId, webhookId) {
-      if (options.owns(webhookId)) void fill(laneOf(organizationId, webhookId))
+      if (options.owns(webhookId)) fillAnew(organizationId, webhookId)
     },
     stop() {
       stopped = true

@@ -414,9 +414,13 @@ describe('a provider by HTTP', () => {
   it('gets the pictures, is polled, and tells later results by itself', async () => {
     let status = 'Pending'
     const provider = await openProvider(() => ({ status }))
-    const { call, passTime, url, time, troubles } = await openWorld({ kyc: kycOf(provider.url) })
+    const state = createMemoryState()
+    const world = await openWorld({ kyc: kycOf(provider.url), state })
+    const { call, passTime, url, time, troubles } = world
     const { data } = await call('POST', '/kyc/individual', passport('A1'))
     await passTime(0)
+    const kept = [...state.aggregates.get(`ky:${data.kycToken}`)!.groups.keys()]
+    expect(kept.filter((group) => group.startsWith('m@'))).toEqual([])
     const [sent] = provider.received
     expect(JSON.parse(sent!.body).individualKyc.idFrontImage).toHaveLength(
       'data:image/png;base64,'.length + png.toString('base64').length,

@@ -56,6 +56,16 @@ describe('an address that a webhook leads to', () => {
     expect(allows('::ffff:192.168.1.1')).not.toBe('')
   })
 
+  it('is judged the same however many were judged meanwhile', () => {
+    const allows = createAddressPolicy([], false)
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 1_500; i++) {
+        const end = `${i >> 8}.${i & 255}`
+        expect([allows(`8.8.${end}`), allows(`10.0.${end}`) !== '']).toEqual(['', true])
+      }
+    }
+  })
+
   it('may be our own machine in a sandbox', () => {
     const allows = createAddressPolicy([], true)
     expect([allows('127.0.0.1'), allows('::1')]).toEqual(['', ''])

@@ -15,13 +15,16 @@ it('tells of all other cards when one cannot be read, and goes on behind it', as
   const store = createMemoryStore(state)
   const engine = startEngine(store)
   const places = [0, 1].map((i) => ({ cardId: `card-${i}`, accountId: `account-${i}` }))
+  const lite = { cardId: 'card-2', accountId: 'account-2', type: 'lite', swipeCount: 1 }
   await importRows(
-    places.map((place) => ({ ...row, ...place, currency: 'USD', balance: '10.00' })),
+    [...places, lite].map((one) => ({ ...row, ...one, currency: 'USD', balance: '10.00' })),
     engine,
   )
   for (const { cardId, accountId } of places) {
     await engine.operate(accountId, { type: 'changeCard', cardId, set: { status: 'Frozen' } }, 'x')
   }
+  // The only swipe of a lite card ends it.
+  await engine.ask({ eventId: 'last', cardId: 'card-2', amountMinor: 100 })
   engine.stop()
   state.aggregates.get('a:account-0')!.groups.get('c')!.set('card-0', '{"balance":12}')
 
@@ -48,7 +51,13 @@ it('tells of all other cards when one cannot be read, and goes on behind it', as
   ms += 1_000
   while (await projector.step()) {}
   const frozen = told.filter(({ type }) => type === 'card.frozen')
-  expect(frozen.map(({ data }) => data)).toMatchObject([{ cardId: 'card-1', status: 'Frozen' }])
+  expect(frozen.map(({ data }) => data)).toMatchObject([
+    { cardId: 'card-1', status: 'Frozen', by: 'operator' },
+  ])
+  const ended = told.filter(({ type }) => type === 'card.terminated')
+  expect(ended.map(({ data }) => data)).toMatchObject([
+    { cardId: 'card-2', status: 'Terminated', terminatedBy: 'swipes', by: 'engine' },
+  ])
 
   expect((await readableCards(store, places)).map((one) => one?.card.cardId)).toEqual([
     undefined,

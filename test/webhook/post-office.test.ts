@@ -12,7 +12,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 import { newSecret } from '../../src/webhook/endpoint.ts'
 import { decodeEvent, type Happening, readPlace } from '../../src/webhook/event.ts'
-import { readPending } from '../../src/webhook/pending.ts'
+import { figuresOf, readPending } from '../../src/webhook/pending.ts'
 import { replaySpan } from '../../src/webhook/replay.ts'
 import { unlistOldEvents } from '../../src/webhook/retention.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
@@ -144,6 +144,25 @@ describe('an event', () => {
       ['org-1', startMs + 2 * dayMs],
       ['org-2', startMs + 2 * dayMs],
     ])
+  })
+
+  it('is found with all others that wait in a few reads, however many answers come', async () => {
+    const memory = createMemoryStore()
+    let reads = 0
+    const range: Store['range'] = (index, after, limit) => {
+      // A look at where the next endpoint begins asks for one.
+      if (index === indexes.deliveries && limit > 1) reads++
+      return memory.range(index, after, limit)
+    }
+    const world = openWebhooks({ ...memory, range })
+    await world.addEndpoint('https://a.example/')
+    world.receivers.set('https://a.example/', () => answered(200))
+    const some = Array.from({ length: 60 }, (_, n) => happened(n))
+    await world.office.recorder.record(some, world.time.ms)
+    await expect.poll(() => world.calls.length).toBe(60)
+    await world.settle()
+    expect(world.calls).toHaveLength(60)
+    expect(reads).toBeLessThan(4)
   })
 
   it('from before its endpoint asked for it is not sent', async () => {
@@ -341,7 +360,9 @@ describe('ten endpoints that are dead, with much that waits for them', () => {
         await world.office.recorder.record(some, world.time.ms)
       }
     }
-    expect((await readPending(world.store)).pending).toBe(Math.min(10 * each, 10_000))
+    const waiting = await readPending(world.store)
+    expect(waiting).toEqual({ pending: Math.min(10 * each, 10_000), oldestMs: startMs })
+    expect(figuresOf(waiting, 0, startMs + 90_000)).toMatchObject({ oldestSeconds: 90 })
     await world.addEndpoint('https://well.example/', ['*'], 'z')
     world.receivers.set('https://well.example/', () => answered(200))
     let mostFlying = 0
