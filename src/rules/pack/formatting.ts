@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from 'yaml'
+import { isMap, isScalar, isSeq, Lexer, parseDocument, type YAMLMap } from 'yaml'
 import { packFile } from './file.ts'
 import { ruleFile } from './rule-file.ts'
 import { windowFields } from './window-file.ts'
@@ -21,13 +21,28 @@ export function formatFile(file: string, text: string): string | null {
     flowCollectionPadding: true,
     singleQuote: null,
   })
-  const next = `${written
+  const next = `${withTightLists(written)
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n')
     .trimEnd()}\n`
   return saysTheSame(clean, next) ? next : null
 }
+
+/** `[a, b]` beside `{ a: 1 }`, as our pages write them; the library pads both or neither. */
+function withTightLists(text: string): string {
+  // The lexer marks plain scalars and beginnings by characters that are not in the text.
+  const tokens = [...new Lexer().lex(text)]
+  return tokens
+    .filter((token, i) => {
+      const opened = tokens[i - 1] === '[' && tokens[i - 2] !== scalarMark
+      return !(token === ' ' && (opened || tokens[i + 1] === ']')) && !lexerMarks.includes(token)
+    })
+    .join('')
+}
+
+const scalarMark = '\u001f'
+const lexerMarks: readonly string[] = ['\u0002', '\u0018', scalarMark]
 
 /** Spaces before and after the lines go; the order of the values is their author's. */
 function formattedList(text: string): string {

@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readFolder } from '../../../src/rules/pack/folder.ts'
 import { formatFile } from '../../../src/rules/pack/formatting.ts'
+import { readPackFiles } from '../../../src/rules/pack/reading.ts'
 
 const untidy = `# all of them
 -   why: "Too: much"   # asked for by risk
@@ -17,7 +18,7 @@ const untidy = `# all of them
 
 const tidy = `# all of them
 - id: big-cash
-  on: [ CashWithdrawal ]
+  on: [CashWithdrawal]
   when: amount > 500 && merchant.mcc == "6011"
   decline: "129"
   why: "Too: much" # asked for by risk
@@ -49,4 +50,25 @@ it('changes nothing the second time, in every pack that is here', () => {
       expect(formatFile(name, once!)).toBe(once)
     }
   }
+})
+
+describe('the form of lists', () => {
+  it('is tight, beside maps that are not, and conditions stay as they are written', () => {
+    const text = '- { id: a, on: [ Authorization,  CashWithdrawal ], when: "x in [ 1 ]" }\n'
+    expect(formatFile('a.rules.yaml', text)).toBe(
+      '- { id: a, on: [Authorization, CashWithdrawal], when: "x in [ 1 ]" }\n',
+    )
+    const plain = '- id: a\n  when: merchant.mcc in [ "5411" ] && "[ " != merchant.mid\n'
+    expect(formatFile('a.rules.yaml', plain)).toBe(plain)
+    const nested = '- name: t\n  cards: [ {}, { type: lite } ] # [ two ]\n'
+    expect(formatFile('a.test.yaml', nested)).toBe(
+      '- name: t\n  cards: [{}, { type: lite }] # [ two ]\n',
+    )
+  })
+
+  it.each(['rules', 'rules/examples/issuer'])('is that of %s', (folder) => {
+    for (const [file, text] of readPackFiles(folder)) {
+      expect([file, formatFile(file, text)]).toEqual([file, text])
+    }
+  })
 })
