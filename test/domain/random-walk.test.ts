@@ -28,6 +28,7 @@ import { windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { orderSet, type Walk, walk } from '../support/event-generator.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
+import { naiveSaying, walkRules } from '../support/naive-rules.ts'
 import { permutations, seeded, shuffled } from '../support/order.ts'
 import { accountOf, cardOf, packOf } from '../support/world.ts'
 
@@ -178,9 +179,12 @@ function answerOf({ answer, anomalies, unmatched }: Step) {
 
 function compareWalk(seed: number): void {
   const world = walk(seed)
-  const pack = packOf(world.switches, world.retentionDays, world)
+  const plain = packOf(world.switches, world.retentionDays, world)
+  const ruled = seed % 3 === 0
+  const pack = ruled ? { ...plain, ...walkRules } : plain
   const ledger = openLedger(world, pack, 0)
-  const model = createNaiveModel({ ...world, dayOf: dayOf[world.zone]! })
+  const says = ruled ? { says: naiveSaying } : {}
+  const model = createNaiveModel({ ...world, dayOf: dayOf[world.zone]!, ...says })
   const named = new Set<string>()
   world.steps.forEach((step, i) => {
     const where = () => `seed ${seed}, step ${i}: ${JSON.stringify(step)}`

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { Switches } from '../../src/domain/decide/pack.ts'
 import { type CardEvent, isAbsentId, isAsk, type Merchant } from '../../src/domain/record/event.ts'
 import type { WindowFile } from '../../src/rules/pack/window-file.ts'
+import { type NaiveSaying, silence } from './naive-rules.ts'
 
 /**
  * A second formulation of docs/SEMANTICS.md, to be compared with the real one. It keeps the list of what
@@ -39,6 +40,8 @@ export interface NaiveOptions {
   retentionDays: number
   accounts: NaiveAccount[]
   cards: NaiveCard[]
+  /** What rules say of an ask; nothing where none are given. */
+  says?: (event: CardEvent, foreign: boolean) => NaiveSaying
 }
 
 export interface NaiveAnswer {
@@ -197,7 +200,7 @@ const dayMs = 86_400_000
 const largestAmountMinor = 1e12
 
 export function createNaiveModel(options: NaiveOptions) {
-  const { switches, dayOf } = options
+  const { switches, dayOf, says = () => silence } = options
   const steps: Step[] = []
   const deliveries: Delivery[] = []
   const attempts: Attempt[] = []
@@ -465,7 +468,8 @@ export function createNaiveModel(options: NaiveOptions) {
     }
 
     if (state.status === 'Terminated' && !(state.bySwipes && t.asked)) return answer('143')
-    if (state.status === 'Frozen') return answer('117')
+    const { decline, review, above } = says(event, isForeign(event, account))
+    if (state.status === 'Frozen' && !above.includes('frozen')) return answer('117')
     const month = new Date(arrivalMs).toISOString().slice(0, 7)
     if (card.expiryMonth !== '' && month > card.expiryMonth) return answer('142')
     if (t.voided) return answer('175')
@@ -477,14 +481,24 @@ export function createNaiveModel(options: NaiveOptions) {
     const wellFormed = Number.isSafeInteger(amountMinor) && amountMinor >= 0
     if (!wellFormed || amountMinor > largestAmountMinor) return answer('111')
     if (event.currency !== account.currency) return answer('121')
-    if (isMissingFrom(card.allowedMids, mid)) return answer('125')
+    const listed = !above.includes('lists')
+    if (listed && isMissingFrom(card.allowedMids, mid)) return answer('125')
     const blocked = card.allowedMids.length === 0 && card.blockedMids.includes(mid)
     if (blocked && !t.unblocked) {
-      if (!state.unblockedMids.includes(mid)) return answer('186')
-      if (amountMinor > 0) effects.push({ kind: 'unblock', key, cardId: card.cardId, mid })
+      const unblocked = state.unblockedMids.includes(mid)
+      if (!unblocked && listed) return answer('186')
+      if (unblocked && amountMinor > 0)
+        effects.push({ kind: 'unblock', key, cardId: card.cardId, mid })
     }
-    if (isMissingFrom(card.allowedMccs, mcc) || card.blockedMccs.includes(mcc)) return answer('127')
+    const refusedMcc = isMissingFrom(card.allowedMccs, mcc) || card.blockedMccs.includes(mcc)
+    if (listed && refusedMcc) return answer('127')
+    const byRules = () => {
+      if (review) anomalies.push('review')
+      return decline === '' ? null : answer(decline)
+    }
     if (amountMinor === 0) {
+      const declined = byRules()
+      if (declined !== null) return declined
       // Nothing was approved, so nothing is remembered of it but a second name.
       if (!joins) effects.length = 0
       return answer('000')
@@ -533,14 +547,17 @@ export function createNaiveModel(options: NaiveOptions) {
     const lifted = Math.max(next.P, next.A) - Math.max(t.P, t.A)
     const isTotal = switches.incrementalAmount === 'cumulative'
     if (!isTotal && lifted < amountMinor && N(next) < next[k]) return answer('175')
-    if (card.transactionLimitMinor !== null && N(next) > card.transactionLimitMinor) {
+    const limited = !above.includes('limits')
+    if (limited && card.transactionLimitMinor !== null && N(next) > card.transactionLimitMinor) {
       return answer('129')
     }
-    if (spent > 0 && card.dailyLimitMinor !== null) {
+    if (limited && spent > 0 && card.dailyLimitMinor !== null) {
       if (state.spentTodayMinor + spent > card.dailyLimitMinor) return answer('130')
     }
+    const declined = byRules()
+    if (declined !== null) return declined
     const { availableMinor } = balances(world, account.accountId)
-    if (g > 0 && g > availableMinor) {
+    if (g > 0 && g > availableMinor && !above.includes('funds')) {
       const shortMinor = g - availableMinor
       const partial = switches.partialApproval && event.partialApprovalSupported
       // A part of it would not hold that part.
