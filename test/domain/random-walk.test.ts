@@ -28,8 +28,9 @@ import { windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { orderSet, type Walk, walk } from '../support/event-generator.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
-import { naiveSaying, walkRules } from '../support/naive-rules.ts'
+import { naiveSaying } from '../support/naive-rules.ts'
 import { permutations, seeded, shuffled } from '../support/order.ts'
+import { walkRules } from '../support/walk-rules.ts'
 import { accountOf, cardOf, packOf } from '../support/world.ts'
 
 const torture = process.env.TORTURE !== undefined

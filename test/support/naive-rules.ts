@@ -1,5 +1,4 @@
 import type { CardEvent } from '../../src/domain/record/event.ts'
-import { packOfFiles } from './rule-world.ts'
 
 /** What the rules of a walk say of an ask, told a second time without the code that evaluates rules. */
 export interface NaiveSaying {
@@ -12,42 +11,7 @@ export interface NaiveSaying {
 
 export const silence: NaiveSaying = { decline: '', review: false, above: [] }
 
-const rules = [
-  {
-    id: 'hotel-cash',
-    when: 'merchant.mcc == "7011" && requestType == "CashWithdrawal"',
-    decline: '128',
-  },
-  { id: 'watched', when: 'merchant.mcc == "5999"', review: 'approve' },
-  { id: 'unsure', when: 'merchant.mid == "M3" && foreign', review: '304' },
-  { id: 'named', when: 'merchant.mid == "M2"', tag: 'second' },
-  { id: 'regular', when: 'merchant.mid == "M1"', allow: { above: ['limits', 'frozen'] } },
-  {
-    id: 'trusted',
-    when: 'merchant.mid == "M2" && merchant.mcc != "6011"',
-    allow: { rules: ['hotel-cash'], above: ['funds', 'lists'] },
-  },
-  {
-    id: 'stranded',
-    when: 'merchant.country == "GB"',
-    allow: ['unsure'],
-  },
-  {
-    id: 'tried',
-    mode: 'shadow',
-    when: 'true',
-    allow: { rules: 'all', above: ['limits', 'funds'] },
-  },
-]
-
-const { evaluate, above } = packOfFiles({
-  'a.rules.yaml': rules.map((rule) => `- ${JSON.stringify({ why: 'w', ...rule })}\n`).join(''),
-})
-
-/** The rules as a pack has them. */
-export const walkRules = { evaluate, ...(above && { above }) }
-
-/** The same rules in words: hotels give no cash, M3 abroad is unsure, and so on. */
+/** The rules of walk-rules.ts in words: hotels give no cash, M3 abroad is unsure, and so on. */
 export function naiveSaying(event: CardEvent, foreign: boolean): NaiveSaying {
   const { mid, mcc, country } = event.merchant
   const trusted = mid === 'M2' && mcc !== '6011'
