@@ -93,6 +93,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     return customerId
   }
 
+  /** null when nothing changed. */
   async function change(kycToken: string, next: (kyc: Kyc) => Kyc | null): Promise<Kyc | null> {
     const found = await readKyc(store, kycToken)
     if (found === null) return null
@@ -105,7 +106,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       decide({ root }) {
         const before = decodeKyc(root ?? '')
         const after = before === null ? null : next(before)
-        if (before === null || after === null) return { result: [before, null], write: {} }
+        if (before === null || after === null) return { result: [null, null], write: {} }
         const happening = happeningOf(before, after, nowMs)
         const told = happening && eventBeside(aggregate, happening, endpoints, retentionDays)
         const isDropped = after.isHandedOver && !before.isHandedOver

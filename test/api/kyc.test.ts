@@ -240,6 +240,17 @@ describe('a document or a business', () => {
     expect(await store.range(indexes.kycsDue, '', 10)).toEqual([])
   })
 
+  it('is ended by one of two words that come at once', async () => {
+    const { call, outside, store } = await openWorld()
+    const { data } = await call('POST', '/kyc/business', business('RC1230008'))
+    const { desk } = outside.kyc!
+    const words = ['Approved', 'Rejected'] as const
+    const heard = await Promise.all(words.map((status) => desk.hear(data.kycToken, { status })))
+    const counted = heard.filter((one) => one !== 'final')
+    expect(counted).toEqual([await readKyc(store, data.kycToken)])
+    expect(words).toContain((counted[0] as { status: string }).status)
+  })
+
   it('waits for a person, and is ended by one', async () => {
     const { call, passTime } = await openWorld()
     const { data } = await call('POST', '/kyc/individual', passport('A12340008'))

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { startSweeper } from '../../src/engine/sweeper.ts'
+import { setOrganization } from '../../src/management/organization.ts'
 import { createProjector } from '../../src/projection/projector.ts'
 import { createRowDesk } from '../../src/projection/row-desk.ts'
 import { eventTypes } from '../../src/webhook/event-type.ts'
@@ -90,7 +91,7 @@ async function openWorld() {
 
 it('webhooks tell everything that the catalogue has, with all its fields', async () => {
   const { hear, one, relay, call, types, webhookId, bodies, ...world } = await openWorld()
-  const { time, store, engine, clock, outside, numbers } = world
+  const { time, store, aggregates, engine, clock, outside, numbers } = world
   const onCard = { cardId: 'card-1', amountMinor: 1_000, currency: 'USD', merchant: home } as const
 
   // Events of the relay, each a row of the transactions list.
@@ -255,6 +256,8 @@ it('webhooks tell everything that the catalogue has, with all its fields', async
     expect(Object.keys(data).filter((name) => /mids/i.test(name))).toEqual([])
   }
   expect(await one('ping', call(`/webhooks/${webhookId}/test`, {}))).toEqual({})
+  // A disabled organization cannot call any more, and is still told.
+  await setOrganization(aggregates, 'org-1', { enabled: false })
   // Last, for no token lives that long.
   await one('transaction.authorization', relay({ eventId: 'left', ...onCard }))
   const sweeper = startSweeper({
