@@ -44,6 +44,11 @@ const benchmarks = {
     about: 'the rules of a decision beside four other rule engines',
     apart: true,
   },
+  windows: {
+    file: './windows.mjs',
+    about: 'an ask on a card with 70 merchants, with twenty windows by merchant and without',
+    apart: true,
+  },
   backtest: {
     file: './backtest.mjs',
     about: 'how fast a log is decided again by two packs',

@@ -39,6 +39,7 @@ const longer = [
   'scale',
   'soak',
   'backtest',
+  'windows',
   'compare',
   'api',
   'transfers',
