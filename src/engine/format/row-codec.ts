@@ -66,7 +66,8 @@ export function createCodec<T extends object>(
       let { length } = row
       while (length > 1 && isDefault(row[length - 1], length - 1)) length--
       row.length = length
-      return JSON.stringify(row)
+      const at = row.findIndex((cell) => cell instanceof WrittenCell)
+      return at < 0 ? JSON.stringify(row) : joinedText(row, at)
     },
     decode(text) {
       const row = rowOf(text, format)
@@ -82,6 +83,22 @@ export function createCodec<T extends object>(
       return record as T
     },
   }
+}
+
+/** A cell that is JSON already, because most of it was written before. */
+export class WrittenCell {
+  readonly json: string
+
+  constructor(json: string) {
+    this.json = json
+  }
+}
+
+function joinedText(row: readonly unknown[], at: number): string {
+  const before = JSON.stringify(row.slice(0, at)).slice(0, -1)
+  const after = JSON.stringify(row.slice(at + 1)).slice(1)
+  const { json } = row[at] as WrittenCell
+  return `${before},${json}${after === ']' ? '' : ','}${after}`
 }
 
 function rowOf(text: string, format: number): readonly unknown[] {

@@ -5,9 +5,44 @@ import {
   splitKey,
   type WindowStates,
 } from '../../domain/record/window-state.ts'
+import { WrittenCell } from './row-codec.ts'
+
+/** With this many merchants a row is so long that memory keeps its objects, and so their texts. */
+const manyMerchants = 128
+
+/**
+ * The windows of a card or account, as one cell. An ask changes one merchant of a window, so the texts of
+ * the others are kept: `npm run bench -- windows` has the figure.
+ */
+export function writeWindowRows(states: WindowStates): unknown[] | WrittenCell {
+  let merchants = 0
+  for (const name in states) merchants += states[name]!.merchants.length
+  return merchants < manyMerchants ? windowRows(states) : new WrittenCell(windowsText(states))
+}
+
+/** By the merchant's part of a window, which is never changed in place. */
+const texts = new WeakMap<MerchantBuckets, string>()
+
+function windowsText(states: WindowStates): string {
+  let text = ''
+  for (const name in states) {
+    const { buckets, merchants } = states[name]!
+    if (buckets.length > 0) text += `,${JSON.stringify(writeBuckets(name, buckets))}`
+    for (let i = 0; i < merchants.length; i++) text += `,${merchantText(name, merchants[i]!)}`
+  }
+  return `[${text.slice(1)}]`
+}
+
+function merchantText(name: string, merchant: MerchantBuckets): string {
+  const known = texts.get(merchant)
+  if (known !== undefined) return known
+  const text = JSON.stringify(writeBuckets(merchantKey(name, merchant.mid), merchant.buckets))
+  texts.set(merchant, text)
+  return text
+}
 
 /** A row for each window that has buckets of its own, and one for each of its merchants. */
-export function writeWindowRows(states: WindowStates): unknown[] {
+export function windowRows(states: WindowStates): unknown[] {
   const rows: unknown[] = []
   for (const name in states) {
     const { buckets, merchants } = states[name]!

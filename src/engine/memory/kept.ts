@@ -13,8 +13,8 @@ interface Whole<T> {
 }
 
 const maxTextChars = 4_096
-/** The objects of a record take so much more than its row. */
-const bytesPerChar = 4
+/** The objects of a record, with the texts of its windows, take so much more than its row. */
+const bytesPerChar = 5
 
 export function keep<T>(row: string, record: T): Kept<T> {
   return row.length > maxTextChars ? { record, chars: row.length } : row

@@ -1,10 +1,10 @@
 import type { OpenStates, WindowStates } from '../../domain/record/window-state.ts'
 import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
-import { readWindowRows, writeWindowRows } from '../format/window-codec.ts'
+import { readWindowRows, windowRows } from '../format/window-codec.ts'
 
 /** What windows over several cards have counted of one merchant, customer and so on. */
 export function encodeCounts(key: string, states: WindowStates): string {
-  return JSON.stringify([1, key, writeWindowRows(states)])
+  return JSON.stringify([1, key, windowRows(states)])
 }
 
 /** Nothing for a record that is missing, or that another key with the same hash has written. */

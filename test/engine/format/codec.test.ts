@@ -86,6 +86,29 @@ describe('a record in which no field is at its default', () => {
     return Object.fromEntries(entries) as T
   }
 
+  it('is the same text for a card with many merchants, of which most were written before', () => {
+    const bucket = (index: number) => ({ index, sumMinor: 5, count: 1 })
+    const state = (from: number) => ({
+      buckets: from % 2 === 0 ? [bucket(from)] : [],
+      merchants: Array.from({ length: 64 }, (_, i) => {
+        return { mid: `"M${i}`, buckets: [bucket(from), bucket(from + 1)] }
+      }),
+    })
+    const windows = { a: state(1), b: state(2), c: state(3) }
+    const card = { ...noCard, cardId: 'C1', windows, lastCity: 'Bonn' }
+    const first = cardCodec.encode(card)
+    const [changed, ...rest] = windows.b.merchants
+    const merchants = [...rest, { ...changed!, buckets: [bucket(9)] }]
+    const next = { ...card, windows: { ...windows, b: { ...windows.b, merchants } } }
+    for (const one of [card, next, { ...next, lastCity: '' }]) {
+      const text = cardCodec.encode(one)
+      expect(cardCodec.decode(text)).toEqual(one)
+      expect(JSON.stringify(JSON.parse(text))).toBe(text)
+      expect(text).toBe(cardCodec.encode(structuredClone(one)))
+    }
+    expect(cardCodec.encode(next)).not.toBe(first)
+  })
+
   it('comes back as it was', () => {
     const account = filled(noAccount)
     expect(accountCodec.decode(accountCodec.encode(account))).toEqual(account)
