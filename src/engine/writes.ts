@@ -4,7 +4,7 @@ import type { Pack } from '../domain/decide/pack.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
-import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
+import { type Command, type IndexEntryPut, type IndexKey, isPassed } from '../store/port.ts'
 import {
   decodeAccountCards,
   encodeAccountCards,
@@ -160,13 +160,19 @@ function movePending(before: View, after: View, atMs: number, writes: Writes): v
   writes.setIndex(indexes.charges, sortKey, is ? String(atMs) : null)
 }
 
+interface CommandContext {
+  readonly pack: Pick<Pack, 'retentionMs'>
+  readonly nowMs: number
+  newVersion(): string
+}
+
 export function commandOf(
   cached: CachedAccount,
   book: WorkingBook,
   writes: Writes,
   /** How many of the book's guesses the decided items made. */
   guesses: number,
-  { pack, newVersion }: { readonly pack: Pick<Pack, 'retentionMs'>; newVersion(): string },
+  { pack, nowMs, newVersion }: CommandContext,
 ): Command | null {
   const { cards, transactions, events, children } = book.dirty
   if (writes.log.length === 0 && writes.index.length === 0 && !writes.forced) return null
@@ -192,7 +198,8 @@ export function commandOf(
   }
   for (const [eventKey, event] of events) {
     const { group, id } = eventPlace(eventKey, event, pack.retentionMs)
-    put.push({ group, id, value: eventCodec.encode(event) })
+    // What was said so long ago that nobody remembers such events any more is booked, and not remembered.
+    if (!isPassed(group, nowMs)) put.push({ group, id, value: eventCodec.encode(event) })
   }
   for (const { key, value } of children.values()) {
     if (value === null) remove.push(key)

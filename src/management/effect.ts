@@ -1,5 +1,5 @@
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
-import type { ChildKey, ChildPut, Store } from '../store/port.ts'
+import { type ChildKey, type ChildPut, isPassed, type Store } from '../store/port.ts'
 import { timeOfId } from './id.ts'
 import { packData, unpackData } from './packed-data.ts'
 import {
@@ -111,7 +111,9 @@ export function doneWrite(
   const { id, seenAtMs, path } = attempt
   const places = placesOf('x', attempt, seenAtMs)
   const note = encodeNote({ id, seenAtMs, doneAtMs, data }, path)
-  return moveTo(places, 'x', seenAtMs, note, child)
+  const { put, remove } = moveTo(places, 'x', seenAtMs, note, child)
+  // Of what was on its way for days, nothing counts any more that would have to be noted.
+  return { put: put.filter(({ group }) => !isPassed(group, doneAtMs)), remove }
 }
 
 export function isTooLate(attempt: RequestAttempt, nowMs: number): boolean {

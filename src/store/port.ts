@@ -6,7 +6,8 @@ export interface Store {
   /**
    * Per aggregate, independently and atomically: all checks come before the first write. Resolves only
    * when the result is durable. An aggregate stands at most once in a call, at most
-   * `maxCommandsPerCall` in a call. Rejects with a StoreError.
+   * `maxCommandsPerCall` in a call. A put into a group whose day has passed is refused with the whole call.
+   * Rejects with a StoreError.
    */
   commit(commands: readonly Command[]): Promise<Outcome[]>
   /** Reads in the order given, so that a root listed before its children is never newer than they are. */
@@ -248,4 +249,21 @@ export class StoreRefused extends Error {
 export function lastDayOf(group: string): number {
   const at = group.lastIndexOf('@')
   return at < 0 ? Number.POSITIVE_INFINITY : Number(group.slice(at + 1))
+}
+
+const dayMs = 86_400_000
+
+/** Whether what is put into a group now would be dropped at once. */
+export function isPassed(group: string, nowMs: number): boolean {
+  return group.includes('@') && lastDayOf(group) < Math.floor(nowMs / dayMs)
+}
+
+/** A commit that would lose a part of itself is refused whole: money must not move without the word that it did. */
+export function refusePassed(commands: readonly Command[], nowMs: number): void {
+  for (const { aggregate, put } of commands) {
+    for (const { group } of put) {
+      if (!isPassed(group, nowMs)) continue
+      throw new StoreError(`${group} of ${aggregate} would not be kept: its day has passed`, 'no')
+    }
+  }
 }

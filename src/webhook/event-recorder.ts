@@ -1,7 +1,7 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { eventsAggregate } from '../engine/format/layout.ts'
 import { idMadeFrom } from '../management/id.ts'
-import type { Store } from '../store/port.ts'
+import { isPassed, type Store } from '../store/port.ts'
 import { readEndpoints } from './endpoint.ts'
 import { eventChild, type Happening, makeEvent, type WebhookEvent, writeOfEvent } from './event.ts'
 
@@ -41,6 +41,8 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       const events = happenings.flatMap((happening) => {
         const { organizationId, atMs, key } = happening
         const eventId = idMadeFrom('evt', atMs, [organizationId, key])
+        // The log of a store that was restored may tell of more than is kept.
+        if (isPassed(eventChild(eventId, atMs, retentionDays).group, nowMs)) return []
         return makeEvent(happening, eventId, endpoints.get(organizationId) ?? [], nowMs) ?? []
       })
       const made = await Promise.all(events.map(put))

@@ -157,6 +157,21 @@ describe('the engine', () => {
     expect(await one.operate('account-0', freeze, 'a test')).toEqual({ refused: '', changed: true })
   })
 
+  it('books what came longer ago than events are remembered, and goes on', async () => {
+    const time = { ms: 20_000 * dayMs }
+    const nowMs = () => time.ms
+    const store = createMemoryStore(undefined, { nowMs })
+    const engine = startEngine(store, { clock: { nowMs, monoMs: nowMs } })
+    await openCards(engine, 1)
+    time.ms += 200 * dayMs
+    const event = testEvent({ eventId: 'e1', amountMinor: 100 })
+    engine.deliver(handed(event, 'old', 20_001 * dayMs))
+    await engine.idle()
+    expect(engine.answers.get('old')).toMatchObject({ code: '000' })
+    const groups = Object.keys(store.dump().aggregates['a:account-0']!.groups)
+    expect(groups.filter((group) => group.startsWith('e@'))).toEqual([])
+  })
+
   it('fails no change for what only an old copy lacks', async () => {
     const state = createMemoryState()
     const [one, two] = twoEngines(state)

@@ -494,6 +494,18 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       await dispose()
     })
 
+    it('refuses a call with a put into a group whose day has passed, and writes nothing of it', async () => {
+      const [aggregate, other] = [fresh('passed'), fresh('passed')]
+      const put = [19_999, 20_000].map((day) => ({ group: `e@${day}`, id: 'e', value: 'v' }))
+      const commands = [commandOf({ aggregate, put }), commandOf({ aggregate: other })]
+      const error = await store.commit(commands).catch((error: unknown) => error)
+      expect(error).toBeInstanceOf(StoreError)
+      expect(error).toMatchObject({ executed: 'no', message: expect.stringContaining('e@19999') })
+      expect([await load(aggregate), await load(other)]).toEqual([undefined, undefined])
+      expect(await commitOne({ aggregate, put: put.slice(1) })).toBe('committed')
+      expect(await load(aggregate, 'e@20000', 'e')).toMatchObject({ value: 'v' })
+    })
+
     it('sweeps groups whose day has passed and log entries of before, up to a limit', async () => {
       const { store: swept, dispose, expiresGroups = false } = await openStore()
       const days = [19_990, 19_998, 19_999, 20_000, 20_001, 20_100]
@@ -504,10 +516,17 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
             aggregate,
             root: 'root',
             put: [
-              ...days.map((day) => ({ group: `event@${day}`, id: 'e', value: `${day}` })),
+              ...days.slice(3).map((day) => ({ group: `event@${day}`, id: 'e', value: `${day}` })),
               { group: 'txn', id: 'e', value: 'stays' },
             ],
             log: [`of ${aggregate}`],
+          }),
+        ),
+      )
+      await swept.fill(
+        aggregates.flatMap((aggregate) =>
+          days.slice(0, 3).map((day) => {
+            return { kind: 'child', aggregate, group: `event@${day}`, id: 'e', value: '' } as const
           }),
         ),
       )
@@ -558,7 +577,6 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
             put: [
               { group: 'c', id: `card\n${i}`, value: `card ${i}` },
               { group: 'c', id: 'a\0b', value: '' },
-              { group: 'e@19999', id: 'gone', value: 'gone' },
               { group: 'e@20000', id: `e${i}`, value: 'today' },
               { group: 'e@20100', id: `e${i}`, value: `event ${i}` },
             ],
@@ -588,9 +606,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       function expectedOf(commands: readonly Command[]): StoreRecord[] {
         return commands.flatMap(({ aggregate, newVersion, root, put, index, log }) => [
           { kind: 'root', aggregate, version: newVersion, value: root },
-          ...put
-            .filter(({ group }) => group !== 'e@19999')
-            .map((child) => ({ kind: 'child', aggregate, ...child }) as const),
+          ...put.map((child) => ({ kind: 'child', aggregate, ...child }) as const),
           ...index.map((entry) => ({ kind: 'index', ...entry }) as const),
           ...log.map((entry) => ({ kind: 'log', writtenMicros: 0, entry }) as const),
         ])
@@ -608,6 +624,8 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const { store: source, dispose } = await openStore()
         const commands = storyOf(400)
         await source.commit(commands)
+        const gone = { kind: 'child', aggregate: 'a:0', group: 'e@19999', id: 'e', value: 'gone' }
+        await source.fill([gone as OwnedRecord])
         const records = await recordsOf(source)
         expect(textsOf(records)).toEqual(textsOf(expectedOf(commands)))
         const logAt = records.findIndex(({ kind }) => kind === 'log')
@@ -713,7 +731,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       const random = randomFrom(seed)
       const pick = (n: number) => Math.floor(random() * n)
       const prefix = fresh('walk')
-      const model = createMemoryStore()
+      const model = createMemoryStore(undefined, { nowMs: () => conformanceNowMs })
       const aggregates = Array.from({ length: 6 }, (_, i) => `${prefix}/${i}`)
       const childAt = () => ({
         group: ['txn', 'event@20010', 'e'][pick(3)] ?? '',

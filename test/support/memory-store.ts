@@ -7,6 +7,7 @@ import {
   maxCommandsPerCall,
   type Outcome,
   type OwnedRecord,
+  refusePassed,
   type Store,
   StoreError,
   type StoreRecord,
@@ -29,7 +30,7 @@ export type Fault =
 export interface MemoryStoreOptions {
   /** Asked once for each call of `commit`, in order; without it nothing ever fails. */
   readonly faults?: (commands: readonly Command[]) => Fault
-  /** Dates the log. */
+  /** Dates the log, and says which groups are over; without it none is, for tests have days of their own. */
   readonly nowMs?: () => number
   /** Called with each call of `commit`; what it gives runs the call when it is executed, or throws. */
   readonly guard?: () => (execute: () => Outcome[]) => Outcome[]
@@ -75,8 +76,9 @@ export function createMemoryState(): MemoryState {
 
 export function createMemoryStore(
   state: MemoryState = createMemoryState(),
-  { faults = () => none, nowMs = Date.now, guard = () => run }: MemoryStoreOptions = {},
+  { faults = () => none, nowMs: today, guard = () => run }: MemoryStoreOptions = {},
 ): MemoryStore {
+  const nowMs = today ?? Date.now
   let isClosed = false
   let isDead = false
 
@@ -87,6 +89,7 @@ export function createMemoryStore(
     if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
       throw new StoreError('an aggregate stands twice in a call', 'no')
     }
+    if (today !== undefined) refusePassed(commands, today())
     // Commands are executed as they were when the call was made, however late.
     const copy = structuredClone(commands) as readonly Command[]
     const fault = faults(commands)

@@ -1,9 +1,8 @@
-import { dayMs } from '../../clock.ts'
 import type { AggregateView } from '../../engine/aggregate-copy.ts'
 import type { Aggregates } from '../../engine/aggregates.ts'
 import type { AccountView, AccountWrite } from '../../engine/change/account-change.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { type ChildKey, type ChildPut, type IndexEntryPut, lastDayOf } from '../../store/port.ts'
+import { type ChildKey, type ChildPut, type IndexEntryPut, isPassed } from '../../store/port.ts'
 import { balancesOf } from '../card.ts'
 import { decodeWallet, emptyWallet, moveWallet, shownWallet, type Wallet } from '../wallet.ts'
 import { movementOf, type Side, type Transfer } from './transfer.ts'
@@ -81,11 +80,10 @@ export function createSides({ engine, aggregates, nowMs }: SidesOptions): Change
   }
 }
 
-/** A store leaves out what would be dropped at once; money must not move without the word that it did. */
+/** A store would refuse it too, but as if it could be tried again. */
 function refusePassed(puts: readonly ChildPut[], nowMs: number): void {
-  const today = Math.floor(nowMs / dayMs)
-  const isPassed = ({ group }: ChildPut) => group.startsWith('i@') && lastDayOf(group) < today
-  if (puts.some(isPassed)) throw new Error('a verdict would not be kept: its day has passed')
+  if (!puts.some(({ group }) => isPassed(group, nowMs))) return
+  throw new Error('a verdict would not be kept: its day has passed')
 }
 
 function onAccount(view: AccountView): SideView {

@@ -8,6 +8,7 @@ import {
   type LogLine,
   type Outcome,
   type OwnedRecord,
+  refusePassed,
   type Store,
   StoreError,
   StoreRefused,
@@ -92,6 +93,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
     refuseUnlessUsable()
+    refusePassed(commands, nowMs())
     const writes = toWrites(commands, clock)
     const foreseen = read(() => writes.map((write) => foresee(db, write)))
     // Nothing below may refuse: what is queued will be executed, so a throw would leave half a call.

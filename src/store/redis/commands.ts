@@ -3,6 +3,7 @@ import {
   maxCommandsPerCall,
   type Outcome,
   type PartOutcome,
+  refusePassed,
   StoreError,
 } from '../port.ts'
 import { checked, fieldOf, lifeMsOf, type RedisKeys, rootField } from './keys.ts'
@@ -49,6 +50,7 @@ export function toCalls(commands: readonly Command[], context: CallContext): Cal
   if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
     throw new StoreError('an aggregate stands twice in a call', 'no')
   }
+  refusePassed(commands, context.nowMs)
   const full: CallDraft[] = []
   const open = new Map<number, CallDraft>()
   for (const [place, command] of commands.entries()) {
@@ -166,10 +168,7 @@ function putsOf(command: Command, { keys, nowMs }: CallContext): Map<string, Has
     const key = keys.group(aggregate, child.group)
     let hash = hashes.get(key)
     if (hash === undefined) {
-      const lifeMs = lifeMsOf(child.group, nowMs)
-      // Its day has passed: it would be dropped as soon as it was there.
-      if (lifeMs !== undefined && lifeMs <= 0) continue
-      hash = { lifeMs, pairs: new Map() }
+      hash = { lifeMs: lifeMsOf(child.group, nowMs), pairs: new Map() }
       hashes.set(key, hash)
     }
     hash.pairs.set(fieldOf(child), child.value)

@@ -134,6 +134,18 @@ describe('the steps of a transfer', () => {
     expect(await movedMinor()).toEqual([-1_000, 1_000])
   })
 
+  it('close what was on its way for days, and note nothing that counts no more', async () => {
+    const { steps, debit, movedMinor, store } = await open()
+    const old = await debit('T1', nowMs() - 5 * dayMs)
+    const verdict = await steps.credit(old)
+    if (verdict === 'tooOld') throw new Error('too old')
+    expect(await steps.close(old, verdict)).toMatchObject({ state: 'done' })
+    expect(await movedMinor()).toEqual([-1_000, 1_000])
+    expect(store.dump().indexes.moving ?? []).toEqual([])
+    const groups = Object.keys(store.dump().aggregates['a:account-0']!.groups)
+    expect(groups.filter((group) => group.startsWith('x'))).toEqual([])
+  })
+
   it('credit nothing after thirty days, which an inbox entry outlives', async () => {
     const { steps, debit, movedMinor, store } = await open()
     const old = await debit('T1', nowMs() - 30 * dayMs - 1)
