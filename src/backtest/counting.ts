@@ -56,7 +56,12 @@ function reads(node: object, slots: ReadonlySet<number>): boolean {
 function changesText(pack: CompiledPack): string {
   const { zone, switches, parts } = pack
   const holds = [...parts.filters.keys()].filter((name) => name.startsWith(holdFilterPrefix))
-  return textOf(pack, [zone.name, switches, holds.map((name) => parts.filters.get(name))])
+  return textOf(pack, [
+    zone.name,
+    parts.zones,
+    switches,
+    holds.map((name) => parts.filters.get(name)),
+  ])
 }
 
 /** Each window that cards and accounts keep, as it counts; those over several cards change no account. */

@@ -73,7 +73,7 @@ async function showCardPage(cardId: string, who: Who, office: Office): Promise<C
   const recent = await recentOf({ card: cardId, account: accountId }, office)
   return {
     card: {
-      ...shownCard(card, office),
+      ...shownCard(card, account.country, office),
       customerId: personId(card.customerId, who),
       blockedUntilMs: block?.untilMs ?? null,
     },
@@ -83,7 +83,11 @@ async function showCardPage(cardId: string, who: Who, office: Office): Promise<C
   }
 }
 
-function shownCard(card: Card, { packs, clock }: Office): Omit<ShownCard, 'blockedUntilMs'> {
+function shownCard(
+  card: Card,
+  country: string,
+  { packs, clock }: Office,
+): Omit<ShownCard, 'blockedUntilMs'> {
   const { allowedMccs, blockedMccs, allowedMids, blockedMids, unblockedMids } = card
   const daily = packs.pack().windows.find(({ name }) => name === dailyWindow)!
   return {
@@ -97,7 +101,7 @@ function shownCard(card: Card, { packs, clock }: Office): Omit<ShownCard, 'block
     replaces: card.replaces,
     dailyLimitMinor: card.dailyLimitMinor,
     transactionLimitMinor: card.transactionLimitMinor,
-    usedTodayMinor: windowValue(card.windows, daily, clock.nowMs(), '').sumMinor,
+    usedTodayMinor: windowValue(card.windows, daily, clock.nowMs(), '', country).sumMinor,
     swipesLeft: card.swipesLeft,
     lists: { allowedMccs, blockedMccs, allowedMids, blockedMids, unblockedMids },
   }

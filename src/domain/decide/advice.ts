@@ -109,7 +109,7 @@ function refund(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
   const uncoveredBefore = uncovered(bearer(draft.view))
   draft.make({ type: 'refunded', amountMinor: event.amountMinor ?? 0 })
   const rise = uncovered(bearer(draft.view)) - uncoveredBefore
-  const day = pack.zone.dayOf(draft.atMs)
+  const day = pack.zone.of(draft.view.account.country).dayOf(draft.atMs)
   const grantMinor = Math.min(rise, leftToGrant(draft.view, day, pack))
   if (grantMinor > 0) draft.make({ type: 'granted', amountMinor: grantMinor, day })
   return refundAnomalies(bearer(draft.view))

@@ -134,10 +134,10 @@ function isTerminated({ card, transaction }: Ask): boolean {
   return !(card.terminatedBy === 'swipes' && isAsked(transaction))
 }
 
-function isPastExpiry({ card, pack, atMs }: Ask): boolean {
+function isPastExpiry({ card, account, pack, atMs }: Ask): boolean {
   if (card.expiry === '') return false
   const lastMonth = monthIndexOfText(card.expiry)
-  return lastMonth !== null && pack.zone.monthOf(atMs) > lastMonth
+  return lastMonth !== null && pack.zone.of(account.country).monthOf(atMs) > lastMonth
 }
 
 function isClosedOrOther({ event, transaction }: Ask): boolean {
@@ -180,9 +180,9 @@ function isAboveTransactionLimit({ card, sums }: Ask): boolean {
   return card.transactionLimitMinor !== null && sums.netMinor > card.transactionLimitMinor
 }
 
-function isAboveDailyLimit({ card, pack, sums, atMs }: Ask): boolean {
+function isAboveDailyLimit({ card, account, pack, sums, atMs }: Ask): boolean {
   if (card.dailyLimitMinor === null || sums.spendRise <= 0) return false
   const daily = pack.windows.find((window) => window.name === dailyWindow)!
-  const { sumMinor } = sumsIn(card.windows, daily, atMs, '')
+  const { sumMinor } = sumsIn(card.windows, daily, atMs, '', account.country)
   return sumMinor + sums.spendRise > card.dailyLimitMinor
 }

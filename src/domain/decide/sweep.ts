@@ -37,7 +37,7 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
   for (const { name, scope: of, span, bucketOf } of pack.windows) {
     const scope = of === 'account' ? 'account' : 'card'
     const states = scope === 'account' ? account.windows : card.windows
-    const bucket = bucketOf(atMs)
+    const bucket = bucketOf(atMs, account.country)
     const oldest = bucket - span + 1
     const state = states[name]
     if (state === undefined) continue

@@ -31,8 +31,8 @@ export interface WindowDefinition {
   /** Also tells the largest amount and how far amounts lie apart. */
   readonly spread: boolean
   readonly matches: (facts: WindowFacts) => boolean
-  /** The bucket an instant belongs to; consecutive in time. */
-  readonly bucketOf: (atMs: number) => number
+  /** The bucket an instant belongs to for accounts of a country; consecutive in time. */
+  readonly bucketOf: (atMs: number, country: string) => number
   /** How many buckets, ending with the present one, make the window. */
   readonly span: number
 }
@@ -90,18 +90,19 @@ export function windowAt(definition: WindowDefinition, facts: WindowFacts): Wind
 }
 
 export function sumsAt(definition: WindowDefinition, facts: WindowFacts): WindowSums {
-  const { atMs, event } = facts
-  return sumsIn(statesOf(definition, facts), definition, atMs, event.merchant.mid)
+  const { atMs, event, account } = facts
+  return sumsIn(statesOf(definition, facts), definition, atMs, event.merchant.mid, account.country)
 }
 
 export function spreadAt(definition: WindowDefinition, facts: WindowFacts): WindowSpread {
-  const { atMs, event } = facts
-  return spreadIn(statesOf(definition, facts), definition, atMs, event.merchant.mid)
+  const { atMs, event, account } = facts
+  const states = statesOf(definition, facts)
+  return spreadIn(states, definition, atMs, event.merchant.mid, account.country)
 }
 
 /** Every merchant is looked at, so it is apart from the sums, which most rules are about. */
 export function distinctAt(definition: WindowDefinition, facts: WindowFacts): number {
-  return distinctIn(statesOf(definition, facts), definition, facts.atMs)
+  return distinctIn(statesOf(definition, facts), definition, facts.atMs, facts.account.country)
 }
 
 const noStates: WindowStates = {}
@@ -133,9 +134,10 @@ export function windowValue(
   definition: WindowDefinition,
   atMs: number,
   mid: string,
+  country = '',
 ): WindowValue {
-  const distinct = distinctIn(states, definition, atMs)
-  return { ...sumsIn(states, definition, atMs, mid), distinct }
+  const distinct = distinctIn(states, definition, atMs, country)
+  return { ...sumsIn(states, definition, atMs, mid, country), distinct }
 }
 
 export function sumsIn(
@@ -143,9 +145,10 @@ export function sumsIn(
   { name, scope, span, bucketOf }: WindowDefinition,
   atMs: number,
   mid: string,
+  country: string,
 ): WindowSums {
   const state = states[name] ?? noState
-  const newest = bucketOf(atMs)
+  const newest = bucketOf(atMs, country)
   const oldest = newest - span + 1
   const buckets = scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets
   let sumMinor = 0
@@ -166,9 +169,10 @@ function* bucketsNow(
   { name, scope, span, bucketOf }: WindowDefinition,
   atMs: number,
   mid: string,
+  country: string,
 ): Generator<Bucket, void, void> {
   const state = states[name] ?? noState
-  const newest = bucketOf(atMs)
+  const newest = bucketOf(atMs, country)
   const buckets = scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets
   for (let i = buckets.length - 1; i >= 0; i--) {
     const bucket = buckets[i]!
@@ -183,14 +187,15 @@ export function spreadIn(
   definition: WindowDefinition,
   atMs: number,
   mid: string,
+  country = '',
 ): WindowSpread {
   let [squares, maxMinor] = [0, 0]
-  for (const { spread } of bucketsNow(states, definition, atMs, mid)) {
+  for (const { spread } of bucketsNow(states, definition, atMs, mid, country)) {
     if (spread === undefined) continue
     squares += spread.squares
     maxMinor = Math.max(maxMinor, spread.maxMinor)
   }
-  const { sumMinor, count } = sumsIn(states, definition, atMs, mid)
+  const { sumMinor, count } = sumsIn(states, definition, atMs, mid, country)
   const variance = count === 0 ? 0 : squares / count - (sumMinor / count) ** 2
   return { maxMinor, deviationMinor: Math.round(Math.sqrt(Math.max(0, variance))) }
 }
@@ -200,10 +205,15 @@ export function averageOf({ sumMinor, count }: WindowSums): number {
   return count === 0 ? 0 : Math.round(sumMinor / count)
 }
 
-function distinctIn(states: WindowStates, definition: WindowDefinition, atMs: number): number {
+function distinctIn(
+  states: WindowStates,
+  definition: WindowDefinition,
+  atMs: number,
+  country: string,
+): number {
   const state = states[definition.name]
   if (!definition.distinct || state === undefined) return 0
-  const newest = definition.bucketOf(atMs)
+  const newest = definition.bucketOf(atMs, country)
   return merchantsIn(state, newest - definition.span + 1, newest)
 }
 
@@ -227,7 +237,7 @@ function countsWithin(buckets: readonly Bucket[], oldest: number, newest: number
 /** The places where a window counts an event. */
 export function placesIn(window: WindowDefinition, facts: WindowFacts): CountedNow[] {
   const { name, over, distinct, scope } = window
-  const bucket = window.bucketOf(facts.atMs)
+  const bucket = window.bucketOf(facts.atMs, facts.account.country)
   const oldest = bucket - window.span + 1
   if (scope === 'card-and-merchant') {
     const key = merchantKey(name, facts.event.merchant.mid)

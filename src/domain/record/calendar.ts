@@ -17,6 +17,8 @@ export interface Zone {
   hourOf(ms: number): number
   /** 1 is Monday, 7 is Sunday. */
   weekdayOf(ms: number): number
+  /** The calendar of accounts in this country: itself, unless the pack names another zone for it. */
+  of(country: string): Zone
 }
 
 /**
@@ -52,8 +54,9 @@ export function createZone(name: string): Zone {
     return latest
   }
 
-  return {
+  const zone: Zone = {
     name,
+    of: () => zone,
     dayOf: (ms) => stretchOf(ms).day,
     weekOf: (ms) => Math.floor(daysSinceMonday(stretchOf(ms).day) / 7),
     monthOf: (ms) => stretchOf(ms).month,
@@ -66,6 +69,16 @@ export function createZone(name: string): Zone {
       return days - Math.floor(days / 7) * 7 + 1
     },
   }
+  return zone
+}
+
+/** A zone, and others by country; throws RangeError when one is unknown. */
+export function createZones(name: string, byCountry: Readonly<Record<string, string>>): Zone {
+  const zone = createZone(name)
+  const others = new Map(
+    Object.entries(byCountry).map(([country, other]) => [country, createZone(other)]),
+  )
+  return others.size === 0 ? zone : { ...zone, of: (country) => others.get(country) ?? zone }
 }
 
 /** 1970-01-01 was a Thursday, three days after a Monday. */

@@ -80,14 +80,14 @@ export const factTable: readonly Fact[] = [
   ),
   number(
     'hour',
-    'Hour of arrival in the zone of the pack, 0 to 23',
-    ({ atMs }, zone) => zone.hourOf(atMs),
+    'Hour of arrival in the zone of the account, 0 to 23',
+    ({ account, atMs }, zone) => zone.of(account.country).hourOf(atMs),
     23,
   ),
   text(
     'weekday',
-    'Day of arrival in the zone of the pack',
-    ({ atMs }, zone) => weekdays[zone.weekdayOf(atMs) - 1]!,
+    'Day of arrival in the zone of the account',
+    ({ account, atMs }, zone) => weekdays[zone.of(account.country).weekdayOf(atMs) - 1]!,
     oneOf(weekdays),
   ),
 
@@ -128,8 +128,8 @@ export const factTable: readonly Fact[] = [
     ...number(
       'card.daily_limit_used',
       'Whole percent of the limit of one day that is spent, before this ask',
-      ({ card, atMs }, zone) =>
-        percentOfLimit(spentOn(card, zone.dayOf(atMs)), card.dailyLimitMinor),
+      ({ card, account, atMs }, zone) =>
+        percentOfLimit(spentOn(card, zone.of(account.country).dayOf(atMs)), card.dailyLimitMinor),
     ),
     isPresent: ({ card }) => card.dailyLimitMinor !== null,
   },

@@ -1,12 +1,12 @@
 import { dayMs, systemClock } from '../../clock.ts'
 import type { FileFault, YamlDocument } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
-import { createZone, dayText, type Zone } from '../../domain/record/calendar.ts'
+import { createZone, createZones, dayText, type Zone } from '../../domain/record/calendar.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { isAlways, isNever } from '../condition/expression.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
-import { mccForm } from '../condition/text-form.ts'
+import { countryForm, mccForm } from '../condition/text-form.ts'
 import type { Rates } from '../condition/worth.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
@@ -62,7 +62,7 @@ export function compilePack(
   const lineInList = (list: string, value: string) =>
     lineOfValue(readable.get(`lists/${list}.txt`) ?? '', value)
   const settings = readSettings(readable, retentionDays, { lists, lineInList }, faults)
-  const { zone, currency, rates } = settings
+  const { zone, zones, currency, rates } = settings
   const windowsDocument = openPackFile(readable, 'windows.yaml', faults)
   const { windows: unfiltered, written } = readWindows(windowsDocument, zone, { lists, lineInList })
   const facts = factsOf(unfiltered, rates)
@@ -91,7 +91,7 @@ export function compilePack(
   const cost = costOf(windows, [...plan.rules, ...filtering])
   const costly = costFault(cost)
   if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
-  const kept = { lists, windows: written, filters, filterPlaces, defined, rates }
+  const kept = { lists, windows: written, filters, filterPlaces, defined, rates, zones }
   const parts = { ...kept, places: slots.places(), plan }
   const remembers = remembersFor((name) => slots.uses(name) || filterSlots.uses(name))
   const evaluate = finish(buildEvaluation(plan, facts, slots))
@@ -123,6 +123,7 @@ export function compilePack(
 interface Settings {
   readonly name: string
   readonly zone: Zone
+  readonly zones: PackFile['zones']
   readonly currency: string
   readonly rates: Rates
   readonly define: PackFile['define']
@@ -168,11 +169,12 @@ function readSettings(
 ): Settings {
   const document = openPackFile(files, 'pack.yaml', faults)
   const given = (document?.value ?? {}) as Partial<PackFile>
-  const zone = findZone(given?.zone)
+  const zone = findZone(given?.zone, {})
   const currency = isCurrency(String(given?.currency)) ? String(given.currency) : 'USD'
   const unread: Settings = {
     name: '',
     zone: zone ?? createZone('UTC'),
+    zones: {},
     currency,
     rates: {},
     define: {},
@@ -186,13 +188,15 @@ function readSettings(
     return unread
   }
   if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
+  const zones = checkZones(file.zones, document)
   const {
     name,
     rules,
     sealed,
     define,
     zone: _,
-    currency: __,
+    zones: __,
+    currency: ___,
     rates: rateTexts,
     ...switchesText
   } = file
@@ -211,6 +215,8 @@ function readSettings(
   const whole = { rules: said('rules', rules), sealed: said('sealed', sealed) }
   return {
     ...unread,
+    zone: findZone(file.zone, zones) ?? unread.zone,
+    zones,
     name,
     rates,
     define,
@@ -241,9 +247,20 @@ function checkHoldDays(
   }
 }
 
-function findZone(name: unknown): Zone | null {
+/** The zones by country that are right; what is wrong with others is reported. */
+function checkZones(given: PackFile['zones'], document: YamlDocument): PackFile['zones'] {
+  const right = Object.entries(given).filter(([country, name]) => {
+    const [known, isCountry] = [findZone(name, {}) !== null, countryForm.accepts(country)]
+    if (!known) document.fault(['zones', country], `${name} is not an IANA time zone`)
+    if (!isCountry) document.fault(['zones', country], `is ${countryForm.says}, never ${country}`)
+    return known && isCountry
+  })
+  return Object.fromEntries(right)
+}
+
+function findZone(name: unknown, byCountry: PackFile['zones']): Zone | null {
   try {
-    return createZone(typeof name === 'string' ? name : 'UTC')
+    return createZones(typeof name === 'string' ? name : 'UTC', byCountry)
   } catch {
     return null
   }

@@ -2,7 +2,7 @@ import type { Remembers } from '../../domain/decide/ask-memory.ts'
 import type { PackMemory } from '../../domain/decide/memory.ts'
 import type { HoldAdjustmentSwitch, Pack, Switches } from '../../domain/decide/pack.ts'
 import type { WindowDefinition } from '../../domain/decide/window.ts'
-import { createZone, type Zone } from '../../domain/record/calendar.ts'
+import { createZones, type Zone } from '../../domain/record/calendar.ts'
 import type { RequestType } from '../../domain/record/event.ts'
 import type { Test } from '../condition/expression.ts'
 import { createFactSlots, type NumberSlot, type Places } from '../condition/fact-slots.ts'
@@ -31,6 +31,7 @@ export type PackBytes = SharedArrayBuffer
 interface Header {
   readonly version: string
   readonly zone: string
+  readonly zones: Readonly<Record<string, string>>
   readonly retentionMs: number
   readonly remembers: Remembers
   readonly memories: readonly PackMemory[]
@@ -71,6 +72,7 @@ export function bytesOfPack(pack: CompiledPack): PackBytes {
   const header: Header = {
     version: pack.version,
     zone: zone.name,
+    zones: parts.zones,
     retentionMs: pack.retentionMs,
     remembers: pack.remembers,
     memories: pack.memories ?? [],
@@ -211,7 +213,7 @@ function* readLines(lines: Iterable<string>, zone: Zone): Steps<ReadLines> {
 export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
   const lines = linesIn(bytes)
   const header = JSON.parse(lines.next().value as string) as Header
-  const zone = createZone(header.zone)
+  const zone = createZones(header.zone, header.zones)
   const { lists, days, adjustments, rows, ...read } = yield* readLines(lines, zone)
   const { windows, holds } = filtered(read.windows, read.filters, header, zone, lists)
   const facts = factsOf(windows, header.rates)

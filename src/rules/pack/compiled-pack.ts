@@ -31,6 +31,8 @@ interface PackParts {
   readonly filterPlaces: Places
   readonly defined: Definitions
   readonly rates: Rates
+  /** Names of zones by country. */
+  readonly zones: Readonly<Record<string, string>>
   readonly places: Places
   readonly plan: EvaluationPlan
 }

@@ -66,6 +66,10 @@ export const packFile = strict({
   ...switchesFile.shape,
   name: z.string().min(1).max(64).default('pack'),
   zone: z.string().default('UTC'),
+  zones: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe('Zones of accounts by their country, such as GB: Europe/London; zone for all others'),
   currency: z.string().refine(isCurrency, 'not an ISO 4217 currency').default('USD'),
   rates: z
     .record(z.string().refine(isCurrency, 'not an ISO 4217 currency'), decimalText)

@@ -121,7 +121,12 @@ export function compileWindow(
     matches: compileFilter(file, lists, problems),
   }
   if (typeof period === 'string') {
-    return { ...common, bucketOf: calendarOf(period, file.firstDay, zone), span: 1 }
+    const bucketIn = calendarOf(period, file.firstDay)
+    // What counts over several cards has one calendar for all of them.
+    const shared = isShared(file)
+    const bucketOf = (atMs: number, country: string) =>
+      bucketIn(shared ? zone : zone.of(country), atMs)
+    return { ...common, bucketOf, span: 1 }
   }
   const lengthMs = durationMs(period.trailing)
   const bucketOf = (atMs: number) => Math.floor((atMs * trailingBuckets) / lengthMs)
@@ -132,12 +137,11 @@ export function compileWindow(
 function calendarOf(
   period: Extract<WindowFile['period'], string>,
   firstDay: WindowFile['firstDay'],
-  zone: Zone,
-): (atMs: number) => number {
-  if (period === 'day') return zone.dayOf
-  if (period === 'year') return (atMs) => Math.floor(zone.monthOf(atMs) / 12)
+): (zone: Zone, atMs: number) => number {
+  if (period === 'day') return (zone, atMs) => zone.dayOf(atMs)
+  if (period === 'year') return (zone, atMs) => Math.floor(zone.monthOf(atMs) / 12)
   if (typeof firstDay === 'number') {
-    return (atMs) => {
+    return (zone, atMs) => {
       const month = zone.monthOf(atMs)
       return zone.dayOf(atMs) - firstDayOfMonth(month) + 1 < firstDay ? month - 1 : month
     }
@@ -145,9 +149,9 @@ function calendarOf(
   if (typeof firstDay === 'string') {
     const late = weekdays.indexOf(firstDay)
     // 1970-01-01 was a Thursday, three days after a Monday.
-    return (atMs) => Math.floor((zone.dayOf(atMs) + 3 - late) / 7)
+    return (zone, atMs) => Math.floor((zone.dayOf(atMs) + 3 - late) / 7)
   }
-  return period === 'week' ? zone.weekOf : zone.monthOf
+  return period === 'week' ? (zone, atMs) => zone.weekOf(atMs) : (zone, atMs) => zone.monthOf(atMs)
 }
 
 const picks = {
@@ -196,7 +200,7 @@ export function compileDailyWindow(zone: Zone): WindowDefinition {
     partOf: () => '',
     spread: false,
     matches: () => true,
-    bucketOf: zone.dayOf,
+    bucketOf: (atMs, country) => zone.of(country).dayOf(atMs),
     span: 1,
   }
 }

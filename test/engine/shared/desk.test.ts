@@ -56,8 +56,8 @@ function deskOn(
     told,
     count(mid: string, amountMinor = 100) {
       const facts = factsAt(mid)
-      const oldest = shop!.bucketOf(facts.atMs) - shop!.span + 1
-      const bucket = shop!.bucketOf(facts.atMs)
+      const oldest = shop!.bucketOf(facts.atMs, '') - shop!.span + 1
+      const bucket = shop!.bucketOf(facts.atMs, '')
       const at = { window: 'shop', scope: 'card', bucket, oldest } as const
       desk.count([{ key: `merchant ${mid}`, at }], amountMinor)
     },

@@ -93,7 +93,7 @@ describe('a pack made again from its bytes', () => {
     const plain = ({ windows }: typeof again) =>
       windows.map(({ name, scope, over, distinct, span, bucketOf, matches }) => {
         const events = [...asks(50)].map(matches)
-        return { name, scope, over, distinct, span, bucket: bucketOf(1e12), events }
+        return { name, scope, over, distinct, span, bucket: bucketOf(1e12, ''), events }
       })
     expect(plain(again)).toEqual(plain(pack))
   })
