@@ -83,6 +83,20 @@ const allowing = filesOf({
     },
   ]),
 })
+/** Has other days and holds, and amounts in another currency. */
+const elsewhere = filesOf({
+  'pack.yaml': `
+currency: EUR
+rates: { USD: 0.92 }
+zones: { US: America/New_York }
+holdAdjustments: [{ when: 'foreign && merchant.mcc == "5541"', plusPercent: 25 }]
+`,
+  'windows.yaml': windows,
+  'a.rules.yaml': rulesText([
+    { id: 'large', when: 'worth(amount) > 80 && hour >= 9', decline: '129' },
+    { id: 'day', when: 'worth(windows.spent.sum) > 250', decline: '130' },
+  ]),
+})
 
 function packOf(files: PackFiles): CompiledPack {
   return compilePack(files, retentionDays, { tested: false })
@@ -120,6 +134,7 @@ describe(`a backtest (SEED=${seed})`, () => {
     ['a stricter pack', stricter],
     ['a pack that counts otherwise', otherwise],
     ['a pack that allows, reviews, tags and looks at what others do not', allowing],
+    ['a pack with other zones, holds and currencies', elsewhere],
     ['an unchanged pack', oldFiles],
   ])('of %s says what a server with it decides on the same events', async (_name, newFiles) => {
     const arrivals = traffic(seed, 400, cards)
