@@ -1,12 +1,6 @@
 import type { LostSteps } from './lost-step.ts'
 import type { TransferSteps } from './step.ts'
-import {
-  aggregateOfSide,
-  type DestinationRefusal,
-  movingEntry,
-  type Transfer,
-  type TransferVerdict,
-} from './transfer.ts'
+import type { DestinationRefusal, Transfer, TransferVerdict } from './transfer.ts'
 import { enterCard, type TransfersOptions } from './transfers.ts'
 
 /** A transfer as this server knows it: the store may have lost it, or a part of it. */
@@ -17,7 +11,7 @@ export interface KnownTransfer {
 }
 
 export interface LostTransfersOptions {
-  readonly steps: Pick<TransferSteps, 'credit' | 'close' | 'find'>
+  readonly steps: Pick<TransferSteps, 'credit' | 'close'>
   readonly lost: LostSteps
   readonly engine: TransfersOptions['engine']
 }
@@ -50,25 +44,9 @@ export function createLostTransfers({ steps, lost, engine }: LostTransfersOption
 
   async function driveCredited(transfer: Transfer, heard: TransferVerdict | null): Promise<void> {
     const stands = await lost.debit(transfer, heard?.state === 'credited' ? 'arrived' : 'told')
-    if (stands !== 'other') {
-      await enterCard(engine, transfer)
-      await steps.close(transfer, await lost.credit(transfer))
-      return
-    }
-    // The next attempt moves it instead; where that one is refused, it was told as done and must move after all.
-    if (await isMovedByNext(transfer)) return
-    return driveCredited(transfer, heard)
-  }
-
-  async function isMovedByNext(transfer: Transfer): Promise<boolean> {
-    const { sortKey } = movingEntry(transfer)
-    const next = await steps.find(aggregateOfSide(transfer.from), transfer, sortKey)
-    if (next === null) return true
-    await enterCard(engine, next)
-    const verdict = await steps.credit(next)
-    if (verdict === 'tooOld') return true
-    await steps.close(next, verdict)
-    return verdict.state === 'credited'
+    if (stands === 'other') return
+    await enterCard(engine, transfer)
+    await steps.close(transfer, await lost.credit(transfer))
   }
 
   async function driveUnheard(transfer: Transfer): Promise<void> {

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { repairAccount } from '../../../src/backoffice/repair.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { createLostSteps } from '../../../src/management/transfer/lost-step.ts'
-import { createLostTransfers } from '../../../src/management/transfer/lost-transfer.ts'
 import { createSides } from '../../../src/management/transfer/side.ts'
 import { createTransferSteps } from '../../../src/management/transfer/step.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
@@ -56,8 +55,7 @@ async function open() {
     )
     return Promise.all(views)
   }
-  const driveAgain = createLostTransfers({ steps, lost, engine })
-  return { state, store, steps, lost, told, attemptOf, driveAgain, debit, setStatus, movedMinor }
+  return { state, store, steps, lost, told, attemptOf, debit, setStatus, movedMinor }
 }
 
 describe('the steps of a transfer', () => {
@@ -185,21 +183,5 @@ describe('the steps of a transfer', () => {
     const before = store.dump().aggregates['a:account-0']!.version
     expect(await steps.find('a:account-0', named, sortKey)).toBeNull()
     expect(store.dump().aggregates['a:account-0']!.version).not.toBe(before)
-  })
-
-  it('move what was told as done and lost, when the next attempt under its Reference is refused', async () => {
-    const { steps, debit } = await open()
-    const told = await debit('T1')
-    const verdict = await steps.credit(told)
-    if (verdict === 'tooOld') throw new Error('too old')
-    await steps.close(told, verdict)
-    // Another store, in which nothing of it is left.
-    const after = await open()
-    const next = await after.debit('T2')
-    await after.setStatus('Frozen')
-    await after.driveAgain({ transfer: told, verdict })
-    expect(await after.movedMinor()).toEqual([-1_000, 1_000])
-    expect(await after.steps.credit(next)).toMatchObject({ state: 'refused' })
-    expect(await after.lost.hear(told)).toMatchObject({ state: 'credited' })
   })
 })
