@@ -49,16 +49,26 @@ const inside = ['api/**/*', 'backtest/equality', 'seeding/*', 'support/*'].map(
 
 /** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
 const longest = [
+  'console/pages',
+  'api/issue-crash',
+  'support/naive-model',
+  'backtest/equality',
+  'api/kyc',
+  'engine/protocol',
+  'management/transfer/protocol',
+  'rules/pack/folder',
   'readme',
   'cli/store/copy',
   'domain/random-walk',
+  'server/rules-reload',
+  'server/transfer-crash',
+  'server/webhook-crash',
   'bench/smoke',
   'cli/relay/fire-replay',
   'cli/card/operations',
   'cli/relay/relay',
   'cli/card/import',
   'cli/relay/conformance',
-  'server/rules-reload',
   'backtest/cli',
   'cli/money/worklist',
   'relay/disorder',
@@ -77,32 +87,35 @@ class LongestFirst extends BaseSequencer {
     )
     const of = (project: string) => sorted.filter((file) => file.project.name === project)
     const inTurn = of('timed').sort((a, b) => placeIn(timedFiles, a) - placeIn(timedFiles, b))
-    return [...of('all'), ...woven(inTurn, of('inside'), of('pure'))]
+    return [...of('all'), ...woven(inTurn, [...of('inside'), ...of('pure')])]
   }
 }
 
-/** Behind the longest those inside, behind each other one as many pure ones as run in its time, the longest first. */
-function woven(
-  slow: TestSpecification[],
-  served: TestSpecification[],
-  quick: TestSpecification[],
-): TestSpecification[] {
-  const [first, ...others] = slow
-  if (first === undefined || others.length === 0) return [...slow, ...served, ...quick]
-  const seconds = Object.values(timed).slice(1, slow.length)
-  const behind = others.map((file) => [file])
-  for (const [i, file] of quick.entries()) {
-    const at = seconds.indexOf(Math.max(...seconds))
-    behind[at]!.push(file)
-    seconds[at]! -= 20 / (i + 1)
+/** Of a file that runs beside the timed ones, in seconds; few take long, and those come first. */
+const guessedSeconds = (place: number) => Math.max(0.5, 15 - place)
+
+/**
+ * Two timed ones, of which the second waits for the first, then as many others as run in the time of the first,
+ * then the third timed one, and so on: one is always at work, the next is ready, and the third worker is busy.
+ */
+function woven(slow: TestSpecification[], others: TestSpecification[]): TestSpecification[] {
+  const seconds = Object.values(timed)
+  const left = [...others]
+  const order = slow.slice(0, 1)
+  let place = 0
+  for (const [i, file] of slow.slice(1).entries()) {
+    order.push(file)
+    for (let spent = 0; spent < seconds[i]! && left.length > 0; spent += guessedSeconds(place++)) {
+      order.push(left.shift()!)
+    }
   }
-  return [first, ...served, ...behind.flat()]
+  return [...order, ...left]
 }
 
 /** Most of them wait for processes some of the time. */
 const maxWorkers = 3
-/** One of the timed ones at a time, and one that takes what it leaves. */
-const besideTimed = 2
+/** One of the timed ones at a time, the next that waits for it, and one that takes what they leave. */
+const besideTimed = 3
 
 /** Files leave nothing behind in their process: a new one for each would cost more than most of them do. */
 const common = {
