@@ -50,13 +50,6 @@ const inside = ['api/**/*', 'backtest/equality', 'seeding/*', 'support/*'].map(
 /** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
 const longest = [
   'console/pages',
-  'api/issue-crash',
-  'support/naive-model',
-  'backtest/equality',
-  'api/kyc',
-  'engine/protocol',
-  'management/transfer/protocol',
-  'rules/pack/folder',
   'readme',
   'cli/store/copy',
   'domain/random-walk',
@@ -87,12 +80,39 @@ class LongestFirst extends BaseSequencer {
     )
     const of = (project: string) => sorted.filter((file) => file.project.name === project)
     const inTurn = of('timed').sort((a, b) => placeIn(timedFiles, a) - placeIn(timedFiles, b))
-    return [...of('all'), ...woven(inTurn, [...of('inside'), ...of('pure')])]
+    const heaviest = (a: TestSpecification, b: TestSpecification) =>
+      guessedSeconds(b) - guessedSeconds(a)
+    const others = [...of('inside').sort(heaviest), ...of('pure').sort(heaviest)]
+    return [...of('all'), ...woven(inTurn, others)]
   }
 }
 
-/** Of a file that runs beside the timed ones, in seconds; few take long, and those come first. */
-const guessedSeconds = (place: number) => Math.max(0.5, 15 - place)
+/** Of what runs beside the timed ones, the files that take more than two seconds of a processor, and how many. */
+const heavy: Readonly<Record<string, number>> = {
+  'api/issue-crash': 15,
+  'support/naive-model': 9,
+  'backtest/equality': 10,
+  'api/kyc': 6,
+  'api/attack': 5,
+  'seeding/seeder': 4,
+  'engine/protocol': 30,
+  'management/transfer/protocol': 16,
+  'rules/pack/folder': 8,
+  'domain/random-walk': 9,
+  'domain/cover': 6,
+  'rules/differential': 6,
+  'rules/pack/bytes': 5,
+  'rules/evaluate/evaluation': 4,
+  'domain/scenarios': 4,
+  'engine/engine': 3,
+  'webhook/post-office': 3,
+}
+const lightSeconds = 0.6
+
+function guessedSeconds({ moduleId }: TestSpecification): number {
+  const name = Object.keys(heavy).find((each) => moduleId.endsWith(`/test/${each}.test.ts`))
+  return name === undefined ? lightSeconds : heavy[name]!
+}
 
 /**
  * Two timed ones, of which the second waits for the first, then as many others as run in the time of the first,
@@ -102,18 +122,19 @@ function woven(slow: TestSpecification[], others: TestSpecification[]): TestSpec
   const seconds = Object.values(timed)
   const left = [...others]
   const order = slow.slice(0, 1)
-  let place = 0
   for (const [i, file] of slow.slice(1).entries()) {
     order.push(file)
-    for (let spent = 0; spent < seconds[i]! && left.length > 0; spent += guessedSeconds(place++)) {
-      order.push(left.shift()!)
+    for (let spent = 0; spent < seconds[i]! && left.length > 0; ) {
+      const next = left.shift()!
+      order.push(next)
+      spent += guessedSeconds(next)
     }
   }
   return [...order, ...left]
 }
 
-/** Most of them wait for processes some of the time. */
-const maxWorkers = 3
+/** Most of them start servers, each with threads enough for all cores of a small machine. */
+const maxWorkers = 2
 /** One of the timed ones at a time, the next that waits for it, and one that takes what they leave. */
 const besideTimed = 3
 

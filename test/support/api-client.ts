@@ -35,7 +35,10 @@ export function createApiClient(url: string, credentials: Credentials) {
       },
       body: 'grant_type=client_credentials',
     })
-    return ((await response.json()) as { access_token: string }).access_token
+    const { access_token: taken } = (await response.json()) as { access_token?: string }
+    // A store that was away a moment ago gives none: the next call asks again.
+    if (taken === undefined) token = ''
+    return taken ?? ''
   }
 
   return async (

@@ -14,7 +14,7 @@ import {
   startRedis,
   startRedisCluster,
 } from '../../support/redis-server.ts'
-import { send, startServer, type WireEvent } from '../../support/server.ts'
+import { send, startServer, until, type WireEvent } from '../../support/server.ts'
 import { createToldRecords } from '../../support/told-records.ts'
 
 const cards = 40
@@ -81,6 +81,8 @@ async function answersOf(env: Record<string, string>): Promise<string[]> {
   const dataDir = env.DATA_DIR ?? (env.REDIS_URL ? join(world.folder, 'own') : world.env.DATA_DIR)
   const running = await startServer({ dataDir: dataDir ?? '', env })
   const texts: string[] = []
+  // A process that has just started runs its code uncompiled. An advice may be said by default, and then otherwise.
+  await until(async () => (await send(running.url, events.at(-1)!)).body.decidedBy === 'engine')
   for (const [i, event] of events.entries()) {
     texts.push(await answerTo(running.url, event, replies?.[i]))
   }
