@@ -12,8 +12,8 @@ export interface RightOfWay {
   behindDecisions(store: Store): Store
 }
 
-/** A third of the processor's time of the others when all cores are busy; all of it when they are not. */
-const niceness = 5
+/** A tenth of the processor's time of the others when all cores are busy; all of it when they are not. */
+const niceness = 10
 /** At half as many the gate begins to answer by default; see `overload.ts`. */
 const pressedDecisions = 128
 /** Decisions may follow each other without a gap, and calls must end all the same. */
