@@ -13,6 +13,7 @@ import {
   readiness,
   startServer,
   until,
+  usualBudget,
 } from '../support/server.ts'
 import { auditStore, type Simulated, simulate } from '../support/simulated.ts'
 import { isExcused, type StallWitness, startWitness } from '../support/stall-witness.ts'
@@ -75,7 +76,7 @@ describe('disorderly traffic at a server that is hung, killed and started again'
       const cardIds = await seedCards(folder.path, balances)
       const port = await freePort()
       const start = async (): Promise<RunningServer> => {
-        const env = { DEFAULT_DECISION: decision, PORT: port }
+        const env = { ...usualBudget, DEFAULT_DECISION: decision, PORT: port }
         const server = await startServer({ dataDir: folder.path, disturbable: true, env })
         endings.push(server.kill)
         return server

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { meanings, usualMeaning } from '../../src/relay/belief.ts'
 import { seedCards } from '../support/ledger-check.ts'
-import { fastFolder, plainPack, startServer } from '../support/server.ts'
+import { fastFolder, plainPack, startServer, usualBudget } from '../support/server.ts'
 import { auditStore, simulate } from '../support/simulated.ts'
 
 const endings: (() => Promise<void> | void)[] = []
@@ -19,7 +19,10 @@ describe('the audit of traffic', () => {
     const rulesDir = join(folder.path, 'rules')
     cpSync(plainPack, rulesDir, { recursive: true })
     const pack = readFileSync(join(rulesDir, 'pack.yaml'), 'utf8')
-    const server = await startServer({ dataDir: folder.path, env: { RULES_DIR: rulesDir } })
+    const server = await startServer({
+      dataDir: folder.path,
+      env: { ...usualBudget, RULES_DIR: rulesDir },
+    })
     endings.push(server.kill)
 
     let run = 0

@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
 import { createRelay, type Delivery, type Relay } from '../support/relay.ts'
-import { type Disturbance, fastFolder, readiness, startServer, until } from '../support/server.ts'
+import {
+  type Disturbance,
+  fastFolder,
+  readiness,
+  startServer,
+  until,
+  usualBudget,
+} from '../support/server.ts'
 import { isExcused, startWitness } from '../support/stall-witness.ts'
 import { createRandom, startLoad } from '../support/traffic.ts'
 
@@ -35,7 +42,7 @@ describe('a server that is killed under load, again and again', () => {
       const relay = createRelay('http://127.0.0.1:1')
       endings.push(relay.close)
       const start = async () => {
-        const env = { DEFAULT_DECISION: decision }
+        const env = { ...usualBudget, DEFAULT_DECISION: decision }
         const server = await startServer({ dataDir: folder.path, disturbable: true, env })
         endings.push(server.kill)
         relay.moveTo(server.url)

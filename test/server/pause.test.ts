@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { contractLimitMs } from '../../src/relay/answer.ts'
 import { createRandom } from '../../src/relay/traffic.ts'
 import { seedCards } from '../support/ledger-check.ts'
-import { fastFolder, readiness, startServer, until } from '../support/server.ts'
+import { fastFolder, readiness, startServer, until, usualBudget } from '../support/server.ts'
 import { auditStore, simulate } from '../support/simulated.ts'
 import { isExcused, startWitness } from '../support/stall-witness.ts'
 
@@ -24,7 +24,7 @@ describe('a server that is stopped and continued under load', () => {
       const folder = fastFolder()
       endings.push(folder.remove)
       const cards = await seedCards(folder.path, Array(40).fill('100000.00'))
-      const env = { DEFAULT_DECISION: decision }
+      const env = { ...usualBudget, DEFAULT_DECISION: decision }
       const server = await startServer({ dataDir: folder.path, env })
       endings.push(server.kill)
       const witness = startWitness()

@@ -11,6 +11,7 @@ import {
   spawnServer,
   startServer,
   until,
+  usualBudget,
 } from '../support/server.ts'
 import { isExcused, startWitness } from '../support/stall-witness.ts'
 import { countAnswers, startLoad } from '../support/traffic.ts'
@@ -38,7 +39,11 @@ async function setStage(): Promise<Stage> {
     relay,
     cards,
     async start() {
-      const server = await startServer({ dataDir: folder.path, disturbable: true })
+      const server = await startServer({
+        dataDir: folder.path,
+        disturbable: true,
+        env: usualBudget,
+      })
       endings.push(server.kill)
       relay.moveTo(server.url)
       return server

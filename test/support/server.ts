@@ -61,6 +61,12 @@ export function fastFolder(): TemporaryFolder {
   return temporaryFolder(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
 }
 
+/**
+ * For servers whose relay gives up after 400 ms, or that must have journaled by 350: the longest budget, which
+ * others have beside tests on all cores, leaves too little time for both.
+ */
+export const usualBudget = { DECISION_BUDGET_MS: '' }
+
 /** The compiled server in a process of its own, on free ports; resolves when it serves. */
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
   const child = spawnServer(settings)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accountCodec } from '../../../src/engine/format/codec.ts'
 import type { CliWorld } from '../../support/cli.ts'
 import { createCliWorld } from '../../support/cli.ts'
-import { type RunningServer, startServer } from '../../support/server.ts'
+import { type RunningServer, startServer, usualBudget } from '../../support/server.ts'
 
 let world: CliWorld
 let server: RunningServer
@@ -24,7 +24,7 @@ beforeAll(async () => {
   )
   const file = await world.write('cards.ndjson', `${rows.join('\n')}\n`)
   expect(await world.run('import', file)).toMatchObject({ code: 0 })
-  server = await startServer({ dataDir: String(world.env.DATA_DIR) })
+  server = await startServer({ dataDir: String(world.env.DATA_DIR), env: usualBudget })
 })
 
 afterAll(async () => {
