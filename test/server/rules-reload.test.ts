@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createConfigMap } from '../support/config-map.ts'
 import {
   fastFolder,
@@ -8,21 +8,24 @@ import {
   readMetric,
   send,
   startServer,
-  type TemporaryFolder,
   until,
 } from '../support/server.ts'
 
-let folder: TemporaryFolder
-let rulesDir: string
+const folder = fastFolder()
+const rulesDir = join(folder.path, 'rules')
+const map = createConfigMap(rulesDir)
+/** One for all of them: each puts a pack of its own into use first. */
 let server: RunningServer
 
-beforeEach(() => {
-  folder = fastFolder()
-  rulesDir = join(folder.path, 'rules')
+beforeAll(async () => {
+  map.put(packFiles('first', '127'))
+  const dataDir = join(folder.path, 'data')
+  const env = { RULES_DIR: rulesDir }
+  server = await startServer({ dataDir, env, args: ['--demo'], disturbable: true })
 })
 
-afterEach(async () => {
-  await server?.kill()
+afterAll(async () => {
+  expect(await server.stop()).toBe(0)
   folder.remove()
 })
 
@@ -42,29 +45,31 @@ function packFiles(name: string, code: string): Record<string, string> {
   }
 }
 
-function writePack(files: Readonly<Record<string, string>>): void {
-  mkdirSync(join(rulesDir, 'lists'), { recursive: true })
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(rulesDir, name), text)
+function writePack(files: Readonly<Record<string, string>>, into = rulesDir): void {
+  mkdirSync(join(into, 'lists'), { recursive: true })
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(into, name), text)
 }
 
-function start(): Promise<RunningServer> {
-  const dataDir = join(folder.path, 'data')
-  return startServer({ dataDir, env: { RULES_DIR: rulesDir }, args: ['--demo'] })
+/** Nothing else is in the folder then, and what is still to be noticed of it is no change. */
+async function usePack(files: Readonly<Record<string, string>>): Promise<void> {
+  rmSync(rulesDir, { recursive: true })
+  writePack(files)
+  expect((await reload()).status).toBe(200)
 }
 
 async function readyz(): Promise<Record<string, unknown>> {
   return (await fetch(`${server.adminUrl}/readyz`)).json() as Promise<Record<string, unknown>>
 }
 
-async function reload(): Promise<{ status: number; body: Record<string, unknown> }> {
-  const response = await fetch(`${server.adminUrl}/admin/rules/reload`, { method: 'POST' })
+async function reload(at = server): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${at.adminUrl}/admin/rules/reload`, { method: 'POST' })
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
 let asked = 0
 /** 'none' when the engine approves; a default decision is no rule's either, but says nothing of the pack. */
-async function ruleThatDeclines(): Promise<unknown> {
-  const { body } = await send(server.url, { eventId: `ask-${asked++}`, merchant })
+async function ruleThatDeclines(at = server): Promise<unknown> {
+  const { body } = await send(at.url, { eventId: `ask-${asked++}`, merchant })
   return body.decidedBy === 'engine' ? (body.ruleId ?? 'none') : 'by default'
 }
 
@@ -79,11 +84,9 @@ async function loads(): Promise<number> {
 
 describe('a pack that is reloaded under load', () => {
   it('decides every event by one version, and names it', async () => {
-    const map = createConfigMap(rulesDir)
     const packs = [packFiles('one', '127'), packFiles('two', '128')] as const
     map.put(packs[0])
-    server = await start()
-    const first = (await readyz()).rulesVersion as string
+    const first = (await reload()).body.version as string
     map.put(packs[1])
     const second = (await reload()).body.version as string
     expect(second).not.toBe(first)
@@ -118,26 +121,24 @@ describe('a pack that is reloaded under load', () => {
     expect(counts[first]).toBeGreaterThan(10)
     expect(counts[second]).toBeGreaterThan(10)
     expect(counts.default).toBeLessThan(counts[first]! + counts[second]!)
-    expect(await server.stop()).toBe(0)
   }, 60_000)
 })
 
 describe('what loads a pack', () => {
   it('is an exchange of all files, as of a ConfigMap, without anybody asking', async () => {
-    const map = createConfigMap(rulesDir)
     map.put(packFiles('one', '127'))
-    server = await start()
+    await reload()
+    const before = await loads()
     for (const name of ['two', 'three']) {
       map.put(packFiles(name, '128'))
       await until(async () => (await ruleThatDeclines()) === name)
     }
     expect((await readyz()).status).toBe('ready')
-    expect(await readMetric(server, 'arbiter_rules_loads_total{result="loaded"}')).toBe(3)
+    expect(await loads()).toBe(before + 2)
   })
 
   it('is a change of a list, and not a touch', async () => {
-    writePack(packFiles('one', '127'))
-    server = await start()
+    await usePack(packFiles('one', '127'))
     const list = join(rulesDir, 'lists', 'blocked.txt')
     const before = await loads()
     utimesSync(list, new Date(), new Date())
@@ -150,8 +151,7 @@ describe('what loads a pack', () => {
   })
 
   it('is another folder under the same name', async () => {
-    writePack(packFiles('one', '127'))
-    server = await start()
+    await usePack(packFiles('one', '127'))
     renameSync(rulesDir, `${rulesDir}-old`)
     writePack(packFiles('two', '127'))
     await until(async () => (await ruleThatDeclines()) === 'two')
@@ -162,40 +162,39 @@ describe('what loads a pack', () => {
   })
 
   it('is asked for where RULES_RELOAD is manual, and only then', async () => {
-    writePack(packFiles('one', '127'))
-    const dataDir = join(folder.path, 'data')
-    const env = { RULES_DIR: rulesDir, RULES_RELOAD: 'manual' }
-    server = await startServer({ dataDir, env, args: ['--demo'] })
-    const said = server.output()
+    const [dataDir, ownRules] = [join(folder.path, 'manual'), join(folder.path, 'manual-rules')]
+    writePack(packFiles('one', '127'), ownRules)
+    const env = { RULES_DIR: ownRules, RULES_RELOAD: 'manual' }
+    const manual = await startServer({ dataDir, env, args: ['--demo'] })
+    const said = manual.output()
     expect(said).toContain(`"store":"embedded","dataDir":"${dataDir}","defaultDecision":"decline"`)
-    expect(said).toContain(`"rulesDir":"${rulesDir}"`)
+    expect(said).toContain(`"rulesDir":"${ownRules}"`)
     expect(said).toMatch(/"version":"\d+\.\d+\.\d+"/)
-    writePack(packFiles('two', '127'))
+    writePack(packFiles('two', '127'), ownRules)
     await new Promise((resolve) => setTimeout(resolve, 1_000))
-    expect(await ruleThatDeclines()).toBe('one')
-    expect((await reload()).status).toBe(200)
-    expect(await ruleThatDeclines()).toBe('two')
+    expect(await ruleThatDeclines(manual)).toBe('one')
+    expect((await reload(manual)).status).toBe(200)
+    expect(await ruleThatDeclines(manual)).toBe('two')
+    await manual.kill()
   })
 
   it('is SIGHUP, which looks at the folder again', async () => {
-    writePack(packFiles('one', '127'))
+    await usePack(packFiles('one', '127'))
+    const before = await loads()
     writeFileSync(join(rulesDir, 'b.rules.yaml'), '- broken')
-    const broken = startServer({ dataDir: folder.path, env: { RULES_DIR: rulesDir } })
-    await expect(broken).rejects.toThrow(/ended with 2:\n.*b\.rules\.yaml:1:/s)
-    rmSync(join(rulesDir, 'b.rules.yaml'))
-    server = await start()
-    writeFileSync(join(rulesDir, 'b.rules.yaml'), '- broken')
-    await until(async () => (await loads()) === 2)
+    await until(async () => (await loads()) === before + 1)
     // Nothing changed, so only the signal can have it refused once more.
     server.child.kill('SIGHUP')
-    await until(async () => (await loads()) === 3)
+    await until(async () => (await loads()) === before + 2)
+    const env = { RULES_DIR: rulesDir }
+    const broken = startServer({ dataDir: join(folder.path, 'broken'), env })
+    await expect(broken).rejects.toThrow(/ended with 2:\n.*b\.rules\.yaml:1:/s)
   })
 })
 
 describe('a broken file', () => {
   it('leaves the old pack in use, is reported, and is forgotten once it is mended', async () => {
-    writePack(packFiles('one', '127'))
-    server = await start()
+    await usePack(packFiles('one', '127'))
     const { rulesVersion } = await readyz()
     const good = readFileSync(join(rulesDir, 'a.rules.yaml'), 'utf8')
     // As somebody who writes slowly: the first half alone is no rule.
@@ -219,18 +218,13 @@ describe('a broken file', () => {
   })
 
   it('does not come between an engine that starts again and the last good pack', async () => {
-    writePack(packFiles('one', '127'))
-    server = await startServer({
-      dataDir: join(folder.path, 'data'),
-      env: { RULES_DIR: rulesDir },
-      args: ['--demo'],
-      disturbable: true,
-    })
+    await usePack(packFiles('one', '127'))
+    const restarts = await readMetric(server, 'arbiter_engine_restarts')
     rmSync(rulesDir, { recursive: true })
     await until(async () => (await readyz()).status === 'degraded')
     expect((await readyz()).rulesProblem).toContain('set RULES_DIR')
     server.disturb({ type: 'exit' })
-    await until(async () => (await readMetric(server, 'arbiter_engine_restarts')) === 1)
+    await until(async () => (await readMetric(server, 'arbiter_engine_restarts')) > restarts)
     await until(async () => (await ruleThatDeclines()) === 'one')
   })
 })

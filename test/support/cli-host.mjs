@@ -1,5 +1,8 @@
 // Runs command lines one after another in one process: starting Node and loading the program takes
 // longer than most commands do.
+import { closeSync, createReadStream, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { CommanderError } from 'commander'
 import { createProgram } from '../../dist/cli/program.js'
 import { tellBug } from '../../dist/cli/terminal.js'
@@ -17,6 +20,18 @@ function catchWrites(stream, name) {
 catchWrites(process.stdout, 'out')
 catchWrites(process.stderr, 'err')
 
+/** As `< file` does it: the lowest number that is free is the one that was closed. */
+function giveInput(content) {
+  const folder = mkdtempSync(join(tmpdir(), 'arbiter-input-'))
+  const file = join(folder, 'input')
+  writeFileSync(file, content)
+  closeSync(0)
+  if (openSync(file) !== 0) throw new Error('standard input has another number')
+  rmSync(folder, { recursive: true })
+  const value = createReadStream(file, { fd: 0, autoClose: false })
+  Object.defineProperty(process, 'stdin', { value, configurable: true })
+}
+
 /** What process.exit would end; nothing after it may run. */
 class Exited extends Error {}
 
@@ -25,7 +40,8 @@ process.exit = (code) => {
   throw new Exited()
 }
 
-async function run({ args, env }) {
+async function run({ args, env, input = '' }) {
+  giveInput(input)
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
   process.exitCode = 0

@@ -26,10 +26,12 @@ interface Given {
 export interface CliWorld {
   readonly folder: string
   readonly env: NodeJS.ProcessEnv
-  /** In a process that other commands ran in before, or in one of its own while that is busy. */
+  /** In a process that other commands ran in before, in its turn. */
   run(...args: string[]): Promise<CliResult>
-  /** The same with other variables; what has something on standard input has a process of its own. */
+  /** The same with other variables, or with a file as standard input. */
   runWith(given: Given, ...args: string[]): Promise<CliResult>
+  /** In a process of its own, with a pipe as standard input. */
+  runPiped(given: Given, ...args: string[]): Promise<CliResult>
   start(...args: string[]): ChildProcess
   write(name: string, content: string | Buffer): Promise<string>
   /** Imports cards, for tests of other commands. */
@@ -50,10 +52,10 @@ export async function createCliWorld(): Promise<CliWorld> {
   const stores: Store[] = []
   const children: ChildProcess[] = []
 
-  async function runWith(given: Given, ...args: string[]): Promise<CliResult> {
-    const call = { args, env: { ...env, ...given.env } }
-    return given.input === undefined ? runHosted(call) : runApart(call, given.input)
+  const callOf = ({ input, ...given }: Given, args: readonly string[]): Call => {
+    return { args, env: { ...env, ...given.env }, input }
   }
+  const runWith = (given: Given, ...args: string[]) => runHosted(callOf(given, args))
 
   async function write(name: string, content: string | Buffer): Promise<string> {
     const path = join(folder, name)
@@ -65,6 +67,7 @@ export async function createCliWorld(): Promise<CliWorld> {
     folder,
     env,
     runWith,
+    runPiped: (given, ...args) => runApart(callOf(given, args)),
     write,
     async importRows(...rows) {
       const { code, err } = await runWith({}, 'import', await write('rows.ndjson', rows.join('\n')))
@@ -107,9 +110,10 @@ export async function createServedWorld(...rows: string[]): Promise<ServedWorld>
 interface Call {
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
+  readonly input?: string | Buffer | undefined
 }
 
-function runApart({ args, env }: Call, input: string | Buffer): Promise<CliResult> {
+function runApart({ args, env, input }: Call): Promise<CliResult> {
   return new Promise((resolve) => {
     const options = { env, maxBuffer: 64 << 20 }
     const child = execFile(process.execPath, [entry, ...args], options, (error, out, err) => {
@@ -120,12 +124,36 @@ function runApart({ args, env }: Call, input: string | Buffer): Promise<CliResul
   })
 }
 
-let shared: ReturnType<typeof createHost> | null = null
+let host: ChildProcess | null = null
+let turn: Promise<unknown> = Promise.resolve()
 
-/** In the process that all files of this worker share, or in one of its own while that is busy. */
-async function runHosted(call: Call): Promise<CliResult> {
-  shared ??= createHost()
-  return shared.run(call) ?? runApart(call, '')
+/** In the process that all files of this worker share, when those before it have ended. */
+function runHosted(call: Call): Promise<CliResult> {
+  const result = turn.then(() => askHost(call))
+  turn = result.catch(() => {})
+  return result
+}
+
+function askHost(call: Call): Promise<CliResult> {
+  if (host === null) {
+    host = fork(hostEntry, {
+      env: { PATH: process.env.PATH },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // JSON has no bytes.
+      serialization: 'advanced',
+    })
+    endWithTests(host)
+  }
+  const current = host
+  return new Promise((resolve, reject) => {
+    const ended = () => reject(new Error('the process that runs the commands has ended'))
+    current.once('exit', ended)
+    current.once('message', (result: CliResult) => {
+      current.off('exit', ended)
+      resolve(result)
+    })
+    current.send(call)
+  })
 }
 
 /** Runs a command beside a server, with its environment. */
@@ -138,40 +166,6 @@ export async function runCli(env: NodeJS.ProcessEnv, ...args: string[]): Promise
   const { code, out, err } = await runCommand(env, ...args)
   if (code !== 0) throw new Error(err)
   return out
-}
-
-/** One process that runs one command after another. */
-function createHost(): {
-  /** Null while another command runs there. */
-  run(call: Call): Promise<CliResult> | null
-} {
-  let child: ChildProcess | null = null
-  let busy = false
-  return {
-    run(call) {
-      if (busy) return null
-      busy = true
-      if (child === null) {
-        child = fork(hostEntry, {
-          env: { PATH: process.env.PATH },
-          stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-        })
-        endWithTests(child)
-      }
-      const current = child
-      return new Promise<CliResult>((resolve, reject) => {
-        const ended = () => reject(new Error('the process that runs the commands has ended'))
-        current.once('exit', ended)
-        current.once('message', (result: CliResult) => {
-          current.off('exit', ended)
-          resolve(result)
-        })
-        current.send(call)
-      }).finally(() => {
-        busy = false
-      })
-    },
-  }
 }
 
 export function rowOf(card: number, given: Record<string, unknown> = {}): string {

@@ -152,9 +152,9 @@ describe('arbiter import and export', () => {
   })
 
   it('reads standard input, and says no more than a hundred problems', async () => {
-    const { run, runWith } = await fresh()
+    const { run, runPiped } = await fresh()
     const input = `${rowOf(0)}\n${'nonsense\n'.repeat(130)}`
-    const result = await runWith({ input }, 'import', '-')
+    const result = await runPiped({ input }, 'import', '-')
     expect(result).toMatchObject({ code: 1, out: 'imported 0, already there 0, refused 130\n' })
     const lines = result.err.trimEnd().split('\n')
     expect(lines).toHaveLength(102)

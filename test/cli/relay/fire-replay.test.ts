@@ -155,7 +155,7 @@ describe('arbiter relay fire', () => {
     expect(JSON.parse(out)).toMatchObject({ postedMinor: 98_000, heldMinor: 4000 })
     const body = JSON.stringify(wireEvent({ eventId: 'e9', cardId: 'card-2', amount: '1.00' }))
     const args = ['relay', 'fire', '--url', server.url, '--file', '-']
-    const filed = await world.runWith({ ...signed, input: body }, ...args)
+    const filed = await world.runPiped({ ...signed, input: body }, ...args)
     expect(filed.out).toContain('"eventId":"e9"')
     expect(filed.code).toBe(0)
   })

@@ -174,7 +174,9 @@ describe('arbiter rules explain', patient, () => {
       check: 'funds',
       funds: { holds: '250.00', available: '249.99' },
     })
-    const wrong = await explain({ ...event, card: { blance: 1 } })
+    const input = JSON.stringify({ ...event, card: { blance: 1 } })
+    const args = ['rules', 'explain', '--event', '-', '--rules', pack]
+    const wrong = await world.runPiped({ input }, ...args)
     expect(wrong.code).toBe(2)
     expect(wrong.err).toContain('blance')
   })
