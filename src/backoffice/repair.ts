@@ -18,8 +18,8 @@ import {
 } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
+import { lastDayOf } from '../store/dated-group.ts'
 import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
-import { lastDayOf } from '../store/port.ts'
 import { begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { recordsOf } from './verify.ts'
 

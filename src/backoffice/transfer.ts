@@ -24,9 +24,9 @@ import {
 import { entryIn } from '../engine/log-reading.ts'
 import { progressInCopy } from '../projection/lease.ts'
 import { rowPlaceOf } from '../projection/row-place.ts'
+import { lastDayOf } from '../store/dated-group.ts'
 import {
   type IndexRecord,
-  lastDayOf,
   type OwnedRecord,
   type Store,
   type StoreRecord,

@@ -4,7 +4,8 @@ import type { Pack } from '../domain/decide/pack.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
-import { type Command, type IndexEntryPut, type IndexKey, isPassed } from '../store/port.ts'
+import { isPassed } from '../store/dated-group.ts'
+import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
 import {
   decodeAccountCards,
   encodeAccountCards,

@@ -1,5 +1,6 @@
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
-import { type ChildKey, type ChildPut, isPassed, type Store } from '../store/port.ts'
+import { isPassed } from '../store/dated-group.ts'
+import type { ChildKey, ChildPut, Store } from '../store/port.ts'
 import { timeOfId } from './id.ts'
 import { packData, unpackData } from './packed-data.ts'
 import {

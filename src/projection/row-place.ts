@@ -1,14 +1,8 @@
 import { dayMs } from '../clock.ts'
 import { indexes, rowsAggregate } from '../engine/format/layout.ts'
 import { newestFirst, newestFirstAt } from '../engine/format/newest-first.ts'
-import {
-  type ChildKey,
-  type IndexEntry,
-  type IndexEntryPut,
-  type IndexKey,
-  type Key,
-  lastDayOf,
-} from '../store/port.ts'
+import { lastDayOf } from '../store/dated-group.ts'
+import type { ChildKey, IndexEntry, IndexEntryPut, IndexKey, Key } from '../store/port.ts'
 import type { RowStatus, TransactionRow, TransactionType } from './row.ts'
 
 /**

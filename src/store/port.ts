@@ -6,7 +6,7 @@ export interface Store {
   /**
    * Per aggregate, independently and atomically: all checks come before the first write. Resolves only
    * when the result is durable. An aggregate stands at most once in a call, at most
-   * `maxCommandsPerCall` in a call. A put into a group whose day has passed is refused with the whole call.
+   * `maxCommandsPerCall` in a call. A command with a put into a group whose day has passed is refused alone.
    * Rejects with a StoreError.
    */
   commit(commands: readonly Command[]): Promise<Outcome[]>
@@ -228,7 +228,7 @@ export type PartOutcome = Outcome | 'refused' | 'unknown'
 
 /**
  * Some commands of a call failed: those of one node of a cluster, or those of an aggregate that is
- * damaged. `outcomes` tells of each; `executed` is about the call as a whole.
+ * damaged, or those that would not be kept. `outcomes` tells of each; `executed` is about the call as a whole.
  */
 export class PartlyFailed extends StoreError {
   readonly outcomes: readonly PartOutcome[]
@@ -243,27 +243,4 @@ export class PartlyFailed extends StoreError {
 /** A store that must not be opened; the message says what to do. */
 export class StoreRefused extends Error {
   override readonly name = 'StoreRefused'
-}
-
-/** The day after which a group is dropped, or Infinity. */
-export function lastDayOf(group: string): number {
-  const at = group.lastIndexOf('@')
-  return at < 0 ? Number.POSITIVE_INFINITY : Number(group.slice(at + 1))
-}
-
-const dayMs = 86_400_000
-
-/** Whether what is put into a group now would be dropped at once. */
-export function isPassed(group: string, nowMs: number): boolean {
-  return group.includes('@') && lastDayOf(group) < Math.floor(nowMs / dayMs)
-}
-
-/** A commit that would lose a part of itself is refused whole: money must not move without the word that it did. */
-export function refusePassed(commands: readonly Command[], nowMs: number): void {
-  for (const { aggregate, put } of commands) {
-    for (const { group } of put) {
-      if (!isPassed(group, nowMs)) continue
-      throw new StoreError(`${group} of ${aggregate} would not be kept: its day has passed`, 'no')
-    }
-  }
 }

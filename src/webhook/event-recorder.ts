@@ -1,7 +1,8 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { eventsAggregate } from '../engine/format/layout.ts'
 import { idMadeFrom } from '../management/id.ts'
-import { isPassed, type Store } from '../store/port.ts'
+import { isPassed } from '../store/dated-group.ts'
+import type { Store } from '../store/port.ts'
 import { readEndpoints } from './endpoint.ts'
 import { eventChild, type Happening, makeEvent, type WebhookEvent, writeOfEvent } from './event.ts'
 

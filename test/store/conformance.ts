@@ -9,7 +9,8 @@ import type {
   Store,
   StoreRecord,
 } from '../../src/store/port.ts'
-import { maxCommandsPerCall, StoreError } from '../../src/store/port.ts'
+import { maxCommandsPerCall, PartlyFailed, StoreError } from '../../src/store/port.ts'
+import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
 export interface OpenedStore {
@@ -494,16 +495,53 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       await dispose()
     })
 
-    it('refuses a call with a put into a group whose day has passed, and writes nothing of it', async () => {
-      const [aggregate, other] = [fresh('passed'), fresh('passed')]
+    it('refuses a command with a put into a group whose day has passed, and commits the others of its call', async () => {
+      const [passed, other, taken] = [fresh('passed'), fresh('passed'), fresh('passed')]
+      await commitOne({ aggregate: taken })
       const put = [19_999, 20_000].map((day) => ({ group: `e@${day}`, id: 'e', value: 'v' }))
-      const commands = [commandOf({ aggregate, put }), commandOf({ aggregate: other })]
+      const commands = [
+        commandOf({ aggregate: other, root: 'kept', put: put.slice(1) }),
+        commandOf({ aggregate: passed, put, log: [`of ${passed}`] }),
+        commandOf({ aggregate: taken }),
+      ]
       const error = await store.commit(commands).catch((error: unknown) => error)
-      expect(error).toBeInstanceOf(StoreError)
-      expect(error).toMatchObject({ executed: 'no', message: expect.stringContaining('e@19999') })
-      expect([await load(aggregate), await load(other)]).toEqual([undefined, undefined])
+      expect(error).toBeInstanceOf(PartlyFailed)
+      expect(error).toMatchObject({
+        executed: 'unknown',
+        outcomes: ['committed', 'refused', 'conflict'],
+        message: expect.stringContaining('e@19999'),
+      })
+      expect(await load(other)).toMatchObject({ value: 'kept' })
+      expect(await load(passed)).toBeUndefined()
+      expect((await wholeLog()).map(({ entry }) => entry)).not.toContain(`of ${passed}`)
+    })
+
+    it('refuses a call of nothing but puts into passed days as not executed', async () => {
+      const aggregate = fresh('passed')
+      const put = [19_999, 20_000].map((day) => ({ group: `e@${day}`, id: 'e', value: 'v' }))
+      const failing = store.commit([commandOf({ aggregate, put })])
+      await expect(failing).rejects.toMatchObject({ executed: 'no', outcomes: ['refused'] })
+      expect(await load(aggregate, 'e@20000', 'e')).toBeUndefined()
       expect(await commitOne({ aggregate, put: put.slice(1) })).toBe('committed')
       expect(await load(aggregate, 'e@20000', 'e')).toMatchObject({ value: 'v' })
+    })
+
+    it('keeps an engine at work for other accounts when a put of one comes after its day', async () => {
+      const { store: used, dispose } = await openStore()
+      const clock = { nowMs: () => conformanceNowMs, monoMs: () => performance.now() }
+      const engine = startEngine(used, { clock })
+      await openCards(engine, 2)
+      const changing = [19_999, 20_000].map((day, i) => {
+        const put = [{ group: `i@${day}`, id: 'T', value: 'v' }]
+        const decide = () => ({ result: day, write: { put } })
+        return engine.change({ accountId: `account-${i}`, origin: 'test', decide })
+      })
+      const [passed, other] = await Promise.allSettled(changing)
+      expect(other).toEqual({ status: 'fulfilled', value: 20_000 })
+      expect(passed).toMatchObject({ reason: { name: 'StoreError', executed: 'no' } })
+      expect(await engine.ask({ eventId: 'e', cardId: 'card-0' })).toMatchObject({ code: '000' })
+      engine.stop()
+      await dispose()
     })
 
     it('sweeps groups whose day has passed and log entries of before, up to a limit', async () => {

@@ -1,13 +1,12 @@
 import { Buffer } from 'node:buffer'
+import { lastDayOf, refusingPassed } from '../../src/store/dated-group.ts'
 import {
   type ChildKey,
   type Command,
   type LogLine,
-  lastDayOf,
   maxCommandsPerCall,
   type Outcome,
   type OwnedRecord,
-  refusePassed,
   type Store,
   StoreError,
   type StoreRecord,
@@ -89,7 +88,6 @@ export function createMemoryStore(
     if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
       throw new StoreError('an aggregate stands twice in a call', 'no')
     }
-    if (today !== undefined) refusePassed(commands, today())
     // Commands are executed as they were when the call was made, however late.
     const copy = structuredClone(commands) as readonly Command[]
     const fault = faults(commands)
@@ -170,7 +168,7 @@ export function createMemoryStore(
   }
 
   return {
-    commit,
+    commit: today === undefined ? commit : refusingPassed(commit, today),
 
     async load(keys) {
       refuseWhenClosed()

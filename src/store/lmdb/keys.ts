@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { type ChildKey, type IndexKey, type Key, lastDayOf, StoreError } from '../port.ts'
+import { lastDayOf } from '../dated-group.ts'
+import { type ChildKey, type IndexKey, type Key, StoreError } from '../port.ts'
 
 /**
  * One tree holds everything. The first byte says what an entry is, so that a sweep walks only what

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { dayMs } from '../../clock.ts'
+import { refusingPassed } from '../dated-group.ts'
 import {
   type Command,
   type IndexEntry,
@@ -8,7 +9,6 @@ import {
   type LogLine,
   type Outcome,
   type OwnedRecord,
-  refusePassed,
   type Store,
   StoreError,
   StoreRefused,
@@ -93,7 +93,6 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
     refuseUnlessUsable()
-    refusePassed(commands, nowMs())
     const writes = toWrites(commands, clock)
     const foreseen = read(() => writes.map((write) => foresee(db, write)))
     // Nothing below may refuse: what is queued will be executed, so a throw would leave half a call.
@@ -255,7 +254,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
 
   return {
     file: whereabouts.file,
-    commit,
+    commit: refusingPassed(commit, nowMs),
     load,
     range,
     count,

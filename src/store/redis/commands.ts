@@ -3,7 +3,6 @@ import {
   maxCommandsPerCall,
   type Outcome,
   type PartOutcome,
-  refusePassed,
   StoreError,
 } from '../port.ts'
 import { checked, fieldOf, lifeMsOf, type RedisKeys, rootField } from './keys.ts'
@@ -50,7 +49,6 @@ export function toCalls(commands: readonly Command[], context: CallContext): Cal
   if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
     throw new StoreError('an aggregate stands twice in a call', 'no')
   }
-  refusePassed(commands, context.nowMs)
   const full: CallDraft[] = []
   const open = new Map<number, CallDraft>()
   for (const [place, command] of commands.entries()) {

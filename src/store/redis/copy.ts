@@ -1,5 +1,6 @@
 import { dayMs } from '../../clock.ts'
-import { lastDayOf, type OwnedRecord, type StoreRecord } from '../port.ts'
+import { lastDayOf } from '../dated-group.ts'
+import type { OwnedRecord, StoreRecord } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import { decodeRoot } from './commands.ts'
 import { messageOf } from './failures.ts'

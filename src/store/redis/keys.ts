@@ -1,5 +1,6 @@
 import { dayMs } from '../../clock.ts'
-import { type ChildKey, lastDayOf, maxPartitions, StoreError, StoreRefused } from '../port.ts'
+import { lastDayOf } from '../dated-group.ts'
+import { type ChildKey, maxPartitions, StoreError, StoreRefused } from '../port.ts'
 
 /**
  * All keys of a partition share a tag, so that a cluster keeps them on one node and a function may touch

@@ -1,3 +1,4 @@
+import { refusingPassed } from '../dated-group.ts'
 import {
   type Command,
   type IndexEntry,
@@ -238,7 +239,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     throw openErrorOf(error)
   }
   return {
-    commit,
+    commit: refusingPassed(commit, nowMs),
     load: (wanted) => read(() => records.load(wanted)),
     ...rangesBy(range, (...of) => read(() => countIndex(connection, keys, ...of))),
     readLog: (after, limit) => read(() => log.read(after, limit)),
