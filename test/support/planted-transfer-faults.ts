@@ -87,9 +87,10 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
   'it is closed before it is credited': {
     transfers(transfers, steps) {
       const finish: typeof transfers.finish = async (transfer) => {
-        const closed = await steps.close(transfer, { state: 'credited', toAfter: null })
+        const verdict = { state: 'credited', toAfter: null } as const
+        const closed = await steps.close(transfer, verdict)
         await steps.credit(transfer)
-        return closed.state === 'done' ? closed : 'gone'
+        return closed.state === 'done' ? closed : { state: 'gone', verdict }
       }
       return { ...transfers, finish }
     },
@@ -99,8 +100,9 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
       ...transfers,
       async finish(transfer) {
         const refusal = { condition: 'cardClosed', detail: '' } as const
-        await steps.close(transfer, { state: 'refused', refusal })
-        return 'gone'
+        const verdict = { state: 'refused', refusal } as const
+        await steps.close(transfer, verdict)
+        return { state: 'gone', verdict }
       },
     }),
   },
@@ -206,6 +208,15 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
       }),
   },
   'nobody drives again what the store has lost': { repeats: false },
+  'what was told is left to the next attempt, however that ends': {
+    lost: (lost) => ({
+      ...lost,
+      async debit(transfer, as) {
+        const stands = await lost.debit(transfer, as)
+        return stands === 'next' ? 'moved' : stands
+      },
+    }),
+  },
   'a refusal is no commit': {
     change: (change) => (given) =>
       change({
@@ -234,7 +245,9 @@ export const plantedTransferFaults: Readonly<Record<string, PlantedFault>> = {
         if (debited?.state !== 'moving' || debited.own) return transfers.run(attempt, plan)
         const { transfer } = debited
         const outcome = await transfers.finish(transfer)
-        return outcome === 'gone' ? { state: 'done', data: { transferId: transfer.id } } : outcome
+        return outcome.state === 'gone'
+          ? { state: 'done', data: { transferId: transfer.id } }
+          : outcome
       },
     }),
   },

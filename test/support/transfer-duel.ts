@@ -57,6 +57,8 @@ interface DuelWorld {
   readonly crash: (instance: TransferInstance) => void
   /** Asks for the one transfer that the duel is about; `allowed` false: the organization does not let it. */
   readonly ask: (at: TransferInstance, allowed?: boolean) => Promise<number>
+  /** Replicas take over everywhere that lack the last second. */
+  readonly lose: () => void
   readonly from: number
   readonly to: number
 }
@@ -88,11 +90,7 @@ export async function overtake(world: DuelWorld): Promise<void> {
   const source = accountAggregate(`account-${from}`)
   const destination = accountAggregate(`account-${to}`)
   const slowly = (ms: number): Fault => ({ kind: 'delayed', until: sleep(ms) })
-  const set = (status: 'Frozen' | 'Active') => {
-    const change = { type: 'changeCard', cardId: `card-${to}`, set: { status } } as const
-    return two.engine.operate(`account-${to}`, change, 'a duel')
-  }
-  if (random() < 0.8) await Promise.race([set('Frozen'), sleep(patienceMs)])
+  if (random() < 0.8) await setStatus(two, to, 'Frozen')
   const slow = random() < 0.5 ? one : two
   const arriving = { at: one, step: 'credit', aggregate: destination } as const
   const begun = tricks.prepare({ ...arriving, fault: slowly(100 + random() * 200) })
@@ -103,7 +101,7 @@ export async function overtake(world: DuelWorld): Promise<void> {
   const second = ask(two)
   await closed
   await Promise.race([slow === one ? second : first, sleep(patienceMs)])
-  await Promise.race([set('Active'), sleep(patienceMs)])
+  await setStatus(two, to, 'Active')
   const next = tricks.prepare({
     at: two,
     step: 'credit',
@@ -111,4 +109,38 @@ export async function overtake(world: DuelWorld): Promise<void> {
     fault: slowly(2_000),
   })
   await Promise.all([ask(two), next])
+}
+
+/**
+ * The store loses both sides of a transfer: its server waits for the reply of its close, or has told its client that
+ * it is done. The client asks again elsewhere, is refused now and then, and that comes before the first is driven
+ * again.
+ */
+export async function forget(world: DuelWorld): Promise<void> {
+  const { tricks, random, ask, lose, from, to } = world
+  const [one, two] = world.pair()
+  const source = accountAggregate(`account-${from}`)
+  const closing = { at: one, step: 'close', aggregate: source } as const
+  const closed = tricks.prepare({ ...closing, fault: { kind: 'replyLost' } })
+  const first = ask(one)
+  await (random() < 0.3 ? closed : Promise.race([first, sleep(patienceMs)]))
+  lose()
+  const slowly = (ms: number): Fault => ({ kind: 'delayed', until: sleep(ms + random() * ms) })
+  const again = tricks.prepare({ at: one, step: 'debit', aggregate: source, fault: slowly(2_500) })
+  const destination = accountAggregate(`account-${to}`)
+  const arriving = { at: two, step: 'credit', aggregate: destination } as const
+  if (random() < 0.5) {
+    void setStatus(two, to, 'Frozen')
+    void tricks.prepare({ ...arriving, fault: slowly(4_000) })
+  }
+  await again
+  await ask(two)
+  await setStatus(two, to, 'Active')
+}
+
+/** Not for ever: the store may be away. */
+function setStatus({ engine }: TransferInstance, at: number, status: 'Frozen' | 'Active') {
+  const change = { type: 'changeCard', cardId: `card-${at}`, set: { status } } as const
+  const changed = engine.operate(`account-${at}`, change, 'a duel')
+  return Promise.race([changed, sleep(patienceMs)])
 }

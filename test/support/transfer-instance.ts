@@ -5,7 +5,7 @@ import {
   createKeptTransfers,
   type KeptTransfers,
 } from '../../src/management/transfer/kept-transfer.ts'
-import { createLostSteps } from '../../src/management/transfer/lost-step.ts'
+import { createLostSteps, type LostSteps } from '../../src/management/transfer/lost-step.ts'
 import { createLostTransfers } from '../../src/management/transfer/lost-transfer.ts'
 import { type ChangeSide, createSides } from '../../src/management/transfer/side.ts'
 import { createTransferSteps, type TransferSteps } from '../../src/management/transfer/step.ts'
@@ -25,6 +25,7 @@ export interface PlantedFault {
   readonly sweeps?: boolean
   /** Whether what the store has lost is driven again. */
   readonly repeats?: boolean
+  lost?(lost: LostSteps): LostSteps
 }
 
 /** One server of the simulation. */
@@ -104,7 +105,8 @@ export function startInstance(options: InstanceOptions): TransferInstance {
   const sides = createSides({ engine, aggregates, nowMs })
   const change = planted.change?.(sides) ?? sides
   const plain = createTransferSteps(change, nowMs, undefined, mayLose)
-  const lost = createLostSteps(sides, nowMs)
+  const rightLost = createLostSteps(sides, nowMs)
+  const lost = planted.lost?.(rightLost) ?? rightLost
   const again = createLostTransfers({ steps: plain, lost, engine })
   kept.repeatBy(planted.repeats === false ? async () => {} : again)
   const rightSteps = mayLose ? kept.watch(plain) : plain

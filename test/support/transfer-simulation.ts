@@ -8,7 +8,7 @@ import { accountAggregate, walletAggregate } from '../../src/engine/format/layou
 import { fundWallet } from '../../src/management/funding.ts'
 import type { Command } from '../../src/store/port.ts'
 import { handed, openCards, testEvent } from './engine-world.ts'
-import { contradict, createTricks, overtake } from './transfer-duel.ts'
+import { contradict, createTricks, forget, overtake } from './transfer-duel.ts'
 import { type PlantedFault, startInstance, type TransferInstance } from './transfer-instance.ts'
 import {
   checkAtRest,
@@ -82,8 +82,15 @@ function ask(
   })
 }
 
+/** A run must not depend on those before it; some go over midnight, where groups change. */
+function beginTime(seed: number): void {
+  vi.clearAllTimers()
+  vi.setSystemTime(Date.UTC(2026, 10, 16) - (seed % 8 === 6 ? 15_000 : 10 * 3_600_000))
+}
+
 /** One run; throws with what is wrong. Call it with fake timers. Every other seed has failovers. */
 export async function simulateTransfers(seed: number, planted: PlantedFault = {}): Promise<void> {
+  beginTime(seed)
   const random = randomOf(seed)
   const int = (below: number) => Math.floor(random() * below)
   const mayLose = seed % 2 === 0
@@ -186,13 +193,15 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
     const payload = { from, to: from + 1, amountMinor: 100 * (1 + int(20)) }
     const one = int(instances.length)
     const other = (one + 1 + int(instances.length - 1)) % instances.length
-    return (i % 2 === 0 ? contradict : overtake)({
+    const duels = [contradict, overtake, ...(mayLose ? [forget, forget, forget] : [])]
+    return duels[i % duels.length]!({
       tricks,
       random,
       from,
       to: from + 1,
       pair: () => [instances[one]!, instances[other]!],
       crash: (instance) => crash(instances.indexOf(instance)),
+      lose: () => failOver([0, 1], 1_000),
       ask(at, allowed = true) {
         const asked = request(at, `D${i}`, payload, allowed ? undefined : 0)
         work.push(asked)
@@ -249,10 +258,14 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
     instances[at] = start()
   }
 
-  async function loseSome(): Promise<void> {
+  function failOver(at: readonly number[], lostMs: number): void {
     lossMs = Date.now()
-    nodes.failOver(int(2), lossMs - random() * 1_000)
+    for (const node of at) nodes.failOver(node, lossMs - lostMs)
     for (const story of stories.values()) story.sawLoss = true
+  }
+
+  async function loseSome(): Promise<void> {
+    failOver([int(2)], random() * 1_000)
     while (isMending()) await pass(100)
   }
 
@@ -262,7 +275,8 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
     if (i % 5 === 2) work.push(duel((i - 2) / 5).catch(fail))
     await trouble(i)
     await pass(random() * 1_500)
-    checkConserved(nodes, wallet, accounts)
+    // What a loss took is not driven again yet.
+    if (!isMending()) checkConserved(nodes, wallet, accounts)
     if (!mayLose) checkCovered(nodes, wallet, accounts)
   }
   await pass(40_000)

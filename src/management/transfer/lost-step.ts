@@ -27,7 +27,10 @@ export interface LostSteps {
   hear(transfer: Transfer): Promise<TransferVerdict | null>
   /** Sees to it that the source has given. */
   debit(transfer: Transfer, as: LostDebit): Promise<LostStanding>
-  /** Sees to it that the destination has it, whatever the checks say now: it had it. */
+  /**
+   * Sees to it that the destination has it, whatever it said: only where the source stands as done, for what is on
+   * its way could have been given back on a refusal.
+   */
   credit(transfer: Transfer): Promise<TransferVerdict>
   /** Makes the destination refuse, unless it has a word: that one holds. */
   refuse(transfer: Transfer, refusal: DestinationRefusal): Promise<TransferVerdict>
@@ -39,8 +42,11 @@ export interface LostSteps {
  */
 type LostDebit = 'asked' | 'told' | 'arrived'
 
-/** other: money of the same Reference went out again, and this transfer is nowhere. */
-type LostStanding = 'pending' | 'done' | 'other' | 'short'
+/**
+ * This transfer is nowhere, and of the same Reference another is on its way (`next`), or has arrived (`moved`): one
+ * of the two is enough.
+ */
+type LostStanding = 'pending' | 'done' | 'next' | 'moved' | 'short'
 
 export function createLostSteps(
   change: ChangeSide,
@@ -49,14 +55,14 @@ export function createLostSteps(
 ): LostSteps {
   const telling = prepareTelling(nowMs, prepareBeside)
 
-  function atDestination(
+  function atDestination<V extends TransferVerdict | null>(
     transfer: Transfer,
     decide: (
       view: SideView,
       found: TransferVerdict | null,
-    ) => { readonly result: TransferVerdict | null; readonly keeps: boolean },
+    ) => { readonly result: V; readonly keeps: boolean },
     tell: Awaited<ReturnType<typeof telling>> = () => ({}),
-  ): Promise<TransferVerdict | null> {
+  ): Promise<V> {
     const inbox = inboxPlace(transfer)
     return change({
       home: aggregateOfSide(transfer.to),
@@ -93,10 +99,11 @@ export function createLostSteps(
           if (view.child(given) !== null) return said('done')
           if (as === 'asked' && !covers(view, transfer)) return said('short')
           if (there === null) {
-            return { ...beginTransfer(view, transfer, 'owed'), result: 'pending' }
+            const owed = as === 'told' ? { ...transfer, mustArrive: true as const } : transfer
+            return { ...beginTransfer(view, owed, 'owed'), result: 'pending' }
           }
           const another = as === 'asked' || (as === 'told' && there.hash === transfer.hash)
-          if (another) return said('other')
+          if (another) return said(there.state === 'done' ? 'moved' : 'next')
           view.move(transfer, transfer.from, 'owed')
           return { result: 'done', write: { put: [{ ...given, value: '{"state":"given"}' }] } }
         },
@@ -106,7 +113,7 @@ export function createLostSteps(
     async credit(transfer) {
       // What was told before may have been lost with the money, and nobody knows whether it was sent.
       const tell = await telling(transfer)
-      const verdict = await atDestination(
+      return atDestination<TransferVerdict>(
         transfer,
         (view, found) =>
           found?.state === 'credited'
@@ -114,16 +121,13 @@ export function createLostSteps(
             : { result: bring(view, transfer), keeps: false },
         tell,
       )
-      return verdict!
     },
 
-    async refuse(transfer, refusal) {
-      const verdict = await atDestination(transfer, (_view, found) => ({
+    refuse: (transfer, refusal) =>
+      atDestination<TransferVerdict>(transfer, (_view, found) => ({
         result: found ?? { state: 'refused', refusal },
         keeps: found !== null,
-      }))
-      return verdict!
-    },
+      })),
   }
 }
 

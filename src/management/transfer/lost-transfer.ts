@@ -1,6 +1,13 @@
 import type { LostSteps } from './lost-step.ts'
 import type { TransferSteps } from './step.ts'
-import type { DestinationRefusal, Transfer, TransferVerdict } from './transfer.ts'
+import {
+  aggregateOfSide,
+  type DestinationRefusal,
+  movingEntry,
+  successorOf,
+  type Transfer,
+  type TransferVerdict,
+} from './transfer.ts'
 import { enterCard, type TransfersOptions } from './transfers.ts'
 
 /** A transfer as this server knows it: the store may have lost it, or a part of it. */
@@ -11,7 +18,7 @@ export interface KnownTransfer {
 }
 
 export interface LostTransfersOptions {
-  readonly steps: Pick<TransferSteps, 'credit' | 'close'>
+  readonly steps: Pick<TransferSteps, 'credit' | 'close' | 'find'>
   readonly lost: LostSteps
   readonly engine: TransfersOptions['engine']
 }
@@ -44,18 +51,43 @@ export function createLostTransfers({ steps, lost, engine }: LostTransfersOption
 
   async function driveCredited(transfer: Transfer, heard: TransferVerdict | null): Promise<void> {
     const stands = await lost.debit(transfer, heard?.state === 'credited' ? 'arrived' : 'told')
-    if (stands === 'other') return
+    if (stands === 'moved') return
+    if (stands === 'next') {
+      // Where the next attempt is refused nothing moves, though it was told as done: then this one must.
+      await driveNext(transfer)
+      return driveCredited(transfer, heard)
+    }
+    if (stands === 'done') {
+      await enterCard(engine, transfer)
+      await steps.close(transfer, await lost.credit(transfer))
+      return
+    }
+    if (!(await finish({ ...transfer, mustArrive: true }))) {
+      return driveCredited(successorOf(transfer), null)
+    }
+  }
+
+  /** Credits and closes what is on its way; resolves to whether it has arrived. */
+  async function finish(transfer: Transfer): Promise<boolean> {
     await enterCard(engine, transfer)
-    await steps.close(transfer, await lost.credit(transfer))
+    const verdict = await steps.credit(transfer)
+    if (verdict === 'tooOld') throw new Error('it is too old to be credited')
+    await steps.close(transfer, verdict)
+    return verdict.state === 'credited'
+  }
+
+  /** Whoever finds a transfer on its way drives it on; its own server answers for it. */
+  async function driveNext(before: Transfer): Promise<void> {
+    const { sortKey } = movingEntry(before)
+    const next = await steps.find(aggregateOfSide(before.from), before, sortKey)
+    if (next !== null) await finish(next)
   }
 
   async function driveUnheard(transfer: Transfer): Promise<void> {
     const stands = await lost.debit(transfer, 'asked')
     if (stands === 'done') return driveCredited(transfer, null)
     if (stands === 'pending') {
-      await enterCard(engine, transfer)
-      const verdict = await steps.credit(transfer)
-      if (verdict !== 'tooOld') await steps.close(transfer, verdict)
+      await finish(transfer)
       return
     }
     // Its own request may still be on the way to the destination.

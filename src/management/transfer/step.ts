@@ -218,7 +218,9 @@ export function beginTransfer(
 }
 
 /** What may have changed at the destination since it was looked at. */
-function refusalAt(view: SideView, { type, amountMinor, to }: Transfer): DestinationRefusal | null {
+function refusalAt(view: SideView, transfer: Transfer): DestinationRefusal | null {
+  const { type, amountMinor, to } = transfer
+  if (transfer.mustArrive) return null
   if (view.wallet !== null) {
     const full = view.wallet.balanceMinor + amountMinor > maxSideMinor
     return full ? { condition: 'amountTooLarge', detail: 'the wallet would have too much' } : null

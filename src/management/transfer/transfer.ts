@@ -12,6 +12,7 @@ import {
 } from '../../engine/format/layout.ts'
 import { parseJson, RecordUnreadable } from '../../engine/format/row-codec.ts'
 import type { ChildKey, ChildPut, IndexKey } from '../../store/port.ts'
+import { idMadeFrom, timeOfId } from '../id.ts'
 
 /** Transfers between two aggregates; what comes from outside has one, and is none. */
 export const transferTypes = [
@@ -62,6 +63,8 @@ const record = z.object({
   fromAfter: z.unknown(),
   /** Of the answer, where it is not that of a transfer. */
   data: z.record(z.string(), z.unknown()).nullable(),
+  /** It had arrived before the store lost it: its destination takes it whatever the checks say now. */
+  mustArrive: z.literal(true).optional(),
 })
 
 type TransferRow = z.output<typeof record>
@@ -77,6 +80,14 @@ interface Opening {
 /** Money on its way, as its source keeps it until it has arrived or is back. */
 export interface Transfer extends Readonly<Omit<TransferRow, 'format' | 'opening'>> {
   readonly opening: Opening | null
+}
+
+/**
+ * Moves in the place of one that was told as done, lost, and then refused: a verdict never changes, so what is to
+ * move after all needs an id of its own, the same for every server that makes it.
+ */
+export function successorOf(lost: Transfer): Transfer {
+  return { ...lost, id: idMadeFrom('trf', timeOfId(lost.id), [lost.id]), mustArrive: true }
 }
 
 export function encodeTransfer(transfer: Transfer): string {

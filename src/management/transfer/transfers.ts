@@ -37,11 +37,17 @@ type TransferOutcome<R> =
   | { readonly state: 'seen' | 'other' | 'late' | 'tooOld' | 'busy' }
   | { readonly state: 'refused'; readonly refusal: R | DestinationRefusal }
 
+/** Somebody else closed it, and this is what its destination had said. */
+interface Gone {
+  readonly state: 'gone'
+  readonly verdict: TransferVerdict
+}
+
 export interface Transfers {
   /** Debit, credit and close; resolves when the money can be spent where it went, or is back. */
   run<R>(attempt: RequestAttempt, plan: TransferPlan<R>): Promise<TransferOutcome<R>>
   /** Brings one that is on its way to its end, whoever began it. */
-  finish(transfer: Transfer): Promise<TransferOutcome<never> | 'gone'>
+  finish(transfer: Transfer): Promise<TransferOutcome<never> | Gone>
 }
 
 export interface TransfersOptions {
@@ -59,7 +65,7 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
     return steps.credit(transfer)
   }
 
-  async function finish(transfer: Transfer): Promise<TransferOutcome<never> | 'gone'> {
+  async function finish(transfer: Transfer): Promise<TransferOutcome<never> | Gone> {
     const verdict = await credit(transfer)
     if (verdict === 'tooOld') return { state: 'tooOld' }
     const closed = await steps.close(transfer, verdict)
@@ -67,11 +73,11 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
     if (closed.state === 'takenBack' && verdict.state === 'refused') {
       return { state: 'refused', refusal: verdict.refusal }
     }
-    return 'gone'
+    return { state: 'gone', verdict }
   }
 
   /** What began is never nothing, whatever the store says of a later step. */
-  async function finishBegun(transfer: Transfer): Promise<TransferOutcome<never> | 'gone'> {
+  async function finishBegun(transfer: Transfer): Promise<TransferOutcome<never> | Gone> {
     try {
       return await finish(transfer)
     } catch (error) {
@@ -112,9 +118,9 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
       const debited = await begin(attempt, plan)
       if (debited.state !== 'moving') return debited
       const outcome = await finishBegun(debited.transfer)
-      if (outcome !== 'gone') return outcome
+      if (outcome.state !== 'gone') return outcome
       // Its own request answers how it ended; who had joined begins again.
-      if (debited.own) return ownEnd(attempt, plan, debited.transfer)
+      if (debited.own) return ownEnd(attempt, plan, outcome.verdict)
     }
     return { state: 'busy' }
   }
@@ -123,10 +129,8 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
   async function ownEnd<R>(
     attempt: RequestAttempt,
     { home }: TransferPlan<R>,
-    transfer: Transfer,
+    verdict: TransferVerdict,
   ): Promise<TransferOutcome<R>> {
-    const verdict = await credit(transfer)
-    if (verdict === 'tooOld') return { state: 'tooOld' }
     if (verdict.state === 'refused') return { state: 'refused', refusal: verdict.refusal }
     // Where the store has lost the note, what is known of it is driven again: only its state can be asked for.
     const lost = () => 'lost' as const

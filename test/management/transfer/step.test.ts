@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { repairAccount } from '../../../src/backoffice/repair.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { createLostSteps } from '../../../src/management/transfer/lost-step.ts'
+import { createLostTransfers } from '../../../src/management/transfer/lost-transfer.ts'
 import { createSides } from '../../../src/management/transfer/side.ts'
 import { createTransferSteps } from '../../../src/management/transfer/step.ts'
+import { successorOf } from '../../../src/management/transfer/transfer.ts'
+import { createTransfers } from '../../../src/management/transfer/transfers.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
 
@@ -55,7 +58,9 @@ async function open() {
     )
     return Promise.all(views)
   }
-  return { state, store, steps, lost, told, attemptOf, debit, setStatus, movedMinor }
+  const driveAgain = createLostTransfers({ steps, lost, engine })
+  const known = { state, store, steps, lost, told, attemptOf, driveAgain, engine }
+  return { ...known, debit, setStatus, movedMinor }
 }
 
 describe('the steps of a transfer', () => {
@@ -183,5 +188,65 @@ describe('the steps of a transfer', () => {
     const before = store.dump().aggregates['a:account-0']!.version
     expect(await steps.find('a:account-0', named, sortKey)).toBeNull()
     expect(store.dump().aggregates['a:account-0']!.version).not.toBe(before)
+  })
+
+  it.each([true, false])(
+    'move what was told as done and lost once, when the next attempt under its Reference arrives: %s',
+    async (arrives) => {
+      const { steps, debit } = await open()
+      const told = await debit('T1')
+      const verdict = await steps.credit(told)
+      if (verdict === 'tooOld') throw new Error('too old')
+      await steps.close(told, verdict)
+      // Another store, in which nothing of it is left.
+      const after = await open()
+      const next = await after.debit('T2')
+      if (!arrives) await after.setStatus('Frozen')
+      await after.driveAgain({ transfer: told, verdict })
+      expect(await after.movedMinor()).toEqual([-1_000, 1_000])
+      const [credited, refused] = [{ state: 'credited' }, { state: 'refused' }]
+      expect(await after.lost.hear(next)).toMatchObject(arrives ? credited : refused)
+      if (arrives) expect(await after.lost.hear(told)).toBeNull()
+      else expect(await after.lost.hear(told)).toMatchObject(credited)
+    },
+  )
+
+  it('are asked for a credit once by their own request, which may find debit and credit lost', async () => {
+    const { steps, engine, attemptOf, debit } = await open()
+    const transfer = await debit('T1')
+    let credits = 0
+    const transfers = createTransfers({
+      engine,
+      nowMs,
+      steps: {
+        ...steps,
+        async credit() {
+          credits++
+          return { state: 'credited', toAfter: null }
+        },
+        close: async () => ({ state: 'gone' }),
+      },
+    })
+    const plan = {
+      home: 'a:account-0',
+      check: () => null,
+      prepare: async () => ({ transfer }),
+    }
+    expect(await transfers.run(attemptOf('T1'), plan)).toEqual({ state: 'busy' })
+    expect(credits).toBe(1)
+  })
+
+  it('give what was told, lost and then refused a successor, and take the refused one back', async () => {
+    const { steps, debit } = await open()
+    const told = await debit('T1')
+    const verdict = await steps.credit(told)
+    if (verdict === 'tooOld') throw new Error('too old')
+    const after = await open()
+    await after.lost.refuse(told, { condition: 'cardNotActive', detail: '' })
+    await after.setStatus('Frozen')
+    for (let server = 0; server < 2; server++) await after.driveAgain({ transfer: told, verdict })
+    expect(await after.movedMinor()).toEqual([-1_000, 1_000])
+    expect(await after.lost.hear(told)).toMatchObject({ state: 'refused' })
+    expect(await after.lost.hear(successorOf(told))).toMatchObject({ state: 'credited' })
   })
 })

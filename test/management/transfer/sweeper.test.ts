@@ -23,7 +23,7 @@ it('finishes what comes behind many whose destinations do not answer', async () 
         tried.push(reference)
         if (reference !== 'moves') return new Promise(() => {})
         done = true
-        return Promise.resolve('gone')
+        return Promise.resolve({ state: 'busy' as const })
       },
     },
     clock: { nowMs: () => nowMs },
