@@ -4,8 +4,8 @@ import { type Store, StoreError } from '../store/port.ts'
 import type { Consumer } from './consumer.ts'
 import { createProjector, type ProjectionFigures } from './projector.ts'
 import { createRowDesk } from './row-desk.ts'
-import { sweepRows } from './row-sweep.ts'
-import { sweepWalletEntries } from './wallet-sweep.ts'
+import { createRowSweep } from './row-sweep.ts'
+import { createWalletSweep } from './wallet-sweep.ts'
 
 export interface ProjectionOptions {
   readonly store: Store
@@ -43,6 +43,10 @@ export function startProjection(options: ProjectionOptions): Projection {
   const projector = createProjector({ store, aggregates, clock, instance, consumers, onTrouble })
   let stopped = false
   let timer: NodeJS.Timeout | null = null
+  const swept = { store, aggregates, clock, retentionDays }
+  const sweeps = [createRowSweep(swept), createWalletSweep(swept)]
+  /** The sweep whose round is not over. */
+  let sweeping = 0
   let sweptMonoMs = clock.monoMs()
   let failing = ''
 
@@ -50,8 +54,8 @@ export function startProjection(options: ProjectionOptions): Projection {
   async function step(): Promise<boolean> {
     if (await projector.step()) return true
     if (!projector.isLeading || clock.monoMs() - sweptMonoMs < sweepMs) return false
-    const swept = { store, aggregates, clock, retentionDays }
-    if ((await sweepRows(swept)) || (await sweepWalletEntries(swept))) return true
+    for (; sweeping < sweeps.length; sweeping++) if (await sweeps[sweeping]!()) return true
+    sweeping = 0
     sweptMonoMs = clock.monoMs()
     return false
   }

@@ -2,11 +2,11 @@ import { dayMs, type FollowedClock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
-import { readOrganizations } from '../management/organization.ts'
 import type { IndexKey, Store } from '../store/port.ts'
+import { createIndexRound } from './index-round.ts'
 import { facetPrefix, indexKeysAt, rowPlaceOf } from './row-place.ts'
 
-export interface RowSweepOptions {
+export interface SweepOptions {
   readonly store: Store
   readonly aggregates: Aggregates
   readonly clock: FollowedClock
@@ -20,12 +20,10 @@ const rowsPerTurn = 200
  * The rows themselves lie in groups that the store drops. All that is older than a time stands behind it in
  * the list of an organization, so nothing else is looked at.
  */
-export async function sweepRows(options: RowSweepOptions): Promise<boolean> {
+export function createRowSweep(options: SweepOptions): () => Promise<boolean> {
   const { store, clock, retentionDays } = options
-  // What a wrong clock takes out does not come back.
-  if (clock.isDoubted()) return false
-  const oldestMs = clock.nowMs() - retentionDays * dayMs
-  for (const { organizationId } of await readOrganizations(store)) {
+  const round = createIndexRound(store, indexes.rows, 1, async ([organizationId = '']) => {
+    const oldestMs = clock.nowMs() - retentionDays * dayMs
     const prefix = facetPrefix(organizationId, ['all', ''])
     const after = prefix + newestFirst(oldestMs - 1)
     const entries = await store.range(indexes.rows, after, rowsPerTurn)
@@ -41,13 +39,14 @@ export async function sweepRows(options: RowSweepOptions): Promise<boolean> {
     await Promise.all(
       [...byAggregate].map(([aggregate, keys]) => unindex(options, aggregate, keys)),
     )
-    if (byAggregate.size > 0) return true
-  }
-  return false
+    return byAggregate.size > 0
+  })
+  // What a wrong clock takes out does not come back.
+  return async () => !clock.isDoubted() && round()
 }
 
 function unindex(
-  { aggregates }: RowSweepOptions,
+  { aggregates }: SweepOptions,
   aggregate: string,
   keys: readonly IndexKey[],
 ): Promise<void> {

@@ -1,36 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { createAggregates } from '../../src/engine/aggregates.ts'
+import { dayMs } from '../../src/clock.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
-import { addOrganization } from '../../src/management/organization.ts'
 import { blankRow, type TransactionRow } from '../../src/projection/row.ts'
 import { createRowDesk } from '../../src/projection/row-desk.ts'
-import { sweepRows } from '../../src/projection/row-sweep.ts'
-import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+import { createRowSweep } from '../../src/projection/row-sweep.ts'
 import { rowsIn } from '../support/row-check.ts'
-
-const dayMs = 86_400_000
-const retentionDays = 30
-const startMs = Date.UTC(2026, 0, 1, 12)
+import { openSweptWorld, retentionDays, startMs, sweepRound } from '../support/swept-world.ts'
 
 async function openWorld() {
-  const time = { ms: startMs, doubted: false }
-  const state = createMemoryState()
-  const clock = { nowMs: () => time.ms, monoMs: () => time.ms, isDoubted: () => time.doubted }
-  const store = createMemoryStore(state, { nowMs: clock.nowMs })
-  let versions = 0
-  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
-  const settings = {
-    name: 'Acme',
-    country: 'US',
-    currencies: ['USD'],
-    defaultDecision: 'decline' as const,
-    maxTopUpMinor: {},
-    minimumBalanceMinor: {},
-    cardValidityMonths: 36,
-  }
-  for (const id of ['org-0', 'org-1', 'org-2']) {
-    await addOrganization(aggregates, id, settings, startMs)
-  }
+  const world = await openSweptWorld(['org-0', 'org-1', 'org-2'])
+  const { time, state, clock, aggregates, swept } = world
   const desk = createRowDesk({ aggregates, retentionDays, nowMs: clock.nowMs })
   /** Rows of one a day, the oldest first. */
   async function write(organizationId: string, days: number): Promise<void> {
@@ -53,11 +32,10 @@ async function openWorld() {
       await desk.take([{ ...projected, rows: [row] }])
     }
   }
-  async function sweep(): Promise<void> {
-    while (await sweepRows({ store, aggregates, clock, retentionDays })) {}
-  }
+  const turn = createRowSweep(swept)
+  const sweep = () => sweepRound(turn)
   const entries = () => state.indexes.get(indexes.rows)?.size ?? 0
-  return { time, store, write, sweep, entries }
+  return { ...world, write, sweep, entries }
 }
 
 describe('rows whose time is over', () => {
@@ -85,5 +63,15 @@ describe('rows whose time is over', () => {
     time.doubted = true
     await sweep()
     expect(entries()).toBe(18)
+  })
+
+  it('leave though the record of an organization cannot be read, its own too', async () => {
+    const { time, write, sweep, entries, damage } = await openWorld()
+    await write('org-1', 3)
+    await write('org-2', 3)
+    time.ms += 400 * dayMs
+    damage('org-1')
+    await sweep()
+    expect(entries()).toBe(0)
   })
 })

@@ -1,33 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { createAggregates } from '../../src/engine/aggregates.ts'
+import { dayMs } from '../../src/clock.ts'
 import { indexes, walletAggregate } from '../../src/engine/format/layout.ts'
 import { fundWallet } from '../../src/management/funding.ts'
-import { addOrganization } from '../../src/management/organization.ts'
 import { decodeWalletEntry, readWallets } from '../../src/management/wallet.ts'
-import { sweepWalletEntries } from '../../src/projection/wallet-sweep.ts'
-import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+import { createWalletSweep } from '../../src/projection/wallet-sweep.ts'
+import { openSweptWorld, retentionDays, startMs, sweepRound } from '../support/swept-world.ts'
 
-const dayMs = 86_400_000
-const retentionDays = 30
-const startMs = Date.UTC(2026, 0, 1, 12)
-
-async function openWorld() {
-  const time = { ms: startMs, doubted: false }
-  const state = createMemoryState()
-  const clock = { nowMs: () => time.ms, monoMs: () => time.ms, isDoubted: () => time.doubted }
-  const store = createMemoryStore(state, { nowMs: clock.nowMs })
-  let versions = 0
-  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
-  const settings = {
-    name: 'Acme',
-    country: 'US',
-    currencies: ['NGN', 'USD'],
-    defaultDecision: 'decline' as const,
-    maxTopUpMinor: {},
-    minimumBalanceMinor: {},
-    cardValidityMonths: 36,
-  }
-  for (const id of ['org-1', 'org-2']) await addOrganization(aggregates, id, settings, startMs)
+async function openWorld(organizationIds: readonly string[] = ['org-1', 'org-2']) {
+  const world = await openSweptWorld(organizationIds)
+  const { time, state, store, aggregates, settings } = world
   const fund = (organizationId: string, currency: string) =>
     aggregates.change({
       aggregate: walletAggregate(organizationId, currency),
@@ -37,15 +18,12 @@ async function openWorld() {
         return { result: null, write: fundWallet(view, { ...given, ...named })!.write }
       },
     })
-  const sweep = async () => {
-    let turns = 0
-    while (await sweepWalletEntries({ store, aggregates, clock, retentionDays })) turns++
-    return turns
-  }
+  const turn = createWalletSweep(world.swept)
+  const sweep = () => sweepRound(turn)
   const entries = () => [...(state.indexes.get(indexes.walletEntries) ?? [])]
   const walletsOf = (organizationId: string) =>
     readWallets(store, organizationId, settings.currencies)
-  return { time, fund, sweep, entries, walletsOf }
+  return { ...world, fund, turn, sweep, entries, walletsOf }
 }
 
 describe('entries of a wallet whose time is over', () => {
@@ -85,5 +63,54 @@ describe('entries of a wallet whose time is over', () => {
     time.doubted = true
     await sweep()
     expect(entries()).toHaveLength(1)
+  })
+
+  it('leave though the record of an organization cannot be read, its own too', async () => {
+    const { time, fund, sweep, entries, damage } = await openWorld()
+    for (const id of ['org-1', 'org-2']) await fund(id, 'USD')
+    time.ms += (retentionDays + 1) * dayMs
+    damage('org-1')
+    await sweep()
+    expect(entries()).toEqual([])
+  })
+
+  it('leave the others when one wallet cannot be written, and go on with it in the next round', async () => {
+    const { time, fund, swept, entries } = await openWorld()
+    for (const id of ['org-1', 'org-2']) await fund(id, 'USD')
+    time.ms += (retentionDays + 1) * dayMs
+    let fails = true
+    const change: typeof swept.aggregates.change = (given) =>
+      fails && given.aggregate === walletAggregate('org-1', 'USD')
+        ? Promise.reject(new Error('damaged'))
+        : swept.aggregates.change(given)
+    const turn = createWalletSweep({ ...swept, aggregates: { ...swept.aggregates, change } })
+    await expect(turn()).rejects.toThrow('damaged')
+    await sweepRound(turn)
+    expect(entries()).toHaveLength(1)
+    fails = false
+    await sweepRound(turn)
+    expect(entries()).toEqual([])
+  })
+
+  it('are looked for in a few wallets a turn, however many there are', async () => {
+    const ids = Array.from({ length: 100 }, (_, i) => `org-${i}`)
+    const { time, store, swept, fund, entries } = await openWorld(ids)
+    for (const id of ids) await fund(id, 'USD')
+    let reads = 0
+    const range: typeof store.range = (...given) => {
+      reads++
+      return store.range(...given)
+    }
+    const turn = createWalletSweep({ ...swept, store: { ...store, range } })
+    const readsOfTurns: number[] = []
+    for (let more = true; more; reads = 0) {
+      more = await turn()
+      readsOfTurns.push(reads)
+    }
+    expect(readsOfTurns.length).toBe(4)
+    expect(Math.max(...readsOfTurns)).toBeLessThanOrEqual(64)
+    time.ms += (retentionDays + 1) * dayMs
+    await sweepRound(turn)
+    expect(entries()).toEqual([])
   })
 })

@@ -15,8 +15,8 @@ const seeds = Number(process.env.SEEDS ?? (process.env.TORTURE ? 2_000 : 6))
 /** Each is noticed by one of the first few. */
 const searched = process.env.TORTURE ? 200 : 10
 
-/** A second for each seed on a busy machine. */
-const timeout = process.env.TORTURE ? 4 * 3_600_000 : 120_000
+/** Some seconds for each seed on a busy machine. */
+const timeout = 10_000 * Math.max(seeds, searched)
 
 describe('transfers of several servers', { timeout }, () => {
   it('add up at every moment, once for a Reference, and come to an end', async () => {
