@@ -277,6 +277,15 @@ describe('readConfig', () => {
     expect(config({ PORT: '0', ADMIN_PORT: '0' })).toMatchObject({ port: 0, adminPort: 0 })
   })
 
+  it('says of a server for strangers what keeps them out', () => {
+    expect(problems({ HOST: '0.0.0.0' })).toMatchObject([
+      { message: expect.stringMatching(/^is none, and HOST is not loopback: set RELAY_SECRET/) },
+    ])
+    expect(problems({ ADMIN_HOST: '::' })).toMatchObject([
+      { message: expect.stringMatching(/^is required when ADMIN_HOST is not loopback/) },
+    ])
+  })
+
   it('asks only once for what was set wrongly', () => {
     const found = problems({ HOST: '0.0.0.0', RELAY_SECRET: 'short' })
     expect(found.map((problem) => problem.variable)).toEqual(['RELAY_SECRET'])
@@ -300,7 +309,15 @@ describe('readConfig', () => {
       },
       { variable: 'TLS_CLIENT_CA_FILE', message: 'names a file that holds no certificate (PEM)' },
     ])
-    expect(problems({ TLS_CERT_FILE: folder, TLS_KEY_FILE: folder })).toHaveLength(2)
+    const text = file('text.pem', 'hello')
+    expect(problems({ TLS_CERT_FILE: text, TLS_KEY_FILE: file('key.pem', server.keyPem) })).toEqual(
+      [{ variable: 'TLS_CERT_FILE', message: 'names a file that holds no certificate (PEM)' }],
+    )
+    const message = 'names a file that cannot be read (EISDIR)'
+    expect(problems({ TLS_CERT_FILE: folder, TLS_KEY_FILE: folder })).toEqual([
+      { variable: 'TLS_CERT_FILE', message },
+      { variable: 'TLS_KEY_FILE', message },
+    ])
   })
 
   it('refuses a private key that belongs to another certificate', () => {

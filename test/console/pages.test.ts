@@ -375,16 +375,20 @@ describe('what strangers write', () => {
 })
 
 describe('a narrow screen', () => {
+  let narrow: Page
+  beforeAll(async () => {
+    narrow = await browser.newPage({ viewport: { width: 390, height: 844 } })
+  })
+  afterAll(() => narrow.close())
+
   it.each(['/', '/decisions', '/card/card-1', '/todo', '/rules', '/changes'])(
     'shows %s without being wider than it is',
     async (path) => {
-      const narrow = await browser.newPage({ viewport: { width: 390, height: 844 } })
       await narrow.goto(world.url + path)
       await narrow.locator('main h1').first().waitFor({ state: 'attached' })
       await narrow.waitForTimeout(100)
       const page = 'document.documentElement'
       const beyond = await narrow.evaluate(`${page}.scrollWidth - ${page}.clientWidth`)
-      await narrow.close()
       expect(beyond).toBe(0)
     },
   )

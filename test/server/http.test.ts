@@ -504,18 +504,10 @@ describe('an event', () => {
     server = await startServer({ dataDir: folder.path })
     port = portOf(server)
     await again()
-    expect(await server.stop()).toBe(0)
     expect(await authorizedMinor(folder.path, 'card-2', 'once')).toBe(300)
   })
-})
 
-describe('connections', () => {
-  it('are not kept by peers that never close, and do not keep a server from stopping', async () => {
-    const folder = fastFolder()
-    endings.push(folder.remove)
-    const server = await startServer({ dataDir: folder.path, args: ['--demo'] })
-    endings.push(server.kill)
-    const port = portOf(server)
+  it('is answered beside peers that never close, whose connections are not kept and keep no server from stopping', async () => {
     const sockets: Socket[] = []
     endings.push(() => {
       for (const socket of sockets) socket.destroy()

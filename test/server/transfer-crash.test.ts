@@ -59,7 +59,7 @@ describe.concurrent('transfers are exact', () => {
     'through kills of the server: nobody retries, then everybody does',
     async (test) => {
       const crash = (server: RunningServer) => server.kill()
-      await survive({ rounds: torture ? 20 : 3, env: {}, nobodyAsksAgain: true, crash }, test)
+      await survive({ rounds: torture ? 20 : 2, env: {}, nobodyAsksAgain: true, crash }, test)
     },
     maxMs,
   )
