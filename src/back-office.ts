@@ -11,6 +11,7 @@ import type { ConsoleWorkerSettings } from './console/worker.ts'
 import type { OfferedPack } from './engine/pack-swap.ts'
 import type { Gate } from './gate/gate.ts'
 import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
+import { slowTransferProblem } from './management/transfer/slow-transfer.ts'
 import { type SeedingWatch, watchSeeding } from './seeding/seeding-watch.ts'
 import { logApiCall } from './telemetry/api-log.ts'
 import type { LogSink } from './telemetry/logger.ts'
@@ -52,8 +53,6 @@ export interface BackOfficeOptions {
 
 const stopMs = 12_000
 const figuresMs = 1_000
-/** Others finish what a server leaves within a minute. */
-const slowTransferMs = 120_000
 
 export function startBackOffice(options: BackOfficeOptions): BackOffice {
   const { clock, gate, flow } = options
@@ -86,8 +85,7 @@ export function startBackOffice(options: BackOfficeOptions): BackOffice {
       }
     },
     get transferProblem() {
-      if (oldestTransferMs <= slowTransferMs) return ''
-      return `a transfer is on its way for ${Math.floor(oldestTransferMs / 1000)} s`
+      return slowTransferProblem(oldestTransferMs)
     },
     get consolePort() {
       return consolePort

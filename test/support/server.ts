@@ -121,6 +121,7 @@ export interface ReadinessShown {
   readonly trippedRules?: readonly string[]
   readonly seedingRules?: readonly string[]
   readonly rulesProblem?: string
+  readonly transferProblem?: string
 }
 
 export async function readiness(server: RunningServer): Promise<ReadinessShown> {

@@ -3,7 +3,7 @@ import type { Command } from '../../src/store/port.ts'
 import type { Fault } from './memory-store.ts'
 import type { TransferInstance } from './transfer-instance.ts'
 
-type Step = 'debit' | 'credit' | 'close'
+export type Step = 'debit' | 'credit' | 'close'
 
 /** What goes wrong with one commit, of one server, at one aggregate. */
 interface Trick {
@@ -43,7 +43,7 @@ export function createTricks(): Tricks {
   }
 }
 
-function stepOf({ put, remove }: Command): Step | null {
+export function stepOf({ put, remove }: Command): Step | null {
   if (put.some(({ group }) => group === 'x')) return 'debit'
   if (put.some(({ group }) => group.startsWith('i@'))) return 'credit'
   return remove.some(({ group }) => group === 'x') ? 'close' : null

@@ -1,13 +1,7 @@
 import { vi } from 'vitest'
-import { conditions, isRefused, type Refused, refuse } from '../../src/api/condition.ts'
-import type { EffectCall } from '../../src/api/effects.ts'
-import { walletCovers } from '../../src/api/money/transfer-desk.ts'
-import { availableMinor } from '../../src/domain/record/account.ts'
-import { createAggregates } from '../../src/engine/aggregates.ts'
-import { accountAggregate, walletAggregate } from '../../src/engine/format/layout.ts'
-import { fundWallet } from '../../src/management/funding.ts'
+import { conditions, isRefused } from '../../src/api/condition.ts'
 import type { Command } from '../../src/store/port.ts'
-import { handed, openCards, testEvent } from './engine-world.ts'
+import { handed, testEvent } from './engine-world.ts'
 import { contradict, createTricks, forget, overtake } from './transfer-duel.ts'
 import { type PlantedFault, startInstance, type TransferInstance } from './transfer-instance.ts'
 import {
@@ -18,21 +12,20 @@ import {
   creditedIn,
   type ReferenceStory,
 } from './transfer-invariants.ts'
-import { createTransferNodes, type TransferNodes } from './transfer-nodes.ts'
+import { createTransferNodes } from './transfer-nodes.ts'
+import {
+  accounts,
+  ask,
+  busyCards,
+  cards,
+  duelCards,
+  type Payload,
+  pass,
+  prepare,
+  wallet,
+} from './transfer-world.ts'
 
-/** The first freezes and thaws all the time; nobody spends from those after the busy ones. */
-const cards = 10
-const busyCards = 4
-/** Of duels: nobody else touches them. */
-const duelCards = 8
 const references = 24
-const openingMinor = 10_000
-const fundedMinor = 30_000
-const wallet = walletAggregate('org-1', 'USD')
-const accounts = Array.from({ length: cards + duelCards }, (_, i) =>
-  accountAggregate(`account-${i}`),
-)
-const organization = { organizationId: 'org-1' }
 
 /** Numbers that follow from a seed alone. */
 function randomOf(seed: number): () => number {
@@ -41,45 +34,6 @@ function randomOf(seed: number): () => number {
     state = (Math.imul(state ^ (state >>> 15), 2_246_822_519) + 0x9e37_79b9) | 0
     return ((state ^ (state >>> 13)) >>> 0) / 4_294_967_296
   }
-}
-
-interface Payload {
-  readonly from: number
-  readonly to: number
-  readonly amountMinor: number
-}
-
-/** A place is a card, or the wallet below zero. */
-function sideOf(at: number) {
-  if (at < 0) return { kind: 'wallet', ...organization, currency: 'USD' } as const
-  return { kind: 'card', accountId: `account-${at}`, cardId: `card-${at}` } as const
-}
-
-/** `mostMinor` is what the organization allows now: it is known without asking either side. */
-function ask(
-  { desk }: TransferInstance,
-  reference: string,
-  { from, to, amountMinor }: Payload,
-  mostMinor: number,
-): Promise<{ data: unknown } | Refused> {
-  const call: EffectCall = {
-    caller: { clientId: 'cli', reference, organization } as never,
-    request: { hash: `${from}>${to}:${amountMinor}`, method: 'POST', path: '/' },
-    nowMs: Date.now(),
-  }
-  const type = from < 0 ? 'TopUp' : to < 0 ? 'Withdrawal' : 'CardToCard'
-  const planned = { currency: 'USD', narration: '', opening: null, data: null }
-  const transfer = { ...planned, type, amountMinor, from: sideOf(from), to: sideOf(to) } as const
-  return desk.run<unknown>(call, {
-    home: from < 0 ? wallet : accountAggregate(`account-${from}`),
-    prepare: async () =>
-      amountMinor <= mostMinor ? { transfer } : { refusal: refuse('topUpTooLarge', '') },
-    check(view) {
-      if (view.wallet !== null) return walletCovers(view, amountMinor, 'USD')
-      const has = availableMinor(view.account!.account!)
-      return has >= amountMinor ? null : refuse('fundsMissing', '')
-    },
-  })
 }
 
 /** A run must not depend on those before it; some go over midnight, where groups change. */
@@ -290,28 +244,5 @@ export async function simulateTransfers(seed: number, planted: PlantedFault = {}
   checkOnce(nodes, stories)
 }
 
-async function prepare({ engine }: TransferInstance, nodes: TransferNodes): Promise<void> {
-  const opening = openCards(engine, cards + duelCards, String(openingMinor / 100))
-  await pass(100)
-  await opening
-  const store = nodes.open(() => ({ kind: 'none' }))
-  const aggregates = createAggregates({ store, newVersion: () => 'funded' })
-  const funding = aggregates.change({
-    aggregate: wallet,
-    decide(view) {
-      const given = { ...organization, currency: 'USD', amountMinor: fundedMinor }
-      const named = { transferId: 'trf_0', reference: 'start', narration: '', atMs: Date.now() }
-      return { result: null, write: fundWallet(view, { ...given, ...named })!.write }
-    },
-  })
-  await pass(10)
-  await funding
-  nodes.catchUp()
-}
-
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const gaveUp = () => new Promise<null>((resolve) => setTimeout(resolve, 10_000, null))
-
-async function pass(ms: number): Promise<void> {
-  await vi.advanceTimersByTimeAsync(ms)
-}

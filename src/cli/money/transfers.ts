@@ -2,23 +2,27 @@ import type { Command } from 'commander'
 import { formatMinor } from '../../domain/record/money.ts'
 import { decodeEntry } from '../../engine/format/entry-codec.ts'
 import { openTransfers } from '../../management/transfer/open-transfer.ts'
+import { takeBack } from '../../management/transfer/take-back.ts'
 import type { Side } from '../../management/transfer/transfer.ts'
-import { readCount } from '../argument.ts'
+import { readCount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 
 interface TransfersOptions {
   readonly open?: true
+  readonly takeBack?: string
   readonly limit: number
 }
 
 const help = `
 Without --open the newest movements of cards are listed, as the decision log has them. What is on its way
-is finished by every server with API_PORT; the list is empty but for moments.
+is finished by every server with API_PORT; the list is empty but for moments. What is on its way for more than
+30 days is not credited any more: --take-back ends it.
 
 Examples:
   $ arbiter transfers --open
-  $ arbiter transfers --limit 100`
+  $ arbiter transfers --limit 100
+  $ arbiter transfers --take-back trf_01M7FR3ZXG9MAP2ZG81246H878`
 
 const perRead = 1_000
 /** Entries of the log that are looked at. */
@@ -30,10 +34,27 @@ export function addTransfers(program: Command): void {
     .description('List transfers between wallets and cards.')
     .option('--open', 'only those that are on their way')
     .option('--limit <n>', 'at most so many', readCount, 20)
+    .option('--take-back <id>', 'end one that is older than 30 days', readId)
     .addHelpText('after', help)
     .action((options: TransfersOptions) =>
-      inSession((session) => (options.open ? listOpen(session) : listMoved(session, options))),
+      inSession((session) => {
+        if (options.takeBack !== undefined) return endOld(options.takeBack, session)
+        return options.open ? listOpen(session) : listMoved(session, options)
+      }),
     )
+}
+
+async function endOld(id: string, session: Session): Promise<ExitCode> {
+  const { store, aggregates, clock } = session
+  const engine = await session.engine()
+  const ended = await takeBack(id, { store, aggregates, engine, nowMs: clock.nowMs })
+  if (ended === 'unknown') return sayRefused(`${id} is not on its way: see arbiter show transfer`)
+  if (ended === 'young') return sayRefused(`${id} is not 30 days old: a server finishes it`)
+  if (ended === 'forgotten') {
+    return sayRefused(`nobody knows any more whether ${id} arrived: see arbiter show transfer`)
+  }
+  await printText(ended === 'takenBack' ? `${id} is back at its source` : `${id} had ended`)
+  return 0
 }
 
 async function listOpen({ store, clock }: Session): Promise<ExitCode> {

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { slowTransferProblem } from '../../../src/management/transfer/slow-transfer.ts'
 import { startTransferSweeper } from '../../../src/management/transfer/sweeper.ts'
 import { movingEntry, type Transfer } from '../../../src/management/transfer/transfer.ts'
 import { until } from '../../support/server.ts'
@@ -37,4 +38,9 @@ it('finishes what comes behind many whose destinations do not answer', async () 
   const once = tried.filter((reference) => reference !== 'moves')
   expect(once.toSorted()).toEqual(hanging.toSorted())
   expect(sweeper.open.count).toBe(places.length)
+})
+
+it('is told of a transfer when it is on its way for more than two minutes', () => {
+  expect([0, 15_000, 120_000].map(slowTransferProblem)).toEqual(['', '', ''])
+  expect(slowTransferProblem(121_000)).toBe('a transfer is on its way for 121 s')
 })

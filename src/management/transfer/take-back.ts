@@ -1,0 +1,45 @@
+import type { Aggregates } from '../../engine/aggregates.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { isPassed } from '../../store/dated-group.ts'
+import type { Store } from '../../store/port.ts'
+import { createLostSteps } from './lost-step.ts'
+import { openTransfers } from './open-transfer.ts'
+import { createSides } from './side.ts'
+import { createTransferSteps } from './step.ts'
+import { type DestinationRefusal, inboxPlace, isCreditable, type Transfer } from './transfer.ts'
+
+export interface TakeBackOptions {
+  readonly store: Store
+  readonly engine: Pick<Engine, 'change'>
+  readonly aggregates: Aggregates
+  readonly nowMs: () => number
+}
+
+/**
+ * unknown: nothing of that id is on its way. young: servers finish it by themselves. forgotten: its destination keeps
+ * no word any more of whether it has arrived.
+ */
+type TakenBack = 'unknown' | 'young' | 'forgotten' | 'done' | 'takenBack' | 'gone'
+
+const tooOld: DestinationRefusal = {
+  condition: 'changedMeanwhile',
+  detail: 'it was on its way for more than 30 days, and a person took it back',
+}
+
+/** Ends a transfer that no server credits any more: its money goes back, unless it had arrived. */
+export async function takeBack(id: string, options: TakeBackOptions): Promise<TakenBack> {
+  const { store, nowMs } = options
+  const transfer = await findOpen(id, store)
+  if (transfer === null) return 'unknown'
+  if (isCreditable(transfer, nowMs())) return 'young'
+  if (isPassed(inboxPlace(transfer).group, nowMs())) return 'forgotten'
+  const change = createSides(options)
+  // The destination's refusal comes first: a credit that is still on its way finds it.
+  const verdict = await createLostSteps(change, nowMs).refuse(transfer, tooOld)
+  return (await createTransferSteps(change, nowMs).close(transfer, verdict)).state
+}
+
+async function findOpen(id: string, store: Store): Promise<Transfer | null> {
+  for await (const transfer of openTransfers(store)) if (transfer.id === id) return transfer
+  return null
+}
