@@ -6,6 +6,7 @@
 import { createLedger } from '../dist/domain/ledger/ledger.js'
 import { cardCodec } from '../dist/engine/format/codec.js'
 import { encodeEntry } from '../dist/engine/format/entry-codec.js'
+import { createKeptCounts, writeCounts } from '../dist/engine/memory/kept-counts.js'
 import { compilePack } from '../dist/rules/load/compiler.js'
 import { readCardRow } from '../dist/wire/card-row.js'
 import { askOf } from './support/ask.mjs'
@@ -68,6 +69,7 @@ function measure(pack, asks) {
     balance: '1000000.00',
   })
   ledger.operate('A1', { type: 'open', ...row, givesBalance: true }, pack, startMs)
+  const counts = createKeptCounts()
   const decide = (i) => {
     const atMs = startMs + i * 1_000
     const merchant = {
@@ -88,10 +90,14 @@ function measure(pack, asks) {
       pack,
     )
     if (answer.code !== '000') throw new Error(`ask ${i} was answered by ${answer.code}`)
-    return (
-      encodeEntry(ledger.entries.pop()).length +
-      cardCodec.encode(ledger.book('A1').card('C1')).length
+    const card = ledger.book('A1').card('C1')
+    const put = []
+    writeCounts(counts, 'C1', card.merchantCounts, put, [])
+    const records = put.reduce(
+      (sum, { value }) => sum + value.length,
+      cardCodec.encode(card).length,
     )
+    return encodeEntry(ledger.entries.pop()).length + records
   }
   for (let i = 0; i < asks; i++) decide(i)
   const started = process.cpuUsage()

@@ -2,7 +2,10 @@ import { isAlias } from '../domain/change/book.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import { applyEntry, createMemoryBook, type MemoryBook } from '../domain/ledger/ledger.ts'
 import { noAccount } from '../domain/record/account.ts'
+import type { MerchantCounts } from '../domain/record/merchant-counts.ts'
 import { eventCodec } from '../engine/format/codec.ts'
+import { merchantCountsGroup, merchantCountsKey } from '../engine/format/layout.ts'
+import { decodeMerchantCounts } from '../engine/format/window-codec.ts'
 import { entryIn, logPages } from '../engine/log-reading.ts'
 import { decodeAccount, decodeCard, decodeTransaction } from '../engine/quarantine/damage.ts'
 import type { ChildKey, Store, StoreRecord } from '../store/port.ts'
@@ -22,6 +25,8 @@ export async function readBase(
   const book = createMemoryBook()
   if (backup === undefined) return book
   const blank = { transactions: [], aliases: [], forgotten: null, event: null, cards: [] }
+  /** Read before their card or after it. */
+  const counts = new Map<string, MerchantCounts>()
   let account = noAccount
   for await (const page of backup) {
     for (const record of page) {
@@ -32,11 +37,19 @@ export async function readBase(
     }
   }
   if (account !== noAccount) book.put({ ...blank, account })
+  for (const card of book.cards.values()) {
+    const merchantCounts = card.merchantCounts.map((merchant) => {
+      return counts.get(merchantCountsKey(card.cardId, merchant.mid).id) ?? merchant
+    })
+    book.put({ ...blank, account, cards: [{ ...card, merchantCounts }] })
+  }
   return book
 
   function putChild({ group, id }: ChildKey, value: string): void {
     if (group === 'c') book.put({ ...blank, account, cards: [decodeCard(id, value)] })
-    else if (group.startsWith('e@')) {
+    else if (group === merchantCountsGroup) {
+      counts.set(id, decodeMerchantCounts(id.slice(id.indexOf('\n') + 1), value))
+    } else if (group.startsWith('e@')) {
       book.put({ ...blank, account, event: { key: id, record: eventCodec.decode(value) } })
     } else if (group === 't') {
       const [cardId = '', name = ''] = id.split('\n')

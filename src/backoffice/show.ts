@@ -27,6 +27,7 @@ import {
 } from '../engine/quarantine/damage.ts'
 import type { ChildKey, Loaded, Store } from '../store/port.ts'
 import { writeCardRow } from '../wire/card-row.ts'
+import { withCounts } from './counted-card.ts'
 
 /** Reads for people: what the store holds now, with what follows from it. null: there is none. */
 export type Shown = Record<string, unknown> | null
@@ -88,7 +89,8 @@ export async function showCard(store: Store, cardId: string): Promise<Shown> {
   const keys = [root, cardKey(cardId)].map((key) => ({ aggregate, ...key }))
   const [account, found] = await store.load(keys)
   if (account === undefined || found === undefined) return null
-  const card = named(`card ${cardId}`, () => decodeCard(cardId, found.value))
+  const row = named(`card ${cardId}`, () => decodeCard(cardId, found.value))
+  const card = await withCounts(store, aggregate, row)
   return { ...card, importRow: writeCardRow(decodeFound(accountId, account), card, false) }
 }
 

@@ -7,6 +7,7 @@ import type { Alias, Transaction } from '../domain/record/transaction.ts'
 import { accountCodec, cardCodec, transactionCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardKey, transactionChild } from '../engine/format/layout.ts'
 import type { ChildKey, Store } from '../store/port.ts'
+import { withCounts } from './counted-card.ts'
 import { accountIdOf } from './show.ts'
 
 /** As many cards as are looked through for a transaction of a card that was issued again. */
@@ -45,7 +46,7 @@ export async function readBook(store: Store, event: CardEvent): Promise<Book | n
   for (let i = 0; cardId !== '' && i < maxReissues; i++) {
     const card = await read(cardKey(cardId), cardCodec.decode)
     if (card === null) break
-    cards.set(cardId, card)
+    cards.set(cardId, await withCounts(store, aggregate, card))
     for (const id of [event.transactionId, event.originalTransactionId]) {
       if (id !== '') await readTransaction(cardId, id)
     }

@@ -1,7 +1,14 @@
 import { createLedger, type Ledger, type MemoryBook } from '../domain/ledger/ledger.ts'
 import { accountCardsOf, encodeAccountCards } from '../engine/format/account-cards.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../engine/format/codec.ts'
-import { accountAggregate, accountCardsKey, cardKey, eventKeyAt } from '../engine/format/layout.ts'
+import {
+  accountAggregate,
+  accountCardsKey,
+  cardKey,
+  eventKeyAt,
+  merchantCountsKey,
+} from '../engine/format/layout.ts'
+import { encodeMerchantCounts } from '../engine/format/window-codec.ts'
 import { entryIn, logPages } from '../engine/log-reading.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
@@ -121,6 +128,12 @@ export function recordsOf(
       key: cardKey(cardId),
       value: cardCodec.encode(card),
     })),
+    ...[...book.cards].flatMap(([cardId, { merchantCounts }]) =>
+      merchantCounts.map((counts) => ({
+        key: merchantCountsKey(cardId, counts.mid),
+        value: encodeMerchantCounts(counts),
+      })),
+    ),
     ...(book.cards.size === 0
       ? []
       : [{ key: accountCardsKey, value: encodeAccountCards(accountCardsOf(book.cards.values())) }]),

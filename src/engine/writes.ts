@@ -5,7 +5,7 @@ import type { Entry } from '../domain/ledger/entry.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import { isPassed } from '../store/dated-group.ts'
-import type { Command, IndexEntryPut, IndexKey } from '../store/port.ts'
+import type { ChildKey, ChildPut, Command, IndexEntryPut, IndexKey } from '../store/port.ts'
 import {
   decodeAccountCards,
   encodeAccountCards,
@@ -24,7 +24,8 @@ import {
   keepRoot,
   keepTransaction,
 } from './memory/cache.ts'
-import { keep } from './memory/kept.ts'
+import { countsIn, keep, keepWithCounts } from './memory/kept.ts'
+import { writeCounts } from './memory/kept-counts.ts'
 import { eventPlace, type WorkingBook } from './memory/working-book.ts'
 
 interface IndexWrite extends IndexKey {
@@ -180,12 +181,14 @@ export function commandOf(
   const account = book.account()
   // A stray event's aggregate may be empty: then there is nothing to close.
   if (account === null) return null
-  const put = []
-  const remove = []
+  const put: ChildPut[] = []
+  const remove: ChildKey[] = []
   for (const [id, card] of cards) {
     const value = cardCodec.encode(card)
     put.push({ group: 'c', id, value })
-    keepCard(cached, id, keep(value, card))
+    const counts = countsIn(cached.cards.get(id))
+    writeCounts(counts, id, card.merchantCounts, put, remove)
+    keepCard(cached, id, keepWithCounts(value, card, counts))
   }
   for (const [name, { key, record }] of transactions) {
     if (record === null) {

@@ -2,6 +2,7 @@ import type { Seed } from '../domain/change/change.ts'
 import { rememberedIn } from '../domain/decide/ask-memory.ts'
 import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Card } from '../domain/record/card.ts'
+import { countsAt, type MerchantCounts } from '../domain/record/merchant-counts.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import { noState, splitKey, type WindowStates } from '../domain/record/window-state.ts'
 import type {
@@ -41,6 +42,7 @@ export function seedChange(
       const told = {
         account: toldAccount ? {} : account,
         card: differing(card.windows, replayed.windows, windows),
+        ...toldMerchants(card.merchantCounts, replayed.merchantCounts, windows),
         remembered: otherFacts(card, replayed, facts),
         spend: null,
       }
@@ -139,13 +141,29 @@ function differing(
   return Object.fromEntries(others.map((name) => [name, told[name] ?? noState]))
 }
 
+/** All merchants of the log with the told windows, and those that it forgot without; none when all is so. */
+function toldMerchants(
+  merchants: readonly MerchantCounts[],
+  told: readonly MerchantCounts[],
+  names: readonly string[],
+): Pick<Seed, 'merchants'> {
+  const known = new Set(told.map(({ mid }) => mid))
+  const gone = merchants.filter(({ mid }) => !known.has(mid))
+  const all = [...gone.map(({ mid }) => ({ mid, windows: {} })), ...told].map((one) => {
+    const windows = differing(countsAt(merchants, one.mid), one.windows, names)
+    return { mid: one.mid, windows }
+  })
+  const same = all.every(({ windows }) => Object.keys(windows).length === 0)
+  return same ? {} : { merchants: all }
+}
+
 function otherFacts(card: Card, told: Card, names: readonly (keyof Card)[]): Partial<Card> {
   const others = names.filter((name) => !isSame(card[name], told[name]))
   return Object.fromEntries(others.map((name) => [name, told[name]]))
 }
 
-function isNothing({ account, card, remembered }: Seed): boolean {
-  return [account, card, remembered].every((part) => Object.keys(part).length === 0)
+function isNothing({ account, card, merchants = [], remembered }: Seed): boolean {
+  return [account, card, merchants, remembered].every((part) => Object.keys(part).length === 0)
 }
 
 function isSame(a: unknown, b: unknown): boolean {

@@ -5,7 +5,7 @@ import type { Step } from '../../src/domain/decide/answer.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
 import { spreadIn, windowValue } from '../../src/domain/decide/window.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
-import { availableMinor } from '../../src/domain/record/account.ts'
+import { type Account, availableMinor } from '../../src/domain/record/account.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
 import {
   hasSeenCountry,
@@ -14,6 +14,7 @@ import {
   hasSeenMerchant,
   minutesSinceLastAsk,
 } from '../../src/domain/record/familiarity.ts'
+import { countsAt } from '../../src/domain/record/merchant-counts.ts'
 import {
   credit,
   isAsked,
@@ -23,6 +24,7 @@ import {
   type Transaction,
   uncovered,
 } from '../../src/domain/record/transaction.ts'
+import type { WindowStates } from '../../src/domain/record/window-state.ts'
 import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/format/entry-codec.ts'
 import { windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
@@ -98,7 +100,7 @@ function stateOf(ledger: Ledger, world: World, pack: Pack) {
     const book = ledger.book(accountId)
     const { status, swipesLeft, unblockedMids, windows } = book.card(cardId)!
     const atMs = book.account()!.lastArrivalMs
-    const spentTodayMinor = windowValue(windows, pack.windows[0]!, atMs, '').sumMinor
+    const spentTodayMinor = windowValue(windows, pack.windows[0]!, atMs).sumMinor
     return { status, swipesLeft, spentTodayMinor, unblockedMids }
   })
   return { accounts, cards }
@@ -111,13 +113,18 @@ const orderWindows = [
   { name: 'all', scope: 'account', period: 'month', distinct: true, mids: ['M1'] },
 ].map((window) => windowFile.parse(window))
 
+function statesIn(account: Account, card: Card, scope: string, mid: string): WindowStates {
+  if (scope === 'account') return account.windows
+  return scope === 'card-and-merchant' ? countsAt(card.merchantCounts, mid) : card.windows
+}
+
 function windowsOf(ledger: Ledger, world: World, pack: Pack) {
   return world.cards.map(({ cardId, accountId }) => {
     const book = ledger.book(accountId)
     const account = book.account()!
     return pack.windows.map((window) => {
-      const { windows } = window.scope === 'account' ? account : book.card(cardId)!
-      return windowValue(windows, window, account.lastArrivalMs, 'M1')
+      const states = statesIn(account, book.card(cardId)!, window.scope, 'M1')
+      return windowValue(states, window, account.lastArrivalMs)
     })
   })
 }
@@ -238,11 +245,11 @@ function compareWindows(
     const account = book.account()!
     for (const file of windows) {
       const definition = pack.windows.find(({ name }) => name === file.name)!
-      const { windows: states } = file.scope === 'account' ? account : book.card(cardId)!
       for (const mid of file.scope === 'card-and-merchant' ? mids : ['M1']) {
+        const states = statesIn(account, book.card(cardId)!, file.scope, mid)
         const ours = {
-          ...windowValue(states, definition, account.lastArrivalMs, mid),
-          ...spreadIn(states, definition, account.lastArrivalMs, mid),
+          ...windowValue(states, definition, account.lastArrivalMs),
+          ...spreadIn(states, definition, account.lastArrivalMs),
         }
         const told = () => `${where()}, ${JSON.stringify(file)} of ${cardId} at ${mid}`
         expectEqual(ours, model.window(file, cardId, mid), told)

@@ -6,6 +6,7 @@ import { type WindowDefinition, windowAt, windowValue } from '../../src/domain/d
 import { createLedger } from '../../src/domain/ledger/ledger.ts'
 import { noAccount } from '../../src/domain/record/account.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
+import { countsAt } from '../../src/domain/record/merchant-counts.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
 import { windowFile } from '../../src/rules/pack/window-file.ts'
@@ -234,10 +235,10 @@ describe('the engine', () => {
       const sumMinor = of.reduce((sum, { amountMinor }) => sum + amountMinor, 0)
       expect(sumMinor).toBeLessThanOrEqual(1000)
       expect(sumMinor).toBeGreaterThan(880)
-      const value = windowValue(found.windows, each, Date.now(), mid)
+      const value = windowValue(countsAt(found.merchantCounts, mid), each, Date.now())
       expect(value).toMatchObject({ sumMinor, count: of.length })
     }
-    const value = windowValue(found.windows, shops, Date.now(), '')
+    const value = windowValue(found.windows, shops, Date.now())
     expect(value).toMatchObject({ count: approved.length, distinct: 3 })
   })
 

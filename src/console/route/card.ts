@@ -101,7 +101,7 @@ function shownCard(
     replaces: card.replaces,
     dailyLimitMinor: card.dailyLimitMinor,
     transactionLimitMinor: card.transactionLimitMinor,
-    usedTodayMinor: windowValue(card.windows, daily, clock.nowMs(), '', country).sumMinor,
+    usedTodayMinor: windowValue(card.windows, daily, clock.nowMs(), country).sumMinor,
     swipesLeft: card.swipesLeft,
     lists: { allowedMccs, blockedMccs, allowedMids, blockedMids, unblockedMids },
   }

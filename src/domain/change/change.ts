@@ -3,6 +3,7 @@ import type { Card } from '../record/card.ts'
 import type { Answer, EventRecord } from '../record/event-record.ts'
 import type { NotedAsk } from '../record/familiarity.ts'
 import type { HoldAdjustment } from '../record/hold-adjustment.ts'
+import type { MerchantCounts } from '../record/merchant-counts.ts'
 import type { Movement } from '../record/movement.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import type { CountedNow, SpendEntry, WindowStates } from '../record/window-state.ts'
@@ -112,6 +113,8 @@ export interface Seed {
   /** Windows of the account; one without a bucket goes. */
   readonly account: WindowStates
   readonly card: WindowStates
+  /** All merchants of the card, each with the windows that are told; absent in older entries. */
+  readonly merchants?: readonly MerchantCounts[]
   /** What the card remembers for facts. */
   readonly remembered: Partial<Card>
   /** Where the spend of the transaction stands; null for no transaction. */

@@ -1,5 +1,12 @@
 import { type Account, copyAccount } from '../record/account.ts'
 import { type Card, copyCard } from '../record/card.ts'
+import {
+  countsAt,
+  type MerchantCounts,
+  maxCountedMerchants,
+  type OpenMerchants,
+  openMerchants,
+} from '../record/merchant-counts.ts'
 import { copyTransaction } from '../record/transaction.ts'
 import {
   type Counted,
@@ -10,6 +17,7 @@ import {
   type OpenStates,
   type SpendEntry,
   type Spread,
+  splitKey,
   takeFrom,
   type WindowStates,
 } from '../record/window-state.ts'
@@ -27,9 +35,9 @@ export function countIn(
   countFor: (window: string) => number,
   beforeMinor: (place: Counted) => number = () => 0,
 ): View {
-  return changeWindows(view, at, (states, place) => {
-    const { window, bucket, oldest } = place
-    const counted = { index: bucket, sumMinor: amountMinor, count: countFor(window) }
+  return changeWindows(view, at, (states, window, place) => {
+    const { bucket, oldest } = place
+    const counted = { index: bucket, sumMinor: amountMinor, count: countFor(place.window) }
     const added = place.spread
       ? { ...counted, spread: spreadOf(beforeMinor(place), amountMinor) }
       : counted
@@ -50,7 +58,7 @@ function standingAt(
 ): number {
   let standingMinor = 0
   for (const entry of entries) {
-    if (scope === 'card' && entry.cardId !== cardId) continue
+    if (scope !== 'account' && entry.cardId !== cardId) continue
     if (entry.at.some((one) => one.window === window && one.bucket === bucket)) {
       standingMinor += entry.amountMinor
     }
@@ -58,32 +66,51 @@ function standingAt(
   return standingMinor
 }
 
+/** Changes a window, by its name among the states that it stands in. */
+type WindowChange<T> = (states: OpenStates, window: string, place: T) => void
+
 /** Changes windows of the card and of the account, each copied once. */
 function changeWindows<T extends Counted>(
   view: View,
   at: readonly T[],
-  change: (states: OpenStates, place: T) => void,
+  change: WindowChange<T>,
+  isUsed = true,
 ): View {
-  let ofCard: OpenStates | null = null
+  const next = copyView(view)
+  next.card = changeCard(view.card, at, change, isUsed)
   let ofAccount: OpenStates | null = null
   for (const place of at) {
-    if (place.scope === 'card') {
-      ofCard ??= { ...view.card.windows }
-      change(ofCard, place)
-    } else {
-      ofAccount ??= { ...view.account.windows }
-      change(ofAccount, place)
-    }
+    if (place.scope !== 'account') continue
+    ofAccount ??= { ...view.account.windows }
+    change(ofAccount, place.window, place)
   }
-  const next = copyView(view)
-  if (ofCard !== null) next.card = cardWith(view.card, ofCard)
   if (ofAccount !== null) next.account = accountWith(view.account, ofAccount)
   return next
 }
 
-function cardWith(card: Card, windows: WindowStates): Card {
+function changeCard<T extends Counted>(
+  card: Card,
+  at: readonly T[],
+  change: WindowChange<T>,
+  isUsed = true,
+): Card {
+  let windows: OpenStates | null = null
+  let merchants: OpenMerchants | null = null
+  for (const place of at) {
+    if (place.scope === 'card') {
+      windows ??= { ...card.windows }
+      change(windows, place.window, place)
+    } else if (place.scope === 'merchant') {
+      merchants ??= openMerchants(card.merchantCounts)
+      const { name, mid } = splitKey(place.window)
+      if (name === '') merchants.drop(mid!)
+      else change(merchants.open(mid!, isUsed), name, place)
+    }
+  }
+  if (windows === null && merchants === null) return card
   const next = copyCard(card)
-  next.windows = windows
+  if (windows !== null) next.windows = windows
+  if (merchants !== null) next.merchantCounts = merchants.close()
   return next
 }
 
@@ -145,8 +172,8 @@ function takeBack(
   countFor: (window: string) => number,
   leftMinor: (place: Counted) => number,
 ): View {
-  const take = (states: OpenStates, place: Counted) =>
-    takeFrom(states, place.window, place.bucket, amountMinor, countFor(place.window), () => {
+  const take = (states: OpenStates, window: string, place: Counted) =>
+    takeFrom(states, window, place.bucket, amountMinor, countFor(place.window), () => {
       const left = leftMinor(place)
       return (left + amountMinor) ** 2 - left ** 2
     })
@@ -155,23 +182,54 @@ function takeBack(
   const ofAccount = entry.at.filter(({ scope }) => scope === 'account')
   const taken = changeWindows(view, ofAccount, take)
   if (view.home?.cardId !== cardId) return taken
-  const states: OpenStates = { ...view.home.windows }
-  for (const place of entry.at) if (place.scope === 'card') take(states, place)
-  return { ...taken, home: cardWith(view.home, states) }
+  return { ...taken, home: changeCard(view.home, entry.at, take) }
 }
 
 export function dropOld(view: View, places: readonly CountedNow[]): View {
-  return changeWindows(view, places, (states, { window, oldest }) => {
-    dropBefore(states, window, oldest)
+  const { windows } = view.card
+  const at = places.map((place) => {
+    const { name, mid } = splitKey(place.window)
+    // An older entry says `card` of a window per merchant.
+    const isOlder = place.scope === 'card' && mid !== null && windows[name] === undefined
+    return isOlder ? ({ ...place, scope: 'merchant' } as const) : place
   })
+  return changeWindows(
+    view,
+    at,
+    (states, window, { oldest }) => {
+      dropBefore(states, window, oldest)
+    },
+    false,
+  )
 }
 
 /** Puts what the log has told; the transaction's spend stands there too, so that it is given back. */
-export function seed(view: View, { account, card, remembered, spend }: Seed): View {
+export function seed(view: View, { account, card, merchants, remembered, spend }: Seed): View {
   const next = copyView(view)
   next.account = accountWith(view.account, seededStates(view.account.windows, account))
-  next.card = { ...view.card, ...remembered, windows: seededStates(view.card.windows, card) }
+  next.card = {
+    ...view.card,
+    ...remembered,
+    windows: seededStates(view.card.windows, card),
+    merchantCounts: seededMerchants(view.card.merchantCounts, merchants ?? []),
+  }
   return spend === null ? next : withSpend(next, spend)
+}
+
+/** In the order of the log; a merchant that it does not know counts as used longest ago. */
+function seededMerchants(
+  before: readonly MerchantCounts[],
+  told: readonly MerchantCounts[],
+): readonly MerchantCounts[] {
+  if (told.length === 0) return before
+  const mids = new Set(told.map(({ mid }) => mid))
+  const others = before.filter(({ mid }) => !mids.has(mid))
+  const seeded = told.map(({ mid, windows }) => {
+    return { mid, windows: seededStates(countsAt(before, mid), windows) }
+  })
+  return [...others, ...seeded]
+    .filter(({ windows }) => Object.keys(windows).length > 0)
+    .slice(-maxCountedMerchants)
 }
 
 function seededStates(windows: WindowStates, seeded: WindowStates): WindowStates {

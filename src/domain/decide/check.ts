@@ -183,6 +183,6 @@ function isAboveTransactionLimit({ card, sums }: Ask): boolean {
 function isAboveDailyLimit({ card, account, pack, sums, atMs }: Ask): boolean {
   if (card.dailyLimitMinor === null || sums.spendRise <= 0) return false
   const daily = pack.windows.find((window) => window.name === dailyWindow)!
-  const { sumMinor } = sumsIn(card.windows, daily, atMs, '', account.country)
+  const { sumMinor } = sumsIn(card.windows, daily, atMs, account.country)
   return sumMinor + sums.spendRise > card.dailyLimitMinor
 }

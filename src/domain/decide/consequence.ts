@@ -7,7 +7,7 @@ import { percentOf } from '../record/money.ts'
 import { foreignBase, openHold, spend, type Transaction, withheld } from '../record/transaction.ts'
 import type { CountedNow } from '../record/window-state.ts'
 import type { CrossBorder, Pack } from './pack.ts'
-import { crowdedOut, placesIn, type WindowDefinition } from './window.ts'
+import { crowdedMerchants, crowdedOut, placesIn, type WindowDefinition } from './window.ts'
 
 /** Books what follows from the new sums after any event, in this order; nothing here may refuse. */
 export function bookConsequences(draft: Draft, event: CardEvent | null, pack: Pack): void {
@@ -36,8 +36,7 @@ export function makePlaces(
   pack: Pack,
   counts: (window: WindowDefinition) => boolean,
 ): CountedNow[] {
-  const { card, account } = draft.view
-  const before = draft.before
+  const { before } = draft
   const facts = {
     event,
     account: before.account,
@@ -47,14 +46,21 @@ export function makePlaces(
   }
   const at: CountedNow[] = []
   const crowds: CountedNow[] = []
+  let merchant: CountedNow | null = null
   for (const window of pack.windows) {
     if (!counts(window) || !window.matches(facts)) continue
     for (const place of placesIn(window, facts)) {
-      const { windows } = place.scope === 'card' ? card : account
-      const crowded = crowdedOut(windows, place)
-      if (crowded !== null) crowds.push(crowded)
       at.push(place)
+      if (place.scope === 'merchant') {
+        merchant ??= place
+        continue
+      }
+      const crowded = crowdedOut(draft.view[place.scope].windows, place)
+      if (crowded !== null) crowds.push(crowded)
     }
+  }
+  if (merchant !== null) {
+    crowds.push(...crowdedMerchants(draft.view.card.merchantCounts, merchant))
   }
   if (crowds.length > 0) draft.make({ type: 'windowsDropped', before: crowds })
   return at

@@ -35,11 +35,19 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
   const atMs = Math.max(account.lastArrivalMs, draft.atMs - pack.retentionMs)
   const before: CountedNow[] = []
   for (const { name, scope: of, span, bucketOf } of pack.windows) {
-    const scope = of === 'account' ? 'account' : 'card'
-    const states = scope === 'account' ? account.windows : card.windows
     const bucket = bucketOf(atMs, account.country)
     const oldest = bucket - span + 1
-    const state = states[name]
+    if (of === 'card-and-merchant') {
+      for (const { mid, windows } of card.merchantCounts) {
+        const window = merchantKey(name, mid)
+        if (isOld(windows[name]?.buckets ?? [], oldest)) {
+          before.push({ window, scope: 'merchant', bucket, oldest })
+        }
+      }
+      continue
+    }
+    const scope = of === 'account' ? 'account' : 'card'
+    const state = draft.view[scope].windows[name]
     if (state === undefined) continue
     if (isOld(state.buckets, oldest)) before.push({ window: name, scope, bucket, oldest })
     for (const { mid, buckets } of state.merchants) {
@@ -50,6 +58,11 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
   for (const scope of ['card', 'account'] as const) {
     before.push(...strayWindows(draft.view[scope].windows, scope, pack))
   }
+  for (const { mid, windows } of card.merchantCounts) {
+    for (const place of strayWindows(windows, 'merchant', pack)) {
+      before.push({ ...place, window: merchantKey(place.window, mid) })
+    }
+  }
   if (before.length > 0) draft.make({ type: 'windowsDropped', before })
 }
 
@@ -59,7 +72,7 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
  */
 function strayWindows(
   states: WindowStates,
-  scope: 'card' | 'account',
+  scope: CountedNow['scope'],
   { windows }: Pack,
 ): CountedNow[] {
   const kept = Object.keys(states)

@@ -1,10 +1,10 @@
 import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
+import { countsAt, type MerchantCounts, maxCountedMerchants } from '../record/merchant-counts.ts'
 import type { Transaction } from '../record/transaction.ts'
 import {
   type Bucket,
-  bucketsOf,
   type CountedNow,
   maxWindowMerchants,
   merchantKey,
@@ -90,14 +90,11 @@ export function windowAt(definition: WindowDefinition, facts: WindowFacts): Wind
 }
 
 export function sumsAt(definition: WindowDefinition, facts: WindowFacts): WindowSums {
-  const { atMs, event, account } = facts
-  return sumsIn(statesOf(definition, facts), definition, atMs, event.merchant.mid, account.country)
+  return sumsIn(statesOf(definition, facts), definition, facts.atMs, facts.account.country)
 }
 
 export function spreadAt(definition: WindowDefinition, facts: WindowFacts): WindowSpread {
-  const { atMs, event, account } = facts
-  const states = statesOf(definition, facts)
-  return spreadIn(states, definition, atMs, event.merchant.mid, account.country)
+  return spreadIn(statesOf(definition, facts), definition, facts.atMs, facts.account.country)
 }
 
 /** Every merchant is looked at, so it is apart from the sums, which most rules are about. */
@@ -110,7 +107,10 @@ const noStates: WindowStates = {}
 /** The card's, the account's, or those of what a shared window stands on. */
 export function statesOf({ scope }: WindowDefinition, facts: WindowFacts): WindowStates {
   if (scope === 'account') return facts.account.windows
-  if (scope === 'card' || scope === 'card-and-merchant') return facts.card.windows
+  if (scope === 'card') return facts.card.windows
+  if (scope === 'card-and-merchant') {
+    return countsAt(facts.card.merchantCounts, facts.event.merchant.mid)
+  }
   return facts.shared?.statesOf(sharedKey(scope, facts)) ?? noStates
 }
 
@@ -128,29 +128,26 @@ export function sharedKey(scope: SharedScope, facts: WindowFacts): string {
   return value === '' ? '' : `${scope} ${value}`
 }
 
-/** The states are those of the card or account that the window stands on. */
+/** The states are those of the card, account or merchant that the window stands on. */
 export function windowValue(
   states: WindowStates,
   definition: WindowDefinition,
   atMs: number,
-  mid: string,
   country = '',
 ): WindowValue {
   const distinct = distinctIn(states, definition, atMs, country)
-  return { ...sumsIn(states, definition, atMs, mid, country), distinct }
+  return { ...sumsIn(states, definition, atMs, country), distinct }
 }
 
 export function sumsIn(
   states: WindowStates,
-  { name, scope, span, bucketOf }: WindowDefinition,
+  { name, span, bucketOf }: WindowDefinition,
   atMs: number,
-  mid: string,
   country: string,
 ): WindowSums {
-  const state = states[name] ?? noState
+  const { buckets } = states[name] ?? noState
   const newest = bucketOf(atMs, country)
   const oldest = newest - span + 1
-  const buckets = scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets
   let sumMinor = 0
   let count = 0
   for (let i = buckets.length - 1; i >= 0; i--) {
@@ -166,14 +163,12 @@ export function sumsIn(
 /** The buckets that count now, newest first. */
 function* bucketsNow(
   states: WindowStates,
-  { name, scope, span, bucketOf }: WindowDefinition,
+  { name, span, bucketOf }: WindowDefinition,
   atMs: number,
-  mid: string,
   country: string,
 ): Generator<Bucket, void, void> {
-  const state = states[name] ?? noState
+  const { buckets } = states[name] ?? noState
   const newest = bucketOf(atMs, country)
-  const buckets = scope === 'card-and-merchant' ? bucketsOf(state, mid) : state.buckets
   for (let i = buckets.length - 1; i >= 0; i--) {
     const bucket = buckets[i]!
     if (bucket.index <= newest - span) break
@@ -186,16 +181,15 @@ export function spreadIn(
   states: WindowStates,
   definition: WindowDefinition,
   atMs: number,
-  mid: string,
   country = '',
 ): WindowSpread {
   let [squares, maxMinor] = [0, 0]
-  for (const { spread } of bucketsNow(states, definition, atMs, mid, country)) {
+  for (const { spread } of bucketsNow(states, definition, atMs, country)) {
     if (spread === undefined) continue
     squares += spread.squares
     maxMinor = Math.max(maxMinor, spread.maxMinor)
   }
-  const { sumMinor, count } = sumsIn(states, definition, atMs, mid, country)
+  const { sumMinor, count } = sumsIn(states, definition, atMs, country)
   const variance = count === 0 ? 0 : squares / count - (sumMinor / count) ** 2
   return { maxMinor, deviationMinor: Math.round(Math.sqrt(Math.max(0, variance))) }
 }
@@ -241,7 +235,7 @@ export function placesIn(window: WindowDefinition, facts: WindowFacts): CountedN
   const oldest = bucket - window.span + 1
   if (scope === 'card-and-merchant') {
     const key = merchantKey(name, facts.event.merchant.mid)
-    return [spreading(window, { window: key, scope: 'card', bucket, oldest })]
+    return [spreading(window, { window: key, scope: 'merchant', bucket, oldest })]
   }
   const side = scope === 'account' ? scope : 'card'
   const whole = spreading(window, { window: name, scope: side, bucket, oldest })
@@ -267,4 +261,20 @@ export function crowdedOut(states: WindowStates, place: CountedNow): CountedNow 
   if (placeOfMerchant(merchants, mid) >= 0) return null
   const longestAgo = merchantKey(name, merchants[0]!.mid)
   return { window: longestAgo, scope, bucket, oldest: bucket + 1 }
+}
+
+/** The merchants of a card that must go before one is counted; those counted longest ago. */
+export function crowdedMerchants(
+  merchants: readonly MerchantCounts[],
+  { window, bucket }: CountedNow,
+): CountedNow[] {
+  const mid = splitKey(window).mid!
+  const excess = merchants.length + 1 - maxCountedMerchants
+  if (excess <= 0 || placeOfMerchant(merchants, mid) >= 0) return []
+  return merchants.slice(0, excess).map((gone) => ({
+    window: merchantKey('', gone.mid),
+    scope: 'merchant',
+    bucket,
+    oldest: bucket,
+  }))
 }

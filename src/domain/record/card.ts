@@ -1,4 +1,5 @@
 import type { Fresh } from './fresh.ts'
+import type { MerchantCounts } from './merchant-counts.ts'
 import type { WindowStates } from './window-state.ts'
 
 export const cardTypes = ['retail', 'corporate', 'lite'] as const
@@ -35,6 +36,8 @@ export interface Card {
   readonly recentAsks: readonly RecentAsk[]
   readonly lastAskAtMs: number
   readonly windows: WindowStates
+  /** The merchant that was counted last at the end. */
+  readonly merchantCounts: readonly MerchantCounts[]
   /** Hashes of merchants, and countries, of one width each and used last at the end. */
   readonly seenMerchants: string
   readonly seenCountries: string
@@ -85,6 +88,7 @@ export const noCard: Card = {
   recentAsks: [],
   lastAskAtMs: 0,
   windows: {},
+  merchantCounts: [],
   seenMerchants: '',
   seenCountries: '',
   seenMccs: '',
@@ -119,6 +123,7 @@ export function copyCard(c: Card): Fresh<Card> {
     recentAsks: c.recentAsks,
     lastAskAtMs: c.lastAskAtMs,
     windows: c.windows,
+    merchantCounts: c.merchantCounts,
     seenMerchants: c.seenMerchants,
     seenCountries: c.seenCountries,
     seenMccs: c.seenMccs,

@@ -15,8 +15,8 @@ export interface Spread {
 }
 
 /**
- * The counts of a window, oldest bucket first, and those of each merchant apart, or of each value of the
- * field whose different values it tells.
+ * The counts of a window, oldest bucket first, and, where it tells how many different merchants there are,
+ * or values of another field, those of each apart.
  */
 export interface WindowState {
   readonly buckets: readonly Bucket[]
@@ -34,10 +34,11 @@ export type WindowStates = Readonly<Record<string, WindowState>>
 
 export const noState: WindowState = { buckets: [], merchants: [] }
 
-/** A place to count at: a bucket of a window, or of a merchant's part of it (`merchantKey`). */
+/** A place to count at: a bucket of a window, or of a part of it (`merchantKey`). */
 export interface Counted {
   readonly window: string
-  readonly scope: 'card' | 'account'
+  /** `merchant` is a merchant of the card, for windows per card and merchant. */
+  readonly scope: 'card' | 'account' | 'merchant'
   readonly bucket: number
 }
 
@@ -52,8 +53,8 @@ export interface SpendEntry {
 export const maxSpendEntries = 64
 
 /**
- * A window with more merchants than this forgets the one that was changed longest ago. `distinct`
- * then stays at this number, and a card-and-merchant window of a forgotten merchant starts at zero.
+ * A window with more merchants than this forgets the one that was changed longest ago. `distinct` then
+ * stays at this number.
  */
 export const maxWindowMerchants = 64
 
@@ -72,19 +73,29 @@ export function splitKey(key: string): { readonly name: string; readonly mid: st
 }
 
 /** The buckets of the window itself, or of one of its merchants. */
-export function bucketsOf(
-  { buckets, merchants }: WindowState,
-  mid: string | null,
-): readonly Bucket[] {
+function bucketsOf({ buckets, merchants }: WindowState, mid: string | null): readonly Bucket[] {
   if (mid === null) return buckets
   return merchants[placeOfMerchant(merchants, mid)]?.buckets ?? noState.buckets
 }
 
-export function placeOfMerchant(merchants: readonly MerchantBuckets[], mid: string): number {
-  // Mostly the merchant that was changed last is the one that is asked for again.
-  let place = merchants.length - 1
-  while (place >= 0 && merchants[place]!.mid !== mid) place--
-  return place
+/**
+ * Mostly the merchant that was changed last is asked for again, or, to be dropped, the one changed longest
+ * ago. Texts of the wire are slow to compare, so most are told apart by their length and last character.
+ */
+export function placeOfMerchant(
+  merchants: readonly { readonly mid: string }[],
+  mid: string,
+): number {
+  const { length } = mid
+  const last = mid.charCodeAt(length - 1)
+  if (merchants.length > 0 && merchants[0]!.mid === mid) return 0
+  for (let place = merchants.length - 1; place > 0; place--) {
+    const other = merchants[place]!.mid
+    if (other.length === length && other.charCodeAt(length - 1) === last && other === mid) {
+      return place
+    }
+  }
+  return -1
 }
 
 /** A place where an event counts now. */
@@ -203,11 +214,8 @@ function withMerchant(
   place: number,
   buckets: readonly Bucket[],
 ): MerchantBuckets[] {
-  if (buckets.length === 0) return merchants.filter((_, i) => i !== place)
-  if (place < 0) return [...merchants, { mid, buckets }]
   const next = merchants.slice()
-  const last = next.length - 1
-  for (let i = place; i < last; i++) next[i] = next[i + 1]!
-  next[last] = { mid, buckets }
+  if (place >= 0) next.splice(place, 1)
+  if (buckets.length > 0) next.push({ mid, buckets })
   return next
 }

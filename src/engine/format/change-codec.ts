@@ -3,6 +3,7 @@ import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Answer, EventRecord } from '../../domain/record/event-record.ts'
 import type { CountedNow } from '../../domain/record/window-state.ts'
 import { accountCodec, cardCodec } from './codec.ts'
+import { movedPlaces } from './older-windows.ts'
 
 /** Rows of changes within a log entry. */
 
@@ -50,7 +51,7 @@ function counted<T extends 'spendCounted' | 'attemptCounted'>(): ChangeCodec<T> 
   return {
     write: writeCounted,
     read: (row, _entry, type) =>
-      ({ type, amountMinor: row[1], at: readPlaces(row, 2) }) as ChangeOf<T>,
+      ({ type, amountMinor: row[1], at: movedPlaces(readPlaces(row, 2)) }) as ChangeOf<T>,
   }
 }
 
@@ -164,7 +165,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   adopted: plain('organizationId', 'country'),
   moved: plain('amountMinor', 'movement'),
   chargeTaken: plain('amountMinor'),
-  seeded: plain('account', 'card', 'remembered', 'spend'),
+  seeded: plain('account', 'card', 'remembered', 'spend', 'merchants'),
   askNoted: plain('noted'),
 }
 
@@ -214,16 +215,16 @@ function writePlaces(row: EntryRow, places: readonly CountedNow[]): void {
 }
 
 /** How a place of a window that tells its spread says where it is. */
-const spreadScopes = { card: 1, account: 2 } as const
+const spreadScopes = { card: 1, account: 2, merchant: 3 } as const
+const spreading = [undefined, 'card', 'account', 'merchant'] as const
 
 function readPlaces(row: EntryRow, from: number): CountedNow[] {
   const places: CountedNow[] = []
   for (let at = from; at < row.length; at += placeCells) {
     const said = row[at + 1]
     const place = { window: row[at], bucket: row[at + 2], oldest: row[at + 3] }
-    if (said === spreadScopes.card) places.push({ ...place, scope: 'card', spread: true })
-    else if (said === spreadScopes.account)
-      places.push({ ...place, scope: 'account', spread: true })
+    const scope = spreading[said]
+    if (scope !== undefined) places.push({ ...place, scope, spread: true })
     else places.push({ ...place, scope: said === 0 ? 'card' : said })
   }
   return places

@@ -10,8 +10,9 @@ import {
   type Transaction,
 } from '../../domain/record/transaction.ts'
 import type { Counted, SpendEntry } from '../../domain/record/window-state.ts'
+import { movedPlaces, withMovedMerchants } from './older-windows.ts'
 import { type Codec, createCodec, flag, parseJson, RecordUnreadable } from './row-codec.ts'
-import { readWindowRows, writeWindowRows } from './window-codec.ts'
+import { readMerchants, readWindowRows, writeWindowRows } from './window-codec.ts'
 
 export const accountCodec: Codec<Account> = createCodec(
   noAccount,
@@ -44,7 +45,7 @@ const writeRecentAsk = (a: RecentAsk) => [a.atMs, a.mid, a.amountMinor]
 const readRecentAsks = (json: [number, string, number][]): RecentAsk[] =>
   json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor }))
 
-export const cardCodec: Codec<Card> = createCodec(
+const plainCard: Codec<Card> = createCodec(
   noCard,
   (c) => [
     1,
@@ -78,9 +79,15 @@ export const cardCodec: Codec<Card> = createCodec(
     c.lastCountry,
     c.lastCity,
     c.lastPlaceAtMs,
+    c.merchantCounts.map(({ mid }) => mid),
   ],
-  { windows: readWindowRows, recentAsks: readRecentAsks },
+  { windows: readWindowRows, recentAsks: readRecentAsks, merchantCounts: readMerchants },
 )
+
+export const cardCodec: Codec<Card> = {
+  encode: plainCard.encode,
+  decode: (text) => withMovedMerchants(plainCard.decode(text)),
+}
 
 const writeAdjustment = (a: HoldAdjustment | null) =>
   a === null ? [] : [a.fixedMinor, a.plusMillionths, a.plusMinor]
@@ -112,9 +119,12 @@ function readAsk(row: AskRow): AskShare {
   }
 }
 
+/** Their place is their number: new ones go to the end. */
+const spendScopes = ['card', 'account', 'merchant'] as const
+
 function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
   const row: unknown[] = [amountMinor, cardId]
-  for (const { window, scope, bucket } of at) row.push(window, scope === 'card' ? 0 : 1, bucket)
+  for (const { window, scope, bucket } of at) row.push(window, spendScopes.indexOf(scope), bucket)
   return row
 }
 
@@ -124,10 +134,10 @@ function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
   if (!Number.isFinite(amountMinor)) throw new RangeError('no spend')
   const at: Counted[] = []
   for (let i = 0; i < places.length; i += 3) {
-    const scope = places[i + 1] === 0 ? 'card' : 'account'
+    const scope = spendScopes[places[i + 1] as number]!
     at.push({ window: places[i] as string, scope, bucket: places[i + 2] as number })
   }
-  return { amountMinor, cardId, at }
+  return { amountMinor, cardId, at: movedPlaces(at) }
 }
 
 const plainTransaction: Codec<Transaction> = createCodec(

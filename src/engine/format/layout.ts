@@ -95,6 +95,13 @@ export function cardKey(cardId: string): ChildKey {
   return { group: 'c', id: cardId }
 }
 
+/** What the windows per merchant of a card have counted at one. */
+export function merchantCountsKey(cardId: string, mid: string): ChildKey {
+  return { group: merchantCountsGroup, id: `${cardId}\n${mid}` }
+}
+
+export const merchantCountsGroup = 'cm'
+
 /** What is shown of a card and decides nothing: no event reads it. */
 export function cardDetailsKey(cardId: string): ChildKey {
   return { group: 'cd', id: cardId }

@@ -1,3 +1,4 @@
+import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
 import {
   type Bucket,
   type MerchantBuckets,
@@ -5,7 +6,7 @@ import {
   splitKey,
   type WindowStates,
 } from '../../domain/record/window-state.ts'
-import { WrittenCell } from './row-codec.ts'
+import { parseJson, RecordUnreadable, WrittenCell } from './row-codec.ts'
 
 /** With this many merchants a row is so long that memory keeps its objects, and so their texts. */
 const manyMerchants = 128
@@ -21,24 +22,49 @@ export function writeWindowRows(states: WindowStates): unknown[] | WrittenCell {
 }
 
 /** By the merchant's part of a window, which is never changed in place. */
-const texts = new WeakMap<MerchantBuckets, string>()
+const valueTexts = new WeakMap<MerchantBuckets, string>()
 
 function windowsText(states: WindowStates): string {
   let text = ''
   for (const name in states) {
     const { buckets, merchants } = states[name]!
     if (buckets.length > 0) text += `,${JSON.stringify(writeBuckets(name, buckets))}`
-    for (let i = 0; i < merchants.length; i++) text += `,${merchantText(name, merchants[i]!)}`
+    for (let i = 0; i < merchants.length; i++) text += `,${valueText(name, merchants[i]!)}`
   }
   return `[${text.slice(1)}]`
 }
 
-function merchantText(name: string, merchant: MerchantBuckets): string {
-  const known = texts.get(merchant)
+function valueText(name: string, value: MerchantBuckets): string {
+  const known = valueTexts.get(value)
   if (known !== undefined) return known
-  const text = JSON.stringify(writeBuckets(merchantKey(name, merchant.mid), merchant.buckets))
-  texts.set(merchant, text)
+  const text = JSON.stringify(writeBuckets(merchantKey(name, value.mid), value.buckets))
+  valueTexts.set(value, text)
   return text
+}
+
+/** What windows per merchant have counted at one merchant, as a record under the card's account. */
+export function encodeMerchantCounts({ mid, windows }: MerchantCounts): string {
+  return JSON.stringify([1, mid, ...windowRows(windows)])
+}
+
+export function decodeMerchantCounts(mid: string, value: string): MerchantCounts {
+  const row = parseJson(value)
+  if (!Array.isArray(row) || row[0] !== 1) throw new RecordUnreadable('it holds no counts')
+  if (row[1] !== mid) throw new RecordUnreadable('it is the record of another merchant')
+  try {
+    return { mid, windows: readWindowRows(row.slice(2)) }
+  } catch {
+    throw new RecordUnreadable('its counts hold something else')
+  }
+}
+
+/** The row of a card names its merchants; what was counted there is in records of its own. */
+export function readMerchants(json: unknown): MerchantCounts[] {
+  if (!Array.isArray(json)) throw new RangeError('no merchants')
+  return json.map((mid) => {
+    if (typeof mid !== 'string') throw new RangeError('no merchant')
+    return { mid, windows: {} }
+  })
 }
 
 /** A row for each window that has buckets of its own, and one for each of its merchants. */

@@ -4,6 +4,7 @@ import type { EventRecord } from '../../domain/record/event-record.ts'
 import type { Alias, Transaction } from '../../domain/record/transaction.ts'
 import type { Damage } from '../quarantine/damage.ts'
 import { bytesOf, type Kept } from './kept.ts'
+import type { KeptCounts } from './kept-counts.ts'
 
 /** What memory knows of one aggregate, all of it as of `version`. */
 export interface CachedAccount {
@@ -34,6 +35,8 @@ interface BatchReads {
   readonly events: Map<string, EventRecord | null>
   /** Children that only changes know, by group and id. */
   readonly children: Map<string, string | null>
+  /** Cards whose row was read, until what they counted at merchants is, too. */
+  readonly cards: Map<string, { readonly row: string; readonly card: Card; counts: KeptCounts }>
   /** Transactions that were found missing. */
   readonly missing: string[]
   /** What could not be read, named by group and id. */
@@ -96,7 +99,13 @@ export function dropTransaction(cached: CachedAccount, name: string): void {
 
 /** For what is read now. */
 export function openReads(cached: CachedAccount): BatchReads {
-  cached.reads ??= { events: new Map(), children: new Map(), missing: [], unreadable: new Map() }
+  cached.reads ??= {
+    events: new Map(),
+    children: new Map(),
+    cards: new Map(),
+    missing: [],
+    unreadable: new Map(),
+  }
   return cached.reads
 }
 

@@ -6,7 +6,14 @@ import type { EventRecord } from '../../domain/record/event-record.ts'
 import type { Alias, Transaction } from '../../domain/record/transaction.ts'
 import type { ChildKey, Key, Loaded } from '../../store/port.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../format/codec.ts'
-import { cardKey, eventKeyAt, eventKeys, namedTransaction } from '../format/layout.ts'
+import {
+  cardKey,
+  eventKeyAt,
+  eventKeys,
+  merchantCountsKey,
+  namedTransaction,
+} from '../format/layout.ts'
+import { decodeMerchantCounts } from '../format/window-codec.ts'
 import {
   type Damage,
   decodeAccount,
@@ -18,6 +25,7 @@ import {
 } from '../quarantine/damage.ts'
 import { type CachedAccount, keepCard, keepRoot, keepTransaction, openReads } from './cache.ts'
 import { type Kept, keep, recordOf } from './kept.ts'
+import { createKeptCounts, keepCounts } from './kept-counts.ts'
 
 /** What a batch must read before it can go on: a key of the store, or all places of an event. */
 export interface Wanted {
@@ -100,6 +108,29 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
     return account
   }
 
+  /** A card whose row was read, with what it has counted at merchants. */
+  function countedCard(cardId: string): Card | null {
+    const { row, card, counts } = cached.reads!.cards.get(cardId)!
+    const before = wanted.length
+    const merchantCounts = card.merchantCounts.map((merchant) => {
+      const { mid, windows } = merchant
+      const found = counts.byMid.get(mid)
+      if (found !== undefined) return found.counts
+      // A row of an earlier release has them in it.
+      if (Object.keys(windows).length > 0) return merchant
+      want([merchantCountsKey(cardId, mid)], ([loaded]) => {
+        const known = loaded ? decodeMerchantCounts(mid, loaded.value) : merchant
+        keepCounts(counts, known, loaded?.value.length ?? 0)
+      })
+      return merchant
+    })
+    if (wanted.length > before) return null
+    const whole = { ...card, merchantCounts }
+    keepCard(cached, cardId, { record: whole, chars: row.length + counts.chars, counts })
+    cached.reads!.cards.delete(cardId)
+    return whole
+  }
+
   function show(name: string, kept: NonNullable<Kept<Transaction | Alias>>): Transaction | Alias {
     shown ??= new Map()
     const record = shown.get(name) ?? recordOf(kept, transactionCodec)
@@ -122,9 +153,15 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       if (changed !== undefined) return changed
       const kept = cached.cards.get(cardId)
       if (kept !== undefined) return kept === null ? null : recordOf(kept, cardCodec)
+      if (cached.reads?.cards.has(cardId) === true) return countedCard(cardId)
       return want([cardKey(cardId)], ([found]) => {
         const card = found ? decodeCard(cardId, found.value) : null
-        keepCard(cached, cardId, found && card ? keep(found.value, card) : null)
+        if (!found || !card) keepCard(cached, cardId, null)
+        else if (card.merchantCounts.length === 0) keepCard(cached, cardId, keep(found.value, card))
+        else {
+          const read = { row: found.value, card, counts: createKeptCounts() }
+          openReads(cached).cards.set(cardId, read)
+        }
       })
     },
     transaction(cardId, id) {

@@ -2,8 +2,9 @@ import { isAlias } from '../../domain/change/book.ts'
 import type { ChildKey, Key } from '../../store/port.ts'
 import { decodeAccountCards } from '../format/account-cards.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../format/codec.ts'
-import { accountAggregate, accountCardsKey } from '../format/layout.ts'
+import { accountAggregate, accountCardsKey, merchantCountsGroup } from '../format/layout.ts'
 import { RecordUnreadable } from '../format/row-codec.ts'
+import { decodeMerchantCounts } from '../format/window-codec.ts'
 
 /** Something that keeps an account, or a part of it, from being decided on. */
 export interface Damage {
@@ -39,6 +40,7 @@ export function nameOfRecord({ group, id }: ChildKey): string {
   if (group === '') return 'account'
   if (group === 'c') return `card ${name}`
   if (group === 't') return `transaction ${name}`
+  if (group === merchantCountsGroup) return `counts of card ${id.replace('\n', ' at ')}`
   if (group === accountCardsKey.group) return 'list of its cards'
   if (group === 'd') return `place of card ${name}`
   return group.startsWith('e@') ? `event ${name}` : `${group} ${name}`
@@ -82,7 +84,9 @@ export function problemOf({ aggregate, group, id }: Key, value: string): string 
     if (!aggregate.startsWith('a:') && !aggregate.startsWith('u:')) return ''
     if (group === '') decodeAccount(aggregate, value)
     else if (group === 'c') decodeCard(id, value)
-    else if (group === accountCardsKey.group) {
+    else if (group === merchantCountsGroup) {
+      decodeMerchantCounts(id.slice(id.indexOf('\n') + 1), value)
+    } else if (group === accountCardsKey.group) {
       return decodeAccountCards(value) === null ? 'it names no cards' : ''
     } else if (group === 't') {
       const [cardId = '', name = ''] = id.split('\n')

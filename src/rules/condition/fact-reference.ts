@@ -1,5 +1,5 @@
 import { maxDetailChars, maxMetadata } from '../../domain/record/event.ts'
-import { maxWindowMerchants } from '../../domain/record/window-state.ts'
+import { maxCountedMerchants } from '../../domain/record/merchant-counts.ts'
 import type { Fact } from './fact.ts'
 import { factTable } from './fact-table.ts'
 import { windowParts } from './window-fact.ts'
@@ -71,7 +71,7 @@ const reaches = [
   ],
   [
     '`scope: card-and-merchant` of a window',
-    `counts the ${maxWindowMerchants} merchants that the card used last; an earlier one begins at zero again`,
+    `counts the ${maxCountedMerchants} merchants that such windows of the card counted last; an earlier one begins at zero again`,
   ],
   [
     '`scope: merchant`, `customer`, `organization`, `mcc`, `country` of a window',

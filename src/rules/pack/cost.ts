@@ -1,4 +1,5 @@
 import type { WindowDefinition } from '../../domain/decide/window.ts'
+import { maxCountedMerchants } from '../../domain/record/merchant-counts.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
 import type { EvaluatedRule } from '../evaluate/plan.ts'
 
@@ -30,18 +31,19 @@ export function costOf(
   windows: readonly WindowDefinition[],
   rules: readonly Pick<EvaluatedRule, 'condition'>[],
 ): PackCost {
-  const windowsMs = sum(windows.map(windowCost)) / 1000
+  const named = windows.some(({ scope }) => scope === 'card-and-merchant') ? maxCountedMerchants : 0
+  const windowsMs = (named * costs.merchant + sum(windows.map(windowCost))) / 1000
   const rulesMs = sum(rules.map(({ condition }) => conditionCost(condition))) / 1000
   return { windowsMs, rulesMs, decisionMs: costs.decision / 1000 + windowsMs + rulesMs }
 }
 
 function windowCost({ scope, over, distinct, span }: WindowDefinition): number {
-  const own = scope === 'card-and-merchant' ? 0 : span
-  const merchants = scope === 'card-and-merchant' || distinct ? maxWindowMerchants : 0
+  // Per card and merchant, one merchant's buckets are read and written, and the others only named.
+  const merchants = distinct && scope !== 'card-and-merchant' ? maxWindowMerchants : 0
   // Distinct merchants of attempts keep their newest bucket only.
   const attempts = over === 'asks' || over === 'declines'
   const each = distinct && attempts ? 1 : span
-  return costs.window + merchants * costs.merchant + (own + merchants * each) * costs.bucket
+  return costs.window + merchants * costs.merchant + (span + merchants * each) * costs.bucket
 }
 
 /** By the operations and values that a condition has. */
@@ -66,7 +68,7 @@ export function costFault(cost: PackCost): { file: string; message: string } | n
   if (windowsMs < rulesMs) {
     return { file: 'pack.yaml', message: `has too much in its conditions: ${whole}` }
   }
-  const message = `counts too much: ${whole}; a trailing window per merchant costs the most, a calendar one far less`
+  const message = `counts too much: ${whole}; a trailing window with distinct costs the most, a calendar one far less`
   return { file: 'windows.yaml', message }
 }
 

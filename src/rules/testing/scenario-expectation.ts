@@ -62,8 +62,8 @@ export function windowOf(
   const card = book.card(cardId) ?? noCard
   const atMs = Math.max(nowMs, account.lastArrivalMs)
   const states = statesOf(definition, factsOf(account, card, of, atMs, pack.shared))
-  const { sumMinor, count, distinct } = windowValue(states, definition, atMs, of, account.country)
-  const { maxMinor, deviationMinor } = spreadIn(states, definition, atMs, of, account.country)
+  const { sumMinor, count, distinct } = windowValue(states, definition, atMs, account.country)
+  const { maxMinor, deviationMinor } = spreadIn(states, definition, atMs, account.country)
   const show = (minor: number) => formatMinor(minor, account.currency)
   return {
     sum: show(sumMinor),

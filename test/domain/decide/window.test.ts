@@ -2,8 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { windowValue } from '../../../src/domain/decide/window.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
+import { countsAt, maxCountedMerchants } from '../../../src/domain/record/merchant-counts.ts'
 import { maxWindowMerchants } from '../../../src/domain/record/window-state.ts'
 import { cardCodec } from '../../../src/engine/format/codec.ts'
+import {
+  decodeMerchantCounts,
+  encodeMerchantCounts,
+} from '../../../src/engine/format/window-codec.ts'
 import { type WindowFile, windowFile } from '../../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../../support/book-text.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
@@ -36,10 +41,13 @@ function world(...files: WindowFile[]) {
     },
     value(name: string, mid = '') {
       const definition = pack.windows.find((window) => window.name === name)!
-      const { windows } = ledger.book('A1').card('C1')!
-      return windowValue(windows, definition, nowMs, mid)
+      const { windows, merchantCounts } = ledger.book('A1').card('C1')!
+      const perMerchant = definition.scope === 'card-and-merchant'
+      const states = perMerchant ? countsAt(merchantCounts, mid) : windows
+      return windowValue(states, definition, nowMs)
     },
     states: () => ledger.book('A1').card('C1')!.windows,
+    merchants: () => ledger.book('A1').card('C1')!.merchantCounts,
   }
 }
 
@@ -68,11 +76,11 @@ describe('a window per card and merchant', () => {
   })
 
   it('forgets the merchant that was changed longest ago when there are too many', () => {
-    const { send, value, states } = world(perMerchant)
-    for (let i = 0; i < maxWindowMerchants; i++) send(`M${i}`)
+    const { send, value, merchants } = world(perMerchant)
+    for (let i = 0; i < maxCountedMerchants; i++) send(`M${i}`)
     send('M0')
     send('another')
-    expect(states().each!.merchants).toHaveLength(maxWindowMerchants)
+    expect(merchants()).toHaveLength(maxCountedMerchants)
     expect(value('each', 'M0')).toMatchObject({ sumMinor: 200, count: 2 })
     expect(value('each', 'M1')).toMatchObject({ sumMinor: 0, count: 0 })
     expect(value('each', 'another')).toMatchObject({ sumMinor: 100, count: 1 })
@@ -81,7 +89,7 @@ describe('a window per card and merchant', () => {
   it('never falls below zero by what a forgotten merchant gives back', () => {
     const { send, value } = world(perMerchant)
     const first = send('M0')
-    for (let i = 1; i <= maxWindowMerchants; i++) send(`M${i}`)
+    for (let i = 1; i <= maxCountedMerchants; i++) send(`M${i}`)
     send('M0', { amountMinor: 40 })
     send('M0', { requestType: 'Reversal', transactionId: first })
     expect(value('each', 'M0')).toMatchObject({ sumMinor: 0, count: 0 })
@@ -90,7 +98,7 @@ describe('a window per card and merchant', () => {
   it('replays byte for byte, also beyond its bound', () => {
     const { send, ledger } = world(perMerchant, distinct, tried)
     const random = [7, 3, 90, 12, 55, 3, 71, 28, 64, 5]
-    for (let i = 0; i < 150; i++) send(`M${(i * random[i % random.length]!) % 97}`)
+    for (let i = 0; i < 400; i++) send(`M${(i * random[i % random.length]!) % 197}`)
     const again = createLedger()
     for (const entry of ledger.entries) again.replay(JSON.parse(JSON.stringify(entry)))
     expect(encodeBook(again.book('A1'))).toEqual(encodeBook(ledger.book('A1')))
@@ -154,7 +162,11 @@ describe('the records', () => {
     send('M2')
     const card = ledger.book('A1').card('C1')!
     const decoded = cardCodec.decode(cardCodec.encode(card))
-    expect(decoded).toEqual(card)
+    const merchantCounts = card.merchantCounts.map((counts) =>
+      decodeMerchantCounts(counts.mid, encodeMerchantCounts(counts)),
+    )
+    expect({ ...decoded, merchantCounts }).toEqual(card)
+    expect(decoded.merchantCounts.map(({ mid }) => mid)).toEqual(['M1', 'M2'])
     expect(Object.keys(decoded.windows)).toEqual(Object.keys(card.windows))
   })
 })
