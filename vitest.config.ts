@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * takes, in seconds: mostly it waits, and the pure ones run in that time.
  */
 const timed = {
-  'redis-outage': 41,
+  'redis-outage': 30,
   'disturbed-engine': 15,
   'redis-sentinel': 15,
   'redis-cluster': 11,
@@ -95,7 +95,7 @@ const heavy: Readonly<Record<string, number>> = {
   'api/kyc': 6,
   'api/attack': 5,
   'seeding/seeder': 4,
-  'engine/protocol': 30,
+  'engine/protocol': 14,
   'management/transfer/protocol': 16,
   'rules/pack/folder': 8,
   'domain/random-walk': 9,
