@@ -1,0 +1,94 @@
+import type { Clock } from '../../clock.ts'
+import type { PartOutcome } from '../../store/port.ts'
+import { abandon, settle } from '../change/account-change.ts'
+import type { Cache } from '../memory/cache.ts'
+import type { OpenDeliveries } from '../open-deliveries.ts'
+import type { StandInDesk } from '../stand-in/desk.ts'
+import type { Flight } from './departures.ts'
+import type { Patience } from './patience.ts'
+import type { Queue, Queues } from './queue.ts'
+
+/** What becomes of a batch after its commit: it is said, or decided again. */
+export interface Landings {
+  /** Commits that another writer's commit came before. */
+  readonly conflicts: number
+  /** Committed, or nothing had to be written: now, and only now, it may be said. */
+  finish(flight: Flight, sentMonoMs: number): void
+  /** Another version is there, or may be: forget what memory held, read again, decide again. */
+  retry(flight: Flight, failure: Failure): void
+  /** Lets an account rest after a try that did not commit. */
+  backOff(queue: Queue, storeFails: boolean): void
+}
+
+export interface LandingsOptions {
+  readonly clock: Clock
+  readonly cache: Cache
+  readonly queues: Queues
+  readonly open: Pick<OpenDeliveries, 'tell'>
+  readonly patience: Patience
+  readonly standIns: StandInDesk
+  readonly schedule: () => void
+}
+
+type Failure = Exclude<PartOutcome, 'committed'>
+
+/** Tries in a row that did not commit, some six seconds of a store that is away: a call has ten. */
+const maxChangeTries = 60
+
+export function createLandings(options: LandingsOptions): Landings {
+  const { clock, cache, queues, open, patience, standIns, schedule } = options
+  let conflicts = 0
+
+  function finish(flight: Flight, sentMonoMs: number): void {
+    const { queue, cached, batch, decideMs, startedMonoMs } = flight
+    if (batch.command !== null) cached.version = batch.command.newVersion
+    cache.settle(cached)
+    // Another server may open it, and nothing that is said of what is not there is checked by a commit.
+    if (cached.root === null) cache.drop(queue.aggregate)
+    const commitMs = clock.monoMs() - sentMonoMs
+    queue.failures = 0
+    for (const item of batch.decided) {
+      if (item.kind === 'sweep') item.done()
+      else if (item.kind === 'operation') item.done(item.outcome)
+      else if (item.kind === 'change') settle(item)
+      else open.tell(item, { queueMs: startedMonoMs - item.enqueuedMonoMs, decideMs, commitMs })
+    }
+    if (queue.crowded) patience.giveWay(queue, commitMs)
+    else queues.arrive(queue)
+    schedule()
+  }
+
+  function retry({ queue, cached, batch }: Flight, failure: Failure): void {
+    if (failure === 'refused' || failure === 'unknown') standIns.keep(cached)
+    cache.drop(queue.aggregate)
+    if (failure === 'conflict') conflicts++
+    for (const item of batch.decided) {
+      if (item.kind === 'change' && failure === 'unknown') item.mayStillCommit = true
+      if (item.kind !== 'delivery') continue
+      if (failure !== 'conflict') item.mayExist = true
+      if (failure === 'unknown') item.mayStillCommit = true
+      item.said ??= item.saidInFlight
+      item.saidInFlight = null
+    }
+    queues.giveBack(queue, batch.decided)
+    backOff(queue, failure === 'refused' || failure === 'unknown')
+  }
+
+  /** Events are tried for ever; who asked for a change is told, and can ask again. */
+  function backOff(queue: Queue, storeFails: boolean): void {
+    patience.backOff(queue, storeFails)
+    if (queue.failures < maxChangeTries) return
+    const over = queue.waiting.filter((item) => item.kind === 'change')
+    queues.takeOut(queue, new Set(over))
+    for (const item of over) abandon(item, 'the store takes no commits')
+  }
+
+  return {
+    get conflicts() {
+      return conflicts
+    },
+    finish,
+    retry,
+    backOff,
+  }
+}
