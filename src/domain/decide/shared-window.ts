@@ -4,6 +4,7 @@ import type { Step } from './answer.ts'
 import type { Pack } from './pack.ts'
 import {
   crowdedOut,
+  inCurrency,
   placesIn,
   type SharedCounts,
   type SharedPlace,
@@ -43,7 +44,10 @@ function counts({ over }: WindowDefinition, { requestType }: CardEvent, approved
 
 function sharedPlaces(window: WindowDefinition, facts: WindowFacts): SharedPlace[] {
   const key = sharedKey(window.scope as SharedScope, facts)
-  return key === '' ? [] : placesIn(window, facts).map((at) => ({ key, at }))
+  if (key === '') return []
+  const counted = placesIn({ ...window, spread: false }, facts)
+  const added = placesIn({ ...inCurrency(window, facts), distinct: false }, facts)
+  return [...counted, ...added].map((at) => ({ key, at }))
 }
 
 /** The keys that an ask's rules may look at, each once. */

@@ -42,6 +42,16 @@ export const sharedScopes = ['merchant', 'customer', 'organization', 'mcc', 'cou
 
 export type SharedScope = (typeof sharedScopes)[number]
 
+function isSharedScope(scope: WindowDefinition['scope']): scope is SharedScope {
+  return (sharedScopes as readonly string[]).includes(scope)
+}
+
+/** The part of a window over several cards that adds up the amounts in the currency of the ask. */
+export function inCurrency(window: WindowDefinition, { event }: WindowFacts): WindowDefinition {
+  // Names of windows have no space.
+  return { ...window, name: `${window.name} ${event.currency}` }
+}
+
 /** The counts of windows over several cards, by `sharedKey`. They belong to no account. */
 export interface SharedCounts {
   statesOf(key: string): WindowStates
@@ -60,6 +70,8 @@ export const dailyWindow = 'daily'
 export interface WindowSums {
   readonly sumMinor: number
   readonly count: number
+  /** How many of these the sum is of, where not of all: amounts of several currencies have no sum. */
+  readonly summed?: number
 }
 
 /** The reading of a window; `distinct` is 0 for a window that does not keep it. */
@@ -90,11 +102,17 @@ export function windowAt(definition: WindowDefinition, facts: WindowFacts): Wind
 }
 
 export function sumsAt(definition: WindowDefinition, facts: WindowFacts): WindowSums {
-  return sumsIn(statesOf(definition, facts), definition, facts.atMs, facts.account.country)
+  const states = statesOf(definition, facts)
+  const { atMs, account } = facts
+  const sums = sumsIn(states, definition, atMs, account.country)
+  if (!isSharedScope(definition.scope)) return sums
+  const { sumMinor, count } = sumsIn(states, inCurrency(definition, facts), atMs, account.country)
+  return { sumMinor, count: sums.count, summed: count }
 }
 
 export function spreadAt(definition: WindowDefinition, facts: WindowFacts): WindowSpread {
-  return spreadIn(statesOf(definition, facts), definition, facts.atMs, facts.account.country)
+  const money = isSharedScope(definition.scope) ? inCurrency(definition, facts) : definition
+  return spreadIn(statesOf(definition, facts), money, facts.atMs, facts.account.country)
 }
 
 /** Every merchant is looked at, so it is apart from the sums, which most rules are about. */
@@ -105,7 +123,7 @@ export function distinctAt(definition: WindowDefinition, facts: WindowFacts): nu
 const noStates: WindowStates = {}
 
 /** The card's, the account's, or those of what a shared window stands on. */
-export function statesOf({ scope }: WindowDefinition, facts: WindowFacts): WindowStates {
+function statesOf({ scope }: WindowDefinition, facts: WindowFacts): WindowStates {
   if (scope === 'account') return facts.account.windows
   if (scope === 'card') return facts.card.windows
   if (scope === 'card-and-merchant') {
@@ -195,8 +213,8 @@ export function spreadIn(
 }
 
 /** The mean of what a window counts, in whole minor units; 0 when it counts nothing. */
-export function averageOf({ sumMinor, count }: WindowSums): number {
-  return count === 0 ? 0 : Math.round(sumMinor / count)
+export function averageOf({ sumMinor, count, summed = count }: WindowSums): number {
+  return summed === 0 ? 0 : Math.round(sumMinor / summed)
 }
 
 function distinctIn(

@@ -77,7 +77,8 @@ const reaches = [
     '`scope: merchant`, `customer`, `organization`, `mcc`, `country` of a window',
     'counts over all cards. Each instance counts what it has answered at once and shares it within two ' +
       'seconds, so the count is exact on one instance and a little late between several; a crash may ' +
-      'lose the last second. Nothing gives back: a purchase that is reversed stays counted. The store ' +
+      'lose the last second. Nothing gives back: a purchase that is reversed stays counted. `sum`, `average`, `deviation` and `max` are of what was ' +
+      'asked for in the currency of the ask, `count` and `distinct` of all currencies. The store ' +
       'keeps 1,000 of them in each of 256 partitions, and forgets those counted longest ago',
   ],
   ['`mode: shadow`', 'only records what it would have declined'],

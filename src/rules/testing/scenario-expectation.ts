@@ -4,10 +4,9 @@ import type { Pack } from '../../domain/decide/pack.ts'
 import {
   averageOf,
   dailyWindow,
-  spreadIn,
-  statesOf,
+  spreadAt,
   type WindowFacts,
-  windowValue,
+  windowAt,
 } from '../../domain/decide/window.ts'
 import { type Account, availableMinor } from '../../domain/record/account.ts'
 import { type Card, noCard } from '../../domain/record/card.ts'
@@ -61,15 +60,15 @@ export function windowOf(
   if (definition === undefined || account === null) throw new Error(`no window ${name}`)
   const card = book.card(cardId) ?? noCard
   const atMs = Math.max(nowMs, account.lastArrivalMs)
-  const states = statesOf(definition, factsOf(account, card, of, atMs, pack.shared))
-  const { sumMinor, count, distinct } = windowValue(states, definition, atMs, account.country)
-  const { maxMinor, deviationMinor } = spreadIn(states, definition, atMs, account.country)
+  const facts = factsOf(account, card, of, atMs, pack.shared)
+  const { distinct, ...sums } = windowAt(definition, facts)
+  const { maxMinor, deviationMinor } = spreadAt(definition, facts)
   const show = (minor: number) => formatMinor(minor, account.currency)
   return {
-    sum: show(sumMinor),
-    count,
+    sum: show(sums.sumMinor),
+    count: sums.count,
     distinct,
-    average: show(averageOf({ sumMinor, count })),
+    average: show(averageOf(sums)),
     deviation: show(deviationMinor),
     max: show(maxMinor),
   }
@@ -84,7 +83,7 @@ function factsOf(
   shared: Pack['shared'],
 ): WindowFacts {
   const merchant = { mid: of, mcc: of, name: '', city: '', country: of }
-  const event = { merchant } as CardEvent
+  const event = { merchant, currency: account.currency } as CardEvent
   return { account, card, transaction: newTransaction('', ''), event, atMs, shared }
 }
 

@@ -57,13 +57,16 @@ function naive(asked: Asked[], scope: SharedScope, over: (typeof overs)[number],
         ((over === 'declines' ? !approved : approved) &&
           (over !== 'cash' || event.requestType === 'CashWithdrawal'))),
   )
-  const minors = counted.map(({ event }) => event.amountMinor!)
+  const minors = counted
+    .filter(({ event }) => event.currency === now.event.currency)
+    .map(({ event }) => event.amountMinor!)
   const sumMinor = minors.reduce((sum, minor) => sum + minor, 0)
   const mean = sumMinor / (minors.length || 1)
   const squares = minors.reduce((sum, minor) => sum + (minor - mean) ** 2, 0)
   return {
     sumMinor,
-    count: minors.length,
+    count: counted.length,
+    summed: minors.length,
     distinct: new Set(counted.map(({ event }) => event.cardId)).size,
     maxMinor: Math.max(0, ...minors),
     deviationMinor: Math.round(Math.sqrt(squares / (minors.length || 1))),
@@ -76,10 +79,11 @@ it(`windows over several cards count what was asked of all of them (SEED=${seed}
   const cards = ['C1', 'C2', 'C3', 'C4'].map((cardId, i) => ({
     card: { ...cardOf(naiveCard({ cardId, accountId: `A${i}` })), customerId: `K${i % 2}` },
     organizationId: i === 3 ? '' : `O${i % 2}`,
+    currency: i === 1 ? 'EUR' : 'USD',
   }))
-  for (const { card, organizationId } of cards) {
+  for (const { card, organizationId, currency } of cards) {
     const { accountId } = card
-    const opening = { accountId, currency: 'USD', country: 'NG', openingMinor: 9_000 }
+    const opening = { accountId, currency, country: 'NG', openingMinor: 9_000 }
     const account = { ...accountOf(opening), organizationId }
     const operation = { type: 'open', account, card, givesBalance: true } as const
     expect(ledger.operate(accountId, operation, pack, startMs)).toBeNull()
@@ -88,7 +92,7 @@ it(`windows over several cards count what was asked of all of them (SEED=${seed}
   let atMs = startMs
   for (let i = 0; i < 600; i++) {
     atMs += random.between(0, 40_000)
-    const { card, organizationId } = random.pick(cards)
+    const { card, organizationId, currency } = random.pick(cards)
     const merchant = {
       ...eventOf({ eventId: 'x' }).merchant,
       mid: random.pick(['M1', 'M2', 'M3', '']),
@@ -99,6 +103,7 @@ it(`windows over several cards count what was asked of all of them (SEED=${seed}
       eventId: `E${i}`,
       transactionId: `E${i}`,
       cardId: card.cardId,
+      currency,
       requestType: random.pick(['Authorization', 'Authorization', 'CashWithdrawal', 'Settlement']),
       amountMinor: random.pick([0, 100, 250, 700]),
       merchant,
