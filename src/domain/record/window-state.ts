@@ -124,14 +124,15 @@ export function countAt(states: OpenStates, window: string, oldest: number, adde
 /** The buckets from `oldest` on with one added to; a bucket with nothing left in it goes. */
 function merged(buckets: readonly Bucket[], oldest: number, added: Bucket): readonly Bucket[] {
   const { index } = added
-  const next: Bucket[] = []
   let { sumMinor, count } = added
   let after = buckets.length
   // Mostly the newest bucket is the one that changes.
   while (after > 0 && buckets[after - 1]!.index > index) after--
   const same = after > 0 && buckets[after - 1]!.index === index ? buckets[after - 1]! : null
   const until = same === null ? after : after - 1
-  for (let i = 0; i < until; i++) if (buckets[i]!.index >= oldest) next.push(buckets[i]!)
+  let from = 0
+  while (from < until && buckets[from]!.index < oldest) from++
+  const next = buckets.slice(from, until)
   const kept = same !== null && same.index >= oldest ? same : null
   if (kept !== null) {
     sumMinor += kept.sumMinor
