@@ -17,7 +17,7 @@ import { noCard } from '../dist/domain/record/card.js'
 import { accountCodec, cardCodec } from '../dist/engine/format/codec.js'
 import { accountAggregate, cardKey, directoryKey, indexes } from '../dist/engine/format/layout.js'
 import { claimStore } from '../dist/engine/format/meta.js'
-import { createRedisKeys, fieldOf, memberOf } from '../dist/store/redis/keys.js'
+import { createRedisKeys, fieldOf, sortedMember } from '../dist/store/redis/keys.js'
 import { openRedisStore } from '../dist/store/redis/redis.js'
 import { freePort, start, temporaryFolder } from './support/processes.mjs'
 
@@ -233,7 +233,7 @@ function commandsOf(i, nonce) {
   return [
     ['HSET', keys.aggregate(aggregate), '', accountText, cardField, cardCodec.encode(card)],
     ['HSET', directoryName, '', `${nonce}\n`, fieldOf(directory), accountId],
-    ['ZADD', index, '0', memberOf({ sortKey: cardId, value: accountId })],
+    ['ZADD', index, '0', sortedMember({ sortKey: cardId, value: accountId })],
   ]
 }
 

@@ -5,7 +5,7 @@ import { createNumbers } from '../management/number/choice.ts'
 import { createSecretBox } from '../management/secret-box.ts'
 import type { KeptTransfers } from '../management/transfer/kept-transfer.ts'
 import type { OpenTransfers } from '../management/transfer/sweeper.ts'
-import { createAuthentication } from './authentication.ts'
+import { createCallerAuthentication } from './authentication.ts'
 import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
 import { createCursors } from './cursor.ts'
@@ -64,7 +64,7 @@ export function createApi(
     routes: routesOf(context),
     outside,
     version: settings.version,
-    authenticate: createAuthentication({
+    authenticate: createCallerAuthentication({
       clients,
       tokens,
       clock,

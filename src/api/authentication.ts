@@ -38,7 +38,7 @@ export interface AuthenticationOptions {
   readonly sandbox: boolean
 }
 
-export type Authenticate = (call: IncomingCall) => Promise<Caller | Refused>
+export type AuthenticateCaller = (call: IncomingCall) => Promise<Caller | Refused>
 
 const referencePattern = /^[!-%'-~]{1,30}$/
 const serviceAuthPattern = /^ServiceAuth ([A-Za-z0-9+/]{1,128})(={0,2})$/
@@ -56,7 +56,7 @@ const tooManyFailures = refuse('rateLimited', '', { retryAfterSeconds: 60 })
 const invalidToken = 'Bearer error="invalid_token"'
 
 /** The five headers, in the order of the contract: the first check that fails answers. */
-export function createAuthentication(options: AuthenticationOptions): Authenticate {
+export function createCallerAuthentication(options: AuthenticationOptions): AuthenticateCaller {
   const { clients, tokens, clock } = options
   const calls = createRateLimit(options.ratePerSecond, 2 * options.ratePerSecond, maxClients)
   const failures = createRateLimit(explainedFailures / 60, explainedFailures, maxAddresses)

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { refuse } from './condition.ts'
-import { refusalOf } from './envelope.ts'
+import { refusalEnvelope } from './envelope.ts'
 
 /** Node's own handler looks there too: the answer whose turn it is on a connection. */
 interface Connection extends Socket {
@@ -25,7 +25,7 @@ export function refuseConnection(error: Error & { code?: string }, socket: Conne
     return
   }
   const detail = details[error.code ?? ''] ?? 'the request is not HTTP as it should be'
-  const body = JSON.stringify(refusalOf(null, refuse('headerMalformed', detail)))
+  const body = JSON.stringify(refusalEnvelope(null, refuse('headerMalformed', detail)))
   const head = [
     'HTTP/1.1 400 Bad Request',
     'content-type: application/json; charset=utf-8',

@@ -20,7 +20,7 @@ import {
 } from '../management/reference.ts'
 import type { ChildKey } from '../store/port.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
-import { refusalOf } from './envelope.ts'
+import { refusalEnvelope } from './envelope.ts'
 import type { ApiCall, Done } from './route.ts'
 
 /** What of a call its effect depends on, besides what it says. */
@@ -105,7 +105,7 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
       attempt: { clientId, reference, hash, path, id, seenAtMs, beganAtMs: call.nowMs },
       async end(refused) {
         const { status: httpStatus } = conditions[refused.condition]
-        const { responseCode: code, message } = refusalOf(reference, refused)
+        const { responseCode: code, message } = refusalEnvelope(reference, refused)
         const endedAtMs = clock.nowMs()
         const end = { done: false, endedAtMs, httpStatus, code, message }
         await endReference(aggregates, named, end, endedAtMs, number)

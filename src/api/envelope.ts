@@ -26,7 +26,7 @@ export function successOf(
   return warnings.length === 0 ? envelope : { ...envelope, warnings }
 }
 
-export function refusalOf(reference: string | null, refused: Refused): Envelope {
+export function refusalEnvelope(reference: string | null, refused: Refused): Envelope {
   const { code } = conditions[refused.condition]
   const { meaning, finality } = responseCodes[code]
   const message = refused.detail === '' ? meaning : `${meaning}: ${refused.detail}`

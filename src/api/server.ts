@@ -4,13 +4,13 @@ import type { Clock } from '../clock.ts'
 import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
-import { type Authenticate, type Caller, referenceOf } from './authentication.ts'
+import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, shortHash } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { refuseConnection } from './connection-refusal.ts'
 import { openApiOf } from './document/openapi.ts'
 import { referencePageOf } from './document/reference-page.ts'
-import { type Envelope, refusalOf, successOf } from './envelope.ts'
+import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
 import { readInput } from './input.ts'
 import { addKycCallback } from './outside/kyc-callback.ts'
 import type { Outside } from './outside/outside.ts'
@@ -34,7 +34,7 @@ export interface AnsweredCall {
 export interface ApiServerOptions {
   readonly routes: readonly Route[]
   readonly version: string
-  readonly authenticate: Authenticate
+  readonly authenticate: AuthenticateCaller
   readonly references: References
   readonly outside: Pick<Outside, 'kyc' | 'kycSecret'>
   readonly token: Omit<TokenEndpointOptions, 'onAnswered'>
@@ -143,7 +143,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     const { challenge, retryAfterSeconds } = result
     if (challenge !== undefined) reply.header('www-authenticate', challenge)
     if (status === 429 || status === 503) reply.header('retry-after', retryAfterSeconds ?? 1)
-    return send(request, reply, status, refusalOf(reference, result))
+    return send(request, reply, status, refusalEnvelope(reference, result))
   }
 
   function send(
@@ -276,7 +276,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
 /** Outside of the operations nobody has proven anything. */
 function refusePath(reply: FastifyReply): void {
   const where = `operations are under ${apiPrefix}, their description is at /docs`
-  void reply.code(404).send(refusalOf(null, refuse('routeUnknown', where)))
+  void reply.code(404).send(refusalEnvelope(null, refuse('routeUnknown', where)))
 }
 
 /** The work goes on; only its caller is no longer waiting. */

@@ -1,5 +1,5 @@
 import { accountCodec } from '../engine/format/codec.ts'
-import { parseJson } from '../engine/format/row-codec.ts'
+import { parseStored } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 
 /** What must add up, of one currency: all that was funded is in wallets, on cards or on its way. */
@@ -41,9 +41,9 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
     for (const record of page) {
       if (record.kind === 'root') addRoot(record.aggregate, record.value, of)
       else if (record.kind === 'child' && record.group === 'x') {
-        pending.push(parseJson(record.value) as PendingTransfer)
+        pending.push(parseStored(record.value) as PendingTransfer)
       } else if (record.kind === 'child' && record.group.startsWith('i@')) {
-        if ((parseJson(record.value) as { state: string }).state === 'credited') {
+        if ((parseStored(record.value) as { state: string }).state === 'credited') {
           credited.add(record.id)
         }
       }
@@ -57,7 +57,7 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
 
 function addRoot(aggregate: string, value: string, of: (currency: string) => Sums): void {
   if (aggregate.startsWith('w:') && value !== '') {
-    const { currency, balanceMinor, fundedMinor } = parseJson(value) as {
+    const { currency, balanceMinor, fundedMinor } = parseStored(value) as {
       currency: string
       balanceMinor: number
       fundedMinor: number

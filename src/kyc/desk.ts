@@ -4,7 +4,7 @@ import type { Aggregates } from '../engine/aggregates.ts'
 import { kycAggregate } from '../engine/format/layout.ts'
 import { addCustomer, type CustomerFields } from '../management/customer.ts'
 import { idMadeFrom } from '../management/id.ts'
-import { isRefused } from '../management/organization.ts'
+import { wasTurnedDown } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import { readEndpoints } from '../webhook/endpoint.ts'
@@ -89,7 +89,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
         : await claimIdentity(aggregates, organizationId, names, own, { kycToken, submittedAtMs })
     const fields = customerOf(kyc, submission, customerId, verdict)
     const added = await addCustomer(aggregates, fields, clock.nowMs())
-    if (isRefused(added)) throw new Error('an identity stands for a customer of another kind')
+    if (wasTurnedDown(added)) throw new Error('an identity stands for a customer of another kind')
     return customerId
   }
 

@@ -2,7 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import { z } from 'zod'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { identitiesAggregate } from '../engine/format/layout.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
 /** Who an identity number belongs to, found by a keyed hash: the number itself is only kept encrypted. */
@@ -38,7 +38,7 @@ export function createIdentityHashes(keys: readonly Buffer[]): IdentityHashes {
 }
 
 function decode(value: string): Identity {
-  const found = record.safeParse(parseJson(value))
+  const found = record.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('an identity was written by a newer release')
 }

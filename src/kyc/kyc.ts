@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { indexes, kycAggregate, timeSortKey } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { IndexEntryPut, Store } from '../store/port.ts'
 import type { EventType } from '../webhook/event-type.ts'
@@ -43,7 +43,7 @@ export type Kyc = Readonly<z.output<typeof record>>
 /** Throws RecordUnreadable. '' is left by a request that was refused. */
 export function decodeKyc(value: string): Kyc | null {
   if (value === '') return null
-  const found = record.safeParse(parseJson(value))
+  const found = record.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('a KYC was written by a newer release')
 }

@@ -6,7 +6,7 @@ import { clientAggregate, indexes } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexKey, Store } from '../store/port.ts'
 import { newId } from './id.ts'
-import type { Outcome } from './organization.ts'
+import type { ManagementResult } from './organization.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** What a client's token may allow. */
@@ -117,7 +117,7 @@ export async function rotateClient(
   clientId: string,
   keepOldMs: number,
   nowMs: number,
-): Promise<Outcome<string>> {
+): Promise<ManagementResult<string>> {
   const clientSecret = newSecret()
   const sealed = box.seal(secretPlace(clientId), clientSecret)
   const refused = await change(aggregates, clientId, (client) => {

@@ -11,10 +11,10 @@ import {
   customerCardsPrefix,
   indexes,
 } from '../engine/format/layout.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 import { address } from './address.ts'
-import type { Outcome } from './organization.ts'
+import type { ManagementResult } from './organization.ts'
 
 const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
 const text = (max: number) => z.string().trim().min(1).max(max)
@@ -52,7 +52,7 @@ export type Customer = Readonly<z.output<typeof record>>
 
 /** Throws RecordUnreadable. */
 export function decodeCustomer(value: string): Customer {
-  const found = record.safeParse(parseJson(value))
+  const found = record.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('a customer was written by a newer release')
 }
@@ -74,10 +74,10 @@ export function addCustomer(
   aggregates: Aggregates,
   given: CustomerFields,
   nowMs: number,
-): Promise<Outcome<AddedCustomer>> {
+): Promise<ManagementResult<AddedCustomer>> {
   const made: Customer = { format: 1, ...given, suspended: false, createdAtMs: nowMs }
   const { customerId, organizationId, type } = made
-  return change<Outcome<AddedCustomer>>(aggregates, customerId, (found) => {
+  return change<ManagementResult<AddedCustomer>>(aggregates, customerId, (found) => {
     if (found === null) {
       const index = customerIndexEntries(made)
       const result = { value: { customer: made, added: true } }

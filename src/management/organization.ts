@@ -65,9 +65,11 @@ export async function readOrganizations(store: Store): Promise<Organization[]> {
 }
 
 /** What became of a change that a person asked for; the message is for that person. */
-export type Outcome<T> = { readonly refused: string } | { readonly value: T }
+export type ManagementResult<T> = { readonly refused: string } | { readonly value: T }
 
-export function isRefused<T>(outcome: Outcome<T>): outcome is { readonly refused: string } {
+export function wasTurnedDown<T>(
+  outcome: ManagementResult<T>,
+): outcome is { readonly refused: string } {
   return 'refused' in outcome
 }
 
@@ -76,7 +78,7 @@ export function addOrganization(
   organizationId: string,
   given: OrganizationSettings,
   nowMs: number,
-): Promise<Outcome<Organization>> {
+): Promise<ManagementResult<Organization>> {
   return change(aggregates, organizationId, (found, count) => {
     if (found !== null) return `there is an organization ${organizationId} already: set it instead`
     if (count >= maxOrganizations) return `there are ${maxOrganizations} organizations, the most`
@@ -88,7 +90,7 @@ export function setOrganization(
   aggregates: Aggregates,
   organizationId: string,
   given: Partial<OrganizationSettings & Pick<Organization, 'enabled'>>,
-): Promise<Outcome<Organization>> {
+): Promise<ManagementResult<Organization>> {
   return change(aggregates, organizationId, (found) => {
     if (found === null) return `there is no organization ${organizationId}`
     const lost = found.currencies.filter((one) => given.currencies?.includes(one) === false)
@@ -119,9 +121,9 @@ function change(
   aggregates: Aggregates,
   organizationId: string,
   next: (found: Organization | null, count: number) => Organization | string,
-): Promise<Outcome<Organization>> {
+): Promise<ManagementResult<Organization>> {
   const child = childOf(organizationId)
-  const changing: AggregateChange<Outcome<Organization>> = {
+  const changing: AggregateChange<ManagementResult<Organization>> = {
     aggregate: organizationsAggregate,
     reads: [child],
     decide(view) {

@@ -3,7 +3,7 @@ import { formatMinor } from '../domain/record/money.ts'
 import { maxSideMinor } from '../domain/record/movement.ts'
 import { indexes, walletAggregate, walletEntriesPrefix } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexEntryPut, Store } from '../store/port.ts'
 
 /** What an organization has to fund its cards with, in one currency: the root of an aggregate. */
@@ -53,13 +53,13 @@ export function emptyWallet(organizationId: string, currency: string): Wallet {
 }
 
 export function decodeWallet(text: string): Wallet {
-  const found = record.safeParse(parseJson(text))
+  const found = record.safeParse(parseStored(text))
   if (found.success) return found.data
   throw new RecordUnreadable('a wallet was written by a newer release')
 }
 
 export function decodeWalletEntry(text: string): WalletEntry {
-  const found = entry.safeParse(parseJson(text))
+  const found = entry.safeParse(parseStored(text))
   if (found.success) return found.data
   throw new RecordUnreadable('an entry of a wallet was written by a newer release')
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { projectionAggregate } from '../engine/format/layout.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 
 /** How far the log was followed, and who follows it. */
@@ -31,7 +31,7 @@ export const noProgress: Progress = {
 
 /** Throws RecordUnreadable. */
 export function decodeProgress(value: string): Progress {
-  const found = record.safeParse(parseJson(value))
+  const found = record.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('the progress of the projection was written by a newer release')
 }

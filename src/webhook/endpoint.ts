@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dayMs } from '../clock.ts'
 import type { AggregateView, AggregateWrite } from '../engine/aggregate-copy.ts'
 import { webhooksAggregate } from '../engine/format/layout.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import { readWebhookSecret, writeWebhookSecret } from '../outgoing/signature.ts'
 import type { Store } from '../store/port.ts'
@@ -42,7 +42,7 @@ const maxFailingMs = 5 * dayMs
 
 export function decodeEndpoints(value: string | null | undefined): readonly Endpoint[] {
   if (value === null || value === undefined || value === '') return []
-  const found = root.safeParse(parseJson(value))
+  const found = root.safeParse(parseStored(value))
   if (found.success) return found.data.endpoints
   throw new RecordUnreadable('webhooks were written by a newer release')
 }

@@ -3,7 +3,7 @@ import { dayMs } from '../clock.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
-import { parseJson, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import { idMadeFrom } from '../management/id.ts'
 import type { ChildKey, IndexEntryPut, IndexKey, Key } from '../store/port.ts'
 import { type EventDelivery, missedDelivery, newDelivery } from './delivery.ts'
@@ -61,7 +61,7 @@ function encode(e: WebhookEvent): string {
 }
 
 export function decodeEvent(value: string): WebhookEvent {
-  const found = row.safeParse(parseJson(value))
+  const found = row.safeParse(parseStored(value))
   if (!found.success) throw new RecordUnreadable('an event was written by a newer release')
   const [, eventId, organizationId, type, atMs, body, rows] = found.data
   const deliveries = rows.map(([webhookId, state, dueMs, tries, attempts]) => ({

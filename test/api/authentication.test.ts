@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAuthentication } from '../../src/api/authentication.ts'
+import { createCallerAuthentication } from '../../src/api/authentication.ts'
 import type { ClientCache, KnownClient } from '../../src/api/client-cache.ts'
 import { signCall } from '../../src/api/signature.ts'
 import type { Tokens } from '../../src/api/token/token.ts'
@@ -30,7 +30,7 @@ function open() {
       return token === 'right' ? claims : 'invalid'
     },
   }
-  const authenticate = createAuthentication({
+  const authenticate = createCallerAuthentication({
     clients,
     tokens: tokens as Tokens,
     clock: { nowMs: () => 1, monoMs: () => 1 },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Condition, conditions, refuse } from '../../src/api/condition.ts'
-import { refusalOf, successOf } from '../../src/api/envelope.ts'
+import { refusalEnvelope, successOf } from '../../src/api/envelope.ts'
 import { responseCodes } from '../../src/domain/record/response-code.ts'
 
 const all = Object.keys(conditions) as Condition[]
@@ -30,19 +30,21 @@ describe('the envelope', () => {
   })
 
   it('says why not, beginning with the meaning of the code', () => {
-    expect(refusalOf('Ref-1', refuse('fundsMissing', '1 USD must stay available'))).toEqual({
+    expect(refusalEnvelope('Ref-1', refuse('fundsMissing', '1 USD must stay available'))).toEqual({
       responseCode: '116',
       message: 'Insufficient funds: 1 USD must stay available',
       finality: 'TerminalFailure',
       reference: 'Ref-1',
       data: null,
     })
-    expect(refusalOf(null, refuse('headerMissing')).message).toBe('Requested information missing')
+    expect(refusalEnvelope(null, refuse('headerMissing')).message).toBe(
+      'Requested information missing',
+    )
   })
 
   it('names at most twenty wrong fields', () => {
     const errors = Array.from({ length: 30 }, (_, i) => ({ field: `f${i}`, message: 'is wrong' }))
-    const { errors: named } = refusalOf('r', refuse('bodyMalformed', '', { errors }))
+    const { errors: named } = refusalEnvelope('r', refuse('bodyMalformed', '', { errors }))
     expect(named).toHaveLength(20)
   })
 })

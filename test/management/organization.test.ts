@@ -3,11 +3,11 @@ import { createAggregates } from '../../src/engine/aggregates.ts'
 import { decodeOrganizations } from '../../src/engine/notice/organization-table.ts'
 import {
   addOrganization,
-  isRefused,
   type OrganizationSettings,
   readOrganizations,
   repairOrganizations,
   setOrganization,
+  wasTurnedDown,
 } from '../../src/management/organization.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
@@ -37,7 +37,7 @@ it('there are a thousand organizations at most', async () => {
   const world = openWorld()
   const ids = Array.from({ length: 1_001 }, (_, i) => `org-${i}`)
   const outcomes = await Promise.all(ids.map(world.add))
-  expect(outcomes.filter(isRefused)).toEqual([{ refused: expect.stringContaining('the most') }])
+  expect(outcomes.filter(wasTurnedDown)).toEqual([{ refused: expect.stringContaining('the most') }])
   expect(await readOrganizations(world.store)).toHaveLength(1_000)
 })
 

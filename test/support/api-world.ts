@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { createAuthentication } from '../../src/api/authentication.ts'
+import { createCallerAuthentication } from '../../src/api/authentication.ts'
 import { createClientCache } from '../../src/api/client-cache.ts'
 import type { ApiContext, RelayTarget } from '../../src/api/context.ts'
 import { createCursors } from '../../src/api/cursor.ts'
@@ -151,7 +151,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const server = createApiServer({
     routes: [...routesOf(context), ...routes(context)],
     version: '1.2.3',
-    authenticate: createAuthentication({
+    authenticate: createCallerAuthentication({
       clients,
       tokens,
       clock,

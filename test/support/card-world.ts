@@ -1,6 +1,6 @@
 import { importRows } from '../../src/engine/import.ts'
 import { addCustomer } from '../../src/management/customer.ts'
-import { isRefused } from '../../src/management/organization.ts'
+import { wasTurnedDown } from '../../src/management/organization.ts'
 import { type ApiWorldOptions, openApi } from './api-world.ts'
 
 const row = { customerId: 'customer-1', type: 'retail', currency: 'USD', country: 'US' }
@@ -19,7 +19,7 @@ export async function openCardApi(options: ApiWorldOptions = {}) {
       name: 'Ada Obi',
     }
     const outcome = await addCustomer(api.aggregates, { ...given, ...more }, api.clock.nowMs())
-    if (isRefused(outcome)) throw new Error(outcome.refused)
+    if (wasTurnedDown(outcome)) throw new Error(outcome.refused)
   }
   const card = async (cardId: string, more: object = {}) => {
     const given = { ...row, cardId, organizationId: 'org-1', ...more }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../../clock.ts'
 import { readCallback } from '../../kyc/http-provider.ts'
 import { refuse } from '../condition.ts'
-import { refusalOf } from '../envelope.ts'
+import { refusalEnvelope } from '../envelope.ts'
 import type { Outside } from './outside.ts'
 
 const maxBodyBytes = 65_536
@@ -25,10 +25,11 @@ export function addKycCallback(
       const body = typeof request.body === 'string' ? request.body : ''
       const told = readCallback(kycSecret, request.headers, body, clock.nowMs())
       if (told === 'unsigned') {
-        return reply.code(401).send(refusalOf(null, refuse('notAuthenticated')))
+        return reply.code(401).send(refusalEnvelope(null, refuse('notAuthenticated')))
       }
       const heard = told === 'malformed' ? null : await kyc.desk.hear(told.kycToken, told)
-      if (heard === null) return reply.code(404).send(refusalOf(null, refuse('recordUnknown')))
+      if (heard === null)
+        return reply.code(404).send(refusalEnvelope(null, refuse('recordUnknown')))
       // A later word than the final one changes nothing, and saying it again would not help.
       return reply.code(204).send()
     })

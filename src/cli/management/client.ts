@@ -10,7 +10,7 @@ import {
   scopes,
   setClientEnabled,
 } from '../../management/client.ts'
-import { isRefused, readOrganization } from '../../management/organization.ts'
+import { readOrganization, wasTurnedDown } from '../../management/organization.ts'
 import { readDuration, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, print, printJson, printText, sayRefused } from '../terminal.ts'
@@ -131,7 +131,7 @@ async function rotate(id: string, keepOldMs: number, session: Session): Promise<
   const { aggregates, clock } = session
   const box = session.secretBox()
   const outcome = await rotateClient(aggregates, box, id, keepOldMs, clock.nowMs())
-  if (isRefused(outcome)) return sayRefused(outcome.refused)
+  if (wasTurnedDown(outcome)) return sayRefused(outcome.refused)
   const made = { clientId: id, clientSecret: outcome.value, note: shownOnce }
   await print(JSON.stringify(made))
   return 0

@@ -9,7 +9,11 @@ import {
   shownCustomer,
   sumOfCards,
 } from '../../management/customer.ts'
-import { isRefused, readOrganization, readOrganizations } from '../../management/organization.ts'
+import {
+  readOrganization,
+  readOrganizations,
+  wasTurnedDown,
+} from '../../management/organization.ts'
 import {
   type CustomerFilters,
   customerListing,
@@ -165,7 +169,7 @@ async function writeCustomers(
     if (signal.aborted) throw new Interrupted()
     const outcomes = rows.map(({ row }) => addCustomer(aggregates, row, clock.nowMs()))
     for (const [i, outcome] of (await Promise.all(outcomes)).entries()) {
-      if (isRefused(outcome)) problems.add(rows[i]!.line, [outcome.refused])
+      if (wasTurnedDown(outcome)) problems.add(rows[i]!.line, [outcome.refused])
       else if (outcome.value.added) imported++
       else present++
     }

@@ -2,12 +2,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { formatMinor } from '../../domain/record/money.ts'
 import {
   addOrganization,
-  isRefused,
   type Organization,
   type OrganizationSettings,
   readOrganization,
   readOrganizations,
   setOrganization,
+  wasTurnedDown,
 } from '../../management/organization.ts'
 import { minorOf } from '../../wire/amount.ts'
 import { readCount, readId } from '../argument.ts'
@@ -173,7 +173,7 @@ async function setTo(
 }
 
 async function tell(outcome: Awaited<ReturnType<typeof setOrganization>>): Promise<ExitCode> {
-  if (isRefused(outcome)) return sayRefused(outcome.refused)
+  if (wasTurnedDown(outcome)) return sayRefused(outcome.refused)
   await printJson(shown(outcome.value), 2)
   return 0
 }

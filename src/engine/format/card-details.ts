@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ChildPut } from '../../store/port.ts'
 import { cardDetailsKey } from './layout.ts'
-import { parseJson, RecordUnreadable } from './row-codec.ts'
+import { parseStored, RecordUnreadable } from './row-codec.ts'
 
 /** As it was checked when it was given. */
 const address = z.object({
@@ -37,7 +37,7 @@ export const noDetails: CardDetails = {
 
 export function decodeDetails(value: string | null): CardDetails {
   if (value === null) return noDetails
-  const found = details.safeParse(parseJson(value))
+  const found = details.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('the details of a card were written by a newer release')
 }

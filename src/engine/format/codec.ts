@@ -11,7 +11,7 @@ import {
 } from '../../domain/record/transaction.ts'
 import type { Counted, SpendEntry } from '../../domain/record/window-state.ts'
 import { movedPlaces, withMovedMerchants } from './older-windows.ts'
-import { type Codec, createCodec, flag, parseJson, RecordUnreadable } from './row-codec.ts'
+import { type Codec, createCodec, flag, parseStored, RecordUnreadable } from './row-codec.ts'
 import { readMerchants, readWindowRows, writeWindowRows } from './window-codec.ts'
 
 export const accountCodec: Codec<Account> = createCodec(
@@ -190,7 +190,7 @@ export const transactionCodec: Codec<Transaction | Alias> = {
       : plainTransaction.encode(record),
   decode(text) {
     if (!text.startsWith('["alias"')) return plainTransaction.decode(text)
-    const [, cardId, aliasOf] = parseJson(text) as readonly unknown[]
+    const [, cardId, aliasOf] = parseStored(text) as readonly unknown[]
     if (typeof cardId !== 'string' || typeof aliasOf !== 'string') {
       throw new RecordUnreadable('it is no second name')
     }

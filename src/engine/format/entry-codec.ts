@@ -9,7 +9,7 @@ import {
   writeAnswerRow,
   writeChange,
 } from './change-codec.ts'
-import { parseJson, RecordUnreadable } from './row-codec.ts'
+import { parseStored, RecordUnreadable } from './row-codec.ts'
 
 /**
  * Log entries are most of what is kept, and writing them was most of what a decision cost. So they are
@@ -28,7 +28,7 @@ export function encodeWork(entry: Entry): string {
 }
 
 export function decodeEntry(text: string): Entry {
-  const row = parseJson(text)
+  const row = parseStored(text)
   return readable(() => {
     if (!Array.isArray(row)) throw new RecordUnreadable('a log entry is no row')
     return row[0] === entryFormat ? entryOf(row) : refuseFormat(row[0])
@@ -70,7 +70,7 @@ export interface OpenEntry {
 
 export function openEntry(text: string): OpenEntry {
   const at = startOfChanges(text)
-  const row = at < 0 ? null : (parseJson(`${text.slice(0, at)}]`) as EntryRow)
+  const row = at < 0 ? null : (parseStored(`${text.slice(0, at)}]`) as EntryRow)
   if (row === null || row[0] !== entryFormat) {
     const entry = decodeEntry(text)
     return { head: entry, whole: () => entry }
@@ -81,7 +81,7 @@ export function openEntry(text: string): OpenEntry {
     head: entry,
     whole() {
       if (isWhole) return entry
-      const changes = parseJson(text.slice(at + 1, -1)) as readonly EntryRow[]
+      const changes = parseStored(text.slice(at + 1, -1)) as readonly EntryRow[]
       readable(() => Object.assign(entry, { changes: readChanges(changes, entry) }))
       isWhole = true
       return entry

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Store, type StoreRecord, StoreRefused } from '../../store/port.ts'
 import { metaAggregate as aggregate } from './layout.ts'
-import { parseJson, RecordUnreadable } from './row-codec.ts'
+import { parseStored, RecordUnreadable } from './row-codec.ts'
 
 /** Of all that is kept: a store of another is refused whole, because its log could not be replayed. */
 const storeFormat = 2
@@ -100,7 +100,7 @@ async function findMeta(store: Store): Promise<FixedSettings | null> {
 }
 
 function decode(value: string): FixedSettings {
-  const json = parseJson(value)
+  const json = parseStored(value)
   const kept = meta.safeParse(json)
   if (kept.success) return kept.data
   const numbered = z.object({ format: z.int() }).safeParse(json)

@@ -19,7 +19,7 @@ export function unlessUnreadable<T>(read: () => T): T | null {
 }
 
 /** The parser's own message would quote the text. */
-export function parseJson(text: string): unknown {
+export function parseStored(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -112,7 +112,7 @@ function joinedText(row: readonly unknown[]): string {
 }
 
 function rowOf(text: string, format: number): readonly unknown[] {
-  const row = parseJson(text)
+  const row = parseStored(text)
   if (!Array.isArray(row)) throw new RecordUnreadable('it is no row')
   if (row[0] !== format) {
     const other = Number.isSafeInteger(row[0]) ? `format ${row[0]}` : 'no format'

@@ -6,7 +6,7 @@ import {
   splitKey,
   type WindowStates,
 } from '../../domain/record/window-state.ts'
-import { parseJson, RecordUnreadable, WrittenCell } from './row-codec.ts'
+import { parseStored, RecordUnreadable, WrittenCell } from './row-codec.ts'
 
 /** With this many merchants a row is so long that memory keeps its objects, and so their texts. */
 const manyMerchants = 128
@@ -48,7 +48,7 @@ export function encodeMerchantCounts({ mid, windows }: MerchantCounts): string {
 }
 
 export function decodeMerchantCounts(mid: string, value: string): MerchantCounts {
-  const row = parseJson(value)
+  const row = parseStored(value)
   if (!Array.isArray(row) || row[0] !== 1) throw new RecordUnreadable('it holds no counts')
   if (row[1] !== mid) throw new RecordUnreadable('it is the record of another merchant')
   try {

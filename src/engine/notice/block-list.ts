@@ -12,7 +12,7 @@ import type { Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { encodeEntry } from '../format/entry-codec.ts'
 import { blocksAggregate } from '../format/layout.ts'
-import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
 import { noticeEntries } from '../log-reading.ts'
 import type { NoticeBoard } from './notice-board.ts'
 
@@ -40,7 +40,7 @@ const nothing: KeptBlocks = { format: 1, count: 0, blocks: [] }
 
 function decode(value: string | null): KeptBlocks {
   if (value === null || value === '') return nothing
-  const kept = record.safeParse(parseJson(value))
+  const kept = record.safeParse(parseStored(value))
   if (kept.success) return kept.data
   throw new RecordUnreadable('the emergency list was not written by this release')
 }

@@ -3,7 +3,7 @@ import type { PackMemory } from '../../domain/decide/memory.ts'
 import type { Loaded, Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { memoriesAggregate } from '../format/layout.ts'
-import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
 
 /** Since when the store's cards keep something; 0: since they are there. */
 const age = z.object({
@@ -25,7 +25,7 @@ type MemoryAges = Readonly<Record<string, z.output<typeof age>>>
 
 function decode(value: string | null): MemoryAges | null {
   if (value === null || value === '') return null
-  const kept = record.safeParse(parseJson(value))
+  const kept = record.safeParse(parseStored(value))
   if (kept.success) return kept.data.ages
   throw new RecordUnreadable('the ages of windows were not written by this release')
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Loaded } from '../../store/port.ts'
-import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
 
 const record = z.object({
   format: z.literal(1),
@@ -15,7 +15,7 @@ export type OrganizationTable = Readonly<z.output<typeof record>['organizations'
 
 export function decodeOrganizations(value: string | null): OrganizationTable {
   if (value === null) return {}
-  const found = record.safeParse(parseJson(value))
+  const found = record.safeParse(parseStored(value))
   if (found.success) return found.data.organizations
   throw new RecordUnreadable('the organizations were not written by this release')
 }

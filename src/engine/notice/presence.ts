@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import type { Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { instancesAggregate } from '../format/layout.ts'
-import { parseJson } from '../format/row-codec.ts'
+import { parseStored } from '../format/row-codec.ts'
 
 /** Which pack each instance decides by, and which release it is, as all of them tell each other. */
 const record = z.record(
@@ -112,7 +112,7 @@ function othersIn(value: string, instance: string, nowMs: number): Instances {
 /** What cannot be read is said anew by everybody within seconds. */
 function readJson(value: string): unknown {
   try {
-    return parseJson(value)
+    return parseStored(value)
   } catch {
     return {}
   }

@@ -4,7 +4,7 @@ import type { Loaded, Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { encodeEntry } from '../format/entry-codec.ts'
 import { trippedAggregate } from '../format/layout.ts'
-import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
 
 /** A rule that only records because its breaker tripped, for as long as the pack has this version. */
 export interface TrippedRule {
@@ -39,7 +39,7 @@ const nothing: Kept = { format: 1, count: 0, tripped: [] }
 
 function decode(value: string | null): Kept {
   if (value === null || value === '') return nothing
-  const kept = record.safeParse(parseJson(value))
+  const kept = record.safeParse(parseStored(value))
   if (kept.success) return kept.data
   throw new RecordUnreadable('the tripped rules were not written by this release')
 }

@@ -1,5 +1,5 @@
 import type { OpenStates, WindowStates } from '../../domain/record/window-state.ts'
-import { parseJson, RecordUnreadable } from '../format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
 import { readWindowRows, windowRows } from '../format/window-codec.ts'
 
 /** What windows over several cards have counted of one merchant, customer and so on. */
@@ -10,7 +10,7 @@ export function encodeCounts(key: string, states: WindowStates): string {
 /** Nothing for a record that is missing, or that another key with the same hash has written. */
 function decodeCounts(key: string, value: string | null): OpenStates {
   if (value === null || value === '') return {}
-  const row = parseJson(value)
+  const row = parseStored(value)
   if (!Array.isArray(row) || row[0] !== 1 || typeof row[1] !== 'string') {
     throw new RecordUnreadable('it holds no counts')
   }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { makeFolder } from '../../make-folder.ts'
 import { codeOf, JournalError, type JournalProblem } from './error.ts'
-import { type Damage, fileHeader, type LineRecord, scan } from './record.ts'
+import { fileHeader, type LineRecord, type LostPart, scan } from './record.ts'
 
 /** The part of node:fs/promises in use, so that a test can have a failing disk. */
 export interface JournalFs {
@@ -41,11 +41,11 @@ const chunkBytes = 1024 * 1024
 const ownerOnly = 0o600
 
 /** What opening the file found. */
-export interface Found {
+export interface FoundJournal {
   /** Cut off at the end: the last write before a crash, of which nobody was told. */
   readonly tornBytes: number
   /** Lost in the middle. The file as it was is kept beside the new one. */
-  readonly damage: readonly Damage[]
+  readonly damage: readonly LostPart[]
   readonly damagedFile: string
 }
 
@@ -53,7 +53,7 @@ export interface OpenedFile {
   readonly file: JournalFile
   readonly lengthBytes: number
   readonly kept: Map<string, LineRecord>
-  readonly found: Found
+  readonly found: FoundJournal
 }
 
 export async function openFile(

@@ -4,7 +4,7 @@ import { makeFolder } from '../../make-folder.ts'
 import { diskError, JournalError, type JournalProblem, unusable } from './error.ts'
 import {
   checkInPlace,
-  type Found,
+  type FoundJournal,
   type JournalFs,
   journalName,
   openFile,
@@ -41,7 +41,7 @@ export interface Journal {
   close(): Promise<void>
 }
 
-interface Opening extends Found {
+interface Opening extends FoundJournal {
   /** Why no lock could be taken, '' when it was. */
   readonly lockProblem: string
 }

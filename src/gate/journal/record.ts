@@ -13,7 +13,7 @@ export interface LineRecord {
   readonly record: Buffer
 }
 
-export interface Damage {
+export interface LostPart {
   readonly offsetBytes: number
   readonly lengthBytes: number
 }
@@ -48,7 +48,7 @@ export interface Scanned {
   /** By slot, oldest first. */
   readonly kept: Map<string, LineRecord>
   readonly endBytes: number
-  readonly damage: readonly Damage[]
+  readonly damage: readonly LostPart[]
 }
 
 /**
@@ -57,7 +57,7 @@ export interface Scanned {
  */
 export function scan(bytes: Buffer): Scanned {
   const kept = new Map<string, LineRecord>()
-  const damage: Damage[] = []
+  const damage: LostPart[] = []
   let at = fileHeader.length
   let endBytes = Math.min(at, bytes.length)
   while (at < bytes.length) {

@@ -10,7 +10,7 @@ import {
   timeSortKey,
   walletAggregate,
 } from '../../engine/format/layout.ts'
-import { parseJson, RecordUnreadable } from '../../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../../engine/format/row-codec.ts'
 import type { ChildKey, ChildPut, IndexKey } from '../../store/port.ts'
 import { idMadeFrom, timeOfId } from '../id.ts'
 
@@ -102,7 +102,7 @@ export function encodeTransfer(transfer: Transfer): string {
 }
 
 export function decodeTransfer(text: string): Transfer {
-  const found = record.safeParse(parseJson(text))
+  const found = record.safeParse(parseStored(text))
   if (!found.success) throw new RecordUnreadable('a transfer was written by a newer release')
   const { format: _, opening: kept, ...rest } = found.data
   const opened = kept && {
@@ -115,7 +115,7 @@ export function decodeTransfer(text: string): Transfer {
 
 /** Of a record on its way, without reading the rest of it. */
 export function transferIdIn(text: string): string {
-  const { id } = parseJson(text) as { readonly id?: unknown }
+  const { id } = parseStored(text) as { readonly id?: unknown }
   if (typeof id === 'string') return id
   throw new RecordUnreadable('a transfer was written by a newer release')
 }
@@ -161,7 +161,7 @@ const verdict = z.discriminatedUnion('state', [
 ])
 
 export function decodeVerdict(text: string): TransferVerdict {
-  const found = verdict.safeParse(parseJson(text))
+  const found = verdict.safeParse(parseStored(text))
   if (found.success) return found.data
   throw new RecordUnreadable('a verdict on a transfer was written by a newer release')
 }

@@ -1,4 +1,5 @@
 import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
+import { failureText } from '../failure-text.ts'
 import { StoreRefused } from '../port.ts'
 import { keyEncoder } from './keys.ts'
 
@@ -43,8 +44,4 @@ export function openDatabase(folder: string): Database {
 export async function throwCause(error: unknown): Promise<never> {
   if (error instanceof Error && 'commitError' in error) await error.commitError
   throw error
-}
-
-export function failureText(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
 }

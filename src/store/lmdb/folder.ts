@@ -4,8 +4,9 @@ import { access, open, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeFolder } from '../../make-folder.ts'
+import { failureText } from '../failure-text.ts'
 import { StoreRefused } from '../port.ts'
-import { failureText } from './database.ts'
+
 import { findFileDamage } from './file.ts'
 
 const format = 1

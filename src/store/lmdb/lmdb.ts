@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { dayMs } from '../../clock.ts'
 import { refusingPassed } from '../dated-group.ts'
+import { failureText } from '../failure-text.ts'
 import {
   type Command,
   type IndexEntry,
@@ -15,7 +16,7 @@ import {
 } from '../port.ts'
 import { decodeTreeRoot, type EntryNaming, foresee, queueWrite, toWrites } from './commands.ts'
 import { scanTree, toPut } from './copy.ts'
-import { failureText, openDatabase, throwCause } from './database.ts'
+import { openDatabase, throwCause } from './database.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,

@@ -1,4 +1,5 @@
 import { Cluster, Command, Redis } from 'ioredis'
+import { failureText } from '../failure-text.ts'
 import { StoreError, StoreRefused } from '../port.ts'
 import { withoutCredentials } from './address.ts'
 import {
@@ -9,7 +10,7 @@ import {
   reconnectDelayMs,
   sentinelOptionsFor,
 } from './client-options.ts'
-import { adviceOn, messageOf } from './failures.ts'
+import { adviceOn } from './failures.ts'
 
 /** What the store needs of a client: a command goes out now, on a connection that is there, or not at all. */
 export interface RedisConnection {
@@ -206,7 +207,7 @@ function createTrouble(urls: readonly string[]): Trouble {
     note(error) {
       // A cluster's error only says that no node would do; what the last of them said is inside.
       const inner = (error as { lastNodeError?: unknown } | undefined)?.lastNodeError
-      const text = messageOf(inner ?? error)
+      const text = failureText(inner ?? error)
       // That none of the sentinels would do is said after what the last of them said.
       if (!text.startsWith('All sentinels are unreachable')) last = text
     },

@@ -1,17 +1,18 @@
 import { dayMs } from '../../clock.ts'
 import { lastDayOf } from '../dated-group.ts'
+import { failureText } from '../failure-text.ts'
 import type { OwnedRecord, StoreRecord } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import { decodeRoot } from './commands.ts'
-import { messageOf } from './failures.ts'
+
 import {
   boundAfter,
   fieldOf,
   lifeMsOf,
-  memberOf,
   type ParsedKey,
   type RedisKeys,
   rootField,
+  sortedMember,
   splitMember,
 } from './keys.ts'
 import { idOfMicros, type LogClock, type PlacedLine } from './log.ts'
@@ -75,7 +76,7 @@ async function readHash(connection: RedisConnection, key: ParsedKey): Promise<St
 
 /** null when the key holds another type of value. */
 function wrongType(error: unknown): null {
-  if (/WRONGTYPE/.test(messageOf(error))) return null
+  if (/WRONGTYPE/.test(failureText(error))) return null
   throw error
 }
 
@@ -134,7 +135,7 @@ export function createFiller({ connection, keys, nowMs }: CopyContext, clock: Lo
         const partition = keys.partitionOf(aggregate)
         if (record.kind === 'index') {
           const name = keys.index(partition, record.index)
-          sending.push(connection.send(name, 'ZADD', [name, '0', memberOf(record)]))
+          sending.push(connection.send(name, 'ZADD', [name, '0', sortedMember(record)]))
         } else {
           const name = keys.log(partition)
           const id = logId(record.writtenMicros)

@@ -1,6 +1,7 @@
+import { failureText } from '../failure-text.ts'
 import { StoreRefused } from '../port.ts'
 import type { MasterReply, RedisConnection } from './client.ts'
-import { messageOf, storeErrorOf } from './failures.ts'
+import { storeErrorOf } from './failures.ts'
 
 /** What Redis is expected to keep of what it has acknowledged. */
 export interface Durability {
@@ -141,7 +142,7 @@ function settingsOfInfo(info: string): Map<string, string> {
 
 function isForbidden(problem: unknown): boolean {
   return /^(NOPERM|ERR unknown (sub)?command|ERR .*not (allowed|supported))/i.test(
-    messageOf(problem),
+    failureText(problem),
   )
 }
 

@@ -1,3 +1,4 @@
+import { failureText } from '../failure-text.ts'
 import { StoreError } from '../port.ts'
 
 /**
@@ -45,7 +46,7 @@ export const failures: readonly (readonly [text: RegExp, meaning: Meaning])[] = 
 const redirections = /^Too many Cluster redirections\. Last error: (\w*Error: )?/
 
 export function meaningOf(error: unknown): Meaning {
-  const text = messageOf(error).replace(redirections, '')
+  const text = failureText(error).replace(redirections, '')
   return failures.find(([pattern]) => pattern.test(text))?.[1] ?? 'unknown'
 }
 
@@ -56,7 +57,7 @@ export function meaningOf(error: unknown): Meaning {
 export function storeErrorOf(doing: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   const executed = meaningOf(error) === 'unknown' ? 'unknown' : 'no'
-  return new StoreError(`${doing}: ${messageOf(error)}`, executed)
+  return new StoreError(`${doing}: ${failureText(error)}`, executed)
 }
 
 /** What an operator must change before a server can be used; undefined when waiting may help. */
@@ -71,7 +72,3 @@ const advices: readonly (readonly [problem: RegExp, advice: string])[] = [
   [/^ARBITER its key/, 'That is not a store of Arbiter: name another Redis, or a database of it.'],
   [/cluster support disabled/, 'It is a single server: unset REDIS_CLUSTER.'],
 ]
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

@@ -135,7 +135,7 @@ export interface Member {
   readonly value: string
 }
 
-export function memberOf({ sortKey, value }: Member): string {
+export function sortedMember({ sortKey, value }: Member): string {
   return `${checked(sortKey)}\0${value}`
 }
 

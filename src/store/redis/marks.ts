@@ -1,7 +1,8 @@
+import { failureText } from '../failure-text.ts'
 import type { LossListener, LossWatch, Marks } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import type { WriterMark } from './commands.ts'
-import { messageOf } from './failures.ts'
+
 import type { RedisKeys } from './keys.ts'
 import type { CallFunction } from './library.ts'
 
@@ -52,7 +53,7 @@ interface Checkpoint {
 }
 
 export function isLossOf(error: unknown): boolean {
-  return messageOf(error).startsWith('ARBITER lost')
+  return failureText(error).startsWith('ARBITER lost')
 }
 
 export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {

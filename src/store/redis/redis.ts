@@ -1,4 +1,5 @@
 import { refusingPassed } from '../dated-group.ts'
+import { failureText } from '../failure-text.ts'
 import {
   type Command,
   type IndexEntry,
@@ -17,7 +18,7 @@ import type { RedisPlace } from './client-options.ts'
 import { type Call, isOutcome, readReply, toCalls } from './commands.ts'
 import { createFiller, scanServers } from './copy.ts'
 import { checkDurability, type Durability } from './durability.ts'
-import { adviceOn, meaningOf, messageOf, storeErrorOf } from './failures.ts'
+import { adviceOn, meaningOf, storeErrorOf } from './failures.ts'
 import { countIndex } from './index-count.ts'
 import { boundAfter, compareBytes, createRedisKeys, splitMember } from './keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './library.ts'
@@ -261,7 +262,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
 
 function openErrorOf(error: unknown): Error {
   if (error instanceof StoreRefused) return error
-  const problem = messageOf(error)
+  const problem = failureText(error)
   const advice = adviceOn(problem)
   if (advice !== undefined) return new StoreRefused(`Redis says ${problem}. ${advice}`)
   return storeErrorOf('Redis cannot be opened', error)
