@@ -15,12 +15,12 @@ import type { FindingCounts } from '../engine/notice/finding-counts.ts'
 import type { OrganizationTable } from '../engine/notice/organization-table.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
-import { createTouchCell, readTouchCell } from '../engine/quarantine/touch-cell.ts'
 import type { EngineFigures } from '../engine/stats.ts'
 import type { WorkerSettings } from '../engine/worker-settings.ts'
 import { endThread } from '../thread.ts'
-import { createCondemned } from './condemned.ts'
+import { createAbandoned } from './abandoned.ts'
 import type { EngineLink } from './slot.ts'
+import { createTouchWatch } from './touch-watch.ts'
 
 /** What is not the same for every engine of this process. */
 type PerEngine = 'nonce' | 'retired' | 'pack' | 'storeFile' | 'marks' | 'touched' | 'condemned'
@@ -68,10 +68,6 @@ export interface EngineThread extends EngineLink {
 }
 
 const restartDelayMs = 100
-/** A thread that is silent for this long after it was replaced will not wake up. */
-const abandonedMs = 60_000
-/** Each has a heap of its own, so only this many are waited for. */
-const maxAbandoned = 2
 const startingMs = 60_000
 const looksPerBeat = 10
 const looksOfStuck = 5
@@ -92,16 +88,14 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let pack: OfferedPack | null = null
   let packNumber = 0
   let storeFile = ''
-  const abandoned = new Set<Worker>()
+  const abandoned = createAbandoned()
   const marks = newMarks(options.settings.instance)
   const recall = createRecall({ send: (told, last) => post({ type: 'recall', told, last }) })
-  let touched = createTouchCell()
-  const condemned = createCondemned(clock)
+  const touches = createTouchWatch(clock, options.onDamage)
   const listener: AnswerListener = {
     ...options,
     onTold: (slot, told) => recall.note(slot, told, heardMonoMs),
   }
-  const stuckIn = { sequence: -1, looks: 0 }
 
   const post = (message: ToEngine) => worker?.postMessage(message)
   const put = createOutbox((cells) => {
@@ -113,15 +107,14 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     state = started ? 'down' : 'starting'
     heardMonoMs = clock.monoMs()
     retired = newFlag()
-    touched = createTouchCell()
     const current = new Worker(new URL('../engine/worker.js', import.meta.url), {
       workerData: {
         ...options.settings,
         nonce: options.newNonce(),
         retired,
         pack,
-        touched,
-        condemned: condemned.list(),
+        touched: touches.newCell(),
+        condemned: touches.list(),
         storeFile,
         marks,
       } satisfies WorkerSettings,
@@ -134,7 +127,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     current.on('error', (error) => options.onTrouble(`the engine failed: ${error.message}`))
     current.on('exit', () => {
       if (worker !== current) return
-      if (state !== 'stopped') suspect()
+      if (state !== 'stopped') touches.suspect()
       lost()
     })
   }
@@ -212,24 +205,6 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     options.onRefused(message)
   }
 
-  /** What it was deciding on when it ended is what it ended by, unless that is chance: see `Condemned`. */
-  function suspect(): void {
-    const { aggregate } = readTouchCell(touched)
-    if (aggregate === '' || !condemned.died(aggregate)) return
-    options.onDamage(
-      aggregate,
-      'engines died while they decided on it: it is left alone for a while',
-    )
-  }
-
-  /** How many looks in a row have found the engine inside one and the same decision. */
-  function looksInside(): number {
-    const { aggregate, sequence } = readTouchCell(touched)
-    stuckIn.looks = aggregate !== '' && sequence === stuckIn.sequence ? stuckIn.looks + 1 : 0
-    stuckIn.sequence = sequence
-    return stuckIn.looks
-  }
-
   function lost(): void {
     worker = null
     if (state === 'stopped') return
@@ -241,27 +216,14 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     options.onEnd()
   }
 
-  /**
-   * A new engine takes over from one that no longer answers. Should the old one wake up, it sends no further
-   * command, nobody hears what it says, and it ends by itself. Ending a thread by force while it is inside
-   * the store's native code aborts the whole process, so that is left for one that is stuck for good.
-   */
+  /** A new engine takes over from one that no longer answers. */
   function replace(stuck: Worker, inside: number): void {
     // After a pause of the whole process it was looked at once, and is stuck in nothing.
-    if (inside >= looksOfStuck) suspect()
+    if (inside >= looksOfStuck) touches.suspect()
     options.onTrouble(`the engine said nothing for ${options.heartbeatMs} ms and is replaced`)
     Atomics.store(retired, 0, 1)
     stuck.postMessage({ type: 'stop' } satisfies ToEngine)
     abandoned.add(stuck)
-    const timer = setTimeout(() => void stuck.terminate(), abandonedMs)
-    timer.unref()
-    stuck.once('exit', () => {
-      clearTimeout(timer)
-      abandoned.delete(stuck)
-    })
-    stuck.unref()
-    const [oldest] = abandoned
-    if (abandoned.size > maxAbandoned) void oldest?.terminate()
     lost()
   }
 
@@ -269,7 +231,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     () => {
       // While it starts it opens its store, which may take long after a crash.
       const patienceMs = state === 'running' ? options.heartbeatMs : startingMs
-      const inside = looksInside()
+      const inside = touches.looksInside()
       if (worker === null || clock.monoMs() - heardMonoMs < patienceMs) return
       if (state === 'running' || state === 'down') replace(worker, inside)
     },
@@ -313,7 +275,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     },
     setPack(next) {
       // A rule may be what they died of.
-      if (pack !== null) condemned.forget()
+      if (pack !== null) touches.forget()
       pack = next
       post({ type: 'pack', number: next.number, bytes: next.bytes })
     },
