@@ -1,12 +1,11 @@
 import { type ChildProcess, execFile, fork, spawn } from 'node:child_process'
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openLmdbStore } from '../../src/store/lmdb/lmdb.ts'
 import type { Store } from '../../src/store/port.ts'
 import { startEngine, type TestEngine } from './engine-world.ts'
-import { endWithTests, removeWithTests } from './leftovers.ts'
-import { plainPack } from './server.ts'
+import { endWithTests } from './leftovers.ts'
+import { fastFolder, plainPack } from './server.ts'
 
 const entry = join(import.meta.dirname, '../../dist/cli/main.js')
 const hostEntry = join(import.meta.dirname, 'cli-host.mjs')
@@ -42,8 +41,7 @@ export interface CliWorld {
 }
 
 export async function createCliWorld(): Promise<CliWorld> {
-  const folder = await mkdtemp(join(tmpdir(), 'arbiter-cli-'))
-  const remove = removeWithTests(folder)
+  const { path: folder, remove } = fastFolder()
   const env = {
     PATH: process.env.PATH,
     DATA_DIR: join(folder, 'data'),
