@@ -62,18 +62,20 @@ export function createLostTransfers({ steps, lost, engine }: LostTransfersOption
       await steps.close(transfer, await lost.credit(transfer))
       return
     }
-    if (!(await finish({ ...transfer, mustArrive: true }))) {
-      return driveCredited(successorOf(transfer), null)
-    }
+    const end = await finish({ ...transfer, mustArrive: true })
+    // A close that was sent before the loss may come now, and make what was begun again done: look again.
+    if (end === 'gone') return driveCredited(transfer, null)
+    if (end === 'takenBack') return driveCredited(successorOf(transfer), null)
   }
 
-  /** Credits and closes what is on its way; resolves to whether it has arrived. */
-  async function finish(transfer: Transfer): Promise<boolean> {
+  /** Credits and closes what is on its way; `gone` when it was refused, and somebody else has closed it. */
+  async function finish(transfer: Transfer): Promise<'arrived' | 'takenBack' | 'gone'> {
     await enterCard(engine, transfer)
     const verdict = await steps.credit(transfer)
     if (verdict === 'tooOld') throw new Error('it is too old to be credited')
-    await steps.close(transfer, verdict)
-    return verdict.state === 'credited'
+    const { state } = await steps.close(transfer, verdict)
+    if (verdict.state === 'credited') return 'arrived'
+    return state === 'gone' ? 'gone' : 'takenBack'
   }
 
   /** Whoever finds a transfer on its way drives it on; its own server answers for it. */
