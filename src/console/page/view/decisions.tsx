@@ -18,9 +18,14 @@ export function DecisionsPage() {
   const [skipped, setSkipped] = useState(false)
   const [paused, setPaused] = useState(false)
   const waiting = useRef<DecisionRow[]>([])
-  const held = useRef(false)
-  const [held2, setHeld] = useState(0)
-  held.current = paused || scrollY > 80
+  const [held, setHeld] = useState(0)
+  const pausedNow = useRef(paused)
+  pausedNow.current = paused
+  const isHeld = () => pausedNow.current || scrollY > 80
+  // What is asked for again while the list is held has newer rows too: it is shown afterwards.
+  const shown = useRef(asked.data)
+  if (!isHeld() || shown.current === null || asked.data === null) shown.current = asked.data
+  const list = shown.current
 
   useEffect(() => {
     setOlder(null)
@@ -30,9 +35,8 @@ export function DecisionsPage() {
   }, [query])
   useEffect(() => {
     subscribe(`?decisions=1&${query}`, ({ rows, skipped: more }: LiveDecisions) => {
-      held.current = paused || scrollY > 80
       setSkipped(more)
-      if (held.current) {
+      if (isHeld()) {
         waiting.current = [...rows, ...waiting.current].slice(0, maxRows)
         setHeld(waiting.current.length)
       } else {
@@ -42,7 +46,7 @@ export function DecisionsPage() {
         setFresh((was) => [...all, ...was].slice(0, maxRows))
       }
     })
-  }, [query, paused])
+  }, [query])
   useEffect(asked.again, [openings.value])
   useEffect(() => {
     onPauseKey.value = () => setPaused((was) => !was)
@@ -52,12 +56,12 @@ export function DecisionsPage() {
   }, [])
 
   const rows = useMemo(() => {
-    const all = [...fresh, ...(asked.data?.rows ?? []), ...(older?.rows ?? [])]
+    const all = [...fresh, ...(list?.rows ?? []), ...(older?.rows ?? [])]
     const seen = new Set<string>()
     return all.filter(({ cursor }) => !seen.has(cursor) && seen.add(cursor))
-  }, [fresh, asked.data, older])
+  }, [fresh, list, older])
 
-  const last = older ?? asked.data
+  const last = older ?? list
   async function lookFurther(): Promise<void> {
     if (last === null || last.next === '') return
     const more = await getData<DecisionList>(`/data/decisions?${query}&before=${last.next}`)
@@ -82,7 +86,7 @@ export function DecisionsPage() {
         <h1>Decisions</h1>
         <LiveMark
           paused={paused}
-          held={held2}
+          held={held}
           skipped={skipped}
           onPause={() => setPaused(!paused)}
           onLetGo={letGo}
@@ -90,7 +94,7 @@ export function DecisionsPage() {
       </div>
       <FilterBar />
       <State asked={asked} />
-      {asked.data !== null && rows.length === 0 && (
+      {list !== null && rows.length === 0 && (
         <Empty>
           Nothing was decided{query === '' ? ' yet' : ' that these filters want'}.{' '}
           {query === '' ? (
