@@ -1,0 +1,43 @@
+/**
+ * What no server of this shape can go below, step by step: the bare server, whose events go to another thread and
+ * whose answers come back from there. `threads`: that thread only answers. `one`: it writes one value with LMDB for
+ * each event, and answers when that is on the disk. `six`: it writes six, as Arbiter does for a first ask. Nothing
+ * is looked up, decided, counted or kept in memory.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import Fastify from 'fastify'
+import { eventSchema, listen } from './common.mjs'
+import { inPortions } from './portions.mjs'
+
+const [mode] = process.argv.slice(2)
+const folder = mkdtempSync(join(tmpdir(), 'arbiter-floor-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+const worker = new Worker(new URL('./engine/floor.mjs', import.meta.url), {
+  workerData: { mode, folder },
+})
+const waiting = new Map()
+let last = 0
+const hand = inPortions((events) => worker.postMessage(events.flat()))
+
+worker.on('message', (slots) => {
+  for (const slot of slots) {
+    const { reply, event } = waiting.get(slot)
+    waiting.delete(slot)
+    reply.header('content-type', 'application/json; charset=utf-8')
+    reply.send(
+      `{"eventId":"${event.eventId}","transactionId":"${event.transactionId}","decision":"approve",` +
+        '"responseCode":"000","reason":"approved","decidedBy":"engine","rulesVersion":"000000000000"}',
+    )
+  }
+})
+
+const server = Fastify({ logger: false, bodyLimit: 16_384 })
+server.post('/authorize', { schema: { body: eventSchema } }, (request, reply) => {
+  const event = request.body
+  waiting.set(++last, { reply, event })
+  hand([last, event.eventId, event.transactionId, event.cardId, event.amount, event.merchant.mid])
+})
+await listen(server)
