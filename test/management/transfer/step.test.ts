@@ -249,4 +249,22 @@ describe('the steps of a transfer', () => {
     expect(await after.lost.hear(told)).toMatchObject({ state: 'refused' })
     expect(await after.lost.hear(successorOf(told))).toMatchObject({ state: 'credited' })
   })
+
+  it('bring what was told where it was refused, though a close of before the loss ends it as done', async () => {
+    const { steps, debit } = await open()
+    const told = await debit('T1')
+    const verdict = await steps.credit(told)
+    if (verdict === 'tooOld') throw new Error('too old')
+    const after = await open()
+    await after.lost.refuse(told, { condition: 'cardNotActive', detail: '' })
+    const late = {
+      ...after.steps,
+      async credit(transfer: typeof told) {
+        await after.steps.close(told, verdict)
+        return after.steps.credit(transfer)
+      },
+    }
+    await createLostTransfers({ ...after, steps: late })({ transfer: told, verdict })
+    expect(await after.movedMinor()).toEqual([-1_000, 1_000])
+  })
 })
