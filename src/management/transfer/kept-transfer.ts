@@ -52,7 +52,7 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
   /** New debits wait while it is not null. */
   let mending: Promise<void> | null = null
   let onMended: () => void = () => {}
-  let spanned = 0
+  let driving = 0
 
   function receive(told: readonly string[], last: boolean): void {
     received.push(...told)
@@ -77,13 +77,23 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
     onMended()
   }
 
-  /** Until it is done, for nobody else may know of it. */
+  /**
+   * Until it is done, for nobody else may know of it. When another loss has come between two of its commits, the first
+   * may be gone and the second be there: then it is driven once more. What was not begun is left to those of that loss.
+   */
   async function repeat(known: KnownTransfer, loss: number): Promise<void> {
-    while (!stopped && loss === losses) {
+    if (loss !== losses) return
+    driving++
+    await driveToEnd(known).finally(() => driving--)
+  }
+
+  async function driveToEnd(known: KnownTransfer): Promise<void> {
+    while (!stopped) {
+      const before = losses
       try {
         await driveAgain(known)
         repeated++
-        return
+        if (before === losses) return
       } catch (error) {
         if (error instanceof StoreError) await pause()
         else {
@@ -105,10 +115,7 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
     const { id } = found.transfer
     // Who only met it on its way knows no more than is kept.
     if (found.verdict !== null || !recall.has(id)) recall.note(id, textOf(found), monoMs())
-    if (before === losses) return result
-    spanned++
-    await repeat(found, losses)
-    spanned--
+    if (before !== losses) await repeat(found, losses)
     return result
   }
 
@@ -117,7 +124,7 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
       return { kept: recall.size, repeated, forgotten: recall.forgotten }
     },
     get isMending() {
-      return mending !== null || spanned > 0
+      return mending !== null || driving > 0
     },
     watch: (steps) => ({
       ...steps,
