@@ -63,6 +63,15 @@ async function open() {
   return { ...known, debit, setStatus, movedMinor }
 }
 
+/** One that has arrived, in a store that is lost afterwards. */
+async function tellOne() {
+  const { steps, debit } = await open()
+  const told = await debit('T1')
+  const verdict = await steps.credit(told)
+  if (verdict === 'tooOld') throw new Error('too old')
+  return { told, verdict, steps }
+}
+
 describe('the steps of a transfer', () => {
   it('go on after both accounts were made anew: what is on its way and what was said is left alone', async () => {
     const { steps, debit, movedMinor, store, state } = await open()
@@ -193,10 +202,7 @@ describe('the steps of a transfer', () => {
   it.each([true, false])(
     'move what was told as done and lost once, when the next attempt under its Reference arrives: %s',
     async (arrives) => {
-      const { steps, debit } = await open()
-      const told = await debit('T1')
-      const verdict = await steps.credit(told)
-      if (verdict === 'tooOld') throw new Error('too old')
+      const { told, verdict, steps } = await tellOne()
       await steps.close(told, verdict)
       // Another store, in which nothing of it is left.
       const after = await open()
@@ -237,10 +243,7 @@ describe('the steps of a transfer', () => {
   })
 
   it('give what was told, lost and then refused a successor, and take the refused one back', async () => {
-    const { steps, debit } = await open()
-    const told = await debit('T1')
-    const verdict = await steps.credit(told)
-    if (verdict === 'tooOld') throw new Error('too old')
+    const { told, verdict } = await tellOne()
     const after = await open()
     await after.lost.refuse(told, { condition: 'cardNotActive', detail: '' })
     await after.setStatus('Frozen')
@@ -251,10 +254,7 @@ describe('the steps of a transfer', () => {
   })
 
   it('bring what was told where it was refused, though a close of before the loss ends it as done', async () => {
-    const { steps, debit } = await open()
-    const told = await debit('T1')
-    const verdict = await steps.credit(told)
-    if (verdict === 'tooOld') throw new Error('too old')
+    const { told, verdict } = await tellOne()
     const after = await open()
     await after.lost.refuse(told, { condition: 'cardNotActive', detail: '' })
     const late = {
