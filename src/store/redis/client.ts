@@ -66,6 +66,14 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
   // Without a listener ioredis writes to the console; commands fail anyway and tell why.
   client.on('error', trouble.note)
   client.on('sentinelError', trouble.note)
+  let isClosed = false
+  // ioredis gives up for good when sentinels tell of a failover while it asks them for the master.
+  client.on('end', () => {
+    if (isClosed) return
+    setTimeout(() => {
+      if (!isClosed) client.connect().catch(ignore)
+    }, maxReconnectDelayMs).unref()
+  })
 
   async function send(_key: string, name: string, args: readonly string[]): Promise<unknown> {
     if (client.status !== 'ready') throw trouble.notSent()
@@ -80,7 +88,10 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
     onConnected: (listener) => void client.on('ready', listener),
     askMasters: async (name, args) => [await answerOf(addressOf(client), send('', name, args))],
     scanKeys: (pattern) => scanOne((args) => send('', 'SCAN', args), pattern),
-    close: () => end(client),
+    close() {
+      isClosed = true
+      return end(client)
+    },
   }
 }
 
