@@ -9,8 +9,8 @@ import { type Config, isConfig, readConfig } from './config/config.ts'
 import { createFlow } from './console/flow.ts'
 import { readClockMark, watchClock } from './gate/clock-watch.ts'
 import { type Gate, openGate } from './gate/gate.ts'
-import type { JournalProblem } from './gate/journal/error.ts'
-import { isJournalProblem, openJournal } from './gate/journal/journal.ts'
+import { isJournalProblem, type JournalProblem } from './gate/journal/error.ts'
+import { openJournal } from './gate/journal/journal.ts'
 import {
   AuthenticationMismatch,
   createProfileAuthentication,

@@ -4,6 +4,10 @@ export interface JournalProblem {
   readonly message: string
 }
 
+export function isJournalProblem(result: object): result is JournalProblem {
+  return 'problem' in result
+}
+
 export class JournalError extends Error {
   override readonly name = 'JournalError'
   /**
