@@ -5,7 +5,7 @@ FROM ${BASE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json tsconfig.page.json ./
+COPY tsconfig.json tsconfig.build.json tsconfig.page.json rolldown.config.mjs ./
 COPY src ./src
 RUN npm run build && npm prune --omit=dev
 

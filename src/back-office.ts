@@ -10,6 +10,7 @@ import type { Gauges } from './console/shape/now.ts'
 import type { ConsoleWorkerSettings } from './console/worker.ts'
 import type { OfferedPack } from './engine/pack-swap.ts'
 import type { Gate } from './gate/gate.ts'
+import { programFolder } from './installation.ts'
 import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
 import { slowTransferProblem } from './management/transfer/slow-transfer.ts'
 import { type SeedingWatch, watchSeeding } from './seeding/seeding-watch.ts'
@@ -152,7 +153,7 @@ function startApi(
     const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
       ...listenersOf(options),
       name: 'the management API',
-      file: new URL('./api/worker.js', import.meta.url),
+      file: new URL('api/worker.js', programFolder),
       settings: () =>
         ({
           ...served,
@@ -240,7 +241,7 @@ function startConsole(
   return startSideThread<never, Given>({
     ...listenersOf(options),
     name: 'the console',
-    file: new URL('./console/worker.js', import.meta.url),
+    file: new URL('console/worker.js', programFolder),
     settings: () => settings,
     onTold: () => {},
     onListening(consolePort) {

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
+import { programFolder } from '../installation.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { firstTrips, type RuleTrip } from './breaker-trip.ts'
@@ -170,7 +171,7 @@ function startThreads(count: number, options: ReplayerOptions): ReplayPart[] {
 }
 
 function startThread(options: ReplayerOptions): ReplayPart {
-  const worker = new Worker(new URL('./worker.js', import.meta.url), {
+  const worker = new Worker(new URL('backtest/worker.js', programFolder), {
     workerData: options,
     resourceLimits: {
       maxOldGenerationSizeMb: threadHeapMb,

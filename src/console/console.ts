@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Clock, dayMs } from '../clock.ts'
 import { createAggregates } from '../engine/aggregates.ts'
 import { readInstances } from '../engine/notice/presence.ts'
+import { programFolder } from '../installation.ts'
 import type { Store } from '../store/port.ts'
 import { readAssets } from './assets.ts'
 import { readBackOffice } from './back-office.ts'
@@ -95,7 +96,7 @@ export function createConsole(
   const server = createConsoleServer({
     host: settings.host,
     publicUrl: settings.publicUrl,
-    assets: readAssets(fileURLToPath(new URL('./page', import.meta.url))),
+    assets: readAssets(fileURLToPath(new URL('console/page', programFolder))),
     sessions,
     live,
     routes: [

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Readiness } from '../admin/server.ts'
+import { releaseFolder } from '../installation.ts'
 import type { Gauges, Health, Minute, Second } from './shape/now.ts'
 
 /** What can be wrong, the gravest first: a sentence, and the entry of the runbook that says what to do. */
@@ -122,7 +123,7 @@ function adviceOf(entry: string): string {
 /** The paragraphs of the runbook by their headings; none where it is not installed. */
 function readRunbook(): ReadonlyMap<string, string> {
   try {
-    const text = readFileSync(new URL('../../deploy/RUNBOOK.md', import.meta.url), 'utf8')
+    const text = readFileSync(new URL('deploy/RUNBOOK.md', releaseFolder), 'utf8')
     const [, ...entries] = text.split(/^## /m)
     return new Map(
       entries.map((entry) => {

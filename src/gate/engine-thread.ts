@@ -17,6 +17,7 @@ import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
 import type { EngineFigures } from '../engine/stats.ts'
 import type { WorkerSettings } from '../engine/worker-settings.ts'
+import { programFolder } from '../installation.ts'
 import { endThread } from '../thread.ts'
 import { createAbandoned } from './abandoned.ts'
 import type { EngineLink } from './slot.ts'
@@ -107,7 +108,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     state = started ? 'down' : 'starting'
     heardMonoMs = clock.monoMs()
     retired = newFlag()
-    const current = new Worker(new URL('../engine/worker.js', import.meta.url), {
+    const current = new Worker(new URL('engine/worker.js', programFolder), {
       workerData: {
         ...options.settings,
         nonce: options.newNonce(),

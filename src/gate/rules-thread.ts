@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { programFolder } from '../installation.ts'
 import type { FromLoader, LoaderSettings, ToLoader } from '../rules/load/loader.ts'
 import type { PackBytes } from '../rules/pack/bytes.ts'
 
@@ -47,7 +48,7 @@ export function startRulesThread(options: RulesThreadOptions): RulesThread {
   const waiting = new Map<number, (problem: string) => void>()
 
   function start(): void {
-    const current = new Worker(new URL('../rules/load/loader.js', import.meta.url), {
+    const current = new Worker(new URL('rules/load/loader.js', programFolder), {
       workerData: {
         ...options.settings,
         used: pack?.version ?? '',

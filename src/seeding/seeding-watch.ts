@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { programFolder } from '../installation.ts'
 import type { FromSeeder, SeedingSettings } from './worker.ts'
 
 export interface SeedingWatchOptions {
@@ -45,7 +46,7 @@ export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
   function start(settings: SeedingSettings): void {
     version = settings.rulesVersion
     notBeforeMonoMs = monoMs() + busyMs
-    const current = new Worker(new URL('./worker.js', import.meta.url), {
+    const current = new Worker(new URL('seeding/worker.js', programFolder), {
       workerData: settings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { parse } from 'yaml'
 import { systemClock } from '../../clock.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { importRows } from '../../engine/import.ts'
+import { releaseFolder } from '../../installation.ts'
 import {
   type ConformanceLedger,
   cardsOf,
@@ -132,7 +134,7 @@ interface Numbered {
 /** All scenarios of this release; a scenario has the same number whatever --only leaves out. */
 function readScenarios(): Numbered[] {
   // The compiler copies no YAML, so the scenarios are read from src.
-  const folder = join(import.meta.dirname, '..', '..', '..', 'src', 'relay', 'scenarios')
+  const folder = fileURLToPath(new URL('src/relay/scenarios', releaseFolder))
   const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
   return files
     .sort()

@@ -2,9 +2,11 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { systemClock } from '../../clock.ts'
 import { importRows } from '../../engine/import.ts'
+import { releaseFolder } from '../../installation.ts'
 import { audit } from '../../relay/audit.ts'
 import { usualMeaning } from '../../relay/belief.ts'
 import { createSimulation, usualDisorder } from '../../relay/simulation.ts'
@@ -73,7 +75,7 @@ function endEarly(): never {
 
 /** The pack beside this release, wherever the command was started. */
 function samplePack(): string {
-  const beside = join(import.meta.dirname, '..', '..', '..', 'rules')
+  const beside = fileURLToPath(new URL('rules', releaseFolder))
   return existsSync(beside) ? beside : './rules'
 }
 

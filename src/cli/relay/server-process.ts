@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { programFolder } from '../../installation.ts'
 
 export interface ServerProcess {
   readonly url: string
@@ -14,7 +15,7 @@ export class ServerFailed extends Error {
   override readonly name = 'ServerFailed'
 }
 
-const entry = join(import.meta.dirname, '..', '..', 'main.js')
+const entry = fileURLToPath(new URL('main.js', programFolder))
 const maxKeptChars = 4000
 
 /** Starts this release's server on free ports; resolves when it serves. */

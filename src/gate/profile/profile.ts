@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { suggestion } from '../../document/spelling.ts'
 import type { Path } from '../../document/yaml-document.ts'
 import type { Switches } from '../../domain/decide/pack.ts'
 import type { CardEvent, RequestType } from '../../domain/record/event.ts'
 import { requestTypes } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
+import { releaseFolder } from '../../installation.ts'
 import { readEvent } from '../../wire/event.ts'
 import type { Refusal } from '../../wire/refusal.ts'
 import { renderRefusal, renderReply } from '../../wire/reply.ts'
@@ -72,8 +74,7 @@ export const defaultProfile: Profile = {
   renderRefusal: (refusal) => ({ status: refusal.status, body: renderRefusal(refusal) }),
 }
 
-/** The same place below src and dist. */
-const shippedFolder = join(import.meta.dirname, '..', '..', '..', 'rules', 'profiles')
+const shippedFolder = fileURLToPath(new URL('rules/profiles', releaseFolder))
 
 /**
  * The profile of this name, from the pack's folder or of those that are shipped; or that of the file
