@@ -19,7 +19,7 @@ import { createPatience } from './queue/patience.ts'
 import { createPlacing } from './queue/placing.ts'
 import { createQueues } from './queue/queue.ts'
 import { createReading, type Lacking } from './queue/reading.ts'
-import { createRepetition } from './repetition.ts'
+import { createRepetition, type Repetition, type RepetitionOptions } from './repetition.ts'
 import { createStandInDesk } from './stand-in/desk.ts'
 import { createStandInWatch } from './stand-in/watch.ts'
 import type { EngineStats } from './stats.ts'
@@ -56,6 +56,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { store, clock, random = Math.random } = options
   const cache = createCache(options.cacheCards, options.cacheBytes)
   const queues = createQueues()
+  const core = { cache, queues, schedule }
   const directory = createDirectory(store, options.cacheCards)
   const quarantine = createQuarantine({
     store,
@@ -67,26 +68,14 @@ export function createEngine(options: EngineOptions): Engine {
     },
   })
   const standIns = createStandInDesk(clock)
-  const { losses } = store
-  const repetition =
-    losses === undefined
-      ? null
-      : createRepetition({
-          losses,
-          directory,
-          onLoss: () => options.onLoss?.(),
-          onRepeated() {
-            options.onRepeated?.()
-            schedule()
-          },
-          onCheckpoint: (number) => options.onCheckpoint?.(number),
-          onKept: (number) => options.onKept?.(number),
-          book(aggregate, stray) {
-            for (const item of open.toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
-            schedule()
-          },
-          isOver,
-        })
+  const repetition = repetitionOf(options, directory, {
+    schedule,
+    isOver,
+    book(aggregate, stray) {
+      for (const item of toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
+      schedule()
+    },
+  })
   const ruleCounts = createRuleCounts()
   const findings = createFindingCounts()
   const placing = createPlacing({
@@ -109,7 +98,7 @@ export function createEngine(options: EngineOptions): Engine {
       findings.note(step)
     },
   })
-  const { bySlot } = open
+  const { bySlot, toldAt } = open
   const standInWatch = createStandInWatch({
     clock,
     desk: standIns,
@@ -134,30 +123,13 @@ export function createEngine(options: EngineOptions): Engine {
       else landings.retry(flight, outcome)
     },
   })
-  const deciding = createDeciding({
-    ...options,
-    cache,
-    queues,
-    placing,
-    quarantine,
-    bySlot,
-    repetition,
-    toldAt: open.toldAt,
-    pack: () => pack,
-    newVersion,
-    schedule,
-  })
+  const met = { placing, quarantine, bySlot, repetition, toldAt }
+  const deciding = createDeciding({ ...options, ...core, ...met, pack: () => pack, newVersion })
   const requests = createRequests(queues, schedule)
   const patience = createPatience({ queues, random, schedule })
-  const landings = createLandings({ clock, cache, queues, open, patience, standIns, schedule })
-  const reading = createReading({
-    ...options,
-    cache,
-    queues,
-    onAvailable: setStoreAvailable,
-    backOff: landings.backOff,
-    schedule,
-  })
+  const landings = createLandings({ ...core, clock, open, patience, standIns })
+  const { backOff } = landings
+  const reading = createReading({ ...options, ...core, onAvailable: setStoreAvailable, backOff })
   let pack = sharing(options.pack)
   let versions = 0
   let scheduled = false
@@ -272,4 +244,30 @@ export function createEngine(options: EngineOptions): Engine {
       stopped = true
     },
   }
+}
+
+interface Repeating extends Pick<RepetitionOptions, 'book' | 'isOver'> {
+  readonly schedule: () => void
+}
+
+/** Null where the store loses nothing that it acknowledged. */
+function repetitionOf(
+  { store, ...options }: EngineOptions,
+  directory: Directory,
+  { schedule, book, isOver }: Repeating,
+): Repetition | null {
+  if (store.losses === undefined) return null
+  return createRepetition({
+    losses: store.losses,
+    directory,
+    book,
+    isOver,
+    onLoss: () => options.onLoss?.(),
+    onRepeated() {
+      options.onRepeated?.()
+      schedule()
+    },
+    onCheckpoint: (number) => options.onCheckpoint?.(number),
+    onKept: (number) => options.onKept?.(number),
+  })
 }

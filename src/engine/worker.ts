@@ -1,8 +1,6 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { dayMs, type FollowedClock, followTime } from '../clock.ts'
 import type { Pack } from '../domain/decide/pack.ts'
-import { withBlocks, withDisabled } from '../domain/decide/pack.ts'
-import type { Block } from '../domain/record/block.ts'
 import { openStore } from '../store/open.ts'
 import { type Store, StoreRefused } from '../store/port.ts'
 import { readVersion } from '../version.ts'
@@ -10,7 +8,7 @@ import { createAggregates } from './aggregates.ts'
 import { startBeat } from './beat.ts'
 import { addDemoCards, findDemoCard } from './demo-cards.ts'
 import { createEngine, type Engine } from './engine.ts'
-import { metaAggregate, organizationsAggregate } from './format/layout.ts'
+import { metaAggregate } from './format/layout.ts'
 import { claimStore } from './format/meta.ts'
 import {
   createOutbox,
@@ -22,15 +20,13 @@ import {
   writeSetAside,
   writeStandIn,
 } from './messages.ts'
-import { watchBlocks } from './notice/block-list.ts'
-import { type BreakerDesk, openBreakerDesk } from './notice/breaker-desk.ts'
-import { type MemoryDesk, openMemoryDesk } from './notice/memory-desk.ts'
 import { createNoticeBoard } from './notice/notice-board.ts'
-import { disabledIn, organizationsIn } from './notice/organization-table.ts'
+import { type ObeyedPack, openObeyedPack } from './notice/obeyed-pack.ts'
 import { startPresence } from './notice/presence.ts'
 import { watchServerClocks } from './notice/server-clocks.ts'
 import { createSharedRecords } from './notice/shared-records.ts'
 import { watchWorklists } from './notice/worklist-watch.ts'
+import type { EngineTelling } from './options.ts'
 import { createPackSwap } from './pack-swap.ts'
 import { nameOfDamage } from './quarantine/damage.ts'
 import { openTouchCell } from './quarantine/touch-cell.ts'
@@ -95,7 +91,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     return
   }
   const { pack } = rules as RunningRules
-  const ready = await serve(store, pack, settings, clock, send, metaProblem)
+  const ready = await serve({ store, pack, settings, clock, send }, metaProblem)
   if (stopped) {
     await ready.stop()
     port.close()
@@ -121,31 +117,28 @@ interface Serving {
   stop(): Promise<void>
 }
 
-async function serve(
-  store: Store,
-  pack: Pack,
-  settings: WorkerSettings,
-  clock: FollowedClock,
-  send: (message: FromEngine) => void,
-  metaProblem: string,
-): Promise<Serving> {
+interface Served {
+  readonly store: Store
+  readonly pack: Pack
+  readonly settings: WorkerSettings
+  readonly clock: FollowedClock
+  readonly send: (message: FromEngine) => void
+}
+
+async function serve(served: Served, metaProblem: string): Promise<Serving> {
+  const { store, pack, settings, clock, send } = served
+  const onTrouble = (message: string) => send({ type: 'trouble', message })
   const shared = createSharedRecords(send)
   shared.tell(metaAggregate, metaProblem)
-  let breakers: BreakerDesk | null = null
-  let memories: MemoryDesk | null = null
-  const startedMonoMs = clock.monoMs()
-  const condemned = new Map(
-    settings.condemned.map(({ aggregate, leftMs }) => [aggregate, startedMonoMs + leftMs]),
+  const condemnedUntilMonoMs = new Map(
+    settings.condemned.map(({ aggregate, leftMs }) => [aggregate, clock.monoMs() + leftMs]),
   )
-  const put = createOutbox((cells) => send({ type: 'answers', cells }))
   const aggregates = createAggregates({ store, newVersion: () => engine.newVersion() })
-  const counts = createSharedDesk({
-    aggregates,
-    clock,
-    staleMs: settings.redis === null ? Number.POSITIVE_INFINITY : sharedStaleMs,
-    onTrouble: (message) => send({ type: 'trouble', message }),
-  })
+  const staleMs = settings.redis === null ? Number.POSITIVE_INFINITY : sharedStaleMs
+  const counts = createSharedDesk({ aggregates, clock, staleMs, onTrouble })
+  let obeyed: ObeyedPack | null = null
   const engine: Engine = createEngine({
+    ...tellingOf(send),
     store,
     clock,
     pack,
@@ -153,79 +146,39 @@ async function serve(
     cacheCards: settings.cacheCards,
     cacheBytes: settings.cacheBytes,
     isRetired: () => Atomics.load(settings.retired, 0) !== 0,
-    onAnswer: (slot, answer, origin, told) =>
-      put((cells) => writeAnswered(cells, slot, answer, origin, told)),
-    onBooked: (slot, told) => put((cells) => writeBooked(cells, slot, told)),
-    // After the answers of this turn, which are among what was told.
-    onLoss: () => void setImmediate(send, { type: 'lost' } satisfies FromEngine),
-    onRepeated: () => send({ type: 'repeated' }),
-    onCheckpoint: (number) => send({ type: 'checkpoint', number }),
-    onKept: (number) => send({ type: 'kept', number }),
-    onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
     onTouch: openTouchCell(settings.touched),
     condemned: (aggregate) =>
-      condemned.size > 0 && (condemned.get(aggregate) ?? 0) > clock.monoMs()
+      condemnedUntilMonoMs.size > 0 && (condemnedUntilMonoMs.get(aggregate) ?? 0) > clock.monoMs()
         ? 'engines died while they decided on it'
         : '',
-    onSetAside: (slot, mayStillCommit) =>
-      put((cells) => writeSetAside(cells, slot, mayStillCommit)),
-    onDamage: (damage, healed) => {
-      const { problem } = damage
-      send({ type: 'damage', record: nameOfDamage(damage), problem: healed ? '' : problem })
-    },
-    onStore: (available) => send({ type: 'store', available }),
-    onDecided: (step) => breakers?.note(step),
+    onDecided: (step) => obeyed?.note(step),
     shared: counts,
   })
-  if (settings.demo) {
-    if (settings.redis === null) await addDemoCards(store, engine)
-    const card = await findDemoCard(store)
-    if (card !== null) send({ type: 'demo', ...card })
-  }
+  if (settings.demo) await showDemoCards(served, engine)
   const sweeper = startSweeper({
     engine,
     store,
     clock,
     intervalMs: sweepMs,
     logRetentionMs: settings.logRetentionDays * dayMs,
-    onError: (error) => send({ type: 'trouble', message: `sweeping failed: ${error}` }),
+    onError: (error) => onTrouble(`sweeping failed: ${error}`),
     onUnreadable: (entries) =>
       shared.tell('index due', entries === 0 ? '' : `${entries} entries name no transaction`),
   })
-  // Before the first event, so that none is decided without what people and breakers have said.
-  const rules = { pack, blocks: [] as readonly Block[], disabled: new Set() as ReadonlySet<string> }
-  const usePack = () => {
-    const seeding = memories?.seeding() ?? []
-    const obeyed = withDisabled(breakers?.obeyed(seeding) ?? rules.pack, rules.disabled)
-    engine.setPack(withBlocks(obeyed, rules.blocks))
-  }
-  const board = createNoticeBoard({
+  const board = createNoticeBoard({ store, intervalMs: noticesMs, onState: shared.tell })
+  const rules = await openObeyedPack({
     store,
-    intervalMs: noticesMs,
-    onState: shared.tell,
-  })
-  const blocks = await watchBlocks(board, store, (list) => {
-    rules.blocks = list
-    usePack()
-  })
-  await board.follow(organizationsAggregate, (found) => {
-    const table = organizationsIn(found)
-    rules.disabled = disabledIn(table)
-    usePack()
-    send({ type: 'organizations', table })
-  })
-  breakers = await openBreakerDesk({
     aggregates,
     clock,
     board,
     pack,
     intervalMs: noticesMs,
-    onChange: usePack,
-    onTrouble: (message) => send({ type: 'trouble', message }),
+    use: engine.setPack,
+    onOrganizations: (table) => send({ type: 'organizations', table }),
+    onTrouble,
   })
-  const desk = { aggregates, clock, board, pack, intervalMs: noticesMs, onChange: usePack }
-  memories = await openMemoryDesk(desk)
-  usePack()
+  obeyed = rules
+  const { instance } = settings
   // An embedded store has one instance.
   const presence =
     settings.redis === null
@@ -233,16 +186,16 @@ async function serve(
       : startPresence({
           aggregates,
           clock,
-          instance: settings.instance,
-          rulesVersion: () => rules.pack.version,
+          instance,
+          rulesVersion: () => rules.version,
           release: readVersion(),
         })
   const worklists = watchWorklists(store, worklistsMs)
   const beat = startBeat(engine, send, () => ({
-    blocks: blocks.count(clock.nowMs()),
-    trippedRules: breakers?.tripped() ?? [],
-    seedingRules: memories?.seeding() ?? [],
-    unseeded: memories?.unseeded() ?? 0,
+    blocks: rules.blocks(),
+    trippedRules: rules.tripped(),
+    seedingRules: rules.seeding(),
+    unseeded: rules.unseeded(),
     rulesSkew: presence?.skew ?? 0,
     sharedKeys: counts.size,
     waiting: worklists.waiting,
@@ -252,11 +205,8 @@ async function serve(
   return {
     setPack(next) {
       // A rule may be what they died of.
-      if (next.version !== rules.pack.version) condemned.clear()
-      rules.pack = next
-      breakers?.setPack(next)
-      memories?.setPack(next)
-      usePack()
+      if (next.version !== rules.version) condemnedUntilMonoMs.clear()
+      rules.setPack(next)
       presence?.tell()
     },
     take(cells) {
@@ -276,8 +226,7 @@ async function serve(
       }
       sweeper.stop()
       board.stop()
-      breakers?.stop()
-      memories?.stop()
+      rules.stop()
       worklists.stop()
       // The engine that took over goes on telling under the same name.
       if (Atomics.load(settings.retired, 0) === 0) await presence?.stop()
@@ -287,6 +236,35 @@ async function serve(
       await store.close()
     },
   }
+}
+
+/** What an engine tells, as messages to the gate. */
+function tellingOf(send: (message: FromEngine) => void): EngineTelling {
+  const put = createOutbox((cells) => send({ type: 'answers', cells }))
+  return {
+    onAnswer: (slot, answer, origin, told) =>
+      put((cells) => writeAnswered(cells, slot, answer, origin, told)),
+    onBooked: (slot, told) => put((cells) => writeBooked(cells, slot, told)),
+    // After the answers of this turn, which are among what was told.
+    onLoss: () => void setImmediate(send, { type: 'lost' } satisfies FromEngine),
+    onRepeated: () => send({ type: 'repeated' }),
+    onCheckpoint: (number) => send({ type: 'checkpoint', number }),
+    onKept: (number) => send({ type: 'kept', number }),
+    onStandIn: (slot) => put((cells) => writeStandIn(cells, slot)),
+    onSetAside: (slot, mayStillCommit) =>
+      put((cells) => writeSetAside(cells, slot, mayStillCommit)),
+    onDamage: (damage, healed) => {
+      const { problem } = damage
+      send({ type: 'damage', record: nameOfDamage(damage), problem: healed ? '' : problem })
+    },
+    onStore: (available) => send({ type: 'store', available }),
+  }
+}
+
+async function showDemoCards({ store, settings, send }: Served, engine: Engine): Promise<void> {
+  if (settings.redis === null) await addDemoCards(store, engine)
+  const card = await findDemoCard(store)
+  if (card !== null) send({ type: 'demo', ...card })
 }
 
 if (parentPort !== null) {

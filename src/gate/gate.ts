@@ -3,22 +3,19 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 import type { TrustedClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
-import { createConnections, withinOpenFiles } from '../http/connections.ts'
-import { type AnsweredEvent, logDecision } from '../telemetry/decision-log.ts'
+import { type Connections, createConnections, withinOpenFiles } from '../http/connections.ts'
 import type { LogSink } from '../telemetry/logger.ts'
 import { maskPan } from '../telemetry/mask.ts'
 import { createMetrics, type Metrics, type Readings } from '../telemetry/metrics.ts'
-import { createRefusalLog } from '../telemetry/refusal-log.ts'
 import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal/journal.ts'
-import { openOrganizationDefaults } from './organization-defaults.ts'
+import { type OrganizationDefaults, openOrganizationDefaults } from './organization-defaults.ts'
 import { type RulesResult, startPackReload } from './pack-reload.ts'
 import type { Profile } from './profile/profile.ts'
+import { type GateOnlooker, openRelayPort } from './relay-port.ts'
 import { createSlots, type Slots } from './slots.ts'
-import { createUnknownKinds } from './unknown-kinds.ts'
 
 export interface GateOptions {
   readonly config: Config
@@ -33,12 +30,6 @@ export interface GateOptions {
   readonly onRefused: (message: string) => void
   /** Looks on for people; null when nobody does. */
   readonly onlooker: GateOnlooker | null
-}
-
-/** Called for every answer: it may do no more than count. */
-interface GateOnlooker {
-  answered(answered: AnsweredEvent): void
-  ruleCounts(counts: readonly RuleCount[]): void
 }
 
 export interface Gate {
@@ -74,27 +65,13 @@ const engineStopMs = 10_000
 export async function openGate(options: GateOptions): Promise<Gate> {
   const { config, clock, log, journal, onlooker } = options
   const { logger } = log
-  const logRefusal = createRefusalLog(logger)
-  const counts = { journalFailures: 0 }
   const startWaiters: (() => void)[] = []
   const instance = newNonce()
   const organizations = openOrganizationDefaults(config.dataDir, config.defaultDecision)
 
   const engine = startEngineThread({
     clock,
-    settings: {
-      redis: config.redis,
-      dataDir: config.dataDir,
-      eventRetentionDays: config.eventRetentionDays,
-      sandbox: config.sandbox,
-      logRetentionDays: config.logRetentionDays,
-      cacheCards: config.cacheCards,
-      // The other half is for what is being decided, the pack, and the collector to work in.
-      cacheBytes: config.engineHeapMb * 2 ** 19,
-      demo: options.demo,
-      instance,
-      time: clock.time,
-    },
+    settings: { ...engineSettings(config), demo: options.demo, instance, time: clock.time },
     newNonce,
     heapMb: config.engineHeapMb,
     heartbeatMs: config.heartbeatMs,
@@ -132,14 +109,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   })
 
   const packs = startPackReload({
-    settings: {
-      rulesDir: config.rulesDir,
-      keys: config.rulesKeys,
-      url: config.rulesUrl,
-      pullMs: config.rulesPullMs,
-      eventRetentionDays: config.eventRetentionDays,
-      watches: config.rulesReload === 'auto',
-    },
+    settings: packSettings(config),
     heapMb: config.engineHeapMb,
     engine,
     metrics: () => metrics,
@@ -148,40 +118,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     onRefused: options.onRefused,
   })
 
-  const slots = createSlots({
-    clock,
-    link: engine,
-    journal: {
-      append(line) {
-        return journal.append(line).catch((error: Error) => {
-          counts.journalFailures++
-          logger.error({ problem: error.message }, 'the journal cannot be written')
-          throw error
-        })
-      },
-      drop: (slot) => journal.drop(slot),
-    },
-    incarnation: newNonce(),
-    budgetMs: config.budgetMs,
-    lastCallMs,
-    contractMs,
-    defaultDecisionOf: organizations.of,
-    maxOpen: maxOpenSlots,
-    trouble() {
-      if (engine.state === 'starting') return 'starting'
-      if (engine.state !== 'running') return 'engineDown'
-      return engine.storeAvailable ? '' : 'storeUnavailable'
-    },
-    rulesVersion: () => engine.rulesVersion,
+  let journalFailures = 0
+  const slots = openSlots(options, engine, organizations.of, () => {
+    journalFailures++
   })
-  slots.restore(journal.pending())
 
-  const maxConnections = withinOpenFiles(config.maxConnections)
-  if (maxConnections < config.maxConnections) {
-    logger.warn({ maxConnections }, 'the limit of open files leaves fewer than MAX_CONNECTIONS')
-  }
-  const { maxBodyBytes } = config
-  const connections = createConnections({ maxConnections, maxBodyBytes })
+  const connections = openConnections(config, log)
   const loopLag = monitorEventLoopDelay({ resolution: 10 })
   loopLag.enable()
   const metrics = createMetrics(() => {
@@ -196,7 +138,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       unheard: slots.unheard,
       damagedWaiting: slots.damaged,
       journalBytes: journal.lengthBytes,
-      journalFailures: counts.journalFailures,
+      journalFailures,
       journalInPlace: journal.whereabouts === '',
       engineRunning: engine.alive,
       engineRestarts: engine.restarts,
@@ -210,38 +152,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     }
   }
 
-  const noteUnknownKind = createUnknownKinds(clock, (kinds) => {
-    const profile = options.profile.name
-    logger.warn({ profile, kinds }, 'acknowledged what the relay profile does not know')
-  })
-
-  // Loaded while the threads start, which takes as long.
-  const { createGateServer } = await import('./server.ts')
-  const server = createGateServer({
-    config,
-    clock,
-    slots,
-    profile: options.profile,
-    authenticate: options.authenticate,
-    connections,
-    onAnswered(answered) {
-      metrics.answered(answered)
-      if (log.tellsInfo) logDecision(log, answered)
-      onlooker?.answered(answered)
-    },
-    onRefused({ status, unknownKind, field, message }, peer) {
-      metrics.refused(status)
-      if (unknownKind !== '') {
-        metrics.unknownKind()
-        noteUnknownKind(unknownKind)
-      }
-      // What a profile leaves aside is refused with 200, and is nothing to look into.
-      if (status === 200) return
-      const reason = field === '' ? message : `${field} is wrong`
-      logRefusal({ status, reason, peer: peer.remoteAddress ?? '' })
-    },
-  })
-
+  const server = await openRelayPort({ ...options, slots, connections, metrics })
   const sweeping = setInterval(slots.sweep, sweepMs)
 
   async function stop(): Promise<void> {
@@ -283,6 +194,76 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     stop,
   }
+}
+
+function openSlots(
+  { config, clock, log, journal }: GateOptions,
+  engine: EngineThread,
+  defaultDecisionOf: OrganizationDefaults['of'],
+  onJournalFailure: () => void,
+): Slots {
+  const slots = createSlots({
+    clock,
+    link: engine,
+    journal: {
+      append(line) {
+        return journal.append(line).catch((error: Error) => {
+          onJournalFailure()
+          log.logger.error({ problem: error.message }, 'the journal cannot be written')
+          throw error
+        })
+      },
+      drop: (slot) => journal.drop(slot),
+    },
+    incarnation: newNonce(),
+    budgetMs: config.budgetMs,
+    lastCallMs,
+    contractMs,
+    defaultDecisionOf,
+    maxOpen: maxOpenSlots,
+    trouble() {
+      if (engine.state === 'starting') return 'starting'
+      if (engine.state !== 'running') return 'engineDown'
+      return engine.storeAvailable ? '' : 'storeUnavailable'
+    },
+    rulesVersion: () => engine.rulesVersion,
+  })
+  slots.restore(journal.pending())
+  return slots
+}
+
+function engineSettings(config: Config) {
+  const { redis, dataDir, sandbox, cacheCards, eventRetentionDays, logRetentionDays } = config
+  return {
+    redis,
+    dataDir,
+    sandbox,
+    cacheCards,
+    eventRetentionDays,
+    logRetentionDays,
+    // The other half is for what is being decided, the pack, and the collector to work in.
+    cacheBytes: config.engineHeapMb * 2 ** 19,
+  }
+}
+
+function packSettings(config: Config) {
+  return {
+    rulesDir: config.rulesDir,
+    keys: config.rulesKeys,
+    url: config.rulesUrl,
+    pullMs: config.rulesPullMs,
+    eventRetentionDays: config.eventRetentionDays,
+    watches: config.rulesReload === 'auto',
+  }
+}
+
+function openConnections(config: Config, { logger }: LogSink): Connections {
+  const { maxBodyBytes } = config
+  const maxConnections = withinOpenFiles(config.maxConnections)
+  if (maxConnections < config.maxConnections) {
+    logger.warn({ maxConnections }, 'the limit of open files leaves fewer than MAX_CONNECTIONS')
+  }
+  return createConnections({ maxConnections, maxBodyBytes })
 }
 
 function newNonce(): string {

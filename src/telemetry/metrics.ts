@@ -1,12 +1,11 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { AnsweredCall } from '../api/server.ts'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Recall } from '../engine/memory/recall.ts'
 import type { FindingCounts } from '../engine/notice/finding-counts.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { EngineFigures } from '../engine/stats.ts'
-import type { ProjectionFigures } from '../projection/projector.ts'
 import { type AnswerCounts, createAnswerCounts } from './answer-counts.ts'
 import { createFindingMetrics, createRuleMetrics } from './decision-metrics.ts'
+import { createManagementMetrics, type ManagementMetrics } from './management-metrics.ts'
 import { createWebhookMetrics } from './webhook-metrics.ts'
 
 /** Figures that are read when somebody asks for them. */
@@ -29,24 +28,10 @@ export interface Readings {
   readonly engine: EngineFigures | null
 }
 
-interface TransferFigures {
-  readonly count: number
-  readonly oldestMs: number
-  readonly unread: number
-  readonly kept: number
-  readonly repeated: number
-  readonly forgotten: number
-}
-
-export interface Metrics {
+export interface Metrics extends ManagementMetrics {
   readonly answered: AnswerCounts['count']
   refused(status: number): void
-  projection(figures: ProjectionFigures): void
-  /** What waits to be sent, of all instances. */
-  transfers(figures: TransferFigures): void
   readonly webhooks: ReturnType<typeof createWebhookMetrics>
-  processing(count: number): void
-  apiCall(call: Pick<AnsweredCall, 'operation' | 'status' | 'code' | 'ms'>): void
   /** The relay's profile does not know what it is; it was acknowledged. */
   unknownKind(): void
   rules(version: string, loaded: boolean): void
@@ -67,68 +52,6 @@ export function createMetrics(read: () => Readings): Metrics {
     name: 'arbiter_refusals_total',
     help: 'Requests that never became an event, by HTTP status',
     labelNames: ['status'],
-    registers,
-  })
-  const apiCalls = new Counter({
-    name: 'arbiter_api_requests_total',
-    help: 'Calls of the management API, by operation, HTTP status and response code',
-    labelNames: ['operation', 'status', 'code'],
-    registers,
-  })
-  const apiSeconds = new Histogram({
-    name: 'arbiter_api_seconds',
-    help: 'Time from the head of a call of the management API to its answer',
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  })
-  const processing = new Gauge({
-    name: 'arbiter_requests_processing',
-    help: 'Calls of the management API that are at work on this instance; 256 is the most',
-    registers,
-  })
-  const projectionLag = new Gauge({
-    name: 'arbiter_projection_lag_seconds',
-    help: 'Age of the state of the decision log that the transactions list shows; 0 before it is known',
-    registers,
-  })
-  const projectionLatest = new Gauge({
-    name: 'arbiter_projection_latest_seconds',
-    help: 'How long after it was dated the latest log entry appeared; the lists wait for 10 seconds',
-    registers,
-  })
-  const projectionUnreadable = new Gauge({
-    name: 'arbiter_projection_unreadable',
-    help: 'Log entries that the transactions list passed over because they cannot be read',
-    registers,
-  })
-  const transfersOpen = new Gauge({
-    name: 'arbiter_transfers_open',
-    help: 'Transfers of all instances that are on their way, at least; 10000 is 10000 or more',
-    registers,
-  })
-  const transfersOldest = new Gauge({
-    name: 'arbiter_transfers_oldest_seconds',
-    help: 'Age of the oldest among them; 0 when none is on its way',
-    registers,
-  })
-  const transfersUnread = new Gauge({
-    name: 'arbiter_transfers_unread_partitions',
-    help: 'Parts of the store that did not answer when open transfers were counted last',
-    registers,
-  })
-  const transfersKept = new Gauge({
-    name: 'arbiter_transfers_kept',
-    help: 'Transfers that this process keeps in memory in case the store loses them',
-    registers,
-  })
-  const transfersRepeated = new Gauge({
-    name: 'arbiter_transfers_repeated',
-    help: 'Transfers that were driven again after the store had lost something, since the start',
-    registers,
-  })
-  const transfersForgotten = new Gauge({
-    name: 'arbiter_transfers_forgotten',
-    help: 'Transfers that were let go before the store was known to keep them, since the start',
     registers,
   })
   const unknownKinds = new Counter({
@@ -158,24 +81,7 @@ export function createMetrics(read: () => Readings): Metrics {
     contentType: registry.contentType,
     answered: answers.count,
     refused: (status) => refusals.inc({ status: String(status) }),
-    processing: (count) => processing.set(count),
-    apiCall({ operation, status, code, ms }) {
-      apiCalls.inc({ operation, status: String(status), code })
-      apiSeconds.observe(ms / 1000)
-    },
-    projection({ lagMs, unreadable, latestMs }) {
-      projectionLag.set(lagMs / 1000)
-      projectionLatest.set(latestMs / 1000)
-      projectionUnreadable.set(unreadable)
-    },
-    transfers({ count, oldestMs, unread, kept, repeated, forgotten }) {
-      transfersOpen.set(count)
-      transfersOldest.set(oldestMs / 1000)
-      transfersUnread.set(unread)
-      transfersKept.set(kept)
-      transfersRepeated.set(repeated)
-      transfersForgotten.set(forgotten)
-    },
+    ...createManagementMetrics(registers),
     webhooks: createWebhookMetrics(registers),
     unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {

@@ -90,29 +90,10 @@ export function readEvent(bytes: Buffer): CardEvent | Refusal {
   }
   if (!isJsonObject(body)) return refuse(nothing, [['', 'the body must be a JSON object']])
 
-  const faults: Fault[] = []
   const requestType = memberOf(body, 'requestType') ?? ''
   const known = typeof requestType === 'string' && isRequestType(requestType)
-  if (requestType === '') faults.push(['requestType', 'is required'])
-  else if (typeof requestType !== 'string') faults.push(['requestType', 'must be a text'])
-  else if (!known) {
-    faults.push(['requestType', `must be one of ${Object.keys(requestTypes).join(', ')}`])
-  }
   const ask = known && requestTypes[requestType] === 'ask'
-
-  for (const field of eventFields) {
-    const problem = check(field, memberOf(body, field.name), ask)
-    if (problem !== '') faults.push([field.name, problem])
-  }
-  const merchant = memberOf(body, 'merchant')
-  const merchantBody = isJsonObject(merchant) ? merchant : nothing
-  // An advice may come without a merchant, or with what is known of it.
-  if (merchantBody !== nothing) {
-    for (const field of merchantFields) {
-      const problem = check(field, memberOf(merchantBody, field.name), ask)
-      if (problem !== '') faults.push([`merchant.${field.name}`, problem])
-    }
-  }
+  const faults = faultsOf(body, requestType, ask)
 
   const occurredAt = memberOf(body, 'occurredAt')
   const occurredAtMs = typeof occurredAt === 'string' ? parseTimestamp(occurredAt) : 0
@@ -141,16 +122,7 @@ export function readEvent(bytes: Buffer): CardEvent | Refusal {
     currency: currencyCode,
     final: flagOf(body, 'final'),
     partialApprovalSupported: flagOf(body, 'partialApprovalSupported') ?? false,
-    merchant:
-      merchantBody === nothing
-        ? nobody
-        : {
-            mid: textOf(merchantBody, 'mid'),
-            mcc: textOf(merchantBody, 'mcc'),
-            name: printable(textOf(merchantBody, 'name')),
-            city: printable(textOf(merchantBody, 'city')),
-            country: textOf(merchantBody, 'country'),
-          },
+    merchant: merchantOf(body),
     channel: textOf(body, 'channel'),
     entryMode: textOf(body, 'entryMode'),
     // Facts for rules, never booked: what cannot be read of them is absent and refuses no payment.
@@ -158,6 +130,39 @@ export function readEvent(bytes: Buffer): CardEvent | Refusal {
     merchantCurrency: theirs,
     occurredAtMs,
     ...detailsOf(body),
+  }
+}
+
+function faultsOf(body: JsonObject, requestType: JsonValue, ask: boolean): Fault[] {
+  const faults: Fault[] = []
+  if (requestType === '') faults.push(['requestType', 'is required'])
+  else if (typeof requestType !== 'string') faults.push(['requestType', 'must be a text'])
+  else if (!isRequestType(requestType)) {
+    faults.push(['requestType', `must be one of ${Object.keys(requestTypes).join(', ')}`])
+  }
+  for (const field of eventFields) {
+    const problem = check(field, memberOf(body, field.name), ask)
+    if (problem !== '') faults.push([field.name, problem])
+  }
+  const merchant = memberOf(body, 'merchant')
+  // An advice may come without a merchant, or with what is known of it.
+  if (!isJsonObject(merchant)) return faults
+  for (const field of merchantFields) {
+    const problem = check(field, memberOf(merchant, field.name), ask)
+    if (problem !== '') faults.push([`merchant.${field.name}`, problem])
+  }
+  return faults
+}
+
+function merchantOf(body: JsonObject): Merchant {
+  const merchant = memberOf(body, 'merchant')
+  if (!isJsonObject(merchant)) return nobody
+  return {
+    mid: textOf(merchant, 'mid'),
+    mcc: textOf(merchant, 'mcc'),
+    name: printable(textOf(merchant, 'name')),
+    city: printable(textOf(merchant, 'city')),
+    country: textOf(merchant, 'country'),
   }
 }
 

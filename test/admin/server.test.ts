@@ -158,9 +158,9 @@ describe('the operations port', () => {
       await Promise.all(Array.from({ length: 25 }, (_, i) => strange(4 + batch * 25 + i)))
     }
     const after = await series()
-    expect(after.filter((name) => !name.includes('decided_by="default"'))).toEqual(
-      before.filter((name) => !name.includes('decided_by="default"')),
-    )
+    // A busy machine may have the watchdog answer some of them, by causes that are few.
+    const byEngine = (name: string) => !/decided_by="default"|default_decisions_total/.test(name)
+    expect(after.filter(byEngine)).toEqual(before.filter(byEngine))
     expect((await ask(server, '/metrics')).text).not.toContain('strange')
   })
 

@@ -18,7 +18,7 @@ const { endings, redis, serve, loadOn, close } = openRedisWorld()
 afterEach(close)
 
 describe('a failover that lost what was acknowledged', () => {
-  it('loses nothing while the instance lives that was told so', { timeout: 60_000 }, async () => {
+  it('loses nothing while the instance lives that was told so', { timeout: 120_000 }, async () => {
     const master = await redis()
     const replica = await redis({ ...durable, replicaof: `127.0.0.1 ${master.port}` })
     const proxy = await startTcpProxy(master.port, createRandom(1))
@@ -52,7 +52,7 @@ describe('a failover that lost what was acknowledged', () => {
 
 describe('a server that starts while Redis is away', () => {
   it('answers by default, and books what it said when Redis is there', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const server = await redis()
     const [card = ''] = await seedCards(placeOf(server.url), ['100.00'])
@@ -85,7 +85,7 @@ describe('a server that starts while Redis is away', () => {
 
 describe('two instances on the same card', () => {
   it('pass no limit together, and repeat an answer byte for byte', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const { url } = await redis()
     const [card = ''] = await seedCards(placeOf(url), ['100.00'])

@@ -53,7 +53,7 @@ const looking = {
 }
 
 it('a new cap knows what was spent before, a new rule on merchants knows where; over a restart too', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   await seedCards(dataDir, ['1000.00'])
   writePack({ 'pack.yaml': 'name: first' })

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { signCall } from '../../src/api/signature.ts'
 import type { Credentials } from '../../src/management/client.ts'
 import { type RunningServer, until } from './server.ts'
@@ -25,7 +26,7 @@ export function createApiClient(url: string, credentials: Credentials) {
   let token: Promise<string> | '' = ''
   let references = 0
 
-  async function takeToken(): Promise<string> {
+  async function takeToken(tries = 10): Promise<string> {
     const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
     const response = await fetch(`${url}/connect/token`, {
       method: 'POST',
@@ -36,6 +37,10 @@ export function createApiClient(url: string, credentials: Credentials) {
       body: 'grant_type=client_credentials',
     })
     const { access_token: taken } = (await response.json()) as { access_token?: string }
+    if (response.status === 503 && tries > 0) {
+      await sleep(300)
+      return takeToken(tries - 1)
+    }
     // A store that was away a moment ago gives none: the next call asks again.
     if (taken === undefined) token = ''
     return taken ?? ''
