@@ -4,7 +4,7 @@ import type { Step } from './answer.ts'
 import type { Pack } from './pack.ts'
 import {
   crowdedOut,
-  inCurrency,
+  nameIn,
   placesIn,
   type SharedCounts,
   type SharedPlace,
@@ -45,9 +45,10 @@ function counts({ over }: WindowDefinition, { requestType }: CardEvent, approved
 function sharedPlaces(window: WindowDefinition, facts: WindowFacts): SharedPlace[] {
   const key = sharedKey(window.scope as SharedScope, facts)
   if (key === '') return []
-  const counted = placesIn({ ...window, spread: false }, facts)
-  const added = placesIn({ ...inCurrency(window, facts), distinct: false }, facts)
-  return [...counted, ...added].map((at) => ({ key, at }))
+  const [whole, ...value] = placesIn(window, facts)
+  const { spread: _, ...counted } = whole!
+  const added = { ...whole!, window: nameIn(window, facts.event.currency) }
+  return [counted, ...value, added].map((at) => ({ key, at }))
 }
 
 /** The keys that an ask's rules may look at, each once. */

@@ -46,11 +46,8 @@ function isSharedScope(scope: WindowDefinition['scope']): scope is SharedScope {
   return (sharedScopes as readonly string[]).includes(scope)
 }
 
-/** The part of a window over several cards that adds up the amounts in the currency of the ask. */
-export function inCurrency(window: WindowDefinition, { event }: WindowFacts): WindowDefinition {
-  // Names of windows have no space.
-  return { ...window, name: `${window.name} ${event.currency}` }
-}
+/** Where a window over several cards adds up amounts in one currency: names of windows have no space. */
+export const nameIn = ({ name }: WindowDefinition, currency: string) => `${name} ${currency}`
 
 /** The counts of windows over several cards, by `sharedKey`. They belong to no account. */
 export interface SharedCounts {
@@ -103,16 +100,18 @@ export function windowAt(definition: WindowDefinition, facts: WindowFacts): Wind
 
 export function sumsAt(definition: WindowDefinition, facts: WindowFacts): WindowSums {
   const states = statesOf(definition, facts)
-  const { atMs, account } = facts
+  const { atMs, account, event } = facts
   const sums = sumsIn(states, definition, atMs, account.country)
   if (!isSharedScope(definition.scope)) return sums
-  const { sumMinor, count } = sumsIn(states, inCurrency(definition, facts), atMs, account.country)
+  const name = nameIn(definition, event.currency)
+  const { sumMinor, count } = sumsIn(states, definition, atMs, account.country, name)
   return { sumMinor, count: sums.count, summed: count }
 }
 
 export function spreadAt(definition: WindowDefinition, facts: WindowFacts): WindowSpread {
-  const money = isSharedScope(definition.scope) ? inCurrency(definition, facts) : definition
-  return spreadIn(statesOf(definition, facts), money, facts.atMs, facts.account.country)
+  const { atMs, account, event } = facts
+  const name = isSharedScope(definition.scope) ? nameIn(definition, event.currency) : undefined
+  return spreadIn(statesOf(definition, facts), definition, atMs, account.country, name)
 }
 
 /** Every merchant is looked at, so it is apart from the sums, which most rules are about. */
@@ -159,15 +158,15 @@ export function windowValue(
 
 export function sumsIn(
   states: WindowStates,
-  { name, span, bucketOf }: WindowDefinition,
+  { name: ownName, span, bucketOf }: WindowDefinition,
   atMs: number,
   country: string,
+  name = ownName,
 ): WindowSums {
   const { buckets } = states[name] ?? noState
   const newest = bucketOf(atMs, country)
   const oldest = newest - span + 1
-  let sumMinor = 0
-  let count = 0
+  let [sumMinor, count] = [0, 0]
   for (let i = buckets.length - 1; i >= 0; i--) {
     const bucket = buckets[i]!
     if (bucket.index < oldest) break
@@ -181,9 +180,10 @@ export function sumsIn(
 /** The buckets that count now, newest first. */
 function* bucketsNow(
   states: WindowStates,
-  { name, span, bucketOf }: WindowDefinition,
+  { span, bucketOf }: WindowDefinition,
   atMs: number,
   country: string,
+  name: string,
 ): Generator<Bucket, void, void> {
   const { buckets } = states[name] ?? noState
   const newest = bucketOf(atMs, country)
@@ -200,14 +200,15 @@ export function spreadIn(
   definition: WindowDefinition,
   atMs: number,
   country = '',
+  name = definition.name,
 ): WindowSpread {
   let [squares, maxMinor] = [0, 0]
-  for (const { spread } of bucketsNow(states, definition, atMs, country)) {
+  for (const { spread } of bucketsNow(states, definition, atMs, country, name)) {
     if (spread === undefined) continue
     squares += spread.squares
     maxMinor = Math.max(maxMinor, spread.maxMinor)
   }
-  const { sumMinor, count } = sumsIn(states, definition, atMs, country)
+  const { sumMinor, count } = sumsIn(states, definition, atMs, country, name)
   const variance = count === 0 ? 0 : squares / count - (sumMinor / count) ** 2
   return { maxMinor, deviationMinor: Math.round(Math.sqrt(Math.max(0, variance))) }
 }
@@ -223,10 +224,10 @@ function distinctIn(
   atMs: number,
   country: string,
 ): number {
-  const state = states[definition.name]
-  if (!definition.distinct || state === undefined) return 0
-  const newest = definition.bucketOf(atMs, country)
-  return merchantsIn(state, newest - definition.span + 1, newest)
+  const { name, distinct, span, bucketOf } = definition
+  if (!distinct || states[name] === undefined) return 0
+  const newest = bucketOf(atMs, country)
+  return merchantsIn(states[name], newest - span + 1, newest)
 }
 
 function merchantsIn({ merchants }: WindowState, oldest: number, newest: number): number {
