@@ -2,8 +2,8 @@ import { dayMs } from '../clock.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import { availableMinor } from '../domain/record/account.ts'
-import type { Card } from '../domain/record/card.ts'
-import type { CardEvent } from '../domain/record/event.ts'
+import { type Card, metadataOf } from '../domain/record/card.ts'
+import { type CardEvent, metadataPrefix } from '../domain/record/event.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import { type CardRow, writeCardRow } from '../wire/card-row.ts'
 import type { ReplayedAccount } from './replayed-account.ts'
@@ -19,7 +19,7 @@ export interface TestCase {
 /** A case tells at most this many earlier events, the last ones. */
 const maxEarlier = 60
 /** The longest window: no window counts older events. */
-const longestMs = 31 * dayMs
+const longestMs = 366 * dayMs
 
 interface Earlier {
   readonly entry: Entry
@@ -58,7 +58,8 @@ export function testCaseOf(
     if (card === null) return []
     const first = told.find(({ entry }) => entry.cardId === cardId)?.cardBefore
     const swipesLeft = first?.swipesLeft ?? card.swipesLeft
-    const row = writeCardRow(account, { ...card, swipesLeft, replaces: '' }, false)
+    const shown = card.metadata.length > 0 ? { metadata: metadataOf(card) } : {}
+    const row = writeCardRow(account, { ...card, swipesLeft, replaces: '' }, false, shown)
     const balance = i === 0 ? { balance: formatMinor(balanceMinor, account.currency) } : {}
     return [{ ...written(row), ...balance }]
   })
@@ -146,7 +147,20 @@ function fieldsOf(event: CardEvent): Record<string, unknown> {
   }
   // What the merchant does not say would else have its default.
   const said = ({ 0: name, 1: value }: [string, unknown]) => value !== '' || silent.has(name)
-  return Object.fromEntries(Object.entries(fields).filter(said))
+  return { ...Object.fromEntries(Object.entries(fields).filter(said)), ...detailsOf(event) }
+}
+
+function detailsOf({ details = {} }: CardEvent): Record<string, unknown> {
+  const isNamed = ([name]: readonly [string, string]) => name.startsWith(metadataPrefix)
+  const all = Object.entries(details)
+  const named = all
+    .filter(isNamed)
+    .map(([name, value]) => [name.slice(metadataPrefix.length), value])
+  const plain = all.filter((one) => !isNamed(one))
+  return {
+    ...(plain.length > 0 && { details: Object.fromEntries(plain) }),
+    ...(named.length > 0 && { metadata: Object.fromEntries(named) }),
+  }
 }
 
 const silent: ReadonlySet<string> = new Set(['mid', 'mcc', 'country'])

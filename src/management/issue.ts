@@ -22,6 +22,7 @@ export interface CardDraft {
     | 'blockedMids'
     | 'swipesLeft'
     | 'contactlessPayment'
+    | 'issued'
   >
   readonly details: Omit<CardDetails, 'format' | 'maskedPan'>
 }
@@ -33,15 +34,16 @@ export function newDraft(type: Card['type'], customer: Customer): CardDraft {
     nameOnCard: printedName(customer.name),
     address: customer.address ?? null,
   }
-  return { card: { ...noCard, type }, details: { nameOnCard, address, metadata } }
+  return { card: { ...noCard, type, issued: 'new' }, details: { nameOnCard, address, metadata } }
 }
 
 /** As the card that it is issued for again, so that it loosens nothing; a one-time unblock stays with that one. */
 export function draftLike({ card, details }: WholeCard, customer: Customer): CardDraft {
   const { nameOnCard, address, metadata } = details
-  const own = newDraft(card.type, customer).details
-  const shown = { nameOnCard: nameOnCard || own.nameOnCard, address: address ?? own.address }
-  return { card: { ...card, replaces: '', swipesLeft: null }, details: { ...shown, metadata } }
+  const told = newDraft(card.type, customer).details
+  const shown = { nameOnCard: nameOnCard || told.nameOnCard, address: address ?? told.address }
+  const own = { replaces: '', swipesLeft: null, issued: 'reissue-own' } as const
+  return { card: { ...card, ...own }, details: { ...shown, metadata } }
 }
 
 const maxNameChars = 26
@@ -85,16 +87,17 @@ export function cardFrom(draft: CardDraft, issuing: Issuing) {
   const { cardId, accountId, customer, organization, currency, joins, number, nowMs } = issuing
   const { organizationId, country } = organization
   const account: Account = joins ?? { ...noAccount, accountId, organizationId, currency, country }
-  const { type, replaces, dailyLimitMinor, transactionLimitMinor, swipesLeft } = draft.card
+  const { type, replaces, issued, dailyLimitMinor, transactionLimitMinor, swipesLeft } = draft.card
   const { allowedMccs, blockedMccs, allowedMids, blockedMids, contactlessPayment } = draft.card
   const card: Card = {
     ...noCard,
-    ...{ cardId, customerId: customer.customerId, accountId, type, replaces },
+    ...{ cardId, customerId: customer.customerId, accountId, type, replaces, issued },
     ...{ dailyLimitMinor, transactionLimitMinor, swipesLeft, contactlessPayment },
     ...{ allowedMccs, blockedMccs, allowedMids, blockedMids },
     expiry: number.expiry,
     issuedAtMs: nowMs,
     customerType: customer.type,
+    metadata: Object.entries(draft.details.metadata).flat(),
   }
   const details = { ...noDetails, ...draft.details, maskedPan: number.maskedPan }
   const { sealed } = number

@@ -3,6 +3,7 @@ import { type Account, noAccount } from '../domain/record/account.ts'
 import { monthIndexOfText } from '../domain/record/calendar.ts'
 import {
   type Card,
+  cardOrigins,
   cardStatuses,
   cardTypes,
   customerTypes,
@@ -76,6 +77,7 @@ export const cardRow = z.strictObject({
   swipeCount: z.int().min(0).max(1_000_000).optional(),
   contactlessPayment: z.boolean().optional(),
   customerType: z.enum(customerTypes).optional(),
+  issued: z.enum(cardOrigins).optional(),
   ...shownFields,
   issuedAt: z
     .string()
@@ -153,6 +155,8 @@ export function readCardRow(json: unknown): ReadRow | RowProblem[] {
     swipesLeft: row.swipeCount ?? null,
     contactlessPayment: row.contactlessPayment ?? false,
     customerType: row.customerType ?? '',
+    issued: row.issued ?? 'imported',
+    metadata: Object.entries(row.metadata ?? {}).flat(),
     issuedAtMs: row.issuedAt === undefined ? 0 : (parseTimestamp(row.issuedAt) ?? 0),
   }
   if (row.type === 'lite' && row.swipeCount === undefined) {
@@ -208,6 +212,7 @@ export function writeCardRow(
     ...shownOf(shown),
     ...(card.contactlessPayment ? { contactlessPayment: true } : {}),
     ...(card.customerType === '' ? {} : { customerType: card.customerType }),
+    ...(card.issued === '' ? {} : { issued: card.issued }),
     ...(card.issuedAtMs === 0 ? {} : { issuedAt: new Date(card.issuedAtMs).toISOString() }),
   }
 }

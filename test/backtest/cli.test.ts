@@ -59,6 +59,7 @@ beforeAll(async () => {
         city: '',
         country: i === 4 ? '' : 'US',
       },
+      ...(i === 9 && { details: { wallet: 'apple_pay', 'metadata.basket': 'b-1' } }),
     }
     await engine.ask(ask)
     const nobody = { mid: '', mcc: '', name: '', city: '', country: '' }
@@ -175,6 +176,8 @@ it('a decision becomes a test that passes with its pack and fails with another',
   const text = readFileSync(tests, 'utf8')
   expect(text).toContain('rule: large')
   expect(text).toContain('event: evt-2')
+  expect(text).toContain('wallet: apple_pay')
+  expect(text).toContain('basket: b-1')
   expect(text).toContain('mid: ""')
   const passed = await world.run('rules', 'test', oldDir)
   expect([passed.code, passed.out]).toEqual([0, expect.stringContaining('2')])

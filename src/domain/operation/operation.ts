@@ -60,6 +60,7 @@ export type CardSettings = Partial<
     | 'blockedMids'
     | 'unblockedMids'
     | 'contactlessPayment'
+    | 'metadata'
   >
 >
 

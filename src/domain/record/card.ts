@@ -10,6 +10,9 @@ type CardStatus = (typeof cardStatuses)[number]
 
 export const customerTypes = ['individual', 'business'] as const
 
+/** Like no other card, again on the same balance, again with a balance of its own, or from a file. */
+export const cardOrigins = ['new', 'reissue-shared', 'reissue-own', 'imported'] as const
+
 export interface Card {
   readonly cardId: string
   readonly customerId: string
@@ -53,12 +56,22 @@ export interface Card {
   readonly contactlessPayment: boolean
   /** Of its holder; '' when nobody said. */
   readonly customerType: '' | (typeof customerTypes)[number]
+  /** How it came to be; '' for a card from before this was kept. */
+  readonly issued: '' | (typeof cardOrigins)[number]
+  /** Names and values in turn, for rules; what is shown of a card has them too. */
+  readonly metadata: readonly string[]
 }
 
 export interface RecentAsk {
   readonly atMs: number
   readonly mid: string
   readonly amountMinor: number
+}
+
+/** The metadata of a card by name. */
+export function metadataOf({ metadata }: Card): Record<string, string> {
+  const names = metadata.filter((_, i) => i % 2 === 0)
+  return Object.fromEntries(names.map((name, i) => [name, metadata[2 * i + 1]!]))
 }
 
 export const maxListedMccs = 1000
@@ -100,6 +113,8 @@ export const noCard: Card = {
   issuedAtMs: 0,
   contactlessPayment: false,
   customerType: '',
+  issued: '',
+  metadata: [],
 }
 
 export function copyCard(c: Card): Fresh<Card> {
@@ -135,5 +150,7 @@ export function copyCard(c: Card): Fresh<Card> {
     issuedAtMs: c.issuedAtMs,
     contactlessPayment: c.contactlessPayment,
     customerType: c.customerType,
+    issued: c.issued,
+    metadata: c.metadata,
   }
 }

@@ -28,6 +28,9 @@ export const detailNames = [
   'avs',
   'threeDs',
   'liability',
+  'initiator',
+  'state',
+  'postalCode',
   'riskScore',
 ] as const
 

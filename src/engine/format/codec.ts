@@ -80,6 +80,8 @@ const plainCard: Codec<Card> = createCodec(
     c.lastCity,
     c.lastPlaceAtMs,
     c.merchantCounts.map(({ mid }) => mid),
+    c.issued,
+    c.metadata,
   ],
   { windows: readWindowRows, recentAsks: readRecentAsks, merchantCounts: readMerchants },
 )

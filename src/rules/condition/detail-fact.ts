@@ -1,10 +1,11 @@
+import type { Card } from '../../domain/record/card.ts'
 import {
   type CardEvent,
   type detailNames,
   isMetadataName,
   metadataPrefix,
 } from '../../domain/record/event.ts'
-import type { Fact } from './fact.ts'
+import type { Fact, Reader } from './fact.ts'
 import { number, text } from './fact-kind.ts'
 
 type DetailName = (typeof detailNames)[number]
@@ -17,15 +18,19 @@ const says: Readonly<Record<Exclude<DetailName, 'riskScore'>, string>> = {
   avs: 'What came of comparing the address',
   threeDs: 'What came of 3-D Secure',
   liability: 'Who bears a fraud, such as 3DS_AUTHENTICATED',
+  initiator: 'Who began it, such as CARDHOLDER or MERCHANT',
+  state: 'State or province of the merchant or of the service',
+  postalCode: 'Postal code of the merchant or of the service',
 }
 
 const detailOf = ({ details }: CardEvent, name: string): string => details?.[name] ?? ''
 
+function optional(name: string, what: string, read: Reader<string>): Fact {
+  return { ...text(name, what, read), isPresent: (ask, zone) => read(ask, zone) !== '' }
+}
+
 function detail(name: string, what: string): Fact {
-  return {
-    ...text(name, `${what}, as the relay names it`, ({ event }) => detailOf(event, name)),
-    isPresent: ({ event }) => detailOf(event, name) !== '',
-  }
+  return optional(name, `${what}, as the relay names it`, ({ event }) => detailOf(event, name))
 }
 
 /** What a relay may say beside what every event has. */
@@ -39,8 +44,22 @@ export const detailFacts: readonly Fact[] = [
   },
 ]
 
-/** The fact behind `metadata.NAME`, which no table can list; undefined for any other name. */
-export function metadataFact(name: string): Fact | undefined {
+const cardPrefix = `card.${metadataPrefix}`
+
+/** The fact behind `metadata.NAME` or `card.metadata.NAME`, which no table can list; undefined for any other. */
+export function namedFact(name: string): Fact | undefined {
+  if (name.startsWith(cardPrefix)) return cardMetadata(name, name.slice(cardPrefix.length))
   const isOne = name.startsWith(metadataPrefix) && isMetadataName(name.slice(metadataPrefix.length))
   return isOne ? detail(name, 'Metadata of the event') : undefined
+}
+
+function cardMetadata(name: string, own: string): Fact | undefined {
+  // Other names can be given to a card, but no condition can write them.
+  if (!/^[A-Za-z_]\w{0,39}$/.test(own)) return undefined
+  return optional(name, 'Metadata of the card', ({ card }) => givenValue(card, own))
+}
+
+function givenValue({ metadata }: Card, name: string): string {
+  for (let i = 0; i < metadata.length; i += 2) if (metadata[i] === name) return metadata[i + 1]!
+  return ''
 }

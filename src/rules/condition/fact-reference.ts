@@ -113,6 +113,11 @@ function nameRows(): NameRow[] {
       type: 'text',
       says: `Metadata of the event; at most ${maxMetadata} names, each value at most ${maxDetailChars} characters; may be absent`,
     },
+    {
+      name: 'card.metadata.NAME',
+      type: 'text',
+      says: 'Metadata of the card, as it was issued with or given since; may be absent',
+    },
     { name: 'lists.NAME', type: 'list', says: 'The values of lists/NAME.txt, for `in`' },
   ]
 }

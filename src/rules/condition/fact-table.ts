@@ -4,20 +4,24 @@ import { isForeign } from '../../domain/decide/pack.ts'
 import { dailyWindow, type WindowDefinition } from '../../domain/decide/window.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import { dayMs } from '../../domain/record/calendar.ts'
-import { type Card, cardStatuses, cardTypes, customerTypes } from '../../domain/record/card.ts'
+import {
+  type Card,
+  cardOrigins,
+  cardStatuses,
+  cardTypes,
+  customerTypes,
+} from '../../domain/record/card.ts'
 import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
-import { detailFacts, metadataFact } from './detail-fact.ts'
+import { detailFacts, namedFact } from './detail-fact.ts'
 import { askTypes, type Fact, type FactTable } from './fact.ts'
 import { anyAmount, money, number, text, yesNo } from './fact-kind.ts'
 import { memoryFacts } from './memory-fact.ts'
-import { countryForm, currencyForm, mccForm, oneOf, type TextForm } from './text-form.ts'
+import { countryForm, currencyForm, mccForm, oneOf, orNone } from './text-form.ts'
 import { factsOfWindow } from './window-fact.ts'
 import { hasRates, type Rates, rateFact } from './worth.ts'
 
-const optionalCurrencyForm: TextForm = {
-  ...currencyForm,
-  accepts: (text) => text === '' || currencyForm.accepts(text),
-}
+const daysSince = (sinceMs: number, atMs: number) =>
+  Math.max(0, Math.floor((atMs - sinceMs) / dayMs))
 
 function spentOn({ windows }: Card, day: number): number {
   const buckets = windows[dailyWindow]?.buckets ?? []
@@ -65,7 +69,7 @@ export const factTable: readonly Fact[] = [
     'merchantCurrency',
     'Currency at the merchant',
     ({ event }) => event.merchantCurrency,
-    optionalCurrencyForm,
+    orNone(currencyForm),
   ),
   {
     ...yesNo(
@@ -158,16 +162,25 @@ export const factTable: readonly Fact[] = [
     ...number(
       'card.age_days',
       'Whole days since the card was issued or imported',
-      ({ card, atMs }) => Math.max(0, Math.floor((atMs - card.issuedAtMs) / dayMs)),
+      ({ card, atMs }) => daysSince(card.issuedAtMs, atMs),
     ),
     isPresent: ({ card }) => card.issuedAtMs !== 0,
+  },
+  {
+    ...text(
+      'card.issued',
+      'How the card came to be: again on a shared balance or with its own, or from a file',
+      ({ card }) => card.issued,
+      orNone(oneOf(cardOrigins)),
+    ),
+    isPresent: ({ card }) => card.issued !== '',
   },
   {
     ...text(
       'customer.type',
       'What the customer is, where somebody said so',
       ({ card }) => card.customerType,
-      oneOf(customerTypes),
+      orNone(oneOf(customerTypes)),
     ),
     isPresent: ({ card }) => card.customerType !== '',
   },
@@ -185,6 +198,14 @@ export const factTable: readonly Fact[] = [
     ({ account }) => account.currency,
     currencyForm,
   ),
+  {
+    ...number(
+      'account.age_days',
+      'Whole days since the account was opened here',
+      ({ account, atMs }) => daysSince(account.openedAtMs, atMs),
+    ),
+    isPresent: ({ account }) => account.openedAtMs !== 0,
+  },
   money(
     'account.posted',
     'Posted, before this ask',
@@ -247,6 +268,6 @@ export function factsOf(windows: readonly WindowDefinition[], rates: Rates): Fac
   const all = [...factTable, ...windows.flatMap(factsOfWindow), ...converting]
   const table = new Map(all.map((fact) => [fact.name, fact]))
   const known = table.get.bind(table)
-  table.get = (name) => known(name) ?? metadataFact(name)
+  table.get = (name) => known(name) ?? namedFact(name)
   return table
 }

@@ -15,12 +15,7 @@ import {
 } from '../../domain/record/familiarity.ts'
 import type { Fact } from './fact.ts'
 import { number, text, yesNo } from './fact-kind.ts'
-import { countryForm, type TextForm } from './text-form.ts'
-
-const optionalCountryForm: TextForm = {
-  ...countryForm,
-  accepts: (given) => given === '' || countryForm.accepts(given),
-}
+import { countryForm } from './text-form.ts'
 
 /** Facts that cards remember of earlier asks, while a rule of the pack uses them. */
 export const memoryFacts: readonly Fact[] = [
@@ -99,7 +94,7 @@ export const memoryFacts: readonly Fact[] = [
       'last_country',
       'Country where the card was approved last',
       ({ card }) => card.lastCountry,
-      optionalCountryForm,
+      countryForm,
     ),
     remembers: 'place',
     isPresent: ({ card }) => card.lastCountry !== '',

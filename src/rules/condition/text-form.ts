@@ -40,6 +40,11 @@ export const currencyForm: TextForm = {
   meant: (text) => (isCurrency(text.toUpperCase()) ? text.toUpperCase() : undefined),
 }
 
+/** That form, for a fact that may be absent. */
+export function orNone(form: TextForm): TextForm {
+  return { ...form, accepts: (text) => text === '' || form.accepts(text) }
+}
+
 /** `: did you mean RU?`, for a value of another form; '' when nothing is near. */
 export function meantBy(form: TextForm, text: string): string {
   const meant = form.meant?.(text)

@@ -39,6 +39,7 @@ export function settingsOf(given: Record<string, unknown>, set: Record<string, u
     blackListedMids: ['blockedMids'],
     unblockedMids: ['unblockedMids'],
     contactlessPayment: ['contactlessPayment'],
+    metadata: ['metadata'],
   } as const
   const picked = Object.keys(set).flatMap((name) => names[name as keyof typeof names])
   return Object.fromEntries(picked.map((name) => [name, card[name]]))

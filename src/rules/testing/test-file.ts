@@ -175,6 +175,7 @@ const setStep = strict({
     status,
     dailyLimit: amount.optional(),
     transactionLimit: amount.optional(),
+    metadata: cardRow.shape.metadata,
     ...lists,
   }).describe('Changes a card as a person would'),
   ...expectations,

@@ -167,7 +167,7 @@ const expectedEvents: Readonly<Record<string, CardEvent>> = {
     merchantAmountMinor: 2310,
     merchantCurrency: 'EUR',
     occurredAtMs: 1_794_650_400_000,
-    details: { cvc: 'not_provided' },
+    details: { cvc: 'not_provided', postalCode: '1000' },
   },
   'stripe-issuing.capture': {
     ...nothingElse,
@@ -230,7 +230,10 @@ const expectedEvents: Readonly<Record<string, CardEvent>> = {
     merchantAmountMinor: 6300,
     merchantCurrency: 'CAD',
     occurredAtMs: Date.UTC(2026, 10, 14, 10),
-    details: { avs: 'MATCH', pin: 'none', riskScore: '3' },
+    details: {
+      ...{ avs: 'MATCH', pin: 'none', riskScore: '3' },
+      ...{ initiator: 'CARDHOLDER', state: 'ON', postalCode: 'M5V2T6' },
+    },
   },
   'marqeta-jit.authorization': {
     ...nothingElse,
@@ -247,6 +250,7 @@ const expectedEvents: Readonly<Record<string, CardEvent>> = {
     merchantAmountMinor: 0,
     merchantCurrency: '',
     occurredAtMs: Date.UTC(2026, 10, 14, 10),
+    details: { state: 'CA', postalCode: '94601' },
   },
   'marqeta-jit.clearing': {
     ...nothingElse,
@@ -309,6 +313,7 @@ const expectedEvents: Readonly<Record<string, CardEvent>> = {
     merchantAmountMinor: 35_900,
     merchantCurrency: 'SEK',
     occurredAtMs: 0,
+    details: { postalCode: '11120' },
   },
 }
 

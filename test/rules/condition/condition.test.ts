@@ -110,6 +110,27 @@ describe('a condition', () => {
       { card: { issuedAtMs: noonMs - 86_400_000 } },
     ],
     [
+      'account.age_days >= 2',
+      { account: { openedAtMs: noonMs - 2 * 86_400_000 } },
+      { account: { openedAtMs: noonMs - 2 * 86_400_000 + 1 } },
+    ],
+    [
+      'card.issued in ["reissue-shared", "imported"]',
+      { card: { issued: 'reissue-shared' } },
+      { card: { issued: 'reissue-own' } },
+    ],
+    ['card.issued == ""', { card: { issued: '' } }, { card: { issued: 'new' } }],
+    [
+      'card.metadata.costCentre == "a"',
+      { card: { metadata: ['b', 'costCentre', 'costCentre', 'a'] } },
+      { card: { metadata: ['costCentre', 'b', 'a', 'a'] } },
+    ],
+    [
+      'has(card.metadata.tier)',
+      { card: { metadata: ['tier', 'a'] } },
+      { card: { metadata: ['other', 'tier'] } },
+    ],
+    [
       'customer.type == "business"',
       { card: { customerType: 'business' } },
       { card: { customerType: 'individual' } },

@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { detailNames } from '../../../src/domain/record/event.ts'
 import { decodeEntry, encodeEntry } from '../../../src/engine/format/entry-codec.ts'
 import { readDeliveries, writeDelivery } from '../../../src/engine/messages.ts'
+import { explainRules } from '../../../src/rules/explain/explanation.ts'
+import { bytesOfPack, readPackBytes } from '../../../src/rules/pack/bytes.ts'
+import { finish } from '../../../src/rules/pack/step.ts'
 import { readEvent } from '../../../src/wire/event.ts'
 import { eventOf } from '../../support/event-generator.ts'
 import { askOf, packOfFiles, reportOf, rulesText } from '../../support/rule-world.ts'
@@ -46,6 +49,42 @@ describe('what a relay says beside what every event has', () => {
     expect(report('walet == "x"')).toContain('did you mean wallet?')
     expect(report('metadata.Basket == "x"')).toContain('metadata.Basket is not known')
     expect(report('metadata.basket > 5')).toContain('cannot be compared')
+  })
+
+  it('is checked of a card too, and explained', () => {
+    const report = (when: string) => reportOf({ 'a.rules.yaml': rulesText([{ when }]) }).join()
+    expect(report('card.metadat.tier == "x"')).toContain('card.metadat.tier is not known')
+    expect(report('card.metadata == "x"')).toContain('card.metadata is not known')
+    expect(report('card.issued == "reissued"')).toContain('one of new, reissue-shared')
+    const pack = packOfFiles({
+      'a.rules.yaml': rulesText([{ when: 'card.metadata.tier == "gold" && card.issued == "new"' }]),
+    })
+    const ask = askOf({ card: { metadata: ['tier', 'gold'], issued: 'new' } })
+    const [explained] = explainRules(pack, ask)
+    expect(explained!.parts[0]!.parts.map(({ values }) => values)).toEqual([
+      [{ name: 'card.metadata.tier', value: '"gold"' }],
+      [{ name: 'card.issued', value: '"new"' }],
+    ])
+    for (const used of [pack, finish(readPackBytes(bytesOfPack(pack)))]) {
+      expect(used.evaluate(ask).matched).toEqual(['r0'])
+      expect(used.evaluate(askOf({ card: { metadata: [] } })).matched).toEqual([])
+    }
+  })
+
+  it('is given to the cards of a test, and changed there', () => {
+    const rule = { when: 'card.metadata.tier == "gold" || card.issued == "reissue-own"' }
+    const test = `
+- name: a tier
+  cards: [{ metadata: { tier: silver } }, { issued: reissue-own }]
+  steps:
+    - { send: Authorization, amount: 1, expect: approve }
+    - { send: Authorization, amount: 1, card: card-2, expect: "127" }
+    - { set: { metadata: { tier: gold } } }
+    - { send: Authorization, amount: 1, expect: "127" }
+    - { set: { metadata: {} } }
+    - { send: Authorization, amount: 1, expect: approve }
+`
+    expect(reportOf({ 'a.rules.yaml': rulesText([rule]), 'a.test.yaml': test })).toEqual([])
   })
 
   it('is read from the body, and what cannot be read is left out', () => {

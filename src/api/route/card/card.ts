@@ -110,7 +110,7 @@ function updateRoute(context: ApiContext): Route {
 }
 
 function settingsOf(body: Update, currency: string): CardSettings | Refused {
-  const { whiteListedMccs, blackListedMccs, contactlessPayment } = body
+  const { whiteListedMccs, blackListedMccs, contactlessPayment, metadata: named } = body
   const limits = limitsOf(body.cardLimits ?? {}, currency)
   if (isRefused(limits)) return limits
   return {
@@ -118,6 +118,7 @@ function settingsOf(body: Update, currency: string): CardSettings | Refused {
     ...(whiteListedMccs && { allowedMccs: [...new Set(whiteListedMccs)] }),
     ...(blackListedMccs && { blockedMccs: [...new Set(blackListedMccs)] }),
     ...(contactlessPayment !== undefined && { contactlessPayment }),
+    ...(named && { metadata: Object.entries(named).flat() }),
   }
 }
 

@@ -105,7 +105,7 @@ async function again(
   const replaces = original.card.cardId
   return issueCard(context, call, {
     customer,
-    draft: { ...draft, card: { ...draft.card, replaces } },
+    draft: { ...draft, card: { ...draft.card, replaces, issued: 'reissue-shared' } },
     currency,
     amountMinor: 0,
     joins: original,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { readCard } from '../../../../src/management/card.ts'
 import { setCustomerSuspended } from '../../../../src/management/customer.ts'
 import type { NumberSource } from '../../../../src/management/number/source.ts'
 import type { ApiWorldOptions } from '../../../support/api-world.ts'
@@ -109,6 +110,26 @@ describe('a card is issued', () => {
       address: { ...given.address, country: 'GH' },
       contactlessPayment: false,
     })
+  })
+
+  it.each<readonly [Kind, string]>([
+    ['retail', 'new'],
+    ['corporate', 'new'],
+    ['lite', 'new'],
+    ['shared', 'reissue-shared'],
+    ['own', 'reissue-own'],
+  ])('%s: rules are told how, and its metadata as it is', async (kind, issued) => {
+    const api = await openIssueApi()
+    const { cardId } = (await issue(api, kind, { metadata: { team: 'a' } })).data
+    const kept = async () => (await readCard(api.store, 'org-1', cardId))!.card
+    expect(await kept()).toMatchObject({ issued, metadata: ['team', 'a'] })
+    await api.send('PATCH', `/cards/${cardId}`, { metadata: { team: 'b', Floor: '2' } })
+    expect(await kept()).toMatchObject({ issued, metadata: ['team', 'b', 'Floor', '2'] })
+    await api.send('PATCH', `/cards/${cardId}`, { contactlessPayment: true })
+    expect((await kept()).metadata).toHaveLength(4)
+    await api.send('PATCH', `/cards/${cardId}`, { metadata: {} })
+    expect((await kept()).metadata).toEqual([])
+    expect((await readCard(api.store, 'org-1', 'original'))!.card.issued).toBe('imported')
   })
 
   it('in another currency of the organization, with the wallet of that one', async () => {
