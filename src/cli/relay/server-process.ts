@@ -45,11 +45,14 @@ export async function startServerProcess(env: NodeJS.ProcessEnv): Promise<Server
 function portsOf(child: ChildProcess): Promise<{ port: number; adminPort: number }> {
   return new Promise((resolve, reject) => {
     let output = ''
+    let found = false
     const look = (chunk: Buffer) => {
       // Reading goes on after the line was found, because a full pipe would make the server wait.
       output = (output + chunk).slice(-maxKeptChars)
+      if (found) return
       const line = output.split('\n').find((text) => text.includes('"serving POST /authorize"'))
-      if (line?.endsWith('}')) resolve(JSON.parse(line))
+      found = line?.endsWith('}') === true
+      if (found) resolve(JSON.parse(line!))
     }
     child.stdout?.on('data', look)
     child.stderr?.on('data', look)
