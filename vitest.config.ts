@@ -133,8 +133,8 @@ function woven(slow: TestSpecification[], others: TestSpecification[]): TestSpec
   return [...order, ...left]
 }
 
-/** Most of them start servers, each with threads enough for all cores of a small machine. */
-const maxWorkers = 2
+/** They wait for half of their time: two at a time would leave a core of a small machine idle. */
+const maxWorkers = 3
 /** One of the timed ones at a time, the next that waits for it, and one that takes what they leave. */
 const besideTimed = 3
 

@@ -82,7 +82,7 @@ async function measureSpread(name, templates, { cards, rules, counts, round, smo
     return { perSecond, latencyMs: { p50, p99, p999 }, cpu }
   }
   try {
-    await warmUp(drive, smoke ? 60 : 2_000)
+    await warmUp(drive, smoke ? 60 : 5_000)
     const byConnections = {}
     for (const [outstanding, count] of Object.entries(counts)) {
       byConnections[outstanding] = await drive(`c${outstanding}`, Number(outstanding), count)
@@ -107,11 +107,14 @@ function startSpread(name, templates, redis) {
   return startArbiter({ templates, redis, place: allCores, bare: true })
 }
 
-const leastWarmUps = 4
-const mostWarmUps = 12
+const leastWarmUps = 8
+const mostWarmUps = 16
 const standing = 0.05
 
-/** Until the processor time of a decision no longer falls: a compiler at work is not the product. */
+/**
+ * Until the processor time of a decision no longer falls: a compiler at work is not the product. It is at work for
+ * long: after 20,000 decisions V8's helper took three times what it took after 60,000.
+ */
 async function warmUp(drive, count) {
   const seen = []
   while (seen.length < mostWarmUps) {
