@@ -21,6 +21,18 @@ const maxWaitMs = 20
 const lookMs = 1
 /** For so long after a decision the next one is expected. */
 const quietMs = 100
+/** Commands that are committed together: decisions wait for a whole transaction. */
+const maxGroupCommands = 32
+/** How many times as long as a group took the next one stays back: decisions have the writer for four fifths. */
+const restTimes = 4
+const maxRestMs = 100
+
+/** Commits of one caller that wait for their turn. */
+interface Waiting {
+  readonly commands: number
+  readonly untilMonoMs: number
+  readonly go: () => void
+}
 
 /** For the thread that calls it, and on Linux only: elsewhere it would count for the whole process. */
 export function lowerOwnPriority(): void {
@@ -33,43 +45,58 @@ export function lowerOwnPriority(): void {
 }
 
 export function createRightOfWay(open: OpenDecisions, monoMs: () => number): RightOfWay {
-  const waiting: { readonly untilMonoMs: number; readonly go: () => void }[] = []
+  const waiting: Waiting[] = []
   let inFlight = 0
+  let begunMonoMs = 0
+  let restUntilMonoMs = Number.NEGATIVE_INFINITY
   let lastSeenMonoMs = Number.NEGATIVE_INFINITY
 
-  function isDeciding(): boolean {
-    const deciding = Atomics.load(open, 0) > 0
-    if (deciding) lastSeenMonoMs = monoMs()
-    return deciding
-  }
-
-  /** One call at a time while decisions come: they share one writer, and it takes whoever waits. */
-  function isClear(): boolean {
-    if (isDeciding()) return false
-    return inFlight === 0 || monoMs() - lastSeenMonoMs > quietMs
+  /** While decisions come, one group at a time: they share one writer, and it takes whoever waits. */
+  function mayGo(untilMonoMs: number): boolean {
+    const nowMonoMs = monoMs()
+    const isDeciding = Atomics.load(open, 0) > 0
+    if (isDeciding) lastSeenMonoMs = nowMonoMs
+    if (nowMonoMs - lastSeenMonoMs > quietMs) return true
+    if (inFlight > 0 || nowMonoMs < restUntilMonoMs) return false
+    return !isDeciding || nowMonoMs >= untilMonoMs
   }
 
   function look(): void {
-    while (waiting.length > 0) {
-      if (!isClear() && waiting[0]!.untilMonoMs > monoMs()) break
-      waiting.shift()!.go()
-    }
+    while (waiting.length > 0 && mayGo(waiting[0]!.untilMonoMs)) releaseGroup()
     if (waiting.length > 0) setTimeout(look, lookMs)
   }
 
-  async function commit(store: Store, commands: readonly Command[]) {
-    if (waiting.length > 0 || !isClear()) {
-      await new Promise<void>((resolve) => {
-        waiting.push({ untilMonoMs: monoMs() + maxWaitMs, go: () => begin(resolve) })
-        if (waiting.length === 1) setTimeout(look, lookMs)
-      })
-    } else inFlight++
-    return store.commit(commands).finally(() => inFlight--)
+  /** What is begun in one turn becomes one transaction. */
+  function releaseGroup(): void {
+    let commands = 0
+    do {
+      const { commands: own, go } = waiting.shift()!
+      commands += own
+      begin()
+      go()
+    } while (waiting.length > 0 && commands + waiting[0]!.commands <= maxGroupCommands)
   }
 
-  function begin(resolve: () => void): void {
-    inFlight++
-    resolve()
+  function begin(): void {
+    if (inFlight++ === 0) begunMonoMs = monoMs()
+  }
+
+  function end(): void {
+    if (--inFlight > 0) return
+    const nowMonoMs = monoMs()
+    restUntilMonoMs = nowMonoMs + Math.min(maxRestMs, restTimes * (nowMonoMs - begunMonoMs))
+  }
+
+  async function commit(store: Store, commands: readonly Command[]) {
+    const untilMonoMs = monoMs() + maxWaitMs
+    if (waiting.length === 0 && mayGo(untilMonoMs)) begin()
+    else {
+      await new Promise<void>((go) => {
+        waiting.push({ commands: commands.length, untilMonoMs, go })
+        if (waiting.length === 1) setTimeout(look, lookMs)
+      })
+    }
+    return store.commit(commands).finally(end)
   }
 
   return {

@@ -24,7 +24,10 @@ function open() {
     decisions,
     begun,
     commit: (aggregate: string) => store.commit([{ aggregate } as Command]),
-    end: () => ends.shift()?.(),
+    async end() {
+      ends.shift()?.()
+      await sleep(0)
+    },
     /** Long enough for several looks. */
     async pass(ms: number) {
       monoMs += ms
@@ -41,7 +44,7 @@ describe('the right of way', () => {
     expect(begun).toEqual(['a', 'b'])
   })
 
-  it('keeps commits back while decisions are open, and then lets one go at a time', async () => {
+  it('keeps commits back while decisions are open, and then lets those that wait go together', async () => {
     const { begun, commit, decisions, end, pass } = open()
     decisions[0] = 1
     void commit('a')
@@ -50,13 +53,59 @@ describe('the right of way', () => {
     expect(begun).toEqual([])
     decisions[0] = 0
     await pass(1)
-    expect(begun).toEqual(['a'])
-    end()
+    expect(begun).toEqual(['a', 'b'])
+    void commit('c')
+    await end()
+    await pass(50)
+    expect(begun).toEqual(['a', 'b'])
+    await end()
+    await pass(50)
+    await pass(50)
+    expect(begun).toEqual(['a', 'b', 'c'])
+  })
+
+  it('lets no more than 32 commands go together while decisions come', async () => {
+    const { begun, commit, decisions, pass } = open()
+    decisions[0] = 1
+    for (let i = 0; i < 40; i++) void commit(`${i}`)
+    decisions[0] = 0
     await pass(1)
+    expect(begun).toHaveLength(32)
+  })
+
+  it('rests four times as long as a group took, at most 100 ms, while decisions come', async () => {
+    for (const [tookMs, restMs] of [
+      [5, 20],
+      [60, 100],
+    ] as const) {
+      const { begun, commit, decisions, end, pass } = open()
+      decisions[0] = 1
+      void commit('a')
+      await pass(20)
+      await pass(tookMs)
+      await end()
+      void commit('b')
+      await pass(restMs - 1)
+      expect(begun).toEqual(['a'])
+      await pass(1)
+      expect(begun).toEqual(['a', 'b'])
+    }
+  })
+
+  it('rests no more once decisions have not come for a while', async () => {
+    const { begun, commit, decisions, end, pass } = open()
+    decisions[0] = 1
+    void commit('a')
+    await pass(20)
+    decisions[0] = 0
+    await pass(60)
+    await end()
+    void commit('b')
+    await pass(41)
     expect(begun).toEqual(['a', 'b'])
   })
 
-  it('keeps nothing back longer than 20 ms, however many decisions come', async () => {
+  it('waits no longer than 20 ms for a moment without decisions, however many come', async () => {
     const { begun, commit, decisions, pass } = open()
     decisions[0] = 1
     void commit('a')
