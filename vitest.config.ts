@@ -37,7 +37,7 @@ const pure = [
   'projection/*',
   'relay/{audit,view}',
   'rules/**/*',
-  'telemetry/{decision-log,mask,refusal-log}',
+  'telemetry/{api-log,decision-log,mask,refusal-log}',
   'webhook/*',
   'wire/*',
 ].map((name) => `test/${name}.test.ts`)

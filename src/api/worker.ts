@@ -53,7 +53,7 @@ type ToApi = ToThread<OfferedPack>
 const cachedCards = 10_000
 
 /** How late a call is in the log and the metrics. */
-const tellMs = 10
+const tellMs = 25
 
 /** The content of the thread. */
 async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void> {
