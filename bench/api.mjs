@@ -57,15 +57,21 @@ async function makeWorld(cards) {
   }
 }
 
-/** Signed calls of Arbiter against the same calls, unsigned, of Fastify with the same JSON. */
+/**
+ * Signed calls of Arbiter against the same calls, unsigned, of Fastify with the same JSON, and against one that does
+ * nothing but what the contract asks of every call.
+ */
 async function measureCalls(world, { cards, warm, count }, rounds, progress) {
   const arbiter = await world.start()
   const caller = startCaller()
   const signed = { url: arbiter.apiUrl, credentials: world.credentials, cards }
-  const bare = await startBare(arbiter, world.credentials)
+  const answer = await askCard(arbiter, world.credentials)
+  const bare = await startStack('constant.mjs', [], { ANSWER: answer }, place)
+  const floor = await startFloor(answer, world.credentials)
   const targets = {
     arbiter: { server: arbiter, job: signed },
     Fastify: { server: bare, job: { url: `http://127.0.0.1:${bare.port}`, cards } },
+    floor: { server: floor, job: { ...signed, url: `http://127.0.0.1:${floor.port}` } },
   }
   try {
     for (const { job } of Object.values(targets)) {
@@ -89,24 +95,27 @@ async function measureCalls(world, { cards, warm, count }, rounds, progress) {
     })
   } finally {
     caller.end()
-    for (const server of [arbiter, bare]) {
+    for (const server of [arbiter, bare, floor]) {
       await server.stop()
       server.remove()
     }
   }
 }
 
-/** Its answer is one of Arbiter's own, byte for byte. */
-async function startBare({ apiUrl }, credentials) {
+/** One of Arbiter's own answers, which the others give byte for byte. */
+function askCard({ apiUrl }, credentials) {
   const env = {
     ARBITER_API_URL: apiUrl,
     ARBITER_CLIENT_ID: credentials.clientId,
     ARBITER_CLIENT_SECRET: credentials.clientSecret,
     ARBITER_UNIQUE_KEY: credentials.uniqueKey,
   }
-  const words = [join(root, 'dist/cli/main.js'), 'api', 'GET', `/cards/${cardIdOf(0)}`]
-  const answer = await runToEnd(words, env)
-  return startStack('constant.mjs', [], { ANSWER: answer }, place)
+  return runToEnd([join(root, 'dist/cli/main.js'), 'api', 'GET', `/cards/${cardIdOf(0)}`], env)
+}
+
+function startFloor(answer, { clientId, clientSecret, uniqueKey }) {
+  const client = { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, UNIQUE_KEY: uniqueKey }
+  return startStack('signed.mjs', [], { ANSWER: answer, ...client }, place)
 }
 
 /** Decisions at half of the knee, without and with the API flat out beside them. */
@@ -155,13 +164,17 @@ function report(calls, { knee, ratePerSecond, samples }, size) {
     connectionCounts.map((connections) => {
       const own = calls[`${method} ${connections} arbiter`]
       const bare = calls[`${method} ${connections} Fastify`]
+      const floor = calls[`${method} ${connections} floor`]
       return {
         what: `${method} of a card`,
         connections,
         'calls/s': Math.round(median(own.map(({ perSecond }) => perSecond))),
         'Fastify/s': Math.round(median(bare.map(({ perSecond }) => perSecond))),
         ratio: medianRatio(own, bare, ({ perSecond }) => perSecond),
+        'floor ratio': medianRatio(floor, bare, ({ perSecond }) => perSecond),
+        'of floor': medianRatio(own, floor, ({ perSecond }) => perSecond),
         'by CPU': medianRatio(bare, own, ({ us }) => us),
+        'floor by CPU': medianRatio(bare, floor, ({ us }) => us),
         'CPU µs': median(own.map(({ us }) => us)),
         'p50 ms': median(own.map(({ p50 }) => p50)),
         'p99 ms': median(own.map(({ p99 }) => p99)),
@@ -195,6 +208,7 @@ function report(calls, { knee, ratePerSecond, samples }, size) {
     ],
     notes: [
       `Calls in closed loop, each with a Reference and a Signature of its own; Fastify answers the same JSON to the same calls, unsigned. ` +
+        `\`floor\` is Fastify with the hashes of the contract and its commits on the disk, one for a GET and two for a PATCH: what no server can go below. ` +
         `\`by CPU\` compares processor time, all threads. Decisions come at ${Math.round(ratePerSecond)}/s, half of the knee; their ratio is of p99.`,
     ],
     plot: {
