@@ -123,7 +123,8 @@ export function createEngine(options: EngineOptions): Engine {
       else landings.retry(flight, outcome)
     },
   })
-  const met = { placing, quarantine, bySlot, repetition, toldAt }
+  const isContested = () => landings.isContested
+  const met = { placing, quarantine, bySlot, repetition, toldAt, isContested }
   const deciding = createDeciding({ ...options, ...core, ...met, pack: () => pack, newVersion })
   const requests = createRequests(queues, schedule)
   const patience = createPatience({ queues, random, schedule })

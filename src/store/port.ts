@@ -12,6 +12,11 @@ export interface Store {
   commit(commands: readonly Command[]): Promise<Outcome[]>
   /** Reads in the order given, so that a root listed before its children is never newer than they are. */
   load(keys: readonly Key[]): Promise<(Loaded | undefined)[]>
+  /**
+   * Whether an aggregate has this version now; true also where that cannot be told. Only an embedded store has it:
+   * elsewhere a look takes as long as the commit that would find out.
+   */
+  hasVersion?(aggregate: string, version: string): boolean
   /** Entries of an index in the order of their sort key, after (not including) `after`; '' from the start. */
   range(index: string, after: string, limit: number): Promise<IndexEntry[]>
   /**

@@ -145,6 +145,29 @@ describe('the engine', () => {
     expect(await two.ask({ eventId: 'e1', amountMinor: 100 })).toMatchObject({ code: '117' })
   })
 
+  it('meets one conflict, and not one for each account, where a look tells what others wrote', async () => {
+    const state = createMemoryState()
+    const hasVersion = (aggregate: string, version: string) =>
+      state.aggregates.get(aggregate)?.version === version
+    const looking = startEngine({ ...createMemoryStore(state), hasVersion })
+    const [blind, other] = twoEngines(state)
+    await openCards(other, 5)
+    const askAll = async (engine: TestEngine, run: string) => {
+      for (let i = 0; i < 5; i++) {
+        const event = { eventId: `${run}${i}`, cardId: `card-${i}`, amountMinor: 100 }
+        expect(await engine.ask(event)).toMatchObject({ code: '000' })
+      }
+    }
+    await askAll(looking, 'a')
+    await askAll(blind, 'b')
+    await askAll(looking, 'c')
+    expect(looking.stats().conflicts).toBe(1)
+    await askAll(blind, 'd')
+    expect(blind.stats().conflicts).toBe(5)
+    const shown = await showAccount(createMemoryStore(state), 'account-4')
+    expect(shown).toMatchObject({ heldMinor: 400 })
+  })
+
   it('forgets that an account is not opened, for another engine may open it', async () => {
     const state = createMemoryState()
     const [one, two] = twoEngines(state)

@@ -24,7 +24,7 @@ export interface Deciding {
 export interface DecidingOptions
   extends Pick<
     EngineOptions,
-    'clock' | 'condemned' | 'onTouch' | 'onSetAside' | 'answerDelivery' | 'shared'
+    'store' | 'clock' | 'condemned' | 'onTouch' | 'onSetAside' | 'answerDelivery' | 'shared'
   > {
   readonly cache: Cache
   readonly queues: Queues
@@ -34,6 +34,8 @@ export interface DecidingOptions
   /** null where the store cannot lose what it acknowledged. */
   readonly repetition: Repetition | null
   readonly toldAt: (aggregate: string) => DeliveryItem[]
+  /** Whether another writer came before us of late. */
+  readonly isContested: () => boolean
   readonly pack: () => Pack
   readonly newVersion: () => string
   readonly schedule: () => void
@@ -47,7 +49,7 @@ export function createDeciding(options: DecidingOptions): Deciding {
 
   function decideNext(queue: Queue): Flight | null {
     const startedMonoMs = clock.monoMs()
-    const cached = cache.open(queue.aggregate)
+    const cached = openNewest(queue.aggregate)
     if (repetition !== null && repetition.size > 0) {
       queues.giveBack(queue, options.toldAt(queue.aggregate))
     }
@@ -81,6 +83,16 @@ export function createDeciding(options: DecidingOptions): Deciding {
     queues.depart(queue, batch.decided.length)
     decided += batch.decided.length
     return { queue, cached, batch, startedMonoMs, decideMs: clock.monoMs() - startedMonoMs }
+  }
+
+  /** While others write to the same accounts, memory is compared first: a conflict costs a whole commit. */
+  function openNewest(aggregate: string): CachedAccount {
+    const cached = cache.open(aggregate)
+    const { store, isContested } = options
+    if (store.hasVersion === undefined || cached.version === null || !isContested()) return cached
+    if (store.hasVersion(aggregate, cached.version)) return cached
+    cache.drop(aggregate)
+    return cache.open(aggregate)
   }
 
   /** null when memory had to be dropped: then its items are decided again, one by one. */

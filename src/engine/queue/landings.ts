@@ -12,6 +12,8 @@ import type { Queue, Queues } from './queue.ts'
 export interface Landings {
   /** Commits that another writer's commit came before. */
   readonly conflicts: number
+  /** Whether another writer came before us of late. */
+  readonly isContested: boolean
   /** Committed, or nothing had to be written: now, and only now, it may be said. */
   finish(flight: Flight, sentMonoMs: number): void
   /** Another version is there, or may be: forget what memory held, read again, decide again. */
@@ -32,12 +34,16 @@ export interface LandingsOptions {
 
 type Failure = Exclude<PartOutcome, 'committed'>
 
+/** A writer that came before us once is expected again for so long. */
+const contestedMs = 1_000
+
 /** Tries in a row that did not commit, some six seconds of a store that is away: a call has ten. */
 const maxChangeTries = 60
 
 export function createLandings(options: LandingsOptions): Landings {
   const { clock, cache, queues, open, patience, standIns, schedule } = options
   let conflicts = 0
+  let conflictMonoMs = Number.NEGATIVE_INFINITY
 
   function finish(flight: Flight, sentMonoMs: number): void {
     const { queue, cached, batch, decideMs, startedMonoMs } = flight
@@ -61,7 +67,10 @@ export function createLandings(options: LandingsOptions): Landings {
   function retry({ queue, cached, batch }: Flight, failure: Failure): void {
     if (failure === 'refused' || failure === 'unknown') standIns.keep(cached)
     cache.drop(queue.aggregate)
-    if (failure === 'conflict') conflicts++
+    if (failure === 'conflict') {
+      conflicts++
+      conflictMonoMs = clock.monoMs()
+    }
     for (const item of batch.decided) {
       if (item.kind === 'change' && failure === 'unknown') item.mayStillCommit = true
       if (item.kind !== 'delivery') continue
@@ -86,6 +95,9 @@ export function createLandings(options: LandingsOptions): Landings {
   return {
     get conflicts() {
       return conflicts
+    },
+    get isContested() {
+      return clock.monoMs() - conflictMonoMs < contestedMs
     },
     finish,
     retry,

@@ -30,6 +30,7 @@ import {
   logRangeUpTo,
   microsOfCursor,
   prefixRange,
+  rootKey,
   sortKeyOf,
   versionHash,
 } from './keys.ts'
@@ -122,6 +123,15 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     const hash = found.version ?? 0
     // A damaged text must not keep anybody from writing the root anew.
     return { value, version: versionHash(version) === hash ? version : hashToken(hash) }
+  }
+
+  function hasVersion(aggregate: string, version: string): boolean {
+    try {
+      return read(() => db.doesExist(rootKey(aggregate), versionHash(version)))
+    } catch {
+      // The commit will say what is wrong.
+      return true
+    }
   }
 
   async function range(index: string, after: string, limit: number): Promise<IndexEntry[]> {
@@ -257,6 +267,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     file: whereabouts.file,
     commit: refusingPassed(commit, nowMs),
     load,
+    hasVersion,
     range,
     count,
     readLog,

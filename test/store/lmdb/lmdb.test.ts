@@ -85,6 +85,21 @@ describe('an LMDB folder', () => {
     }
   }
 
+  it('tells at once whether another process has written a newer version', async () => {
+    const store = await openLmdbStore({ folder, nowMs: Date.now })
+    const peer = start('lmdb-peer', '0')
+    expect(await peer.line()).toBe('ready')
+    expect(store.hasVersion?.('shared', 'v')).toBe(false)
+    await increment(store, 'shared', 1)
+    const { version } = (await rootOf(store, 'shared'))!
+    expect(store.hasVersion?.('shared', version)).toBe(true)
+    await peer.ask('increment shared 1')
+    expect(store.hasVersion?.('shared', version)).toBe(false)
+    await store.close()
+    // A commit would say that it is closed.
+    expect(store.hasVersion?.('shared', version)).toBe(true)
+  })
+
   it('shows each of two processes what the other committed', async () => {
     const store = await openLmdbStore({ folder, nowMs: Date.now })
     const peer = start('lmdb-peer', '0')
