@@ -68,3 +68,60 @@ it('lets the oldest go when there are too many, and counts them', async () => {
   for (const id of ['T1', 'T2', 'T3']) await debit(id)
   expect(kept.figures).toEqual({ kept: 2, repeated: 0, forgotten: 1 })
 })
+
+/** Drives that end when they are told to. */
+function heldDrives(kept: ReturnType<typeof open>['kept']) {
+  const begun: { id: string; end: () => void }[] = []
+  kept.repeatBy(
+    (known) => new Promise((end) => begun.push({ id: known.transfer.id, end: () => end() })),
+  )
+  return begun
+}
+
+const aMoment = () => new Promise((resolve) => setTimeout(resolve, 20))
+
+it('drives once more what another loss has come between, for its first commit may be gone', async () => {
+  const { kept, debit } = open()
+  const begun = heldDrives(kept)
+  await debit('T1')
+  kept.onLoss()
+  await aMoment()
+  kept.onLoss()
+  await aMoment()
+  // By the one that spans the loss, and by those of the second loss.
+  expect(begun).toHaveLength(2)
+  for (const { end } of begun.splice(0)) end()
+  await aMoment()
+  expect(begun.map(({ id }) => id)).toEqual(['T1'])
+  expect(kept.isMending).toBe(true)
+  begun[0]!.end()
+  await aMoment()
+  expect(kept.isMending).toBe(false)
+})
+
+it('has at most 32 at work for each loss, and those that a further loss has met begin no other', async () => {
+  const { kept, debit } = open(100)
+  const begun = heldDrives(kept)
+  for (let i = 0; i < 50; i++) await debit(`T${i}`)
+  kept.onLoss()
+  await aMoment()
+  expect(begun).toHaveLength(32)
+  kept.onLoss()
+  await aMoment()
+  expect(begun).toHaveLength(64)
+  // What ends now was met by the second loss: it is driven once more, and nothing else in its place.
+  const first = begun.splice(0, 32)
+  for (const { end } of first) end()
+  await aMoment()
+  expect(
+    begun
+      .slice(32)
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(first.map(({ id }) => id).toSorted())
+  while (begun.length > 0) {
+    for (const { end } of begun.splice(0)) end()
+    await aMoment()
+  }
+  expect(kept.isMending).toBe(false)
+})
