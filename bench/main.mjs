@@ -117,6 +117,11 @@ const benchmarks = {
     notes: 'A hundred thousand of a day are to take 40 MB at most: 400 bytes for each.',
     apart: true,
   },
+  overlap: {
+    file: './overlap.mjs',
+    about: 'whether gate and engine work at the same time while the server is saturated',
+    apart: true,
+  },
   compare: {
     file: './compare.mjs',
     about: 'this build against another commit, in turns: compare REF',

@@ -45,6 +45,7 @@ function threadsOf(names) {
   try {
     const tasks = readdirSync('/proc/self/task').sort((a, b) => Number(a) - Number(b))
     return tasks.map((task, i) => ({
+      task,
       name: names.get(task) ?? (i >= 2 && i < 2 + poolSize ? 'v8' : 'pool'),
       ...timesOf(task),
     }))

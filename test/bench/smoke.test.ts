@@ -41,6 +41,7 @@ const longer = [
   'backtest',
   'windows',
   'compare',
+  'overlap',
   'api',
   'transfers',
   'console',

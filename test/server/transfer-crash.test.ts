@@ -8,7 +8,7 @@ import { durable, startRedis } from '../support/redis-server.ts'
 import { type RunningServer, readMetric, startServer, until } from '../support/server.ts'
 
 const torture = Boolean(process.env.TORTURE)
-const perRound = torture ? 200 : 40
+const perRound = 200
 const cards = 6
 const maxMs = torture ? 3_600_000 : 600_000
 const noneOpen = 'nothing is on its way\n'
@@ -59,7 +59,7 @@ describe.concurrent('transfers are exact', () => {
     'through kills of the server: nobody retries, then everybody does',
     async (test) => {
       const crash = (server: RunningServer) => server.kill()
-      await survive({ rounds: torture ? 20 : 2, env: {}, nobodyAsksAgain: true, crash }, test)
+      await survive({ rounds: torture ? 20 : 5, env: {}, nobodyAsksAgain: true, crash }, test)
     },
     maxMs,
   )
@@ -77,7 +77,7 @@ describe.concurrent('transfers are exact', () => {
         await redis.restart()
       }
       const env = { REDIS_URL: redis.url, SECRETS_KEY: randomBytes(32).toString('base64') }
-      await survive({ rounds: torture ? 20 : 2, env, nobodyAsksAgain: torture, crash }, test)
+      await survive({ rounds: torture ? 20 : 5, env, nobodyAsksAgain: torture, crash }, test)
     },
     maxMs,
   )
