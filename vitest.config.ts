@@ -140,7 +140,7 @@ const besideTimed = 3
 
 /** Files leave nothing behind in their process: a new one for each would cost more than most of them do. */
 const common = {
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   hookTimeout: 60_000,
   pool: 'forks' as const,
   isolate: false,
