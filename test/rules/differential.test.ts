@@ -1,16 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Environment } from '@marcbachmann/cel-js'
 import { expect, it } from 'vitest'
-import type { Allowance, AskFacts, RuleVerdict } from '../../src/domain/decide/pack.ts'
-import { merchantHash } from '../../src/domain/record/familiarity.ts'
+import type { Allowance, RuleVerdict } from '../../src/domain/decide/pack.ts'
 import type { ResponseCode } from '../../src/domain/record/response-code.ts'
-import type { WindowState } from '../../src/domain/record/window-state.ts'
+import { factTable } from '../../src/rules/condition/fact-table.ts'
+import { factsOfWindow } from '../../src/rules/condition/window-fact.ts'
+import { drawAsk, pick, type Style, texts, windowsFile, zones } from '../support/native-facts.ts'
 import { seeded } from '../support/order.ts'
-import { askOf, noonMs, packOfFiles, reportOf } from '../support/rule-world.ts'
+import { packOfFiles, reportOf } from '../support/rule-world.ts'
 
 /**
- * Conditions over facts, judged by our closures and by the evaluator of the library. Where its
- * meaning is another one, the expressions keep away: it has two kinds of number and no money. So in
+ * Conditions over all facts that there are, judged by our closures and by the evaluator of the library. Where
+ * its meaning is another one, the expressions keep away: it has two kinds of number and no money. So in
  * yen all are integers, and in dollars amounts are whole quarters, which a double has exactly.
  */
 const seed = Number(process.env.SEED ?? 20_261_115)
@@ -19,49 +20,63 @@ const rulesPerPack = 30
 const asksPerPack = 8
 
 const lists = { few: ['5411', 'M1', 'Shop'], none: [] as string[] }
-const texts = ['5411', '7995', 'M1', 'M2', 'Shop', 'op', '', 'NG', 'US', 'Sh']
-const textFacts = [
-  ...['merchant.name', 'merchant.mid', 'merchant.city', 'channel', 'card.id'],
-  ...['last_city', 'wallet', 'metadata.kind', 'lower(merchant.name)'],
-]
-const moneyFacts = [
-  ...['amount', 'account.posted', 'transaction.settled', 'windows.w.sum'],
-  ...['windows.s.average', 'windows.s.deviation', 'windows.s.max'],
-]
-const numberFacts = [
-  ...['hour', 'transaction.asks', 'windows.w.count', 'windows.s.distinct'],
-  ...['declines_in_row', 'minutes_since_last_place', 'riskScore', 'card.age_days'],
-]
-const flags = [
-  ...['foreign', 'partialApprovalSupported', 'final'],
-  ...['merchant_seen', 'mcc_seen', 'country_changed', '(wallet != "")'],
-]
-
-interface Style {
-  readonly currency: string
-  /** An amount of minor units, as the library has to see it. */
-  readonly native: (minor: number) => bigint | number
-  readonly moneyLiteral: (random: () => number) => string
+const given = {
+  'windows.yaml': windowsFile,
+  'lists/few.txt': lists.few.join('\n'),
+  'lists/none.txt': '',
 }
 
-const styles: Style[] = [
+const { windows, sharedWindows = [] } = packOfFiles(given)
+/** All but the one that every pack has, which no condition names. */
+const [, ...named] = [...windows, ...sharedWindows]
+const facts = [...factTable, ...named.flatMap(factsOfWindow)]
+const namesOf = (type: string) => facts.filter((fact) => fact.type === type).map(({ name }) => name)
+const numberFacts = namesOf('number')
+const flags = namesOf('yes/no')
+/** Its currency must be named beside it. */
+const moneyFacts = namesOf('money').filter((name) => name !== 'merchantAmount')
+const free = ['card.metadata.tier', 'metadata.kind', 'lower(merchant.name)']
+const textFacts = [
+  ...free,
+  ...facts.filter((fact) => fact.type === 'text' && fact.form === undefined).map((f) => f.name),
+]
+/** Texts that only some literals can be compared with. */
+const formed = facts.flatMap((fact) =>
+  fact.type === 'text' && fact.form !== undefined ? [{ name: fact.name, form: fact.form }] : [],
+)
+
+interface WrittenStyle extends Style {
+  readonly moneyLiteral: (random: () => number) => string
+  /** What amounts are compared in, where not in the currency of the ask. */
+  readonly convert?: (money: string) => string
+}
+
+const wholeLiteral = (random: () => number) => String(pick([0, 1, 2, 3, 7, 50], random))
+
+const styles: WrittenStyle[] = [
   {
-    currency: 'JPY',
-    native: BigInt,
-    moneyLiteral: (random) => String(pick([0, 1, 2, 3, 7, 50], random)),
+    ...{ currency: 'JPY', asked: 'JPY', currencies: ['JPY', 'KRW'], stepMinor: 1, native: BigInt },
+    moneyLiteral: wholeLiteral,
   },
   {
-    currency: 'USD',
+    ...{ currency: 'USD', asked: 'USD', currencies: ['USD', 'EUR'], stepMinor: 25 },
     native: (minor) => minor / 100,
     moneyLiteral: (random) => pick(['0.0', '0.25', '0.5', '1.0', '1.75', '12.50'], random),
   },
+  {
+    ...{ currency: 'JPY', asked: 'KRW', currencies: ['JPY', 'KRW'], stepMinor: 1, native: BigInt },
+    moneyLiteral: wholeLiteral,
+    convert: (money) => `worth(${money})`,
+  },
 ]
 
-function pick<T>(values: readonly T[], random: () => number): T {
-  return values[Math.floor(random() * values.length)]!
+/** Three halves of an amount, halves up. */
+function worth(amount: bigint): bigint {
+  const doubled = amount * 3n + 1n
+  return doubled / 2n - (doubled < 0n && doubled % 2n !== 0n ? 1n : 0n)
 }
 
-function createWriter(style: Style, random: () => number) {
+function createWriter(style: WrittenStyle, random: () => number) {
   const chance = (share: number) => random() < share
   const number = (depth: number): string => {
     if (depth <= 0 || chance(0.4))
@@ -73,7 +88,10 @@ function createWriter(style: Style, random: () => number) {
   }
   /** Begins with a fact: what has none would be a number. */
   const money = (depth: number): string => {
-    if (depth <= 0 || chance(0.5)) return pick(moneyFacts, random)
+    if (depth <= 0 || chance(0.5)) {
+      const { convert = (one: string) => one } = style
+      return convert(pick(moneyFacts, random))
+    }
     if (chance(0.2)) return `(${test(depth - 1)} ? ${money(depth - 1)} : ${money(depth - 1)})`
     if (chance(0.3)) return `(${money(depth - 1)} * ${style.currency === 'JPY' ? '3' : '2.5'})`
     const other = chance(0.5) ? money(depth - 1) : style.moneyLiteral(random)
@@ -87,6 +105,21 @@ function createWriter(style: Style, random: () => number) {
   const many = (one: () => string) =>
     `[${Array.from({ length: 1 + Math.floor(random() * 4) }, one).join(', ')}]`
   const comparison = () => pick(['==', '!=', '<', '<=', '>', '>='], random)
+  /** A text of one form beside literals that have it; what is of other decimals would change what amounts mean. */
+  const formedTest = (): string => {
+    const { name, form } = pick(formed, random)
+    const known = form.values ?? ['5411', '7995', 'NG', 'US', ...style.currencies]
+    const fit = [...known, ''].filter((one) => form.accepts(one))
+    const literals = fit.length > 0 ? fit : ['NG']
+    const literal = () => JSON.stringify(pick(literals, random))
+    if (chance(0.15)) return `${name}.${pick(['startsWith', 'contains'], random)}(${text(0)})`
+    if (chance(0.3)) return `(${name} in ${many(literal)})`
+    if (name === 'merchantCurrency' && chance(0.6)) {
+      const named = JSON.stringify(pick(style.currencies, random))
+      return `(merchantCurrency == ${named} && merchantAmount ${comparison()} ${style.moneyLiteral(random)})`
+    }
+    return `(${name} ${pick(['==', '!='], random)} ${literal()})`
+  }
   const test = (depth: number): string => {
     const kind = depth <= 0 ? 3 + Math.floor(random() * 7) : Math.floor(random() * 10)
     switch (kind) {
@@ -99,10 +132,16 @@ function createWriter(style: Style, random: () => number) {
           ? `!${test(depth - 1)}`
           : `(${test(depth - 1)} ${pick(['==', '!='], random)} ${test(depth - 1)})`
       case 3:
-        return chance(0.3) ? pick(['true', 'false'], random) : pick(flags, random)
+        if (chance(0.5)) return formedTest()
+        if (chance(0.3)) return `has(${pick(facts, random).name})`
+        return chance(0.2) ? pick(['true', 'false'], random) : pick(flags, random)
       case 4:
         return `${number(depth)} ${comparison()} ${number(depth)}`.replace(/^(.*)$/, '($1)')
       case 5:
+        // Two amounts of one ask need no rate.
+        if (style.convert !== undefined && chance(0.3)) {
+          return `(${pick(moneyFacts, random)} ${comparison()} ${pick(moneyFacts, random)})`
+        }
         return `(${money(depth)} ${comparison()} ${chance(0.5) ? money(depth) : style.moneyLiteral(random)})`
       case 6:
         return `(${text(depth)} ${comparison()} ${text(depth)})`
@@ -118,120 +157,23 @@ function createWriter(style: Style, random: () => number) {
   return test
 }
 
-function randomAsk({ currency }: Style, random: () => number): AskFacts {
-  const minor = () => Math.floor(random() * 8) * (currency === 'USD' ? 25 : 1)
-  const bucket = Math.floor(noonMs / 60_000)
-  const lowMinor = minor()
-  return askOf({
-    event: {
-      currency,
-      amountMinor: minor(),
-      channel: pick(texts, random),
-      final: pick([true, false, null], random),
-      partialApprovalSupported: random() < 0.5,
-      details: {
-        wallet: pick(texts, random),
-        riskScore: String(pick([0, 2, 12], random)),
-        'metadata.kind': pick(texts, random),
-      },
-    },
-    merchant: {
-      name: pick(texts, random),
-      mid: pick(texts, random),
-      city: pick(texts, random),
-      country: pick(['NG', 'US', ''], random),
-    },
-    card: {
-      cardId: pick(texts, random),
-      seenMerchants: random() < 0.5 ? merchantHash('M1') : '',
-      seenMccs: random() < 0.5 ? '79955411' : '7995',
-      declinesInRow: Math.floor(random() * 4),
-      lastCountry: pick(['NG', 'US', ''], random),
-      lastCity: pick(texts, random),
-      lastPlaceAtMs: noonMs - pick([1, 2, 25], random) * 60_000,
-      issuedAtMs: noonMs - pick([1, 3], random) * 86_400_000,
-      windows: {
-        s: spreadState(lowMinor, 1 + Math.floor(random() * 3)),
-        w: {
-          merchants: [],
-          buckets: [{ index: bucket, sumMinor: minor(), count: 1 + Math.floor(random() * 3) }],
-        },
-      },
-    },
-    account: { postedMinor: minor() - 50 },
-    transaction: { settledMinor: minor() },
-    atMs: noonMs,
-  })
-}
-
-/** Two asks that lie 50 minor units apart, so that their mean is a whole quarter too. */
-function spreadState(lowMinor: number, merchants: number): WindowState {
-  const index = Math.floor((noonMs * 60) / (7 * 86_400_000))
-  const amounts = [lowMinor, lowMinor + 50]
-  const squares = amounts.reduce((sum, minor) => sum + minor * minor, 0)
-  const counted = { index, sumMinor: 2 * lowMinor + 50, count: 2 }
-  return {
-    buckets: [{ ...counted, spread: { squares, maxMinor: lowMinor + 50 } }],
-    merchants: Array.from({ length: merchants }, (_, i) => {
-      return { mid: `S${i}`, buckets: [{ index, sumMinor: 1, count: 1 }] }
-    }),
-  }
-}
-
-function nativeFacts(ask: AskFacts, { native }: Style): Record<string, unknown> {
-  const { event, card, account, transaction } = ask
-  const [bucket] = card.windows.w!.buckets
-  const { country, mid } = event.merchant
-  const { wallet = '', riskScore = '0', 'metadata.kind': kind = '' } = event.details ?? {}
-  const [spread] = card.windows.s!.buckets
-  return {
-    wallet,
-    riskScore: BigInt(riskScore),
-    metadata: { kind },
-    merchant_seen: card.seenMerchants !== '' && mid === 'M1',
-    mcc_seen: card.seenMccs.endsWith(event.merchant.mcc),
-    country_changed: ![card.lastCountry, country].includes('') && card.lastCountry !== country,
-    last_city: card.lastCity,
-    declines_in_row: BigInt(card.declinesInRow),
-    minutes_since_last_place: BigInt((noonMs - card.lastPlaceAtMs) / 60_000),
-    amount: native(event.amountMinor!),
-    channel: event.channel,
-    final: event.final === true,
-    partialApprovalSupported: event.partialApprovalSupported,
-    foreign: country !== '' && country !== account.country,
-    hour: 12n,
-    merchant: { ...event.merchant },
-    card: { id: card.cardId, age_days: BigInt((noonMs - card.issuedAtMs) / 86_400_000) },
-    account: { posted: native(account.postedMinor) },
-    transaction: { settled: native(transaction.settledMinor), asks: 0n },
-    windows: {
-      w: { sum: native(bucket!.sumMinor), count: BigInt(bucket!.count) },
-      s: {
-        distinct: BigInt(card.windows.s!.merchants.length),
-        average: native(spread!.sumMinor / 2),
-        deviation: native(25),
-        max: native(spread!.spread!.maxMinor),
-      },
-    },
-    lists,
-  }
-}
-
-/** Writes those again that have a limit beyond what its fact can be, for which a pack is refused. */
-function takenBy({ currency }: Style, write: () => string, random: () => number) {
+/** Writes those again that a pack is refused for: a limit beyond what its fact can be, an amount in which currency? */
+function takenBy({ currency, asked }: Style, write: () => string, random: () => number) {
   const actions = randomActions(random)
   const conditions = Array.from({ length: rulesPerPack }, write)
   for (;;) {
     const files = {
       ...given,
-      'pack.yaml': `currency: ${currency}`,
+      'pack.yaml': `currency: ${currency}\n${zones}${asked === currency ? '' : `\nrates: { ${asked}: 1.5 }`}`,
       // One a line, so that a fault's line says which it is.
       'a.rules.yaml': conditions
         .map((when, i) => JSON.stringify({ id: `r${i}`, when, why: 'w', ...actions[i] }))
         .map((rule) => `- ${rule}\n`)
         .join(''),
     }
-    const refused = reportOf(files).filter((line) => line.endsWith('is never true'))
+    const refused = reportOf(files).filter((line) =>
+      /is never true$|name the currency of/.test(line),
+    )
     if (refused.length === 0) return { conditions, actions, pack: packOfFiles(files) }
     for (const line of refused) conditions[Number(line.split(':')[1]) - 1] = write()
   }
@@ -291,33 +233,39 @@ function verdictOf(holds: readonly boolean[], actions: readonly Action[]): RuleV
   }
 }
 
-const given = {
-  'windows.yaml': `
-- { name: w, scope: card, over: asks, period: { trailing: 1h } }
-- { name: s, scope: card, over: asks, distinct: true, spread: true, period: { trailing: 7d } }`,
-  'lists/few.txt': lists.few.join('\n'),
-  'lists/none.txt': '',
-}
-
 it(`closures judge as the library's evaluator does (SEED=${seed})`, () => {
   const random = seeded(seed)
   const library = new Environment({
     unlistedVariablesAreDyn: true,
     homogeneousAggregateLiterals: false,
-  }).registerFunction('lower(string): string', (text: string) => text.toLowerCase())
+  })
+    .registerFunction('lower(string): string', (text: string) => text.toLowerCase())
+    .registerFunction('worth(int): int', worth)
+  const seen = new Map(facts.map(({ name }) => [name, new Set<string>()]))
   let pairs = 0
   let held = 0
   for (let n = 0; n < packs; n++) {
     const style = styles[n % styles.length]!
     const write = createWriter(style, random)
     const { conditions, actions, pack } = takenBy(style, () => write(3), random)
+    // The library knows presence by its own meaning: here it is one more value.
+    const theirs = conditions.map((when) =>
+      library.parse(when.replace(/has\(([^)]*)\)/g, 'present["$1"]')),
+    )
     for (let i = 0; i < asksPerPack; i++) {
-      const ask = randomAsk(style, random)
-      const native = nativeFacts(ask, style)
+      const { ask, native: told, present } = drawAsk(style, random)
+      const has = Object.fromEntries(
+        facts.map(({ name, type }) => {
+          const value = valueAt(told, name)
+          seen.get(name)!.add(String(value))
+          return [name, type === 'text' ? value !== '' : (present[name] ?? true)]
+        }),
+      )
+      const native = { ...told, lists, present: has }
       const verdict = pack.evaluate(ask)
       const matched = new Set([...verdict.matched, ...verdict.shadow])
       const holds = conditions.map((when, r) => {
-        const expected = library.evaluate(when, native)
+        const expected = theirs[r]!(native)
         if (matched.has(`r${r}`) !== expected) {
           expect.fail(`seed ${seed}: ${when}\nis ${expected} by the library for ${show(native)}`)
         }
@@ -330,10 +278,18 @@ it(`closures judge as the library's evaluator does (SEED=${seed})`, () => {
     }
   }
   expect(pairs).toBeGreaterThanOrEqual(20_000)
+  // No fact is left out, and each has had more than one value.
+  const still = [...seen].filter(([, values]) => values.size < 2 || values.has('undefined'))
+  expect(still.map(([name]) => name)).toEqual([])
   // Both outcomes are common, or this would show little.
   expect(held / pairs).toBeGreaterThan(0.2)
   expect(held / pairs).toBeLessThan(0.8)
-}, 60_000)
+}, 240_000)
+
+function valueAt(told: unknown, name: string): unknown {
+  const parts = name.split('.')
+  return parts.reduce((value, part) => (value as Record<string, unknown>)?.[part], told)
+}
 
 function show(facts: unknown): string {
   return JSON.stringify(facts, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))

@@ -20,8 +20,9 @@ import { countryForm, currencyForm, mccForm, oneOf, orNone } from './text-form.t
 import { factsOfWindow } from './window-fact.ts'
 import { hasRates, type Rates, rateFact } from './worth.ts'
 
+/** 0 also where nobody knows since when. */
 const daysSince = (sinceMs: number, atMs: number) =>
-  Math.max(0, Math.floor((atMs - sinceMs) / dayMs))
+  sinceMs === 0 ? 0 : Math.max(0, Math.floor((atMs - sinceMs) / dayMs))
 
 function spentOn({ windows }: Card, day: number): number {
   const buckets = windows[dailyWindow]?.buckets ?? []

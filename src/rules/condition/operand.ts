@@ -39,8 +39,6 @@ export interface Operand<T extends Checked = Checked> {
 export interface CurrencyUse {
   /** A condition names the currency. */
   named: boolean
-  /** A condition compares amounts. */
-  compared: boolean
   /** A condition converts amounts into the pack's currency. */
   converted: boolean
   /** Numbers that stand for amounts while no currency is named beside them. */
@@ -141,9 +139,6 @@ export function createOperations(context: OperandContext) {
   function compareTwo(by: Comparison, a: Operand, b: Operand, within: Currencies): Test | null {
     const [left, right] = [a.checked, b.checked]
     if (isNumeric(a) && isNumeric(b)) {
-      if ([left, right].some((one) => one.type === 'money' && one.unit !== 'pack')) {
-        use.compared = true
-      }
       const pair = alike(a, b, within)
       if (pair === null) return null
       return withinRange(compare(by, pair[0].quantity, pair[1].quantity), a, b)
@@ -284,5 +279,5 @@ const nouns: Readonly<Record<Checked['type'], string>> = {
 
 /** What is known of a rule's currencies before its conditions are read. */
 export function newUse(): CurrencyUse {
-  return { named: false, compared: false, converted: false, unnamed: [] }
+  return { named: false, converted: false, unnamed: [] }
 }

@@ -101,7 +101,7 @@ function explainRule(
     unless === undefined ? null : explain(parsed(unless, pack), namedCurrencies(node, anyCurrency))
   const parts = [...scopeParts(rule, ask, pack, facts)]
   // The author did not write this part, so it is shown only where it decides.
-  const guarded = use.compared && !use.named && ask.event.currency !== pack.currency
+  const guarded = use.unnamed.length > 0 && ask.event.currency !== pack.currency
   if (guarded) parts.push(currencyPart(ask, pack))
   if (use.converted) parts.push(ratePart(ask, pack))
   parts.push(first)

@@ -176,10 +176,10 @@ export function checkConditions(
   return { test, currencies }
 }
 
-/** Amounts are compared in one currency, or in those that the pack has a rate for. */
+/** A number that stands for an amount is in one currency; what is converted is in those that the pack has a rate for. */
 function guardOf(use: CurrencyUse, vocabulary: Vocabulary) {
   const { facts, slots, currency, rates } = vocabulary
-  if (use.compared && !use.named) return { guard: [inCurrency(vocabulary)], currencies: [currency] }
+  if (use.unnamed.length > 0) return { guard: [inCurrency(vocabulary)], currencies: [currency] }
   if (!use.converted) return { guard: [], currencies: null }
   return { guard: [hasRate(facts, slots)], currencies: Object.keys(rates) }
 }
