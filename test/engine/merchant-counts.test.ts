@@ -101,7 +101,7 @@ it('a row and a log of before, with merchants among the windows of the card, are
     }),
   )
   row[8].push(...older)
-  row.length = 31
+  row[31] = []
   cards.set('card-0', JSON.stringify(row))
   rows().delete('cm')
   state.log.forEach((line, i) => {

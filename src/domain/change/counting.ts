@@ -122,11 +122,16 @@ function accountWith(account: Account, windows: WindowStates): Account {
 
 export function countSpend(view: View, amountMinor: number, at: readonly CountedNow[]): View {
   const t = view.transaction
-  const mentioned = mentionsIn(t.spend)
   const cardId = view.card.cardId === t.cardId ? '' : view.card.cardId
   const places = at.map(({ window, scope, bucket }) => ({ window, scope, bucket }))
   const newest = t.spend.at(-1)
-  const same = newest !== undefined && newest.cardId === cardId && samePlaces(newest.at, places)
+  // Mostly it is the first of its transaction.
+  if (newest === undefined) {
+    const counted = countIn(view, at, amountMinor, () => 1)
+    return withSpend(counted, [{ amountMinor, cardId, at: places }])
+  }
+  const same = newest.cardId === cardId && samePlaces(newest.at, places)
+  const mentioned = mentionsIn(t.spend)
   const countFor = (window: string) => (mentioned.has(window) ? 0 : 1)
   const counted = countIn(view, at, amountMinor, countFor, (place) =>
     standingAt(t.spend, cardId, place),

@@ -5,6 +5,7 @@ import { dayMs } from '../record/calendar.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
+import { countsAt } from '../record/merchant-counts.ts'
 import {
   heldFor,
   netAuthorized,
@@ -12,6 +13,7 @@ import {
   openHold,
   type Transaction,
 } from '../record/transaction.ts'
+import type { WindowStates } from '../record/window-state.ts'
 import {
   type AskFacts,
   type HoldAdjustmentSwitch,
@@ -36,6 +38,7 @@ export interface Ask {
   readonly eventKey: string
   readonly adjustment: HoldAdjustment | null
   readonly shared: SharedCounts | undefined
+  readonly atMerchant: WindowStates
 }
 
 /** The transaction's sums as they would be after this ask. */
@@ -76,6 +79,7 @@ export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number):
     swipes,
     adjustment,
     shared: pack.shared,
+    atMerchant: countsAt(card.merchantCounts, event.merchant.mid),
   }
 }
 

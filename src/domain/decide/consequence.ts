@@ -7,7 +7,8 @@ import { percentOf } from '../record/money.ts'
 import { foreignBase, openHold, spend, type Transaction, withheld } from '../record/transaction.ts'
 import type { CountedNow } from '../record/window-state.ts'
 import type { CrossBorder, Pack } from './pack.ts'
-import { crowdedMerchants, crowdedOut, placesIn, type WindowDefinition } from './window.ts'
+import type { WindowDefinition } from './window.ts'
+import { addPlaces, crowdedMerchants, crowdedOut } from './window-place.ts'
 
 /** Books what follows from the new sums after any event, in this order; nothing here may refuse. */
 export function bookConsequences(draft: Draft, event: CardEvent | null, pack: Pack): void {
@@ -45,19 +46,18 @@ export function makePlaces(
     atMs: draft.atMs,
   }
   const at: CountedNow[] = []
+  for (const window of pack.windows) {
+    if (counts(window) && window.matches(facts)) addPlaces(at, window, facts)
+  }
   const crowds: CountedNow[] = []
   let merchant: CountedNow | null = null
-  for (const window of pack.windows) {
-    if (!counts(window) || !window.matches(facts)) continue
-    for (const place of placesIn(window, facts)) {
-      at.push(place)
-      if (place.scope === 'merchant') {
-        merchant ??= place
-        continue
-      }
-      const crowded = crowdedOut(draft.view[place.scope].windows, place)
-      if (crowded !== null) crowds.push(crowded)
+  for (const place of at) {
+    if (place.scope === 'merchant') {
+      merchant ??= place
+      continue
     }
+    const crowded = crowdedOut(draft.view[place.scope].windows, place)
+    if (crowded !== null) crowds.push(crowded)
   }
   if (merchant !== null) {
     crowds.push(...crowdedMerchants(draft.view.card.merchantCounts, merchant))

@@ -1,11 +1,15 @@
 import { type CardEvent, isAsk } from '../record/event.ts'
-import { countAt, dropBefore, type OpenStates, type WindowStates } from '../record/window-state.ts'
+import {
+  type CountedNow,
+  countAt,
+  dropBefore,
+  type OpenStates,
+  type WindowStates,
+} from '../record/window-state.ts'
 import type { Step } from './answer.ts'
 import type { Pack } from './pack.ts'
 import {
-  crowdedOut,
   nameIn,
-  placesIn,
   type SharedCounts,
   type SharedPlace,
   type SharedScope,
@@ -13,6 +17,7 @@ import {
   type WindowDefinition,
   type WindowFacts,
 } from './window.ts'
+import { addPlaces, crowdedOut } from './window-place.ts'
 
 /** More merchants, customers and so on than this are not kept in memory: those counted longest ago go. */
 export const maxSharedKeys = 100_000
@@ -30,9 +35,12 @@ export function countShared(pack: Pack, event: CardEvent, step: Step): void {
   if (card.cardId === '' || amountMinor === 0) return
   const facts = { event, account, card, transaction, atMs: step.atMs }
   const approved = step.answer.code === '000'
-  const places = sharedWindows.flatMap((window) =>
-    counts(window, event, approved) && window.matches(facts) ? sharedPlaces(window, facts) : [],
-  )
+  const places: SharedPlace[] = []
+  for (const window of sharedWindows) {
+    if (counts(window, event, approved) && window.matches(facts)) {
+      places.push(...sharedPlaces(window, facts))
+    }
+  }
   if (places.length > 0) shared.count(places, amountMinor)
 }
 
@@ -45,7 +53,9 @@ function counts({ over }: WindowDefinition, { requestType }: CardEvent, approved
 function sharedPlaces(window: WindowDefinition, facts: WindowFacts): SharedPlace[] {
   const key = sharedKey(window.scope as SharedScope, facts)
   if (key === '') return []
-  const [whole, ...value] = placesIn(window, facts)
+  const places: CountedNow[] = []
+  addPlaces(places, window, facts)
+  const [whole, ...value] = places
   const { spread: _, ...counted } = whole!
   const added = { ...whole!, window: nameIn(window, facts.event.currency) }
   return [counted, ...value, added].map((at) => ({ key, at }))

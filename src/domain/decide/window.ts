@@ -1,16 +1,12 @@
 import type { Account } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
-import { countsAt, type MerchantCounts, maxCountedMerchants } from '../record/merchant-counts.ts'
+import { countsAt } from '../record/merchant-counts.ts'
 import type { Transaction } from '../record/transaction.ts'
 import {
   type Bucket,
   type CountedNow,
-  maxWindowMerchants,
-  merchantKey,
   noState,
-  placeOfMerchant,
-  splitKey,
   type WindowState,
   type WindowStates,
 } from '../record/window-state.ts'
@@ -43,7 +39,7 @@ export const sharedScopes = ['merchant', 'customer', 'organization', 'mcc', 'cou
 export type SharedScope = (typeof sharedScopes)[number]
 
 function isSharedScope(scope: WindowDefinition['scope']): scope is SharedScope {
-  return (sharedScopes as readonly string[]).includes(scope)
+  return scope !== 'card' && scope !== 'account' && scope !== 'card-and-merchant'
 }
 
 /** Where a window over several cards adds up amounts in one currency: names of windows have no space. */
@@ -91,6 +87,8 @@ export interface WindowFacts {
   readonly atMs: number
   /** Absent where the pack has no windows over several cards. */
   readonly shared?: SharedCounts | undefined
+  /** What the card has counted at the merchant, where it was looked up once for all windows. */
+  readonly atMerchant?: WindowStates
 }
 
 /** The reading that an ask finds, before it is counted itself. */
@@ -126,7 +124,7 @@ function statesOf({ scope }: WindowDefinition, facts: WindowFacts): WindowStates
   if (scope === 'account') return facts.account.windows
   if (scope === 'card') return facts.card.windows
   if (scope === 'card-and-merchant') {
-    return countsAt(facts.card.merchantCounts, facts.event.merchant.mid)
+    return facts.atMerchant ?? countsAt(facts.card.merchantCounts, facts.event.merchant.mid)
   }
   return facts.shared?.statesOf(sharedKey(scope, facts)) ?? noStates
 }
@@ -156,17 +154,21 @@ export function windowValue(
   return { ...sumsIn(states, definition, atMs, country), distinct }
 }
 
+const noSums: WindowSums = { sumMinor: 0, count: 0 }
+
 export function sumsIn(
   states: WindowStates,
-  { name: ownName, span, bucketOf }: WindowDefinition,
+  definition: WindowDefinition,
   atMs: number,
   country: string,
-  name = ownName,
+  name = definition.name,
 ): WindowSums {
   const { buckets } = states[name] ?? noState
-  const newest = bucketOf(atMs, country)
-  const oldest = newest - span + 1
-  let [sumMinor, count] = [0, 0]
+  if (buckets.length === 0) return noSums
+  const newest = definition.bucketOf(atMs, country)
+  const oldest = newest - definition.span + 1
+  let sumMinor = 0
+  let count = 0
   for (let i = buckets.length - 1; i >= 0; i--) {
     const bucket = buckets[i]!
     if (bucket.index < oldest) break
@@ -245,55 +247,4 @@ function countsWithin(buckets: readonly Bucket[], oldest: number, newest: number
     if (count > 0 && index <= newest) return true
   }
   return false
-}
-
-/** The places where a window counts an event. */
-export function placesIn(window: WindowDefinition, facts: WindowFacts): CountedNow[] {
-  const { name, over, distinct, scope } = window
-  const bucket = window.bucketOf(facts.atMs, facts.account.country)
-  const oldest = bucket - window.span + 1
-  if (scope === 'card-and-merchant') {
-    const key = merchantKey(name, facts.event.merchant.mid)
-    return [spreading(window, { window: key, scope: 'merchant', bucket, oldest })]
-  }
-  const side = scope === 'account' ? scope : 'card'
-  const whole = spreading(window, { window: name, scope: side, bucket, oldest })
-  const mid = distinct ? window.partOf(facts) : ''
-  // A merchant without a MID cannot be told from others.
-  if (mid === '') return [whole]
-  // Attempts are never given back, so the newest bucket of a merchant tells all.
-  const attempts = over === 'asks' || over === 'declines'
-  const kept = attempts ? bucket : oldest
-  return [whole, { window: merchantKey(name, mid), scope: side, bucket, oldest: kept }]
-}
-
-function spreading({ spread }: WindowDefinition, place: CountedNow): CountedNow {
-  return spread ? { ...place, spread } : place
-}
-
-/** The merchant that must go before another is counted at this place; null while there is room. */
-export function crowdedOut(states: WindowStates, place: CountedNow): CountedNow | null {
-  const { window, scope, bucket } = place
-  const { name, mid } = splitKey(window)
-  const merchants = states[name]?.merchants ?? noState.merchants
-  if (mid === null || merchants.length < maxWindowMerchants) return null
-  if (placeOfMerchant(merchants, mid) >= 0) return null
-  const longestAgo = merchantKey(name, merchants[0]!.mid)
-  return { window: longestAgo, scope, bucket, oldest: bucket + 1 }
-}
-
-/** The merchants of a card that must go before one is counted; those counted longest ago. */
-export function crowdedMerchants(
-  merchants: readonly MerchantCounts[],
-  { window, bucket }: CountedNow,
-): CountedNow[] {
-  const mid = splitKey(window).mid!
-  const excess = merchants.length + 1 - maxCountedMerchants
-  if (excess <= 0 || placeOfMerchant(merchants, mid) >= 0) return []
-  return merchants.slice(0, excess).map((gone) => ({
-    window: merchantKey('', gone.mid),
-    scope: 'merchant',
-    bucket,
-    oldest: bucket,
-  }))
 }

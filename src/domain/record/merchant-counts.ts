@@ -11,18 +11,9 @@ export const maxCountedMerchants = 128
 
 const nothing: WindowStates = {}
 
-/** All windows of a pack look for the same merchant, so the one that was found last is remembered. */
-let last = { merchants: [] as readonly MerchantCounts[], mid: '', windows: nothing }
-
 export function countsAt(merchants: readonly MerchantCounts[], mid: string): WindowStates {
-  if (last.merchants !== merchants || last.mid !== mid) {
-    last = {
-      merchants,
-      mid,
-      windows: merchants[placeOfMerchant(merchants, mid)]?.windows ?? nothing,
-    }
-  }
-  return last.windows
+  const place = placeOfMerchant(merchants, mid)
+  return place < 0 ? nothing : merchants[place]!.windows
 }
 
 /** Counts of merchants that may still be changed: a copy, made once for all that one event counts. */
@@ -55,13 +46,12 @@ export function openMerchants(before: readonly MerchantCounts[]): OpenMerchants 
       if (opened?.mid === mid) return opened.windows
       dropIfEmpty()
       const place = placeOfMerchant(merchants, mid)
-      opened = { mid, windows: { ...merchants[place]?.windows } }
-      if (place >= 0 && !isUsed) {
-        merchants[place] = opened
-        return opened.windows
+      opened = { mid, windows: place < 0 ? {} : { ...merchants[place]!.windows } }
+      if (place < 0) merchants.push(opened)
+      else {
+        if (isUsed) merchants.copyWithin(place, place + 1)
+        merchants[isUsed ? merchants.length - 1 : place] = opened
       }
-      if (place >= 0) merchants.splice(place, 1)
-      merchants.push(opened)
       return opened.windows
     },
     close() {

@@ -73,9 +73,17 @@ export function splitKey(key: string): { readonly name: string; readonly mid: st
 }
 
 /** The buckets of the window itself, or of one of its merchants. */
-function bucketsOf({ buckets, merchants }: WindowState, mid: string | null): readonly Bucket[] {
+function bucketsOf(state: WindowState, mid: string | null): readonly Bucket[] {
+  return bucketsAt(state, mid, mid === null ? -1 : placeOfMerchant(state.merchants, mid))
+}
+
+function bucketsAt(
+  { buckets, merchants }: WindowState,
+  mid: string | null,
+  place: number,
+): readonly Bucket[] {
   if (mid === null) return buckets
-  return merchants[placeOfMerchant(merchants, mid)]?.buckets ?? noState.buckets
+  return place < 0 ? noState.buckets : merchants[place]!.buckets
 }
 
 /**
@@ -117,37 +125,48 @@ export function countAt(states: OpenStates, window: string, oldest: number, adde
   const { name, mid } = splitKey(window)
   const state = states[name] ?? noState
   const place = mid === null ? -1 : placeOfMerchant(state.merchants, mid)
-  const before = mid === null ? state.buckets : (state.merchants[place]?.buckets ?? noState.buckets)
+  const before = bucketsAt(state, mid, place)
   put(states, name, state, mid, place, merged(before, oldest, added))
 }
 
 /** The buckets from `oldest` on with one added to; a bucket with nothing left in it goes. */
 function merged(buckets: readonly Bucket[], oldest: number, added: Bucket): readonly Bucket[] {
-  const { index } = added
-  let { sumMinor, count } = added
   let after = buckets.length
   // Mostly the newest bucket is the one that changes.
-  while (after > 0 && buckets[after - 1]!.index > index) after--
-  const same = after > 0 && buckets[after - 1]!.index === index ? buckets[after - 1]! : null
+  while (after > 0 && buckets[after - 1]!.index > added.index) after--
+  const same = after > 0 && buckets[after - 1]!.index === added.index ? buckets[after - 1]! : null
   const until = same === null ? after : after - 1
   let from = 0
   while (from < until && buckets[from]!.index < oldest) from++
+  const bucket = same !== null && same.index >= oldest ? sumOf(same, added) : added
+  if (after === buckets.length && !isEmpty(bucket)) return endingIn(buckets, from, until, bucket)
   const next = buckets.slice(from, until)
-  const kept = same !== null && same.index >= oldest ? same : null
-  if (kept !== null) {
-    sumMinor += kept.sumMinor
-    count += kept.count
-  }
-  const spread = spreadOf(kept?.spread, added.spread)
-  // A bucket that is empty again still knows its largest amount.
-  if (sumMinor !== 0 || count !== 0 || spread !== undefined) {
-    next.push(
-      spread === undefined ? { index, sumMinor, count } : { index, sumMinor, count, spread },
-    )
-  }
+  if (!isEmpty(bucket)) next.push(bucket)
   for (let i = after; i < buckets.length; i++)
     if (buckets[i]!.index >= oldest) next.push(buckets[i]!)
   return next
+}
+
+/** Made in its length: a list that grows by `push` has room for 16 more, and cards keep thousands of lists. */
+function endingIn<T>(list: readonly T[], from: number, until: number, last: T): readonly T[] {
+  if (from === until) return [last]
+  if (until === list.length) return (from === 0 ? list : list.slice(from)).concat(last)
+  const next = list.slice(from, until + 1)
+  next[next.length - 1] = last
+  return next
+}
+
+/** A bucket that is empty again still knows its largest amount. */
+function isEmpty({ sumMinor, count, spread }: Bucket): boolean {
+  return sumMinor === 0 && count === 0 && spread === undefined
+}
+
+function sumOf(kept: Bucket, added: Bucket): Bucket {
+  const { index } = added
+  const sumMinor = kept.sumMinor + added.sumMinor
+  const count = kept.count + added.count
+  const spread = spreadOf(kept.spread, added.spread)
+  return spread === undefined ? { index, sumMinor, count } : { index, sumMinor, count, spread }
 }
 
 function spreadOf(kept: Spread | undefined, added: Spread | undefined): Spread | undefined {
@@ -185,8 +204,7 @@ export function dropBefore(states: OpenStates, window: string, oldest: number): 
   const { name, mid } = splitKey(window)
   const state = states[name] ?? noState
   const place = mid === null ? -1 : placeOfMerchant(state.merchants, mid)
-  const buckets =
-    mid === null ? state.buckets : (state.merchants[place]?.buckets ?? noState.buckets)
+  const buckets = bucketsAt(state, mid, place)
   if (buckets.length === 0 || buckets[0]!.index >= oldest) return
   const kept = buckets.filter((bucket) => bucket.index >= oldest)
   put(states, name, state, mid, place, kept)
@@ -214,9 +232,13 @@ function withMerchant(
   mid: string,
   place: number,
   buckets: readonly Bucket[],
-): MerchantBuckets[] {
+): readonly MerchantBuckets[] {
+  if (place < 0) return buckets.length === 0 ? merchants : merchants.concat({ mid, buckets })
   const next = merchants.slice()
-  if (place >= 0) next.splice(place, 1)
-  if (buckets.length > 0) next.push({ mid, buckets })
+  if (buckets.length === 0) next.splice(place, 1)
+  else {
+    next.copyWithin(place, place + 1)
+    next[next.length - 1] = { mid, buckets }
+  }
   return next
 }

@@ -18,7 +18,10 @@ interface WindowPart {
   /** Whether a window tells it. */
   readonly isKept: (definition: WindowDefinition) => boolean
   /** The buckets of a window are added up once per ask, for all facts of the window. */
-  readonly read: (sums: () => WindowSums, definition: WindowDefinition, ask: AskFacts) => number
+  readonly read: (
+    sumsOf: (ask: AskFacts) => WindowSums,
+    definition: WindowDefinition,
+  ) => (ask: AskFacts) => number
   readonly range: FactRange
 }
 
@@ -31,7 +34,7 @@ export const windowParts: readonly WindowPart[] = [
     type: 'money',
     says: 'Sum of the window, before this ask',
     isKept: always,
-    read: (sums) => sums().sumMinor,
+    read: (sumsOf) => (ask) => sumsOf(ask).sumMinor,
     range: positive,
   },
   {
@@ -39,7 +42,7 @@ export const windowParts: readonly WindowPart[] = [
     type: 'number',
     says: 'Number of transactions or asks in the window, before this ask',
     isKept: always,
-    read: (sums) => sums().count,
+    read: (sumsOf) => (ask) => sumsOf(ask).count,
     range: positive,
   },
   {
@@ -47,7 +50,7 @@ export const windowParts: readonly WindowPart[] = [
     type: 'number',
     says: `Number of different merchants, or values of the field that \`distinct\` of the window names; it stays at ${maxWindowMerchants} when there are more`,
     isKept: ({ distinct }) => distinct,
-    read: (_sums, definition, ask) => distinctAt(definition, ask),
+    read: (_sumsOf, definition) => (ask) => distinctAt(definition, ask),
     range: { least: 0, most: maxWindowMerchants },
   },
   {
@@ -55,7 +58,7 @@ export const windowParts: readonly WindowPart[] = [
     type: 'money',
     says: 'Sum by count, to the nearest minor unit; 0 when there is none',
     isKept: always,
-    read: (sums) => averageOf(sums()),
+    read: (sumsOf) => (ask) => averageOf(sumsOf(ask)),
     range: positive,
   },
   {
@@ -63,7 +66,7 @@ export const windowParts: readonly WindowPart[] = [
     type: 'money',
     says: 'Standard deviation of what was counted, to the nearest minor unit, where the window says spread: true; a transaction that grew later counts there as two',
     isKept: ({ spread }) => spread,
-    read: (_sums, definition, ask) => spreadAt(definition, ask).deviationMinor,
+    read: (_sumsOf, definition) => (ask) => spreadAt(definition, ask).deviationMinor,
     range: positive,
   },
   {
@@ -71,7 +74,7 @@ export const windowParts: readonly WindowPart[] = [
     type: 'money',
     says: 'Largest amount that was counted, where the window says spread: true; a reversal does not lower it',
     isKept: ({ spread }) => spread,
-    read: (_sums, definition, ask) => spreadAt(definition, ask).maxMinor,
+    read: (_sumsOf, definition) => (ask) => spreadAt(definition, ask).maxMinor,
     range: positive,
   },
 ]
@@ -92,7 +95,7 @@ export function factsOfWindow(definition: WindowDefinition): Fact[] {
       name: `windows.${definition.name}.${name}`,
       says,
       range,
-      read: (ask: AskFacts) => read(() => sumsOf(ask), definition, ask),
+      read: read(sumsOf, definition),
       costly: true,
     } as const
     return type === 'money' ? { ...base, type, unit: 'currency' } : { ...base, type }
