@@ -3,7 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { isAlias } from '../../src/domain/change/book.ts'
 import type { Step } from '../../src/domain/decide/answer.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
-import { spreadIn, windowValue } from '../../src/domain/decide/window.ts'
+import { countShared, createSharedTally } from '../../src/domain/decide/shared-window.ts'
+import {
+  distinctAt,
+  spreadAt,
+  spreadIn,
+  sumsAt,
+  windowValue,
+} from '../../src/domain/decide/window.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
 import { type Account, availableMinor } from '../../src/domain/record/account.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
@@ -26,9 +33,9 @@ import {
 } from '../../src/domain/record/transaction.ts'
 import type { WindowStates } from '../../src/domain/record/window-state.ts'
 import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/format/entry-codec.ts'
-import { windowFile } from '../../src/rules/pack/window-file.ts'
+import { isShared, windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
-import { orderSet, type Walk, walk } from '../support/event-generator.ts'
+import { eventOf, orderSet, type Walk, walk, zoneNames } from '../support/event-generator.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
 import { naiveSaying } from '../support/naive-rules.ts'
 import { permutations, seeded, shuffled } from '../support/order.ts'
@@ -58,12 +65,7 @@ function dayOfZone(zone: string): (ms: number) => number {
   }
 }
 
-const dayOf = Object.fromEntries(
-  ['UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe'].map((zone) => [
-    zone,
-    dayOfZone(zone),
-  ]),
-)
+const dayOf = Object.fromEntries(zoneNames.map((zone) => [zone, dayOfZone(zone)]))
 
 type World = Pick<Walk, 'switches' | 'accounts' | 'cards'>
 
@@ -99,8 +101,8 @@ function stateOf(ledger: Ledger, world: World, pack: Pack) {
   const cards = world.cards.map(({ cardId, accountId }) => {
     const book = ledger.book(accountId)
     const { status, swipesLeft, unblockedMids, windows } = book.card(cardId)!
-    const atMs = book.account()!.lastArrivalMs
-    const spentTodayMinor = windowValue(windows, pack.windows[0]!, atMs).sumMinor
+    const { lastArrivalMs: atMs, country } = book.account()!
+    const spentTodayMinor = windowValue(windows, pack.windows[0]!, atMs, country).sumMinor
     return { status, swipesLeft, spentTodayMinor, unblockedMids }
   })
   return { accounts, cards }
@@ -187,12 +189,16 @@ function answerOf({ answer, anomalies, unmatched }: Step) {
 
 function compareWalk(seed: number): void {
   const world = walk(seed)
-  const plain = packOf(world.switches, world.retentionDays, world)
+  const plain = {
+    ...packOf(world.switches, world.retentionDays, world),
+    shared: createSharedTally(),
+  }
   const ruled = seed % 3 === 0
   const pack = ruled ? { ...plain, ...walkRules } : plain
   const ledger = openLedger(world, pack, 0)
   const says = ruled ? { says: naiveSaying } : {}
-  const model = createNaiveModel({ ...world, dayOf: dayOf[world.zone]!, ...says })
+  const dayIn = (ms: number, country: string) => dayOf[world.zones[country] ?? world.zone]!(ms)
+  const model = createNaiveModel({ ...world, dayOf: dayIn, ...says })
   const named = new Set<string>()
   world.steps.forEach((step, i) => {
     const where = () => `seed ${seed}, step ${i}: ${JSON.stringify(step)}`
@@ -205,6 +211,7 @@ function compareWalk(seed: number): void {
       // One slot for all deliveries of an event: a second claim would be an entry of its own.
       const slot = event.eventId
       const ours = ledger.deliver({ event, slot, receivedAtMs, said: null }, pack)
+      countShared(pack, event, ours)
       const theirs = model.deliver(event, receivedAtMs)
       // A duplicate is only answered; what there was to note was noted the first time.
       const noted = ours.before.event === null ? {} : { anomalies: [], unmatched: null }
@@ -218,6 +225,7 @@ function compareWalk(seed: number): void {
     const last = i === world.steps.length - 1
     if (last || i % stepsPerRecount === 0) {
       compareWindows(ledger, model, world, pack, where)
+      compareShared(ledger, model, world, pack, where)
       compareFamiliarity(ledger, model, world, where)
     }
   })
@@ -243,16 +251,58 @@ function compareWindows(
   for (const { cardId, accountId } of cards) {
     const book = ledger.book(accountId)
     const account = book.account()!
-    for (const file of windows) {
+    for (const file of windows.filter((one) => !isShared(one))) {
       const definition = pack.windows.find(({ name }) => name === file.name)!
       for (const mid of file.scope === 'card-and-merchant' ? mids : ['M1']) {
         const states = statesIn(account, book.card(cardId)!, file.scope, mid)
         const ours = {
-          ...windowValue(states, definition, account.lastArrivalMs),
-          ...spreadIn(states, definition, account.lastArrivalMs),
+          ...windowValue(states, definition, account.lastArrivalMs, account.country),
+          ...spreadIn(states, definition, account.lastArrivalMs, account.country),
         }
         const told = () => `${where()}, ${JSON.stringify(file)} of ${cardId} at ${mid}`
         expectEqual(ours, model.window(file, cardId, mid), told)
+      }
+    }
+  }
+}
+
+/** Of what any of the walk's cards could ask at any of its merchants. */
+function compareShared(
+  ledger: Ledger,
+  model: NaiveModel,
+  { cards, windows, steps }: Walk,
+  pack: Pack,
+  where: () => string,
+): void {
+  const shared = windows.filter(isShared)
+  if (shared.length === 0) return
+  const told = steps.flatMap((step) => (step.kind === 'deliver' ? [step.event.merchant] : []))
+  const merchants = [...new Map(told.map((one) => [JSON.stringify(one), one])).values()]
+  const accounts = cards.map(({ accountId }) => ledger.book(accountId).account()!)
+  const atMs = Math.max(...accounts.map(({ lastArrivalMs }) => lastArrivalMs))
+  for (const [i, { cardId, accountId }] of cards.entries()) {
+    const account = accounts[i]!
+    const card = ledger.book(accountId).card(cardId)!
+    for (const file of shared) {
+      const window = pack.sharedWindows!.find(({ name }) => name === file.name)!
+      for (const merchant of merchants) {
+        const event = eventOf({ eventId: 'x', merchant, currency: account.currency })
+        const facts = {
+          event,
+          account,
+          card,
+          transaction: null as never,
+          atMs,
+          shared: pack.shared,
+        }
+        const ours = {
+          ...sumsAt(window, facts),
+          distinct: distinctAt(window, facts),
+          ...spreadAt(window, facts),
+        }
+        const now = { cardId, merchant, currency: account.currency }
+        const seen = () => `${where()}, ${JSON.stringify(file)} of ${JSON.stringify(now)}`
+        expectEqual(ours, model.sharedWindow(file, now, atMs), seen)
       }
     }
   }

@@ -19,7 +19,12 @@ type WalkStep =
 export interface Walk {
   readonly seed: number
   readonly zone: string
+  /** By the country of accounts. */
+  readonly zones: Readonly<Record<string, string>>
+  /** Those of cards and accounts, and those over several cards. */
   readonly windows: WindowFile[]
+  /** The conditions of hold adjustments, by their order. */
+  readonly holdConditions: ReadonlyMap<number, string>
   readonly remembers: Remembers
   readonly switches: Switches
   readonly retentionDays: number
@@ -52,6 +57,7 @@ export interface Random {
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const startMs = Date.UTC(2026, 10, 14, 9)
+export const zoneNames = ['UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe']
 const noMerchant: Merchant = { mid: 'M1', mcc: '5411', name: 'Shop', city: 'Lagos', country: 'NG' }
 
 /** mulberry32. */
@@ -160,17 +166,50 @@ export function walk(seed: number): Walk {
   }
   const surroundings = randomSurroundings(createRandom(seed ^ 0x5eed))
   const { zone, windows, remembers, shiftMs, holdAdjustments } = surroundings
+  const more = createRandom(seed ^ 0x20e)
+  const holds = randomHolds(more, holdAdjustments)
   return {
     seed,
     zone,
-    windows,
+    zones: more.chance(0.5) ? { NG: more.pick(zoneNames) } : {},
+    windows: [...windows, ...randomShared(more)],
+    holdConditions: holds.conditions,
     remembers,
-    switches: { ...switches, holdAdjustments },
+    switches: { ...switches, ...holds.switches },
     retentionDays: 45,
-    accounts,
-    cards,
+    accounts: accounts.map((each) => ({ ...each, organizationId: more.pick(['O1', 'O1', '']) })),
+    cards: cards.map((each) => ({ ...each, customerId: more.pick(['K1', 'K2']) })),
     steps: steps.map((step) => shift(step, shiftMs)),
   }
+}
+
+/** Conditions before, between and after the adjustments by MCC. */
+function randomHolds(random: Random, byMcc: Switches['holdAdjustments']) {
+  if (random.chance(0.5)) {
+    return { conditions: new Map<number, string>(), switches: { holdAdjustments: byMcc } }
+  }
+  const conditional = [0, 3, 9].slice(0, random.between(1, 3)).map((order) => ({
+    order,
+    mccs: random.pick([null, null, ['5411', '7011']]),
+    fixedMinor: random.pick([{}, { USD: 90, EUR: 55 }]),
+    plusMillionths: random.pick([0, 250_000]),
+    plusMinor: random.pick([{}, { EUR: 35 }]),
+  }))
+  const ordered = [...byMcc].map(([mcc, each], i) => [mcc, { ...each, order: 2 * i + 2 }] as const)
+  const wheres = Object.values(naiveFilters).map(({ where }) => where)
+  return {
+    conditions: new Map(conditional.map(({ order }) => [order, random.pick(wheres)])),
+    switches: { holdAdjustments: new Map(ordered), conditionalHolds: conditional },
+  }
+}
+
+function randomShared(random: Random): WindowFile[] {
+  const scopes = ['merchant', 'customer', 'organization', 'mcc', 'country'] as const
+  return Array.from({ length: random.between(0, 3) }, (_, i) => {
+    const file = randomWindow(random, `s${i}`)
+    const distinct = random.pick([false, 'card.id', 'merchant.mcc', true] as const)
+    return { ...file, scope: random.pick(scopes), distinct }
+  })
 }
 
 function randomAdjustments(random: Random): Switches['holdAdjustments'] {
@@ -191,7 +230,7 @@ function randomAdjustments(random: Random): Switches['holdAdjustments'] {
 /** A zone, and a time of the year: half of the walks cross a day of 23, 24.5 or 25 hours. */
 function randomSurroundings(random: Random) {
   return {
-    zone: random.pick(['UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe']),
+    zone: random.pick(zoneNames),
     // From the middle of November to the fifth of March, or to the tenth of October.
     shiftMs: random.pick([0, -254, -35]) * dayMs,
     windows: Array.from({ length: random.between(1, 4) }, (_, i) => randomWindow(random, `w${i}`)),

@@ -13,6 +13,7 @@ import { type NaiveSaying, silence } from './naive-rules.ts'
 export interface NaiveCard {
   cardId: string
   accountId: string
+  customerId?: string
   type: 'retail' | 'corporate' | 'lite'
   status: 'Active' | 'Frozen' | 'Terminated'
   /** The last good month in UTC, such as '2027-05'; '' never expires. */
@@ -29,6 +30,7 @@ export interface NaiveCard {
 
 export interface NaiveAccount {
   accountId: string
+  organizationId?: string
   currency: string
   country: string
   openingMinor: number
@@ -36,7 +38,10 @@ export interface NaiveAccount {
 
 export interface NaiveOptions {
   switches: Switches
-  dayOf(ms: number): number
+  /** The civil day for accounts of a country; '' for what belongs to no account. */
+  dayOf(ms: number, country: string): number
+  /** The conditions of hold adjustments, by their order. */
+  holdConditions?: ReadonlyMap<number, string>
   retentionDays: number
   accounts: NaiveAccount[]
   cards: NaiveCard[]
@@ -139,6 +144,8 @@ interface Attempt {
   minor: number
   merchant: Merchant
   declined: boolean
+  cash: boolean
+  currency: string
 }
 
 interface Sums {
@@ -213,6 +220,8 @@ export function createNaiveModel(options: NaiveOptions) {
     if (account === undefined) throw new Error(`no account ${accountId}`)
     return account
   }
+
+  const countryOf = (card: NaiveCard) => accountOf(card.accountId).country
 
   // "Sums and flags of a transaction": its formulas.
 
@@ -291,7 +300,9 @@ export function createNaiveModel(options: NaiveOptions) {
       swipesLeft: card.swipesLeft === null ? null : Math.max(0, card.swipesLeft - swiped),
       spentTodayMinor: total(
         own.flatMap((t) =>
-          t.counted.filter((each) => dayOf(each.atMs) === day).map((each) => each.minor),
+          t.counted
+            .filter((each) => dayOf(each.atMs, countryOf(card)) === day)
+            .map((each) => each.minor),
         ),
       ),
       unblockedMids: card.unblockedMids.filter(
@@ -447,7 +458,7 @@ export function createNaiveModel(options: NaiveOptions) {
     const world = fold()
     const { key, naming, joins } = place(world, event)
     const t = world.transactions.get(key) ?? noSums(card.cardId)
-    const state = cardState(world, card, dayOf(arrivalMs))
+    const state = cardState(world, card, dayOf(arrivalMs, account.country))
     const amountMinor = event.amountMinor ?? Number.NaN
     const { mid, mcc } = event.merchant
     const effects: Effect[] = []
@@ -511,7 +522,7 @@ export function createNaiveModel(options: NaiveOptions) {
         ? t[k] + amountMinor
         : Math.max(t[k], amountMinor + Math.min(t.R, Math.max(t.P, t.A)))
     next.R = t.R + Math.max(0, N(next) - t.K)
-    const adjustment = cash ? undefined : switches.holdAdjustments.get(mcc)
+    const adjustment = cash ? undefined : adjustmentFor(event.merchant, account)
     const fixed = adjustment?.fixedMinor[account.currency] ?? 0
     const millionths = adjustment?.plusMillionths ?? 0
     const plus = adjustment?.plusMinor[account.currency] ?? 0
@@ -570,6 +581,23 @@ export function createNaiveModel(options: NaiveOptions) {
     return answer('000')
   }
 
+  /** The first of the file whose MCC and condition fit. */
+  function adjustmentFor(merchant: Merchant, { country }: NaiveAccount) {
+    const { holdAdjustments, conditionalHolds = [] } = switches
+    const byMcc = [...holdAdjustments].map(([mcc, each]) => ({
+      ...each,
+      order: each.order ?? Number.POSITIVE_INFINITY,
+      fits: mcc === merchant.mcc,
+    }))
+    const others = conditionalHolds.map((each) => ({
+      ...each,
+      fits:
+        each.mccs?.includes(merchant.mcc) !== false &&
+        holds(options.holdConditions?.get(each.order), merchant, country),
+    }))
+    return [...byMcc, ...others].sort((a, b) => a.order - b.order).find(({ fits }) => fits)
+  }
+
   function isPossibleRepeat(event: CardEvent, arrivalMs: number): boolean {
     const approved = deliveries.filter(
       (earlier) =>
@@ -612,7 +640,9 @@ export function createNaiveModel(options: NaiveOptions) {
 
     const effects = [...naming, ...bookingOf(event, account, world, key, t)]
     if (event.requestType === 'Refund') {
-      effects.push(...grantsOf(event, account, world, key, effects, dayOf(arrivalMs)))
+      effects.push(
+        ...grantsOf(event, account, world, key, effects, dayOf(arrivalMs, account.country)),
+      )
     }
     const charges = switches.crossBorder === null ? [] : chargesOf(account, key, effects)
     const after = fold([...effects, ...charges])
@@ -817,7 +847,9 @@ export function createNaiveModel(options: NaiveOptions) {
     if (isAsk(event)) asks.push({ event, atMs: arrivalMs, approved: answer.code === '000' })
     if (isAsk(event) && minor > 0) {
       const declined = answer.code !== '000'
-      attempts.push({ cardId, atMs: arrivalMs, minor, merchant, declined })
+      const cash = event.requestType === 'CashWithdrawal'
+      const { currency } = event
+      attempts.push({ cardId, atMs: arrivalMs, minor, merchant, declined, cash, currency })
     }
     return answer
   }
@@ -827,7 +859,7 @@ export function createNaiveModel(options: NaiveOptions) {
 
   function window(file: WindowFile, cardId: string, mid: string) {
     const accountId = cardOf(cardId)?.accountId ?? ''
-    const [bucketOf, span] = bucketsOf(file)
+    const [bucketOf, span] = bucketsOf(file, accountOf(accountId).country)
     const newest = bucketOf(newestArrivalMs(accountId))
     const isNow = ({ atMs }: { atMs: number }) =>
       bucketOf(atMs) > newest - span && bucketOf(atMs) <= newest
@@ -908,7 +940,58 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
-  function bucketsOf({ period, firstDay }: WindowFile): [(atMs: number) => number, number] {
+  /** A window over several cards: as it was answered, whatever became of it. */
+  function sharedWindow(
+    file: WindowFile,
+    now: Pick<Attempt, 'cardId' | 'merchant' | 'currency'>,
+    atMs: number,
+  ) {
+    const [bucketOf, span] = bucketsOf(file, '')
+    const newest = bucketOf(atMs)
+    const keyOf = ({ cardId, merchant }: Pick<Attempt, 'cardId' | 'merchant'>) => {
+      const card = cardOf(cardId)!
+      const { organizationId = '' } = accountOf(card.accountId)
+      const keys: Record<string, string> = {
+        ...{ merchant: merchant.mid, mcc: merchant.mcc, country: merchant.country },
+        ...{ customer: card.customerId ?? '', organization: organizationId },
+      }
+      return keys[file.scope]!
+    }
+    const overs: Record<WindowFile['over'], (each: Attempt) => boolean> = {
+      asks: () => true,
+      declines: ({ declined }) => declined,
+      approved: ({ declined }) => !declined,
+      cash: ({ declined, cash }) => cash && !declined,
+    }
+    const counted = attempts.filter(
+      (each) =>
+        keyOf(each) !== '' &&
+        keyOf(each) === keyOf(now) &&
+        overs[file.over](each) &&
+        bucketOf(each.atMs) > newest - span &&
+        bucketOf(each.atMs) <= newest &&
+        isIn(file.mccs, each.merchant.mcc) &&
+        isIn(file.mids, each.merchant.mid) &&
+        isIn(file.countries, each.merchant.country) &&
+        holds(file.where, each.merchant, countryOf(cardOf(each.cardId)!)),
+    )
+    const added = counted.filter(({ currency }) => currency === now.currency)
+    const minors = added.map(({ minor }) => minor)
+    const values = new Set(counted.map((each) => fieldOf(file, each.merchant, each.cardId)))
+    return {
+      sumMinor: total(minors),
+      count: counted.length,
+      summed: added.length,
+      distinct: [...values].filter((each) => each !== '').length,
+      ...spreadOf(file, minors, minors.length, minors),
+    }
+  }
+
+  function bucketsOf(
+    { period, firstDay }: WindowFile,
+    country: string,
+  ): [(atMs: number) => number, number] {
+    const dayOf = (atMs: number) => options.dayOf(atMs, country)
     if (period === 'day') return [dayOf, 1]
     // 1970-01-05 was the first Monday.
     const late = firstDay === 'sun' ? 6 : firstDay === 'thu' ? 3 : 0
@@ -939,7 +1022,7 @@ export function createNaiveModel(options: NaiveOptions) {
   function card(cardId: string) {
     const found = cardOf(cardId)
     if (found === undefined) throw new Error(`no card ${cardId}`)
-    const day = dayOf(newestArrivalMs(found.accountId))
+    const day = dayOf(newestArrivalMs(found.accountId), countryOf(found))
     const { bySwipes: _, ...shown } = cardState(fold(), found, day)
     return shown
   }
@@ -981,6 +1064,7 @@ export function createNaiveModel(options: NaiveOptions) {
     card,
     transaction,
     window,
+    sharedWindow,
     familiarity,
   }
 }

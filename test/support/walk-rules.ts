@@ -21,6 +21,12 @@ const rules = [
     allow: ['unsure'],
   },
   {
+    id: 'dear',
+    // 3.33 EUR are 4.995.
+    when: 'worth(amount) > 4.99 || worth(amount) > 1.60 && merchant.mcc == "5999"',
+    decline: '130',
+  },
+  {
     id: 'tried',
     mode: 'shadow',
     when: 'true',
@@ -29,6 +35,7 @@ const rules = [
 ]
 
 const { evaluate, above } = packOfFiles({
+  'pack.yaml': 'currency: USD\nrates: { EUR: 1.5 }',
   'a.rules.yaml': rules.map((rule) => `- ${JSON.stringify({ why: 'w', ...rule })}\n`).join(''),
 })
 

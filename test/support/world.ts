@@ -2,16 +2,22 @@ import { openYaml } from '../../src/document/yaml-document.ts'
 import { type Remembers, remembersNothing } from '../../src/domain/decide/ask-memory.ts'
 import { noVerdict, type Pack, type Switches } from '../../src/domain/decide/pack.ts'
 import { type Account, noAccount } from '../../src/domain/record/account.ts'
-import { createZone } from '../../src/domain/record/calendar.ts'
+import { createZones } from '../../src/domain/record/calendar.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
 import { createFactSlots, type FactSlots } from '../../src/rules/condition/fact-slots.ts'
 import { factsOf } from '../../src/rules/condition/fact-table.ts'
-import { type WindowFilters, withFilters } from '../../src/rules/evaluate/window-filter.ts'
+import {
+  holdFilterPrefix,
+  holdTestsOf,
+  type WindowFilters,
+  withFilters,
+} from '../../src/rules/evaluate/window-filter.ts'
 import { checkConditions } from '../../src/rules/pack/rule.ts'
 import {
   compileDailyWindow,
   compileWindow,
   type WindowFile,
+  windowsByPlace,
 } from '../../src/rules/pack/window-file.ts'
 import type { NaiveAccount, NaiveCard } from './naive-model.ts'
 
@@ -33,30 +39,41 @@ export const defaultSwitches: Switches = {
 
 interface PackParts {
   readonly zone?: string
+  /** By the country of accounts. */
+  readonly zones?: Readonly<Record<string, string>>
   readonly windows?: readonly WindowFile[]
+  /** The conditions of hold adjustments, by their order. */
+  readonly holdConditions?: ReadonlyMap<number, string>
   readonly remembers?: Remembers
 }
 
-export function packOf(
-  switches: Switches,
-  retentionDays = 45,
-  { zone: zoneName = 'UTC', windows = [], remembers = remembersNothing }: PackParts = {},
-): Pack {
-  const zone = createZone(zoneName)
+export function packOf(switches: Switches, retentionDays = 45, parts: PackParts = {}): Pack {
+  const { zone: zoneName = 'UTC', zones = {}, windows = [], holdConditions = new Map() } = parts
+  const { remembers = remembersNothing } = parts
+  const zone = createZones(zoneName, zones)
   const compiled = windows.map((window) => compileWindow(window, zone, new Map(), []))
   const slots = createFactSlots(zone)
+  const holds = Array.from(holdConditions, ([order, where]) => {
+    return { name: `${holdFilterPrefix}${order}`, where }
+  })
+  const filters = filtersOf([...windows, ...holds], slots)
+  const filtered = withFilters([compileDailyWindow(zone), ...compiled], filters, slots)
   return {
     version: 'test',
     zone,
     switches,
-    windows: withFilters([compileDailyWindow(zone), ...compiled], filtersOf(windows, slots), slots),
+    ...windowsByPlace(filtered),
+    ...holdTestsOf(filters, slots),
     evaluate: () => noVerdict,
     remembers,
     retentionMs: retentionDays * dayMs,
   }
 }
 
-function filtersOf(windows: readonly WindowFile[], slots: FactSlots): WindowFilters {
+function filtersOf(
+  windows: readonly Pick<WindowFile, 'name' | 'where'>[],
+  slots: FactSlots,
+): WindowFilters {
   const where = new Map(windows.flatMap(({ name, where: text }) => (text ? [[name, text]] : [])))
   const lists = new Map()
   const known = { facts: factsOf([], {}), lists, slots, currency: 'USD', rates: {} }
@@ -75,11 +92,11 @@ function filtersOf(windows: readonly WindowFile[], slots: FactSlots): WindowFilt
 }
 
 export function accountOf(naive: NaiveAccount): Account {
-  const { accountId, currency, country, openingMinor } = naive
-  return { ...noAccount, accountId, currency, country, openingMinor, postedMinor: openingMinor }
+  const { openingMinor } = naive
+  return { ...noAccount, ...naive, postedMinor: openingMinor }
 }
 
 export function cardOf({ expiryMonth, ...naive }: NaiveCard): Card {
   const terminatedBy = naive.status === 'Terminated' ? 'operator' : ''
-  return { ...noCard, ...naive, customerId: 'customer', expiry: expiryMonth, terminatedBy }
+  return { ...noCard, customerId: 'customer', ...naive, expiry: expiryMonth, terminatedBy }
 }

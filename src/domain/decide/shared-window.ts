@@ -28,9 +28,10 @@ export const maxSharedKeys = 100_000
  */
 export function countShared(pack: Pack, event: CardEvent, step: Step): void {
   const { shared, sharedWindows = [] } = pack
-  const { account, card, transaction } = step.after
+  const { account, card, transaction, otherContent } = step.after
   const amountMinor = event.amountMinor ?? 0
-  const first = step.changes.at(-1)?.type === 'recorded'
+  // An id that came before with other content is a mistake of the relay, and no ask.
+  const first = step.changes.at(-1)?.type === 'recorded' && !otherContent
   if (shared === undefined || !first || !isAsk(event)) return
   if (card.cardId === '' || amountMinor === 0) return
   const facts = { event, account, card, transaction, atMs: step.atMs }
