@@ -107,7 +107,7 @@ export function startInstance(options: InstanceOptions): TransferInstance {
   const plain = createTransferSteps(change, nowMs, undefined, mayLose)
   const rightLost = createLostSteps(sides, nowMs)
   const lost = planted.lost?.(rightLost) ?? rightLost
-  const again = createLostTransfers({ steps: plain, lost, engine })
+  const again = createLostTransfers({ steps: plain, lost, engine, keep: kept.keep })
   kept.repeatBy(planted.repeats === false ? async () => {} : again)
   const rightSteps = mayLose ? kept.watch(plain) : plain
   const steps = planted.steps?.(rightSteps, change) ?? rightSteps

@@ -38,7 +38,7 @@ export function openMoney(options: MoneyOptions): {
   const mayLose = kept !== null
   const plain = createTransferSteps(change, nowMs, prepareBeside, mayLose)
   const lost = createLostSteps(change, nowMs, prepareBeside)
-  kept?.repeatBy(createLostTransfers({ steps: plain, lost, engine }))
+  kept?.repeatBy(createLostTransfers({ steps: plain, lost, engine, keep: kept.keep }))
   const steps = kept?.watch(plain) ?? plain
   const transfers = createTransfers({ steps, engine, nowMs })
   const sweeper = startTransferSweeper({ ...options, steps, transfers, intervalMs: sweepMs })

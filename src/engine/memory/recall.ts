@@ -10,8 +10,8 @@ export interface Recall {
   readonly forgotten: number
   /** How often the store has lost what it acknowledged. */
   readonly losses: number
-  /** Whether something is kept of a slot. */
-  has(slot: string): boolean
+  /** What is kept of a slot. */
+  find(slot: string): string | undefined
   /** What was told last in a slot. */
   note(slot: string, told: string, nowMonoMs: number): void
   /** The engine begins to look whether what was noted until now is kept. */
@@ -94,7 +94,7 @@ export function createRecall(options: RecallOptions): Recall {
     get losses() {
       return losses
     },
-    has: (slot) => bySlot.has(slot),
+    find: (slot) => bySlot.get(slot)?.told,
     note(slot, told, nowMonoMs) {
       const known = bySlot.get(slot)
       // What is only booked again is no younger for it.

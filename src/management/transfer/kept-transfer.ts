@@ -14,6 +14,8 @@ export interface KeptTransfers {
   readonly isMending: boolean
   /** The same steps; what they tell is kept. */
   watch(steps: TransferSteps): TransferSteps
+  /** What whoever drives one again has learnt. */
+  keep(known: KnownTransfer): void
   /** How one is driven again; before the first loss. */
   repeatBy(driveAgain: (known: KnownTransfer) => Promise<void>): void
   onLoss(): void
@@ -106,15 +108,24 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
     }
   }
 
+  /** Who only met it on its way knows no more than is kept, and what had arrived once is refused only after a loss. */
+  function keep(found: KnownTransfer): void {
+    const { id } = found.transfer
+    if (found.verdict?.state !== 'credited') {
+      const known = recall.find(id)
+      if (known !== undefined && found.verdict === null) return
+      if (known !== undefined && readKnown(known).verdict?.state === 'credited') return
+    }
+    recall.note(id, textOf(found), monoMs())
+  }
+
   /** A step that a loss has come between may have been answered before it, and noted after. */
   async function noting<T>(work: () => Promise<T>, known: (result: T) => KnownTransfer | null) {
     const before = losses
     const result = await work()
     const found = known(result)
     if (found === null) return result
-    const { id } = found.transfer
-    // Who only met it on its way knows no more than is kept.
-    if (found.verdict !== null || !recall.has(id)) recall.note(id, textOf(found), monoMs())
+    keep(found)
     if (before !== losses) await repeat(found, losses)
     return result
   }
@@ -148,6 +159,7 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
         )
       },
     }),
+    keep,
     repeatBy(given) {
       driveAgain = given
     },

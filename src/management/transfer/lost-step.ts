@@ -32,6 +32,8 @@ export interface LostSteps {
    * its way could have been given back on a refusal.
    */
   credit(transfer: Transfer): Promise<TransferVerdict>
+  /** Whether the source has given it for good: then the destination must have it, whatever it says. */
+  hasGiven(transfer: Transfer): Promise<boolean>
   /** Makes the destination refuse, unless it has a word: that one holds. */
   refuse(transfer: Transfer, refusal: DestinationRefusal): Promise<TransferVerdict>
 }
@@ -106,6 +108,21 @@ export function createLostSteps(
           if (another) return said(there.state === 'done' ? 'moved' : 'next')
           view.move(transfer, transfer.from, 'owed')
           return { result: 'done', write: { put: [{ ...given, value: '{"state":"given"}' }] } }
+        },
+      })
+    },
+
+    hasGiven(transfer) {
+      const attempt = { ...transfer, beganAtMs: transfer.seenAtMs }
+      const given = inboxPlace(transfer)
+      return change<boolean>({
+        home: aggregateOfSide(transfer.from),
+        origin: originOfTransfer(transfer),
+        reads: [...readsOf(attempt), given],
+        decide(view) {
+          const there = underReference(view, transfer)
+          const isDone = there?.state === 'done' && there.id === transfer.id
+          return { result: isDone || view.child(given) !== null, write: {} }
         },
       })
     },

@@ -21,6 +21,8 @@ export interface LostTransfersOptions {
   readonly steps: Pick<TransferSteps, 'credit' | 'close' | 'find'>
   readonly lost: LostSteps
   readonly engine: TransfersOptions['engine']
+  /** What is learnt on the way may be lost again, and then nobody else may know of it. */
+  readonly keep: (known: KnownTransfer) => void
 }
 
 /** Nobody was told of it, and what it would take is not there any more. */
@@ -34,7 +36,7 @@ const overtaken: DestinationRefusal = {
  * credit where the destination lacks it. The source comes first, so that a crash on the way leaves a record that a
  * sweeper finds.
  */
-export function createLostTransfers({ steps, lost, engine }: LostTransfersOptions) {
+export function createLostTransfers({ steps, lost, engine, keep }: LostTransfersOptions) {
   return async function driveAgain({ transfer, verdict }: KnownTransfer): Promise<void> {
     const heard = await lost.hear(transfer)
     // What had arrived can be spent, and was perhaps told: a refusal of after the loss does not count.
@@ -43,10 +45,23 @@ export function createLostTransfers({ steps, lost, engine }: LostTransfersOption
     if (word.state === 'refused') {
       const kept = await lost.refuse(transfer, word.refusal)
       if (kept.state === 'credited') return driveCredited(transfer, kept)
-      await steps.close(transfer, kept)
+      const { state } = await steps.close(transfer, kept)
+      if (state === 'gone') await deliverGiven(transfer)
       return
     }
     return driveCredited(transfer, heard)
+  }
+
+  /**
+   * A source that is done has given: its destination had it, lost it, and refused after that. Nobody gives it back, so
+   * it must arrive.
+   */
+  async function deliverGiven(transfer: Transfer): Promise<boolean> {
+    if (!(await lost.hasGiven(transfer))) return false
+    await enterCard(engine, transfer)
+    const verdict = await lost.credit(transfer)
+    keep({ transfer, verdict })
+    return true
   }
 
   async function driveCredited(transfer: Transfer, heard: TransferVerdict | null): Promise<void> {
@@ -68,14 +83,16 @@ export function createLostTransfers({ steps, lost, engine }: LostTransfersOption
     if (end === 'takenBack') return driveCredited(successorOf(transfer), null)
   }
 
-  /** Credits and closes what is on its way; `gone` when it was refused, and somebody else has closed it. */
+  /** Credits and closes what is on its way; `gone` when it was refused, and somebody else has given it back. */
   async function finish(transfer: Transfer): Promise<'arrived' | 'takenBack' | 'gone'> {
     await enterCard(engine, transfer)
     const verdict = await steps.credit(transfer)
     if (verdict === 'tooOld') throw new Error('it is too old to be credited')
+    keep({ transfer, verdict })
     const { state } = await steps.close(transfer, verdict)
     if (verdict.state === 'credited') return 'arrived'
-    return state === 'gone' ? 'gone' : 'takenBack'
+    if (state !== 'gone') return 'takenBack'
+    return (await deliverGiven(transfer)) ? 'arrived' : 'gone'
   }
 
   /** Whoever finds a transfer on its way drives it on; its own server answers for it. */

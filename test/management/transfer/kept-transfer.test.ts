@@ -63,6 +63,19 @@ it('drives again what it knows, with the last word of the destination, and lets 
   expect(kept.figures).toEqual({ kept: 3, repeated: 2, forgotten: 0 })
 })
 
+it('keeps that a transfer had arrived, though its destination refuses it after a loss', async () => {
+  const { kept, driven, debit } = open()
+  kept.repeatBy(async (known) => void driven.push(known))
+  await debit('T1')
+  const transfer = transferOf('T1')
+  kept.keep({ transfer, verdict: credited })
+  const refusal = { condition: 'cardNotActive', detail: '' } as const
+  kept.keep({ transfer, verdict: { state: 'refused', refusal } })
+  kept.onLoss()
+  await debit('T2')
+  expect(driven).toEqual([{ transfer, verdict: credited }])
+})
+
 it('lets the oldest go when there are too many, and counts them', async () => {
   const { kept, debit } = open(2)
   for (const id of ['T1', 'T2', 'T3']) await debit(id)

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { repairAccount } from '../../../src/backoffice/repair.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { createLostSteps } from '../../../src/management/transfer/lost-step.ts'
-import { createLostTransfers } from '../../../src/management/transfer/lost-transfer.ts'
+import {
+  createLostTransfers,
+  type KnownTransfer,
+} from '../../../src/management/transfer/lost-transfer.ts'
 import { createSides } from '../../../src/management/transfer/side.ts'
 import { createTransferSteps } from '../../../src/management/transfer/step.ts'
 import { successorOf } from '../../../src/management/transfer/transfer.ts'
@@ -58,8 +61,10 @@ async function open() {
     )
     return Promise.all(views)
   }
-  const driveAgain = createLostTransfers({ steps, lost, engine })
-  const known = { state, store, steps, lost, told, attemptOf, driveAgain, engine }
+  const learnt: KnownTransfer[] = []
+  const keep = (one: KnownTransfer) => void learnt.push(one)
+  const driveAgain = createLostTransfers({ steps, lost, engine, keep })
+  const known = { state, store, steps, lost, told, attemptOf, driveAgain, engine, keep, learnt }
   return { ...known, debit, setStatus, movedMinor }
 }
 
@@ -267,4 +272,26 @@ describe('the steps of a transfer', () => {
     await createLostTransfers({ ...after, steps: late })({ transfer: told, verdict })
     expect(await after.movedMinor()).toEqual([-1_000, 1_000])
   })
+
+  it.each(['unheard', 'refused'] as const)(
+    'bring what a source has given for good to a destination that lost it and refused it since, %s by who drives it',
+    async (known) => {
+      const { steps, lost, driveAgain, debit, setStatus, movedMinor, state, learnt } = await open()
+      const before = structuredClone(state.aggregates.get('a:account-1'))!
+      const transfer = await debit('T1')
+      const verdict = await steps.credit(transfer)
+      if (verdict === 'tooOld') throw new Error('too old')
+      await steps.close(transfer, verdict)
+      // A failover of the destination alone takes the credit and its word.
+      state.aggregates.set('a:account-1', { ...before, version: 'lost' })
+      await setStatus('Frozen')
+      const refused = await steps.credit(transfer)
+      expect(refused).toMatchObject({ state: 'refused' })
+      const word = known === 'refused' && refused !== 'tooOld' ? refused : null
+      for (let server = 0; server < 2; server++) await driveAgain({ transfer, verdict: word })
+      expect(await movedMinor()).toEqual([-1_000, 1_000])
+      expect(await lost.hear(transfer)).toMatchObject({ state: 'credited' })
+      expect(learnt).toMatchObject([{ verdict: { state: 'credited' } }])
+    },
+  )
 })
