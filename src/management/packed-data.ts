@@ -16,7 +16,8 @@ const example = [
   '{"transferId":"trf_01J","type":"TopUp","amount":1,"currency":"USD","cardId":"card_01J","balances":{"posted":0,"held":0,"withheld":0,"available":0,"chargesPending":0},"wallet":{"currency":"USD","balance":10},"completedAt":"2026-',
 ].join('')
 
-const settings = { level: 9, windowBits: 12, memLevel: 4 }
+/** A chunk is made for every value, and would be of 16 KiB; values are some hundred bytes. */
+const settings = { level: 9, windowBits: 12, memLevel: 4, chunkSize: 1_024 }
 
 /** A value as short text. `known` is what its reader knows too and the value may repeat, such as an id. */
 export function packData(data: unknown, known: string): string {
