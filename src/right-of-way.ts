@@ -1,5 +1,12 @@
 import { setPriority } from 'node:os'
-import type { Command, Store } from './store/port.ts'
+import { outcomesOf } from './store/outcome.ts'
+import {
+  type Command,
+  type Outcome,
+  PartlyFailed,
+  type PartOutcome,
+  type Store,
+} from './store/port.ts'
 
 /** How many decisions are open, as the gate writes it: one cell. */
 export type OpenDecisions = Int32Array<SharedArrayBuffer>
@@ -25,6 +32,8 @@ const quietMs = 100
 const maxGroupCommands = 32
 /** How many times as long as a group took the next one stays back: decisions have the writer for four fifths. */
 const restTimes = 4
+/** While somebody has more to write than goes together: the lists must not fall behind the decisions they show. */
+const shortRestTimes = 1
 const maxRestMs = 100
 
 /** Commits of one caller that wait for their turn. */
@@ -47,18 +56,27 @@ export function lowerOwnPriority(): void {
 export function createRightOfWay(open: OpenDecisions, monoMs: () => number): RightOfWay {
   const waiting: Waiting[] = []
   let inFlight = 0
+  let longCalls = 0
   let begunMonoMs = 0
   let restUntilMonoMs = Number.NEGATIVE_INFINITY
   let lastSeenMonoMs = Number.NEGATIVE_INFINITY
 
+  function isDeciding(): boolean {
+    const deciding = Atomics.load(open, 0) > 0
+    if (deciding) lastSeenMonoMs = monoMs()
+    return deciding
+  }
+
+  function isQuiet(): boolean {
+    return !isDeciding() && monoMs() - lastSeenMonoMs > quietMs
+  }
+
   /** While decisions come, one group at a time: they share one writer, and it takes whoever waits. */
   function mayGo(untilMonoMs: number): boolean {
+    if (isQuiet()) return true
     const nowMonoMs = monoMs()
-    const isDeciding = Atomics.load(open, 0) > 0
-    if (isDeciding) lastSeenMonoMs = nowMonoMs
-    if (nowMonoMs - lastSeenMonoMs > quietMs) return true
     if (inFlight > 0 || nowMonoMs < restUntilMonoMs) return false
-    return !isDeciding || nowMonoMs >= untilMonoMs
+    return !isDeciding() || nowMonoMs >= untilMonoMs
   }
 
   function look(): void {
@@ -84,11 +102,38 @@ export function createRightOfWay(open: OpenDecisions, monoMs: () => number): Rig
   function end(): void {
     if (--inFlight > 0) return
     const nowMonoMs = monoMs()
-    restUntilMonoMs = nowMonoMs + Math.min(maxRestMs, restTimes * (nowMonoMs - begunMonoMs))
+    const times = longCalls > 0 ? shortRestTimes : restTimes
+    restUntilMonoMs = nowMonoMs + Math.min(maxRestMs, times * (nowMonoMs - begunMonoMs))
   }
 
-  async function commit(store: Store, commands: readonly Command[]) {
-    const untilMonoMs = monoMs() + maxWaitMs
+  function commit(store: Store, commands: readonly Command[]): Promise<Outcome[]> {
+    const isLong = commands.length > maxGroupCommands && !isQuiet()
+    return isLong ? commitInParts(store, commands) : commitOnce(store, commands, maxWaitMs)
+  }
+
+  /** Each aggregate is committed on its own anyway. Only the first part waits for a moment without decisions. */
+  async function commitInParts(store: Store, commands: readonly Command[]): Promise<Outcome[]> {
+    const all: PartOutcome[] = []
+    let why = ''
+    longCalls++
+    try {
+      for (let at = 0; at < commands.length; at += maxGroupCommands) {
+        const waitMs = at === 0 ? maxWaitMs : 0
+        const part = commands.slice(at, at + maxGroupCommands)
+        const commitPart = (some: readonly Command[]) => commitOnce(store, some, waitMs)
+        const { outcomes, problem } = await outcomesOf(commitPart, part)
+        all.push(...outcomes)
+        why ||= problem
+      }
+    } finally {
+      longCalls--
+    }
+    if (why !== '') throw new PartlyFailed(why, all)
+    return all as Outcome[]
+  }
+
+  async function commitOnce(store: Store, commands: readonly Command[], waitMs: number) {
+    const untilMonoMs = monoMs() + waitMs
     if (waiting.length === 0 && mayGo(untilMonoMs)) begin()
     else {
       await new Promise<void>((go) => {

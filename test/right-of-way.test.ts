@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createRightOfWay } from '../src/right-of-way.ts'
-import type { Command, Store } from '../src/store/port.ts'
+import { type Command, PartlyFailed, type Store, StoreError } from '../src/store/port.ts'
 import { openApi } from './support/api-world.ts'
 import { createMemoryStore } from './support/memory-store.ts'
 
@@ -24,6 +24,9 @@ function open() {
     decisions,
     begun,
     commit: (aggregate: string) => store.commit([{ aggregate } as Command]),
+    commitMany: (count: number) =>
+      store.commit(Array.from({ length: count }, (_, i) => ({ aggregate: `${i}` }) as Command)),
+    begunCounts: () => begun.map((names) => names.split(',').length),
     async end() {
       ends.shift()?.()
       await sleep(0)
@@ -90,6 +93,52 @@ describe('the right of way', () => {
       await pass(1)
       expect(begun).toEqual(['a', 'b'])
     }
+  })
+
+  it('commits what is longer in parts while decisions come, and rests between them as long as one took', async () => {
+    const { begunCounts, commitMany, decisions, end, pass } = open()
+    decisions[0] = 1
+    const outcomes = commitMany(80)
+    await pass(20)
+    expect(begunCounts()).toEqual([32])
+    await pass(10)
+    await end()
+    await pass(9)
+    expect(begunCounts()).toEqual([32])
+    await pass(1)
+    expect(begunCounts()).toEqual([32, 32])
+    await end()
+    await pass(1)
+    expect(begunCounts()).toEqual([32, 32, 16])
+    await end()
+    expect(await outcomes).toEqual(Array(80).fill('committed'))
+  })
+
+  it('commits what is longer at once while nobody decides', async () => {
+    const { begunCounts, commitMany } = open()
+    void commitMany(80)
+    expect(begunCounts()).toEqual([80])
+  })
+
+  it('tells of each command what became of it when a part fails', async () => {
+    const decisions = new Int32Array(new SharedArrayBuffer(4))
+    decisions[0] = 1
+    let calls = 0
+    const failing: Store = {
+      ...createMemoryStore(),
+      async commit(commands) {
+        if (calls++ === 1) throw new StoreError('away', 'no')
+        return commands.map(() => 'committed' as const)
+      },
+    }
+    const { behindDecisions } = createRightOfWay(decisions, () => performance.now())
+    const many = Array.from({ length: 70 }, (_, i) => ({ aggregate: `${i}` }) as Command)
+    const error = await behindDecisions(failing)
+      .commit(many)
+      .catch((caught) => caught)
+    expect(error).toBeInstanceOf(PartlyFailed)
+    const parts = [...Array(32).fill('committed'), ...Array(32).fill('refused')]
+    expect(error.outcomes).toEqual([...parts, ...Array(6).fill('committed')])
   })
 
   it('rests no more once decisions have not come for a while', async () => {

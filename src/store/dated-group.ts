@@ -1,5 +1,6 @@
 import { dayMs } from '../clock.ts'
-import { type Command, PartlyFailed, type PartOutcome, type Store, StoreError } from './port.ts'
+import { outcomesOf } from './outcome.ts'
+import { type Command, PartlyFailed, type PartOutcome, type Store } from './port.ts'
 
 /** The day after which a group is dropped, or Infinity. */
 export function lastDayOf(group: string): number {
@@ -38,19 +39,6 @@ async function commitOthers(
   const first = groups.findIndex((group) => group !== '')
   const why = `${groups[first]} of ${commands[first]!.aggregate} would not be kept: its day has passed`
   throw new PartlyFailed(problem === '' ? why : `${why}; ${problem}`, all)
-}
-
-async function outcomesOf(commit: Store['commit'], commands: readonly Command[]) {
-  try {
-    const outcomes: readonly PartOutcome[] = commands.length === 0 ? [] : await commit(commands)
-    return { outcomes, problem: '' }
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    const { message: problem } = error
-    if (error instanceof PartlyFailed) return { outcomes: error.outcomes, problem }
-    const outcome: PartOutcome = error.executed === 'no' ? 'refused' : 'unknown'
-    return { outcomes: commands.map(() => outcome), problem }
-  }
 }
 
 function passedGroupIn({ put }: Command, nowMs: number): string {
