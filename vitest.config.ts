@@ -100,7 +100,7 @@ const heavy: Readonly<Record<string, number>> = {
   'rules/pack/folder': 8,
   'domain/random-walk': 9,
   'domain/cover': 6,
-  'rules/differential': 6,
+  'rules/differential': 10,
   'rules/pack/bytes': 5,
   'rules/evaluate/evaluation': 4,
   'domain/scenarios': 4,

@@ -125,7 +125,7 @@ function dayPlot({ days }: DecisionTally): string {
   const shares = (field: 'oldDeclined' | 'newDeclined') =>
     names.map((name) => days[name]![field] / Math.max(1, days[name]!.asks))
   const [old, next] = [shares('oldDeclined'), shares('newDeclined')]
-  const top = Math.max(0.01, ...old, ...next) * 1.1
+  const top = Math.min(1, Math.max(0.01, ...old, ...next) * 1.1)
   const width = plotWidth - margin.left - margin.right
   const height = plotHeight - margin.top - margin.bottom
   const x = (i: number) => margin.left + (width * (i + 0.5)) / names.length
