@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, rename, unlink } from 'node:fs/promises'
-import { connect, createServer, type Server } from 'node:net'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connectTo, listenIn } from '../../folder-socket.ts'
 
 export interface FolderLock {
   /** Why no lock could be taken, '' when it was. */
@@ -10,15 +10,11 @@ export interface FolderLock {
   release(): Promise<void>
 }
 
-// sun_path holds 104 to 108 bytes; some versions of libuv cut a longer path off silently.
-const maxSocketPathBytes = 100
-
 const lockWaitMs = 20
 const maxLockWaits = 25
 
 /**
- * A listening socket in the folder is the lock: the kernel lets go of it however we die, and it is
- * seen from other containers that share the folder, where a process id says nothing.
+ * A listening socket in the folder is the lock.
  *
  * Everyone shows a socket of its own first and looks for others then, so of two at least one sees
  * the other. A name is used once, so a dead one can be removed without hitting a live one. When
@@ -26,7 +22,7 @@ const maxLockWaits = 25
  */
 export async function lockFolder(folder: string): Promise<FolderLock | 'locked'> {
   const own = `gate-${randomBytes(4).toString('hex')}.lock`
-  const server = await listen(join(folder, `.${own}`))
+  const server = await listenIn(join(folder, `.${own}`), (socket) => socket.destroy())
   // Some mounted folders cannot hold a socket. That must not keep a single instance from starting.
   if (typeof server === 'string') return noLock(server)
   // Only now, because a socket that is not listening yet looks dead.
@@ -59,33 +55,8 @@ function noLock(code: string): FolderLock {
   return { problem: `a second process would not be noticed (${code})`, release: async () => {} }
 }
 
-function listen(file: string): Promise<Server | string> {
-  const path = socketPath(file)
-  if (Buffer.byteLength(path) > maxSocketPathBytes) return Promise.resolve('ENAMETOOLONG')
-  return new Promise((resolve) => {
-    const server = createServer((socket) => socket.destroy())
-    server.once('error', ({ code = 'UNKNOWN' }: NodeJS.ErrnoException) => resolve(code))
-    server.listen({ path, exclusive: true }, () => {
-      server.unref()
-      resolve(server)
-    })
-  })
-}
-
-function socketPath(file: string): string {
-  const fromHere = relative(process.cwd(), file)
-  return fromHere.length < file.length ? fromHere : file
-}
-
-function isListenedTo(file: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(socketPath(file))
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
-      resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT')
-    })
-  })
+async function isListenedTo(file: string): Promise<boolean> {
+  const socket = await connectTo(file).catch(() => 'somebody' as const)
+  if (socket !== 'somebody') socket?.destroy()
+  return socket !== null
 }

@@ -16,7 +16,7 @@ import {
 } from '../port.ts'
 import { decodeTreeRoot, type EntryNaming, foresee, queueWrite, toWrites } from './commands.ts'
 import { scanTree, toPut } from './copy.ts'
-import { openDatabase, throwCause } from './database.ts'
+import { throwCause } from './database.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,
@@ -34,6 +34,7 @@ import {
   sortKeyOf,
   versionHash,
 } from './keys.ts'
+import { openFolder } from './opening.ts'
 import { fileOf, watchWhereabouts } from './whereabouts.ts'
 
 export interface LmdbStoreOptions {
@@ -61,14 +62,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
         'the whole folder from a backup, and start again.',
     )
   }
-  const { filled } = await prepareFolder(folder)
-  const db = openDatabase(folder)
-  if (!filled) {
-    await markFilled(folder).catch(async (error) => {
-      await db.close()
-      throw error
-    })
-  }
+  const { db, peers } = await openFolder(folder, options.onWarning)
 
   let isClosed = false
   let onAvailable: (available: boolean) => void = ignore
@@ -94,6 +88,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
+    while (peers.held !== null) await peers.held
     refuseUnlessUsable()
     const writes = toWrites(commands, clock)
     const foreseen = read(() => writes.map((write) => foresee(db, write)))
@@ -158,6 +153,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   async function sweep(sweptAtMs: number, logBeforeMs: number, limit: number): Promise<number> {
     // A process that was killed while it read would keep the pages of its snapshot from being used again.
     read(() => db.readerCheck())
+    while (peers.held !== null) await peers.held
     const keys = read(() => [
       ...keysIn(expiredRange(Math.floor(sweptAtMs / dayMs)), limit),
       ...keysIn(logRangeBefore(logBeforeMs * 1_000), limit),
@@ -167,6 +163,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function fill(records: readonly OwnedRecord[]): Promise<void> {
+    while (peers.held !== null) await peers.held
     refuseUnlessUsable()
     const puts = records.map((record) => toPut(record, clock.nonce, logMicrosAt))
     await written(
@@ -201,6 +198,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     isClosed = true
     whereabouts.stop()
     await db.close()
+    await peers.leave()
   }
 
   function refuseUnlessUsable(): void {
@@ -245,6 +243,8 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     // lmdb-js makes a promise for the turn as a whole when the turn ends, and hands it to nobody: if the
     // transaction failed, its rejection would end the process.
     setImmediate(() => db.committed.then(ignore, ignore))
+    // Also what is waited for no longer.
+    peers.noteWrites(answers)
     try {
       const answered = await Promise.race([Promise.all(answers).catch(throwCause), tooLate])
       // The file is looked for before the commit is confirmed: what was written to a deleted file is lost.

@@ -1,0 +1,96 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { listenIn } from '../../../src/folder-socket.ts'
+import { openLmdbStore } from '../../../src/store/lmdb/lmdb.ts'
+import { joinPeers, type Peers } from '../../../src/store/lmdb/peers.ts'
+import { endWithTests } from '../../support/leftovers.ts'
+import { fastFolder } from '../../support/server.ts'
+
+const endings: (() => Promise<void> | void)[] = []
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end()
+})
+
+function newFolder(): string {
+  const folder = fastFolder()
+  endings.push(folder.remove)
+  return folder.path
+}
+
+async function member(folder: string, process: string): Promise<Peers> {
+  const peers = await joinPeers(folder, process)
+  endings.push(peers.leave)
+  return peers
+}
+
+describe('who opens a store', () => {
+  it('waits until others have written what they began, and they begin nothing until it is open', async () => {
+    const folder = newFolder()
+    const [server, command] = [await member(folder, 'aaaaaaaa'), await member(folder, 'bbbbbbbb')]
+    let write: () => void = () => {}
+    server.noteWrites([new Promise<void>((resolve) => (write = resolve))])
+    const order: string[] = []
+    const opening = command.openAlone(() => order.push('opened'))
+    while (server.held === null) await sleep(1)
+    const resumed = server.held.then(() => order.push('resumed'))
+    await sleep(50)
+    expect(order).toEqual([])
+    write()
+    await Promise.all([opening, resumed])
+    expect(order).toEqual(['opened', 'resumed'])
+    expect(server.held).toBeNull()
+  })
+
+  it('asks no thread of its own process, which may hang, and removes those that are dead', async () => {
+    const folder = newFolder()
+    const own = await member(folder, 'aaaaaaaa')
+    const other = await member(folder, 'aaaaaaaa')
+    other.noteWrites([new Promise(() => {})])
+    writeFileSync(join(folder, 'p-cccccccc-000000.lock'), '')
+    expect(await own.openAlone(() => 'opened')).toBe('opened')
+    expect(readdirSync(folder)).toHaveLength(2)
+  })
+
+  it('goes on when one that was asked dies before it answers', async () => {
+    const folder = newFolder()
+    const own = await member(folder, 'bbbbbbbb')
+    let asked = false
+    const dying = await listenIn(join(folder, 'p-aaaaaaaa-000000.lock'), (socket) => {
+      asked = true
+      setTimeout(() => socket.destroy(), 20)
+    })
+    if (typeof dying !== 'string') endings.push(() => void dying.close())
+    expect(await own.openAlone(() => 'opened')).toBe('opened')
+    expect(asked).toBe(true)
+  })
+
+  it('takes nothing from who writes, however often it is opened meanwhile', async () => {
+    const folder = newFolder()
+    const writer = fork(join(import.meta.dirname, 'lmdb-counter.mjs'), [folder])
+    endWithTests(writer)
+    await once(writer, 'message')
+    let open = true
+    const gone = once(writer, 'exit').then(() => {
+      open = false
+    })
+    for (let i = 0; i < 400 && open; i++) {
+      const store = await openLmdbStore({ folder, nowMs: Date.now })
+      await store.close()
+    }
+    expect(open).toBe(true)
+    writer.send('end')
+    const [count] = (await once(writer, 'message')) as [number]
+    await gone
+    expect(count).toBeGreaterThan(100)
+    const store = await openLmdbStore({ folder, nowMs: Date.now })
+    const [root] = await store.load([{ aggregate: 'counter', group: '', id: '' }])
+    expect(root?.value).toBe(String(count))
+    await store.close()
+    expect(readdirSync(folder).filter((name) => name.endsWith('.lock'))).toEqual([])
+  }, 60_000)
+})
