@@ -88,7 +88,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
-    while (peers.held !== null) await peers.held
+    while (peers.isOpening()) await peers.untilOpened()
     refuseUnlessUsable()
     const writes = toWrites(commands, clock)
     const foreseen = read(() => writes.map((write) => foresee(db, write)))
@@ -153,7 +153,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   async function sweep(sweptAtMs: number, logBeforeMs: number, limit: number): Promise<number> {
     // A process that was killed while it read would keep the pages of its snapshot from being used again.
     read(() => db.readerCheck())
-    while (peers.held !== null) await peers.held
+    while (peers.isOpening()) await peers.untilOpened()
     const keys = read(() => [
       ...keysIn(expiredRange(Math.floor(sweptAtMs / dayMs)), limit),
       ...keysIn(logRangeBefore(logBeforeMs * 1_000), limit),
@@ -163,7 +163,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function fill(records: readonly OwnedRecord[]): Promise<void> {
-    while (peers.held !== null) await peers.held
+    while (peers.isOpening()) await peers.untilOpened()
     refuseUnlessUsable()
     const puts = records.map((record) => toPut(record, clock.nonce, logMicrosAt))
     await written(

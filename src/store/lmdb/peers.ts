@@ -1,26 +1,28 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { readdir, rename, unlink } from 'node:fs/promises'
+import { readFileSync, statSync } from 'node:fs'
+import { open, readdir, rename, unlink } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { pid } from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { machineClock } from '../../clock.ts'
 import { connectTo, listenIn } from '../../folder-socket.ts'
-import { StoreRefused } from '../port.ts'
 
 /**
  * LMDB (ITS#9496, in lmdb 3.5.6 too): who opens a file while another process commits may set the number of its
  * newest transaction back, and the next commit then takes the place of one that was acknowledged. So whoever opens
- * it asks all others that have it open to finish their commit and to begin none, until it is open.
+ * it puts a flag into the folder, at which nobody begins a commit, and asks all others whether theirs are done.
  *
- * Everyone shows a socket of its own first and looks for others then, so of two at least one sees the other. Threads
- * of one process share what is open, and open nothing again.
+ * Who hangs does not answer, and finds the flag when it goes on. Threads of one process share what is open, and open
+ * nothing again.
  */
 export interface Peers {
   /** What may happen because others cannot see this one; '' when they can. */
   readonly problem: string
-  /** Resolves when nobody opens the file; null while nobody does. */
-  readonly held: Promise<void> | null
+  /** Whether somebody opens the file: then nothing may begin to be written. 3 µs. */
+  isOpening(): boolean
+  untilOpened(): Promise<void>
   /** What has begun to be written, until it is done or has failed. */
   noteWrites(writes: readonly Promise<unknown>[]): void
   /** Calls it while all others stand still. */
@@ -28,60 +30,43 @@ export interface Peers {
   leave(): Promise<void>
 }
 
-const answerMs = 10_000
-/** By far longer than to open a file takes: who stands still meanwhile must not do so for ever. */
-const maxHeldMs = 5_000
-const heldWord = 'held'
+const flagName = 'opening'
+/** A commit that was begun before is done by then, whoever hangs. */
+const answerMs = 2_000
+/** Who opens a file is done by then, or was killed. */
+const staleMs = 5_000
+const lookMs = 2
+const doneWord = 'done'
 const namePattern = /^p-[0-9a-f]{8}-[0-9a-f]{6}\.lock$/
 
 export async function joinPeers(folder: string, process = processName()): Promise<Peers> {
   const own = `p-${process}-${randomBytes(3).toString('hex')}.lock`
+  const flag = join(folder, flagName)
   const writing = new Set<Promise<unknown>>()
-  let holders = 0
-  let held: Promise<void> | null = null
-  let release = () => {}
-
-  function hold(socket: Socket): void {
+  const server = await listenIn(join(folder, `.${own}`), (socket) => {
     socket.unref()
     socket.on('error', () => {})
-    if (holders++ === 0) {
-      held = new Promise((resolve) => {
-        release = resolve
-      })
-    }
-    let limit: NodeJS.Timeout | undefined
-    socket.once('close', () => {
-      clearTimeout(limit)
-      if (--holders > 0) return
-      held = null
-      release()
-    })
-    void Promise.all(writing).then(() => {
-      socket.write(heldWord)
-      limit = setTimeout(() => socket.destroy(), maxHeldMs).unref()
-    })
-  }
-
-  const server = await listenIn(join(folder, `.${own}`), hold)
+    void Promise.all(writing).then(() => socket.end(doneWord))
+  })
   // Only now, because a socket that is not listening yet looks dead.
   if (typeof server !== 'string') await rename(join(folder, `.${own}`), join(folder, own))
 
   return {
     problem: typeof server === 'string' ? notSeen(folder, server) : '',
-    get held() {
-      return held
-    },
+    isOpening: () => identityOf(flag) !== '',
+    untilOpened: () => untilGone(flag),
     noteWrites(writes) {
       const all = Promise.allSettled(writes)
       writing.add(all)
       void all.then(() => writing.delete(all))
     },
-    async openAlone(open) {
-      const stopped = await stopOthers(folder, process)
+    async openAlone(openNow) {
+      await raise(flag)
       try {
-        return open()
+        await untilDone(folder, process)
+        return openNow()
       } finally {
-        for (const socket of stopped) socket.destroy()
+        await unlink(flag).catch(() => {})
       }
     },
     async leave() {
@@ -92,37 +77,65 @@ export async function joinPeers(folder: string, process = processName()): Promis
   }
 }
 
-/** Resolves when all of them have said that they stand still; those that are dead are removed. */
-async function stopOthers(folder: string, process: string): Promise<Socket[]> {
+/** One opens at a time. */
+async function raise(flag: string): Promise<void> {
+  for (;;) {
+    try {
+      await (await open(flag, 'wx', 0o600)).close()
+      return
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      await untilGone(flag)
+    }
+  }
+}
+
+/** A flag that stays for too long is removed: who raised it was killed. */
+async function untilGone(flag: string): Promise<void> {
+  let seen = ''
+  let sinceMonoMs = 0
+  for (let now = identityOf(flag); now !== ''; now = identityOf(flag)) {
+    if (now !== seen) sinceMonoMs = machineClock.monoMs()
+    seen = now
+    if (machineClock.monoMs() - sinceMonoMs > staleMs) await unlink(flag).catch(() => {})
+    else await sleep(lookMs)
+  }
+}
+
+/** '' when it is not there; what is wrong with a folder that cannot be read is for the commit to say. */
+function identityOf(flag: string): string {
+  try {
+    const found = statSync(flag, { throwIfNoEntry: false })
+    return found === undefined ? '' : `${found.ino} ${found.ctimeMs}`
+  } catch {
+    return ''
+  }
+}
+
+/** Resolves when all commits that were begun before are done; sockets of the dead are removed. */
+async function untilDone(folder: string, process: string): Promise<void> {
   const names = (await readdir(folder)).filter(
     (name) => namePattern.test(name) && !name.startsWith(`p-${process}-`),
   )
-  const stopped = await Promise.all(
+  await Promise.all(
     names.map(async (name) => {
       const socket = await connectTo(join(folder, name)).catch(() => null)
       if (socket === null) await unlink(join(folder, name)).catch(() => {})
-      else await stoodStill(socket, folder)
-      return socket
+      else await untilEnded(socket)
     }),
   )
-  return stopped.filter((socket) => socket !== null)
 }
 
-function stoodStill(socket: Socket, folder: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const limit = setTimeout(() => {
-      socket.destroy()
-      const problem = `another process that uses ${folder} does not answer: it hangs, or is stopped`
-      reject(new StoreRefused(`${problem}. Try again, or end it.`))
-    }, answerMs)
-    const end = () => {
+/** It says that its commits are done, has ended, or hangs. */
+function untilEnded(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const limit = setTimeout(() => socket.destroy(), answerMs)
+    socket.on('error', () => {})
+    socket.resume()
+    socket.once('close', () => {
       clearTimeout(limit)
       resolve()
-    }
-    socket.once('data', end)
-    // It has ended meanwhile.
-    socket.once('close', end)
-    socket.on('error', () => {})
+    })
   })
 }
 

@@ -4,7 +4,6 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { listenIn } from '../../../src/folder-socket.ts'
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb.ts'
 import { joinPeers, type Peers } from '../../../src/store/lmdb/peers.ts'
 import { endWithTests } from '../../support/leftovers.ts'
@@ -33,18 +32,38 @@ describe('who opens a store', () => {
     const folder = newFolder()
     const [server, command] = [await member(folder, 'aaaaaaaa'), await member(folder, 'bbbbbbbb')]
     let write: () => void = () => {}
-    server.noteWrites([new Promise<void>((resolve) => (write = resolve))])
+    server.noteWrites([
+      new Promise<void>((resolve) => {
+        write = resolve
+      }),
+    ])
     const order: string[] = []
     const opening = command.openAlone(() => order.push('opened'))
-    while (server.held === null) await sleep(1)
-    const resumed = server.held.then(() => order.push('resumed'))
+    while (!server.isOpening()) await sleep(1)
+    const resumed = server.untilOpened().then(() => order.push('resumed'))
     await sleep(50)
     expect(order).toEqual([])
     write()
     await Promise.all([opening, resumed])
     expect(order).toEqual(['opened', 'resumed'])
-    expect(server.held).toBeNull()
+    expect(server.isOpening()).toBe(false)
   })
+
+  it('goes on beside one that hangs, which finds the flag when it wakes', async () => {
+    const folder = newFolder()
+    const [hung, own] = [await member(folder, 'aaaaaaaa'), await member(folder, 'bbbbbbbb')]
+    hung.noteWrites([new Promise(() => {})])
+    expect(await own.openAlone(() => hung.isOpening())).toBe(true)
+    expect(hung.isOpening()).toBe(false)
+  })
+
+  it('is not waited for when it was killed', async () => {
+    const folder = newFolder()
+    const own = await member(folder, 'aaaaaaaa')
+    writeFileSync(join(folder, 'opening'), '')
+    expect(await own.openAlone(() => 'opened')).toBe('opened')
+    expect(own.isOpening()).toBe(false)
+  }, 20_000)
 
   it('asks no thread of its own process, which may hang, and removes those that are dead', async () => {
     const folder = newFolder()
@@ -54,19 +73,6 @@ describe('who opens a store', () => {
     writeFileSync(join(folder, 'p-cccccccc-000000.lock'), '')
     expect(await own.openAlone(() => 'opened')).toBe('opened')
     expect(readdirSync(folder)).toHaveLength(2)
-  })
-
-  it('goes on when one that was asked dies before it answers', async () => {
-    const folder = newFolder()
-    const own = await member(folder, 'bbbbbbbb')
-    let asked = false
-    const dying = await listenIn(join(folder, 'p-aaaaaaaa-000000.lock'), (socket) => {
-      asked = true
-      setTimeout(() => socket.destroy(), 20)
-    })
-    if (typeof dying !== 'string') endings.push(() => void dying.close())
-    expect(await own.openAlone(() => 'opened')).toBe('opened')
-    expect(asked).toBe(true)
   })
 
   it('takes nothing from who writes, however often it is opened meanwhile', async () => {
