@@ -49,12 +49,12 @@ const inside = ['api/**/*', 'backtest/equality', 'seeding/*', 'support/*'].map(
 
 /** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
 const longest = [
+  'server/transfer-crash',
   'console/pages',
   'readme',
   'cli/store/copy',
   'domain/random-walk',
   'server/rules-reload',
-  'server/transfer-crash',
   'server/webhook-crash',
   'bench/smoke',
   'cli/relay/fire-replay',

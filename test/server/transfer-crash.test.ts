@@ -111,7 +111,7 @@ async function survive(place: Place, test: TestContext): Promise<void> {
     expect(await verified()).toMatchObject({ code: 0 })
   }
   const expected = Array.from({ length: cards }, () => 2_000)
-  for (const { path, body, reference, does } of asked) {
+  const askAgain = async ({ path, body, reference, does }: Asked) => {
     let { said } = await ask('POST', path, body, reference)
     // The server has just started, perhaps on a busy machine: its clients ask again, too.
     for (let tries = 0; said === '503 150' && tries < 10; tries++) {
@@ -119,8 +119,11 @@ async function survive(place: Place, test: TestContext): Promise<void> {
       said = (await ask('POST', path, body, reference)).said
     }
     expect(['200 000', '400 139', '422 116']).toContain(said)
-    if (said === '422 116') continue
+    if (said === '422 116') return
     for (const [card, cents] of does) expected[card]! += cents
+  }
+  for (let at = 0; at < asked.length; at += 16) {
+    await Promise.all(asked.slice(at, at + 16).map(askAgain))
   }
   for (let i = 0; i < cards; i++) {
     const { data } = await ask('GET', `/cards/card-${i}`, undefined, `C-${i}`)
