@@ -11,7 +11,11 @@ import { createRuleCounts, type RuleCount } from './notice/rule-counts.ts'
 import { createOpenDeliveries } from './open-deliveries.ts'
 import type { EngineOptions } from './options.ts'
 import type { Damage } from './quarantine/damage.ts'
-import { createQuarantine } from './quarantine/quarantine.ts'
+import {
+  createQuarantine,
+  type Quarantine,
+  type QuarantineOptions,
+} from './quarantine/quarantine.ts'
 import { createDeciding } from './queue/deciding.ts'
 import { createDepartures, type Flight } from './queue/departures.ts'
 import { createLandings } from './queue/landings.ts'
@@ -19,6 +23,7 @@ import { createPatience } from './queue/patience.ts'
 import { createPlacing } from './queue/placing.ts'
 import { createQueues } from './queue/queue.ts'
 import { createReading, type Lacking } from './queue/reading.ts'
+import { createTurns } from './queue/turns.ts'
 import { createRepetition, type Repetition, type RepetitionOptions } from './repetition.ts'
 import { createStandInDesk } from './stand-in/desk.ts'
 import { createStandInWatch } from './stand-in/watch.ts'
@@ -53,44 +58,32 @@ export interface Engine extends Requests {
 const maxAccountsPerTurn = 32
 
 export function createEngine(options: EngineOptions): Engine {
-  const { store, clock, random = Math.random } = options
+  const { store, clock, random = Math.random, isRetired } = options
   const cache = createCache(options.cacheCards, options.cacheBytes)
   const queues = createQueues()
-  const core = { cache, queues, schedule }
   const directory = createDirectory(store, options.cacheCards)
-  const quarantine = createQuarantine({
-    store,
-    clock,
-    onDamage: (damage) => options.onDamage?.(damage, false),
-    onHealed: (damage) => options.onDamage?.(damage, true),
-    release(items) {
-      for (const item of items) if (bySlot.get(item.slot) === item) placing.place(item)
-    },
+  const turns = createTurns({ work, isBusy, isRetired })
+  const { schedule, isOver } = turns
+  const core = { ...options, random, cache, queues, directory, schedule, isOver, pack: () => pack }
+  const quarantine = quarantineOf(options, (items) => {
+    for (const item of items) if (bySlot.get(item.slot) === item) placing.place(item)
   })
   const standIns = createStandInDesk(clock)
-  const repetition = repetitionOf(options, directory, {
-    schedule,
-    isOver,
-    book(aggregate, stray) {
-      for (const item of toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
-      schedule()
-    },
+  const repetition = repetitionOf(core, (aggregate, stray) => {
+    for (const item of toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
+    schedule()
   })
   const ruleCounts = createRuleCounts()
   const findings = createFindingCounts()
   const placing = createPlacing({
-    directory,
-    queues,
-    random,
-    schedule,
+    ...core,
     onDamaged: (item, damage) => deciding.letGo(item, damage),
     onUnavailable: () => setStoreAvailable(false),
   })
   const open = createOpenDeliveries({
-    ...options,
+    ...core,
     repetition,
     place: placing.place,
-    schedule,
     isStoreAvailable: () => storeAvailable,
     onStep(item, step) {
       ruleCounts.note(item.event, step)
@@ -100,12 +93,10 @@ export function createEngine(options: EngineOptions): Engine {
   })
   const { bySlot, toldAt } = open
   const standInWatch = createStandInWatch({
-    clock,
+    ...core,
     desk: standIns,
     open: bySlot,
     memoryOf,
-    pack: () => pack,
-    isOver,
     onStandIn: (slot) => options.onStandIn?.(slot),
   })
   store.onCrowded?.((aggregate) => {
@@ -114,9 +105,7 @@ export function createEngine(options: EngineOptions): Engine {
   })
   store.onAvailable?.(setStoreAvailable)
   const departures = createDepartures({
-    store,
-    clock,
-    isOver,
+    ...core,
     onAvailable: setStoreAvailable,
     onArrived(flight, outcome, sentMonoMs) {
       if (outcome === 'committed') landings.finish(flight, sentMonoMs)
@@ -125,18 +114,15 @@ export function createEngine(options: EngineOptions): Engine {
   })
   const isContested = () => landings.isContested
   const met = { placing, quarantine, bySlot, repetition, toldAt, isContested }
-  const deciding = createDeciding({ ...options, ...core, ...met, pack: () => pack, newVersion })
+  const deciding = createDeciding({ ...core, ...met, newVersion })
   const requests = createRequests(queues, schedule)
-  const patience = createPatience({ queues, random, schedule })
-  const landings = createLandings({ ...core, clock, open, patience, standIns })
+  const patience = createPatience(core)
+  const landings = createLandings({ ...core, open, patience, standIns })
   const { backOff } = landings
-  const reading = createReading({ ...options, ...core, onAvailable: setStoreAvailable, backOff })
+  const reading = createReading({ ...core, onAvailable: setStoreAvailable, backOff })
   let pack = sharing(options.pack)
   let versions = 0
-  let scheduled = false
-  let stopped = false
   let storeAvailable = true
-  let idleWaiters: (() => void)[] = []
 
   function memoryOf(cardId: string): CachedAccount | undefined {
     const accountId = directory.accountOf(cardId)
@@ -148,25 +134,11 @@ export function createEngine(options: EngineOptions): Engine {
     return next.sharedWindows === undefined || shared === undefined ? next : { ...next, shared }
   }
 
-  function isOver(): boolean {
-    stopped ||= options.isRetired?.() === true
-    return stopped
-  }
-
   function newVersion(): string {
     return `${options.nonce}.${(versions++).toString(36)}`
   }
 
-  /** What arrives in one turn of the loop is decided and committed together, in portions. */
-  function schedule(): void {
-    if (scheduled || stopped) return
-    scheduled = true
-    setImmediate(turn)
-  }
-
-  function turn(): void {
-    scheduled = false
-    if (stopped) return
+  function work(): void {
     placing.resolve()
     const flights: Flight[] = []
     const reads: Lacking[] = []
@@ -182,7 +154,10 @@ export function createEngine(options: EngineOptions): Engine {
     if (reads.length > 0) void reading.read(reads)
     if (queues.hasReady) schedule()
     cache.trim(queues.isOpen)
-    tellIdle()
+  }
+
+  function isBusy(): boolean {
+    return bySlot.size > quarantine.kept || queues.size > 0 || repetition?.isBusy === true
   }
 
   function setStoreAvailable(available: boolean): void {
@@ -190,13 +165,6 @@ export function createEngine(options: EngineOptions): Engine {
     storeAvailable = available
     standIns.onStore(available)
     options.onStore?.(available)
-  }
-
-  function tellIdle(): void {
-    if (bySlot.size > quarantine.kept || queues.size > 0 || repetition?.isBusy) return
-    const waiters = idleWaiters
-    idleWaiters = []
-    for (const waiter of waiters) waiter()
   }
 
   return {
@@ -233,42 +201,49 @@ export function createEngine(options: EngineOptions): Engine {
     }),
     takeRuleCounts: ruleCounts.take,
     takeFindings: findings.take,
-    idle() {
-      return new Promise((resolve) => {
-        idleWaiters.push(resolve)
-        schedule()
-      })
-    },
+    idle: turns.idle,
     stop() {
       standInWatch.stop()
       quarantine.stop()
-      stopped = true
+      turns.stop()
     },
   }
 }
 
-interface Repeating extends Pick<RepetitionOptions, 'book' | 'isOver'> {
+function quarantineOf(
+  { store, clock, onDamage }: EngineOptions,
+  release: QuarantineOptions['release'],
+): Quarantine {
+  return createQuarantine({
+    store,
+    clock,
+    onDamage: (damage) => onDamage?.(damage, false),
+    onHealed: (damage) => onDamage?.(damage, true),
+    release,
+  })
+}
+
+interface Core
+  extends Omit<EngineOptions, 'pack'>,
+    Pick<RepetitionOptions, 'isOver' | 'directory'> {
   readonly schedule: () => void
 }
 
 /** Null where the store loses nothing that it acknowledged. */
-function repetitionOf(
-  { store, ...options }: EngineOptions,
-  directory: Directory,
-  { schedule, book, isOver }: Repeating,
-): Repetition | null {
+function repetitionOf(core: Core, book: RepetitionOptions['book']): Repetition | null {
+  const { store, directory, isOver, schedule } = core
   if (store.losses === undefined) return null
   return createRepetition({
     losses: store.losses,
     directory,
     book,
     isOver,
-    onLoss: () => options.onLoss?.(),
+    onLoss: () => core.onLoss?.(),
     onRepeated() {
-      options.onRepeated?.()
+      core.onRepeated?.()
       schedule()
     },
-    onCheckpoint: (number) => options.onCheckpoint?.(number),
-    onKept: (number) => options.onKept?.(number),
+    onCheckpoint: (number) => core.onCheckpoint?.(number),
+    onKept: (number) => core.onKept?.(number),
   })
 }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { AnsweredCall } from '../api/server.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
+import { createGauges, type GaugeRow } from './gauge-table.ts'
 
 interface TransferFigures {
   readonly count: number
@@ -11,6 +12,12 @@ interface TransferFigures {
   readonly forgotten: number
 }
 
+interface WebhookFigures {
+  readonly pending: number
+  readonly oldestSeconds: number
+  readonly disabled: number
+}
+
 /** Of the management API, and of what it leaves behind. */
 export interface ManagementMetrics {
   /** Calls at work. */
@@ -19,13 +26,15 @@ export interface ManagementMetrics {
   projection(figures: ProjectionFigures): void
   /** Of all instances. */
   transfers(figures: TransferFigures): void
+  webhooks(figures: WebhookFigures): void
 }
 
 export function createManagementMetrics(registers: Registry[]): ManagementMetrics {
   return {
     ...createApiMetrics(registers),
-    projection: createProjectionMetrics(registers),
-    transfers: createTransferMetrics(registers),
+    projection: createGauges(registers, projectionGauges),
+    transfers: createGauges(registers, transferGauges),
+    webhooks: createGauges(registers, webhookGauges),
   }
 }
 
@@ -58,66 +67,71 @@ function createApiMetrics(
   }
 }
 
-function createProjectionMetrics(registers: Registry[]): ManagementMetrics['projection'] {
-  const projectionLag = new Gauge({
-    name: 'arbiter_projection_lag_seconds',
-    help: 'Age of the state of the decision log that the transactions list shows; 0 before it is known',
-    registers,
-  })
-  const projectionLatest = new Gauge({
-    name: 'arbiter_projection_latest_seconds',
-    help: 'How long after it was dated the latest log entry appeared; the lists wait for 10 seconds',
-    registers,
-  })
-  const projectionUnreadable = new Gauge({
-    name: 'arbiter_projection_unreadable',
-    help: 'Log entries that the transactions list passed over because they cannot be read',
-    registers,
-  })
-  return ({ lagMs, unreadable, latestMs }) => {
-    projectionLag.set(lagMs / 1000)
-    projectionLatest.set(latestMs / 1000)
-    projectionUnreadable.set(unreadable)
-  }
-}
+const projectionGauges: readonly GaugeRow<ProjectionFigures>[] = [
+  [
+    'arbiter_projection_lag_seconds',
+    'Age of the state of the decision log that the transactions list shows; 0 before it is known',
+    ({ lagMs }) => lagMs / 1000,
+  ],
+  [
+    'arbiter_projection_latest_seconds',
+    'How long after it was dated the latest log entry appeared; the lists wait for 10 seconds',
+    ({ latestMs }) => latestMs / 1000,
+  ],
+  [
+    'arbiter_projection_unreadable',
+    'Log entries that the transactions list passed over because they cannot be read',
+    ({ unreadable }) => unreadable,
+  ],
+]
 
-function createTransferMetrics(registers: Registry[]): ManagementMetrics['transfers'] {
-  const transfersOpen = new Gauge({
-    name: 'arbiter_transfers_open',
-    help: 'Transfers of all instances that are on their way, at least; 10000 is 10000 or more',
-    registers,
-  })
-  const transfersOldest = new Gauge({
-    name: 'arbiter_transfers_oldest_seconds',
-    help: 'Age of the oldest among them; 0 when none is on its way',
-    registers,
-  })
-  const transfersUnread = new Gauge({
-    name: 'arbiter_transfers_unread_partitions',
-    help: 'Parts of the store that did not answer when open transfers were counted last',
-    registers,
-  })
-  const transfersKept = new Gauge({
-    name: 'arbiter_transfers_kept',
-    help: 'Transfers that this process keeps in memory in case the store loses them',
-    registers,
-  })
-  const transfersRepeated = new Gauge({
-    name: 'arbiter_transfers_repeated',
-    help: 'Transfers that were driven again after the store had lost something, since the start',
-    registers,
-  })
-  const transfersForgotten = new Gauge({
-    name: 'arbiter_transfers_forgotten',
-    help: 'Transfers that were let go before the store was known to keep them, since the start',
-    registers,
-  })
-  return ({ count, oldestMs, unread, kept, repeated, forgotten }) => {
-    transfersOpen.set(count)
-    transfersOldest.set(oldestMs / 1000)
-    transfersUnread.set(unread)
-    transfersKept.set(kept)
-    transfersRepeated.set(repeated)
-    transfersForgotten.set(forgotten)
-  }
-}
+const transferGauges: readonly GaugeRow<TransferFigures>[] = [
+  [
+    'arbiter_transfers_open',
+    'Transfers of all instances that are on their way, at least; 10000 is 10000 or more',
+    ({ count }) => count,
+  ],
+  [
+    'arbiter_transfers_oldest_seconds',
+    'Age of the oldest among them; 0 when none is on its way',
+    ({ oldestMs }) => oldestMs / 1000,
+  ],
+  [
+    'arbiter_transfers_unread_partitions',
+    'Parts of the store that did not answer when open transfers were counted last',
+    ({ unread }) => unread,
+  ],
+  [
+    'arbiter_transfers_kept',
+    'Transfers that this process keeps in memory in case the store loses them',
+    ({ kept }) => kept,
+  ],
+  [
+    'arbiter_transfers_repeated',
+    'Transfers that were driven again after the store had lost something, since the start',
+    ({ repeated }) => repeated,
+  ],
+  [
+    'arbiter_transfers_forgotten',
+    'Transfers that were let go before the store was known to keep them, since the start',
+    ({ forgotten }) => forgotten,
+  ],
+]
+
+const webhookGauges: readonly GaugeRow<WebhookFigures>[] = [
+  [
+    'arbiter_webhooks_pending',
+    'Deliveries of webhooks of all instances that wait; 10000 is 10000 or more',
+    ({ pending }) => pending,
+  ],
+  [
+    'arbiter_webhooks_oldest_seconds',
+    'Age of the oldest event among them; 0 when nothing waits',
+    ({ oldestSeconds }) => oldestSeconds,
+  ],
+  [
+    'arbiter_webhooks_disabled',
+    'Webhooks that this process has disabled because they answered 410, or failed for five days',
+    ({ disabled }) => disabled,
+  ],
+]

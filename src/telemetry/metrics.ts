@@ -5,8 +5,8 @@ import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { EngineFigures } from '../engine/stats.ts'
 import { type AnswerCounts, createAnswerCounts } from './answer-counts.ts'
 import { createFindingMetrics, createRuleMetrics } from './decision-metrics.ts'
+import { createGauges, type GaugeRow } from './gauge-table.ts'
 import { createManagementMetrics, type ManagementMetrics } from './management-metrics.ts'
-import { createWebhookMetrics } from './webhook-metrics.ts'
 
 /** Figures that are read when somebody asks for them. */
 export interface Readings {
@@ -31,7 +31,6 @@ export interface Readings {
 export interface Metrics extends ManagementMetrics {
   readonly answered: AnswerCounts['count']
   refused(status: number): void
-  readonly webhooks: ReturnType<typeof createWebhookMetrics>
   /** The relay's profile does not know what it is; it was acknowledged. */
   unknownKind(): void
   rules(version: string, loaded: boolean): void
@@ -73,16 +72,12 @@ export function createMetrics(read: () => Readings): Metrics {
   })
   const rules = createRuleMetrics(registers)
   const findings = createFindingMetrics(registers)
-  const readers = gauges.map(([name, help, value]) => ({
-    gauge: new Gauge({ name, help, registers }),
-    value,
-  }))
+  const showReadings = createGauges(registers, gauges)
   return {
     contentType: registry.contentType,
     answered: answers.count,
     refused: (status) => refusals.inc({ status: String(status) }),
     ...createManagementMetrics(registers),
-    webhooks: createWebhookMetrics(registers),
     unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {
       packs.reset()
@@ -92,11 +87,7 @@ export function createMetrics(read: () => Readings): Metrics {
     findings,
     rulesLoaded: (result) => loads.inc({ result }),
     text() {
-      const readings = read()
-      for (const { gauge, value } of readers) {
-        const reading = value(readings)
-        if (reading !== null) gauge.set(reading)
-      }
+      showReadings(read())
       answers.show()
       return registry.metrics()
     },
@@ -110,7 +101,7 @@ const ofEngine =
   ({ engine }) =>
     engine === null ? null : pick(engine)
 
-const gauges: readonly (readonly [name: string, help: string, value: Reading])[] = [
+const gauges: readonly GaugeRow<Readings>[] = [
   ['arbiter_slots_open', 'Deliveries waiting for their answer', (r) => r.slotsOpen],
   ['arbiter_unbooked', 'Default answers that the ledger does not follow yet', (r) => r.unbooked],
   ['arbiter_unheard', 'Answers too late, or that nobody was there to hear', (r) => r.unheard],
