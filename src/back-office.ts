@@ -119,9 +119,9 @@ function startSeeding({ gate, config, clock, sink }: BackOfficeOptions): Seeding
       const { rulesVersion } = engine
       return { redis, dataDir, time: clock.time, pack: pack.bytes, rulesVersion, instance }
     },
-    onDone({ entries, accounts, skipped }) {
-      const counts = { entries, accounts, skipped }
-      logger.info(counts, 'what new rules look at was told by the log: they enforce from now on')
+    onDone({ rulesVersion, entries, accounts, skipped }) {
+      const told = { rulesVersion, entries, accounts, skipped }
+      logger.info(told, 'what new rules look at was told by the log: they enforce from now on')
     },
     onTrouble: (message) => logger.warn(message),
   })

@@ -6,6 +6,7 @@ import {
 } from '../backtest/replayed-account.ts'
 import { accountBeforeLog, type Snapshot } from '../backtest/snapshot.ts'
 import type { Pack } from '../domain/decide/pack.ts'
+import type { Transaction } from '../domain/record/transaction.ts'
 import type { OpenEntry } from '../engine/format/entry-codec.ts'
 
 /** One account as the log tells it, as if this pack had counted from the beginning. */
@@ -19,6 +20,10 @@ export interface AccountSeed {
   add(entry: OpenEntry): void
   /** Begins an account that is older than the log. */
   begin(snapshot: Snapshot): void
+  /** Whether the records have this transaction's spend. */
+  isTold(transaction: Transaction): boolean
+  /** The records have the spend of these; our entries for it end before `next`, and need no replay. */
+  settle(told: readonly Transaction[], next: number): void
 }
 
 export function createAccountSeed(pack: Pack): AccountSeed {
@@ -28,6 +33,8 @@ export function createAccountSeed(pack: Pack): AccountSeed {
   /** Entries after a gap: they are dated before their commit, so one may become visible late. */
   let waiting = new Map<number, OpenEntry>()
   const cardIds = new Set<string>()
+  /** A transaction that an entry changes is another object afterwards. */
+  let told = new WeakSet<Transaction>()
 
   function book(entry: OpenEntry): void {
     const delivery = deliveryOf(entry.head)
@@ -37,6 +44,9 @@ export function createAccountSeed(pack: Pack): AccountSeed {
       account.sweepTransaction(...entry.head.transaction, pack, entry.head.atMs)
     } else if (entry.whole().changes.every(({ type }) => type !== 'seeded')) {
       account.follow(entry.whole())
+    } else {
+      // Not ours, so it may be by another pack.
+      told = new WeakSet()
     }
   }
 
@@ -83,6 +93,12 @@ export function createAccountSeed(pack: Pack): AccountSeed {
       next = entries[0]!.head.n
       waiting = new Map(entries.map((entry) => [entry.head.n, entry]))
       begun = true
+      goOn()
+    },
+    isTold: (transaction) => told.has(transaction),
+    settle(transactions, after) {
+      for (const transaction of transactions) told.add(transaction)
+      for (; next < after; next++) waiting.delete(next)
       goOn()
     },
   }

@@ -12,14 +12,22 @@ import type {
 } from '../engine/change/account-change.ts'
 import type { AccountSeed } from './account-seed.ts'
 
-/** `moved`: the account has entries that the seed does not know. */
-export type SeedOutcome = 'seeded' | 'same' | 'moved'
+export interface SeedOutcome {
+  /** `moved`: the account has entries that the seed does not know. `partly`: there is more to tell. */
+  readonly result: 'moved' | 'partly' | 'whole'
+  readonly told: readonly Transaction[]
+  /** The number of the entry that comes next. */
+  readonly next: number
+}
 
 const seedOrigin = 'seeding'
+/** An account with decisions all the time is met between two of them, so a commit must not take long. */
+const maxToldAtOnce = 32
 
 /**
- * Puts what the log tells into the records, in one commit with all that hangs together, and only on the
- * very state that was replayed: decisions that came meanwhile make it replay them first.
+ * Puts what the log tells into the records, and only on the very state that was replayed: decisions that
+ * came meanwhile make it replay them first. What transactions give back comes before the windows that
+ * count it, in portions, for giving back never falls below zero; the last portion comes with the windows.
  */
 export function seedChange(
   accountId: string,
@@ -32,10 +40,9 @@ export function seedChange(
   )
   const { book } = seed.account
 
-  function seedCards(view: AccountView): boolean {
+  function seedCards(view: AccountView): void {
     const account = differing(view.account!.windows, book.account()?.windows ?? {}, windows)
     let toldAccount = Object.keys(account).length === 0
-    let changed = false
     for (const replayed of book.cards()) {
       const card = view.card(replayed.cardId)
       if (card === null) continue
@@ -48,41 +55,40 @@ export function seedChange(
       }
       if (isNothing(told)) continue
       toldAccount = true
-      changed = true
       put(view, { cardId: card.cardId, transactionId: '' }, told, memories)
     }
-    return changed
   }
 
   return {
     accountId,
     origin: seedOrigin,
     decide(view): AccountDecision<SeedOutcome> {
-      if (view.account === null || view.account.entryCount !== seed.next) {
-        return { result: 'moved', write: null }
-      }
-      const spends = spendsIn(book.transactions(), windows)
+      const entryCount = view.account?.entryCount ?? Number.POSITIVE_INFINITY
+      // The log has more than an old copy of the account: the commit shows that it is one.
+      if (entryCount < seed.next) return { result: moved, write: {} }
+      if (entryCount > seed.next) return { result: moved, write: null }
+      const untold = spendsIn(book.transactions(), windows).filter((one) => !seed.isTold(one))
+      const told = untold.slice(0, maxToldAtOnce)
+      const isLast = told.length === untold.length
+      const cardIds = isLast ? Array.from(book.cards(), ({ cardId }) => cardId) : []
       readAll([
-        ...Array.from(
-          book.cards(),
-          ({ cardId }) =>
-            () =>
-              view.card(cardId),
-        ),
-        ...spends.map((t) => () => view.transaction(t.cardId, t.transactionId)),
+        ...cardIds.map((id) => () => view.card(id)),
+        ...told.map((t) => () => view.transaction(t.cardId, t.transactionId)),
       ])
-      let changed = seedCards(view)
-      for (const { cardId, transactionId, spend } of spends) {
+      if (isLast) seedCards(view)
+      for (const { cardId, transactionId, spend } of told) {
         const found = view.transaction(cardId, transactionId)
         if (found === null || isSame(found.spend, spend)) continue
-        changed = true
         put(view, { cardId, transactionId }, { ...noSeed, spend }, memories)
       }
-      return changed ? { result: 'seeded', write: {} } : { result: 'same', write: null }
+      const next = view.account!.entryCount
+      const result = { result: isLast ? 'whole' : 'partly', told, next } as const
+      return { result, write: next === entryCount ? null : {} }
     },
   }
 }
 
+const moved: SeedOutcome = { result: 'moved', told: [], next: 0 }
 const noSeed: Seed = { account: {}, card: {}, remembered: {}, spend: null }
 
 function put(
@@ -116,7 +122,7 @@ function readAll(reads: readonly (() => unknown)[]): void {
   if (wanting !== null) throw wanting
 }
 
-/** One commit has no more of them: an account with more gives back among its newest only. */
+/** An account with more of them gives back among its newest only. */
 const maxSpends = 2_000
 
 /** The transactions that a seeded window counts: what they give back, or settle again, must find it. */

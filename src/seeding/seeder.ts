@@ -174,28 +174,48 @@ async function beginCut(
 
 /** Commits the seeds of all accounts, again for those that moved meanwhile. */
 async function commitAll(
-  { engine, memories, mayGoOn, pause }: SeederOptions,
+  options: SeederOptions,
   { seeds, catchUp }: Slice,
 ): Promise<{ skipped: number } | null> {
+  const { mayGoOn, pause } = options
   let left = [...seeds]
   let stood = 0
-  for (let round = 1; ; round++) {
-    const moved: typeof left = []
-    for (let at = 0; at < left.length; at += accountsAtOnce) {
-      if (!mayGoOn()) return null
-      const some = left.slice(at, at + accountsAtOnce)
-      const outcomes = await Promise.all(
-        some.map(([id, seed]) => engine.change(seedChange(id, seed, memories))),
-      )
-      moved.push(...some.filter((_, i) => outcomes[i] === 'moved'))
-    }
-    left = moved
-    // What has nothing new to read and still does not agree has lines that cannot be read.
-    if (left.length === 0 || stood === maxStanding) return { skipped: left.length }
-    if (round === maxRounds) return null
+  for (let round = 1; round <= maxRounds; round++) {
     const before = left.map(([, { next }]) => next)
-    await catchUp(stood > 0)
-    stood = left.every(([, { next }], i) => next === before[i]) ? stood + 1 : 0
-    if (stood > 0) await pause(standingMs)
+    if (stood > 0) {
+      await pause(standingMs)
+      await catchUp(true)
+    }
+    const moved: typeof left = []
+    // Those that move are met one by one, each when the log has just been read.
+    const atOnce = round === 1 ? accountsAtOnce : 1
+    for (let at = 0; at < left.length; at += atOnce) {
+      if (round > 1 && stood === 0) await catchUp(false)
+      const some = left.slice(at, at + atOnce)
+      const done = await Promise.all(some.map(([id, seed]) => commitOne(options, id, seed)))
+      if (!mayGoOn()) return null
+      moved.push(...some.filter((_, i) => !done[i]))
+    }
+    const same = round > 1 && left.every(([, { next }], i) => next === before[i])
+    left = moved
+    stood = same ? stood + 1 : 0
+    // What has nothing new to read and still does not agree has lines that cannot be read.
+    if (left.length === 0 || stood > maxStanding) return { skipped: left.length }
   }
+  return null
+}
+
+/** false when the account has moved, or nobody wants it any more. */
+async function commitOne(
+  { engine, memories, mayGoOn }: SeederOptions,
+  accountId: string,
+  seed: AccountSeed,
+): Promise<boolean> {
+  while (mayGoOn()) {
+    const { result, told, next } = await engine.change(seedChange(accountId, seed, memories))
+    if (result === 'moved') return false
+    seed.settle(told, next)
+    if (result === 'whole') return true
+  }
+  return false
 }

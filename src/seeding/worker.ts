@@ -25,6 +25,7 @@ export interface SeedingSettings extends StorePlace {
 export type FromSeeder =
   | {
       readonly type: 'done'
+      readonly rulesVersion: string
       readonly entries: number
       readonly accounts: number
       readonly skipped: number
@@ -68,7 +69,7 @@ async function run(port: MessagePort, settings: SeedingSettings): Promise<FromSe
     })
     if (seeded === null || !(await isOurs())) return { type: 'busy' }
     await noteSeeded(aggregates, memories, seeded.sinceMs)
-    return { type: 'done', ...seeded }
+    return { type: 'done', rulesVersion: pack.version, ...seeded }
   } finally {
     aggregates.stop()
     engine.stop()

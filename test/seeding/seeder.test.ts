@@ -112,3 +112,22 @@ it('reads the log in parts where it is too large for memory, and comes to the sa
   const always = await runLive(after, arrivals, cards)
   expect(await countedIn(small.store)).toEqual(await countedIn(always.store))
 })
+
+it('meets an account between two of its decisions, however its entries and the reads of them fall', async () => {
+  const busy = await runLive(before, arrivals, cards, {
+    atMs: changeMs,
+    files: after,
+    async after(store, pack, clock, meetNext) {
+      let decisions = 60
+      const readLog: Store['readLog'] = async (...args) => {
+        const page = await store.readLog(...args)
+        if (decisions-- > 0) await meetNext()
+        return page
+      }
+      const told = await seedOn({ ...store, readLog }, pack, clock)
+      expect(told).toMatchObject({ sinceMs: 0, accounts: 3, skipped: 0 })
+    },
+  })
+  const always = await runLive(after, arrivals, cards)
+  expect(await countedIn(busy.store)).toEqual(await countedIn(always.store))
+})

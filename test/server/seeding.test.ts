@@ -26,16 +26,20 @@ afterAll(async () => {
   folder.remove()
 })
 
-function writePack(files: Record<string, string>): void {
-  mkdirSync(rulesDir, { recursive: true })
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(rulesDir, name), text)
+function writePack(files: Record<string, string>, into = rulesDir): void {
+  mkdirSync(into, { recursive: true })
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(into, name), text)
+}
+
+function askOf(card: number, amount: number, mid = 'SHOP-0'): ReturnType<typeof send> {
+  asked++
+  const merchant = { mid, mcc: '5411', country: 'US' }
+  const event = { eventId: `e${asked}`, transactionId: `t${asked}`, cardId: `card-${card}`, amount }
+  return send(server!.url, { ...event, merchant })
 }
 
 async function ask(amount: number, mid: string): Promise<string> {
-  asked++
-  const merchant = { mid, mcc: '5411', country: 'US' }
-  const event = { eventId: `e${asked}`, transactionId: `t${asked}`, cardId: 'card-0', amount }
-  const { body } = await send(server!.url, { ...event, merchant })
+  const { body } = await askOf(0, amount, mid)
   return `${body.responseCode} ${body.ruleId ?? ''}`.trim()
 }
 
@@ -74,4 +78,61 @@ it('a new cap knows what was spent before, a new rule on merchants knows where; 
   const env = { PATH: process.env.PATH, DATA_DIR: dataDir, RULES_DIR: rulesDir }
   const { stdout } = await promisify(execFile)(process.execPath, [entry, 'verify'], { env })
   expect(stdout).toContain(' 0 differences')
+})
+
+/** Nobody spends more than `cap` within a week, by a window that no pack before has counted. */
+function cappedBy(name: string, cap: number): Record<string, string> {
+  const window = `week_${name}`
+  return {
+    'windows.yaml': `- { name: ${window}, scope: card, over: approved, period: { trailing: 7d } }`,
+    'a.rules.yaml': rulesText([
+      { id: `cap-${name}`, when: `windows.${window}.sum + amount > ${cap}`, decline: '130' },
+    ]),
+  }
+}
+
+it('the last of sixty packs with a window each, exchanged under load, knows every approval of before', {
+  timeout: 120_000,
+}, async () => {
+  const [cap, cards] = [500_000, [0, 1, 2, 3]]
+  const place = { dataDir: join(folder.path, 'swaps'), rulesDir: join(folder.path, 'swaps-rules') }
+  await seedCards(
+    place.dataDir,
+    cards.map(() => '1000000.00'),
+  )
+  writePack({ 'pack.yaml': 'name: swaps', ...cappedBy('first', cap) }, place.rulesDir)
+  const env = { RULES_DIR: place.rulesDir, RULES_RELOAD: 'manual' }
+  server = await startServer({ dataDir: place.dataDir, env })
+  const spent = cards.map(() => 0)
+  let running = true
+  let byDefault = 0
+  async function drive(card: number): Promise<void> {
+    while (running) {
+      const { status, body } = await askOf(card, 1)
+      expect(status).toBe(200)
+      if (body.decidedBy === 'default') byDefault++
+      if (body.decision === 'approve') spent[card]!++
+    }
+  }
+  const drivers = cards.map(drive)
+  try {
+    let version: unknown
+    for (let i = 0; i < 60; i++) {
+      writePack(cappedBy(`no${i}`, cap), place.rulesDir)
+      const swapped = await fetch(`${server.adminUrl}/admin/rules/reload`, { method: 'POST' })
+      expect(swapped.status).toBe(200)
+      ;({ version } = (await swapped.json()) as { version: string })
+    }
+    const told = new RegExp(`"rulesVersion":"${version}".*"skipped":0,.*was told by the log`)
+    await until(async () => told.test(server!.output()))
+  } finally {
+    running = false
+    await Promise.all(drivers)
+  }
+  for (const card of cards) {
+    const left = cap - spent[card]!
+    expect((await askOf(card, left + 0.01)).body).toMatchObject({ ruleId: 'cap-no59' })
+    expect((await askOf(card, left)).body).toMatchObject({ decision: 'approve' })
+  }
+  expect(byDefault).toBeLessThan(spent.reduce((sum, some) => sum + some, 0))
 })

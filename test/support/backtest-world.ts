@@ -112,8 +112,13 @@ export interface LiveRun {
 interface PackChange {
   readonly atMs: number
   readonly files: PackFiles
-  /** Before the first event of the new pack. */
-  readonly after?: (store: Store, pack: Pack, clock: Clock) => Promise<void>
+  /** Before the first event of the new pack; `meetNext` lets one more come meanwhile. */
+  readonly after?: (
+    store: Store,
+    pack: Pack,
+    clock: Clock,
+    meetNext: () => Promise<void>,
+  ) => Promise<void>
 }
 
 /** A server's engine with this pack meets the traffic, its sweeper beside it; `change` swaps the pack. */
@@ -139,24 +144,29 @@ export async function runLive(
   })
   await importRows(cardRows(cards), engine)
   const answers = new Map<string, Answer>()
-  let changed = change === null
-  for (const [i, { atMs, event, said }] of arrivals.entries()) {
+  let left = change
+  let i = 0
+  async function meetNext(): Promise<void> {
+    const { atMs, event, said } = arrivals[i]!
     nowMs = atMs
-    if (!changed && atMs >= change!.atMs) {
-      const pack = compilePack(change!.files, retentionDays)
+    if (left !== null && atMs >= left.atMs) {
+      const { files: nextFiles, after } = left
+      left = null
+      const pack = compilePack(nextFiles, retentionDays)
       engine.setPack(pack)
-      await change!.after?.(store, pack, clock)
-      changed = true
+      await after?.(store, pack, clock, meetNext)
+      return
     }
     const [next] = await store.range(indexes.due, '', 1)
     if (next !== undefined && splitSortKey(next.sortKey).atMs <= atMs) await sweeper.sweep()
-    const slot = `s${i}`
+    const slot = `s${i++}`
     if (said === null) engine.deliver(handed(event, slot, atMs))
     else engine.say({ ...handed(event, slot, atMs), said })
     await engine.idle()
     const answer = said ?? engine.answers.get(slot)
     if (answer !== undefined && !answers.has(event.eventId)) answers.set(event.eventId, answer)
   }
+  while (i < arrivals.length) await meetNext()
   sweeper.stop()
   engine.stop()
   return { store, answers }
