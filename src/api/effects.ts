@@ -12,12 +12,8 @@ import {
   standingOf,
 } from '../management/effect.ts'
 import { type IdPrefix, idMadeFrom, newId } from '../management/id.ts'
-import {
-  bindReference,
-  endReference,
-  type HomeOf,
-  type ReferencedCall,
-} from '../management/reference.ts'
+import { bindReference, endReference, type HomeOf } from '../management/reference.ts'
+import type { ReferencedCall } from '../management/reference-record.ts'
 import type { ChildKey } from '../store/port.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { refusalEnvelope } from './envelope.ts'

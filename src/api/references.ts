@@ -1,6 +1,7 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { readStanding } from '../management/effect.ts'
-import { bindReference, readReference, success } from '../management/reference.ts'
+import { bindReference, readReference } from '../management/reference.ts'
+import { success } from '../management/reference-record.ts'
 import type { Store } from '../store/port.ts'
 import type { Caller } from './authentication.ts'
 import { isRefused, type Refused } from './condition.ts'

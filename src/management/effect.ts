@@ -1,18 +1,8 @@
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { isPassed } from '../store/dated-group.ts'
 import type { ChildKey, ChildPut, Store } from '../store/port.ts'
-import { timeOfId } from './id.ts'
-import { packData, unpackData } from './packed-data.ts'
-import {
-  moveTo,
-  placesOf,
-  type ReferenceName,
-  type ReferenceRecord,
-  readShortNumber,
-  referenceIdOf,
-  referenceMs,
-  shortNumber,
-} from './reference.ts'
+import { type DoneNote, decodeNote, encodeNote } from './done-note.ts'
+import { moveTo, placesOf, type ReferenceName, referenceIdOf, referenceMs } from './reference.ts'
+import type { ReferenceRecord } from './reference-record.ts'
 
 /** One HTTP request on its way to its effect, after its Reference was bound. */
 export interface RequestAttempt extends ReferenceName {
@@ -25,15 +15,6 @@ export interface RequestAttempt extends ReferenceName {
   readonly beganAtMs: number
 }
 
-/** What stays at the home of an effect, for a day, of the request that had it. */
-interface DoneNote {
-  readonly id: string
-  readonly seenAtMs: number
-  readonly doneAtMs: number
-  /** That of the answer. */
-  readonly data: unknown
-}
-
 /** What an attempt finds under its Reference at its home. */
 export type ReferenceStanding =
   | { readonly state: 'free' }
@@ -43,38 +24,6 @@ export type ReferenceStanding =
 
 /** An attempt that is older than this has no effect any more: its Reference may count for another. */
 const maxAttemptMs = 60_000
-
-/** Its times count from the one in its id, and what its reader knows is not kept twice. */
-function encodeNote({ id, seenAtMs, doneAtMs, data }: DoneNote, path: string): string {
-  const times = [shortNumber(seenAtMs - idTimeOf(id)), shortNumber(doneAtMs - seenAtMs)]
-  return [id, ...times, packData(data, knownOf(id, path, doneAtMs))].join(' ')
-}
-
-function decodeNote(text: string, path: string): DoneNote {
-  const [id = '', seen = '', after = '', packed = ''] = text.split(' ')
-  const seenAtMs = idTimeOf(id) + readShortNumber(seen)
-  const doneAtMs = seenAtMs + readShortNumber(after)
-  if (Number.isNaN(doneAtMs)) {
-    throw new RecordUnreadable('a done request was written by another release')
-  }
-  return {
-    id,
-    seenAtMs,
-    doneAtMs,
-    // Only when it is asked for: one that counts no more may be of a call with another path.
-    get data() {
-      return unpackData(packed, knownOf(id, path, doneAtMs))
-    },
-  }
-}
-
-function idTimeOf(id: string): number {
-  return timeOfId(id) || 0
-}
-
-function knownOf(id: string, path: string, doneAtMs: number): string {
-  return `"${path}${new Date(doneAtMs).toISOString()}"}${id}`
-}
 
 /** Where money that is on its way under a Reference is noted at its source. */
 export function pendingPlace(named: ReferenceName): ChildKey {

@@ -1,4 +1,5 @@
 import { createHash, randomFillSync } from 'node:crypto'
+import type { BitReader, BitWriter } from './packing/bit-text.ts'
 
 /** What ids made here begin with. */
 export type IdPrefix = 'cus' | 'kyc' | 'card' | 'acct' | 'trf' | 'evt' | 'whk' | 'cli'
@@ -37,4 +38,21 @@ export function timeOfId(id: string): number {
     const value = digits.indexOf(digit)
     return value < 0 ? Number.NaN : 32 * sum + value
   }, 0)
+}
+
+const ulidPattern = /^[0-9A-HJKMNP-TV-Z]{26}$/
+
+export function isUlid(text: string): boolean {
+  return ulidPattern.test(text)
+}
+
+/** The 26 digits of a ULID, five bits each. */
+export function addDigits(bits: BitWriter, ulid: string): void {
+  for (const digit of ulid) bits.add(digits.indexOf(digit), 5)
+}
+
+export function nextDigits(bits: BitReader): string {
+  let ulid = ''
+  for (let i = 0; i < timeDigits + randomDigits; i++) ulid += digits[bits.next(5)]
+  return ulid
 }

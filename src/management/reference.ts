@@ -1,109 +1,21 @@
-import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { dayMs } from '../clock.ts'
 import type { AggregateView } from '../engine/aggregate-copy.ts'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, ChildPut, Store } from '../store/port.ts'
-
-/** A call as its client names it: for a day the same Reference has one effect. */
-export interface ReferencedCall {
-  readonly clientId: string
-  readonly reference: string
-  /** Of its payload: a retry has the same. */
-  readonly hash: string
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  /** The aggregate whose commit says whether it was done; '' when this record itself does. */
-  readonly home: string
-}
-
-/** How an attempt ended. Only `done` is for good. */
-export interface ReferenceEnd {
-  readonly done: boolean
-  readonly endedAtMs: number
-  readonly httpStatus: number
-  readonly code: string
-  readonly message: string
-}
-
-export interface ReferenceRecord extends Omit<ReferencedCall, 'clientId' | 'reference'> {
-  readonly startedAtMs: number
-  /** Of the newest attempt; the day counts from here. */
-  readonly seenAtMs: number
-  readonly end: ReferenceEnd | null
-  /** How many attempts before ended refused: a creation makes its id from it. */
-  readonly attempt: number
-}
+import {
+  decodeReference,
+  encodeReference,
+  type ReferencedCall,
+  type ReferenceEnd,
+  type ReferenceRecord,
+} from './reference-record.ts'
 
 /** seen: done within a day. other: begun within a day with another payload. */
 export type Bound = ReferenceRecord | 'seen' | 'other'
 
 /** How long a Reference counts. */
 export const referenceMs = dayMs
-export const success = { done: true, httpStatus: 200, code: '000', message: 'Success' } as const
-
-/** What nearly every path begins with is not kept. */
-const commonPath = '/api/v1/'
-/** One digit for each; `CLI` is a command. */
-const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'CLI']
-/** Marks a path that is kept whole. */
-const whole = '\t'
-/** Milliseconds in base 36 have as many digits until the year 2059. */
-const timeDigits = 8
-
-/**
- * A hundred thousand are kept of a day: one line of what each has, then what only some have. Times count from
- * the start, and a success is only its time.
- */
-function encode(r: ReferenceRecord): string {
-  const { hash, method, path, home, startedAtMs, seenAtMs, end, attempt } = r
-  const shortPath = path.startsWith(commonPath) ? path.slice(commonPath.length) : `${whole}${path}`
-  assert(methods.includes(method), `nobody calls by ${method}`)
-  const first = `${methods.indexOf(method)}${shortNumber(startedAtMs)}${shortPath}`
-  const refused = end === null || end.done ? [] : [end.httpStatus, end.code, end.message]
-  const ended = end === null ? [] : [shortNumber(end.endedAtMs - startedAtMs), ...refused]
-  const again = `${shortOf(seenAtMs - startedAtMs)} ${shortOf(attempt)}`
-  const cells = [first, hash, home, again === ' ' ? '' : again, ...ended]
-  return cells.join('\n').trimEnd()
-}
-
-function decode(value: string): ReferenceRecord {
-  const [first = '', hash = '', home = '', again = '', ended, status, ...words] = value.split('\n')
-  const method = methods[Number(first[0])]
-  const startedAtMs = readShortNumber(first.slice(1, 1 + timeDigits))
-  if (method === undefined || hash === '' || Number.isNaN(startedAtMs)) {
-    throw new RecordUnreadable('a Reference was written by another release')
-  }
-  const shortPath = first.slice(1 + timeDigits)
-  const path = shortPath.startsWith(whole) ? shortPath.slice(1) : `${commonPath}${shortPath}`
-  const [seen = '', count = ''] = again.split(' ')
-  const seenAtMs = startedAtMs + readShortNumber(seen || '0')
-  const attempt = readShortNumber(count || '0')
-  const end =
-    ended === undefined ? null : endOf(startedAtMs + readShortNumber(ended), status, words)
-  return { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
-}
-
-function endOf(endedAtMs: number, status: string | undefined, words: readonly string[]) {
-  if (status === undefined) return { ...success, endedAtMs }
-  const [code = '', ...message] = words
-  return { done: false, endedAtMs, httpStatus: Number(status), code, message: message.join('\n') }
-}
-
-function shortOf(count: number): string {
-  return count === 0 ? '' : shortNumber(count)
-}
-
-/** Short: base 36. */
-export function shortNumber(count: number): string {
-  return count.toString(36)
-}
-
-export function readShortNumber(text: string): number {
-  return Number.parseInt(text, 36)
-}
 
 /** Whose Reference it is. */
 export interface ReferenceName {
@@ -155,7 +67,7 @@ export function moveTo(
 }
 
 function newest(texts: readonly (string | null | undefined)[], nowMs: number) {
-  const records = texts.flatMap((text) => (text ? [decode(text)] : []))
+  const records = texts.flatMap((text) => (text ? [decodeReference(text)] : []))
   const [found] = records.sort((a, b) => b.seenAtMs - a.seenAtMs)
   return found !== undefined && nowMs - found.seenAtMs < referenceMs ? found : null
 }
@@ -235,7 +147,7 @@ function changing<T>(
       const [result, record] = next(found)
       // A refusal too is a commit: it must not be followed by a command that is still on its way.
       if (record === null) return { result, write: {} }
-      return { result, write: moveTo(places, 'r', record.seenAtMs, encode(record), child) }
+      return { result, write: moveTo(places, 'r', record.seenAtMs, encodeReference(record), child) }
     },
   }
 }

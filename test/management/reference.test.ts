@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { createAggregates } from '../../src/engine/aggregates.ts'
+import { bindReference, endReference, readReference } from '../../src/management/reference.ts'
 import {
-  bindReference,
-  endReference,
+  decodeReference,
   type ReferencedCall,
   type ReferenceRecord,
-  readReference,
-} from '../../src/management/reference.ts'
+} from '../../src/management/reference-record.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
 const dayMs = 86_400_000
@@ -90,18 +89,38 @@ describe('a Reference', () => {
     ['DELETE', '/elsewhere', 'wh:org-1'],
   ])('is read as it was written: %s %s', async (method, path, home) => {
     const { aggregates, store } = open()
-    const named = { ...call, method, path, home }
+    const named = { ...call, method, path, home, hash: 'A_-cDeFgHiJk' }
     const message = 'two lines\nof it'
     await bindReference(aggregates, named, nowMs)
     await endReference(aggregates, named, { ...failed, endedAtMs: nowMs + 40, message }, nowMs)
     await bindReference(aggregates, named, nowMs + 1_000)
     expect(await readReference(store, named, nowMs + 1_000)).toEqual({
-      ...{ hash: call.hash, method, path, home, startedAtMs: nowMs, seenAtMs: nowMs + 1_000 },
+      ...{ hash: named.hash, method, path, home, startedAtMs: nowMs, seenAtMs: nowMs + 1_000 },
       ...{ end: null, attempt: 1 },
     })
     const end = { ...failed, endedAtMs: nowMs + 1_040, message }
     await endReference(aggregates, named, end, nowMs + 1_000, 1)
     expect((await readReference(store, named, nowMs + 1_000))?.end).toEqual(end)
+  })
+
+  it('is read as earlier releases wrote it', () => {
+    const startedAtMs = Date.UTC(2026, 10, 15, 10)
+    const started = startedAtMs.toString(36)
+    const common = { hash: 'aGFzaA', home: 'a:1', startedAtMs, seenAtMs: startedAtMs, attempt: 0 }
+    expect(decodeReference(`2${started}cards/card-1\naGFzaA\na:1`)).toEqual({
+      ...{ ...common, method: 'PATCH', path: '/api/v1/cards/card-1', end: null },
+    })
+    expect(decodeReference(`0${started}\t/cards\naGFzaA\n\n\nk`)).toEqual({
+      ...{ ...common, method: 'GET', path: '/cards', home: '' },
+      end: { ...done, endedAtMs: startedAtMs + 20 },
+    })
+    const refused = `1${started}cards\naGFzaA\na:1\nk 2\n1k\n422\n116\ntwo\nlines`
+    expect(decodeReference(refused)).toEqual({
+      ...{ ...common, method: 'POST', path: '/api/v1/cards', attempt: 2 },
+      seenAtMs: startedAtMs + 20,
+      end: { ...failed, endedAtMs: startedAtMs + 56, message: 'two\nlines' },
+    })
+    expect(() => decodeReference('something else')).toThrow('another release')
   })
 
   it('is one of its client: another may use the same words', async () => {

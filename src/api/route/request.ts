@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { isResponseCode, responseCodes } from '../../domain/record/response-code.ts'
 import { type ReferenceStanding, readStanding } from '../../management/effect.ts'
+import { readReference } from '../../management/reference.ts'
 import {
   type ReferenceEnd,
   type ReferenceRecord,
-  readReference,
   success,
-} from '../../management/reference.ts'
+} from '../../management/reference-record.ts'
 import { conditions, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { defineRoute, type Route } from '../route.ts'

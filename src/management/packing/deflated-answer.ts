@@ -1,9 +1,9 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { RecordUnreadable } from '../../engine/format/row-codec.ts'
 
 /**
- * What answers look like. A short text packs well only against one that is much like it; both sides must
- * have the same, so what was packed with an earlier one cannot be read with this.
+ * What answers look like. Long ones are packed against it, and all were before. Both sides must have the same, so
+ * what was packed with an earlier one cannot be read with this.
  */
 const example = [
   '{"kycToken":"kyc_","clientReference":"","method":"number","status":"Approved","customerId":"cus_","kycCode":"000","submittedAt":"","completedAt":""}',
@@ -16,24 +16,16 @@ const example = [
   '{"transferId":"trf_01J","type":"TopUp","amount":1,"currency":"USD","cardId":"card_01J","balances":{"posted":0,"held":0,"withheld":0,"available":0,"chargesPending":0},"wallet":{"currency":"USD","balance":10},"completedAt":"2026-',
 ].join('')
 
-/** A chunk is made for every value, and would be of 16 KiB; values are some hundred bytes. */
-const settings = { level: 9, windowBits: 12, memLevel: 4, chunkSize: 1_024 }
+const settings = { windowBits: 12 }
 
-/** A value as short text. `known` is what its reader knows too and the value may repeat, such as an id. */
-export function packData(data: unknown, known: string): string {
-  const text = JSON.stringify(data)
-  const dictionary = Buffer.from(`${example}${known}`)
-  return deflateRawSync(text, { ...settings, dictionary }).toString('base64url')
+export function deflateAnswer(text: string): Buffer {
+  return deflateRawSync(text, { ...settings, dictionary: Buffer.from(example) })
 }
 
-export function unpackData(packed: string, known: string): unknown {
-  const dictionary = Buffer.from(`${example}${known}`)
-  return parseStored(inflated(Buffer.from(packed, 'base64url'), dictionary).toString('utf8'))
-}
-
-function inflated(bytes: Buffer, dictionary: Buffer): Buffer {
+export function inflateAnswer(bytes: Buffer, known = ''): string {
   try {
-    return inflateRawSync(bytes, { ...settings, dictionary })
+    const dictionary = Buffer.from(`${example}${known}`)
+    return inflateRawSync(bytes, { ...settings, dictionary }).toString('utf8')
   } catch {
     throw new RecordUnreadable('what was kept of an answer cannot be unpacked')
   }
