@@ -39,6 +39,11 @@ const benchmarks = {
     file: './rules.mjs',
     about: 'the rules of a decision, indexed or not, against the evaluator of the CEL library',
   },
+  engine: {
+    file: './engine.mjs',
+    about: 'where the time and the memory of a decision go in the engine, by part',
+    apart: true,
+  },
   'rules-peers': {
     file: './rules-peers.mjs',
     about: 'the rules of a decision beside four other rule engines',

@@ -36,10 +36,12 @@ const smokeVariants = ['limit', 'embedded', 'today']
 const spread = {
   bare: { text: '(a) bare Fastify, schema, constant answer' },
   embedded: { text: '(c) Arbiter, embedded store, no log line' },
-  redis: { text: '(d) Arbiter, Redis everysec, no log line' },
+  redis: { text: '(d) Arbiter, Redis everysec, no log line', redis: true },
   threads: { text: '(f) (a) with another thread that answers', floor: true },
   one: { text: '(g) (f) that writes one value with LMDB', floor: true },
   six: { text: '(h) (f) that writes six, as a first ask does', floor: true },
+  three: { text: '(i) (f) that writes the same as three', floor: true },
+  script: { text: '(j) (f) that writes six in Redis, everysec', floor: true, redis: true },
 }
 const connectionCounts = { 1: 400, 8: 2_000, 64: 4_000, 256: 4_000 }
 const maxSpreadRounds = 3
@@ -55,7 +57,7 @@ export async function run({ smoke, rounds = 5, progress }) {
     measure(name, templates, { ...load, run: `${name}-${round}-` }),
   )
   const spreadCounts = smoke ? { 1: 20, 8: 60 } : connectionCounts
-  const spreadNames = smoke ? ['bare', 'embedded', 'six'] : Object.keys(spread)
+  const spreadNames = smoke ? ['bare', 'embedded', 'three', 'script'] : Object.keys(spread)
   const spreadRounds = smoke ? 1 : Math.min(rounds, maxSpreadRounds)
   const onAll = await inRounds(spreadRounds, spreadNames, progress, (name, round) =>
     measureSpread(name, templates, { cards, rules, counts: spreadCounts, round, smoke }),
@@ -65,8 +67,7 @@ export async function run({ smoke, rounds = 5, progress }) {
 }
 
 async function measureSpread(name, templates, { cards, rules, counts, round, smoke }) {
-  const redis =
-    name === 'redis' ? await startRedis({ copyOf: templates.redisDir, place: allCores }) : undefined
+  const redis = await redisOf(spread[name], templates)
   const server = await startSpread(name, templates, redis)
   const sender = startSender()
   const job = { cards, rules, mode: 'closed', ports: [server.port], maxSeconds: 20 }
@@ -97,12 +98,18 @@ async function measureSpread(name, templates, { cards, rules, counts, round, smo
   }
 }
 
+function redisOf({ redis, floor }, templates) {
+  if (!redis) return undefined
+  return startRedis({ place: allCores, ...(floor ? {} : { copyOf: templates.redisDir }) })
+}
+
 function decidesNothing(name) {
   return name === 'bare' || spread[name].floor === true
 }
 
 function startSpread(name, templates, redis) {
-  if (spread[name].floor) return startStack('floor.mjs', [name], {}, allCores)
+  const env = redis === undefined ? {} : { REDIS_URL: redis.url }
+  if (spread[name].floor) return startStack('floor.mjs', [name], env, allCores)
   if (name === 'bare') return startStack('fastify.mjs', ['bare'], {}, allCores)
   return startArbiter({ templates, redis, place: allCores, bare: true })
 }
@@ -265,7 +272,7 @@ export function report(samples, load, onAll) {
         (allCores === 'anywhere'
           ? 'This machine has two cores: there the client shares them with the server, and with Redis.'
           : 'The client has a core of its own.'),
-      '(f), (g) and (h) decide nothing: they are what threads, LMDB and its keys alone cost, below which (c) cannot come.',
+      '(f) to (j) decide nothing: they are what threads, a store and its keys alone cost, below which (c) and (d) cannot come.',
       'µs are processor time a decision; "pool" is the threads that write for LMDB. "busy" is the part of the time in which a thread ' +
         'ran. "by CPU" compares server and Redis together, as on one core.',
       clientNote(pinned),

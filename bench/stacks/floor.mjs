@@ -1,8 +1,8 @@
 /**
  * What no server of this shape can go below, step by step: the bare server, whose events go to another thread and
  * whose answers come back from there. `threads`: that thread only answers. `one`: it writes one value with LMDB for
- * each event, and answers when that is on the disk. `six`: it writes six, as Arbiter does for a first ask. Nothing
- * is looked up, decided, counted or kept in memory.
+ * each event, and answers when that is on the disk. `six`: it writes six, as Arbiter does for a first ask. `three`: as
+ * few as could hold the same. `script`: six in Redis. Nothing is looked up, decided, counted or kept in memory.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ const [mode] = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), 'arbiter-floor-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 const worker = new Worker(new URL('./engine/floor.mjs', import.meta.url), {
-  workerData: { mode, folder },
+  workerData: { mode, folder, redisUrl: process.env.REDIS_URL },
 })
 const waiting = new Map()
 let last = 0

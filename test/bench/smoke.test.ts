@@ -40,6 +40,7 @@ const longer = [
   'soak',
   'backtest',
   'windows',
+  'engine',
   'compare',
   'overlap',
   'api',

@@ -1,0 +1,205 @@
+/**
+ * Where the time and the memory of a decision go in the engine: the product's own engine on an embedded store, in
+ * this process and without a server, profiled by V8. Shares of the time come from samples, what is allocated from
+ * samples of every allocation, whether it was collected since or not.
+ */
+import { readFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import { join } from 'node:path'
+import { systemClock } from '../dist/clock.js'
+import { createEngine } from '../dist/engine/engine.js'
+import { importRows } from '../dist/engine/import.js'
+import { loadPack } from '../dist/rules/load/compiler.js'
+import { openStore } from '../dist/store/open.js'
+import { writePack } from './support/arbiter.mjs'
+import { askOf } from './support/ask.mjs'
+import { temporaryFolder } from './support/processes.mjs'
+import { packOf, rulesOf } from './support/rulebook.mjs'
+import { cardIdOf, cardRow } from './support/traffic.mjs'
+
+/** As many as commits settle at with 64 connections. */
+const together = 26
+const aimUs = 45
+
+const parts = [
+  [/^\(garbage collector\)/, 'garbage collector'],
+  [/node_modules\/lmdb\//, "LMDB's JavaScript"],
+  [/dist\/engine\/format\//, 'rows and log entries'],
+  [/dist\/(domain|rules)\//, 'deciding'],
+  [/dist\/engine\/memory\//, 'memory of accounts'],
+  [/dist\/engine\//, 'queues, batches, commands'],
+  [/dist\/store\//, 'the store'],
+  [/(?:)/, 'Node and V8'],
+]
+const ours = /\/bench\//
+
+export async function run({ smoke, progress }) {
+  const [cards, warm, asks] = smoke ? [50, 260, 260] : [10_000, 40_000, 26_000]
+  progress(`making a store of ${cards} cards`)
+  const world = await openWorld(cards)
+  progress('warming')
+  await world.ask(warm)
+  progress('time')
+  const time = await timeOf(() => world.ask(asks))
+  progress('memory')
+  const bytes = await bytesOf(() => world.ask(asks))
+  await world.close()
+  return report(time, bytes, asks, { cards, warm, asks })
+}
+
+async function openWorld(cards) {
+  const folder = temporaryFolder()
+  const rulesDir = join(folder.path, 'rules')
+  writePack(rulesDir, packOf(rulesOf(100)))
+  const dataDir = join(folder.path, 'data')
+  const store = await openStore({ redis: null, dataDir }, Date.now)
+  let waiting = 0
+  let onAnswered
+  const engine = createEngine({
+    store,
+    clock: systemClock,
+    pack: loadPack(rulesDir, 45),
+    nonce: 'bench',
+    cacheCards: 2 * cards,
+    onAnswer() {
+      if (--waiting === 0) onAnswered()
+    },
+    onBooked() {},
+  })
+  for (let at = 0; at < cards; at += 200) {
+    const count = Math.min(200, cards - at)
+    await importRows(
+      Array.from({ length: count }, (_, i) => cardRow(at + i)),
+      engine,
+    )
+  }
+  let number = 0
+  const nextAsk = () => {
+    const i = number++
+    const { event } = askOf({
+      eventId: `evt-${i}`,
+      transactionId: `txn-${i}`,
+      cardId: cardIdOf((i * 7_919) % cards),
+      amountMinor: 100 + ((i * 37) % 4_999),
+      merchant: { mid: `MID${i % 5_000}`, mcc: '5411', name: 'S', city: 'L', country: 'US' },
+    })
+    return { event, slot: `slot-${i}`, receivedAtMs: Date.now(), said: null, origin: 'relay' }
+  }
+  return {
+    async ask(count) {
+      for (let done = 0; done < count; done += together) {
+        waiting = together
+        const answered = new Promise((resolve) => {
+          onAnswered = resolve
+        })
+        for (let i = 0; i < together; i++) engine.deliver(nextAsk())
+        await answered
+      }
+      await engine.idle()
+    },
+    async close() {
+      engine.stop()
+      await store.close()
+      folder.remove()
+    },
+  }
+}
+
+async function inSession(work) {
+  const session = new Session()
+  session.connect()
+  try {
+    return await work((method, words) => session.post(method, words))
+  } finally {
+    session.disconnect()
+  }
+}
+
+/** The processor time of this thread by part, as the samples in which it did not wait share it. */
+function timeOf(work) {
+  return inSession(async (post) => {
+    await post('Profiler.enable')
+    await post('Profiler.setSamplingInterval', { interval: 200 })
+    await post('Profiler.start')
+    const beforeUs = processorUs()
+    await work()
+    const spentUs = processorUs() - beforeUs
+    const { profile } = await post('Profiler.stop')
+    const us = new Map()
+    for (const [i, id] of profile.samples.entries()) {
+      us.set(id, (us.get(id) ?? 0) + profile.timeDeltas[i])
+    }
+    const shares = byPart(profile.nodes.map((node) => [node.callFrame, us.get(node.id) ?? 0]))
+    const sampledUs = [...shares.values()].reduce((sum, part) => sum + part)
+    return new Map([...shares].map(([part, share]) => [part, (spentUs * share) / sampledUs]))
+  })
+}
+
+/** Of the main thread alone: LMDB's threads and V8's are others. */
+function processorUs() {
+  const [ns] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')
+  return Number(ns) / 1_000
+}
+
+function bytesOf(work) {
+  return inSession(async (post) => {
+    await post('HeapProfiler.startSampling', {
+      samplingInterval: 4_096,
+      includeObjectsCollectedByMajorGC: true,
+      includeObjectsCollectedByMinorGC: true,
+    })
+    await work()
+    const { profile } = await post('HeapProfiler.stopSampling')
+    const found = []
+    const walk = (node) => {
+      found.push([node.callFrame, node.selfSize])
+      node.children.forEach(walk)
+    }
+    walk(profile.head)
+    return byPart(found)
+  })
+}
+
+function byPart(found) {
+  const sums = new Map(parts.map(([, name]) => [name, 0]))
+  for (const [{ functionName, url }, value] of found) {
+    if (functionName === '(idle)' || ours.test(url)) continue
+    const [, name] = parts.find(([pattern]) => pattern.test(url || functionName))
+    sums.set(name, sums.get(name) + value)
+  }
+  return sums
+}
+
+function report(time, bytes, asks, parameters) {
+  const rows = parts.map(([, part]) => ({
+    part,
+    'µs a decision': time.get(part) / asks,
+    'KB allocated': bytes.get(part) / asks / 1_000,
+  }))
+  const sum = (column) => rows.reduce((total, row) => total + row[column], 0)
+  const columns = ['µs a decision', 'KB allocated']
+  rows.push({ part: 'all', ...Object.fromEntries(columns.map((name) => [name, sum(name)])) })
+  const all = rows.at(-1)['µs a decision']
+  return {
+    parameters,
+    rows,
+    samples: { rows },
+    aims: [
+      {
+        text: `the engine takes at most ${aimUs} µs a decision`,
+        measured: all,
+        met: all <= aimUs,
+      },
+    ],
+    notes: [
+      `${asks} approved asks after ${parameters.warm}, ${together} at a time over ${parameters.cards} cards, 100 rules, embedded store. Time is the processor time of the thread, shared out by samples; what is allocated is the same on any machine. What JSON takes counts for whoever calls it. The messages between gate and engine are not in it.`,
+    ],
+    plot: {
+      type: 'bars',
+      title: 'The engine, µs a decision by part',
+      unit: 'µs',
+      series: ['µs a decision'],
+      bars: rows.map((row) => ({ label: row.part, values: [row['µs a decision']] })),
+    },
+  }
+}
