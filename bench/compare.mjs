@@ -28,21 +28,26 @@ const figures = {
  * Two builds side by side. Both servers live through all portions of a round and are driven in turns, so
  * that what else the machine does hits both alike; each round has fresh ones.
  */
-export async function run({ smoke, ref, store, rounds = 3, progress }) {
+export async function run({ smoke, ref, store, flags = '', rounds = 3, progress }) {
   progress(`building ${ref}`)
   const other = buildCommit(ref)
   const [cards, rules] = smoke ? [50, 100] : [10_000, 100]
   const load = smoke
     ? { warmCount: 100, portions: 2, portion: 60 }
-    : { warmCount: 12_000, portions: 12, portion: 1_500 }
+    : { warmCount: 30_000, portions: 12, portion: 1_500 }
   const sides = []
-  for (const [name, product] of [
-    ['before', other.path],
-    ['after', root],
+  for (const [name, product, words] of [
+    ['before', other.path, ''],
+    ['after', root, flags],
   ]) {
     progress(`making stores of ${cards} cards: ${name}`)
     const pack = packOf(rulesOf(rules))
-    sides.push({ name, product, templates: await makeTemplates({ cards, pack, product }) })
+    sides.push({
+      name,
+      product,
+      flags: words.split(' ').filter(Boolean),
+      templates: await makeTemplates({ cards, pack, product }),
+    })
   }
   const samples = {}
   for (const each of store === undefined ? stores : [store]) {
@@ -56,7 +61,7 @@ export async function run({ smoke, ref, store, rounds = 3, progress }) {
   }
   for (const { templates } of sides) templates.remove()
   other.remove()
-  return report(samples, other.commit, { cards, rules, outstanding, ...load, rounds })
+  return report(samples, other.commit, { cards, rules, outstanding, ...load, rounds, flags })
 }
 
 /** Pairs of samples, one of each side, that were measured right after each other. */
@@ -81,10 +86,10 @@ async function compareOnce(sides, store, load, progress) {
   }
 }
 
-async function startSide({ name, product, templates }, store, { cards, rules, round }) {
+async function startSide({ name, product, flags, templates }, store, { cards, rules, round }) {
   const redis =
     store === 'embedded' ? undefined : await startRedis({ copyOf: templates.redisDir, place })
-  const server = await startArbiter({ templates, redis, place, product })
+  const server = await startArbiter({ templates, redis, place, product, flags })
   const sender = startSender()
   const job = { cards, rules, mode: 'closed', ports: [server.port], outstanding, maxSeconds: 60 }
   return {
@@ -162,7 +167,7 @@ function report(samples, commit, parameters) {
     samples,
     aims: [],
     notes: [
-      `before is ${commit}, after is this folder as it was built. ${parameters.cards} cards, ${parameters.rules} rules, ` +
+      `before is ${commit}, after is this folder as it was built${parameters.flags && `, with ${parameters.flags}`}. ${parameters.cards} cards, ${parameters.rules} rules, ` +
         `${outstanding} events at a time, signed, decision log to a file; portions of ${parameters.portion} events in turns. ` +
         'µs are processor time a decision: these can be believed on a busy machine too, decisions/s and ms only on a quiet one.',
     ],

@@ -162,6 +162,7 @@ ${Object.keys(benchmarks)
   --pack FOLDER  backtest: the pack of a whole programme (rules/examples/issuer)
   --minutes N    soak: how long (10)
   --store NAME   compare: only embedded, or only "Redis everysec"; lists: redis
+  --flags TEXT   compare: more flags of Node for this build, as "--max-semi-space-size=64"
   --draw         only draw the plots and write bench/README.md again, from bench/results
   --help         show this
 
@@ -177,6 +178,7 @@ function readArguments() {
         seconds: { type: 'string' },
         minutes: { type: 'string' },
         store: { type: 'string' },
+        flags: { type: 'string' },
         keep: { type: 'string' },
         pack: { type: 'string' },
         smoke: { type: 'boolean' },

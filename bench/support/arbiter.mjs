@@ -66,6 +66,7 @@ export async function startArbiter(options) {
     place,
     product = root,
     bare = false,
+    flags = [],
   } = options
   const folder = temporaryFolder()
   const dataDir = join(folder.path, 'data')
@@ -73,7 +74,7 @@ export async function startArbiter(options) {
   const ownPort = bare ? await freePort() : 0
   const startedMs = performance.now()
   const server = startNode(join(product, 'dist/main.js'), {
-    flags: ['--v8-pool-size=1'],
+    flags: ['--v8-pool-size=1', ...flags],
     logFile: join(folder.path, 'decisions.log'),
     preload,
     ...(place === undefined ? {} : { place }),
