@@ -1,10 +1,13 @@
 /** A character below 128 takes one byte in every store, and holds so many bits. */
 const bitsPerCharacter = 7
+/** Most rows are shorter. */
+const usualBytes = 256
 
 /** Bits as text. */
 export interface BitWriter {
   /** The lowest `bits` of a number below 2^24, highest first. */
   add(value: number, bits: number): void
+  /** All of them; nothing may be added any more. */
   text(): string
 }
 
@@ -15,22 +18,30 @@ export interface BitReader {
 }
 
 export function createBitWriter(): BitWriter {
-  const characters: number[] = []
+  let characters = Buffer.allocUnsafe(usualBytes)
+  let length = 0
   let held = 0
   let heldBits = 0
+  function put(character: number): void {
+    if (length === characters.length) {
+      characters = Buffer.concat([characters, Buffer.allocUnsafe(length)])
+    }
+    characters[length++] = character
+  }
   return {
     add(value, bits) {
       held = (held << bits) | value
       heldBits += bits
       while (heldBits >= bitsPerCharacter) {
         heldBits -= bitsPerCharacter
-        characters.push(held >>> heldBits)
+        put(held >>> heldBits)
         held &= (1 << heldBits) - 1
       }
     },
     text() {
-      const last = heldBits === 0 ? [] : [held << (bitsPerCharacter - heldBits)]
-      return Buffer.from([...characters, ...last]).toString('latin1')
+      if (heldBits > 0) put(held << (bitsPerCharacter - heldBits))
+      heldBits = 0
+      return characters.toString('latin1', 0, length)
     },
   }
 }

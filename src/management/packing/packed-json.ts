@@ -112,7 +112,8 @@ function packText(bits: BitWriter, text: string, what: string): void {
   }
   for (let at = 0; at < text.length; ) {
     const word = wordAt(text, at, last)
-    const part = word < 0 ? partAt(text, at, repeated) : null
+    // What is known is a value, and those come behind words: looking everywhere finds no more.
+    const part = word < 0 && before === 'word' ? partAt(text, at, repeated) : null
     if (word >= 0) {
       const steps = word - last - 1
       const isNear = steps >= 0 && steps < maxAhead
