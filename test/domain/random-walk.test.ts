@@ -328,6 +328,9 @@ function compareNoted(
     [lastCountry, lastCity, lastPlaceAtMs],
     where,
   )
+  const { lastLocation, lastLocationAtMs } = remembers.location ? known : noCard
+  const last = [card.lastLocation, card.lastLocationAtMs]
+  expectEqual(last, [lastLocation, lastLocationAtMs], where)
 }
 
 function compareFamiliarity(

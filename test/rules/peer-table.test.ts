@@ -124,6 +124,12 @@ const card = (when: string, yes: object, no: object): readonly [string, AskParts
   { card: yes },
   { card: no },
 ]
+/** From Lagos to London, or within Lagos, in an hour. */
+const travel = (when: string): readonly [string, AskParts, AskParts] => {
+  const there = { lastLocation: '6.4541,3.3947', lastLocationAtMs: noonMs - 60 * minuteMs }
+  const to = (location: string) => ({ card: there, event: { details: { location } } })
+  return [when, to('51.5072,-0.1276'), to('6.6018,3.3515')]
+}
 const usual = (count: number, countries = 0) => counted('usual', 90 * dayMs, count, countries)
 
 /** What Lithic can look at in an authorization, each as a condition with an ask that meets it and one that does not. */
@@ -144,7 +150,11 @@ const said: Record<string, readonly [when: string, yes: AskParts, no: AskParts] 
     { event: { amountMinor: 5001 } },
     { event: { amountMinor: 5000 } },
   ],
-  CASH_AMOUNT: 'no',
+  CASH_AMOUNT: [
+    'cashAmount > 50',
+    { event: { details: { cashAmount: '50.01' } } },
+    { event: { details: { cashAmount: '50.00' } } },
+  ],
   RISK_SCORE: [
     'riskScore >= 700',
     { event: { details: { riskScore: '700' } } },
@@ -222,8 +232,8 @@ const said: Record<string, readonly [when: string, yes: AskParts, no: AskParts] 
     windows(counted('tried', 90 * dayMs, 5), counted('proved', 90 * dayMs, 2)),
     windows(counted('tried', 90 * dayMs, 4), counted('proved', 90 * dayMs, 2)),
   ],
-  TRAVEL_SPEED: 'no',
-  DISTANCE_FROM_LAST_TRANSACTION: 'no',
+  TRAVEL_SPEED: travel('speed_kmh > 900'),
+  DISTANCE_FROM_LAST_TRANSACTION: travel('distance_km > 4000'),
 }
 
 describe("what Lithic's conditions can look at in an authorization", () => {

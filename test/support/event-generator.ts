@@ -242,6 +242,7 @@ function randomSurroundings(random: Random) {
       currencies: random.chance(0.5),
       declines: random.chance(0.5),
       place: random.chance(0.5),
+      location: random.chance(0.5),
     },
     holdAdjustments: random.chance(0.5) ? randomAdjustments(random) : new Map(),
   }
@@ -389,6 +390,9 @@ const anyType: RequestType[] = [
   ...(['PartialReversal', 'Reversal', 'Refund'] as const),
 ]
 
+/** The last ones are none. */
+const locations = ['6.45,3.39', '-33.9, 18.4', '90.5,0', 'Lagos']
+
 function createDraw(random: Random, accounts: NaiveAccount[], cards: NaiveCard[]) {
   const lives = Array.from({ length: random.between(2, 8) }, (_, index) => ({
     id: `T${index + 1}`,
@@ -426,6 +430,7 @@ function createDraw(random: Random, accounts: NaiveAccount[], cards: NaiveCard[]
       partialApprovalSupported: random.chance(0.5),
       merchant: random.chance(0.9) ? life.merchant : random.pick(lives).merchant,
       occurredAtMs: tooOld ? nowMs - 100 * dayMs : random.pick([0, nowMs - 1000]),
+      ...random.pick([{}, {}, ...locations.map((location) => ({ details: { location } }))]),
     })
   }
 }

@@ -925,6 +925,7 @@ export function createNaiveModel(options: NaiveOptions) {
     const asked = asks.filter((each) => each.event.cardId === cardId)
     const bought = asked.filter((each) => each.approved && each.event.amountMinor !== 0)
     const placed = bought.filter(({ event }) => event.merchant.country !== '').at(-1)
+    const located = bought.filter(({ event }) => isLocation(event.details?.location)).at(-1)
     const lastBought = asked.findLastIndex((each) => bought.includes(each))
     const since = asked.slice(lastBought + 1)
     return {
@@ -937,6 +938,8 @@ export function createNaiveModel(options: NaiveOptions) {
       lastCountry: placed?.event.merchant.country ?? '',
       lastCity: placed?.event.merchant.city ?? '',
       lastPlaceAtMs: placed?.atMs ?? 0,
+      lastLocation: located?.event.details?.location ?? '',
+      lastLocationAtMs: located?.atMs ?? 0,
     }
   }
 
@@ -1202,4 +1205,11 @@ function noSums(cardId: string): Sums {
     counted: [],
     moves: [],
   }
+}
+
+/** Two numbers of degrees that are on the globe. */
+function isLocation(text = ''): boolean {
+  const parts = text.split(',').map((part) => Number(part.trim() || 'none'))
+  const [latitude = Number.NaN, longitude = Number.NaN] = parts
+  return parts.length === 2 && latitude ** 2 <= 8_100 && longitude ** 2 <= 32_400
 }

@@ -1,6 +1,7 @@
 import type { AskFacts } from '../../src/domain/decide/pack.ts'
 import { detailNames } from '../../src/domain/record/event.ts'
 import { merchantHash } from '../../src/domain/record/familiarity.ts'
+import { formatMinor } from '../../src/domain/record/money.ts'
 import type { WindowStates } from '../../src/domain/record/window-state.ts'
 import { askOf, noonMs } from './rule-world.ts'
 
@@ -52,6 +53,21 @@ export const windowsFile = [
   }),
 ].join('\n')
 
+/** Places, and the way to each from the centre of the earth. */
+const directions: Readonly<Record<string, readonly [number, number, number]>> = {
+  '0,0': [1, 0, 0],
+  '0,90': [0, 1, 0],
+  '-90, 0': [0, 0, -1],
+  '60.0,0': [0.5, 0, Math.sqrt(0.75)],
+}
+
+/** By the angle between two directions; null where a place is none of these. */
+function kilometres(from: string, to: string): number | null {
+  const [a, b] = [directions[from], directions[to]]
+  if (a === undefined || b === undefined) return null
+  return 6_371 * Math.acos(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+}
+
 export function pick<T>(values: readonly T[], random: () => number): T {
   return values[Math.floor(random() * values.length)]!
 }
@@ -65,10 +81,14 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
   const big = (most: number) => Math.floor(random() * (most + 1))
   const atMs = noonMs + big(40) * 3_600_000 + 1
 
-  const details = Object.fromEntries([
-    ...detailNames.map((name) => [name, name === 'riskScore' ? one(['0', '2', '12', '']) : text()]),
-    ['metadata.kind', text()],
-  ]) as Record<string, string>
+  const cashMinor = one([null, null, minor()])
+  const details = {
+    ...Object.fromEntries(detailNames.map((name) => [name, text()])),
+    riskScore: one(['0', '2', '12', '']),
+    location: one([...Object.keys(directions), ...texts]),
+    cashAmount: cashMinor === null ? one(['', 'none']) : formatMinor(cashMinor, asked),
+    'metadata.kind': text(),
+  } as Record<string, string>
   const event = {
     currency: asked,
     amountMinor: minor(),
@@ -127,6 +147,8 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     lastCountry: one(['NG', 'US', '']),
     lastCity: text(),
     lastPlaceAtMs: one([0, atMs - big(25) * minuteMs]),
+    lastLocation: one(['', ...Object.keys(directions)]),
+    lastLocationAtMs: atMs - big(25) * minuteMs,
     windows: {
       daily: {
         merchants: [],
@@ -192,6 +214,8 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     Array.from({ length: all.length / width }, (_, i) =>
       all.slice(i * width, (i + 1) * width),
     ).includes(value)
+  const km = kilometres(card.lastLocation, details.location!)
+  const minutesSinceThere = Math.max(1, (atMs - card.lastLocationAtMs) / minuteMs)
   const days = ['thu', 'fri', 'sat', 'sun', 'mon', 'tue', 'wed']
   const optional = {
     merchantAmount: event.merchantCurrency !== '',
@@ -204,8 +228,11 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     'card.age_days': card.issuedAtMs !== 0,
     'account.age_days': account.openedAtMs !== 0,
     riskScore: details.riskScore !== '',
+    cashAmount: cashMinor !== null,
+    distance_km: km !== null,
+    speed_kmh: km !== null,
   }
-  const { riskScore, 'metadata.kind': kind, ...verified } = details
+  const { riskScore, cashAmount: _cash, 'metadata.kind': kind, ...verified } = details
   const tier = card.metadata.at(-2) === 'tier' ? card.metadata.at(-1)! : ''
   const all = {
     amount: native(event.amountMinor),
@@ -259,6 +286,7 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     },
     ...verified,
     riskScore: BigInt(riskScore || '0'),
+    cashAmount: native(cashMinor ?? 0),
     metadata: { kind },
     minutes_since_last_ask: since(card.lastAskAtMs, minuteMs, 525_600n),
     merchant_seen: merchant.mid !== '' && card.seenMerchants.includes(merchantHash(merchant.mid)),
@@ -271,6 +299,8 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     minutes_since_last_place: since(card.lastPlaceAtMs, minuteMs, 525_600n),
     last_country: card.lastCountry,
     last_city: card.lastCity,
+    distance_km: BigInt(Math.floor(km ?? 0)),
+    speed_kmh: BigInt(Math.floor(((km ?? 0) * 60) / minutesSinceThere)),
     windows: windows.nativeFor({ ...keys, 'card-and-merchant': merchant.mid }),
   }
   return { ask, native: all, present: optional }

@@ -15,6 +15,7 @@ import {
   type NotedAsk,
 } from '../record/familiarity.ts'
 import type { Fresh } from '../record/fresh.ts'
+import { parseLocation } from '../record/location.ts'
 
 /**
  * What cards remember for the rules of a pack: where they bought before, when they were last asked.
@@ -37,6 +38,8 @@ export interface Remembers {
   readonly declines: boolean
   /** Country and city of the last approved ask above zero whose merchant said its country. */
   readonly place: boolean
+  /** Latitude and longitude of the last approved ask above zero that said them. */
+  readonly location: boolean
 }
 
 /** Where a card keeps it. */
@@ -48,6 +51,7 @@ export const rememberedIn: Readonly<Record<keyof Remembers, readonly (keyof Card
   currencies: ['seenCurrencies'],
   declines: ['declinesInRow'],
   place: ['lastCountry', 'lastCity', 'lastPlaceAtMs'],
+  location: ['lastLocation', 'lastLocationAtMs'],
 }
 
 /** For packs whose rules look at nothing of it: then nothing is kept. */
@@ -59,6 +63,7 @@ export const remembersNothing: Remembers = {
   currencies: false,
   declines: false,
   place: false,
+  location: false,
 }
 
 /** Makes the changes by which a card remembers an ask. */
@@ -96,9 +101,9 @@ function notedOf(
   event: CardEvent,
   card: Card,
   approved: boolean,
-  { mccs, currencies, declines, place }: Remembers,
+  { mccs, currencies, declines, place, location }: Remembers,
 ): NotedAsk | null {
-  if (!(mccs || currencies || declines || place)) return null
+  if (!(mccs || currencies || declines || place || location)) return null
   const { mcc, country, city } = event.merchant
   const bought = approved && event.amountMinor !== 0
   const currency = askedCurrency(event)
@@ -112,5 +117,7 @@ function notedOf(
     noted.currency = currency
   }
   if (bought && place && country !== '') noted.place = { country, city }
+  const at = event.details?.location ?? ''
+  if (bought && location && parseLocation(at) !== null) noted.location = at
   return Object.keys(noted).length === 0 ? null : noted
 }

@@ -52,6 +52,9 @@ export interface Card {
   readonly lastCountry: string
   readonly lastCity: string
   readonly lastPlaceAtMs: number
+  /** The same of its latitude and longitude. */
+  readonly lastLocation: string
+  readonly lastLocationAtMs: number
   readonly issuedAtMs: number
   readonly contactlessPayment: boolean
   /** Of its holder; '' when nobody said. */
@@ -110,6 +113,8 @@ export const noCard: Card = {
   lastCountry: '',
   lastCity: '',
   lastPlaceAtMs: 0,
+  lastLocation: '',
+  lastLocationAtMs: 0,
   issuedAtMs: 0,
   contactlessPayment: false,
   customerType: '',
@@ -147,6 +152,8 @@ export function copyCard(c: Card): Fresh<Card> {
     lastCountry: c.lastCountry,
     lastCity: c.lastCity,
     lastPlaceAtMs: c.lastPlaceAtMs,
+    lastLocation: c.lastLocation,
+    lastLocationAtMs: c.lastLocationAtMs,
     issuedAtMs: c.issuedAtMs,
     contactlessPayment: c.contactlessPayment,
     customerType: c.customerType,

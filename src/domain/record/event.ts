@@ -31,6 +31,8 @@ export const detailNames = [
   'initiator',
   'state',
   'postalCode',
+  'location',
+  'cashAmount',
   'riskScore',
 ] as const
 

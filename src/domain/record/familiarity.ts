@@ -29,6 +29,7 @@ export interface NotedAsk {
   /** Declined asks in a row, with this one. */
   readonly declines?: number
   readonly place?: { readonly country: string; readonly city: string }
+  readonly location?: string
 }
 
 /** A card that was never asked counts as asked a year ago. */
@@ -77,7 +78,7 @@ export function withCountry(seen: string, country: string): string {
 /** The card with what it remembers of an ask. */
 export function withNoted(
   card: Card,
-  { mcc, currency, declines, place }: NotedAsk,
+  { mcc, currency, declines, place, location }: NotedAsk,
   atMs: number,
 ): Card {
   const next = copyCard(card)
@@ -90,6 +91,10 @@ export function withNoted(
     next.lastCountry = place.country
     next.lastCity = place.city
     next.lastPlaceAtMs = atMs
+  }
+  if (location !== undefined) {
+    next.lastLocation = location
+    next.lastLocationAtMs = atMs
   }
   return next
 }

@@ -82,6 +82,8 @@ const plainCard: Codec<Card> = createCodec(
     c.merchantCounts.map(({ mid }) => mid),
     c.issued,
     c.metadata,
+    c.lastLocation,
+    c.lastLocationAtMs,
   ],
   { windows: readWindowRows, recentAsks: readRecentAsks, merchantCounts: readMerchants },
 )

@@ -7,6 +7,7 @@ import {
   type RequestType,
   requestTypes,
 } from '../../domain/record/event.ts'
+import { formatMinor } from '../../domain/record/money.ts'
 import {
   fieldShapes,
   isDetail,
@@ -62,13 +63,14 @@ export function override(base: FieldsFile, given: OverridesFile | undefined) {
     merchantName: pick(over.merchant?.name, base.merchant.name),
     merchantCity: pick(over.merchant?.city, base.merchant.city),
     merchantCountry: pick(over.merchant?.country, base.merchant.country),
+    cashAmount: base.details?.cashAmount ?? null,
     details: detailFiles(base),
   }
 }
 
 /** The mappings of details and metadata, by the names that events have for them. */
 function detailFiles({
-  details = {},
+  details: { cashAmount: _amount, ...details } = {},
   metadata = {},
 }: FieldsFile): Readonly<Record<string, IdFile>> {
   const own = Object.entries(metadata).map(([name, file]) => [metadataPrefix + name, file])
@@ -106,6 +108,7 @@ export function compileFields(
   )
   const readAmount = compileAmount(plan, 'amount', fields.amount)
   const readMerchantAmount = compileAmount(plan, 'merchantAmount', fields.merchantAmount)
+  const readCash = compileAmount(plan, 'details.cashAmount', fields.cashAmount)
   const readTime = compileTime(plan, fields.occurredAt)
   const readFinal = compileFlag(plan, 'final', fields.final)
   const readPartial = compileFlag(plan, 'partialApprovalSupported', fields.partialApprovalSupported)
@@ -201,12 +204,14 @@ export function compileFields(
       merchantAmountMinor: typeof theirAmount === 'number' ? theirAmount : 0,
       merchantCurrency: theirCurrency,
       occurredAtMs,
-      ...readDetails(found),
+      ...readDetails(found, currencyCode),
     }
   }
 
-  function readDetails(found: Found): { readonly details?: EventDetails } {
+  function readDetails(found: Found, code: string): { readonly details?: EventDetails } {
     const read: Record<string, string> = {}
+    const cash = readCash.read(found, code)
+    if (typeof cash === 'number') read.cashAmount = formatMinor(cash, code)
     for (const { name, field } of details) {
       const text = field.read(found)
       if (text !== undefined && isDetail(text)) read[name] = text

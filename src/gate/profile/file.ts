@@ -117,12 +117,13 @@ const fields = {
   merchantCurrency: text,
 }
 
-const details = strict(
-  Object.fromEntries(detailNames.map((name) => [name, id.optional()])) as Record<
-    (typeof detailNames)[number],
+const details = strict({
+  ...(Object.fromEntries(detailNames.map((name) => [name, id.optional()])) as Record<
+    Exclude<(typeof detailNames)[number], 'cashAmount'>,
     z.ZodOptional<typeof id>
-  >,
-)
+  >),
+  cashAmount: amount.optional(),
+})
 const metadata = z
   .record(z.string().refine(isMetadataName, 'must be lower case letters, digits and _'), id)
   .refine((given) => Object.keys(given).length <= maxMetadata, `has at most ${maxMetadata} names`)

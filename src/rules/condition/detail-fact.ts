@@ -5,12 +5,13 @@ import {
   isMetadataName,
   metadataPrefix,
 } from '../../domain/record/event.ts'
+import { parseMinor } from '../../domain/record/money.ts'
 import type { Fact, Reader } from './fact.ts'
-import { number, text } from './fact-kind.ts'
+import { money, number, text } from './fact-kind.ts'
 
 type DetailName = (typeof detailNames)[number]
 
-const says: Readonly<Record<Exclude<DetailName, 'riskScore'>, string>> = {
+const says: Readonly<Record<Exclude<DetailName, 'riskScore' | 'cashAmount'>, string>> = {
   wallet: 'Wallet that the card is in, such as apple_pay',
   token: 'Who asked for the token that stood for the card number',
   pin: 'Whether a PIN was entered, and what came of it',
@@ -21,6 +22,7 @@ const says: Readonly<Record<Exclude<DetailName, 'riskScore'>, string>> = {
   initiator: 'Who began it, such as CARDHOLDER or MERCHANT',
   state: 'State or province of the merchant or of the service',
   postalCode: 'Postal code of the merchant or of the service',
+  location: 'Latitude and longitude of the merchant in degrees, such as 6.4541,3.3947',
 }
 
 const detailOf = ({ details }: CardEvent, name: string): string => details?.[name] ?? ''
@@ -42,7 +44,21 @@ export const detailFacts: readonly Fact[] = [
     ),
     isPresent: ({ event }) => detailOf(event, 'riskScore') !== '',
   },
+  {
+    ...money(
+      'cashAmount',
+      'The part of the amount that is paid out in cash at a purchase',
+      ({ event }) => cashMinor(event) ?? 0,
+    ),
+    isPresent: ({ event }) => cashMinor(event) !== null,
+  },
 ]
+
+/** null where it was not said, or is no amount. */
+function cashMinor(event: CardEvent): number | null {
+  const minor = parseMinor(detailOf(event, 'cashAmount'), event.currency)
+  return typeof minor === 'number' ? minor : null
+}
 
 const cardPrefix = `card.${metadataPrefix}`
 

@@ -1,3 +1,4 @@
+import type { WindowFacts } from '../../domain/decide/window.ts'
 import {
   askedCurrency,
   hasSeenCountry,
@@ -13,6 +14,7 @@ import {
   minutesSince,
   minutesSinceLastAsk,
 } from '../../domain/record/familiarity.ts'
+import { kilometresBetween, maxDistanceKm, parseLocation } from '../../domain/record/location.ts'
 import type { Fact } from './fact.ts'
 import { number, text, yesNo } from './fact-kind.ts'
 import { countryForm } from './text-form.ts'
@@ -104,4 +106,36 @@ export const memoryFacts: readonly Fact[] = [
     remembers: 'place',
     isPresent: ({ card }) => card.lastCity !== '',
   },
+  {
+    ...number(
+      'distance_km',
+      'Whole kilometres from where the card was last approved, by the latitude and longitude of both',
+      (ask) => Math.floor(kilometresFromLast(ask) ?? 0),
+      maxDistanceKm,
+    ),
+    remembers: 'location',
+    isPresent: (ask) => kilometresFromLast(ask) !== null,
+  },
+  {
+    ...number(
+      'speed_kmh',
+      'Speed of a card that went so far since then, in whole km/h; less than a minute counts as one',
+      (ask) => Math.floor((kilometresFromLast(ask) ?? 0) / hoursSinceLast(ask)),
+      maxDistanceKm * 60,
+    ),
+    remembers: 'location',
+    isPresent: (ask) => kilometresFromLast(ask) !== null,
+  },
 ]
+
+/** null where one of the two was not said. */
+function kilometresFromLast({ card, event }: WindowFacts): number | null {
+  if (card.lastLocation === '') return null
+  const here = parseLocation(event.details?.location ?? '')
+  const last = parseLocation(card.lastLocation)
+  return here === null || last === null ? null : kilometresBetween(last, here)
+}
+
+function hoursSinceLast({ card, atMs }: WindowFacts): number {
+  return Math.max(60_000, atMs - card.lastLocationAtMs) / 3_600_000
+}

@@ -18,7 +18,7 @@ import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.
 const startMs = Date.UTC(2026, 10, 14, 9)
 const all: Remembers = {
   ...{ merchants: true, countries: true, lastAsk: true },
-  ...{ mccs: true, currencies: true, declines: true, place: true },
+  ...{ mccs: true, currencies: true, declines: true, place: true, location: true },
 }
 
 /** One card with 1000, one event a second. */

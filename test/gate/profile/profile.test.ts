@@ -231,7 +231,7 @@ const expectedEvents: Readonly<Record<string, CardEvent>> = {
     merchantCurrency: 'CAD',
     occurredAtMs: Date.UTC(2026, 10, 14, 10),
     details: {
-      ...{ avs: 'MATCH', pin: 'none', riskScore: '3' },
+      ...{ avs: 'MATCH', pin: 'none', riskScore: '3', cashAmount: '0.00' },
       ...{ initiator: 'CARDHOLDER', state: 'ON', postalCode: 'M5V2T6' },
     },
   },

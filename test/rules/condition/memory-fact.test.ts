@@ -4,7 +4,7 @@ import { packOfFiles, reportOf } from '../../support/rule-world.ts'
 /** A pack with one rule and a test of these steps. */
 const pack = (when: string, ...steps: string[]) => ({
   'a.rules.yaml': JSON.stringify([{ id: 'r', when, decline: '127', why: 'w' }]),
-  'a.test.yaml': `- name: t\n  cards: [{ dailyLimit: 100, transactionLimit: 80, balance: 1000 }]\n  steps:\n${steps.map((step) => `    - { send: Authorization, ${step} }\n`).join('')}`,
+  'a.test.yaml': `- name: t\n  cards: [{ dailyLimit: 100, transactionLimit: 80, balance: 1000 }]\n  steps:\n${steps.map((step) => `    - { ${step.startsWith('wait') ? step : `send: Authorization, ${step}`} }\n`).join('')}`,
 })
 
 const approve = 'expect: approve'
@@ -56,6 +56,21 @@ it.each([
       `amount: 5, country: FR, city: Lyon, ${approve}`,
       `amount: 5, country: FR, city: Lyon, ${approve}`,
       `amount: 5, city: Paris, ${decline}`,
+    ),
+  ],
+  [
+    'how far away the last place is, and how fast a card would have gone there',
+    pack(
+      'distance_km > 500 || (has(speed_kmh) && speed_kmh >= 900)',
+      `amount: 5, details: { location: "48.85,2.35" }, ${approve}`,
+      'wait: 10m',
+      `amount: 5, details: { location: "45.76,4.84" }, ${decline}`,
+      'wait: 2h',
+      `amount: 5, details: { location: "45.76,4.84" }, ${approve}`,
+      `amount: 5, details: { location: "Lyon" }, ${approve}`,
+      `amount: 5, ${approve}`,
+      'wait: 9d',
+      `amount: 5, details: { location: "52.52,13.40" }, ${decline}`,
     ),
   ],
   [
