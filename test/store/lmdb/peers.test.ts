@@ -1,6 +1,7 @@
-import { fork } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -74,6 +75,24 @@ describe('who opens a store', () => {
     expect(await own.openAlone(() => 'opened')).toBe('opened')
     expect(readdirSync(folder)).toHaveLength(2)
   })
+
+  it('leaves the socket of one that is stopped and can take no more connections', async () => {
+    const folder = newFolder()
+    const name = 'p-cccccccc-000000.lock'
+    const listening =
+      "require('net').createServer().listen({ path: process.argv[1], backlog: 1 }, () => console.log('listens'))"
+    const stopped = spawn(process.execPath, ['-e', listening, join(folder, name)])
+    endWithTests(stopped)
+    await once(stopped.stdout, 'data')
+    stopped.kill('SIGSTOP')
+    const callers = Array.from({ length: 4 }, () => connect(join(folder, name)))
+    endings.push(() => callers.forEach((caller) => void caller.destroy()))
+    const [refused] = await Promise.race(callers.map((caller) => once(caller, 'error')))
+    expect(refused).toMatchObject({ code: 'EAGAIN' })
+    const own = await member(folder, 'aaaaaaaa')
+    expect(await own.openAlone(() => 'opened')).toBe('opened')
+    expect(readdirSync(folder)).toContain(name)
+  }, 20_000)
 
   it('takes nothing from who writes, however often it is opened meanwhile', async () => {
     const folder = newFolder()
