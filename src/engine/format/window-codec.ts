@@ -25,13 +25,13 @@ export function writeWindowRows(states: WindowStates): unknown[] | WrittenCell {
 const valueTexts = new WeakMap<MerchantBuckets, string>()
 
 function windowsText(states: WindowStates): string {
-  let text = ''
+  const rows: string[] = []
   for (const name in states) {
     const { buckets, merchants } = states[name]!
-    if (buckets.length > 0) text += `,${JSON.stringify(writeBuckets(name, buckets))}`
-    for (let i = 0; i < merchants.length; i++) text += `,${valueText(name, merchants[i]!)}`
+    if (buckets.length > 0) rows.push(JSON.stringify(writeBuckets(name, buckets)))
+    for (let i = 0; i < merchants.length; i++) rows.push(valueText(name, merchants[i]!))
   }
-  return `[${text.slice(1)}]`
+  return `[${rows.join(',')}]`
 }
 
 function valueText(name: string, value: MerchantBuckets): string {
