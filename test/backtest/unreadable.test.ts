@@ -1,10 +1,14 @@
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { runBacktest } from '../../src/backtest/run.ts'
+import type { runBacktest } from '../../src/backtest/run.ts'
 import { entryOfNotice } from '../../src/domain/ledger/entry.ts'
 import { encodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { readPackFiles } from '../../src/rules/pack/reading.ts'
 import { plainPack } from '../support/server.ts'
+
+/** Threads run what was built. */
+const built = join(import.meta.dirname, '../../dist/backtest/run.js')
 
 it.each([0, 2])(
   'names the line of the log that cannot be read, with %s threads',
@@ -20,6 +24,7 @@ it.each([0, 2])(
       snapshots: async () => new Map(),
     }
     const input = { oldPack: pack, newPack: pack, fromMs: 0, toMs: 9, source, threads }
-    await expect(runBacktest(input)).rejects.toThrow('line 2 of the log cannot be read')
+    const { runBacktest: run } = (await import(built)) as { runBacktest: typeof runBacktest }
+    await expect(run(input)).rejects.toThrow('line 2 of the log cannot be read')
   },
 )
