@@ -217,11 +217,13 @@ async function report(store, server) {
   }
   const { first, last } = await issue(store)
   console.log(
-    `${issued} cards issued in a row: first tenth ${ms(first)} a card, last tenth ${ms(last)}`,
+    `${issued} cards issued in a row: ${ms(first)} a card in the first tenth, ${ms(last)} in the last`,
   )
   const { rss, heapUsed } = process.memoryUsage()
   const mib = (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`
-  console.log(`memory of the process: ${mib(rss)}, of which JavaScript ${mib(heapUsed)}`)
+  console.log(
+    `memory of JavaScript: ${mib(heapUsed)}, and of the process ${mib(rss)}, with what it maps of the store`,
+  )
   if (server !== null) {
     const used = (await server.client.info('memory')).match(/used_memory:(\d+)/)[1]
     console.log(`memory of Redis: ${mib(Number(used))}`)

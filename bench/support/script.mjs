@@ -21,7 +21,7 @@ export async function runScript(file, args, notes) {
 
 /** `what: 12 ms, more` or `ready after 12 ms`; an indented line belongs to the heading above it. */
 const figureLine =
-  /^(\s*)(.+?)(?:: (?:ready after |median )?| after )([\d.]+) ((?:bytes|ms|µs)\b(?!:).*)$/
+  /^(\s*)(.+?)(?:: (?:ready after |median )?| after )([\d.]+) ((?:bytes|MiB|ms|µs)\b(?!:).*)$/
 
 function rowsOf(lines) {
   const rows = []
