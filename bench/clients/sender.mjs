@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { rulesOf } from '../support/rulebook.mjs'
 import { makeEvents, requestOf } from '../support/traffic.mjs'
 import { createConnections } from './connections.mjs'
+import { drained, intendedTimes, sendAtTimes } from './intended.mjs'
 import { createTally } from './tally.mjs'
 
 const drainMs = 4_000
@@ -41,17 +42,6 @@ function prepare({ ports, rules, ...given }) {
   }))
 }
 
-/** Times as of people who know nothing of each other: exponential gaps, always the same ones. */
-function intendedTimes(count, ratePerSecond) {
-  let state = 12_345
-  let atMs = 0
-  return Array.from({ length: count }, () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    atMs += (-Math.log((state + 1) / 4_294_967_297) * 1_000) / ratePerSecond
-    return atMs
-  })
-}
-
 async function driveOpen({ ratePerSecond, maxConnections, ports }, events) {
   const times = intendedTimes(events.length, ratePerSecond)
   const tally = createTally()
@@ -64,20 +54,9 @@ async function driveOpen({ ratePerSecond, maxConnections, ports }, events) {
   const each = Math.ceil(Math.min(maxConnections, ratePerSecond * relayWaitsS) / ports.length)
   for (const port of ports) await connections.open(each, port)
   await sleep(settleMs)
-  const startedMs = performance.now()
-  let sent = 0
-  await new Promise((resolve) => {
-    const turn = () => {
-      const nowMs = performance.now() - startedMs
-      while (sent < events.length && times[sent] <= nowMs) {
-        const intendedMs = startedMs + times[sent]
-        tally.sent(nowMs - times[sent])
-        connections.send({ expected: events[sent++], intendedMs, startedMs })
-      }
-      if (sent === events.length) resolve()
-      else setTimeout(turn, 1)
-    }
-    turn()
+  await sendAtTimes(times, (i, { intendedMs, startedMs, lateMs }) => {
+    tally.sent(lateMs)
+    connections.send({ expected: events[i], intendedMs, startedMs })
   })
   await drained(connections, performance.now() + drainMs)
   connections.end()
@@ -115,10 +94,4 @@ async function driveClosed({ outstanding, maxSeconds }, events) {
   await finished
   connections.end()
   return tally.result((performance.now() - startedMs) / 1_000)
-}
-
-async function drained(connections, deadlineMs) {
-  while (connections.pending > 0 && performance.now() < deadlineMs) {
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
 }
