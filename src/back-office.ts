@@ -127,6 +127,9 @@ function startSeeding({ gate, config, clock, sink }: BackOfficeOptions): Seeding
   })
 }
 
+/** In V8's 48 what is at work for many calls at once fills it, and is copied again and again. */
+const apiYoungHeapMb = 192
+
 type Listeners = Pick<SideThreadOptions<never>, 'heapMb' | 'onRefused' | 'onTrouble'>
 
 function listenersOf({ config, sink, refuse }: BackOfficeOptions): Listeners {
@@ -152,6 +155,7 @@ function startApi(
     const atWork = new Int32Array(new SharedArrayBuffer(4))
     const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
       ...listenersOf(options),
+      youngHeapMb: apiYoungHeapMb,
       name: 'the management API',
       file: new URL('api/worker.js', programFolder),
       settings: () =>

@@ -19,6 +19,8 @@ export interface SideThreadOptions<Told> {
   /** Asked at every start. */
   readonly settings: () => unknown
   readonly heapMb: number
+  /** Where what was made lately lies, V8's own choice unless given. */
+  readonly youngHeapMb?: number
   readonly onTold: (told: Told) => void
   readonly onListening: (port: number) => void
   /** It cannot start, and starting again would not help; nothing was served yet. */
@@ -43,7 +45,7 @@ const maxRestartMs = 10_000
 export function startSideThread<Told, Given = never>(
   options: SideThreadOptions<Told>,
 ): SideThread<Given> {
-  const { name } = options
+  const { name, youngHeapMb } = options
   let worker: Worker | null = null
   let state: SideThread<Given>['state'] = 'starting'
   let served = false
@@ -57,7 +59,10 @@ export function startSideThread<Told, Given = never>(
   function start(): void {
     const current = new Worker(options.file, {
       workerData: options.settings(),
-      resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
+      resourceLimits: {
+        maxOldGenerationSizeMb: options.heapMb,
+        ...(youngHeapMb === undefined ? {} : { maxYoungGenerationSizeMb: youngHeapMb }),
+      },
     })
     worker = current
     current.on('message', (message: FromThread<Told>) => receive(message))

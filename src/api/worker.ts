@@ -16,8 +16,9 @@ import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { startProjection } from '../projection/projection.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
 import { createRightOfWay, lowerOwnPriority, type OpenDecisions } from '../right-of-way.ts'
+import { gatheringLoads } from '../store/gathered-loads.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
-import { StoreRefused } from '../store/port.ts'
+import { type Store, StoreRefused } from '../store/port.ts'
 import type { FromThread, ToThread } from '../thread.ts'
 import type { WebhookFigures } from '../webhook/pending.ts'
 import { createApi } from './api.ts'
@@ -63,9 +64,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     send({ type: 'trouble', message }),
   )
   const rightOfWay = createRightOfWay(settings.openDecisions, clock.monoMs)
-  // The engine that decides warns of what Redis does not keep.
-  const serving = { marks: newMarks(randomUUID()), onWarning() {} }
-  const store = rightOfWay.behindDecisions(await openStore(settings, clock.nowMs, serving))
+  const store = rightOfWay.behindDecisions(await openOwnStore(settings, clock.nowMs))
   const { problem } = await claimStore(store, settings)
   if (problem !== '') send({ type: 'trouble', message: problem })
   const kept = createKeptTransfers({
@@ -144,6 +143,14 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   }
   const place = { ...settings, name: 'the management API', prefix: 'API' }
   send({ type: 'listening', port: await listenAt(server, place) })
+}
+
+async function openOwnStore(settings: ApiWorkerSettings, nowMs: () => number): Promise<Store> {
+  // The engine that decides warns of what Redis does not keep.
+  const serving = { marks: newMarks(randomUUID()), onWarning() {} }
+  const store = await openStore(settings, nowMs, serving)
+  // An embedded store reads without a call to anybody.
+  return settings.redis === null ? store : gatheringLoads(store)
 }
 
 /** The packs that the server decides by: time zone, charges and retention are the same here. */

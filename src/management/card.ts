@@ -1,9 +1,10 @@
 import { type Account, availableMinor } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import { formatMinor } from '../domain/record/money.ts'
+import type { Engine } from '../engine/engine.ts'
 import { type CardDetails, decodeDetails } from '../engine/format/card-details.ts'
 import { accountCodec, cardCodec } from '../engine/format/codec.ts'
-import { accountAggregate, cardDetailsKey, cardKey, directoryKey } from '../engine/format/layout.ts'
+import { accountAggregate, cardDetailsKey, cardKey } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 
@@ -14,22 +15,31 @@ export interface WholeCard {
   readonly details: CardDetails
 }
 
+/** Where cards are read: the directory remembers which account a card belongs to. */
+export interface CardSource {
+  readonly store: Store
+  readonly engine: Pick<Engine, 'directory'>
+}
+
 /** null for a card that nobody knows, and for that of another organization. */
 export async function readCard(
-  store: Store,
+  source: CardSource,
   organizationId: string,
   cardId: string,
 ): Promise<WholeCard | null> {
-  const accountId = await accountIdOfCard(store, cardId)
+  const accountId = await accountIdOfCard(source, cardId)
   if (accountId === null) return null
-  const [found = null] = await readCards(store, [{ cardId, accountId }])
+  const [found = null] = await readCards(source.store, [{ cardId, accountId }])
   return found?.account.organizationId === organizationId ? found : null
 }
 
-/** Which account a card belongs to, for good; null when the card is not known. */
-export async function accountIdOfCard(store: Store, cardId: string): Promise<string | null> {
-  const [place] = await store.load([directoryKey(cardId)])
-  return place?.value ?? null
+/** Which account a card belongs to, for good; null when the card is not known, or its entry cannot be read. */
+export async function accountIdOfCard(
+  { engine }: Pick<CardSource, 'engine'>,
+  cardId: string,
+): Promise<string | null> {
+  const accounts = await engine.directory.resolve([cardId])
+  return accounts.get(cardId) || null
 }
 
 interface CardPlace {

@@ -26,7 +26,8 @@ it('is named by /readyz and by its list while nobody may finish it, and the othe
     const from = { kind: 'wallet', organizationId: 'org-1', currency: 'USD' } as const
     const to = { kind: 'card', accountId: 'account-1', cardId: 'card-1' } as const
     const moved = { type: 'TopUp', amountMinor: 100, currency: 'USD', from, to } as const
-    const transfer = { ...attempt, ...moved, narration: '', opening: null, data: null }
+    const more = { narration: '', opening: null, data: null, fromAfter: null }
+    const transfer = { ...attempt, ...moved, ...more }
     await steps.debit(attempt, { home: 'w:org-1:USD', transfer, check: () => null })
   }
   await begin('trf_old', 31 * dayMs)

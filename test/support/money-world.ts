@@ -73,7 +73,7 @@ export async function openMoneyApi(
   }
 
   async function postedMinor(cardId: string): Promise<number> {
-    return (await readCard(store, 'org-1', cardId))!.account.postedMinor
+    return (await readCard(world, 'org-1', cardId))!.account.postedMinor
   }
 
   async function walletMinorNow(): Promise<number> {

@@ -8,7 +8,7 @@ import {
   type TransferSteps,
 } from '../../src/management/transfer/step.ts'
 import { decodeTransfer, movingEntry } from '../../src/management/transfer/transfer.ts'
-import type { TransferPlan } from '../../src/management/transfer/transfers.ts'
+import { type TransferPlan, transferOf } from '../../src/management/transfer/transfers.ts'
 import type { PlantedFault } from './transfer-instance.ts'
 
 const nowMs = () => Date.now()
@@ -64,10 +64,9 @@ function unbound(effects: Effects): Effects {
 async function debitFor<R>(steps: TransferSteps, attempt: RequestAttempt, plan: TransferPlan<R>) {
   const prepared = await plan.prepare(attempt.id)
   if (!('transfer' in prepared)) return null
-  const { id, hash, path, clientId, reference, seenAtMs } = attempt
   return steps.debit<R>(attempt, {
     home: plan.home,
-    transfer: { ...prepared.transfer, id, hash, path, clientId, reference, seenAtMs },
+    transfer: transferOf(prepared.transfer, attempt),
     check: (view) => plan.check(view, prepared.transfer),
   })
 }

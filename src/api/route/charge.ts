@@ -25,7 +25,8 @@ const data = z.object({
 const maxCharges = 200
 
 /** Cross-border charges that could not be taken when they were due. */
-export function chargeRoutes({ store, effects }: ApiContext): readonly Route[] {
+export function chargeRoutes(context: ApiContext): readonly Route[] {
+  const { store, effects } = context
   return [
     defineRoute({
       operation: 'cards.charges.reprocess',
@@ -41,7 +42,7 @@ export function chargeRoutes({ store, effects }: ApiContext): readonly Route[] {
       refusals: ['cardUnknown', 'fundsMissing'],
       async handle(call) {
         const { cardId } = call.params
-        const whole = await readCard(store, call.caller.organization.organizationId, cardId)
+        const whole = await readCard(context, call.caller.organization.organizationId, cardId)
         if (whole === null) return refuse('cardUnknown', `there is no card ${cardId}`)
         const { accountId, currency } = whole.account
         const pending = await pendingCharges(store, accountId)

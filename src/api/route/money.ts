@@ -34,7 +34,7 @@ export function moneyRoutes(context: ApiContext): readonly Route[] {
   return [topUp(context), withdrawal(context), cardToCard(context), regularize(context)]
 }
 
-function topUp({ store, transfers }: ApiContext): Route {
+function topUp(context: ApiContext): Route {
   return defineRoute({
     ...common,
     operation: 'cards.topUp',
@@ -45,13 +45,13 @@ function topUp({ store, transfers }: ApiContext): Route {
     data: transferData,
     refusals: [...refusals, 'cardClosed', 'topUpTooLarge'],
     async handle(call) {
-      const found = await amountFor(store, call)
+      const found = await amountFor(context, call)
       if (isRefused(found)) return found
       const { whole, amountMinor } = found
       const refusal = topUpRefusal(whole, call.body.currency, amountMinor, call.caller.organization)
       const planned = { ...plannedFor(call, whole, amountMinor), type: 'TopUp' } as const
       const from = walletOf(call, whole)
-      return transfers.run(call, {
+      return context.transfers.run(call, {
         home: walletAggregate(from.organizationId, from.currency),
         prepare: async () =>
           refusal === null ? { transfer: { ...planned, from, to: cardOf(whole) } } : { refusal },
@@ -77,7 +77,7 @@ function topUpRefusal(
   return refuse('topUpTooLarge', `one top-up is at most ${most}`)
 }
 
-function withdrawal({ store, transfers }: ApiContext): Route {
+function withdrawal(context: ApiContext): Route {
   return defineRoute({
     ...common,
     operation: 'cards.withdrawal',
@@ -88,12 +88,12 @@ function withdrawal({ store, transfers }: ApiContext): Route {
     data: transferData,
     refusals,
     async handle(call) {
-      const found = await amountFor(store, call)
+      const found = await amountFor(context, call)
       if (isRefused(found)) return found
       const { whole, amountMinor } = found
-      const cardIds = await cardsOfAccount(store, whole)
+      const cardIds = await cardsOfAccount(context.store, whole)
       const planned = { ...plannedFor(call, whole, amountMinor), type: 'Withdrawal' } as const
-      return transfers.run(call, {
+      return context.transfers.run(call, {
         home: accountAggregate(whole.account.accountId),
         prepare: async () => ({
           transfer: { ...planned, from: cardOf(whole), to: walletOf(call, whole) },
@@ -116,7 +116,7 @@ function withdrawal({ store, transfers }: ApiContext): Route {
   })
 }
 
-function cardToCard({ store, transfers }: ApiContext): Route {
+function cardToCard(context: ApiContext): Route {
   return defineRoute({
     ...common,
     operation: 'cards.transfer',
@@ -131,13 +131,13 @@ function cardToCard({ store, transfers }: ApiContext): Route {
       if (sourceCardId === beneficiaryCardId) {
         return refuse('fieldNotAllowed', 'beneficiaryCardId must be another card')
       }
-      const found = await amountFor(store, call, sourceCardId)
+      const found = await amountFor(context, call, sourceCardId)
       if (isRefused(found)) return found
       const { whole, amountMinor } = found
-      const other = await knownCard(store, call, beneficiaryCardId)
+      const other = await knownCard(context, call, beneficiaryCardId)
       if (isRefused(other)) return other
       const planned = { ...plannedFor(call, whole, amountMinor), type: 'CardToCard' } as const
-      return transfers.run(call, {
+      return context.transfers.run(call, {
         home: accountAggregate(whole.account.accountId),
         prepare: async () => ({
           transfer: { ...planned, from: cardOf(whole), to: cardOf(other) },
@@ -167,7 +167,7 @@ function cardToCardRefusal(source: CardNow, beneficiary: CardNow): Refused | nul
   return currency === beneficiary.account.currency ? null : otherCurrency(currency)
 }
 
-function regularize({ store, transfers }: ApiContext): Route {
+function regularize(context: ApiContext): Route {
   return defineRoute({
     ...common,
     operation: 'cards.regularize',
@@ -179,17 +179,17 @@ function regularize({ store, transfers }: ApiContext): Route {
     refusals: ['cardUnknown', 'notPermitted', 'fundsMissing', 'changedMeanwhile'],
     async handle(call) {
       const { cardId } = call.params
-      const whole = await knownCard(store, call, cardId)
+      const whole = await knownCard(context, call, cardId)
       if (isRefused(whole)) return whole
       const from = walletOf(call, whole)
-      return transfers.run(call, {
+      return context.transfers.run(call, {
         home: walletAggregate(from.organizationId, from.currency),
         triesAgain: 3,
         async prepare() {
-          const now = await knownCard(store, call, cardId)
+          const now = await knownCard(context, call, cardId)
           if (isRefused(now)) return { refusal: now }
-          const cardIds = await cardsOfAccount(store, now)
-          const all = await Promise.all(cardIds.map((id) => knownCard(store, call, id)))
+          const cardIds = await cardsOfAccount(context.store, now)
+          const all = await Promise.all(cardIds.map((id) => knownCard(context, call, id)))
           const live = all.some((one) => !isRefused(one) && one.card.status !== 'Terminated')
           if (live) return { refusal: refuse('notPermitted', 'not all cards are Terminated') }
           const { postedMinor } = now.account
@@ -208,22 +208,22 @@ function regularize({ store, transfers }: ApiContext): Route {
 
 /** The card of a call and the amount in its currency. */
 async function amountFor(
-  store: ApiContext['store'],
+  context: ApiContext,
   call: ApiCall<unknown, unknown, { amount: string }>,
   cardId = (call.params as { cardId: string }).cardId,
 ): Promise<{ readonly whole: WholeCard; readonly amountMinor: number } | Refused> {
-  const whole = await knownCard(store, call, cardId)
+  const whole = await knownCard(context, call, cardId)
   if (isRefused(whole)) return whole
   const amountMinor = minorIn(call.body.amount, whole.account.currency, 'amount')
   return typeof amountMinor === 'number' ? { whole, amountMinor } : amountMinor
 }
 
 async function knownCard(
-  store: ApiContext['store'],
+  context: ApiContext,
   { caller }: Pick<ApiCall, 'caller'>,
   cardId: string,
 ): Promise<WholeCard | Refused> {
-  const found = await readCard(store, caller.organization.organizationId, cardId)
+  const found = await readCard(context, caller.organization.organizationId, cardId)
   return found ?? refuse('cardUnknown', `there is no card ${cardId}`)
 }
 

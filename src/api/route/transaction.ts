@@ -61,7 +61,8 @@ const lifecycle = z.object({
 })
 
 /** What happened on cards: rows that follow the decision log. */
-export function transactionRoutes({ store, lists }: ApiContext): readonly Route[] {
+export function transactionRoutes(context: ApiContext): readonly Route[] {
+  const { store, lists } = context
   return [
     defineRoute({
       operation: 'transactions.list',
@@ -103,7 +104,7 @@ export function transactionRoutes({ store, lists }: ApiContext): readonly Route[
       reads: true,
       refusals: ['cardIdMalformed', 'cardUnknown', 'recordUnknown'],
       async handle({ caller, params }) {
-        const found = await readCard(store, caller.organization.organizationId, params.cardId)
+        const found = await readCard(context, caller.organization.organizationId, params.cardId)
         if (found === null) return refuse('cardUnknown')
         const { account, card } = found
         const transaction = await readTransaction(store, card, params.transactionId)

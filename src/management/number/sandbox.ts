@@ -1,8 +1,12 @@
 import { randomInt } from 'node:crypto'
 import type { Aggregates } from '../../engine/aggregates.ts'
-import { accountAggregate, cardNumberKey, indexes } from '../../engine/format/layout.ts'
+import {
+  accountAggregate,
+  cardNumberKey,
+  directoryKey,
+  indexes,
+} from '../../engine/format/layout.ts'
 import type { Store } from '../../store/port.ts'
-import { accountIdOfCard } from '../card.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { FullNumber, NumberSource } from './source.ts'
 
@@ -25,9 +29,9 @@ export function createSandboxNumbers(options: SandboxNumbersOptions): NumberSour
       return { maskedPan: maskOf(number.pan), expiry, sealed }
     },
     async read(cardId) {
-      const accountId = await accountIdOfCard(store, cardId)
-      if (accountId === null) return 'none'
-      const aggregate = accountAggregate(accountId)
+      const [place] = await store.load([directoryKey(cardId)])
+      if (place === undefined) return 'none'
+      const aggregate = accountAggregate(place.value)
       const [found] = await store.load([{ aggregate, ...cardNumberKey(cardId) }])
       if (found === undefined) return 'none'
       return open(box, cardId, found.value) ?? 'failed'

@@ -42,7 +42,8 @@ export interface TransferSteps {
 /** What a source is asked for: a transfer, or to say by a commit why there is none. */
 export interface DebitAsked<R> {
   readonly home: string
-  readonly transfer: Omit<Transfer, 'fromAfter'> | null
+  /** What its source has after it is not known yet. */
+  readonly transfer: Transfer | null
   /** null when the source may give it. */
   check(view: SideView): R | null
 }
@@ -204,14 +205,13 @@ export function originOfTransfer({
 /** Takes the money out, with the record that it is on its way. */
 export function beginTransfer(
   view: SideView,
-  transfer: Omit<Transfer, 'fromAfter'>,
+  transfer: Transfer,
   direction: 'out' | 'owed' = 'out',
 ) {
-  const moving: Transfer = { ...transfer, fromAfter: null }
-  if (view.move(moving, moving.from, direction) !== '') {
+  if (view.move(transfer, transfer.from, direction) !== '') {
     throw new Error('a source gives what it was checked to have')
   }
-  const begun = { ...moving, fromAfter: view.shown() }
+  const begun = { ...transfer, fromAfter: view.shown() }
   const put = [{ ...pendingPlace(begun), value: encodeTransfer(begun) }]
   const index = [{ ...movingEntry(begun), value: '' }]
   return { result: { state: 'moving', transfer: begun, own: true } as const, write: { put, index } }

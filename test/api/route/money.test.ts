@@ -267,8 +267,8 @@ describe('regularizing', () => {
 describe('an issued card', () => {
   it('is opened with money of the wallet in one commit, once', async () => {
     const world = await openMoneyApi(two, 5_000)
-    const { transfers, store, credentials, time } = world
-    const whole = (await readCard(store, 'org-1', 'card-1'))!
+    const { transfers, credentials, time } = world
+    const whole = (await readCard(world, 'org-1', 'card-1'))!
     const callOf = (reference: string) => ({
       caller: {
         clientId: credentials.clientId,

@@ -45,7 +45,7 @@ function openSandbox() {
     const made = await numbers.make({ ...card, cardId })
     if (typeof made === 'string') throw new Error(made)
     const { sealed, ...shown } = made
-    const aggregate = accountAggregate((await accountIdOfCard(store, cardId))!)
+    const aggregate = accountAggregate((await accountIdOfCard({ engine }, cardId))!)
     const put = [{ ...cardNumberKey(cardId), value: sealed! }]
     await aggregates.change({ aggregate, decide: () => ({ result: null, write: { put } }) })
     return shown

@@ -42,7 +42,7 @@ async function open() {
       to: { kind: 'card', accountId: 'account-1', cardId: 'card-1' },
     } as const
     const planned = { type: 'CardToCard', amountMinor: 1_000, currency: 'USD', ...sides } as const
-    const more = { narration: '', opening: null, data: null }
+    const more = { narration: '', opening: null, data: null, fromAfter: null }
     const asked = { home: 'a:account-0', check: () => null }
     const transfer = { ...attempt, ...planned, ...more }
     const debited = await steps.debit(attemptOf(id, seenAtMs, reference), { ...asked, transfer })

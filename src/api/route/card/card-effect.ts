@@ -26,12 +26,12 @@ export const ofCards = ['cardIdMalformed', 'cardUnknown'] as const
  * what it operated is written with what it returns.
  */
 export async function affectCard<D>(
-  { store, effects }: Pick<ApiContext, 'store' | 'effects'>,
+  { engine, effects }: Pick<ApiContext, 'engine' | 'effects'>,
   call: ApiCall,
   cardId: string,
   decide: (card: OpenCard) => CardChange<D> | Refused,
 ): Promise<Done<D> | Refused> {
-  const accountId = await accountIdOfCard(store, cardId)
+  const accountId = await accountIdOfCard({ engine }, cardId)
   const unknown = refuse('cardUnknown')
   if (accountId === null) return effects.refuse(call, unknown)
   const key = cardDetailsKey(cardId)

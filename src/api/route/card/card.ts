@@ -29,7 +29,7 @@ export function cardDetailRoutes(context: ApiContext): readonly Route[] {
   return [showRoute(context), fullRoute(context), updateRoute(context), ...statusRoutes(context)]
 }
 
-function showRoute({ store }: ApiContext): Route {
+function showRoute(context: ApiContext): Route {
   return defineRoute({
     operation: 'cards.show',
     summary: 'A card, its number masked',
@@ -43,14 +43,15 @@ function showRoute({ store }: ApiContext): Route {
     reads: true,
     refusals: ofCards,
     async handle({ caller, params: { cardId } }) {
-      const found = await readCard(store, caller.organization.organizationId, cardId)
+      const found = await readCard(context, caller.organization.organizationId, cardId)
       return found === null ? refuse('cardUnknown') : { data: shownCard(found) }
     },
   })
 }
 
 /** Each call is a line in the log, with client and Reference; nothing of the number is kept on the way. */
-function fullRoute({ store, numbers }: ApiContext): Route {
+function fullRoute(context: ApiContext): Route {
+  const { numbers } = context
   return defineRoute({
     operation: 'cards.full',
     summary: 'A card with its whole number and CVV',
@@ -64,7 +65,7 @@ function fullRoute({ store, numbers }: ApiContext): Route {
     reads: true,
     refusals: [...ofCards, 'notPermitted', 'providerFailed', 'providerTimedOut'],
     async handle({ caller, params: { cardId } }) {
-      const found = await readCard(store, caller.organization.organizationId, cardId)
+      const found = await readCard(context, caller.organization.organizationId, cardId)
       if (found === null) return refuse('cardUnknown')
       const number = await numbers.read(cardId)
       if (number === 'none') return refuse('notPermitted', 'the number of this card is not kept')

@@ -116,7 +116,7 @@ export function merchantRoutes(context: ApiContext): readonly Route[] {
         }
         const given = [...new Set(mids ?? [mid!])]
         if (mid !== undefined && !midPattern.test(mid)) {
-          const found = await readCard(context.store, organizationIdOf(call), cardId)
+          const found = await readCard(context, organizationIdOf(call), cardId)
           const told = found === null ? null : dataOf(cardId, [failed(mid, '134')], found.card)
           return refuse('midMalformed', 'mid must be 1 to 64 printable ASCII characters', {
             data: told,

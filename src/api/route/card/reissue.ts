@@ -66,22 +66,22 @@ function fieldFault(
 }
 
 async function originalOf(
-  { store }: ApiContext,
+  context: ApiContext,
   call: ApiCall<unknown, unknown, Reissue>,
   customer: Customer,
 ): Promise<WholeCard | Refused> {
   const { organizationId } = customer
   const { cardId } = call.body
   if (cardId !== undefined) {
-    const found = await readCard(store, organizationId, cardId)
+    const found = await readCard(context, organizationId, cardId)
     if (found?.card.customerId !== customer.customerId) return refuse('cardUnknown')
     return found.card.type === 'lite' ? refuse('notPermitted', 'a lite card ends') : found
   }
   // An attempt that began with a card of one currency goes on with it: its Reference is bound to that wallet.
   const { clientId, reference } = call.caller
-  const begun = await readReference(store, { clientId, reference }, call.nowMs)
+  const begun = await readReference(context.store, { clientId, reference }, call.nowMs)
   const home = begun?.hash === call.request.hash ? begun.home : ''
-  const found = await newestReissuable(store, customer, ({ account: { currency } }) => {
+  const found = await newestReissuable(context.store, customer, ({ account: { currency } }) => {
     return home === '' || home === walletAggregate(organizationId, currency)
   })
   return found ?? refuse('cardUnknown', 'the customer has no retail or corporate card')

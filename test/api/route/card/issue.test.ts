@@ -121,7 +121,7 @@ describe('a card is issued', () => {
   ])('%s: rules are told how, and its metadata as it is', async (kind, issued) => {
     const api = await openIssueApi()
     const { cardId } = (await issue(api, kind, { metadata: { team: 'a' } })).data
-    const kept = async () => (await readCard(api.store, 'org-1', cardId))!.card
+    const kept = async () => (await readCard(api, 'org-1', cardId))!.card
     expect(await kept()).toMatchObject({ issued, metadata: ['team', 'a'] })
     await api.send('PATCH', `/cards/${cardId}`, { metadata: { team: 'b', Floor: '2' } })
     expect(await kept()).toMatchObject({ issued, metadata: ['team', 'b', 'Floor', '2'] })
@@ -129,7 +129,7 @@ describe('a card is issued', () => {
     expect((await kept()).metadata).toHaveLength(4)
     await api.send('PATCH', `/cards/${cardId}`, { metadata: {} })
     expect((await kept()).metadata).toEqual([])
-    expect((await readCard(api.store, 'org-1', 'original'))!.card.issued).toBe('imported')
+    expect((await readCard(api, 'org-1', 'original'))!.card.issued).toBe('imported')
   })
 
   it('in another currency of the organization, with the wallet of that one', async () => {
