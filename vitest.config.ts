@@ -29,6 +29,7 @@ const pure = [
   'engine/format/*',
   'engine/memory/{directory,table}',
   'engine/notice/breaker-counts',
+  'engine/queue/*',
   'gate/{pace,slots}',
   'http/*',
   'kyc/*',

@@ -23,6 +23,7 @@ import { createPatience } from './queue/patience.ts'
 import { createPlacing } from './queue/placing.ts'
 import { createQueues } from './queue/queue.ts'
 import { createReading, type Lacking } from './queue/reading.ts'
+import { createStoreWatch } from './queue/store-watch.ts'
 import { createTurns } from './queue/turns.ts'
 import { createRepetition, type Repetition, type RepetitionOptions } from './repetition.ts'
 import { createStandInDesk } from './stand-in/desk.ts'
@@ -69,6 +70,11 @@ export function createEngine(options: EngineOptions): Engine {
     for (const item of items) if (bySlot.get(item.slot) === item) placing.place(item)
   })
   const standIns = createStandInDesk(clock)
+  const storeWatch = createStoreWatch(store, isBusy, (available) => {
+    standIns.onStore(available)
+    options.onStore?.(available)
+  })
+  const onAvailable = storeWatch.note
   const repetition = repetitionOf(core, (aggregate, stray) => {
     for (const item of toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
     schedule()
@@ -78,13 +84,13 @@ export function createEngine(options: EngineOptions): Engine {
   const placing = createPlacing({
     ...core,
     onDamaged: (item, damage) => deciding.letGo(item, damage),
-    onUnavailable: () => setStoreAvailable(false),
+    onUnavailable: () => onAvailable(false),
   })
   const open = createOpenDeliveries({
     ...core,
     repetition,
     place: placing.place,
-    isStoreAvailable: () => storeAvailable,
+    isStoreAvailable: () => storeWatch.isAvailable,
     onStep(item, step) {
       ruleCounts.note(item.event, step)
       countShared(pack, item.event, step)
@@ -103,10 +109,9 @@ export function createEngine(options: EngineOptions): Engine {
     const queue = queues.find(aggregate)
     if (queue !== undefined) queue.crowded = true
   })
-  store.onAvailable?.(setStoreAvailable)
   const departures = createDepartures({
     ...core,
-    onAvailable: setStoreAvailable,
+    onAvailable,
     onArrived(flight, outcome, sentMonoMs) {
       if (outcome === 'committed') landings.finish(flight, sentMonoMs)
       else landings.retry(flight, outcome)
@@ -119,10 +124,9 @@ export function createEngine(options: EngineOptions): Engine {
   const patience = createPatience(core)
   const landings = createLandings({ ...core, open, patience, standIns })
   const { backOff } = landings
-  const reading = createReading({ ...core, onAvailable: setStoreAvailable, backOff })
+  const reading = createReading({ ...core, onAvailable, backOff })
   let pack = sharing(options.pack)
   let versions = 0
-  let storeAvailable = true
 
   function memoryOf(cardId: string): CachedAccount | undefined {
     const accountId = directory.accountOf(cardId)
@@ -158,13 +162,6 @@ export function createEngine(options: EngineOptions): Engine {
 
   function isBusy(): boolean {
     return bySlot.size > quarantine.kept || queues.size > 0 || repetition?.isBusy === true
-  }
-
-  function setStoreAvailable(available: boolean): void {
-    if (storeAvailable === available) return
-    storeAvailable = available
-    standIns.onStore(available)
-    options.onStore?.(available)
   }
 
   return {
@@ -205,6 +202,7 @@ export function createEngine(options: EngineOptions): Engine {
     stop() {
       standInWatch.stop()
       quarantine.stop()
+      storeWatch.stop()
       turns.stop()
     },
   }
