@@ -46,6 +46,13 @@ describe('a journal that cannot be written', () => {
           const [ask] = eventsOf(`warm${warming++}`, cards)
           return (await relay.deliver(ask!)).decidedBy === 'engine'
         })
+      /** A machine that stands still for a moment makes a gate speak for its engine: that says nothing about the disk. */
+      const deliverToEngine = async (prefix: string) => {
+        for (let tries = 1; ; tries++) {
+          const told = await deliverAll(`${prefix}${tries}`)
+          if (tries === 5 || told.every(({ decidedBy }) => decidedBy === 'engine')) return told
+        }
+      }
       const expectLedger = async () => {
         const ledger = await checkLedger(dataDir, relay.deliveries)
         expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
@@ -55,8 +62,15 @@ describe('a journal that cannot be written', () => {
         const expected = told.map(({ event }) => [200, by, isAdvice(event) ? 'approve' : asks])
         expect(answers).toEqual(expected)
       }
-      const expectRefused = (told: readonly Delivery[]) => {
-        for (const { event, status, decision, text } of told) {
+      /** A line that fits into the last page of the journal is written on a full disk, too, and its answer told. */
+      const linesThatFit = async () => {
+        const bytes = await readMetric(server, 'arbiter_journal_bytes')
+        return Math.floor(((pageBytes - (bytes % pageBytes)) % pageBytes) / leastLineBytes)
+      }
+      const expectRefused = (told: readonly Delivery[], fitting: number) => {
+        const isJournaled = (each: Delivery) => each.status === 200 && each.decision === 'approve'
+        expect(told.filter(isJournaled).length).toBeLessThanOrEqual(fitting)
+        for (const { event, status, decision, text } of told.filter((one) => !isJournaled(one))) {
           expect({ status, decision }).toEqual({
             status: isAdvice(event) ? 503 : 200,
             decision: 'decline',
@@ -68,13 +82,14 @@ describe('a journal that cannot be written', () => {
       }
 
       await warmUp()
-      expectDecided(await deliverAll('well'), 'engine', 'approve')
+      expectDecided(await deliverToEngine('well'), 'engine', 'approve')
 
       server.disturb({ type: 'hang', ms: 1_000 })
       await sleep(100)
+      const fitting = await linesThatFit()
       disk.fill(server.child.pid!)
       const refused = await deliverAll('full')
-      expectRefused(refused)
+      expectRefused(refused, fitting)
       expect(await readMetric(server, 'arbiter_journal_failures')).toBeGreaterThan(0)
       expect((await readiness(server)).unbooked).toBeGreaterThan(0)
       disk.free(server.child.pid!)
@@ -87,14 +102,15 @@ describe('a journal that cannot be written', () => {
       // A crash forgets what was not journaled, and what was not journaled moved nothing.
       server.disturb({ type: 'hang', ms: 5_000 })
       await sleep(100)
+      const fittingThen = await linesThatFit()
       disk.fill(server.child.pid!)
-      expectRefused(await deliverAll('crash'))
+      expectRefused(await deliverAll('crash'), fittingThen)
       await server.kill()
       server = await startServer(settings)
       relay.moveTo(server.url)
       if (disk.way === 'tmpfs') disk.free(server.child.pid!)
       await warmUp()
-      expectDecided(await deliverAll('again'), 'engine', 'approve')
+      expectDecided(await deliverToEngine('again'), 'engine', 'approve')
 
       server.disturb({ type: 'hang', ms: 600 })
       await sleep(100)
@@ -106,6 +122,8 @@ describe('a journal that cannot be written', () => {
   }
 })
 
+const pageBytes = 4_096
+const leastLineBytes = 200
 const kinds: readonly RequestType[] = ['Authorization', 'Settlement', 'PreAuthorization', 'Refund']
 
 function eventsOf(prefix: string, cards: readonly string[]): RelayEvent[] {
