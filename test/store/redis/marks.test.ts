@@ -70,6 +70,16 @@ async function inStep(replica: RedisServer): Promise<void> {
   )
 }
 
+/** Replication is a little behind: a replica that is cut off too early lacks what was acknowledged. */
+async function caughtUp(master: RedisServer, replica: RedisServer): Promise<void> {
+  const offsetIn = async (server: RedisServer, name: string) =>
+    Number(
+      new RegExp(`${name}:(\\d+)`).exec(String(await server.command('INFO', 'replication')))?.[1],
+    )
+  const written = await offsetIn(master, 'master_repl_offset')
+  await until(async () => (await offsetIn(replica, 'slave_repl_offset')) >= written)
+}
+
 const lossText = /lost: less is here|lacks what it acknowledged/
 
 describe.concurrent('a server that lacks what was acknowledged', () => {
@@ -81,7 +91,7 @@ describe.concurrent('a server that lacks what was acknowledged', () => {
     endings.push(proxy.dispose)
     const { store, seen, marks } = await watched(proxy.url)
     await commits(store)
-    await sleep(100)
+    await caughtUp(master, replica)
     await replica.command('REPLICAOF', 'NO', 'ONE')
     await commits(store)
     expect(seen.losses).toBe(0)
@@ -120,7 +130,7 @@ describe.concurrent('a server that lacks what was acknowledged', () => {
     endings.push(proxy.dispose)
     const { store, seen } = await watched(proxy.url)
     await commits(store)
-    await sleep(100)
+    await caughtUp(master, replica)
     await replica.command('REPLICAOF', 'NO', 'ONE')
     // The master counts it, and its writer does not know.
     proxy.setFaults({ delayReply: 1, maxDelayMs: 600_000 })
