@@ -7,16 +7,22 @@ interface Waiting {
   readonly fail: (error: unknown) => void
 }
 
+/** The server does one call at a time, and decisions wait for it: with so many keys the next read goes by itself. */
+const enoughKeys = 200
+
 /**
  * The same store; what is read in one turn of the loop goes in one call, because a call to a server has its price
  * whatever is in it.
  */
 export function gatheringLoads(store: Store): Store {
   let waiting: Waiting[] = []
+  let keysWaiting = 0
 
   async function loadAll(): Promise<void> {
+    if (waiting.length === 0) return
     const gathered = waiting
     waiting = []
+    keysWaiting = 0
     try {
       const loaded = await store.load(gathered.flatMap(({ keys }) => keys))
       let at = 0
@@ -42,6 +48,8 @@ export function gatheringLoads(store: Store): Store {
       return new Promise((resolve, fail) => {
         if (waiting.length === 0) setImmediate(() => void loadAll())
         waiting.push({ keys, done: resolve, fail })
+        keysWaiting += keys.length
+        if (keysWaiting >= enoughKeys) void loadAll()
       })
     },
   }

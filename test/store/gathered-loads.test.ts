@@ -32,6 +32,14 @@ async function openNoting(failing = '') {
 }
 
 describe('loads that are gathered', () => {
+  it('go in several calls when there are many keys, so that no call takes a server long', async () => {
+    const { calls, load } = await openNoting()
+    const names = Array.from({ length: 120 }, () => 'a')
+    const found = await Promise.all([1, 2, 3, 4, 5].map(() => load(...names)))
+    expect(found.map((values) => values.length)).toEqual([120, 120, 120, 120, 120])
+    expect(calls.map((keys) => keys.length)).toEqual([240, 240, 120])
+  })
+
   it('go in one call for each turn of the loop, and each is told its own', async () => {
     const { calls, load } = await openNoting()
     const found = await Promise.all([load('a', 'b'), load(), load('x', 'c')])

@@ -17,6 +17,8 @@ const example = [
 ].join('')
 
 const settings = { windowBits: 12 }
+/** Far above any answer: a damaged record must not become as long as it likes. */
+const maxOutputLength = 16 * 2 ** 20
 
 export function deflateAnswer(text: string): Buffer {
   return deflateRawSync(text, { ...settings, dictionary: Buffer.from(example) })
@@ -25,7 +27,7 @@ export function deflateAnswer(text: string): Buffer {
 export function inflateAnswer(bytes: Buffer, known = ''): string {
   try {
     const dictionary = Buffer.from(`${example}${known}`)
-    return inflateRawSync(bytes, { ...settings, dictionary }).toString('utf8')
+    return inflateRawSync(bytes, { ...settings, maxOutputLength, dictionary }).toString('utf8')
   } catch {
     throw new RecordUnreadable('what was kept of an answer cannot be unpacked')
   }

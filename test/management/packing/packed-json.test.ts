@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createBitReader, createBitWriter } from '../../../src/management/packing/bit-text.ts'
-import { inflateAnswer } from '../../../src/management/packing/deflated-answer.ts'
+import { deflateAnswer, inflateAnswer } from '../../../src/management/packing/deflated-answer.ts'
 import { packJson, unpackJson } from '../../../src/management/packing/packed-json.ts'
 import { words } from '../../../src/management/packing/words.ts'
 
@@ -51,6 +51,12 @@ describe('packed JSON', () => {
 
   it('has characters of one byte only', () => {
     expect(pack(['Zażółć', '日本', '\u{1f600}'], '')).toMatch(/^[\0-\x7f]*$/)
+  })
+
+  it('does not become as long as a damaged record likes', () => {
+    const long = deflateAnswer('0'.repeat(17 * 2 ** 20))
+    expect(long.length).toBeLessThan(100_000)
+    expect(() => inflateAnswer(long)).toThrow('cannot be unpacked')
   })
 
   it('is what it was when it is long', () => {
