@@ -45,7 +45,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     http: { headersTimeout: requestTimeoutMs },
   })
   const connections = createConnections({ maxConnections, maxBodyBytes })
-  server.server.on('connection', connections.admit)
+  connections.watch(server.server)
   server.server.on('request', connections.receive)
   const isAllowed = createTokenCheck(options.config.adminToken)
 

@@ -94,7 +94,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   })
   server.setNotFoundHandler((_request, reply) => refusePath(reply))
   const connections = createConnections({ maxConnections, maxBodyBytes })
-  server.server.on('connection', connections.admit)
+  connections.watch(server.server)
   server.server.on('request', (request, response) => {
     if (!connections.receive(request, response)) connections.close(request.socket)
   })

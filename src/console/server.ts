@@ -48,7 +48,7 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     http: { headersTimeout: requestTimeoutMs },
   })
   const connections = createConnections({ maxConnections, maxBodyBytes })
-  server.server.on('connection', connections.admit)
+  connections.watch(server.server)
   server.server.on('request', (request, response) => {
     if (!connections.receive(request, response)) connections.close(request.socket)
   })

@@ -85,7 +85,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
     if (connections.receive(request, response)) pace.receive(request, response)
     else if (!request.socket.destroyed) refuseFurther(request.socket, response)
   }
-  http.on('connection', connections.admit)
+  connections.watch(http)
   // What a relay has sent before it hung up is booked as what it then did by itself; Node would drop it.
   Object.assign(http, { httpAllowHalfOpen: true })
   http.on('connection', pace.accept)

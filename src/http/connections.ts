@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export interface ConnectionsOptions {
@@ -17,6 +17,8 @@ export interface Connections {
   readonly proven: number
   /** Connections closed by a bound, since the start. */
   readonly cut: number
+  /** Takes in whoever connects to it. */
+  watch(server: Server): void
   /** Takes a new connection in, in the place of a stranger when all places are taken. */
   admit(socket: Socket): void
   /** False when too many before it are unanswered: its connection then reads no further. */
@@ -69,6 +71,16 @@ export function withinOpenFiles(maxConnections: number): number {
   return Math.min(maxConnections, Math.max(room, leastConnections))
 }
 
+/**
+ * Node takes its own listener off a connection that leaves HTTP (CONNECT, or see `stopReading`), also when a
+ * reset is about to be told of: an error that nobody listens to would end the process.
+ */
+function surviveReset(socket: Socket): void {
+  socket.on('error', ignore)
+}
+
+function ignore(): void {}
+
 function readOpenFilesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8')
@@ -90,6 +102,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   let cut = 0
 
   function admit(socket: Socket): void {
+    surviveReset(socket)
     if (all.size >= maxConnections) {
       const [stranger] = idle.size > 0 ? idle : busy
       cut++
@@ -186,6 +199,10 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     get cut() {
       return cut
+    },
+    watch(server) {
+      server.on('connection', admit)
+      server.on('secureConnection', surviveReset)
     },
     admit,
     receive,

@@ -19,6 +19,7 @@ export interface Delivery {
   readonly sentMonoMs: number
   /** 0 when the connection ended without an answer. */
   readonly status: number
+  /** The body, or why there was none. */
   readonly text: string
   readonly decision: string
   readonly decidedBy: string
@@ -69,10 +70,10 @@ export function createRelay(url: string, maxSockets = 128, secret = ''): Relay {
       const sending = request(address, { method: 'POST', agent, headers }, (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', () => finish(0, ''))
+        response.on('error', ({ message }) => finish(0, message))
         response.on('end', () => finish(response.statusCode ?? 0, Buffer.concat(chunks).toString()))
       })
-      sending.on('error', () => finish(0, ''))
+      sending.on('error', ({ message }) => finish(0, message))
       sending.end(body)
     })
   }
