@@ -229,7 +229,10 @@ function readinessOf(
     unbooked: slots.unbooked,
   }
   if (stopping) return { status: 'stopping', detail }
-  if (engine.state === 'starting') return { status: 'starting', detail }
+  // Whoever goes by this sends the relay here: it must find a port that is open.
+  if (engine.state === 'starting' || !gate.server.server.listening) {
+    return { status: 'starting', detail }
+  }
   const rulesWell = rulesProblem === '' && trippedRules.length === 0
   const well =
     engine.alive &&

@@ -2,7 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { fastFolder, spawnServer } from './support/server.ts'
+import { freePort } from './support/redis-server.ts'
+import { fastFolder, spawnServer, until } from './support/server.ts'
 
 const endings: (() => void)[] = []
 afterEach(() => {
@@ -107,6 +108,22 @@ describe('a port that is taken', () => {
     const ended = await run({ [variable]: String(port) })
     expectRefused(ended, `port ${port} is in use: set PORT or ADMIN_PORT`)
     expect(ended.err.trimEnd().split('\n')).toHaveLength(1)
+  })
+})
+
+describe('a server that starts', () => {
+  it('says that it is ready only when the relay finds its port open', async () => {
+    const [port, adminPort] = [await freePort(), await freePort()]
+    const env = { PORT: String(port), ADMIN_PORT: String(adminPort), API_PORT: '0' }
+    const child = spawnServer({ dataDir: join(newFolder(), 'data'), env })
+    endings.push(() => child.kill('SIGKILL'))
+    const statusOf = (url: string) =>
+      fetch(url).then(
+        ({ status }) => status,
+        () => 0,
+      )
+    await until(async () => (await statusOf(`http://127.0.0.1:${adminPort}/readyz`)) === 200)
+    expect(await statusOf(`http://127.0.0.1:${port}/`)).toBe(404)
   })
 })
 
