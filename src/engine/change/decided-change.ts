@@ -73,10 +73,9 @@ function viewOf(
     return value
   }
 
-  return {
-    get account() {
-      return staged.account()
-    },
+  // No getter: see `openAggregateCopy`.
+  const view: { -readonly [K in keyof AccountView]: AccountView[K] } = {
+    account: staged.account(),
     card: (cardId) => found(staged.card(cardId)),
     transaction(cardId, id) {
       const record = found(staged.transaction(cardId, id))
@@ -97,7 +96,9 @@ function viewOf(
       const entry = entryOfChanges(kind, before, after, changes, atMs, motive)
       steps.push({ before, after, entry })
       staged.put(touchedBy(before, after))
+      view.account = staged.account()
       return ''
     },
   }
+  return view
 }

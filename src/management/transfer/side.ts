@@ -108,19 +108,16 @@ function onAccount(view: AccountView): SideView {
   }
 }
 
-function onWallet(
-  view: AggregateView,
-  before: Wallet,
-  nowMs: number,
-): SideView & { readonly wallet: Wallet; readonly entries: readonly IndexEntryPut[] } {
-  let wallet = before
-  const entries: IndexEntryPut[] = []
-  return {
-    get wallet() {
-      return wallet
-    },
+interface WalletSide extends SideView {
+  wallet: Wallet
+  readonly entries: IndexEntryPut[]
+}
+
+function onWallet(view: AggregateView, wallet: Wallet, nowMs: number): WalletSide {
+  const side: WalletSide = {
+    wallet,
     account: null,
-    entries,
+    entries: [],
     child: view.child,
     move(transfer, _at, direction) {
       const { id: transferId, type, reference, narration, from, to } = transfer
@@ -130,12 +127,13 @@ function onWallet(
       const card = from.kind === 'card' ? from : to
       const cardId = card.kind === 'card' ? card.cardId : ''
       const entry = { transferId, type, amountMinor, cardId, reference, narration, atMs: nowMs }
-      const moved = moveWallet(wallet, entry, direction === 'back' || direction === 'owed')
+      const moved = moveWallet(side.wallet, entry, direction === 'back' || direction === 'owed')
       if (typeof moved === 'string') return moved
-      wallet = moved.wallet
-      entries.push(moved.entry)
+      side.wallet = moved.wallet
+      side.entries.push(moved.entry)
       return ''
     },
-    shown: () => shownWallet(wallet),
+    shown: () => shownWallet(side.wallet),
   }
+  return side
 }
