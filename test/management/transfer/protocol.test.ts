@@ -18,6 +18,16 @@ const searched = process.env.TORTURE ? 200 : 10
 /** Some seconds for each seed on a busy machine. */
 const timeout = 10_000 * Math.max(seeds, searched)
 
+/** The run that noticed a fault which the first does not, tried first; another may do it after a change. */
+const noticedBefore: Readonly<Record<string, number>> = {
+  'the Reference is not bound': 7,
+  'it is closed before it is credited': 6,
+  'a refusal of the destination is not kept': 3,
+  'nobody drives again what the store has lost': 2,
+  'what was told is left to the next attempt, however that ends': 6,
+  'who joined takes what is gone for done': 5,
+}
+
 describe('transfers of several servers', { timeout }, () => {
   it('add up at every moment, once for a Reference, and come to an end', async () => {
     const wrong: string[] = []
@@ -29,10 +39,11 @@ describe('transfers of several servers', { timeout }, () => {
 })
 
 describe('the simulation of transfers', { timeout }, () => {
-  it.each(Object.entries(plantedTransferFaults))('notices when %s', async (_name, planted) => {
+  it.each(Object.entries(plantedTransferFaults))('notices when %s', async (name, planted) => {
     const found: number[] = []
-    for (let seed = 1; seed <= searched && found.length === 0; seed++) {
-      await simulateTransfers(seed, planted).catch(() => found.push(seed))
+    for (let seed = 0; seed <= searched && found.length === 0; seed++) {
+      const tried = seed === 0 ? (noticedBefore[name] ?? 1) : seed
+      await simulateTransfers(tried, planted).catch(() => found.push(tried))
     }
     expect(found).not.toEqual([])
   })
