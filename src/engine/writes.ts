@@ -184,10 +184,10 @@ export function commandOf(
   const put: ChildPut[] = []
   const remove: ChildKey[] = []
   for (const [id, card] of cards) {
-    const value = cardCodec.encode(card)
-    put.push({ group: 'c', id, value })
     const counts = countsIn(cached.cards.get(id))
     writeCounts(counts, id, card.merchantCounts, put, remove)
+    const value = cardCodec.encode(card)
+    put.push({ group: 'c', id, value })
     keepCard(cached, id, keepWithCounts(value, card, counts))
   }
   for (const [name, { key, record }] of transactions) {

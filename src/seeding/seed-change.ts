@@ -4,7 +4,7 @@ import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Card } from '../domain/record/card.ts'
 import { countsAt, type MerchantCounts } from '../domain/record/merchant-counts.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
-import { noState, splitKey, type WindowStates } from '../domain/record/window-state.ts'
+import { noState, partsOf, type WindowStates } from '../domain/record/window-state.ts'
 import type {
   AccountChange,
   AccountDecision,
@@ -130,8 +130,9 @@ function spendsIn(
   transactions: Iterable<Transaction>,
   windows: readonly string[],
 ): readonly Transaction[] {
+  const isSeeded = (name: string) => windows.includes(name)
   const mentions = ({ spend }: Transaction) =>
-    spend.some(({ at }) => at.some(({ window }) => windows.includes(splitKey(window).name)))
+    spend.some(({ at }) => at.some(({ window }) => partsOf(window).names.some(isSeeded)))
   const found = [...transactions].filter(mentions)
   if (found.length <= maxSpends) return found
   return found.sort((a, b) => b.lastEventAtMs - a.lastEventAtMs).slice(0, maxSpends)

@@ -104,9 +104,17 @@ it('a row and a log of before, with merchants among the windows of the card, are
   row[31] = []
   cards.set('card-0', JSON.stringify(row))
   rows().delete('cm')
+  // Each window had a place of its own then.
+  const alone = /"a b\\n(M\d)","merchant",(\d+,\d+)/g
   state.log.forEach((line, i) => {
-    state.log[i] = { ...line, entry: line.entry.replaceAll('"merchant"', '0') }
+    const entry = line.entry.replaceAll(alone, '"a\\n$1",0,$2,"b\\n$1",0,$2')
+    state.log[i] = { ...line, entry }
   })
+  const transactions = rows().get('t')!
+  for (const [id, text] of transactions) {
+    const older = text.replace(/"a b\\n(M\d)",(2,\d+)/, '"a\\n$1",$2,"b\\n$1",$2')
+    transactions.set(id, older)
+  }
   const places = decodeEntry(state.log.at(-1)!.entry).changes.flatMap((change) =>
     change.type === 'spendCounted' ? change.at.map(({ window, scope }) => [window, scope]) : [],
   )

@@ -14,7 +14,10 @@ import {
   countAt,
   dropBefore,
   maxSpendEntries,
+  merchantKey,
   type OpenStates,
+  type PlaceParts,
+  partsOf,
   type SpendEntry,
   type Spread,
   splitKey,
@@ -32,16 +35,16 @@ export function countIn(
   view: View,
   at: readonly CountedNow[],
   amountMinor: number,
-  countFor: (window: string) => number,
-  beforeMinor: (place: Counted) => number = () => 0,
+  countFor: (name: string, place: Counted) => number,
+  beforeMinor: (name: string, place: Counted) => number = () => 0,
 ): View {
-  return changeWindows(view, at, (states, window, place) => {
+  return changeWindows(view, at, (states, name, mid, place) => {
     const { bucket, oldest } = place
-    const counted = { index: bucket, sumMinor: amountMinor, count: countFor(place.window) }
+    const counted = { index: bucket, sumMinor: amountMinor, count: countFor(name, place) }
     const added = place.spread
-      ? { ...counted, spread: spreadOf(beforeMinor(place), amountMinor) }
+      ? { ...counted, spread: spreadOf(beforeMinor(name, place), amountMinor) }
       : counted
-    countAt(states, window, oldest, added)
+    countAt(states, name, mid, oldest, added)
   })
 }
 
@@ -50,27 +53,36 @@ function spreadOf(beforeMinor: number, amountMinor: number): Spread {
   return { squares: maxMinor ** 2 - beforeMinor ** 2, maxMinor }
 }
 
-/** How much of these entries stands at a place. */
+/** How much of these entries stands in one window of a place. */
 function standingAt(
   entries: readonly SpendEntry[],
   cardId: string,
+  name: string,
   { window, scope, bucket }: Counted,
 ): number {
+  const { mid } = splitKey(window)
   let standingMinor = 0
   for (const entry of entries) {
     if (scope !== 'account' && entry.cardId !== cardId) continue
-    if (entry.at.some((one) => one.window === window && one.bucket === bucket)) {
+    if (entry.at.some((one) => one.bucket === bucket && isIn(name, mid, one))) {
       standingMinor += entry.amountMinor
     }
   }
   return standingMinor
 }
 
-/** Changes a window, by its name among the states that it stands in. */
-type WindowChange<T> = (states: OpenStates, window: string, place: T) => void
+function isIn(name: string, mid: string | null, place: Counted): boolean {
+  const parts = partsOf(place.window)
+  return parts.mid === mid && parts.names.includes(name)
+}
+
+/** Changes a window, or a merchant's part of it, by its name among the states that it stands in. */
+type WindowChange<T> = (states: OpenStates, name: string, mid: string | null, place: T) => void
+
+type Placed = Counted & PlaceParts
 
 /** Changes windows of the card and of the account, each copied once. */
-function changeWindows<T extends Counted>(
+function changeWindows<T extends Placed>(
   view: View,
   at: readonly T[],
   change: WindowChange<T>,
@@ -82,13 +94,13 @@ function changeWindows<T extends Counted>(
   for (const place of at) {
     if (place.scope !== 'account') continue
     ofAccount ??= { ...view.account.windows }
-    change(ofAccount, place.window, place)
+    for (const name of place.names) change(ofAccount, name, place.mid, place)
   }
   if (ofAccount !== null) next.account = accountWith(view.account, ofAccount)
   return next
 }
 
-function changeCard<T extends Counted>(
+function changeCard<T extends Placed>(
   card: Card,
   at: readonly T[],
   change: WindowChange<T>,
@@ -97,14 +109,18 @@ function changeCard<T extends Counted>(
   let windows: OpenStates | null = null
   let merchants: OpenMerchants | null = null
   for (const place of at) {
+    if (place.scope === 'account') continue
+    const { names, mid } = place
     if (place.scope === 'card') {
       windows ??= { ...card.windows }
-      change(windows, place.window, place)
-    } else if (place.scope === 'merchant') {
-      merchants ??= openMerchants(card.merchantCounts)
-      const { name, mid } = splitKey(place.window)
-      if (name === '') merchants.drop(mid!)
-      else change(merchants.open(mid!, isUsed), name, place)
+      for (const name of names) change(windows, name, mid, place)
+      continue
+    }
+    merchants ??= openMerchants(card.merchantCounts)
+    if (names[0] === '') merchants.drop(mid!)
+    else {
+      const counts = merchants.open(mid!, isUsed)
+      for (const name of names) change(counts, name, null, place)
     }
   }
   if (windows === null && merchants === null) return card
@@ -132,9 +148,8 @@ export function countSpend(view: View, amountMinor: number, at: readonly Counted
   }
   const same = newest.cardId === cardId && samePlaces(newest.at, places)
   const mentioned = mentionsIn(t.spend)
-  const countFor = (window: string) => (mentioned.has(window) ? 0 : 1)
-  const counted = countIn(view, at, amountMinor, countFor, (place) =>
-    standingAt(t.spend, cardId, place),
+  const counted = countIn(view, at, amountMinor, countForNew(mentioned), (name, place) =>
+    standingAt(t.spend, cardId, name, place),
   )
   const spend = same
     ? [...t.spend.slice(0, -1), { ...newest, amountMinor: newest.amountMinor + amountMinor }]
@@ -163,9 +178,8 @@ export function giveSpendBack(view: View, amountMinor: number): View {
     const gone = taken === entry.amountMinor
     if (gone) forget(mentioned, entry)
     else spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
-    const countFor = (window: string) => (mentioned.has(window) ? 0 : 1)
-    const leftMinor = (place: Counted) => standingAt(spend, entry.cardId, place)
-    current = takeBack(current, entry, taken, countFor, leftMinor)
+    const leftMinor = (name: string, place: Counted) => standingAt(spend, entry.cardId, name, place)
+    current = takeBack(current, entry, taken, countForNew(mentioned), leftMinor)
   }
   return withSpend(current, spend)
 }
@@ -174,35 +188,36 @@ function takeBack(
   view: View,
   entry: SpendEntry,
   amountMinor: number,
-  countFor: (window: string) => number,
-  leftMinor: (place: Counted) => number,
+  countFor: (name: string, place: Counted) => number,
+  leftMinor: (name: string, place: Counted) => number,
 ): View {
-  const take = (states: OpenStates, window: string, place: Counted) =>
-    takeFrom(states, window, place.bucket, amountMinor, countFor(place.window), () => {
-      const left = leftMinor(place)
+  const take = (states: OpenStates, name: string, mid: string | null, place: Counted) =>
+    takeFrom(states, name, mid, place.bucket, amountMinor, countFor(name, place), () => {
+      const left = leftMinor(name, place)
       return (left + amountMinor) ** 2 - left ** 2
     })
   const cardId = entry.cardId === '' ? view.transaction.cardId : entry.cardId
-  if (view.card.cardId === cardId) return changeWindows(view, entry.at, take)
-  const ofAccount = entry.at.filter(({ scope }) => scope === 'account')
+  const at = entry.at.map((place) => ({ ...place, ...partsOf(place.window) }))
+  if (view.card.cardId === cardId) return changeWindows(view, at, take)
+  const ofAccount = at.filter(({ scope }) => scope === 'account')
   const taken = changeWindows(view, ofAccount, take)
   if (view.home?.cardId !== cardId) return taken
-  return { ...taken, home: changeCard(view.home, entry.at, take) }
+  return { ...taken, home: changeCard(view.home, at, take) }
 }
 
 export function dropOld(view: View, places: readonly CountedNow[]): View {
   const { windows } = view.card
   const at = places.map((place) => {
-    const { name, mid } = splitKey(place.window)
+    const { names, mid } = place
     // An older entry says `card` of a window per merchant.
-    const isOlder = place.scope === 'card' && mid !== null && windows[name] === undefined
+    const isOlder = place.scope === 'card' && mid !== null && windows[names[0]!] === undefined
     return isOlder ? ({ ...place, scope: 'merchant' } as const) : place
   })
   return changeWindows(
     view,
     at,
-    (states, window, { oldest }) => {
-      dropBefore(states, window, oldest)
+    (states, name, mid, { oldest }) => {
+      dropBefore(states, name, mid, oldest)
     },
     false,
   )
@@ -249,17 +264,33 @@ function seededStates(windows: WindowStates, seeded: WindowStates): WindowStates
 /** How many spend entries mention each window: its count falls only when the last one goes. */
 function mentionsIn(entries: readonly SpendEntry[]): Map<string, number> {
   const mentioned = new Map<string, number>()
-  for (const { at } of entries) {
-    for (const { window } of at) mentioned.set(window, (mentioned.get(window) ?? 0) + 1)
+  for (const entry of entries) {
+    for (const key of keysIn(entry)) mentioned.set(key, (mentioned.get(key) ?? 0) + 1)
   }
   return mentioned
 }
 
-function forget(mentioned: Map<string, number>, { at }: SpendEntry): void {
-  for (const { window } of at) {
-    const left = (mentioned.get(window) ?? 0) - 1
-    if (left > 0) mentioned.set(window, left)
-    else mentioned.delete(window)
+function forget(mentioned: Map<string, number>, entry: SpendEntry): void {
+  for (const key of keysIn(entry)) {
+    const left = (mentioned.get(key) ?? 0) - 1
+    if (left > 0) mentioned.set(key, left)
+    else mentioned.delete(key)
+  }
+}
+
+/** Of each window that an entry stands in, or of a merchant's part of it. */
+function keysIn({ at }: SpendEntry): string[] {
+  return at.flatMap((place) => {
+    const { names, mid } = partsOf(place.window)
+    return mid === null ? names : names.map((name) => merchantKey(name, mid))
+  })
+}
+
+/** A transaction counts once in a window that it is not mentioned in. */
+function countForNew(mentioned: ReadonlyMap<string, number>) {
+  return (name: string, { window }: Counted): number => {
+    const { mid } = splitKey(window)
+    return mentioned.has(mid === null ? name : merchantKey(name, mid)) ? 0 : 1
   }
 }
 

@@ -8,7 +8,13 @@ import { foreignBase, openHold, spend, type Transaction, withheld } from '../rec
 import type { CountedNow } from '../record/window-state.ts'
 import type { CrossBorder, Pack } from './pack.ts'
 import type { WindowDefinition } from './window.ts'
-import { addPlaces, crowdedMerchants, crowdedOut } from './window-place.ts'
+import {
+  addCrowded,
+  addCrowdedMerchants,
+  addPlaces,
+  closePlace,
+  type OpenPlace,
+} from './window-place.ts'
 
 /** Books what follows from the new sums after any event, in this order; nothing here may refuse. */
 export function bookConsequences(draft: Draft, event: CardEvent | null, pack: Pack): void {
@@ -45,25 +51,19 @@ export function makePlaces(
     transaction: before.transaction,
     atMs: draft.atMs,
   }
-  const at: CountedNow[] = []
+  const at: OpenPlace[] = []
   for (const window of pack.windows) {
     if (counts(window) && window.matches(facts)) addPlaces(at, window, facts)
   }
-  const crowds: CountedNow[] = []
-  let merchant: CountedNow | null = null
+  const crowds: OpenPlace[] = []
+  const { view } = draft
   for (const place of at) {
-    if (place.scope === 'merchant') {
-      merchant ??= place
-      continue
-    }
-    const crowded = crowdedOut(draft.view[place.scope].windows, place)
-    if (crowded !== null) crowds.push(crowded)
+    if (place.scope !== 'merchant') addCrowded(crowds, place, view[place.scope].windows)
   }
-  if (merchant !== null) {
-    crowds.push(...crowdedMerchants(draft.view.card.merchantCounts, merchant))
-  }
-  if (crowds.length > 0) draft.make({ type: 'windowsDropped', before: crowds })
-  return at
+  const merchant = at.find(({ scope }) => scope === 'merchant')
+  if (merchant !== undefined) addCrowdedMerchants(crowds, merchant, view.card.merchantCounts)
+  if (crowds.length > 0) draft.make({ type: 'windowsDropped', before: crowds.map(closePlace) })
+  return at.map(closePlace)
 }
 
 function chargeCrossBorder(draft: Draft, crossBorder: CrossBorder | null): void {

@@ -1,11 +1,5 @@
 import { type CardEvent, isAsk } from '../record/event.ts'
-import {
-  type CountedNow,
-  countAt,
-  dropBefore,
-  type OpenStates,
-  type WindowStates,
-} from '../record/window-state.ts'
+import { countAt, dropBefore, type OpenStates, type WindowStates } from '../record/window-state.ts'
 import type { Step } from './answer.ts'
 import type { Pack } from './pack.ts'
 import {
@@ -17,7 +11,7 @@ import {
   type WindowDefinition,
   type WindowFacts,
 } from './window.ts'
-import { addPlaces, crowdedOut } from './window-place.ts'
+import { addPlaces, closePlace, crowdedOut, type OpenPlace } from './window-place.ts'
 
 /** More merchants, customers and so on than this are not kept in memory: those counted longest ago go. */
 export const maxSharedKeys = 100_000
@@ -54,11 +48,12 @@ function counts({ over }: WindowDefinition, { requestType }: CardEvent, approved
 function sharedPlaces(window: WindowDefinition, facts: WindowFacts): SharedPlace[] {
   const key = sharedKey(window.scope as SharedScope, facts)
   if (key === '') return []
-  const places: CountedNow[] = []
+  const places: OpenPlace[] = []
   addPlaces(places, window, facts)
-  const [whole, ...value] = places
+  const [whole, ...value] = places.map(closePlace)
   const { spread: _, ...counted } = whole!
-  const added = { ...whole!, window: nameIn(window, facts.event.currency) }
+  const ofCurrency = nameIn(window, facts.event.currency)
+  const added = { ...whole!, window: ofCurrency, names: [ofCurrency] }
   return [counted, ...value, added].map((at) => ({ key, at }))
 }
 
@@ -70,13 +65,14 @@ export function sharedKeysOf({ sharedWindows = [] }: Pack, facts: WindowFacts): 
 
 /** Counts one place in states that may be changed. */
 export function countPlace(states: OpenStates, { at }: SharedPlace, amountMinor: number): void {
-  const { window, bucket, oldest, spread } = at
-  const crowded = crowdedOut(states, at)
-  if (crowded !== null) dropBefore(states, crowded.window, crowded.oldest)
+  const { mid, bucket, oldest, spread } = at
+  const name = at.names[0]!
+  const gone = crowdedOut(states, name, mid)
+  if (gone !== null) dropBefore(states, name, gone, bucket + 1)
   const counted = { index: bucket, sumMinor: amountMinor, count: 1 }
   const squares = amountMinor ** 2
   const added = spread ? { ...counted, spread: { squares, maxMinor: amountMinor } } : counted
-  countAt(states, window, oldest, added)
+  countAt(states, name, mid, oldest, added)
 }
 
 const nothing: WindowStates = {}

@@ -5,8 +5,8 @@ import { openHold } from '../record/transaction.ts'
 import {
   type Bucket,
   type CountedNow,
+  countedPlace,
   maxWindowStates,
-  merchantKey,
   type WindowStates,
 } from '../record/window-state.ts'
 import { attentionAtMs, bookConsequences, expires, mayBeForgotten } from './consequence.ts'
@@ -39,9 +39,8 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
     const oldest = bucket - span + 1
     if (of === 'card-and-merchant') {
       for (const { mid, windows } of card.merchantCounts) {
-        const window = merchantKey(name, mid)
         if (isOld(windows[name]?.buckets ?? [], oldest)) {
-          before.push({ window, scope: 'merchant', bucket, oldest })
+          before.push(countedPlace({ names: [name], mid }, 'merchant', bucket, oldest))
         }
       }
       continue
@@ -49,18 +48,17 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
     const scope = of === 'account' ? 'account' : 'card'
     const state = draft.view[scope].windows[name]
     if (state === undefined) continue
-    if (isOld(state.buckets, oldest)) before.push({ window: name, scope, bucket, oldest })
-    for (const { mid, buckets } of state.merchants) {
-      const window = merchantKey(name, mid)
-      if (isOld(buckets, oldest)) before.push({ window, scope, bucket, oldest })
+    for (const { mid, buckets } of [{ mid: null, buckets: state.buckets }, ...state.merchants]) {
+      if (isOld(buckets, oldest))
+        before.push(countedPlace({ names: [name], mid }, scope, bucket, oldest))
     }
   }
   for (const scope of ['card', 'account'] as const) {
     before.push(...strayWindows(draft.view[scope].windows, scope, pack))
   }
   for (const { mid, windows } of card.merchantCounts) {
-    for (const place of strayWindows(windows, 'merchant', pack)) {
-      before.push({ ...place, window: merchantKey(place.window, mid) })
+    for (const { names } of strayWindows(windows, 'merchant', pack)) {
+      before.push(countedPlace({ names, mid }, 'merchant', 0, Number.MAX_SAFE_INTEGER))
     }
   }
   if (before.length > 0) draft.make({ type: 'windowsDropped', before })
@@ -80,8 +78,10 @@ function strayWindows(
   const known = new Set(windows.map(({ name }) => name))
   return kept
     .filter((name) => !known.has(name))
-    .flatMap((name) => [name, ...states[name]!.merchants.map(({ mid }) => merchantKey(name, mid))])
-    .map((window) => ({ window, scope, bucket: 0, oldest: Number.MAX_SAFE_INTEGER }))
+    .flatMap((name) =>
+      [null, ...states[name]!.merchants].map((part) => ({ names: [name], mid: part?.mid ?? null })),
+    )
+    .map((parts) => countedPlace(parts, scope, 0, Number.MAX_SAFE_INTEGER))
 }
 
 function isOld(buckets: readonly Bucket[], oldest: number): boolean {

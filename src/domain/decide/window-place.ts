@@ -1,69 +1,91 @@
 import { type MerchantCounts, maxCountedMerchants } from '../record/merchant-counts.ts'
 import {
   type CountedNow,
+  countedPlace,
   maxWindowMerchants,
-  merchantKey,
   noState,
   placeOfMerchant,
-  splitKey,
   type WindowStates,
 } from '../record/window-state.ts'
 import type { WindowDefinition, WindowFacts } from './window.ts'
 
+/** A place that other windows may still join: those of one length count in the same bucket. */
+export interface OpenPlace extends Omit<CountedNow, 'window' | 'names' | 'spread'> {
+  readonly names: string[]
+  readonly spread: boolean
+}
+
 /** Adds the places where a window counts an event: the whole, and where it tells parts, one of them. */
-export function addPlaces(at: CountedNow[], window: WindowDefinition, facts: WindowFacts): void {
+export function addPlaces(at: OpenPlace[], window: WindowDefinition, facts: WindowFacts): void {
   const { name, scope, span, spread } = window
   const bucket = window.bucketOf(facts.atMs, facts.account.country)
   const oldest = bucket - span + 1
   if (scope === 'card-and-merchant') {
-    const key = merchantKey(name, facts.event.merchant.mid)
-    at.push(placeOf(key, 'merchant', bucket, oldest, spread))
+    join(at, name, 'merchant', facts.event.merchant.mid, bucket, oldest, spread)
     return
   }
   const side = scope === 'account' ? scope : 'card'
-  at.push(placeOf(name, side, bucket, oldest, spread))
+  join(at, name, side, null, bucket, oldest, spread)
   const mid = window.distinct ? window.partOf(facts) : ''
   // A merchant without a MID cannot be told from others.
   if (mid === '') return
   // Attempts are never given back, so the newest bucket of a merchant tells all.
   const attempts = window.over === 'asks' || window.over === 'declines'
-  at.push(placeOf(merchantKey(name, mid), side, bucket, attempts ? bucket : oldest, false))
+  join(at, name, side, mid, bucket, attempts ? bucket : oldest, false)
 }
 
-function placeOf(
-  window: string,
+function join(
+  at: OpenPlace[],
+  name: string,
   scope: CountedNow['scope'],
+  mid: string | null,
   bucket: number,
   oldest: number,
   spread: boolean,
-): CountedNow {
-  const place = { window, scope, bucket, oldest }
-  return spread ? { ...place, spread } : place
+): void {
+  for (const place of at) {
+    const isTimely = place.bucket === bucket && place.oldest === oldest
+    if (isTimely && place.scope === scope && place.mid === mid && place.spread === spread) {
+      place.names.push(name)
+      return
+    }
+  }
+  at.push({ names: [name], mid, scope, bucket, oldest, spread })
 }
 
-/** The merchant that must go before another is counted at this place; null while there is room. */
-export function crowdedOut(states: WindowStates, place: CountedNow): CountedNow | null {
-  const { window, scope, bucket } = place
-  const { name, mid } = splitKey(window)
+export function closePlace(open: OpenPlace): CountedNow {
+  const place = countedPlace(open, open.scope, open.bucket, open.oldest)
+  return open.spread ? { ...place, spread: true } : place
+}
+
+/** The merchant that must go before another is counted in a window; null while there is room. */
+export function crowdedOut(states: WindowStates, name: string, mid: string | null): string | null {
   const merchants = states[name]?.merchants ?? noState.merchants
   if (mid === null || merchants.length < maxWindowMerchants) return null
-  if (placeOfMerchant(merchants, mid) >= 0) return null
-  const longestAgo = merchantKey(name, merchants[0]!.mid)
-  return { window: longestAgo, scope, bucket, oldest: bucket + 1 }
+  return placeOfMerchant(merchants, mid) < 0 ? merchants[0]!.mid : null
 }
 
-/** The merchants of a card that must go before one is counted; those counted longest ago. */
-export function crowdedMerchants(
+/** Adds the places that must be empty before these are counted. */
+export function addCrowded(
+  crowds: OpenPlace[],
+  { names, mid, scope, bucket }: OpenPlace,
+  states: WindowStates,
+): void {
+  for (const name of names) {
+    const gone = crowdedOut(states, name, mid)
+    if (gone !== null) join(crowds, name, scope, gone, bucket, bucket + 1, false)
+  }
+}
+
+/** Adds the merchants of a card that must go before one is counted; those counted longest ago. */
+export function addCrowdedMerchants(
+  crowds: OpenPlace[],
+  { mid, bucket }: OpenPlace,
   merchants: readonly MerchantCounts[],
-  { window, bucket }: CountedNow,
-): CountedNow[] {
-  const mid = splitKey(window).mid!
+): void {
   const excess = merchants.length + 1 - maxCountedMerchants
-  if (excess <= 0 || placeOfMerchant(merchants, mid) >= 0) return []
-  return merchants.slice(0, excess).map((gone) => ({
-    window: merchantKey('', gone.mid),
-    scope: 'merchant',
-    bucket,
-    oldest: bucket,
-  }))
+  if (excess <= 0 || placeOfMerchant(merchants, mid!) >= 0) return
+  for (const gone of merchants.slice(0, excess)) {
+    join(crowds, '', 'merchant', gone.mid, bucket, bucket, false)
+  }
 }

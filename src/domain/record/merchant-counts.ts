@@ -1,4 +1,4 @@
-import { type OpenStates, placeOfMerchant, type WindowStates } from './window-state.ts'
+import { moveToEnd, type OpenStates, placeOfMerchant, type WindowStates } from './window-state.ts'
 
 /** What all windows per card and merchant have counted at one merchant. */
 export interface MerchantCounts {
@@ -49,7 +49,7 @@ export function openMerchants(before: readonly MerchantCounts[]): OpenMerchants 
       opened = { mid, windows: place < 0 ? {} : { ...merchants[place]!.windows } }
       if (place < 0) merchants.push(opened)
       else {
-        if (isUsed) merchants.copyWithin(place, place + 1)
+        if (isUsed) moveToEnd(merchants, place)
         merchants[isUsed ? merchants.length - 1 : place] = opened
       }
       return opened.windows

@@ -1,7 +1,7 @@
 import type { Change, PlacedHold } from '../../domain/change/change.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Answer, EventRecord } from '../../domain/record/event-record.ts'
-import type { CountedNow } from '../../domain/record/window-state.ts'
+import { type CountedNow, partsOf } from '../../domain/record/window-state.ts'
 import { accountCodec, cardCodec } from './codec.ts'
 import { movedPlaces } from './older-windows.ts'
 
@@ -222,7 +222,8 @@ function readPlaces(row: EntryRow, from: number): CountedNow[] {
   const places: CountedNow[] = []
   for (let at = from; at < row.length; at += placeCells) {
     const said = row[at + 1]
-    const place = { window: row[at], bucket: row[at + 2], oldest: row[at + 3] }
+    const window = row[at]
+    const place = { window, ...partsOf(window), bucket: row[at + 2], oldest: row[at + 3] }
     const scope = spreading[said]
     if (scope !== undefined) places.push({ ...place, scope, spread: true })
     else places.push({ ...place, scope: said === 0 ? 'card' : said })

@@ -12,7 +12,7 @@ import {
 import type { Counted, SpendEntry } from '../../domain/record/window-state.ts'
 import { movedPlaces, withMovedMerchants } from './older-windows.ts'
 import { type Codec, createCodec, flag, parseStored, RecordUnreadable } from './row-codec.ts'
-import { readMerchants, readWindowRows, writeWindowRows } from './window-codec.ts'
+import { readMerchants, readWindowRows, writeMerchants, writeWindowRows } from './window-codec.ts'
 
 export const accountCodec: Codec<Account> = createCodec(
   noAccount,
@@ -79,7 +79,7 @@ const plainCard: Codec<Card> = createCodec(
     c.lastCountry,
     c.lastCity,
     c.lastPlaceAtMs,
-    c.merchantCounts.map(({ mid }) => mid),
+    writeMerchants(c.merchantCounts),
     c.issued,
     c.metadata,
     c.lastLocation,

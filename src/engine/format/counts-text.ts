@@ -1,73 +1,72 @@
 import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
 import type { Bucket } from '../../domain/record/window-state.ts'
-import { windowRows } from './window-codec.ts'
+import { encodeMerchantCounts } from './window-codec.ts'
+
+/** The record of a merchant as it was written last. */
+export interface WrittenCounts {
+  readonly counts: MerchantCounts
+  readonly text: string
+}
 
 /**
- * The record of a merchant as it was written last. An ask changes the newest bucket of each window, so the
- * texts of all others are taken over: `npm run bench -- windows` has the figure.
+ * Says the same as `encodeMerchantCounts`. An ask changes the newest bucket of each window, so all else is
+ * taken over from the text before: `npm run bench -- windows` has the figure.
  */
-export interface CountsText {
-  readonly text: string
-  readonly rows: readonly WrittenRow[]
+export function writeCountsText(counts: MerchantCounts, before: WrittenCounts | null): string {
+  return (before === null ? null : takeOver(counts, before)) ?? encodeMerchantCounts(counts)
 }
 
-/** The row of one window; `head` is its beginning, up to the first bucket. */
-interface WrittenRow {
-  readonly name: string
-  readonly head: string
-  readonly buckets: readonly Bucket[]
-  readonly text: string
-}
-
-export const unwritten: CountsText = { text: '', rows: [] }
-
-/** Says the same as `encodeMerchantCounts`. */
-export function writeCountsText({ mid, windows }: MerchantCounts, before: CountsText): CountsText {
-  const rows: WrittenRow[] = []
-  let text = `[1,${JSON.stringify(mid)}`
+/** null where the text before has other windows, or some that tell more than sums. */
+function takeOver(
+  { mid, windows }: MerchantCounts,
+  { counts, text }: WrittenCounts,
+): string | null {
+  const parts: string[] = []
+  let copied = 0
+  let row = '[1,'.length + JSON.stringify(mid).length
   for (const name in windows) {
-    const state = windows[name]!
-    const { buckets, merchants } = state
-    if (merchants.length > 0 || buckets.some(({ spread }) => spread !== undefined)) {
-      text += `,${JSON.stringify(windowRows({ [name]: state })).slice(1, -1)}`
-      continue
+    const { buckets, merchants } = windows[name]!
+    if (!text.startsWith(`,["${name}",`, row) || merchants.length > 0) return null
+    const first = row + ',[""'.length + name.length
+    // The row of a window that tells its spread has a word before the first number.
+    if (text[first + 1] === '"' || buckets.length === 0) return null
+    const end = text.indexOf(']', first)
+    row = end + 1
+    const old = counts.windows[name]!.buckets
+    if (old === buckets) continue
+    const { from, to, kept } = keptIn(text, first, end, old, buckets)
+    if (from === first) parts.push(text.slice(copied, to))
+    else parts.push(text.slice(copied, first), text.slice(from, to))
+    for (let i = kept; i < buckets.length; i++) {
+      const { index, sumMinor, count, spread } = buckets[i]!
+      if (spread !== undefined) return null
+      parts.push(`,${index},${sumMinor},${count}`)
     }
-    const known = before.rows[rows.length]
-    const row = writeRow(name, buckets, known?.name === name ? known : null)
-    rows.push(row)
-    text += `,${row.text}]`
+    copied = end
   }
-  return { text: `${text}]`, rows }
-}
-
-function writeRow(name: string, buckets: readonly Bucket[], before: WrittenRow | null): WrittenRow {
-  const head = before === null ? `[${JSON.stringify(name)}` : before.head
-  const kept = before === null ? 0 : keptBuckets(before.buckets, buckets)
-  let text = kept === 0 ? head : head + textOfKept(before!, buckets[0]!, kept)
-  for (let i = kept; i < buckets.length; i++) {
-    const { index, sumMinor, count } = buckets[i]!
-    text += `,${index},${sumMinor},${count}`
-  }
-  return { name, head, buckets, text }
-}
-
-/** How many of the buckets stood together before, with at most one after them; buckets never change. */
-function keptBuckets(before: readonly Bucket[], buckets: readonly Bucket[]): number {
-  const from = buckets.length === 0 ? -1 : before.indexOf(buckets[0]!)
-  if (from < 0) return 0
-  let kept = 1
-  while (kept < buckets.length && before[from + kept] === buckets[kept]) kept++
-  return before.length - from - kept > 1 ? 0 : kept
+  if (row !== text.length - 1) return null
+  parts.push(text.slice(copied))
+  return parts.join('')
 }
 
 const cells = 3
 
-function textOfKept({ head, buckets, text }: WrittenRow, first: Bucket, kept: number): string {
-  const dropped = buckets.indexOf(first)
-  let from = head.length
+/** The buckets that stood together before, with at most one after them, and where the row has them. */
+function keptIn(
+  text: string,
+  first: number,
+  end: number,
+  old: readonly Bucket[],
+  buckets: readonly Bucket[],
+): { readonly from: number; readonly to: number; readonly kept: number } {
+  const dropped = old.indexOf(buckets[0]!)
+  let kept = 0
+  while (dropped >= 0 && kept < buckets.length && old[dropped + kept] === buckets[kept]) kept++
+  const after = old.length - dropped - kept
+  if (dropped < 0 || after > 1) return { from: first, to: first, kept: 0 }
+  let from = first
   for (let i = 0; i < cells * dropped; i++) from = text.indexOf(',', from + 1)
-  if (dropped + kept === buckets.length) return text.slice(from)
-  let to = text.length
-  for (let i = 0; i < cells; i++) to = text.lastIndexOf(',', to - 1)
-  return text.slice(from, to)
+  let to = end
+  for (let i = 0; i < cells * after; i++) to = text.lastIndexOf(',', to - 1)
+  return { from, to, kept }
 }

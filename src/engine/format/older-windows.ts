@@ -1,6 +1,6 @@
 import type { Card } from '../../domain/record/card.ts'
 import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
-import { type Counted, splitKey, type WindowState } from '../../domain/record/window-state.ts'
+import { type Counted, partsOf, type WindowState } from '../../domain/record/window-state.ts'
 
 /**
  * Rows and log entries from before windows per merchant had records of their own: they stood among the
@@ -30,10 +30,11 @@ function isPerMerchant({ buckets, merchants }: WindowState): boolean {
 /** The places where something was counted, those of windows per merchant where they are now. */
 export function movedPlaces<T extends Counted>(places: T[]): T[] {
   if (!places.some(({ scope, window }) => scope === 'card' && window.includes('\n'))) return places
-  const wholes = new Set(places.map(({ window }) => window))
-  return places.map((place) => {
-    const { name, mid } = splitKey(place.window)
-    const isMoved = place.scope === 'card' && mid !== null && !wholes.has(name)
+  const all = places.map(({ window }) => partsOf(window))
+  const wholes = new Set(all.flatMap(({ names, mid }) => (mid === null ? names : [])))
+  return places.map((place, i) => {
+    const { names, mid } = all[i]!
+    const isMoved = place.scope === 'card' && mid !== null && !wholes.has(names[0]!)
     return isMoved ? { ...place, scope: 'merchant' } : place
   })
 }

@@ -11,6 +11,9 @@ import { parseStored, RecordUnreadable, WrittenCell } from './row-codec.ts'
 /** With this many merchants a row is so long that memory keeps its objects, and so their texts. */
 const manyMerchants = 128
 
+/** Of less it costs nothing to write all. */
+const fewMerchants = 16
+
 /**
  * The windows of a card or account, as one cell. An ask changes one merchant of a window, so the texts of
  * the others are kept: `npm run bench -- windows` has the figure.
@@ -56,6 +59,44 @@ export function decodeMerchantCounts(mid: string, value: string): MerchantCounts
   } catch {
     throw new RecordUnreadable('its counts hold something else')
   }
+}
+
+const listTexts = new WeakMap<readonly MerchantCounts[], string>()
+
+/** The merchants that the row of a card names. */
+export function writeMerchants(merchants: readonly MerchantCounts[]): string[] | WrittenCell {
+  const known = listTexts.get(merchants)
+  return known === undefined ? merchants.map(({ mid }) => mid) : new WrittenCell(known)
+}
+
+/** Makes the text of a long list of merchants from that of the list before, where one has moved to its end. */
+export function takeOverMerchants(
+  merchants: readonly MerchantCounts[],
+  before: readonly MerchantCounts[],
+): void {
+  const { length } = merchants
+  if (length < fewMerchants) return
+  const text = listTexts.get(before)
+  let place = 0
+  while (place < length - 1 && merchants[place] === before[place]) place++
+  const moved = merchants[length - 1]!.mid
+  let isMoved = length === before.length && before[place]!.mid === moved
+  for (let i = place; isMoved && i < length - 1; i++) isMoved = merchants[i] === before[i + 1]
+  const next = text === undefined || !isMoved ? null : movedToEnd(text, moved)
+  listTexts.set(merchants, next ?? JSON.stringify(merchants.map(({ mid }) => mid)))
+}
+
+/** null where the text of the merchant could also be found between two others, or within one. */
+function movedToEnd(text: string, mid: string): string | null {
+  const quoted = JSON.stringify(mid)
+  if (/^"[,\]]|\\/.test(quoted)) return null
+  if (text.endsWith(`,${quoted}]`)) return text
+  if (text.startsWith(`[${quoted},`)) {
+    return `[${text.slice(quoted.length + 2, -1)},${quoted}]`
+  }
+  const at = text.indexOf(`,${quoted},`)
+  if (at < 0) return null
+  return `${text.slice(0, at)}${text.slice(at + quoted.length + 1, -1)},${quoted}]`
 }
 
 /** The row of a card names its merchants; what was counted there is in records of its own. */

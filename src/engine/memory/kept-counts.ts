@@ -1,34 +1,24 @@
 import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
 import type { ChildKey, ChildPut } from '../../store/port.ts'
-import { type CountsText, unwritten, writeCountsText } from '../format/counts-text.ts'
+import { type WrittenCounts, writeCountsText } from '../format/counts-text.ts'
 import { merchantCountsKey } from '../format/layout.ts'
+import { takeOverMerchants } from '../format/window-codec.ts'
 
 /** What the store has of the merchants of one card, so that a commit writes those that changed. */
 export interface KeptCounts {
-  readonly byMid: Map<string, KeptMerchant>
+  readonly byMid: Map<string, WrittenCounts>
   chars: number
   /** The list that was written last: what stands there too needs no looking up. */
   list: readonly MerchantCounts[]
-}
-
-interface KeptMerchant {
-  readonly counts: MerchantCounts
-  readonly chars: number
-  readonly written: CountsText
 }
 
 export function createKeptCounts(): KeptCounts {
   return { byMid: new Map(), chars: 0, list: [] }
 }
 
-export function keepCounts(
-  kept: KeptCounts,
-  counts: MerchantCounts,
-  chars: number,
-  written = unwritten,
-): void {
-  kept.chars += chars - (kept.byMid.get(counts.mid)?.chars ?? 0)
-  kept.byMid.set(counts.mid, { counts, chars, written })
+export function keepCounts(kept: KeptCounts, counts: MerchantCounts, text: string): void {
+  kept.chars += text.length - (kept.byMid.get(counts.mid)?.text.length ?? 0)
+  kept.byMid.set(counts.mid, { counts, text })
 }
 
 /** Puts what changed and removes what is gone; from then on it is kept as it was put. */
@@ -48,19 +38,21 @@ export function writeCounts(
       place++
       continue
     }
-    const known = kept.byMid.get(counts.mid)
+    const known = kept.byMid.get(counts.mid) ?? null
     if (known?.counts === counts) continue
-    const written = writeCountsText(counts, known?.written ?? unwritten)
-    put.push({ ...merchantCountsKey(cardId, counts.mid), value: written.text })
-    keepCounts(kept, counts, written.text.length, written)
+    const value = writeCountsText(counts, known)
+    const { group, id } = merchantCountsKey(cardId, counts.mid)
+    put.push({ group, id, value })
+    keepCounts(kept, counts, value)
   }
+  takeOverMerchants(merchants, list)
   kept.list = merchants
   if (kept.byMid.size === merchants.length) return
   const mids = new Set(merchants.map(({ mid }) => mid))
-  for (const [mid, { chars }] of kept.byMid) {
+  for (const [mid, { text }] of kept.byMid) {
     if (mids.has(mid)) continue
     remove.push(merchantCountsKey(cardId, mid))
     kept.byMid.delete(mid)
-    kept.chars -= chars
+    kept.chars -= text.length
   }
 }

@@ -120,7 +120,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
       if (Object.keys(windows).length > 0) return merchant
       want([merchantCountsKey(cardId, mid)], ([loaded]) => {
         const known = loaded ? decodeMerchantCounts(mid, loaded.value) : merchant
-        keepCounts(counts, known, loaded?.value.length ?? 0)
+        keepCounts(counts, known, loaded?.value ?? '')
       })
       return merchant
     })

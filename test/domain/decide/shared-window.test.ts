@@ -8,6 +8,7 @@ import {
 } from '../../../src/domain/decide/window.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
+import { countedPlace } from '../../../src/domain/record/window-state.ts'
 import { createRandom, eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
 import { packOfFiles } from '../../support/rule-world.ts'
 import { accountOf, cardOf } from '../../support/world.ts'
@@ -148,7 +149,7 @@ it(`windows over several cards count what was asked of all of them (SEED=${seed}
 
 it('forgets what was counted longest ago when there is too much', () => {
   const tally = createSharedTally(2)
-  const at = { window: 'w', scope: 'card', bucket: 1, oldest: 1 } as const
+  const at = countedPlace({ names: ['w'], mid: null }, 'card', 1, 1)
   for (const key of ['a', 'b', 'a', 'c']) tally.count([{ key, at }], 5)
   expect(tally.statesOf('a').w?.buckets[0]?.count).toBe(2)
   expect(tally.statesOf('b')).toEqual({})

@@ -3,7 +3,8 @@ import { windowValue } from '../../../src/domain/decide/window.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
 import { countsAt, maxCountedMerchants } from '../../../src/domain/record/merchant-counts.ts'
-import { maxWindowMerchants } from '../../../src/domain/record/window-state.ts'
+import type { Transaction } from '../../../src/domain/record/transaction.ts'
+import { maxWindowMerchants, partsOf } from '../../../src/domain/record/window-state.ts'
 import { cardCodec } from '../../../src/engine/format/codec.ts'
 import {
   decodeMerchantCounts,
@@ -130,6 +131,24 @@ describe('distinct merchants', () => {
     expect(value('shops')).toMatchObject({ count: 84, distinct: maxWindowMerchants })
   })
 
+  it('stay at the bound in each of several windows, whose places stand together in the log', () => {
+    const also = windowFile.parse({ ...distinct, name: 'also' })
+    const { send, value, states, ledger } = world(distinct, also)
+    send('M0')
+    for (let i = 1; i <= maxWindowMerchants; i++) send(`M${i}`)
+    expect([value('shops'), value('also')].map((found) => found.distinct)).toEqual([
+      maxWindowMerchants,
+      maxWindowMerchants,
+    ])
+    expect(states().also!.merchants[0]!.mid).toBe('M1')
+    const { changes } = ledger.entries.at(-1)!
+    const dropped = changes.find(({ type }) => type === 'windowsDropped')
+    expect(dropped).toMatchObject({ before: [{ window: 'shops also\nM0' }] })
+    const counted = changes.find(({ type }) => type === 'spendCounted')
+    const at = [{ window: 'daily shops also' }, { window: `shops also\nM${maxWindowMerchants}` }]
+    expect(counted).toMatchObject({ at })
+  })
+
   it('of attempts keep one bucket a merchant, and forget it with the time', () => {
     const { send, value, states, wait } = world(tried)
     for (let i = 0; i < 5; i++) {
@@ -145,6 +164,34 @@ describe('distinct merchants', () => {
 })
 
 describe('the records', () => {
+  it('of a release that kept a place for each window are given back with those of now', () => {
+    const also = windowFile.parse({ ...perMerchant, name: 'also' })
+    const { send, value, ledger } = world(perMerchant, also)
+    const id = send('M1')
+    const book = ledger.book('A1')
+    const now = book.transaction('C1', id) as Transaction
+    const alone = now.spend.map((entry) => ({
+      ...entry,
+      at: entry.at.flatMap((place) => {
+        const { names, mid } = partsOf(place.window)
+        return names.map((name) => ({ ...place, window: mid === null ? name : `${name}\n${mid}` }))
+      }),
+    }))
+    expect(alone[0]!.at.length).toBe(now.spend[0]!.at.length + 1)
+    const account = book.account()!
+    const none = { cards: [], aliases: [], forgotten: null, event: null }
+    book.put({ ...none, account, transactions: [{ ...now, spend: alone }] })
+    send('M1', { transactionId: id, amountMinor: 150 })
+    const both = ['each', 'also'].map((name) => value(name, 'M1'))
+    expect(both.map(({ sumMinor, count }) => [sumMinor, count])).toEqual([
+      [250, 1],
+      [250, 1],
+    ])
+    send('M1', { requestType: 'Reversal', transactionId: id, amountMinor: 250 })
+    expect(ledger.book('A1').card('C1')!.merchantCounts).toEqual([])
+    expect(value('daily')).toMatchObject({ sumMinor: 0, count: 0 })
+  })
+
   it('are written as before by packs without such windows', () => {
     const { send, ledger } = world(windowFile.parse({ name: 'day', scope: 'card', period: 'day' }))
     send('M1')

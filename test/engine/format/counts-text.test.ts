@@ -7,13 +7,16 @@ import {
   type OpenStates,
   takeFrom,
 } from '../../../src/domain/record/window-state.ts'
-import { unwritten, writeCountsText } from '../../../src/engine/format/counts-text.ts'
+import { type WrittenCounts, writeCountsText } from '../../../src/engine/format/counts-text.ts'
+import type { WrittenCell } from '../../../src/engine/format/row-codec.ts'
 import {
   decodeMerchantCounts,
   encodeMerchantCounts,
+  takeOverMerchants,
+  writeMerchants,
 } from '../../../src/engine/format/window-codec.ts'
 
-const names = ['day', 'hour', 'spread', 'a"b']
+const names = ['day', 'hour', 'spread', 'a"b', 'a]b']
 
 /** Time goes on by steps; now and then an older bucket is given back, or a window is emptied. */
 const step = fc.record({
@@ -25,35 +28,64 @@ const step = fc.record({
 })
 
 it('a record whose text was taken over from the one before says what one written anew says', () => {
-  let takenOver = 0
   fc.assert(
     fc.property(fc.array(step, { minLength: 40, maxLength: 60 }), (steps) => {
-      let counts: MerchantCounts = { mid: 'SHOP "1"', windows: {} }
-      let written = unwritten
+      let written: WrittenCounts | null = null
       let index = 29_846_909
       for (const { ahead, name, does, back, sumMinor } of steps) {
         index += ahead
-        const windows: OpenStates = { ...counts.windows }
+        const windows: OpenStates = { ...written?.counts.windows }
         const spread = name === 'spread' ? { spread: { squares: 4, maxMinor: 2 } } : {}
         if (does === 'count')
-          countAt(windows, name, index - 9, { index, sumMinor, count: 1, ...spread })
-        else if (does === 'drop') dropBefore(windows, name, index - back)
-        else takeFrom(windows, name, index - back, sumMinor, 1, () => 1)
-        counts = { mid: counts.mid, windows }
-        const next = writeCountsText(counts, written)
-        if (next.rows.some(({ head, buckets }, i) => isTakenOver(written.rows[i], head, buckets)))
-          takenOver++
-        expect(next.text).toBe(encodeMerchantCounts(counts))
-        expect(decodeMerchantCounts(counts.mid, next.text)).toEqual(counts)
-        written = next
+          countAt(windows, name, null, index - 9, { index, sumMinor, count: 1, ...spread })
+        else if (does === 'drop') dropBefore(windows, name, null, index - back)
+        else takeFrom(windows, name, null, index - back, sumMinor, 1, () => 1)
+        const counts = { mid: 'SHOP "1"', windows }
+        const text = writeCountsText(counts, written)
+        expect(text).toBe(encodeMerchantCounts(counts))
+        expect(decodeMerchantCounts(counts.mid, text)).toEqual(counts)
+        written = { counts, text }
       }
     }),
   )
-  expect(takenOver).toBeGreaterThan(100)
 })
 
-type Row = (typeof unwritten)['rows'][number]
+it('what did not change is taken over from the text before, as it stands there', () => {
+  const windows: OpenStates = {}
+  for (const name of ['day', 'hour']) {
+    for (let index = 10; index < 14; index++) {
+      countAt(windows, name, null, 0, { index, sumMinor: 5, count: 1 })
+    }
+  }
+  const counts = { mid: 'M', windows: { ...windows } }
+  const marked = encodeMerchantCounts(counts).replaceAll('11,5,1', '11,77,1')
+  countAt(windows, 'day', null, 11, { index: 13, sumMinor: 5, count: 1 })
+  countAt(windows, 'hour', null, 0, { index: 14, sumMinor: 5, count: 1 })
+  const day = '["day",11,77,1,12,5,1,13,10,2]'
+  const hour = '["hour",10,5,1,11,77,1,12,5,1,13,5,1,14,5,1]'
+  const text = writeCountsText({ mid: 'M', windows }, { counts, text: marked })
+  expect(text).toBe(`[1,"M",${day},${hour}]`)
+})
 
-function isTakenOver(before: Row | undefined, head: string, buckets: Row['buckets']): boolean {
-  return before?.head === head && before.buckets !== buckets && before.buckets.includes(buckets[0]!)
-}
+it('the list of merchants that was taken over from the one before names the same in the same order', () => {
+  const odd = ['', ',', ']', '"', '\\', 'A,', ',"', 'A', '","', '\\"', 'A","B', 'B', 'é', '\u0001']
+  const mids = [...odd, ...Array.from({ length: 16 }, (_, i) => `SHOP${i}`)]
+  const place = fc.integer({ min: 0, max: mids.length })
+  fc.assert(
+    fc.property(fc.array(place, { minLength: 20, maxLength: 60 }), (places) => {
+      let list: MerchantCounts[] = mids.map((mid) => ({ mid, windows: {} }))
+      takeOverMerchants(list, [])
+      for (const place of places) {
+        const before = list
+        const { mid } = before[place] ?? { mid: `NEW${place}` }
+        list = before.filter((one) => one.mid !== mid)
+        // Now and then the one that was used longest ago goes for a new one.
+        if (list.length === before.length) list.shift()
+        list.push({ mid, windows: {} })
+        takeOverMerchants(list, before)
+        const written = writeMerchants(list) as WrittenCell
+        expect(JSON.parse(written.json)).toEqual(list.map((one) => one.mid))
+      }
+    }),
+  )
+})

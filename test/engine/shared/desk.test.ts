@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Pack } from '../../../src/domain/decide/pack.ts'
 import { sumsAt, type WindowFacts } from '../../../src/domain/decide/window.ts'
+import { countedPlace } from '../../../src/domain/record/window-state.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { sharedCountsKey } from '../../../src/engine/format/layout.ts'
 import { createSharedDesk, type SharedDesk } from '../../../src/engine/shared/desk.ts'
@@ -59,7 +60,7 @@ function deskOn(
       const oldest = shop!.bucketOf(facts.atMs, '') - shop!.span + 1
       const bucket = shop!.bucketOf(facts.atMs, '')
       const places = ['shop', `shop ${facts.event.currency}`].map((window) => {
-        const at = { window, scope: 'card', bucket, oldest } as const
+        const at = countedPlace({ names: [window], mid: null }, 'card', bucket, oldest)
         return { key: `merchant ${mid}`, at }
       })
       desk.count(places, amountMinor)
