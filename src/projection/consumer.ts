@@ -1,6 +1,4 @@
 import type { Entry } from '../domain/ledger/entry.ts'
-import type { Account } from '../domain/record/account.ts'
-import type { Card } from '../domain/record/card.ts'
 import type { TransactionRow } from './row.ts'
 
 /** An entry of the log with what it meant for the lists. */
@@ -8,9 +6,8 @@ export interface ProjectedEntry {
   readonly entry: Entry
   /** The owner of its account; '' when it has none, or belongs to no account. */
   readonly organizationId: string
-  /** As they are now, which may be later than the entry; null when there is none. */
-  readonly account: Account | null
-  readonly card: Card | null
+  /** That of its account; '' when there is none. */
+  readonly currency: string
   /** The rows that it made, or changed as a whole: its own, or that of an ask whose answer was taken back. */
   readonly rows: readonly TransactionRow[]
 }

@@ -1,15 +1,19 @@
 import type { Clock } from '../clock.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
-import type { Account } from '../domain/record/account.ts'
-import type { Card } from '../domain/record/card.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
-import { accountCodec, cardCodec } from '../engine/format/codec.ts'
+import { customerIn, ownerIn } from '../engine/format/codec.ts'
 import { accountAggregate, cardKey } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
-import type { LogLine, Store } from '../store/port.ts'
+import type { Key, LogLine, Store } from '../store/port.ts'
 import type { Consumer, ProjectedEntry } from './consumer.ts'
-import { changesAnswer, rowAnsweredAgain, rowOfChangedAnswer, rowsOf } from './entry-rows.ts'
+import {
+  changesAnswer,
+  type RowOwner,
+  rowAnsweredAgain,
+  rowOfChangedAnswer,
+  rowsOf,
+} from './entry-rows.ts'
 import { createLease } from './lease.ts'
 import { createLogWindow, type LogWindow } from './log-window.ts'
 import type { TransactionRow } from './row.ts'
@@ -141,17 +145,14 @@ export async function projectEntries(
   store: Store,
   entries: readonly Entry[],
 ): Promise<ProjectedEntry[]> {
-  const records = await readRecords(store, entries)
+  const owners = await readOwners(store, entries)
   const made = new Map<string, TransactionRow>()
   const projected: ProjectedEntry[] = []
   for (const entry of entries) {
-    const account = records.account(entry.accountId)
-    const card = records.card(entry.accountId, entry.cardId)
-    const organizationId = account?.organizationId ?? ''
-    const currency = account?.currency ?? ''
-    const owner = { organizationId, customerId: card?.customerId ?? '', currency }
-    const rows = account === null ? [] : rowsOf(entry, owner)
-    if (account !== null && changesAnswer(entry)) {
+    const owner = owners(entry)
+    const { organizationId, currency } = owner ?? nobody
+    const rows = owner === null ? [] : rowsOf(entry, owner)
+    if (owner !== null && changesAnswer(entry)) {
       const row =
         made.get(eventName(entry.accountId, entry.eventKey)) ??
         (await findEventRow(store, organizationId, entry))
@@ -160,7 +161,7 @@ export async function projectEntries(
     }
     for (const row of rows)
       if (keyOf(row) !== '') made.set(eventName(row.accountId, keyOf(row)), row)
-    projected.push({ entry, organizationId, account, card, rows })
+    projected.push({ entry, organizationId, currency, rows })
   }
   return projected
 }
@@ -169,33 +170,28 @@ function eventName(accountId: string, eventKey: string): string {
   return `${accountId}\n${eventKey}`
 }
 
-interface Records {
-  account(accountId: string): Account | null
-  card(accountId: string, cardId: string): Card | null
-}
+const nobody = { organizationId: '', currency: '' }
 
 /** One read for all entries; an event of a card that nobody knew belongs to no account. */
-async function readRecords(store: Store, entries: readonly Entry[]): Promise<Records> {
-  const names = new Map<string, readonly [accountId: string, cardId: string]>()
+async function readOwners(
+  store: Store,
+  entries: readonly Entry[],
+): Promise<(entry: Entry) => RowOwner | null> {
+  const names = new Map<string, Key>()
   for (const { accountId, cardId } of entries) {
     if (accountId === '') continue
-    names.set(eventName(accountId, ''), [accountId, ''])
-    if (cardId !== '') names.set(eventName(accountId, cardId), [accountId, cardId])
+    const aggregate = accountAggregate(accountId)
+    names.set(eventName(accountId, ''), { aggregate, group: '', id: '' })
+    if (cardId !== '') names.set(eventName(accountId, cardId), { aggregate, ...cardKey(cardId) })
   }
-  const keys = [...names.values()].map(([accountId, cardId]) => ({
-    aggregate: accountAggregate(accountId),
-    ...(cardId === '' ? { group: '', id: '' } : cardKey(cardId)),
-  }))
-  const found = await store.load(keys)
+  const found = await store.load([...names.values()])
   const values = new Map([...names.keys()].map((name, i) => [name, found[i]?.value]))
-  return {
-    account: (accountId) => decoded(accountCodec, values.get(eventName(accountId, ''))),
-    card(accountId, cardId) {
-      return cardId === '' ? null : decoded(cardCodec, values.get(eventName(accountId, cardId)))
-    },
+  return ({ accountId, cardId }) => {
+    const account = values.get(eventName(accountId, ''))
+    const owner = account === undefined ? null : unlessUnreadable(() => ownerIn(account))
+    if (owner === null) return null
+    const card = cardId === '' ? undefined : values.get(eventName(accountId, cardId))
+    const customerId = card === undefined ? null : unlessUnreadable(() => customerIn(card))
+    return { ...owner, customerId: customerId ?? '' }
   }
-}
-
-function decoded<T>(codec: { decode(text: string): T }, value: string | undefined): T | null {
-  return value === undefined ? null : unlessUnreadable(() => codec.decode(value))
 }

@@ -1,5 +1,4 @@
 import type { Entry } from '../domain/ledger/entry.ts'
-import type { AggregateView } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes, rowsAggregate } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
@@ -146,20 +145,20 @@ export function createRowDesk({ aggregates, retentionDays, nowMs }: RowDeskOptio
   }
 
   function write(aggregate: string, rows: readonly TransactionRow[]): Promise<void> {
+    const made = lastOfEach(rows).map((row) => {
+      const { group, id } = rowKey(row, retentionDays)
+      return { row, put: { group, id, value: transactionRowCodec.encode(row) } }
+    })
     return aggregates.change({
       aggregate,
-      reads: rows.map((row) => rowKey(row, retentionDays)),
+      reads: made.map(({ put: { group, id } }) => ({ group, id })),
       decide(view) {
-        const written = lastOfEach(rows).filter((row) => !isThere(view, row))
+        const written = made.filter(({ row, put }) => !isThere(view.child(put), row, put.value))
         if (written.length === 0) return { result: undefined, write: null }
-        const keys = written.map((row) => rowKey(row, retentionDays))
-        const put = written.map((row, i) => ({
-          ...keys[i]!,
-          value: transactionRowCodec.encode(row),
-        }))
-        const index = written.flatMap((row, i) => rowIndexEntries(row, keys[i]!))
+        const put = written.map((one) => one.put)
+        const index = written.flatMap((one) => rowIndexEntries(one.row, one.put))
         // A row that changes leaves the lists of what it was.
-        const unindex = keys.flatMap((key) => {
+        const unindex = put.flatMap((key) => {
           const there = decodeRow(view.child(key))
           return there === null ? [] : rowIndexEntries(there, key)
         })
@@ -167,14 +166,13 @@ export function createRowDesk({ aggregates, retentionDays, nowMs }: RowDeskOptio
       },
     })
   }
+}
 
-  /** An entry that comes again must not undo what a later one said of the same event. */
-  function isThere(view: AggregateView, row: TransactionRow): boolean {
-    const value = view.child(rowKey(row, retentionDays))
-    if (value === transactionRowCodec.encode(row)) return true
-    const there = decodeRow(value)
-    return there !== null && keyOf(there) === keyOf(row) && there.revision > row.revision
-  }
+/** An entry that comes again must not undo what a later one said of the same event. */
+function isThere(found: string | null, row: TransactionRow, value: string): boolean {
+  if (found === value) return true
+  const there = decodeRow(found)
+  return there !== null && keyOf(there) === keyOf(row) && there.revision > row.revision
 }
 
 /** A row that several entries of one turn made and changed is written as the last one left it. */

@@ -92,15 +92,13 @@ export function rowIndexEntries(row: TransactionRow, { group }: ChildKey): Index
   const lastDay = lastDayOf(group)
   const facets = facetsOf(row)
   const tail = tailOf(row)
-  const entryAt = (facet: Facet, value: unknown): IndexEntryPut => ({
+  const entryAt = (facet: Facet, value: string): IndexEntryPut => ({
     index: indexes.rows,
     sortKey: facetPrefix(row.organizationId, facet) + tail,
-    value: JSON.stringify(value),
+    value,
   })
-  return [
-    entryAt(['all', ''], [lastDay, ...facets]),
-    ...facets.map((facet) => entryAt(facet, [lastDay])),
-  ]
+  const ofAll = JSON.stringify([lastDay, ...facets])
+  return [entryAt(['all', ''], ofAll), ...facets.map((facet) => entryAt(facet, `[${lastDay}]`))]
 }
 
 /** Where the row of an index entry is, and what must be in it. */

@@ -11,6 +11,7 @@ import type { Consumer, ProjectedEntry } from '../projection/consumer.ts'
 import type { TransactionRow, TransactionType } from '../projection/row.ts'
 import { shownRow } from '../projection/shown-row.ts'
 import type { Store } from '../store/port.ts'
+import { readEndpoints } from './endpoint.ts'
 import type { Happening } from './event.ts'
 import type { EventRecorder } from './event-recorder.ts'
 import type { EventType } from './event-type.ts'
@@ -26,7 +27,9 @@ export function createLogConsumer({ store, recorder, nowMs }: LogConsumerOptions
   return {
     name: 'webhooks',
     async take(entries) {
-      const owned = entries.filter(({ organizationId }) => organizationId !== '')
+      const endpoints = await readEndpoints(store, organizationsOf(entries))
+      const owned = entries.filter(({ organizationId }) => endpoints.get(organizationId)?.length)
+      if (owned.length === 0) return
       const read: RecordsRead = {
         card: await readChanged(store, owned),
         arrival: await readArrivals(store, owned),
@@ -38,6 +41,12 @@ export function createLogConsumer({ store, recorder, nowMs }: LogConsumerOptions
       )
     },
   }
+}
+
+function organizationsOf(entries: readonly ProjectedEntry[]): readonly string[] {
+  const ids = new Set(entries.map(({ organizationId }) => organizationId))
+  ids.delete('')
+  return [...ids]
 }
 
 /** What the entries do not say themselves. */
@@ -135,10 +144,9 @@ function ofChange(change: Change, projected: ProjectedEntry, read: RecordsRead):
 /** `leftMinor` is what is still pending of a charge of which a part was taken later. */
 function ofCharge(
   { takenMinor, pendingMinor }: { readonly takenMinor: number; readonly pendingMinor: number },
-  { entry, account }: ProjectedEntry,
+  { entry, currency }: ProjectedEntry,
   leftMinor = pendingMinor,
 ): Told[] {
-  const currency = account?.currency ?? ''
   if (currency === '' || (takenMinor === 0 && pendingMinor === 0)) return []
   const data = {
     cardId: entry.cardId,

@@ -18,7 +18,7 @@ const cards = 5
  * Lines are hidden for a while, as if their commits were still on their way. Of one account none is seen
  * before an earlier one, because its commits follow each other.
  */
-function createVisibility(random: () => number, time: { ms: number }) {
+function createVisibility(random: () => number, time: { ms: number }, counts: boolean) {
   const visibleAt = new Map<string, number>()
   const ofAccount = new Map<string, number>()
   function isVisible(line: LogLine): boolean {
@@ -31,12 +31,23 @@ function createVisibility(random: () => number, time: { ms: number }) {
     ofAccount.set(accountId, at)
     return at <= time.ms
   }
-  return (store: Store): Store => ({
-    ...store,
-    async readLog(after, limit) {
-      return (await store.readLog(after, 10_000)).filter(isVisible).slice(0, limit)
-    },
-  })
+  return (store: Store): Store => {
+    const visible = async (after: string) => (await store.readLog(after, 10_000)).filter(isVisible)
+    return {
+      ...store,
+      readLog: async (after, limit) => (await visible(after)).slice(0, limit),
+      async readCursors(after, limit) {
+        const lines = (await visible(after)).slice(0, limit)
+        return lines.map(({ cursor, writtenMs }) => ({ cursor, writtenMs }))
+      },
+      ...(counts && {
+        async countLog(after, last) {
+          return (await visible(after)).filter(({ cursor }) => Number(cursor) <= Number(last))
+            .length
+        },
+      }),
+    }
+  }
 }
 
 function openHistory(seed: number) {
@@ -46,7 +57,7 @@ function openHistory(seed: number) {
   const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
   const store = createMemoryStore(state, { nowMs: clock.nowMs })
   const engine = startEngine(store, { clock })
-  const withLateLines = createVisibility(random, time)
+  const withLateLines = createVisibility(random, time, seed % 2 === 0)
   let number = 0
 
   function faults(): Fault {

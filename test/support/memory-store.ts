@@ -167,6 +167,15 @@ export function createMemoryStore(
     if (isClosed) throw new StoreError('the store is closed', 'no')
   }
 
+  async function readLog(after: string, limit: number): Promise<LogLine[]> {
+    refuseWhenClosed()
+    const start = after === '' ? 0 : Number(after)
+    return state.log
+      .filter(({ sequence }) => sequence > start)
+      .slice(0, Math.max(0, limit))
+      .map(toLogLine)
+  }
+
   return {
     commit: today === undefined ? commit : refusingPassed(commit, today),
 
@@ -198,13 +207,11 @@ export function createMemoryStore(
       return sortKeys.filter((sortKey) => sortKey.startsWith(prefix)).length
     },
 
-    async readLog(after, limit) {
-      refuseWhenClosed()
-      const start = after === '' ? 0 : Number(after)
-      return state.log
-        .filter(({ sequence }) => sequence > start)
-        .slice(0, Math.max(0, limit))
-        .map(toLogLine)
+    readLog,
+
+    async readCursors(after, limit) {
+      const lines = await readLog(after, limit)
+      return lines.map(({ cursor, writtenMs }) => ({ cursor, writtenMs }))
     },
 
     async tailLog(limit, before = '') {

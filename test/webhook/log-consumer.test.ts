@@ -1,13 +1,23 @@
 import { expect, it } from 'vitest'
 import { createAggregates } from '../../src/engine/aggregates.ts'
+import { webhooksAggregate } from '../../src/engine/format/layout.ts'
 import { importRows } from '../../src/engine/import.ts'
 import { readableCards, readCards } from '../../src/management/card.ts'
+import { createSecretBox } from '../../src/management/secret-box.ts'
 import { createProjector } from '../../src/projection/projector.ts'
+import { newEndpoint, newSecret, writeOfEndpoints } from '../../src/webhook/endpoint.ts'
 import type { Happening } from '../../src/webhook/event.ts'
 import { createLogConsumer } from '../../src/webhook/log-consumer.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
+const endpoint = newEndpoint(
+  'whk_1',
+  { url: 'https://example.com', events: ['*'], description: '' },
+  newSecret(),
+  createSecretBox([Buffer.alloc(32)]),
+  0,
+)
 const row = { organizationId: 'org-1', customerId: 'c', type: 'retail', country: 'US' }
 
 it('tells of all other cards when one cannot be read, and goes on behind it', async () => {
@@ -47,6 +57,10 @@ it('tells of all other cards when one cannot be read, and goes on behind it', as
     instance: 'i',
     consumers,
     onTrouble,
+  })
+  await aggregates.change({
+    aggregate: webhooksAggregate('org-1'),
+    decide: () => ({ result: undefined, write: writeOfEndpoints([endpoint]) }),
   })
   ms += 1_000
   while (await projector.step()) {}

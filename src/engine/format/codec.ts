@@ -11,7 +11,14 @@ import {
 } from '../../domain/record/transaction.ts'
 import type { Counted, SpendEntry } from '../../domain/record/window-state.ts'
 import { movedPlaces, withMovedMerchants } from './older-windows.ts'
-import { type Codec, createCodec, flag, parseStored, RecordUnreadable } from './row-codec.ts'
+import {
+  type Codec,
+  createCodec,
+  firstCells,
+  flag,
+  parseStored,
+  RecordUnreadable,
+} from './row-codec.ts'
 import { readMerchants, readWindowRows, writeMerchants, writeWindowRows } from './window-codec.ts'
 
 export const accountCodec: Codec<Account> = createCodec(
@@ -39,6 +46,23 @@ export const accountCodec: Codec<Account> = createCodec(
   ],
   { windows: readWindowRows },
 )
+
+/** Whose an account is. Who reads many looks at nothing else of them: what they have counted is long. */
+export function ownerIn(account: string): { organizationId: string; currency: string } {
+  const cells = firstCells(account, 1, 11)
+  return { organizationId: textIn(cells, 10), currency: textIn(cells, 2) }
+}
+
+/** Whose a card is, in the same way. */
+export function customerIn(card: string): string {
+  return textIn(firstCells(card, 1, 3), 2)
+}
+
+function textIn(cells: readonly unknown[], place: number): string {
+  const text = cells[place] ?? ''
+  if (typeof text !== 'string') throw new RecordUnreadable('it says nobody who owns it')
+  return text
+}
 
 const writeRecentAsk = (a: RecentAsk) => [a.atMs, a.mid, a.amountMinor]
 

@@ -122,6 +122,23 @@ function rowOf(text: string, format: number): readonly unknown[] {
   return row
 }
 
+const [quote, comma, backslash] = [34, 44, 92]
+
+/** The first cells of a row, of which none is a list; what follows may be long, and is not read. */
+export function firstCells(text: string, format: number, count: number): readonly unknown[] {
+  let inText = false
+  let cells = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) inText = !inText
+    else if (code === backslash) at++
+    else if (code === comma && !inText && ++cells === count) {
+      return rowOf(`${text.slice(0, at)}]`, format)
+    }
+  }
+  return rowOf(text, format)
+}
+
 type Kind = 'string' | 'number' | 'boolean' | 'list' | 'optional'
 
 function kindOf(value: unknown): Kind {

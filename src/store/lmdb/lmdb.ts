@@ -7,6 +7,7 @@ import {
   type IndexEntry,
   type Key,
   type Loaded,
+  type LogCursor,
   type LogLine,
   type Outcome,
   type OwnedRecord,
@@ -20,11 +21,12 @@ import { throwCause } from './database.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,
-  cursorOf,
   expiredRange,
   hashToken,
   indexRange,
   type KeyRange,
+  logCursorOf,
+  logLineOf,
   logRange,
   logRangeBefore,
   logRangeUpTo,
@@ -143,7 +145,16 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function readLog(after: string, limit: number): Promise<LogLine[]> {
-    return read(() => entriesIn(logRange(after), limit).map(toLogLine))
+    return read(() => entriesIn(logRange(after), limit).map(logLineOf))
+  }
+
+  async function readCursors(after: string, limit: number): Promise<LogCursor[]> {
+    return read(() => keysIn(logRange(after), limit).map(logCursorOf))
+  }
+
+  async function countLog(after: string, last: string): Promise<number> {
+    const { start } = logRange(after)
+    return read(() => db.getKeysCount({ start, end: logRange(last).start }))
   }
 
   async function tailLog(limit: number, before = ''): Promise<LogLine[]> {
@@ -222,7 +233,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     const { start, end } = logRangeUpTo(before)
     // Backwards, a range runs from its start, not included, down to its end.
     const backwards = { start: end, end: start, reverse: true, exclusiveStart: true }
-    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(toLogLine).reverse()
+    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(logLineOf).reverse()
   }
 
   // lmdb-js takes a limit of 0 for no limit.
@@ -271,6 +282,8 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     range,
     count,
     readLog,
+    readCursors,
+    countLog,
     tailLog,
     sweep,
     scan,
@@ -281,11 +294,6 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     },
     close,
   }
-}
-
-function toLogLine({ key, value }: { key: string; value: string }): LogLine {
-  const cursor = cursorOf(key)
-  return { cursor, writtenMs: microsOfCursor(cursor) / 1_000, entry: value }
 }
 
 function ignore(): void {}

@@ -1,4 +1,4 @@
-import { type LogLine, StoreError } from '../port.ts'
+import { type LogCursor, type LogLine, StoreError } from '../port.ts'
 
 /** A place in the log: the id of a stream's entry, and which partition's stream it is. */
 export interface LogPlace {
@@ -63,9 +63,12 @@ export function parseCursor(cursor: string): LogPlace | undefined {
   return placeOf(cursor, Number(cursor.slice(cursor.lastIndexOf('-') + 1)))
 }
 
+export function toLogCursor(place: LogPlace): LogCursor {
+  return { cursor: `${idOf(place)}-${place.partition}`, writtenMs: place.ms }
+}
+
 export function toLogLine(line: PlacedLine): LogLine {
-  const { ms: writtenMs, entry } = line
-  return { cursor: `${idOf(line)}-${line.partition}`, writtenMs, entry }
+  return { ...toLogCursor(line), entry: line.entry }
 }
 
 /** Where to begin in a partition so that all that follows comes after a place. */

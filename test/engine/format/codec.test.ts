@@ -7,10 +7,13 @@ import { newTransaction, openHold } from '../../../src/domain/record/transaction
 import {
   accountCodec,
   cardCodec,
+  customerIn,
   eventCodec,
+  ownerIn,
   transactionCodec,
 } from '../../../src/engine/format/codec.ts'
 import { decodeEntry, encodeEntry, openEntry } from '../../../src/engine/format/entry-codec.ts'
+import { RecordUnreadable } from '../../../src/engine/format/row-codec.ts'
 import { eventOf } from '../../support/event-generator.ts'
 import { defaultSwitches, packOf } from '../../support/world.ts'
 
@@ -31,6 +34,30 @@ describe('records of an earlier release', () => {
     expect(transactionCodec.encode(transaction)).toBe(rows.transaction)
     expect(transaction).toMatchObject({ adjustment: null, asks: [{ adjustment: null }] })
     expect(cardCodec.decode(rows.card)).toMatchObject({ seenMerchants: '', seenCountries: '' })
+  })
+})
+
+describe('the owner of a record', () => {
+  it('is read without the rest of it, whatever stands in its names', () => {
+    for (const name of ['', 'plain', 'a,"b"', '\\', '"],[', 'é\n,']) {
+      const account = { ...noAccount, accountId: `A,${name}`, country: name, organizationId: name }
+      for (const one of [account, { ...account, currency: 'USD', withheldMinor: 5 }]) {
+        const { organizationId, currency } = one
+        expect(ownerIn(accountCodec.encode(one))).toEqual({ organizationId, currency })
+      }
+      const card = { ...noCard, cardId: `C"${name}`, customerId: name }
+      expect(customerIn(cardCodec.encode(card))).toBe(name)
+      expect(customerIn(cardCodec.encode({ ...card, expiry: '2030-01' }))).toBe(name)
+    }
+    expect(ownerIn(rows.account)).toEqual({ organizationId: '', currency: 'USD' })
+    expect(customerIn(rows.card)).toBe('customer')
+  })
+
+  it('is not read from what is no such record', () => {
+    for (const text of ['', '[', '[2,"A1","USD"]', '[1]', '[1,"A1",5,6]', '{"a":1}', 'null']) {
+      expect(() => ownerIn(text)).toThrow(RecordUnreadable)
+      expect(() => customerIn(text)).toThrow(RecordUnreadable)
+    }
   })
 })
 
