@@ -122,7 +122,8 @@ describe('two servers on one Redis', () => {
     expect(await arbiter('verify')).toContain(' 0 differences')
 
     await pair.redis.dispose()
-    expect(await codesAt('/org-1', card)).toEqual(['000', '000'])
+    // A gate that has just stood still may decline what it can no longer journal in time.
+    await until(async () => (await codesAt('/org-1', card)).every((code) => code === '000'))
     expect(await codesAt('', card)).toEqual(['176', '176'])
   })
 })
