@@ -17,6 +17,7 @@ import { cardEntryIn, cardIndexEntries } from './format/card-index.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from './format/codec.ts'
 import { encodeEntry, encodeWork } from './format/entry-codec.ts'
 import { accountCardsKey, chargeSortKey, indexes, timeSortKey } from './format/layout.ts'
+import { takeOverWindows } from './format/window-text.ts'
 import {
   type CachedAccount,
   dropTransaction,
@@ -24,7 +25,7 @@ import {
   keepRoot,
   keepTransaction,
 } from './memory/cache.ts'
-import { countsIn, keep, keepWithCounts } from './memory/kept.ts'
+import { countsIn, keep, keepWithCounts, objectsOf } from './memory/kept.ts'
 import { writeCounts } from './memory/kept-counts.ts'
 import { eventPlace, type WorkingBook } from './memory/working-book.ts'
 
@@ -184,8 +185,10 @@ export function commandOf(
   const put: ChildPut[] = []
   const remove: ChildKey[] = []
   for (const [id, card] of cards) {
-    const counts = countsIn(cached.cards.get(id))
+    const before = cached.cards.get(id)
+    const counts = countsIn(before)
     writeCounts(counts, id, card.merchantCounts, put, remove)
+    takeOverWindows(card.windows, objectsOf(before)?.windows ?? {})
     const value = cardCodec.encode(card)
     put.push({ group: 'c', id, value })
     keepCard(cached, id, keepWithCounts(value, card, counts))
@@ -215,6 +218,7 @@ export function commandOf(
     if (value === null) unindex.push({ index: name, sortKey })
     else index.push({ index: name, sortKey, value })
   }
+  takeOverWindows(account.windows, objectsOf(cached.root)?.windows ?? {})
   const root = accountCodec.encode(account)
   keepRoot(cached, keep(root, account))
   return {

@@ -1,4 +1,4 @@
-import { moveToEnd, type OpenStates, placeOfMerchant, type WindowStates } from './window-state.ts'
+import { type OpenStates, placeOfMerchant, type WindowStates } from './window-state.ts'
 
 /** What all windows per card and merchant have counted at one merchant. */
 export interface MerchantCounts {
@@ -48,9 +48,10 @@ export function openMerchants(before: readonly MerchantCounts[]): OpenMerchants 
       const place = placeOfMerchant(merchants, mid)
       opened = { mid, windows: place < 0 ? {} : { ...merchants[place]!.windows } }
       if (place < 0) merchants.push(opened)
+      else if (!isUsed) merchants[place] = opened
       else {
-        if (isUsed) moveToEnd(merchants, place)
-        merchants[isUsed ? merchants.length - 1 : place] = opened
+        merchants.splice(place, 1)
+        merchants.push(opened)
       }
       return opened.windows
     },

@@ -19,7 +19,8 @@ import {
   parseStored,
   RecordUnreadable,
 } from './row-codec.ts'
-import { readMerchants, readWindowRows, writeMerchants, writeWindowRows } from './window-codec.ts'
+import { readMerchants, readWindowRows } from './window-codec.ts'
+import { writeMerchants, writeWindowRows } from './window-text.ts'
 
 export const accountCodec: Codec<Account> = createCodec(
   noAccount,

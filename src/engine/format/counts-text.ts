@@ -26,8 +26,9 @@ function takeOver(
   let row = '[1,'.length + JSON.stringify(mid).length
   for (const name in windows) {
     const { buckets, merchants } = windows[name]!
-    if (!text.startsWith(`,["${name}",`, row) || merchants.length > 0) return null
     const first = row + ',[""'.length + name.length
+    const isNamed = text.startsWith(name, row + ',["'.length) && text.startsWith('",', first - 1)
+    if (!isNamed || merchants.length > 0) return null
     // The row of a window that tells its spread has a word before the first number.
     if (text[first + 1] === '"' || buckets.length === 0) return null
     const end = text.indexOf(']', first)

@@ -6,44 +6,7 @@ import {
   splitKey,
   type WindowStates,
 } from '../../domain/record/window-state.ts'
-import { parseStored, RecordUnreadable, WrittenCell } from './row-codec.ts'
-
-/** With this many merchants a row is so long that memory keeps its objects, and so their texts. */
-const manyMerchants = 128
-
-/** Of less it costs nothing to write all. */
-const fewMerchants = 16
-
-/**
- * The windows of a card or account, as one cell. An ask changes one merchant of a window, so the texts of
- * the others are kept: `npm run bench -- windows` has the figure.
- */
-export function writeWindowRows(states: WindowStates): unknown[] | WrittenCell {
-  let merchants = 0
-  for (const name in states) merchants += states[name]!.merchants.length
-  return merchants < manyMerchants ? windowRows(states) : new WrittenCell(windowsText(states))
-}
-
-/** By the merchant's part of a window, which is never changed in place. */
-const valueTexts = new WeakMap<MerchantBuckets, string>()
-
-function windowsText(states: WindowStates): string {
-  const rows: string[] = []
-  for (const name in states) {
-    const { buckets, merchants } = states[name]!
-    if (buckets.length > 0) rows.push(JSON.stringify(writeBuckets(name, buckets)))
-    for (let i = 0; i < merchants.length; i++) rows.push(valueText(name, merchants[i]!))
-  }
-  return `[${rows.join(',')}]`
-}
-
-function valueText(name: string, value: MerchantBuckets): string {
-  const known = valueTexts.get(value)
-  if (known !== undefined) return known
-  const text = JSON.stringify(writeBuckets(merchantKey(name, value.mid), value.buckets))
-  valueTexts.set(value, text)
-  return text
-}
+import { parseStored, RecordUnreadable } from './row-codec.ts'
 
 /** What windows per merchant have counted at one merchant, as a record under the card's account. */
 export function encodeMerchantCounts({ mid, windows }: MerchantCounts): string {
@@ -59,44 +22,6 @@ export function decodeMerchantCounts(mid: string, value: string): MerchantCounts
   } catch {
     throw new RecordUnreadable('its counts hold something else')
   }
-}
-
-const listTexts = new WeakMap<readonly MerchantCounts[], string>()
-
-/** The merchants that the row of a card names. */
-export function writeMerchants(merchants: readonly MerchantCounts[]): string[] | WrittenCell {
-  const known = listTexts.get(merchants)
-  return known === undefined ? merchants.map(({ mid }) => mid) : new WrittenCell(known)
-}
-
-/** Makes the text of a long list of merchants from that of the list before, where one has moved to its end. */
-export function takeOverMerchants(
-  merchants: readonly MerchantCounts[],
-  before: readonly MerchantCounts[],
-): void {
-  const { length } = merchants
-  if (length < fewMerchants) return
-  const text = listTexts.get(before)
-  let place = 0
-  while (place < length - 1 && merchants[place] === before[place]) place++
-  const moved = merchants[length - 1]!.mid
-  let isMoved = length === before.length && before[place]!.mid === moved
-  for (let i = place; isMoved && i < length - 1; i++) isMoved = merchants[i] === before[i + 1]
-  const next = text === undefined || !isMoved ? null : movedToEnd(text, moved)
-  listTexts.set(merchants, next ?? JSON.stringify(merchants.map(({ mid }) => mid)))
-}
-
-/** null where the text of the merchant could also be found between two others, or within one. */
-function movedToEnd(text: string, mid: string): string | null {
-  const quoted = JSON.stringify(mid)
-  if (/^"[,\]]|\\/.test(quoted)) return null
-  if (text.endsWith(`,${quoted}]`)) return text
-  if (text.startsWith(`[${quoted},`)) {
-    return `[${text.slice(quoted.length + 2, -1)},${quoted}]`
-  }
-  const at = text.indexOf(`,${quoted},`)
-  if (at < 0) return null
-  return `${text.slice(0, at)}${text.slice(at + quoted.length + 1, -1)},${quoted}]`
 }
 
 /** The row of a card names its merchants; what was counted there is in records of its own. */
@@ -124,7 +49,7 @@ export function windowRows(states: WindowStates): unknown[] {
 /** A word after the key says that each bucket has its spread, too. */
 const spreadMark = 'spread'
 
-function writeBuckets(key: string, buckets: readonly Bucket[]): (string | number)[] {
+export function writeBuckets(key: string, buckets: readonly Bucket[]): (string | number)[] {
   const row: (string | number)[] = [key]
   if (!buckets.some(({ spread }) => spread !== undefined)) {
     for (const { index, sumMinor, count } of buckets) row.push(index, sumMinor, count)

@@ -2,7 +2,7 @@ import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
 import type { ChildKey, ChildPut } from '../../store/port.ts'
 import { type WrittenCounts, writeCountsText } from '../format/counts-text.ts'
 import { merchantCountsKey } from '../format/layout.ts'
-import { takeOverMerchants } from '../format/window-codec.ts'
+import { takeOverMerchants } from '../format/window-text.ts'
 
 /** What the store has of the merchants of one card, so that a commit writes those that changed. */
 export interface KeptCounts {

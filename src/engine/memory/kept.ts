@@ -38,6 +38,11 @@ export function recordOf<T>(kept: string | Whole<T>, codec: Codec<T>): T {
   return typeof kept === 'string' ? codec.decode(kept) : kept.record
 }
 
+/** The objects, where they are kept. */
+export function objectsOf<T>(kept: Kept<T> | undefined): T | null {
+  return typeof kept === 'object' ? (kept?.record ?? null) : null
+}
+
 export function bytesOf(kept: Kept<unknown>): number {
   if (kept === null) return 0
   return typeof kept === 'string' ? kept.length : kept.chars * bytesPerChar

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { MerchantCounts } from '../../../src/domain/record/merchant-counts.ts'
 import {
   countAt,
   dropBefore,
@@ -8,12 +7,9 @@ import {
   takeFrom,
 } from '../../../src/domain/record/window-state.ts'
 import { type WrittenCounts, writeCountsText } from '../../../src/engine/format/counts-text.ts'
-import type { WrittenCell } from '../../../src/engine/format/row-codec.ts'
 import {
   decodeMerchantCounts,
   encodeMerchantCounts,
-  takeOverMerchants,
-  writeMerchants,
 } from '../../../src/engine/format/window-codec.ts'
 
 const names = ['day', 'hour', 'spread', 'a"b', 'a]b']
@@ -65,27 +61,4 @@ it('what did not change is taken over from the text before, as it stands there',
   const hour = '["hour",10,5,1,11,77,1,12,5,1,13,5,1,14,5,1]'
   const text = writeCountsText({ mid: 'M', windows }, { counts, text: marked })
   expect(text).toBe(`[1,"M",${day},${hour}]`)
-})
-
-it('the list of merchants that was taken over from the one before names the same in the same order', () => {
-  const odd = ['', ',', ']', '"', '\\', 'A,', ',"', 'A', '","', '\\"', 'A","B', 'B', 'é', '\u0001']
-  const mids = [...odd, ...Array.from({ length: 16 }, (_, i) => `SHOP${i}`)]
-  const place = fc.integer({ min: 0, max: mids.length })
-  fc.assert(
-    fc.property(fc.array(place, { minLength: 20, maxLength: 60 }), (places) => {
-      let list: MerchantCounts[] = mids.map((mid) => ({ mid, windows: {} }))
-      takeOverMerchants(list, [])
-      for (const place of places) {
-        const before = list
-        const { mid } = before[place] ?? { mid: `NEW${place}` }
-        list = before.filter((one) => one.mid !== mid)
-        // Now and then the one that was used longest ago goes for a new one.
-        if (list.length === before.length) list.shift()
-        list.push({ mid, windows: {} })
-        takeOverMerchants(list, before)
-        const written = writeMerchants(list) as WrittenCell
-        expect(JSON.parse(written.json)).toEqual(list.map((one) => one.mid))
-      }
-    }),
-  )
 })
