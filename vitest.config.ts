@@ -19,6 +19,9 @@ const timed = {
 }
 const timedFiles = Object.keys(timed).map((name) => `test/server/${name}.test.ts`)
 
+/** `--project pure` alone is the edit loop. */
+const quick = process.argv.includes('pure')
+
 /** They start no process and need nothing built. */
 const pure = [
   'api/{condition,input,signature,token}',
@@ -43,7 +46,7 @@ const pure = [
   'wire/*',
 ].map((name) => `test/${name}.test.ts`)
 
-/** They start no process either, but serve HTTP in their own. */
+/** They start no process either, but serve HTTP in their own, and take longer: no part of the edit loop. */
 const inside = ['api/**/*', 'backtest/equality', 'seeding/*', 'support/*'].map(
   (name) => `test/${name}.test.ts`,
 )
@@ -83,8 +86,7 @@ class LongestFirst extends BaseSequencer {
     const inTurn = of('timed').sort((a, b) => placeIn(timedFiles, a) - placeIn(timedFiles, b))
     const heaviest = (a: TestSpecification, b: TestSpecification) =>
       guessedSeconds(b) - guessedSeconds(a)
-    const others = [...of('inside').sort(heaviest), ...of('pure').sort(heaviest)]
-    return [...of('all'), ...woven(inTurn, others)]
+    return [...of('all'), ...woven(inTurn, of('pure').sort(heaviest))]
   }
 }
 
@@ -97,7 +99,7 @@ const heavy: Readonly<Record<string, number>> = {
   'api/attack': 5,
   'seeding/seeder': 4,
   'engine/protocol': 14,
-  'management/transfer/protocol': 16,
+  'management/transfer/protocol': 12,
   'rules/pack/folder': 8,
   'domain/random-walk': 9,
   'domain/cover': 6,
@@ -135,7 +137,7 @@ function woven(slow: TestSpecification[], others: TestSpecification[]): TestSpec
 }
 
 /** They wait for half of their time: two at a time would leave a core of a small machine idle. */
-const maxWorkers = 3
+const maxWorkers = 4
 /** One of the timed ones at a time, the next that waits for it, and one that takes what they leave. */
 const besideTimed = 3
 
@@ -150,7 +152,7 @@ const common = {
 export default defineConfig({
   test: {
     // The pure ones need nothing that is built or installed.
-    globalSetup: process.argv.includes('pure') ? [] : ['test/support/build.ts'],
+    globalSetup: quick ? [] : ['test/support/build.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
       {
@@ -169,18 +171,7 @@ export default defineConfig({
         test: {
           ...common,
           name: 'pure',
-          include: pure,
-          setupFiles: ['test/support/give-way.ts'],
-          maxWorkers: besideTimed,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...common,
-          name: 'inside',
-          include: inside,
-          exclude: pure,
+          include: quick ? pure : [...pure, ...inside],
           setupFiles: ['test/support/give-way.ts'],
           maxWorkers: besideTimed,
           sequence: { groupOrder: 1 },

@@ -206,7 +206,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     admit,
     receive,
-    standingOf: (socket) => find(socket)?.standing ?? 'refused',
+    standingOf(socket) {
+      const { standing = 'refused', unanswered = 0 } = find(socket) ?? {}
+      // Only the first request of a new connection comes as new: who sends many at once would be many.
+      return standing === 'new' && unanswered > 1 ? 'refused' : standing
+    },
     prove(socket) {
       const connection = find(socket)
       if (connection === undefined || connection.standing === 'proven') return

@@ -76,6 +76,20 @@ describe('connections', () => {
     expect([first, second, fourth].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
   })
 
+  it('that are new have one request that comes as new', () => {
+    const { connections, join, ask } = open(2)
+    const [stranger, relay] = [join(), join()]
+    const standings = [1, 2].map(() => {
+      ask(stranger)
+      return connections.standingOf(stranger)
+    })
+    expect(standings).toEqual(['new', 'refused'])
+    ask(relay)
+    connections.prove(relay)
+    ask(relay)
+    expect(connections.standingOf(relay)).toBe('proven')
+  })
+
   it('that end leave their place and what they held', async () => {
     const { connections, join, ask } = open(2)
     const [first, second] = [join(), join()]
