@@ -12,6 +12,8 @@ export interface AccountChange<T> {
   readonly origin: string
   /** Children that only this change knows: the engine's own records are read when they are asked for. */
   readonly reads?: readonly ChildKey[]
+  /** Such children that are hardly ever there: guessed to be absent, which the commit checks. */
+  readonly guesses?: readonly ChildKey[]
   /**
    * `write: null` answers from what was read: only for what can never change. Whatever a command that is
    * still on its way could contradict, a refusal too, is said by a write.
@@ -49,6 +51,8 @@ export interface ChangeItem {
   readonly change: AccountChange<unknown>
   /** A command with it may still be executed. */
   mayStillCommit: boolean
+  /** What it guesses to be absent may be there: it is read. */
+  mayExist: boolean
   outcome: { readonly result: unknown } | { readonly error: unknown }
   readonly done: (result: unknown) => void
   readonly fail: (error: unknown) => void
@@ -61,7 +65,8 @@ export function newChange<T>(change: AccountChange<T>): { item: ChangeItem; sett
   let item: ChangeItem | null = null
   const settled = new Promise<T>((resolve, fail) => {
     const done = (result: unknown) => resolve(result as T)
-    item = { kind: 'change', change, mayStillCommit: false, outcome: undecided, done, fail }
+    const fresh = { mayStillCommit: false, mayExist: false, outcome: undecided }
+    item = { kind: 'change', change, ...fresh, done, fail }
   })
   return { item: item!, settled }
 }

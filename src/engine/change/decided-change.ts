@@ -35,7 +35,10 @@ export function decideChange(
   nowMs: number,
 ): DecidedChange | null {
   const { change } = item
+  const { guesses = [] } = change
+  const isGuessing = guesses.length > 0 && !item.mayExist
   for (const key of change.reads ?? []) book.child(key)
+  for (const key of guesses) book.child(key, isGuessing)
   if (book.wanted.length > 0) return null
   const steps: ChangeStep[] = []
   const view = viewOf(item, book, pack, nowMs, steps)
@@ -49,13 +52,15 @@ export function decideChange(
     // What seems impossible may only be so in an old copy: the commit shows it, and it is decided again.
     return { steps: [], write: {} }
   }
-  const { result, write } = decision
+  const { result } = decision
+  // What rests on a guess is said by a commit, which checks it.
+  const write = decision.write ?? (isGuessing ? {} : null)
   if (view.account === null && write !== null && Object.keys(write).length > 0) {
     item.outcome = { error: new Error('a change writes to an account that is not opened') }
     return { steps: [], write: null }
   }
   item.outcome = { result }
-  return { steps: write === null ? [] : steps, write }
+  return { steps: decision.write === null ? [] : steps, write }
 }
 
 function viewOf(
@@ -66,7 +71,8 @@ function viewOf(
   steps: ChangeStep[],
 ): AccountView {
   const staged = stageOn(book)
-  const known = new Set((change.reads ?? []).map(({ group, id }) => `${group}\n${id}`))
+  const children = [...(change.reads ?? []), ...(change.guesses ?? [])]
+  const known = new Set(children.map(({ group, id }) => `${group}\n${id}`))
 
   function found<T>(value: T): T {
     if (book.wanted.length > 0) throw wanting

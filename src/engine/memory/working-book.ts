@@ -55,8 +55,8 @@ export interface WorkingBook extends Book {
   put(touched: TouchedRecords): void
   /** Something of no account that must be read before deciding. */
   wantOther(wanted: Wanted): void
-  /** A child that is no record of the engine's; null when there is none, or when it is wanted. */
-  child(key: ChildKey): string | null
+  /** A child that is no record of the engine's; null when there is none, it is wanted, or guessed to be absent. */
+  child(key: ChildKey, guessAbsent?: boolean): string | null
   setChild(key: ChildKey, value: string | null): void
 }
 
@@ -69,6 +69,7 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
   const children: Map<string, { key: ChildKey; value: string | null }> = new Map()
   // Guesses live with the batch whose commit checks them, never in the cache.
   const guessed = new Set<string>()
+  const guessedChildren = new Set<string>()
   /** undefined until somebody asks for it. */
   let account: Account | null | undefined
   /** As they were read, so that one record is one object for all that a batch does. */
@@ -207,13 +208,18 @@ export function openWorkingBook(cached: CachedAccount, retentionMs: number): Wor
         events.set(touched.event.key, touched.event.record)
       }
     },
-    child(key) {
-      const known = cached.reads?.children.get(nameIn(key))
+    child(key, guessAbsent = false) {
+      const name = nameIn(key)
+      const known = cached.reads?.children.get(name)
       if (known !== undefined) return known
       if (cached.loaded && cached.version === null) return null
-      return want([key], ([found]) =>
-        openReads(cached).children.set(nameIn(key), found?.value ?? null),
-      )
+      if (guessedChildren.has(name)) return null
+      if (guessAbsent) {
+        assumedAbsent.push(key)
+        guessedChildren.add(name)
+        return null
+      }
+      return want([key], ([found]) => openReads(cached).children.set(name, found?.value ?? null))
     },
     setChild(key, value) {
       openReads(cached).children.set(nameIn(key), value)

@@ -72,10 +72,10 @@ export function createLandings(options: LandingsOptions): Landings {
       conflictMonoMs = clock.monoMs()
     }
     for (const item of batch.decided) {
-      if (item.kind === 'change' && failure === 'unknown') item.mayStillCommit = true
-      if (item.kind !== 'delivery') continue
+      if (item.kind !== 'delivery' && item.kind !== 'change') continue
       if (failure !== 'conflict') item.mayExist = true
       if (failure === 'unknown') item.mayStillCommit = true
+      if (item.kind === 'change') continue
       item.said ??= item.saidInFlight
       item.saidInFlight = null
     }

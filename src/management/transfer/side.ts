@@ -30,6 +30,8 @@ interface SideChange<T> {
   /** The aggregate. */
   readonly home: string
   readonly reads: readonly ChildKey[]
+  /** What is hardly ever there. */
+  readonly guesses?: readonly ChildKey[]
   /** Who asked for it, in the log of an account. */
   readonly origin: string
   decide(view: SideView): { readonly result: T; readonly write: AccountWrite | null }
@@ -54,7 +56,7 @@ export function createSides({ engine, aggregates, nowMs }: SidesOptions): Change
     return newest?.root === root ? newest.wallet : decodeWallet(root)
   }
 
-  return ({ home, reads, origin, decide: decideSide }) => {
+  return ({ home, reads, guesses = [], origin, decide: decideSide }) => {
     const decide = (view: SideView) => {
       const decided = decideSide(view)
       refusePassed(decided.write?.put ?? [], nowMs())
@@ -62,11 +64,12 @@ export function createSides({ engine, aggregates, nowMs }: SidesOptions): Change
     }
     if (home.startsWith('a:')) {
       const accountId = home.slice(2)
-      return engine.change({ accountId, origin, reads, decide: (view) => decide(onAccount(view)) })
+      const known = { accountId, origin, reads, guesses }
+      return engine.change({ ...known, decide: (view) => decide(onAccount(view)) })
     }
     return aggregates.change({
       aggregate: home,
-      reads,
+      reads: [...reads, ...guesses],
       decide(view) {
         const side = onWallet(view, walletIn(view.root, home), nowMs())
         const { result, write } = decide(side)

@@ -20,10 +20,10 @@ import {
   encodeTransfer,
   inboxPlace,
   isCreditable,
+  isRecordOf,
   movingEntry,
   type Transfer,
   type TransferVerdict,
-  transferIdIn,
 } from './transfer.ts'
 
 /** The commits of a transfer; each is decided on what its aggregate has, and may be done again. */
@@ -130,7 +130,8 @@ export function createTransferSteps(
       return change<TransferVerdict | 'tooOld'>({
         home: aggregateOfSide(transfer.to),
         origin: originOfTransfer(transfer),
-        reads: [inbox],
+        reads: [],
+        guesses: [inbox],
         decide(view) {
           const text = view.child(inbox)
           if (text !== null) return { result: decodeVerdict(text), write: seen }
@@ -157,7 +158,7 @@ export function createTransferSteps(
         decide(view) {
           const text = view.child(pending)
           // By its id and not by its Reference: a later attempt may be on its way under the same.
-          if (text === null || transferIdIn(text) !== transfer.id) {
+          if (text === null || !isRecordOf(text, transfer.id)) {
             return { result: { state: 'gone' }, write: null }
           }
           const unindex = [movingEntry(transfer)]

@@ -113,10 +113,11 @@ export function decodeTransfer(text: string): Transfer {
   return { ...rest, opening: opened }
 }
 
-/** Of a record on its way, without reading the rest of it. */
-export function transferIdIn(text: string): string {
-  const { id } = parseStored(text) as { readonly id?: unknown }
-  if (typeof id === 'string') return id
+/** Whether a record on its way is of this transfer; the rest of it is not read. */
+export function isRecordOf(text: string, id: string): boolean {
+  if (text.startsWith(`{"format":1,"id":"${id}"`)) return true
+  const record = parseStored(text) as { readonly id?: unknown }
+  if (typeof record.id === 'string') return record.id === id
   throw new RecordUnreadable('a transfer was written by a newer release')
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { availableMinor } from '../../../src/domain/record/account.ts'
-import type { AccountChange } from '../../../src/engine/change/account-change.ts'
+import type { AccountChange, AccountView } from '../../../src/engine/change/account-change.ts'
 import { readCardRow } from '../../../src/wire/card-row.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
 import { createMemoryState, createMemoryStore, type Fault } from '../../support/memory-store.ts'
@@ -109,6 +109,34 @@ describe('a change of an account', () => {
     release()
     await new Promise((resolve) => setImmediate(resolve))
     expect(await two.engine.change(taking(6_000))).toBe('taken')
+  })
+
+  it('reads nothing that it guesses to be absent, until a commit has found it', async () => {
+    const { store, engine, versionOf } = await open()
+    await engine.change(taking(0, { decide: () => ({ result: 'in memory', write: {} }) }))
+    const loaded: unknown[] = []
+    const { load } = store
+    store.load = (keys) => {
+      loaded.push(...keys)
+      return load(keys)
+    }
+    const guessing = { reads: [], guesses: [mark] }
+    expect(await engine.change(taking(3_000, guessing))).toBe('taken')
+    expect(loaded).not.toContainEqual({ aggregate: 'a:account-0', ...mark })
+    expect(await engine.change(taking(3_000, guessing))).toBe('done before')
+    expect(loaded).toContainEqual({ aggregate: 'a:account-0', ...mark })
+
+    // Who would say nothing by a commit does, because nobody else checks the guess.
+    const asking = {
+      ...guessing,
+      decide: (view: AccountView) => ({ result: String(view.child(mark)), write: null }),
+    }
+    expect(await engine.change(taking(0, asking))).toBe('pending')
+    const before = versionOf()
+    expect(
+      await engine.change(taking(0, { ...asking, guesses: [{ ...mark, id: 'x' }, mark] })),
+    ).toBe('pending')
+    expect(versionOf()).toBe(before)
   })
 
   it('conflicts with a memory that another instance has made old', async () => {
