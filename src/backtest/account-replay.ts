@@ -70,9 +70,11 @@ export interface Compared {
   readonly exact: boolean
 }
 
-/** An ask that the two packs decide differently. */
+/** An ask that the two packs decide differently; it is kept to the end, so without the records of its decisions. */
 export interface Changed {
-  readonly compared: Compared
+  readonly entry: Head
+  readonly was: Answer
+  readonly is: Answer
   readonly fate: Fate
 }
 
@@ -135,8 +137,7 @@ export function createAccountReplay(
       return newAccount.decide(delivery, pack)
     }
     if (heard === null) return old
-    const { shared } = pack
-    const verdict = pack.evaluate(shared === undefined ? heard.ask : { ...heard.ask, shared })
+    const verdict = pack.evaluate(pack.shared === undefined ? heard.ask : askOf(heard.ask, pack))
     if (verdict.decline?.code !== heard.verdict.decline?.code)
       return newAccount.decide(delivery, pack)
     const { matched: matchedRules, shadow: shadowRules, decline } = verdict
@@ -177,9 +178,10 @@ export function createAccountReplay(
     const asked = [compared.ruleId, old.step.answer.ruleId]
     const approximate = asked.some((id) => comparison.approximate.includes(id))
     const exact = entry.atMs >= start.exactFromMs && !approximate
-    const both = { entry, logged: compared, old, next, exact }
-    onCompared(both)
-    if (!same) changed.set(entry.eventKey, { compared: both, fate: fates.of(entry.transaction) })
+    onCompared({ entry, logged: compared, old, next, exact })
+    if (same) return
+    const [was, is] = [old.step.answer, next.step.answer]
+    changed.set(entry.eventKey, { entry, was, is, fate: fates.of(entry.transaction) })
   }
 
   /** What the log has counted lacks the windows of the new pack, so from here on it counts itself. */
@@ -256,6 +258,12 @@ function blockIn({ answer }: Head): RuleVerdict['decline'] {
   if (answer === null || !answer.ruleId.startsWith('block:')) return null
   const { ruleId, code } = answer
   return { ruleId, code }
+}
+
+/** The same ask with what another pack has counted; written out, because a spread of an ask is slow. */
+function askOf(ask: AskFacts, { shared }: Pack): AskFacts {
+  const { account, card, transaction, event, atMs, atMerchant } = ask
+  return { account, card, transaction, event, atMs, shared, ...(atMerchant && { atMerchant }) }
 }
 
 const none: ReadonlySet<string> = new Set()

@@ -1,6 +1,5 @@
 import { dayMs } from '../clock.ts'
 import type { Changed, Compared } from './account-replay.ts'
-import type { Fate } from './fate.ts'
 import {
   addAmount,
   type ChangedRow,
@@ -62,8 +61,8 @@ export function createCounter(): Counter {
     })
   }
 
-  function change({ compared, fate }: Changed): void {
-    const row = rowOf(compared, fate)
+  function change(changed: Changed): void {
+    const row = rowOf(changed)
     const { kind, amountMinor, currency, good } = row
     const counted = tally.changes[kind]
     counted.asks++
@@ -113,9 +112,8 @@ function createDays(tally: DecisionTally): (atMs: number) => DayTally {
   }
 }
 
-function rowOf({ entry, old, next }: Compared, fate: Fate): ChangedRow {
+function rowOf({ entry, was, is, fate }: Changed): ChangedRow {
   const event = entry.event!
-  const [was, is] = [old.step.answer, next.step.answer]
   const kind = kindOf(was.code === '000', is.code === '000')
   return {
     kind,

@@ -176,7 +176,7 @@ function dated(transaction: Transaction, atMs: number): Transaction {
 }
 
 function withCard(view: View, set: Partial<Card>): View {
-  return onCard(view, { ...view.card, ...set })
+  return onCard(view, Object.assign(copyCard(view.card), set))
 }
 
 function onCard(view: View, card: Card): View {

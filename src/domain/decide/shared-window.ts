@@ -50,11 +50,11 @@ function sharedPlaces(window: WindowDefinition, facts: WindowFacts): SharedPlace
   if (key === '') return []
   const places: OpenPlace[] = []
   addPlaces(places, window, facts)
-  const [whole, ...value] = places.map(closePlace)
-  const { spread: _, ...counted } = whole!
-  const ofCurrency = nameIn(window, facts.event.currency)
-  const added = { ...whole!, window: ofCurrency, names: [ofCurrency] }
-  return [counted, ...value, added].map((at) => ({ key, at }))
+  const whole = places[0]!
+  const added = closePlace({ ...whole, names: [nameIn(window, facts.event.currency)] })
+  // Amounts of several currencies have no spread together.
+  places[0] = { ...whole, spread: false }
+  return [...places.map(closePlace), added].map((at) => ({ key, at }))
 }
 
 /** The keys that an ask's rules may look at, each once. */
@@ -83,16 +83,19 @@ export function createSharedTally(maxKeys = maxSharedKeys): SharedCounts {
   return {
     statesOf: (key) => byKey.get(key) ?? nothing,
     count(places, amountMinor) {
+      let key = ''
+      let states: OpenStates = {}
       for (const place of places) {
-        const states = byKey.get(place.key) ?? {}
+        if (place.key !== key) {
+          key = place.key
+          states = byKey.get(key) ?? {}
+          byKey.delete(key)
+          byKey.set(key, states)
+        }
         countPlace(states, place, amountMinor)
-        byKey.delete(place.key)
-        byKey.set(place.key, states)
       }
-      for (const key of byKey.keys()) {
-        if (byKey.size <= maxKeys) break
-        byKey.delete(key)
-      }
+      if (byKey.size <= maxKeys) return
+      for (const oldest of [...byKey.keys()].slice(0, byKey.size - maxKeys)) byKey.delete(oldest)
     },
   }
 }

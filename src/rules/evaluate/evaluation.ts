@@ -69,12 +69,16 @@ function verdictOf(
   { card }: AskFacts,
   shadowed: ReadonlySet<string>,
 ): RuleVerdict {
-  hits.sort((a, b) => a - b)
+  if (hits.length > 1) hits.sort((a, b) => a - b)
   const isEnforced = ({ id, mode, rollout }: EvaluatedRule) =>
     mode === 'enforce' &&
     (rollout === null || isRolledOut(rollout, card.cardId)) &&
     !shadowed.has(id)
-  const allows = hits.flatMap((number) => allowOf(rules[number]!, isEnforced))
+  const allows: Over[] = []
+  for (const number of hits) {
+    const rule = rules[number]!
+    if (rule.action.does === 'allow' && isEnforced(rule)) allows.push(rule.action.over)
+  }
   const verdict = createVerdict()
   let last = -1
   for (const number of hits) {
@@ -88,10 +92,6 @@ function verdictOf(
 }
 
 type Over = readonly string[] | 'all'
-
-function allowOf(rule: EvaluatedRule, isEnforced: (rule: EvaluatedRule) => boolean): Over[] {
-  return rule.action.does === 'allow' && isEnforced(rule) ? [rule.action.over] : []
-}
 
 /** An allowed rule records as one in shadow does; tags and other allowances stay. */
 function isOver(over: Over, { id, action }: EvaluatedRule): boolean {
