@@ -8,6 +8,7 @@ import { type Connections, createConnections, withinOpenFiles } from '../http/co
 import type { LogSink } from '../telemetry/logger.ts'
 import { maskPan } from '../telemetry/mask.ts'
 import { createMetrics, type Metrics, type Readings } from '../telemetry/metrics.ts'
+import { createPacedLog } from '../telemetry/paced-log.ts'
 import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal/journal.ts'
@@ -202,6 +203,11 @@ function openSlots(
   defaultDecisionOf: OrganizationDefaults['of'],
   onJournalFailure: () => void,
 ): Slots {
+  // A disk that is full or slow fails every line, and its log may be on it.
+  const logFailure = createPacedLog<string>(
+    () => '',
+    (count, problem) => log.logger.error({ problem, count }, 'the journal cannot be written'),
+  )
   const slots = createSlots({
     clock,
     link: engine,
@@ -209,7 +215,7 @@ function openSlots(
       append(line) {
         return journal.append(line).catch((error: Error) => {
           onJournalFailure()
-          log.logger.error({ problem: error.message }, 'the journal cannot be written')
+          logFailure(error.message)
           throw error
         })
       },

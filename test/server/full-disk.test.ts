@@ -90,7 +90,10 @@ describe('a journal that cannot be written', () => {
       disk.fill(server.child.pid!)
       const refused = await deliverAll('full')
       expectRefused(refused, fitting)
-      expect(await readMetric(server, 'arbiter_journal_failures')).toBeGreaterThan(0)
+      expect(await readMetric(server, 'arbiter_journal_failures')).toBeGreaterThan(5)
+      // However many lines fail: the log may be on the same disk.
+      const complaints = server.output().split('the journal cannot be written').length - 1
+      expect([1, 2, 3]).toContain(complaints)
       expect((await readiness(server)).unbooked).toBeGreaterThan(0)
       disk.free(server.child.pid!)
       await until(async () => (await readiness(server)).unbooked === 0)
