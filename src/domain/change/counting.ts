@@ -14,7 +14,6 @@ import {
   countAt,
   dropBefore,
   maxSpendEntries,
-  merchantKey,
   type OpenStates,
   type PlaceParts,
   partsOf,
@@ -64,25 +63,27 @@ function standingAt(
   let standingMinor = 0
   for (const entry of entries) {
     if (scope !== 'account' && entry.cardId !== cardId) continue
-    if (entry.at.some((one) => one.bucket === bucket && isIn(name, mid, one))) {
+    for (const one of entry.at) {
+      if (one.bucket !== bucket) continue
+      // Mostly the same windows stood together then.
+      if (one.window !== window && !isIn(name, mid, one.window)) continue
       standingMinor += entry.amountMinor
+      break
     }
   }
   return standingMinor
 }
 
-function isIn(name: string, mid: string | null, place: Counted): boolean {
-  const parts = partsOf(place.window)
+function isIn(name: string, mid: string | null, window: string): boolean {
+  const parts = partsOf(window)
   return parts.mid === mid && parts.names.includes(name)
 }
 
 /** Changes a window, or a merchant's part of it, by its name among the states that it stands in. */
 type WindowChange<T> = (states: OpenStates, name: string, mid: string | null, place: T) => void
 
-type Placed = Counted & PlaceParts
-
 /** Changes windows of the card and of the account, each copied once. */
-function changeWindows<T extends Placed>(
+function changeWindows<T extends Counted & PlaceParts>(
   view: View,
   at: readonly T[],
   change: WindowChange<T>,
@@ -100,7 +101,7 @@ function changeWindows<T extends Placed>(
   return next
 }
 
-function changeCard<T extends Placed>(
+function changeCard<T extends Counted & PlaceParts>(
   card: Card,
   at: readonly T[],
   change: WindowChange<T>,
@@ -261,36 +262,30 @@ function seededStates(windows: WindowStates, seeded: WindowStates): WindowStates
   return states
 }
 
-/** How many spend entries mention each window: its count falls only when the last one goes. */
+/** How many spend entries mention windows: the count of one falls only when the last of them goes. */
 function mentionsIn(entries: readonly SpendEntry[]): Map<string, number> {
   const mentioned = new Map<string, number>()
-  for (const entry of entries) {
-    for (const key of keysIn(entry)) mentioned.set(key, (mentioned.get(key) ?? 0) + 1)
+  for (const { at } of entries) {
+    for (const { window } of at) mentioned.set(window, (mentioned.get(window) ?? 0) + 1)
   }
   return mentioned
 }
 
-function forget(mentioned: Map<string, number>, entry: SpendEntry): void {
-  for (const key of keysIn(entry)) {
-    const left = (mentioned.get(key) ?? 0) - 1
-    if (left > 0) mentioned.set(key, left)
-    else mentioned.delete(key)
+function forget(mentioned: Map<string, number>, { at }: SpendEntry): void {
+  for (const { window } of at) {
+    const left = (mentioned.get(window) ?? 0) - 1
+    if (left > 0) mentioned.set(window, left)
+    else mentioned.delete(window)
   }
-}
-
-/** Of each window that an entry stands in, or of a merchant's part of it. */
-function keysIn({ at }: SpendEntry): string[] {
-  return at.flatMap((place) => {
-    const { names, mid } = partsOf(place.window)
-    return mid === null ? names : names.map((name) => merchantKey(name, mid))
-  })
 }
 
 /** A transaction counts once in a window that it is not mentioned in. */
 function countForNew(mentioned: ReadonlyMap<string, number>) {
   return (name: string, { window }: Counted): number => {
+    if (mentioned.has(window)) return 0
     const { mid } = splitKey(window)
-    return mentioned.has(mid === null ? name : merchantKey(name, mid)) ? 0 : 1
+    for (const other of mentioned.keys()) if (isIn(name, mid, other)) return 0
+    return 1
   }
 }
 
