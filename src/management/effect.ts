@@ -15,6 +15,9 @@ export interface RequestAttempt extends ReferenceName {
   readonly beganAtMs: number
 }
 
+/** A request whose effect has begun, whenever it came. */
+type Begun = Omit<RequestAttempt, 'beganAtMs'>
+
 /** What an attempt finds under its Reference at its home. */
 export type ReferenceStanding =
   | { readonly state: 'free' }
@@ -31,7 +34,7 @@ export function pendingPlace(named: ReferenceName): ChildKey {
 }
 
 /** What an attempt must read at its home. */
-export function readsOf(attempt: RequestAttempt): readonly ChildKey[] {
+export function readsOf(attempt: Begun): readonly ChildKey[] {
   return [pendingPlace(attempt), ...placesOf('x', attempt, attempt.seenAtMs)]
 }
 
@@ -53,7 +56,7 @@ export function standingOf(
 
 /** The note of an effect, in the commit that has it; an older one that counts no more goes. */
 export function doneWrite(
-  attempt: RequestAttempt,
+  attempt: Begun,
   data: unknown,
   doneAtMs: number,
   child: (key: ChildKey) => string | null,

@@ -87,13 +87,12 @@ export function createLostSteps(
     hear: (transfer) => atDestination(transfer, (_view, found) => ({ result: found, keeps: true })),
 
     debit(transfer, as) {
-      const attempt = { ...transfer, beganAtMs: transfer.seenAtMs }
       // No side is source and destination, so its place for verdicts is free.
       const given = inboxPlace(transfer)
       return change<LostStanding>({
         home: aggregateOfSide(transfer.from),
         origin: originOfTransfer(transfer),
-        reads: [...readsOf(attempt), given],
+        reads: [...readsOf(transfer), given],
         decide(view) {
           const said = (result: LostStanding) => ({ result, write: {} })
           const there = underReference(view, transfer)
@@ -113,12 +112,11 @@ export function createLostSteps(
     },
 
     hasGiven(transfer) {
-      const attempt = { ...transfer, beganAtMs: transfer.seenAtMs }
       const given = inboxPlace(transfer)
       return change<boolean>({
         home: aggregateOfSide(transfer.from),
         origin: originOfTransfer(transfer),
-        reads: [...readsOf(attempt), given],
+        reads: [...readsOf(transfer), given],
         decide(view) {
           const there = underReference(view, transfer)
           const isDone = there?.state === 'done' && there.id === transfer.id

@@ -150,11 +150,10 @@ export function createTransferSteps(
 
     close(transfer, verdict) {
       const pending = pendingPlace(transfer)
-      const attempt = { ...transfer, beganAtMs: transfer.seenAtMs }
       return change<Closed>({
         home: aggregateOfSide(transfer.from),
         origin: originOfTransfer(transfer),
-        reads: readsOf(attempt),
+        reads: readsOf(transfer),
         decide(view) {
           const text = view.child(pending)
           // By its id and not by its Reference: a later attempt may be on its way under the same.
@@ -165,7 +164,7 @@ export function createTransferSteps(
           if (verdict.state === 'credited') {
             const closedAtMs = nowMs()
             const data = answerOf(transfer, verdict.toAfter, closedAtMs)
-            const note = doneWrite(attempt, data, closedAtMs, view.child)
+            const note = doneWrite(transfer, data, closedAtMs, view.child)
             const write = { put: note.put, remove: [pending, ...note.remove], unindex }
             return { result: { state: 'done', data }, write }
           }
