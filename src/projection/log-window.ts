@@ -1,4 +1,4 @@
-import type { LogCursor, LogLine, Store } from '../store/port.ts'
+import type { LogLine, Store } from '../store/port.ts'
 
 /** Follows the log from a durable place, and misses nothing that becomes visible late. */
 export interface LogWindow {
@@ -15,18 +15,21 @@ export interface LogWindow {
   settle(nowMs: number, settledAfterMs: number): Promise<readonly LogLine[]>
 }
 
+/** What is remembered of a line. */
+type LogPlace = Omit<LogLine, 'entry'>
+
 const linesPerTurn = 500
-const perRead = 1_000
+const linesPerRead = 1_000
 /** What is remembered of lines that are not settled; with more, the oldest count as settled. */
 export const maxUnsettled = 50_000
 
 /**
  * An entry is dated before its commit and becomes visible after it, so one may appear before a place that
- * was already read. So what was written lately is looked at once more, and what is new there is told. Mostly
+ * was already read. So what was written lately is read once more, and what is new there is told. Mostly
  * nothing is, and where a store can count its lines that is seen by their number.
  */
 export function createLogWindow(
-  store: Pick<Store, 'readLog' | 'readCursors' | 'countLog'>,
+  store: Pick<Store, 'readLog' | 'countLog'>,
   from: string,
   /** Lines that were written before are done, wherever they stand. */
   fromMs: number,
@@ -38,27 +41,24 @@ export function createLogWindow(
   let newest: readonly LogLine[] = []
   let end = from
   /** What is done after the anchor, in the order of the log. */
-  let known: LogCursor[] = []
+  let known: LogPlace[] = []
   /** What is done of what was late: its place among the others is seen at the next look. */
-  let late: readonly LogCursor[] = []
-  const isOpen = ({ writtenMs }: LogCursor) => writtenMs >= fromMs
+  let late: readonly LogPlace[] = []
+  const isOpen = ({ writtenMs }: LogPlace) => writtenMs >= fromMs
 
   /** Lines that were not told, and how many of the known ones stand before the first of them. */
   async function missed(): Promise<{ lines: readonly LogLine[]; before: number }> {
-    const none = { lines: [], before: known.length }
     const counted = late.length > 0 ? undefined : await store.countLog?.(anchor, head)
-    if (counted === known.length) return none
+    if (counted === known.length) return { lines: [], before: known.length }
     const told = new Set([...known, ...late].map(({ cursor }) => cursor))
-    const isNew = (place: LogCursor) => isOpen(place) && !told.has(place.cursor)
-    const places = await between(store.readCursors, anchor, head)
-    known = places.filter((place) => told.has(place.cursor))
+    const isNew = (line: LogLine) => isOpen(line) && !told.has(line.cursor)
+    const lines = await linesBetween(store, anchor, head)
+    const first = lines.findIndex(isNew)
+    const settling = first < 0 ? lines : lines.slice(0, first)
+    const knownIn = (some: readonly LogLine[]) => some.filter(({ cursor }) => told.has(cursor))
+    known = placesOf(knownIn(lines))
     late = []
-    const first = places.findIndex(isNew)
-    if (first < 0) return { ...none, before: known.length }
-    const last = places.findLast(isNew)!.cursor
-    const lines = await between(store.readLog, places[first - 1]?.cursor ?? anchor, last)
-    const before = places.slice(0, first).filter((place) => told.has(place.cursor)).length
-    return { lines: lines.filter(isNew), before }
+    return { lines: lines.filter(isNew), before: knownIn(settling).length }
   }
 
   function settleFirst(count: number): void {
@@ -90,7 +90,7 @@ export function createLogWindow(
       }
     },
     done(lines) {
-      const places = lines.map(({ cursor, writtenMs }) => ({ cursor, writtenMs }))
+      const places = placesOf(lines)
       if (lines !== newest) late = places
       else {
         known.push(...places)
@@ -100,7 +100,7 @@ export function createLogWindow(
     },
     async settle(nowMs, settledAfterMs) {
       const { lines, before } = await missed()
-      const isYoung = ({ writtenMs }: LogCursor) => nowMs - writtenMs < settledAfterMs
+      const isYoung = ({ writtenMs }: LogPlace) => nowMs - writtenMs < settledAfterMs
       const young = known.findIndex((place, i) => i >= before || isYoung(place))
       settleFirst(young < 0 ? known.length : young)
       return lines
@@ -108,19 +108,22 @@ export function createLogWindow(
   }
 }
 
-/** All after one cursor, up to and including another. */
-async function between<T extends LogCursor>(
-  read: (after: string, limit: number) => Promise<readonly T[]>,
+function placesOf(lines: readonly LogLine[]): LogPlace[] {
+  return lines.map(({ cursor, writtenMs }) => ({ cursor, writtenMs }))
+}
+
+async function linesBetween(
+  store: Pick<Store, 'readLog'>,
   from: string,
   to: string,
-): Promise<T[]> {
-  const found: T[] = []
+): Promise<LogLine[]> {
+  const lines: LogLine[] = []
   for (let after = from; after !== to; ) {
-    const page = await read(after, perRead)
+    const page = await store.readLog(after, linesPerRead)
     const end = page.findIndex(({ cursor }) => cursor === to)
-    found.push(...(end < 0 ? page : page.slice(0, end + 1)))
-    if (end >= 0 || page.length < perRead) return found
+    lines.push(...(end < 0 ? page : page.slice(0, end + 1)))
+    if (end >= 0 || page.length < linesPerRead) return lines
     after = page.at(-1)!.cursor
   }
-  return found
+  return lines
 }

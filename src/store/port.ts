@@ -32,8 +32,6 @@ export interface Store {
    * before a cursor read while its commit was on the way: who must see all reads a little behind.
    */
   readLog(after: string, limit: number): Promise<LogLine[]>
-  /** The same without the entries, for who has read them before and looks for others among them. */
-  readCursors(after: string, limit: number): Promise<LogCursor[]>
   /**
    * How many there are after one cursor, up to and including another. Only a store has it for which that is
    * next to nothing, and which never loses one: then their number tells whether another has appeared.
@@ -181,14 +179,10 @@ export interface ReachableEntries {
   readonly unread: number
 }
 
-/** Where a log entry stands, and when it was written. */
-export interface LogCursor {
+export interface LogLine {
   readonly cursor: string
   /** As its writer's clock had it, or a little later where that would have changed the order. */
   readonly writtenMs: number
-}
-
-export interface LogLine extends LogCursor {
   readonly entry: string
 }
 

@@ -36,10 +36,6 @@ function createVisibility(random: () => number, time: { ms: number }, counts: bo
     return {
       ...store,
       readLog: async (after, limit) => (await visible(after)).slice(0, limit),
-      async readCursors(after, limit) {
-        const lines = (await visible(after)).slice(0, limit)
-        return lines.map(({ cursor, writtenMs }) => ({ cursor, writtenMs }))
-      },
       ...(counts && {
         async countLog(after, last) {
           return (await visible(after)).filter(({ cursor }) => Number(cursor) <= Number(last))

@@ -167,15 +167,6 @@ export function createMemoryStore(
     if (isClosed) throw new StoreError('the store is closed', 'no')
   }
 
-  async function readLog(after: string, limit: number): Promise<LogLine[]> {
-    refuseWhenClosed()
-    const start = after === '' ? 0 : Number(after)
-    return state.log
-      .filter(({ sequence }) => sequence > start)
-      .slice(0, Math.max(0, limit))
-      .map(toLogLine)
-  }
-
   return {
     commit: today === undefined ? commit : refusingPassed(commit, today),
 
@@ -207,11 +198,13 @@ export function createMemoryStore(
       return sortKeys.filter((sortKey) => sortKey.startsWith(prefix)).length
     },
 
-    readLog,
-
-    async readCursors(after, limit) {
-      const lines = await readLog(after, limit)
-      return lines.map(({ cursor, writtenMs }) => ({ cursor, writtenMs }))
+    async readLog(after, limit) {
+      refuseWhenClosed()
+      const start = after === '' ? 0 : Number(after)
+      return state.log
+        .filter(({ sequence }) => sequence > start)
+        .slice(0, Math.max(0, limit))
+        .map(toLogLine)
     },
 
     async tailLog(limit, before = '') {

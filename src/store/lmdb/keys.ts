@@ -1,13 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { lastDayOf } from '../dated-group.ts'
-import {
-  type ChildKey,
-  type IndexKey,
-  type Key,
-  type LogCursor,
-  type LogLine,
-  StoreError,
-} from '../port.ts'
+import { type ChildKey, type IndexKey, type Key, StoreError } from '../port.ts'
 
 /**
  * One tree holds everything. The first byte says what an entry is, so that a sweep walks only what
@@ -91,16 +84,6 @@ export function cursorOf(key: string): string {
 
 export function microsOfCursor(cursor: string): number {
   return Number(cursor.slice(0, microsDigits))
-}
-
-export function logCursorOf(key: string): LogCursor {
-  const cursor = cursorOf(key)
-  return { cursor, writtenMs: microsOfCursor(cursor) / 1_000 }
-}
-
-export function logLineOf({ key, value }: { key: string; value: string }): LogLine {
-  const { cursor, writtenMs } = logCursorOf(key)
-  return { cursor, writtenMs, entry: value }
 }
 
 export interface KeyRange {

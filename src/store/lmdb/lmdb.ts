@@ -7,7 +7,6 @@ import {
   type IndexEntry,
   type Key,
   type Loaded,
-  type LogCursor,
   type LogLine,
   type Outcome,
   type OwnedRecord,
@@ -21,12 +20,11 @@ import { throwCause } from './database.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,
+  cursorOf,
   expiredRange,
   hashToken,
   indexRange,
   type KeyRange,
-  logCursorOf,
-  logLineOf,
   logRange,
   logRangeBefore,
   logRangeUpTo,
@@ -145,11 +143,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function readLog(after: string, limit: number): Promise<LogLine[]> {
-    return read(() => entriesIn(logRange(after), limit).map(logLineOf))
-  }
-
-  async function readCursors(after: string, limit: number): Promise<LogCursor[]> {
-    return read(() => keysIn(logRange(after), limit).map(logCursorOf))
+    return read(() => entriesIn(logRange(after), limit).map(toLogLine))
   }
 
   async function countLog(after: string, last: string): Promise<number> {
@@ -233,7 +227,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     const { start, end } = logRangeUpTo(before)
     // Backwards, a range runs from its start, not included, down to its end.
     const backwards = { start: end, end: start, reverse: true, exclusiveStart: true }
-    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(logLineOf).reverse()
+    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(toLogLine).reverse()
   }
 
   // lmdb-js takes a limit of 0 for no limit.
@@ -282,7 +276,6 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     range,
     count,
     readLog,
-    readCursors,
     countLog,
     tailLog,
     sweep,
@@ -294,6 +287,11 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     },
     close,
   }
+}
+
+function toLogLine({ key, value }: { key: string; value: string }): LogLine {
+  const cursor = cursorOf(key)
+  return { cursor, writtenMs: microsOfCursor(cursor) / 1_000, entry: value }
 }
 
 function ignore(): void {}

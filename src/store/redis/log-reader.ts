@@ -1,4 +1,4 @@
-import type { LogCursor, LogLine } from '../port.ts'
+import type { LogLine } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import type { RedisKeys } from './keys.ts'
 import type { CallFunction } from './library.ts'
@@ -13,7 +13,6 @@ import {
   placeOf,
   readEntries,
   startAfter,
-  toLogCursor,
   toLogLine,
 } from './log.ts'
 import { mergeSources } from './pages.ts'
@@ -64,22 +63,19 @@ export function createLogReader(options: LogReaderOptions) {
     return toLogLine(line)
   }
 
-  function places(after: LogPlace | undefined, end: string, limit: number): Promise<LogPlace[]> {
-    return mergeSources<LogPlace>(
+  /** Groups expire by themselves: only the log is left to trim. */
+  async function trim(beforeMs: number, limit: number): Promise<number> {
+    const end = `(${Math.max(0, Math.ceil(beforeMs))}-0`
+    const oldest = await mergeSources<LogPlace>(
       partitions,
       limit,
       async (partition, last, count) => {
-        const args = [startAfter(last ?? after, partition), end, String(count)]
+        const args = [startAfter(last, partition), end, String(count)]
         const ids = (await callFunction('ids', [keys.log(partition)], args)) as string[]
         return ids.map((id) => placeOf(id, partition))
       },
       comparePlaces,
     )
-  }
-
-  /** Groups expire by themselves: only the log is left to trim. */
-  async function trim(beforeMs: number, limit: number): Promise<number> {
-    const oldest = await places(undefined, `(${Math.max(0, Math.ceil(beforeMs))}-0`, limit)
     const newest = new Map(oldest.map((place) => [place.partition, place]))
     const trimmed = await Promise.all(
       [...newest.values()].map(async ({ ms, sequence, partition }) => {
@@ -97,9 +93,6 @@ export function createLogReader(options: LogReaderOptions) {
     trim,
     async read(after: string, limit: number): Promise<LogLine[]> {
       return (await lines(parseCursor(after), limit)).map(observed)
-    },
-    async cursors(after: string, limit: number): Promise<LogCursor[]> {
-      return (await places(parseCursor(after), '+', limit)).map(toLogCursor)
     },
     /** An entry that this process wrote. */
     observe(id: string): void {

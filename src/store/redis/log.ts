@@ -1,4 +1,4 @@
-import { type LogCursor, type LogLine, StoreError } from '../port.ts'
+import { type LogLine, StoreError } from '../port.ts'
 
 /** A place in the log: the id of a stream's entry, and which partition's stream it is. */
 export interface LogPlace {
@@ -63,12 +63,9 @@ export function parseCursor(cursor: string): LogPlace | undefined {
   return placeOf(cursor, Number(cursor.slice(cursor.lastIndexOf('-') + 1)))
 }
 
-export function toLogCursor(place: LogPlace): LogCursor {
-  return { cursor: `${idOf(place)}-${place.partition}`, writtenMs: place.ms }
-}
-
 export function toLogLine(line: PlacedLine): LogLine {
-  return { ...toLogCursor(line), entry: line.entry }
+  const { ms: writtenMs, entry } = line
+  return { cursor: `${idOf(line)}-${line.partition}`, writtenMs, entry }
 }
 
 /** Where to begin in a partition so that all that follows comes after a place. */

@@ -226,8 +226,9 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     await connection.ready(openTimeoutMs)
     await loadLibrary()
     const { durability, onWarning = ignore } = options
-    const warnings = durability === undefined ? [] : await checkDurability(connection, durability)
-    for (const warning of warnings) onWarning(warning)
+    if (durability !== undefined) {
+      for (const warning of await checkDurability(connection, durability)) onWarning(warning)
+    }
     await claimServer({ connection, keys, callFunction })
     // After the newest entry: this clock may be behind the one that dated it.
     await log.tail(1, '')
@@ -243,7 +244,6 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     load: (wanted) => read(() => records.load(wanted)),
     ...rangesBy(range, (...of) => read(() => countIndex(connection, keys, ...of))),
     readLog: (after, limit) => read(() => log.read(after, limit)),
-    readCursors: (after, limit) => read(() => log.cursors(after, limit)),
     tailLog: (limit, before = '') => read(() => log.tail(limit, before)),
     sweep: (_nowMs, logBeforeMs, limit) => read(() => log.trim(logBeforeMs, limit)),
     scan,
