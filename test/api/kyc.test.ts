@@ -341,9 +341,12 @@ describe('a server that is killed', () => {
     async (executed) => {
       const state = createMemoryState()
       let dying = false
+      let dead = false
       const isVerdict = ({ aggregate }: Command) => aggregate.startsWith('ky:')
-      const faults: NonNullable<ApiWorldOptions['faults']> = (commands) =>
-        dying && commands.some(isVerdict) ? { kind: 'dies', executed } : { kind: 'none' }
+      const faults: NonNullable<ApiWorldOptions['faults']> = (commands) => {
+        dead ||= dying && commands.some(isVerdict)
+        return dead ? { kind: 'dies', executed } : { kind: 'none' }
+      }
       const first = await openWorld({ sandbox: true, state, faults })
       const { url, received, verifyWith } = await startReceiver()
       const made = await first.call('POST', '/webhooks', { url, events: ['kyc.*'] })
@@ -352,7 +355,7 @@ describe('a server that is killed', () => {
       await first.passTime(0)
       dying = true
       void first.outside.kyc!.desk.hear(data.kycToken, { status: 'Approved' })
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await expect.poll(() => dead).toBe(true)
 
       const second = await openWorld({ sandbox: true, state, like: first })
       second.time.ms = first.time.ms + 1_000
