@@ -79,11 +79,8 @@ it('a rule that emptiness would set off only records until all serve it and the 
   pair.writeRules('one', rulesOf('third', [fresh, now]))
   await until(async () => (await readMetric(one, 'arbiter_rules_seeding')) === 1)
   const seeding = 'the log is asked for 2 windows and facts'
-  expect(await readiness(one)).toMatchObject({
-    status: 'ready',
-    seedingRules: ['new-shop'],
-    seeding,
-  })
+  await until(async () => (await readiness(one)).seeding === seeding)
+  expect(await readiness(one)).toMatchObject({ status: 'ready', seedingRules: ['new-shop'] })
   // The other serves by the pack before, and counts nothing of it.
   const shop = { merchant: { mid: 'SHOP-NEW', mcc: '5411', country: 'PT' } }
   expect(await codeOf(one, 35, shop)).toBe('128')

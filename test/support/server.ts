@@ -120,6 +120,7 @@ export interface ReadinessShown {
   readonly clockProblem?: string
   readonly trippedRules?: readonly string[]
   readonly seedingRules?: readonly string[]
+  readonly seeding?: string
   readonly rulesProblem?: string
   readonly transferProblem?: string
 }
