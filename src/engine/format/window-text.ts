@@ -72,16 +72,21 @@ function takeOverValues(
   for (let i = 0; i < before.length; i++) {
     if (values[kept] === before[i]) kept++
     else if (i - kept >= maxGone) return null
-    else next = without(next, valueText(name, before[i]!))
+    else {
+      const without = textWithout(next, valueText(name, before[i]!))
+      if (without === null) return null
+      next = without
+    }
   }
   const added = values.slice(kept).map((value) => valueText(name, value))
   if (added.length > maxGone) return null
   return [...(next === '' ? [] : [next]), ...added].join(',')
 }
 
-/** Quotes within a value are escaped, so the text of one is found nowhere else. */
-function without(text: string, value: string): string {
+/** Quotes within a value are escaped, so the text of one is found nowhere else; null where it is not found. */
+function textWithout(text: string, value: string): string | null {
   const at = text.indexOf(value)
+  if (at < 0) return null
   if (at === 0) return text.slice(value.length + 1)
   return text.slice(0, at - 1) + text.slice(at + value.length)
 }
