@@ -8,6 +8,8 @@ export type ConditionFault = (offset: number, message: string) => void
 
 const maxConditionChars = 4000
 const maxConditionDepth = 32
+/** The parser counts brackets alone; what walks the tree descends one call or more for each operator. */
+const maxConditionOperators = 200
 
 const parser = new Environment({
   unlistedVariablesAreDyn: true,
@@ -27,7 +29,11 @@ export function parseCondition(text: string, fault: ConditionFault): ASTNode | n
     return null
   }
   try {
-    return parser.parse(text).ast
+    const { ast } = parser.parse(text)
+    const tooDeep = deeperThan(maxConditionOperators, ast)
+    if (tooDeep === null) return ast
+    fault(tooDeep.start, `has more than ${maxConditionOperators} operators within each other`)
+    return null
   } catch (error) {
     const { summary, range } = error as { summary?: string; range?: { start: number } }
     const known = summary ?? (error instanceof RangeError ? 'is nested too deeply' : null)
@@ -37,6 +43,26 @@ export function parseCondition(text: string, fault: ConditionFault): ASTNode | n
     fault(offset, slip?.message ?? reworded(known))
     return null
   }
+}
+
+/** The first node below more than so many others; a chain of && or || counts as one, because it is walked. */
+function deeperThan(limit: number, root: ASTNode): ASTNode | null {
+  const open: { node: ASTNode; depth: number }[] = [{ node: root, depth: 0 }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, depth } = next
+    if (depth > limit) return node
+    for (const [i, part] of partsOf(node).entries()) {
+      const sameChain = i === 0 && part.op === node.op && (node.op === '&&' || node.op === '||')
+      open.push({ node: part, depth: sameChain ? depth : depth + 1 })
+    }
+  }
+  return null
+}
+
+function partsOf({ args }: ASTNode): ASTNode[] {
+  const isNode = (value: unknown): value is ASTNode =>
+    typeof value === 'object' && value !== null && 'op' in value
+  return [args].flat(2).filter(isNode)
 }
 
 /** The currencies that an amount can be in, by the fact that says them; null when none is named. */
@@ -70,7 +96,13 @@ export const unitNames: ReadonlyMap<string, MoneyUnit> = new Map([
 ])
 
 function conjuncts(node: ASTNode): ASTNode[] {
-  return node.op === '&&' ? node.args.flatMap(conjuncts) : [node]
+  const parts: ASTNode[] = []
+  let rest = node
+  while (rest.op === '&&') {
+    parts.unshift(...conjuncts(rest.args[1]))
+    rest = rest.args[0]
+  }
+  return [rest, ...parts]
 }
 
 function textsOf(node: ASTNode): string[] | null {

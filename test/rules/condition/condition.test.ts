@@ -339,8 +339,20 @@ describe('a condition', () => {
     expect(reportOfCondition(when)).toEqual([`a.rules.yaml:${report}`])
   })
 
-  it('of 1,990 negations is taken', () => {
-    expect(matches(`${'!'.repeat(1990)}foreign`, merchant({ country: 'NG' }))).toBe(true)
+  it.each([
+    ['negations', (n: number) => `${'!'.repeat(n)}foreign`],
+    ['signs', (n: number) => `${'-'.repeat(n)}amount != 0`],
+    ['sums', (n: number) => `amount${' + 1'.repeat(n)} > 0`],
+  ])('of 190 %s within each other is taken, of 201 refused', (_what, condition) => {
+    expect(matches(condition(190), merchant({ country: 'NG' }))).toBe(true)
+    expect(reportOfCondition(condition(201))).toEqual([
+      expect.stringMatching(/when: has more than 200 operators within each other$/),
+    ])
+  })
+
+  it.each(['&&', '||'])('of 200 parts joined by %s is taken', (op) => {
+    const condition = Array.from({ length: 200 }, () => 'foreign').join(op)
+    expect(matches(condition, merchant({ country: 'NG' }))).toBe(true)
   })
 
   it('tells all its faults at once', () => {
