@@ -9,7 +9,7 @@ import { payloadHash, shortHash } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { refuseConnection } from './connection-refusal.ts'
 import { openApiOf } from './document/openapi.ts'
-import { referencePageOf } from './document/reference-page.ts'
+import { type ReferencePage, referencePageOf } from './document/reference-page.ts'
 import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
 import { readInput } from './input.ts'
 import { addKycCallback } from './outside/kyc-callback.ts'
@@ -106,13 +106,16 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     },
   })
 
-  const document = JSON.stringify(openApiOf(options.routes, apiPrefix, options.version))
+  // Both are written for who asks first: no other part of a start takes as long.
+  let document: string | null = null
   server.get('/openapi.json', async (_request, reply) => {
+    document ??= JSON.stringify(openApiOf(options.routes, apiPrefix, options.version))
     return reply.type('application/json; charset=utf-8').send(document)
   })
 
-  const page = referencePageOf(options.routes, apiPrefix, options.version)
+  let page: ReferencePage | null = null
   server.get('/docs', async (_request, reply) => {
+    page ??= referencePageOf(options.routes, apiPrefix, options.version)
     const { contentSecurityPolicy, html } = page
     return reply
       .headers({
