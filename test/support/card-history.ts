@@ -69,6 +69,7 @@ async function issue({ send, pick, model }: Running): Promise<void> {
     const { cardId } = original
     const body = { customerId, sharedBalance: true, cardId }
     const { said, data } = await send('POST', '/cards/reissue', body)
+    if (model.owes()) return void expect(said).toBe('422 161')
     expect(said).toBe('200 000')
     model.open(data.cardId, original.accountId, copyOf(original))
     return
@@ -78,6 +79,7 @@ async function issue({ send, pick, model }: Running): Promise<void> {
     const body = { customerId, sharedBalance: false, initialBalance: 3 }
     const { said, data } = await send('POST', '/cards/reissue', body)
     if (newest === undefined) return void expect(said).toBe('404 148')
+    if (model.owes()) return void expect(said).toBe('422 161')
     if (model.walletMinor < 300) return void expect(said).toBe('422 116')
     expect(said).toBe('200 000')
     model.open(data.cardId, data.accountId, copyOf(newest))
@@ -87,6 +89,7 @@ async function issue({ send, pick, model }: Running): Promise<void> {
   }
   if (kind !== 'lite') {
     const { said, data } = await send('POST', '/cards/retail', { customerId })
+    if (model.owes()) return void expect(said).toBe('422 161')
     expect(said).toBe('200 000')
     model.open(data.cardId, data.accountId)
     return
@@ -97,6 +100,7 @@ async function issue({ send, pick, model }: Running): Promise<void> {
     balance: 50,
     swipeCount: swipesLeft,
   })
+  if (model.owes()) return void expect(said).toBe('422 161')
   if (model.walletMinor < 5_000) return void expect(said).toBe('422 116')
   expect(said).toBe('200 000')
   model.open(data.cardId, data.accountId, { swipesLeft })
@@ -167,8 +171,75 @@ async function ask(running: Running, card: NaiveCard): Promise<void> {
   if (code === '000') holds.push({ cardId, transactionId: eventId, amountMinor })
 }
 
+/** What a transfer is refused for: the first that is true. */
+function firstOf(...refusals: readonly (readonly [isTrue: boolean, code: string])[]): string {
+  return refusals.find(([isTrue]) => isTrue)?.[1] ?? '200 000'
+}
+
+async function topUp({ send, model }: Running, card: NaiveCard): Promise<void> {
+  const { said } = await send('POST', `/cards/${card.cardId}/topup`, { amount: '2.50' })
+  const due = firstOf(
+    [card.status === 'Terminated', '422 143'],
+    [card.swipesLeft !== null, '422 119'],
+    [model.walletMinor < 250, '422 116'],
+  )
+  expect(said).toBe(due)
+  if (due === '200 000') give(model, card, 250)
+}
+
+async function withdraw({ send, model, pick }: Running, card: NaiveCard): Promise<void> {
+  const available = model.availableOn(card)
+  const amountMinor = pick([50, 100, Math.max(1, available), Math.max(1, available - 100)])
+  const amount = amountMinor / 100
+  const { said } = await send('POST', `/cards/${card.cardId}/withdrawal`, { amount })
+  const isOver = model.isOver(card)
+  const due = firstOf(
+    [card.swipesLeft !== null && card.status !== 'Terminated', '422 119'],
+    [amountMinor > available - (isOver ? 0 : 100), '422 116'],
+  )
+  expect(said).toBe(due)
+  if (due === '200 000') give(model, card, -amountMinor)
+}
+
+async function move({ send, model, pick }: Running, card: NaiveCard): Promise<void> {
+  const other = pick([...model.cards.values()])
+  const amountMinor = pick([50, 200])
+  const body = { sourceCardId: card.cardId, beneficiaryCardId: other.cardId }
+  const { said } = await send('POST', '/cards/transfer', { ...body, amount: amountMinor / 100 })
+  const either = (isTrue: (one: NaiveCard) => boolean) => [card, other].some(isTrue)
+  const due = firstOf(
+    [card === other, '400 131'],
+    [either(({ status }) => status === 'Terminated'), '422 143'],
+    [either(({ status }) => status === 'Frozen'), '422 117'],
+    [either(({ swipesLeft }) => swipesLeft !== null), '422 119'],
+    [card.accountId === other.accountId, '422 119'],
+    [amountMinor > model.availableOn(card), '422 116'],
+  )
+  expect(said).toBe(due)
+  if (due !== '200 000') return
+  model.money.get(card.accountId)!.postedMinor -= amountMinor
+  model.money.get(other.accountId)!.postedMinor += amountMinor
+}
+
+async function regularize({ send, model }: Running, card: NaiveCard): Promise<void> {
+  const { said } = await send('POST', `/cards/${card.cardId}/regularize`)
+  const owedMinor = -model.money.get(card.accountId)!.postedMinor
+  const due = firstOf(
+    [!model.isOver(card) || owedMinor <= 0, '422 119'],
+    [model.walletMinor < owedMinor, '422 116'],
+  )
+  expect(said).toBe(due)
+  if (due === '200 000') give(model, card, owedMinor)
+}
+
+/** From the wallet, or below zero back to it. */
+function give(model: NaiveCards, { accountId }: NaiveCard, amountMinor: number): void {
+  model.walletMinor -= amountMinor
+  model.money.get(accountId)!.postedMinor += amountMinor
+}
+
 async function step(running: Running): Promise<void> {
-  const { model, pick, random, send, holds, next } = running
+  const { model, pick, random, holds, next } = running
   const roll = random()
   if (model.cards.size === 0 || roll < 0.1) return issue(running)
   const card = pick([...model.cards.values()])
@@ -181,22 +252,13 @@ async function step(running: Running): Promise<void> {
     card.limitMinor = limitMinor
     return
   }
-  if (roll < 0.6) {
-    const { said } = await send('POST', `/cards/${card.cardId}/topup`, { amount: '2.50' })
-    if (said !== '200 000') {
-      const short = model.walletMinor < 250
-      const closed = card.status === 'Terminated'
-      const lite = card.swipesLeft !== null
-      return void expect(said).toBe(closed ? '422 143' : lite ? '422 119' : short ? '422 116' : '')
-    }
-    model.walletMinor -= 250
-    model.money.get(card.accountId)!.postedMinor += 250
-    return
-  }
-  if (roll < 0.7 && holds.length > 0) {
+  if (roll < 0.65) return pick([topUp, topUp, withdraw, move, regularize])(running, card)
+  if (roll < 0.75 && holds.length > 0) {
     const [held] = holds.splice(Math.floor(random() * holds.length), 1)
-    await running.settle({ ...held!, eventId: `evt-${next()}` })
-    model.settle(held!.cardId, held!.amountMinor)
+    const heldMinor = held!.amountMinor
+    const amountMinor = heldMinor + pick([0, 0, 0, 700])
+    await running.settle({ ...held!, amountMinor, eventId: `evt-${next()}` })
+    model.settle(held!.cardId, heldMinor, amountMinor)
     return
   }
   return ask(running, card)

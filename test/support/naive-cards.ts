@@ -22,7 +22,12 @@ export interface NaiveCards {
   open(cardId: string, accountId: string, given?: Partial<NaiveCard>): NaiveCard
   /** The code that an ask gets, and what it does. */
   ask(cardId: string, mid: string, amountMinor: number): string
-  settle(cardId: string, amountMinor: number): void
+  /** For more than was held, too: what has happened is booked. */
+  settle(cardId: string, heldMinor: number, settledMinor: number): void
+  availableOn(card: NaiveCard): number
+  /** Whether no card of its account can be used any more. */
+  isOver(card: NaiveCard): boolean
+  owes(): boolean
 }
 
 export function createNaiveCards(): NaiveCards {
@@ -38,8 +43,12 @@ export function createNaiveCards(): NaiveCards {
       if (!card.unblocked.delete(mid)) return '186'
     }
     if (card.limitMinor !== null && amountMinor > card.limitMinor) return '129'
-    const { postedMinor, heldMinor } = money.get(card.accountId)!
-    return amountMinor > postedMinor - heldMinor ? '116' : '000'
+    return amountMinor > availableOn(card) ? '116' : '000'
+  }
+
+  function availableOn({ accountId }: NaiveCard): number {
+    const { postedMinor, heldMinor } = money.get(accountId)!
+    return postedMinor - heldMinor
   }
 
   return {
@@ -62,10 +71,16 @@ export function createNaiveCards(): NaiveCards {
       if (card.swipesLeft !== null && --card.swipesLeft === 0) card.status = 'Terminated'
       return code
     },
-    settle(cardId, amountMinor) {
+    settle(cardId, heldMinor, settledMinor) {
       const account = money.get(cards.get(cardId)!.accountId)!
-      account.heldMinor -= amountMinor
-      account.postedMinor -= amountMinor
+      account.heldMinor -= heldMinor
+      account.postedMinor -= settledMinor
     },
+    availableOn,
+    isOver: ({ accountId }) =>
+      [...cards.values()].every(
+        (card) => card.accountId !== accountId || card.status === 'Terminated',
+      ),
+    owes: () => [...money.values()].some(({ postedMinor }) => postedMinor < 0),
   }
 }
