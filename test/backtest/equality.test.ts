@@ -54,6 +54,7 @@ const allowing = filesOf({
 - { name: usual, scope: card, over: approved, spread: true, period: { trailing: 30d } }
 - { name: shop, scope: merchant, over: declines, period: day }
 - { name: kind, scope: card-and-merchant, over: approved, period: week, firstDay: sun }
+- { name: purchases, scope: account, over: asks, distinct: transaction.id, period: year }
 `,
   'a.rules.yaml': rulesText([
     { id: 'gambling', when: 'merchant.mcc == "7995" && amount > 80' },
@@ -65,6 +66,7 @@ const allowing = filesOf({
     { id: 'tour', when: 'windows.abroad.distinct >= 2 && country_changed', decline: '304' },
     { id: 'again', when: 'windows.kind.count > 1', decline: '130' },
     { id: 'hit', when: 'windows.shop.count > 3', decline: '308' },
+    { id: 'lively', when: 'windows.purchases.distinct > 70 && amount > 50', decline: '305' },
     { id: 'row', when: 'declines_in_row >= 3 && !mcc_seen', decline: '129' },
     { id: 'look', when: 'minutes_since_last_place < 3', review: '128', decline: undefined },
     { id: 'note', when: 'card.daily_limit_used > 50', tag: 'near', decline: undefined },

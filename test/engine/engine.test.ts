@@ -265,6 +265,27 @@ describe('the engine', () => {
     expect(value).toMatchObject({ count: approved.length, distinct: 3 })
   })
 
+  it('writes what crowds windows as the log leads to it, from two engines', async () => {
+    const windows = ['day', 'week', 'month'].map((period) =>
+      windowFile.parse({ name: `shops_${period}`, scope: 'card', period, distinct: true }),
+    )
+    const pack = packOf(defaultSwitches, 45, { windows })
+    const state = createMemoryState()
+    const engines = [0, 1].map(() => startEngine(createMemoryStore(state), { pack }))
+    await openCards(engines[0]!, 1)
+    for (let i = 0; i < 90; i++) {
+      const merchant = { ...testEvent({ eventId: '' }).merchant, mid: `M${i}` }
+      await engines[Math.floor(i / 10) % 2]!.ask({ eventId: `e${i}`, amountMinor: 5, merchant })
+    }
+    const store = createMemoryStore(state)
+    expect((await verifyStore(store, pack.retentionMs)).differences).toEqual([])
+    const found = (await showCard(store, 'card-0')) as unknown as Card
+    for (const window of pack.windows.slice(1)) {
+      const { distinct } = windowValue(found.windows, window, Date.now())
+      expect(Math.abs(distinct - 90)).toBeLessThan(9)
+    }
+  })
+
   it('gives duplicates at several engines the same answer and one effect', async () => {
     const state = createMemoryState()
     const engines = [0, 1, 2].map(() => startEngine(createMemoryStore(state)))

@@ -7,6 +7,7 @@ import { checkBackup, readBackup } from '../../src/backoffice/backup-file.ts'
 import { showAccount, showEvent } from '../../src/backoffice/show.ts'
 import { fillStore } from '../../src/backoffice/transfer.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
+import type { Account } from '../../src/domain/record/account.ts'
 import {
   accountCodec,
   cardCodec,
@@ -98,6 +99,20 @@ describe('a backup that was made before', () => {
       accountId: 'account-0',
       reason: 'import',
     })
+  })
+})
+
+describe('a backup of a release whose windows forgot what crowded them', () => {
+  it('follows from its log: what was forgotten is in no estimate', async () => {
+    const file = fixture('backup-3-crowded.ndjson')
+    const fixed = await checkBackup(file, () => {})
+    const store = createMemoryStore(undefined, { nowMs: () => backupMs })
+    await fillStore(store, fixed, readBackup(file), { onProgress() {}, nowMs: () => backupMs })
+    const found = await verifyStore(store, retentionMs, () => {})
+    expect(found).toMatchObject({ accounts: 1, records: 143, entries: 72, differences: [] })
+    const { windows } = (await showAccount(store, 'account-0')) as unknown as Account
+    expect(windows.tried?.merchants).toHaveLength(64)
+    expect(windows.tried?.sketch).toBeUndefined()
   })
 })
 

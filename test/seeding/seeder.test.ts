@@ -20,6 +20,7 @@ const windows = `
 - { name: at_shop, scope: card-and-merchant, over: approved, period: { trailing: 3d } }
 - { name: cash_day, scope: card, over: cash, period: day }
 - { name: refused, scope: card, over: declines, period: week }
+- { name: purchases, scope: account, over: asks, distinct: transaction.id, period: year }
 `
 const rules = [{ id: 'gambling', when: 'merchant.mcc == "7995" && amount > 80', decline: '127' }]
 const looking = [
@@ -31,6 +32,7 @@ const looking = [
   { id: 'loyal', when: 'windows.at_shop.count > 1', decline: '128', mode: 'shadow' },
   { id: 'cash', when: 'windows.cash_day.sum > 90', decline: '128', mode: 'shadow' },
   { id: 'refused', when: 'windows.refused.count > 2', decline: '128', mode: 'shadow' },
+  { id: 'lively', when: 'windows.purchases.distinct > 70', decline: '128', mode: 'shadow' },
 ]
 const before = filesOf({ 'a.rules.yaml': rulesText(rules) })
 const after = filesOf({
@@ -91,7 +93,10 @@ it(`leaves a pack with what it would have counted from the start (SEED=${seed})`
       ]),
     ),
   )
-  expect(await countedIn(late.store)).toEqual(await countedIn(always.store))
+  const counted = await countedIn(always.store)
+  expect(await countedIn(late.store)).toEqual(counted)
+  // More than a window tells apart are among it.
+  expect(JSON.stringify(counted)).toContain('"sketch"')
 })
 
 it('reads the log in parts where it is too large for memory, and comes to the same', async () => {

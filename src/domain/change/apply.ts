@@ -11,7 +11,7 @@ import {
   withheld,
 } from '../record/transaction.ts'
 import type { Change, EntryKind } from './change.ts'
-import { countIn, countSpend, dropOld, giveSpendBack, seed } from './counting.ts'
+import { countIn, countSpend, dropOld, giveSpendBack, seed, sketchCrowded } from './counting.ts'
 import { absorbAsk, placeHold, undoHold } from './hold.ts'
 import { copyView, type View } from './view.ts'
 
@@ -120,6 +120,7 @@ const appliers: Appliers = {
     withCard(view, { seenCountries: withCountry(view.card.seenCountries, country) }),
   askNoted: (view, { noted }, atMs) => onCard(view, withNoted(view.card, noted, atMs)),
   windowsDropped: (view, { before }) => dropOld(view, before),
+  windowsCrowded: (view, { by }) => sketchCrowded(view, by),
   attentionSet(view, { of, dueAtMs }) {
     if (of === 'linked') return { ...view, linked: view.linked && { ...view.linked, dueAtMs } }
     const next = copyView(view)

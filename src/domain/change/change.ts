@@ -78,6 +78,8 @@ export type Change =
   | { readonly type: 'countrySeen'; readonly country: string }
   | { readonly type: 'askNoted'; readonly noted: NotedAsk }
   | { readonly type: 'windowsDropped'; readonly before: readonly CountedNow[] }
+  /** By merchants, or other values, that are only roughly counted from now on; earlier releases dropped them. */
+  | { readonly type: 'windowsCrowded'; readonly by: readonly CountedNow[] }
   | {
       readonly type: 'attentionSet'
       readonly of: 'transaction' | 'linked'

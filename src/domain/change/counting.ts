@@ -1,4 +1,5 @@
 import { type Account, copyAccount } from '../record/account.ts'
+import type { Spread } from '../record/bucket.ts'
 import { type Card, copyCard } from '../record/card.ts'
 import {
   countsAt,
@@ -13,12 +14,13 @@ import {
   type CountedNow,
   countAt,
   dropBefore,
+  hasCounts,
   maxSpendEntries,
+  moveToSketch,
   type OpenStates,
   type PlaceParts,
   partsOf,
   type SpendEntry,
-  type Spread,
   splitKey,
   takeFrom,
   type WindowStates,
@@ -214,13 +216,15 @@ export function dropOld(view: View, places: readonly CountedNow[]): View {
     const isOlder = place.scope === 'card' && mid !== null && windows[names[0]!] === undefined
     return isOlder ? ({ ...place, scope: 'merchant' } as const) : place
   })
-  return changeWindows(
-    view,
-    at,
-    (states, name, mid, { oldest }) => {
-      dropBefore(states, name, mid, oldest)
-    },
-    false,
+  const drop: WindowChange<CountedNow> = (states, name, mid, { oldest }) =>
+    dropBefore(states, name, mid, oldest)
+  return changeWindows(view, at, drop, false)
+}
+
+/** Moves merchants that crowd a window to its sketch. */
+export function sketchCrowded(view: View, places: readonly CountedNow[]): View {
+  return changeWindows(view, places, (states, name, mid, { oldest }) =>
+    moveToSketch(states, name, mid!, oldest),
   )
 }
 
@@ -256,7 +260,7 @@ function seededMerchants(
 function seededStates(windows: WindowStates, seeded: WindowStates): WindowStates {
   const states: OpenStates = { ...windows }
   for (const [name, state] of Object.entries(seeded)) {
-    if (state.buckets.length + state.merchants.length > 0) states[name] = state
+    if (hasCounts(state)) states[name] = state
     else delete states[name]
   }
   return states

@@ -9,8 +9,8 @@ import type { CountedNow } from '../record/window-state.ts'
 import type { CrossBorder, Pack } from './pack.ts'
 import type { WindowDefinition } from './window.ts'
 import {
-  addCrowded,
   addCrowdedMerchants,
+  addCrowding,
   addPlaces,
   closePlace,
   type OpenPlace,
@@ -34,9 +34,21 @@ function countSpend(draft: Draft, event: CardEvent | null, pack: Pack): void {
     return over === 'approved' || (over === 'cash' && cash)
   })
   draft.make({ type: 'spendCounted', amountMinor: rise, at })
+  bookCrowding(draft, at)
 }
 
-/** The places where matching windows count an event; merchants that crowd a window go first. */
+/** What crowds the windows that have counted is only roughly counted from now on. */
+export function bookCrowding(draft: Draft, at: readonly CountedNow[]): void {
+  const crowds: OpenPlace[] = []
+  for (const place of at) {
+    const { scope, mid } = place
+    // The place of the whole window tells how far back it counts.
+    if (scope !== 'merchant' && mid === null) addCrowding(crowds, place, draft.view[scope].windows)
+  }
+  if (crowds.length > 0) draft.make({ type: 'windowsCrowded', by: crowds.map(closePlace) })
+}
+
+/** The places where matching windows count an event; merchants that crowd those of the card go first. */
 export function makePlaces(
   draft: Draft,
   event: CardEvent,
@@ -56,12 +68,8 @@ export function makePlaces(
     if (counts(window) && window.matches(facts)) addPlaces(at, window, facts)
   }
   const crowds: OpenPlace[] = []
-  const { view } = draft
-  for (const place of at) {
-    if (place.scope !== 'merchant') addCrowded(crowds, place, view[place.scope].windows)
-  }
   const merchant = at.find(({ scope }) => scope === 'merchant')
-  if (merchant !== undefined) addCrowdedMerchants(crowds, merchant, view.card.merchantCounts)
+  if (merchant !== undefined) addCrowdedMerchants(crowds, merchant, draft.view.card.merchantCounts)
   if (crowds.length > 0) draft.make({ type: 'windowsDropped', before: crowds.map(closePlace) })
   return at.map(closePlace)
 }

@@ -9,7 +9,7 @@ import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { absorbedCheck, amountCheck, fundsCheck, usesUnblock } from './check.ts'
-import { bookConsequences, makePlaces } from './consequence.ts'
+import { bookConsequences, bookCrowding, makePlaces } from './consequence.ts'
 import type { Decided } from './decision.ts'
 import type { Pack, RuleVerdict } from './pack.ts'
 
@@ -143,7 +143,9 @@ function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
   const at = makePlaces(draft, ask.event, ask.pack, ({ over }) => {
     return over === 'asks' || (over === 'declines' && declined)
   })
-  if (at.length > 0) draft.make({ type: 'attemptCounted', amountMinor: ask.amountMinor, at })
+  if (at.length === 0) return
+  draft.make({ type: 'attemptCounted', amountMinor: ask.amountMinor, at })
+  bookCrowding(draft, at)
 }
 
 /** An ask in another currency, or for no card, says nothing about the transaction it names. */

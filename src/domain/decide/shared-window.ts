@@ -1,5 +1,10 @@
 import { type CardEvent, isAsk } from '../record/event.ts'
-import { countAt, dropBefore, type OpenStates, type WindowStates } from '../record/window-state.ts'
+import {
+  countAt,
+  moveToSketch,
+  type OpenStates,
+  type WindowStates,
+} from '../record/window-state.ts'
 import type { Step } from './answer.ts'
 import type { Pack } from './pack.ts'
 import {
@@ -11,7 +16,7 @@ import {
   type WindowDefinition,
   type WindowFacts,
 } from './window.ts'
-import { addPlaces, closePlace, crowdedOut, type OpenPlace } from './window-place.ts'
+import { addPlaces, closePlace, crowding, type OpenPlace } from './window-place.ts'
 
 /** More merchants, customers and so on than this are not kept in memory: those counted longest ago go. */
 export const maxSharedKeys = 100_000
@@ -54,7 +59,8 @@ function sharedPlaces(window: WindowDefinition, facts: WindowFacts): SharedPlace
   const added = closePlace({ ...whole, names: [nameIn(window, facts.event.currency)] })
   // Amounts of several currencies have no spread together.
   places[0] = { ...whole, spread: false }
-  return [...places.map(closePlace), added].map((at) => ({ key, at }))
+  const windowOldest = whole.oldest
+  return [...places.map(closePlace), added].map((at) => ({ key, at, windowOldest }))
 }
 
 /** The keys that an ask's rules may look at, each once. */
@@ -64,15 +70,20 @@ export function sharedKeysOf({ sharedWindows = [] }: Pack, facts: WindowFacts): 
 }
 
 /** Counts one place in states that may be changed. */
-export function countPlace(states: OpenStates, { at }: SharedPlace, amountMinor: number): void {
+export function countPlace(
+  states: OpenStates,
+  { at, windowOldest }: SharedPlace,
+  amountMinor: number,
+): void {
   const { mid, bucket, oldest, spread } = at
   const name = at.names[0]!
-  const gone = crowdedOut(states, name, mid)
-  if (gone !== null) dropBefore(states, name, gone, bucket + 1)
   const counted = { index: bucket, sumMinor: amountMinor, count: 1 }
   const squares = amountMinor ** 2
   const added = spread ? { ...counted, spread: { squares, maxMinor: amountMinor } } : counted
   countAt(states, name, mid, oldest, added)
+  for (const gone of crowding(states[name]!)) {
+    moveToSketch(states, name, gone.mid, windowOldest)
+  }
 }
 
 const nothing: WindowStates = {}

@@ -1,11 +1,12 @@
 import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
+import type { Bucket } from '../record/bucket.ts'
 import { dayMs } from '../record/calendar.ts'
 import { openHold } from '../record/transaction.ts'
 import {
-  type Bucket,
   type CountedNow,
   countedPlace,
+  isOldSketch,
   maxWindowStates,
   type WindowStates,
 } from '../record/window-state.ts'
@@ -49,7 +50,7 @@ function dropOldWindows(draft: Draft, pack: Pack): void {
     const state = draft.view[scope].windows[name]
     if (state === undefined) continue
     for (const { mid, buckets } of [{ mid: null, buckets: state.buckets }, ...state.merchants]) {
-      if (isOld(buckets, oldest))
+      if (isOld(buckets, oldest) || (mid === null && isOldSketch(state, oldest)))
         before.push(countedPlace({ names: [name], mid }, scope, bucket, oldest))
     }
   }

@@ -2,9 +2,11 @@ import { type MerchantCounts, maxCountedMerchants } from '../record/merchant-cou
 import {
   type CountedNow,
   countedPlace,
+  type MerchantBuckets,
   maxWindowMerchants,
   noState,
   placeOfMerchant,
+  type WindowState,
   type WindowStates,
 } from '../record/window-state.ts'
 import type { WindowDefinition, WindowFacts } from './window.ts'
@@ -58,22 +60,22 @@ export function closePlace(open: OpenPlace): CountedNow {
   return open.spread ? { ...place, spread: true } : place
 }
 
-/** The merchant that must go before another is counted in a window; null while there is room. */
-export function crowdedOut(states: WindowStates, name: string, mid: string | null): string | null {
-  const merchants = states[name]?.merchants ?? noState.merchants
-  if (mid === null || merchants.length < maxWindowMerchants) return null
-  return placeOfMerchant(merchants, mid) < 0 ? merchants[0]!.mid : null
+/** The merchants that a window has too many of, once it has counted; those changed longest ago. */
+export function crowding({ merchants }: WindowState): readonly MerchantBuckets[] {
+  const excess = merchants.length - maxWindowMerchants
+  return excess > 0 ? merchants.slice(0, excess) : noState.merchants
 }
 
-/** Adds the places that must be empty before these are counted. */
-export function addCrowded(
+/** Adds the merchants that crowd the windows which have counted at a place. */
+export function addCrowding(
   crowds: OpenPlace[],
-  { names, mid, scope, bucket }: OpenPlace,
+  { names, scope, bucket, oldest }: CountedNow,
   states: WindowStates,
 ): void {
   for (const name of names) {
-    const gone = crowdedOut(states, name, mid)
-    if (gone !== null) join(crowds, name, scope, gone, bucket, bucket + 1, false)
+    for (const { mid } of crowding(states[name] ?? noState)) {
+      join(crowds, name, scope, mid, bucket, oldest, false)
+    }
   }
 }
 

@@ -1,10 +1,11 @@
 import type { Account } from '../record/account.ts'
+import type { Bucket } from '../record/bucket.ts'
 import type { Card } from '../record/card.ts'
 import type { CardEvent } from '../record/event.ts'
 import { countsAt } from '../record/merchant-counts.ts'
 import type { Transaction } from '../record/transaction.ts'
+import { estimateValues, maxDistinct } from '../record/value-sketch.ts'
 import {
-  type Bucket,
   type CountedNow,
   noState,
   type WindowState,
@@ -55,6 +56,8 @@ export interface SharedCounts {
 export interface SharedPlace {
   readonly key: string
   readonly at: CountedNow
+  /** Of the whole window, also where a value of it is counted. */
+  readonly windowOldest: number
 }
 
 /** The window behind the cards' daily limit; every pack has it. */
@@ -229,7 +232,11 @@ function distinctIn(
   const { name, distinct, span, bucketOf } = definition
   if (!distinct || states[name] === undefined) return 0
   const newest = bucketOf(atMs, country)
-  return merchantsIn(states[name], newest - span + 1, newest)
+  const oldest = newest - span + 1
+  const { merchants, sketch } = states[name]
+  const toldApart = merchantsIn(states[name], oldest, newest)
+  if (sketch === undefined) return toldApart
+  return Math.min(maxDistinct, toldApart + estimateValues(sketch, oldest, newest, merchants.length))
 }
 
 function merchantsIn({ merchants }: WindowState, oldest: number, newest: number): number {

@@ -1,18 +1,5 @@
-export interface Bucket {
-  readonly index: number
-  readonly sumMinor: number
-  readonly count: number
-  /** Of a window that tells its spread. */
-  readonly spread?: Spread
-}
-
-/** How far amounts lie apart, as far as a bucket knows. */
-export interface Spread {
-  /** Of the amounts, each as it stands; beyond 2^53 no longer exact. */
-  readonly squares: number
-  /** The largest amount that was ever counted there: giving back does not lower it. */
-  readonly maxMinor: number
-}
+import { type Bucket, merged } from './bucket.ts'
+import { type ValueSketch, withoutValue, withValue } from './value-sketch.ts'
 
 /**
  * The counts of a window, oldest bucket first, and, where it tells how many different merchants there are,
@@ -22,6 +9,8 @@ export interface WindowState {
   readonly buckets: readonly Bucket[]
   /** The merchant that was changed last at the end. */
   readonly merchants: readonly MerchantBuckets[]
+  /** Roughly those that crowded it; absent while there are none. */
+  readonly sketch?: ValueSketch
 }
 
 export interface MerchantBuckets {
@@ -53,10 +42,7 @@ export interface SpendEntry {
 /** A transaction with more rises in different buckets than this gives back among the newest only. */
 export const maxSpendEntries = 64
 
-/**
- * A window with more merchants than this forgets the one that was changed longest ago. `distinct` then
- * stays at this number.
- */
+/** A window with more merchants than this moves the one that was changed longest ago to its sketch. */
 export const maxWindowMerchants = 64
 
 /** Twice what a pack may have: with more, a card or account forgets those of earlier packs. */
@@ -154,53 +140,19 @@ export function countAt(
   const state = states[name] ?? noState
   const place = mid === null ? -1 : placeOfMerchant(state.merchants, mid)
   const before = bucketsAt(state, mid, place)
-  put(states, name, state, mid, place, merged(before, oldest, added))
+  const sketch = state.sketch && sketchBeside(state.sketch, mid, place, oldest)
+  put(states, name, state, mid, place, merged(before, oldest, added), sketch)
 }
 
-/** The buckets from `oldest` on with one added to; a bucket with nothing left in it goes. */
-function merged(buckets: readonly Bucket[], oldest: number, added: Bucket): readonly Bucket[] {
-  let after = buckets.length
-  // Mostly the newest bucket is the one that changes.
-  while (after > 0 && buckets[after - 1]!.index > added.index) after--
-  const same = after > 0 && buckets[after - 1]!.index === added.index ? buckets[after - 1]! : null
-  const until = same === null ? after : after - 1
-  let from = 0
-  while (from < until && buckets[from]!.index < oldest) from++
-  const bucket = same !== null && same.index >= oldest ? sumOf(same, added) : added
-  if (after === buckets.length && !isEmpty(bucket)) return endingIn(buckets, from, until, bucket)
-  const next = buckets.slice(from, until)
-  if (!isEmpty(bucket)) next.push(bucket)
-  for (let i = after; i < buckets.length; i++)
-    if (buckets[i]!.index >= oldest) next.push(buckets[i]!)
-  return next
-}
-
-/** Made in its length: a list that grows by `push` has room for 16 more, and cards keep thousands of lists. */
-function endingIn<T>(list: readonly T[], from: number, until: number, last: T): readonly T[] {
-  if (from === until) return [last]
-  if (until === list.length) return (from === 0 ? list : list.slice(from)).concat(last)
-  const next = list.slice(from, until + 1)
-  next[next.length - 1] = last
-  return next
-}
-
-/** A bucket that is empty again still knows its largest amount. */
-function isEmpty({ sumMinor, count, spread }: Bucket): boolean {
-  return sumMinor === 0 && count === 0 && spread === undefined
-}
-
-function sumOf(kept: Bucket, added: Bucket): Bucket {
-  const { index } = added
-  const sumMinor = kept.sumMinor + added.sumMinor
-  const count = kept.count + added.count
-  const spread = spreadOf(kept.spread, added.spread)
-  return spread === undefined ? { index, sumMinor, count } : { index, sumMinor, count, spread }
-}
-
-function spreadOf(kept: Spread | undefined, added: Spread | undefined): Spread | undefined {
-  if (kept === undefined || added === undefined) return kept ?? added
-  const squares = Math.max(0, kept.squares + added.squares)
-  return { squares, maxMinor: Math.max(kept.maxMinor, added.maxMinor) }
+/** A merchant that is told apart again is not counted twice; a sketch goes when all of it is too old. */
+function sketchBeside(
+  sketch: ValueSketch,
+  mid: string | null,
+  place: number,
+  oldest: number,
+): ValueSketch | undefined {
+  if (mid === null) return sketch.newest < oldest ? undefined : sketch
+  return place < 0 ? withoutValue(sketch, mid) : sketch
 }
 
 /**
@@ -237,25 +189,45 @@ export function dropBefore(
   const state = states[name] ?? noState
   const place = mid === null ? -1 : placeOfMerchant(state.merchants, mid)
   const buckets = bucketsAt(state, mid, place)
-  if (buckets.length === 0 || buckets[0]!.index >= oldest) return
+  const isSketchOld = mid === null && isOldSketch(state, oldest)
+  if (!isSketchOld && (buckets.length === 0 || buckets[0]!.index >= oldest)) return
   const kept = buckets.filter((bucket) => bucket.index >= oldest)
-  put(states, name, state, mid, place, kept)
+  put(states, name, state, mid, place, kept, isSketchOld ? undefined : state.sketch)
+}
+
+export function isOldSketch({ sketch }: WindowState, oldest: number): boolean {
+  return sketch !== undefined && sketch.newest < oldest
+}
+
+/** Moves a merchant to the sketch, with its newest bucket; one that no longer counts only goes. */
+export function moveToSketch(states: OpenStates, name: string, mid: string, oldest: number): void {
+  const state = states[name] ?? noState
+  const place = placeOfMerchant(state.merchants, mid)
+  const last = bucketsAt(state, mid, place).findLast(({ count }) => count > 0)
+  const counts = last !== undefined && last.index >= oldest
+  const sketch = counts ? withValue(state.sketch, mid, last.index) : state.sketch
+  put(states, name, state, mid, place, noState.buckets, sketch)
 }
 
 function put(
   states: OpenStates,
   name: string,
-  { buckets: own, merchants }: WindowState,
+  before: WindowState,
   mid: string | null,
   place: number,
-  buckets: readonly Bucket[],
+  changed: readonly Bucket[],
+  sketch: ValueSketch | undefined,
 ): void {
-  const next =
-    mid === null
-      ? { buckets, merchants }
-      : { buckets: own, merchants: withMerchant(merchants, mid, place, buckets) }
-  if (next.buckets.length > 0 || next.merchants.length > 0) states[name] = next
+  const buckets = mid === null ? changed : before.buckets
+  const merchants =
+    mid === null ? before.merchants : withMerchant(before.merchants, mid, place, changed)
+  const next = sketch === undefined ? { buckets, merchants } : { buckets, merchants, sketch }
+  if (hasCounts(next)) states[name] = next
   else delete states[name]
+}
+
+export function hasCounts({ buckets, merchants, sketch }: WindowState): boolean {
+  return buckets.length > 0 || merchants.length > 0 || sketch !== undefined
 }
 
 /** The merchants with one changed, which then stands last; without buckets it goes. */

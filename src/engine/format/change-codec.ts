@@ -167,6 +167,10 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   chargeTaken: plain('amountMinor'),
   seeded: plain('account', 'card', 'remembered', 'spend', 'merchants'),
   askNoted: plain('noted'),
+  windowsCrowded: {
+    write: ({ by }, _entry, row) => writePlaces(row, by),
+    read: (row, _entry, type) => ({ type, by: readPlaces(row, 1) }),
+  },
 }
 
 const changeTypes = Object.keys(changeCodecs) as Change['type'][]

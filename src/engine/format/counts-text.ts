@@ -1,5 +1,5 @@
+import type { Bucket } from '../../domain/record/bucket.ts'
 import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
-import type { Bucket } from '../../domain/record/window-state.ts'
 import { encodeMerchantCounts } from './window-codec.ts'
 
 /** The record of a merchant as it was written last. */

@@ -1,6 +1,7 @@
+import type { Bucket } from '../../domain/record/bucket.ts'
 import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
+import { isSketch, type ValueSketch } from '../../domain/record/value-sketch.ts'
 import {
-  type Bucket,
   type MerchantBuckets,
   merchantKey,
   splitKey,
@@ -33,15 +34,16 @@ export function readMerchants(json: unknown): MerchantCounts[] {
   })
 }
 
-/** A row for each window that has buckets of its own, and one for each of its merchants. */
+/** A row for each window that has buckets of its own, one for each of its merchants, and one for its sketch. */
 export function windowRows(states: WindowStates): unknown[] {
   const rows: unknown[] = []
   for (const name in states) {
-    const { buckets, merchants } = states[name]!
+    const { buckets, merchants, sketch } = states[name]!
     if (buckets.length > 0) rows.push(writeBuckets(name, buckets))
     for (const { mid, buckets } of merchants) {
       rows.push(writeBuckets(merchantKey(name, mid), buckets))
     }
+    if (sketch !== undefined) rows.push(writeSketch(name, sketch))
   }
   return rows
 }
@@ -62,13 +64,50 @@ export function writeBuckets(key: string, buckets: readonly Bucket[]): (string |
   return row
 }
 
+/** A word after the key says that the row is the sketch of the window. */
+const sketchMark = 'sketch'
+
+export function writeSketch(name: string, { newest, cells }: ValueSketch): (string | number)[] {
+  return [name, sketchMark, newest, shortened(cells)]
+}
+
+const longRun = '.'.repeat(16)
+const used = /[^.]/g
+
+/**
+ * Most cells are unused while a window has few more values than it tells apart, so long runs are written as
+ * their length. To replace them by one regular expression took up to ten times as long.
+ */
+function shortened(cells: string): string {
+  let text = ''
+  let from = 0
+  for (let at = cells.indexOf(longRun); at >= 0; at = cells.indexOf(longRun, from)) {
+    used.lastIndex = at + longRun.length
+    const end = used.test(cells) ? used.lastIndex - 1 : cells.length
+    text += `${cells.slice(from, at)}(${end - at})`
+    from = end
+  }
+  return text + cells.slice(from)
+}
+
+function readSketch([newest, text]: readonly unknown[]): ValueSketch {
+  const cells = String(text).replace(/\((\d{2,4})\)/g, (_, length) => '.'.repeat(Number(length)))
+  const sketch = { newest: newest as number, cells }
+  if (!isSketch(sketch)) throw new RangeError('no sketch')
+  return sketch
+}
+
 export function readWindowRows(json: (string | number)[][]): WindowStates {
   if (!Array.isArray(json)) throw new RangeError('no windows')
-  const states: Record<string, { buckets: Bucket[]; merchants: MerchantBuckets[] }> = {}
+  const states: Record<string, OpenState> = {}
   for (const [key, ...numbers] of json) {
     const { name, mid } = splitKey(key as string)
     states[name] ??= { buckets: [], merchants: [] }
     const state = states[name]
+    if (numbers[0] === sketchMark) {
+      state.sketch = readSketch(numbers.slice(1))
+      continue
+    }
     const buckets =
       numbers[0] === spreadMark
         ? readSpreadBuckets(numbers.slice(1) as number[])
@@ -77,6 +116,12 @@ export function readWindowRows(json: (string | number)[][]): WindowStates {
     else state.merchants.push({ mid, buckets })
   }
   return states
+}
+
+interface OpenState {
+  buckets: Bucket[]
+  readonly merchants: MerchantBuckets[]
+  sketch?: ValueSketch
 }
 
 function readBuckets(numbers: readonly number[]): Bucket[] {

@@ -1,11 +1,12 @@
 import type { MerchantCounts } from '../../domain/record/merchant-counts.ts'
+import type { ValueSketch } from '../../domain/record/value-sketch.ts'
 import {
   type MerchantBuckets,
   merchantKey,
   type WindowStates,
 } from '../../domain/record/window-state.ts'
 import { WrittenCell } from './row-codec.ts'
-import { windowRows, writeBuckets } from './window-codec.ts'
+import { windowRows, writeBuckets, writeSketch } from './window-codec.ts'
 
 /**
  * Texts of long lists in the rows of cards and accounts. A decision changes one value of each, so the text is
@@ -26,11 +27,18 @@ export function writeWindowRows(states: WindowStates): unknown[] | WrittenCell {
 function windowsText(states: WindowStates): string {
   const rows: string[] = []
   for (const name in states) {
-    const { buckets, merchants } = states[name]!
+    const { buckets, merchants, sketch } = states[name]!
     if (buckets.length > 0) rows.push(JSON.stringify(writeBuckets(name, buckets)))
     if (merchants.length > 0) rows.push(valuesTexts.get(merchants) ?? valuesText(name, merchants))
+    if (sketch !== undefined) rows.push(sketchText(name, sketch))
   }
   return `[${rows.join(',')}]`
+}
+
+/** No cell needs an escape, and to look for them takes as long as all else. */
+function sketchText(name: string, sketch: ValueSketch): string {
+  const [, mark, newest, cells] = writeSketch(name, sketch)
+  return `[${JSON.stringify(name)},"${mark}",${newest},"${cells}"]`
 }
 
 /** By the merchants, or other values, that a window tells apart. */

@@ -49,6 +49,10 @@ export const yesNo = (name: string, says: string, read: Reader<boolean>): Fact =
   read,
 })
 
+export function isEquality(by: Comparison): boolean {
+  return by === '==' || by === '!='
+}
+
 /** Whether a comparison holds for every value of the range, or for none; null when it depends. */
 export function knownIn({ least, most }: FactRange, by: Comparison, value: number): boolean | null {
   const [always, never] = boundsOf(least, most, by, value)

@@ -22,6 +22,8 @@ interface FactBase {
   readonly isPresent?: Reader<boolean>
   /** The values that a number or amount can have, in minor units: a limit beyond them is a slip. */
   readonly range?: FactRange
+  /** Of a number that is an estimate above this. */
+  readonly exactTo?: number
   /** What cards must remember for the fact, while a rule of the pack uses it. */
   readonly remembers?: keyof Remembers
 }

@@ -14,7 +14,7 @@ import {
   type Text,
 } from './expression.ts'
 import type { Fact, FactTable, MoneyUnit } from './fact.ts'
-import { knownIn } from './fact-kind.ts'
+import { isEquality, knownIn } from './fact-kind.ts'
 import { align, convert, type Decimal, maxScale } from './quantity.ts'
 import { type ConditionFault, type Currencies, dottedName, sourceOf } from './syntax.ts'
 import { meantBy } from './text-form.ts'
@@ -144,7 +144,7 @@ export function createOperations(context: OperandContext) {
       return withinRange(compare(by, pair[0].quantity, pair[1].quantity), a, b)
     }
     if (left.type === 'text' && right.type === 'text') {
-      if (by !== '==' && by !== '!=') return compareText(by, left.text, right.text)
+      if (!isEquality(by)) return compareText(by, left.text, right.text)
       const fits =
         checkForm(left.fact, b.node, right.text) && checkForm(right.fact, a.node, left.text)
       return fits ? compareText(by, left.text, right.text) : null
@@ -161,16 +161,20 @@ export function createOperations(context: OperandContext) {
   function withinRange(test: Test, a: Operand, b: Operand): Test | null {
     if (test.op !== 'compare' || test.left.op !== 'fact' || test.right.op !== 'number') return test
     const { node } = [a, b].find((one) => facts.has(dottedName(one.node) ?? '')) ?? a
-    const range = facts.get(dottedName(node) ?? '')?.range
+    const { range, exactTo = Number.POSITIVE_INFINITY } = facts.get(dottedName(node) ?? '') ?? {}
     if (range === undefined) return test
+    const limit = sourceOf(node === a.node ? b.node : a.node)
     const known = knownIn(range, test.by, test.right.value)
-    if (known === null) return test
+    if (known === null) {
+      const isPassedOver = isEquality(test.by) && test.right.value > exactTo
+      const says = `is an estimate above ${exactTo}, which may pass over ${limit}: compare by >= or <=`
+      return isPassedOver ? fail(node, `${sourceOf(node)} ${says}`) : test
+    }
     if (known) return { op: 'known', value: true }
     const { least, most } = range
     const money = a.checked.type === 'money' || b.checked.type === 'money'
     const above = money ? 'never so much' : `at most ${most}`
     const bound = test.right.value <= least ? `never below ${least}` : above
-    const limit = sourceOf(node === a.node ? b.node : a.node)
     return fail(node, `${sourceOf(node)} is ${bound}: ${test.by} ${limit} is never true`)
   }
 

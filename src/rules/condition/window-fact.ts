@@ -7,6 +7,7 @@ import {
   type WindowDefinition,
   type WindowSums,
 } from '../../domain/decide/window.ts'
+import { maxDistinct } from '../../domain/record/value-sketch.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
 import type { Fact, FactRange } from './fact.ts'
 import { positive } from './fact-kind.ts'
@@ -23,6 +24,7 @@ interface WindowPart {
     definition: WindowDefinition,
   ) => (ask: AskFacts) => number
   readonly range: FactRange
+  readonly exactTo?: number
 }
 
 const always = () => true
@@ -48,10 +50,11 @@ export const windowParts: readonly WindowPart[] = [
   {
     name: 'distinct',
     type: 'number',
-    says: `Number of different merchants, or values of the field that \`distinct\` of the window names; it stays at ${maxWindowMerchants} when there are more`,
+    says: `Number of different merchants, or values of the field that \`distinct\` of the window names; exact up to ${maxWindowMerchants}, an estimate above, which stays at ${maxDistinct}`,
     isKept: ({ distinct }) => distinct,
     read: (_sumsOf, definition) => (ask) => distinctAt(definition, ask),
-    range: { least: 0, most: maxWindowMerchants },
+    range: { least: 0, most: maxDistinct },
+    exactTo: maxWindowMerchants,
   },
   {
     name: 'average',
@@ -90,13 +93,14 @@ export function factsOfWindow(definition: WindowDefinition): Fact[] {
     return last
   }
   const parts = windowParts.filter(({ isKept }) => isKept(definition))
-  return parts.map(({ name, type, says, read, range }): Fact => {
+  return parts.map(({ name, type, says, read, range, exactTo }): Fact => {
     const base = {
       name: `windows.${definition.name}.${name}`,
       says,
       range,
       read: read(sumsOf, definition),
       costly: true,
+      ...(exactTo !== undefined && { exactTo }),
     } as const
     return type === 'money' ? { ...base, type, unit: 'currency' } : { ...base, type }
   })

@@ -200,8 +200,10 @@ function shownValue(fact: Fact, ask: AskFacts, zone: CompiledPack['zone']): stri
       return JSON.stringify(fact.read(ask, zone))
     case 'yes/no':
       return fact.read(ask, zone) ? 'yes' : 'no'
-    case 'number':
-      return String(fact.read(ask, zone))
+    case 'number': {
+      const value = fact.read(ask, zone)
+      return value > (fact.exactTo ?? value) ? `about ${value}` : String(value)
+    }
     case 'money': {
       const { currency, merchantCurrency } = ask.event
       const unit = fact.unit === 'currency' ? currency : merchantCurrency

@@ -8,13 +8,14 @@ export const maxDecisionMs = 50
 
 /**
  * Upper figures for a slow core, in microseconds, from twice what was measured: reading, counting and
- * writing one bucket of a window, one merchant of it and the window itself, one part of a condition, and
- * one regular expression over the longest text.
+ * writing one bucket of a window, one merchant of it, its sketch and the window itself, one part of a
+ * condition, and one regular expression over the longest text.
  */
 const costs = {
   decision: 200,
   window: 20,
   merchant: 1,
+  sketch: 20,
   bucket: 0.5,
   part: 0.05,
   pattern: 20,
@@ -40,10 +41,12 @@ export function costOf(
 function windowCost({ scope, over, distinct, span }: WindowDefinition): number {
   // Per card and merchant, one merchant's buckets are read and written, and the others only named.
   const merchants = distinct && scope !== 'card-and-merchant' ? maxWindowMerchants : 0
+  const sketch = merchants > 0 ? costs.sketch : 0
   // Distinct merchants of attempts keep their newest bucket only.
   const attempts = over === 'asks' || over === 'declines'
   const each = distinct && attempts ? 1 : span
-  return costs.window + merchants * costs.merchant + (span + merchants * each) * costs.bucket
+  const buckets = (span + merchants * each) * costs.bucket
+  return costs.window + merchants * costs.merchant + sketch + buckets
 }
 
 /** By the operations and values that a condition has. */

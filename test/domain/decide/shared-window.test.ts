@@ -150,7 +150,7 @@ it(`windows over several cards count what was asked of all of them (SEED=${seed}
 it('forgets what was counted longest ago when there is too much', () => {
   const tally = createSharedTally(2)
   const at = countedPlace({ names: ['w'], mid: null }, 'card', 1, 1)
-  for (const key of ['a', 'b', 'a', 'c']) tally.count([{ key, at }], 5)
+  for (const key of ['a', 'b', 'a', 'c']) tally.count([{ key, at, windowOldest: 1 }], 5)
   expect(tally.statesOf('a').w?.buckets[0]?.count).toBe(2)
   expect(tally.statesOf('b')).toEqual({})
 })

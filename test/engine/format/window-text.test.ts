@@ -4,11 +4,12 @@ import type { MerchantCounts } from '../../../src/domain/record/merchant-counts.
 import {
   countAt,
   dropBefore,
+  moveToSketch,
   type OpenStates,
   type WindowStates,
 } from '../../../src/domain/record/window-state.ts'
 import { WrittenCell } from '../../../src/engine/format/row-codec.ts'
-import { windowRows } from '../../../src/engine/format/window-codec.ts'
+import { readWindowRows, windowRows } from '../../../src/engine/format/window-codec.ts'
 import {
   takeOverMerchants,
   takeOverWindows,
@@ -55,12 +56,17 @@ it('windows whose values were taken over from those before say what windows writ
       for (const { place, goes, sumMinor } of steps) {
         const states: OpenStates = { ...before }
         const [oldest] = states.day?.merchants ?? []
-        if (goes && oldest !== undefined) dropBefore(states, 'day', oldest.mid, 20_001)
+        if (goes && oldest !== undefined) {
+          if (sumMinor % 2 === 0) dropBefore(states, 'day', oldest.mid, 20_001)
+          else for (const name of names) moveToSketch(states, name, oldest.mid, 0)
+        }
         count(states, place, sumMinor)
         takeOverWindows(states, before)
         const written = writeWindowRows(states)
         expect(written).toBeInstanceOf(WrittenCell)
-        expect((written as WrittenCell).json).toBe(JSON.stringify(windowRows(states)))
+        const { json } = written as WrittenCell
+        expect(json).toBe(JSON.stringify(windowRows(states)))
+        expect(readWindowRows(JSON.parse(json))).toEqual(states)
         before = states
       }
     }),

@@ -61,7 +61,7 @@ function deskOn(
       const bucket = shop!.bucketOf(facts.atMs, '')
       const places = ['shop', `shop ${facts.event.currency}`].map((window) => {
         const at = countedPlace({ names: [window], mid: null }, 'card', bucket, oldest)
-        return { key: `merchant ${mid}`, at }
+        return { key: `merchant ${mid}`, at, windowOldest: oldest }
       })
       desk.count(places, amountMinor)
     },

@@ -409,8 +409,19 @@ describe('a limit outside of what a fact can be', () => {
     reportOf({ ...shops, 'a.rules.yaml': `- { id: a, why: w, decline: "127", when: '${when}' }` })
 
   it.each([
-    ['windows.shops.distinct >= 65', 'windows.shops.distinct is at most 64: >= 65 is never true'],
-    ['64 < windows.shops.distinct', 'windows.shops.distinct is at most 64: > 64 is never true'],
+    [
+      'windows.shops.distinct >= 2001',
+      'windows.shops.distinct is at most 2000: >= 2001 is never true',
+    ],
+    [
+      '2000 < windows.shops.distinct',
+      'windows.shops.distinct is at most 2000: > 2000 is never true',
+    ],
+    [
+      'windows.shops.distinct == 65',
+      'windows.shops.distinct is an estimate above 64, which may pass over 65: compare by >= or <=',
+    ],
+    ['windows.shops.distinct in [64, 90]', 'is an estimate above 64, which may pass over 90'],
     ['hour == 24 || foreign', 'hour is at most 23: == 24 is never true'],
     ['hour in [22, 23, 24]', 'hour is at most 23: == 24 is never true'],
     ['amount < 0', 'amount is never below 0: < 0 is never true'],
@@ -419,12 +430,16 @@ describe('a limit outside of what a fact can be', () => {
     expect(reported(when)).toEqual([expect.stringContaining(says)])
   })
 
-  it.each(['windows.shops.distinct >= 64', 'account.available < 0', 'hour == 23', 'amount <= 0'])(
-    '%s is taken',
-    (when) => {
-      expect(reported(when)).toEqual([])
-    },
-  )
+  it.each([
+    'windows.shops.distinct >= 65',
+    'windows.shops.distinct == 64',
+    'windows.shops.distinct >= 2000',
+    'account.available < 0',
+    'hour == 23',
+    'amount <= 0',
+  ])('%s is taken', (when) => {
+    expect(reported(when)).toEqual([])
+  })
 
   it('that it always keeps decides nothing, and a rule of it alone is warned about', () => {
     const text = rulesText([{ when: 'hour >= 0' }, { when: 'hour >= 0 && foreign' }])

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { gather } from '../../../src/domain/change/book.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { Block } from '../../../src/domain/record/block.ts'
+import { countAt, moveToSketch, type OpenStates } from '../../../src/domain/record/window-state.ts'
 import { createRandom } from '../../../src/relay/traffic.ts'
 import { explainDecision } from '../../../src/rules/explain/decision-explanation.ts'
 import { type ExplainedPart, explainRules } from '../../../src/rules/explain/explanation.ts'
@@ -93,6 +94,25 @@ describe('the explanation of a pack', () => {
     ])
     expect(first!.unless).toMatchObject({ text: 'hour < 6', holds: false })
     expect(first!.matched).toBe(true)
+  })
+
+  it('says of a number that it is an estimate', () => {
+    const shops = packOfFiles({
+      'windows.yaml': '- { name: shops, scope: card, over: asks, distinct: true, period: day }',
+      'a.rules.yaml': rulesText([{ when: 'windows.shops.distinct > 60' }]),
+    })
+    const shownAt = (values: number) => {
+      const index = shops.zone.dayOf(noonMs)
+      const states: OpenStates = {}
+      for (let i = 0; i < values; i++) {
+        countAt(states, 'shops', `M${i}`, 0, { index, sumMinor: 1, count: 1 })
+        if (i >= 64) moveToSketch(states, 'shops', `M${i - 64}`, 0)
+      }
+      const [rule] = explainRules(shops, askOf({ card: { windows: states } }))
+      return rule!.parts.flatMap(leavesOf).flatMap(({ values }) => values)
+    }
+    expect(shownAt(64)).toEqual([{ name: 'windows.shops.distinct', value: '64' }])
+    expect(shownAt(65)).toEqual([{ name: 'windows.shops.distinct', value: 'about 65' }])
   })
 
   it('says why a rule does not look at an ask', () => {
