@@ -55,10 +55,13 @@ export function writeOfEndpoints(endpoints: readonly Endpoint[]): AggregateWrite
   return { root: JSON.stringify({ format: 1, endpoints }) }
 }
 
+/** By organization. */
+export type EndpointsOf = ReadonlyMap<string, readonly Endpoint[]>
+
 export async function readEndpoints(
   store: Store,
   organizationIds: readonly string[],
-): Promise<Map<string, readonly Endpoint[]>> {
+): Promise<EndpointsOf> {
   const keys = organizationIds.map((id) => ({
     aggregate: webhooksAggregate(id),
     group: '',

@@ -3,13 +3,13 @@ import { eventsAggregate } from '../engine/format/layout.ts'
 import { idMadeFrom } from '../management/id.ts'
 import { isPassed } from '../store/dated-group.ts'
 import type { Store } from '../store/port.ts'
-import { readEndpoints } from './endpoint.ts'
+import { type EndpointsOf, readEndpoints } from './endpoint.ts'
 import { eventChild, type Happening, makeEvent, type WebhookEvent, writeOfEvent } from './event.ts'
 
 /** Makes events of what the log tells. */
 export interface EventRecorder {
-  /** Resolves when all are durable; what was recorded before stays as it is. */
-  record(happenings: readonly Happening[], nowMs: number): Promise<void>
+  /** Resolves when all are durable; what was recorded before stays as it is. `known` are endpoints that were just read. */
+  record(happenings: readonly Happening[], nowMs: number, known?: EndpointsOf): Promise<void>
 }
 
 export interface EventRecorderOptions {
@@ -36,9 +36,9 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   }
 
   return {
-    async record(happenings, nowMs) {
-      const ids = [...new Set(happenings.map(({ organizationId }) => organizationId))]
-      const endpoints = await readEndpoints(store, ids)
+    async record(happenings, nowMs, known) {
+      const ids = new Set(happenings.map(({ organizationId }) => organizationId))
+      const endpoints = known ?? (await readEndpoints(store, [...ids]))
       const events = happenings.flatMap((happening) => {
         const { organizationId, atMs, key } = happening
         const eventId = idMadeFrom('evt', atMs, [organizationId, key])

@@ -38,6 +38,7 @@ export function createLogConsumer({ store, recorder, nowMs }: LogConsumerOptions
       await recorder.record(
         owned.flatMap((entry) => happeningsOf(entry, read)),
         nowMs(),
+        endpoints,
       )
     },
   }
