@@ -67,7 +67,7 @@ export interface KycDeskOptions {
   readonly onTrouble: (message: string) => void
 }
 
-/** Between attempts to hand one over. */
+/** Between attempts to hand one over, or to make the customer of one that is approved. */
 const handOverMs = 30_000
 
 export function createKycDesk(options: KycDeskOptions): KycDesk {
@@ -124,19 +124,29 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     return kyc
   }
 
-  /** Applies what a provider said, and notes when to look again. */
+  /**
+   * Applies what a provider said, and notes when to look again. An approval is claimed before its customer is made: of
+   * two words that come at once, the one that rejects must not find a customer.
+   */
   async function apply(kyc: Kyc, submission: Submission, verdict: Verdict): Promise<Kyc | null> {
     const judged = judgeVerdict(verdict, submission)
-    const isApproved = judged.status === 'Approved' && !isFinal(kyc)
-    const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
     const nowMs = clock.nowMs()
+    const isApproved = judged.status === 'Approved'
+    if (isApproved && (await claimApproval(kyc.kycToken, nowMs)) === null) return null
+    const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
     return change(kyc.kycToken, (before) => {
-      if (isFinal(before)) return null
+      if (isFinal(before) || (before.isApproving && !isApproved)) return null
       const { kycToken, method, submittedAtMs } = before
       const open = { kycToken, method, submission, submittedAtMs }
-      const dueMs = provider.nextMs(open, nowMs)
-      const handed = { ...before, isHandedOver: true, imageParts: 0, dueMs }
+      const handed = { ...handedOver(before), dueMs: provider.nextMs(open, nowMs) }
       return afterVerdict(handed, judged, customerId, nowMs) ?? handed
+    })
+  }
+
+  function claimApproval(kycToken: string, nowMs: number): Promise<Kyc | null> {
+    return change(kycToken, (before) => {
+      if (isFinal(before)) return null
+      return { ...handedOver(before), isApproving: true, dueMs: nowMs + handOverMs }
     })
   }
 
@@ -207,7 +217,8 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       const open = { kycToken, method, submission, submittedAtMs }
       const verdict = await provider.ask(open, nowMs)
       const said = verdict === null || typeof verdict === 'string' ? null : verdict
-      await apply(kyc, submission, said ?? { status: 'Initiated' })
+      const word = said ?? { status: 'Initiated' as const }
+      await apply(kyc, submission, kyc.isApproving ? { ...word, status: 'Approved' } : word)
     },
   }
 
@@ -247,7 +258,13 @@ function newKyc(request: KycRequest, sealed: string): Kyc {
     isHandedOver: method === 'number',
     imageParts: 0,
     dueMs: null,
+    isApproving: false,
   }
+}
+
+/** Its provider has it: its pictures are not needed any more. */
+function handedOver(kyc: Kyc): Kyc {
+  return { ...kyc, isHandedOver: true, imageParts: 0 }
 }
 
 function writeOfNew(kyc: Kyc, put: NonNullable<AggregateWrite['put']>): AggregateWrite {

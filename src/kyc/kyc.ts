@@ -36,6 +36,8 @@ const record = z.object({
   imageParts: z.int(),
   /** When to look at it again; null: not by itself. */
   dueMs: z.int().nullable(),
+  /** Whether its approval is decided, and only its customer has yet to be made: no other word counts from here on. */
+  isApproving: z.boolean().default(false),
 })
 
 export type Kyc = Readonly<z.output<typeof record>>
@@ -107,7 +109,8 @@ export function afterVerdict(
   customerId: string,
   nowMs: number,
 ): Kyc | null {
-  if (isFinal(kyc) || verdict.status === 'Initiated') return null
+  const isDecided = isFinal(kyc) || (kyc.isApproving && verdict.status !== 'Approved')
+  if (isDecided || verdict.status === 'Initiated') return null
   const { status, kycCode = '', rejectType = '', rejectLabels = [] } = verdict
   if (status === kyc.status && kycCode === kyc.kycCode) return null
   const ended = isFinal({ status })
@@ -120,6 +123,7 @@ export function afterVerdict(
     rejectLabels: [...rejectLabels],
     completedAtMs: ended ? nowMs : null,
     dueMs: ended ? null : kyc.dueMs,
+    isApproving: false,
     sequence: kyc.sequence + 1,
   }
 }

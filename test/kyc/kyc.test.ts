@@ -25,6 +25,7 @@ const kycAt = (status: Kyc['status']): Kyc => ({
   isHandedOver: true,
   imageParts: 0,
   dueMs: 5,
+  isApproving: false,
 })
 
 /** Where a word of the provider leads from a state; all others change nothing. */
