@@ -15,7 +15,7 @@ import { packOfFiles, reportOf } from '../support/rule-world.ts'
  * yen all are integers, and in dollars amounts are whole quarters, which a double has exactly.
  */
 const seed = Number(process.env.SEED ?? 20_261_115)
-const packs = 120
+const packs = process.env.TORTURE ? 1_200 : 84
 const rulesPerPack = 30
 const asksPerPack = 8
 

@@ -696,7 +696,7 @@ describe('every profile', () => {
           }
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: process.env.TORTURE ? 20_000 : 500 },
     )
   })
 })
@@ -782,7 +782,7 @@ describe('default.yaml', () => {
       fc.property(good, (body) => {
         expect(written.read(bytes(body)).event).toEqual(readEvent(bytes(body)))
       }),
-      { numRuns: 1_000 },
+      { numRuns: process.env.TORTURE ? 10_000 : 300 },
     )
   })
 
@@ -807,7 +807,7 @@ describe('default.yaml', () => {
           expect(written.renderReply(event, one, [])).toEqual(ours)
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: process.env.TORTURE ? 10_000 : 300 },
     )
   })
 

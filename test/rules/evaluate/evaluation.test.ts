@@ -153,6 +153,7 @@ describe('a verdict', () => {
 })
 
 const seed = Number(process.env.SEED ?? 4711)
+const packs = process.env.TORTURE ? 300 : 30
 
 /** A condition of window limits and alternatives, and whether it holds for a count, a sum and an amount. */
 type Limit = readonly [
@@ -239,7 +240,7 @@ it(`the index changes no verdict (SEED=${seed})`, () => {
     return random() < 0.2 ? `(${parts.join(' || ')}) && ${atom()}` : parts.join(' && ')
   }
   let matches = 0
-  for (let n = 0; n < 60; n++) {
+  for (let n = 0; n < packs; n++) {
     const rules = Array.from({ length: 40 }, () => ({
       when: condition(),
       ...(random() < 0.3 ? { unless: condition() } : {}),
