@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Pack } from '../../../src/domain/decide/pack.ts'
-import { sumsAt, type WindowFacts } from '../../../src/domain/decide/window.ts'
+import { distinctAt, sumsAt, type WindowFacts } from '../../../src/domain/decide/window.ts'
 import { countedPlace } from '../../../src/domain/record/window-state.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { sharedCountsKey } from '../../../src/engine/format/layout.ts'
@@ -65,12 +65,19 @@ function deskOn(
       })
       desk.count(places, amountMinor)
     },
+    /** As an attempt of a card, whose newest bucket tells all. */
+    countCard(mid: string, cardId: string) {
+      const bucket = shop!.bucketOf(factsAt(mid).atMs, '')
+      const at = countedPlace({ names: ['shop'], mid: cardId }, 'card', bucket, bucket)
+      const windowOldest = bucket - shop!.span + 1
+      desk.count([{ key: `merchant ${mid}`, at, windowOldest }], 100)
+    },
     /** Reads first what a decision would read first. */
     async value(mid: string) {
       const facts = factsAt(mid)
       const wanted = desk.missing(pack, facts)
       if (wanted !== null) wanted.fill(await store.load(wanted.keys))
-      return sumsAt(shop!, facts)
+      return { ...sumsAt(shop!, facts), distinct: distinctAt(shop!, facts) }
     },
   }
 }
@@ -92,6 +99,20 @@ describe('windows over several cards', () => {
     one.clock.ms = 1
     expect(await one.value('M1')).toMatchObject({ sumMinor: 150, count: 2 })
     expect(await deskOn(state).value('M2')).toMatchObject({ sumMinor: 100, count: 1 })
+  })
+
+  it('estimate together how many cards there were, beyond those that they tell apart', async () => {
+    const state = createMemoryState()
+    const [one, two] = [deskOn(state), deskOn(state)]
+    for (let i = 0; i < 100; i++) {
+      one.countCard('M1', `C${i}`)
+      two.countCard('M1', `C${i + 50}`)
+    }
+    for (const { desk } of [one, two]) await desk.stop()
+    one.clock.ms = 1
+    const { distinct } = await one.value('M1')
+    expect(Math.abs(distinct - 150)).toBeLessThan(12)
+    expect(await deskOn(state).value('M1')).toMatchObject({ distinct })
   })
 
   it('are not read again while they are fresh, nor where nobody else writes', async () => {
