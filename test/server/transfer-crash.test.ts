@@ -9,7 +9,7 @@ import { type RunningServer, readMetric, startServer, until } from '../support/s
 
 const torture = Boolean(process.env.TORTURE)
 const perRound = torture ? 200 : 60
-const rounds = torture ? 20 : 3
+const rounds = torture ? 20 : 5
 const cards = 6
 const maxMs = torture ? 3_600_000 : 600_000
 const noneOpen = 'nothing is on its way\n'
