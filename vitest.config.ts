@@ -47,7 +47,7 @@ const pure = [
 ].map((name) => `test/${name}.test.ts`)
 
 /** They start no process either, but serve HTTP in their own, and take longer: no part of the edit loop. */
-const inside = ['api/**/*', 'backtest/equality', 'seeding/*', 'support/*'].map(
+const inside = ['api/**/*', 'backtest/{equality,worlds}', 'seeding/*', 'support/*'].map(
   (name) => `test/${name}.test.ts`,
 )
 
@@ -95,6 +95,7 @@ const heavy: Readonly<Record<string, number>> = {
   'api/issue-crash': 15,
   'support/naive-model': 9,
   'backtest/equality': 10,
+  'backtest/worlds': 5,
   'api/kyc': 6,
   'api/attack': 5,
   'seeding/seeder': 4,

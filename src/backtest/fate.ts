@@ -1,6 +1,7 @@
 import type { Book } from '../domain/change/book.ts'
 import type { Change } from '../domain/change/change.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
+import { isAsk } from '../domain/record/event.ts'
 import type { OpenEntry } from '../engine/format/entry-codec.ts'
 import { transactionIn } from './replayed-account.ts'
 
@@ -33,8 +34,9 @@ export function createFates(book: Book): Fates {
       fates.set(key, fate)
       return fate
     },
-    note({ head: { transaction, linked }, whole }) {
-      if (fates.size === 0) return
+    note({ head: { transaction, linked, event }, whole }) {
+      // No ask settles, refunds or reverses.
+      if (fates.size === 0 || (event !== null && isAsk(event))) return
       const fate = fates.get(transactionKey(...transaction))
       const original = linked === null ? undefined : fates.get(transactionKey(...linked))
       if (fate === undefined && original === undefined) return
