@@ -38,9 +38,9 @@ const phases: readonly Phase[] = [
     restarts: 1,
   },
   {
-    name: 'busy for 6 s',
-    disturbance: { type: 'spin', ms: 6_000 },
-    lastsMs: 6_300,
+    name: 'busy for 4 s',
+    disturbance: { type: 'spin', ms: 4_000 },
+    lastsMs: 5_000,
     restarts: 1,
   },
 ]
@@ -56,7 +56,7 @@ describe('a disturbed engine', () => {
     it(name, { timeout: 90_000 * rounds }, async () => {
       const witness = startWitness()
       endings.push(witness.stop)
-      const env = { DEFAULT_DECISION: decision, ENGINE_HEAP_MB: '128' }
+      const env = { DEFAULT_DECISION: decision, ENGINE_HEAP_MB: '128', HEARTBEAT_MS: '3000' }
       const world = await openDisturbedWorld(endings, env, { seed: 1, ratePerSecond })
       const { dataDir, server, relay, load } = world
       await sleep(500)
