@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const timed = {
   'redis-outage': 30,
-  'disturbed-engine': 15,
+  'disturbed-engine': 14,
   'redis-sentinel': 15,
   'redis-cluster': 11,
   'full-disk': 8,
@@ -57,7 +57,6 @@ const longest = [
   'console/pages',
   'readme',
   'cli/store/copy',
-  'domain/random-walk',
   'server/rules-reload',
   'server/webhook-crash',
   'bench/smoke',
@@ -90,26 +89,26 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Of what runs beside the timed ones, the files that take more than two seconds of a processor, and how many. */
+/** Of what runs beside the timed ones, the files that take two seconds of a processor or more, and how many. */
 const heavy: Readonly<Record<string, number>> = {
-  'api/issue-crash': 15,
-  'support/naive-model': 9,
+  'api/issue-crash': 9,
+  'support/naive-model': 4,
   'backtest/equality': 10,
   'backtest/worlds': 5,
-  'api/kyc': 6,
-  'api/attack': 5,
-  'seeding/seeder': 4,
-  'engine/protocol': 14,
-  'management/transfer/protocol': 12,
-  'rules/pack/folder': 8,
-  'domain/random-walk': 9,
-  'domain/cover': 6,
-  'rules/differential': 10,
+  'api/kyc': 7,
+  'api/attack': 4,
+  'seeding/seeder': 6,
+  'engine/protocol': 7,
+  'management/transfer/protocol': 13,
+  'rules/pack/folder': 7,
+  'domain/random-walk': 7,
+  'domain/cover': 3,
+  'rules/differential': 6,
   'rules/pack/bytes': 5,
-  'rules/evaluate/evaluation': 4,
+  'rules/evaluate/evaluation': 3,
   'domain/scenarios': 4,
   'engine/engine': 3,
-  'webhook/post-office': 3,
+  'webhook/post-office': 2,
 }
 const lightSeconds = 0.6
 
