@@ -388,7 +388,9 @@ describe('the engine', () => {
   })
 
   it('keeps what the ledger keeps, over random walks', async () => {
-    for (let seed = 1; seed <= (process.env.TORTURE ? 100 : 12); seed++) {
+    const count = process.env.TORTURE ? 2_000 : 12
+    // In 168 all that a window counted is given back but for what is too old, after which its card is read again.
+    for (const seed of [168, ...Array.from({ length: count }, (_, i) => i + 1)]) {
       const world = walk(seed)
       const pack = packOf(world.switches, world.retentionDays, world)
       const ledger = createLedger()
@@ -421,7 +423,7 @@ describe('the engine', () => {
       const { differences, tooShort } = await verifyStore(store, pack.retentionMs)
       expect([...differences, ...tooShort], `seed ${seed}`).toEqual([])
     }
-  })
+  }, 600_000)
 })
 
 /** Every record of one account, as it is kept. */

@@ -209,16 +209,9 @@ function takeBack(
 }
 
 export function dropOld(view: View, places: readonly CountedNow[]): View {
-  const { windows } = view.card
-  const at = places.map((place) => {
-    const { names, mid } = place
-    // An older entry says `card` of a window per merchant.
-    const isOlder = place.scope === 'card' && mid !== null && windows[names[0]!] === undefined
-    return isOlder ? ({ ...place, scope: 'merchant' } as const) : place
-  })
   const drop: WindowChange<CountedNow> = (states, name, mid, { oldest }) =>
     dropBefore(states, name, mid, oldest)
-  return changeWindows(view, at, drop, false)
+  return changeWindows(view, places, drop, false)
 }
 
 /** Moves merchants that crowd a window to its sketch. */

@@ -3,7 +3,6 @@ import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Answer, EventRecord } from '../../domain/record/event-record.ts'
 import { type CountedNow, partsOf } from '../../domain/record/window-state.ts'
 import { accountCodec, cardCodec } from './codec.ts'
-import { movedPlaces } from './older-windows.ts'
 
 /** Rows of changes within a log entry. */
 
@@ -51,7 +50,7 @@ function counted<T extends 'spendCounted' | 'attemptCounted'>(): ChangeCodec<T> 
   return {
     write: writeCounted,
     read: (row, _entry, type) =>
-      ({ type, amountMinor: row[1], at: movedPlaces(readPlaces(row, 2)) }) as ChangeOf<T>,
+      ({ type, amountMinor: row[1], at: readPlaces(row, 2) }) as ChangeOf<T>,
   }
 }
 

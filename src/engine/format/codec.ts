@@ -10,7 +10,6 @@ import {
   type Transaction,
 } from '../../domain/record/transaction.ts'
 import type { Counted, SpendEntry } from '../../domain/record/window-state.ts'
-import { movedPlaces, withMovedMerchants } from './older-windows.ts'
 import {
   type Codec,
   createCodec,
@@ -70,7 +69,7 @@ const writeRecentAsk = (a: RecentAsk) => [a.atMs, a.mid, a.amountMinor]
 const readRecentAsks = (json: [number, string, number][]): RecentAsk[] =>
   json.map(([atMs, mid, amountMinor]) => ({ atMs, mid, amountMinor }))
 
-const plainCard: Codec<Card> = createCodec(
+export const cardCodec: Codec<Card> = createCodec(
   noCard,
   (c) => [
     1,
@@ -112,11 +111,6 @@ const plainCard: Codec<Card> = createCodec(
   ],
   { windows: readWindowRows, recentAsks: readRecentAsks, merchantCounts: readMerchants },
 )
-
-export const cardCodec: Codec<Card> = {
-  encode: plainCard.encode,
-  decode: (text) => withMovedMerchants(plainCard.decode(text)),
-}
 
 const writeAdjustment = (a: HoldAdjustment | null) =>
   a === null ? [] : [a.fixedMinor, a.plusMillionths, a.plusMinor]
@@ -166,7 +160,7 @@ function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
     const scope = spendScopes[places[i + 1] as number]!
     at.push({ window: places[i] as string, scope, bucket: places[i + 2] as number })
   }
-  return { amountMinor, cardId, at: movedPlaces(at) }
+  return { amountMinor, cardId, at }
 }
 
 const plainTransaction: Codec<Transaction> = createCodec(
