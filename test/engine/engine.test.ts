@@ -389,7 +389,7 @@ describe('the engine', () => {
 
   it('keeps what the ledger keeps, over random walks', async () => {
     const count = process.env.TORTURE ? 2_000 : 12
-    // In 168 all that a window counted is given back but for what is too old, after which its card is read again.
+    // In 168 a window has nothing left but an old count of one merchant when its card is read again.
     for (const seed of [168, ...Array.from({ length: count }, (_, i) => i + 1)]) {
       const world = walk(seed)
       const pack = packOf(world.switches, world.retentionDays, world)
