@@ -6,7 +6,6 @@ import { verifyStore } from '../../src/backoffice/verify.ts'
 import { windowValue } from '../../src/domain/decide/window.ts'
 import type { Card } from '../../src/domain/record/card.ts'
 import { countsAt, maxCountedMerchants } from '../../src/domain/record/merchant-counts.ts'
-import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import type { Damage } from '../../src/engine/quarantine/damage.ts'
 import { windowFile } from '../../src/rules/pack/window-file.ts'
 import type { Command } from '../../src/store/port.ts'
@@ -86,42 +85,4 @@ it('counts that cannot be read stop the card, are named, and come back by a repa
   const { changed } = await repairAccount(store, 'account-0', { ...options, dryRun: false })
   expect(changed).toEqual(['counts of card card-0 at M2'])
   expect(rows().get('cm')!.get('card-0\nM2')).toBe(intact)
-})
-
-it('a row and a log of before, with merchants among the windows of the card, are read and move', async () => {
-  const { open, ask, restart, rows, sumAt, store, state } = world()
-  await open()
-  for (const mid of ['M1', 'M2']) await ask(mid)
-  const cards = rows().get('c')!
-  const row = JSON.parse(cards.get('card-0')!)
-  const older = ['a', 'b'].flatMap((name) =>
-    [...rows().get('cm')!.values()].map((text) => {
-      const [, mid, ...of] = JSON.parse(text) as [number, string, ...[string, ...number[]][]]
-      return [`${name}\n${mid}`, ...of.find(([window]) => window === name)!.slice(1)]
-    }),
-  )
-  row[8].push(...older)
-  row[31] = []
-  cards.set('card-0', JSON.stringify(row))
-  rows().delete('cm')
-  // Each window had a place of its own then.
-  const alone = /"a b\\n(M\d)","merchant",(\d+,\d+)/g
-  state.log.forEach((line, i) => {
-    const entry = line.entry.replaceAll(alone, '"a\\n$1",0,$2,"b\\n$1",0,$2')
-    state.log[i] = { ...line, entry }
-  })
-  const transactions = rows().get('t')!
-  for (const [id, text] of transactions) {
-    const older = text.replace(/"a b\\n(M\d)",(2,\d+)/, '"a\\n$1",$2,"b\\n$1",$2')
-    transactions.set(id, older)
-  }
-  const places = decodeEntry(state.log.at(-1)!.entry).changes.flatMap((change) =>
-    change.type === 'spendCounted' ? change.at.map(({ window, scope }) => [window, scope]) : [],
-  )
-  expect(places).toContainEqual(['b\nM2', 'merchant'])
-  restart()
-  await ask('M2')
-  expect([...rows().get('cm')!.keys()]).toEqual(['card-0\nM1', 'card-0\nM2'])
-  expect(await Promise.all(['M1', 'M2'].map(sumAt))).toEqual([10, 20])
-  expect((await verifyStore(store, pack.retentionMs)).differences).toEqual([])
 })
