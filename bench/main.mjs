@@ -162,7 +162,7 @@ ${Object.keys(benchmarks)
   --pack FOLDER  backtest: the pack of a whole programme (rules/examples/issuer)
   --minutes N    soak: how long (10)
   --store NAME   compare: only embedded, or only "Redis everysec"; lists: redis
-  --flags TEXT   compare: more flags of Node for this build, as "--max-semi-space-size=64"
+  --flags=TEXT   compare: more flags of Node for this build, as --flags=--max-semi-space-size=64
   --draw         only draw the plots and write bench/README.md again, from bench/results
   --help         show this
 
