@@ -184,4 +184,4 @@ it(`says with one book for both packs what it says with a book for each (SEED=${
   expect(found.same).toBeGreaterThan(2)
   expect(found.windows).toBeGreaterThan(2)
   expect(changed).toBeGreaterThan(logs * 30)
-})
+}, 1_800_000)
