@@ -157,7 +157,7 @@ function createWriter(style: WrittenStyle, random: () => number) {
   return test
 }
 
-/** Writes those again that a pack is refused for: a limit beyond what its fact can be, an amount in which currency? */
+/** Writes those again that a pack is refused for: a limit that its fact never has, an amount in which currency? */
 function takenBy({ currency, asked }: Style, write: () => string, random: () => number) {
   const actions = randomActions(random)
   const conditions = Array.from({ length: rulesPerPack }, write)
@@ -172,7 +172,7 @@ function takenBy({ currency, asked }: Style, write: () => string, random: () => 
         .join(''),
     }
     const refused = reportOf(files).filter((line) =>
-      /is never true$|name the currency of/.test(line),
+      /is never true$|may pass over|name the currency of/.test(line),
     )
     if (refused.length === 0) return { conditions, actions, pack: packOfFiles(files) }
     for (const line of refused) conditions[Number(line.split(':')[1]) - 1] = write()
