@@ -139,6 +139,16 @@ function unwrapped(schema: z.ZodType): z.ZodType[] {
   }
 }
 
+/** What the fields of a body, a path or a query say when they are wrong, beside the general format error. */
+export function conditionsIn(schema: z.ZodType): Condition[] {
+  const layers = unwrapped(schema)
+  const own = layers.flatMap((layer) => fieldConditions.get(layer)?.condition ?? [])
+  const inner = layers.at(-1)!
+  const fields = inner instanceof z.ZodObject ? Object.values(inner.shape as z.ZodRawShape) : []
+  const items = inner instanceof z.ZodArray ? [inner.element] : []
+  return [...own, ...[...fields, ...items].flatMap((one) => conditionsIn(one as z.ZodType))]
+}
+
 /** The condition of the innermost field on the way that has one. */
 function conditionAt(schema: z.ZodType, path: readonly PropertyKey[]): Condition {
   let at: z.ZodType | undefined = schema

@@ -52,7 +52,7 @@ export interface Route<
   readonly maxBodyBytes?: number
   /** A POST that only reads counts as a GET for its Reference. What does not read has its effect by `Effects`. */
   readonly reads: boolean
-  /** What it may be refused for, beyond what every call may. */
+  /** What it may be refused for, beyond what every call may and what its fields say. */
   readonly refusals: readonly Condition[]
   handle(call: ApiCall<z.output<P>, z.output<Q>, z.output<B>>): Promise<Done<z.input<D>> | Refused>
 }

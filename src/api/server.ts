@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { maxHeaderSize } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { createConnections } from '../http/connections.ts'
@@ -64,6 +65,8 @@ const httpTimeoutMs = 15_000
 /** Beyond it the oldest idle connection that has proven nothing is closed; the relay's port has its own. */
 const maxConnections = 256
 
+type Result = Done<unknown> | Refused
+
 /** What the steps of one request find out and leave for the next. */
 interface Passing {
   readonly requestId: string
@@ -74,8 +77,7 @@ interface Passing {
 const passing = new WeakMap<FastifyRequest, Passing>()
 
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
-  const { clock, callMs = defaultCallMs } = options
-  const { atWork } = options
+  const { clock, atWork, callMs = defaultCallMs } = options
   let largeBodies = 0
   const server = Fastify({
     logger: false,
@@ -88,9 +90,13 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     ...(options.tls === null
       ? { http: { headersTimeout: httpTimeoutMs } }
       : { https: { ...options.tls, headersTimeout: httpTimeoutMs } }),
+    // How long a parameter may be, its field says; by default Fastify knows no path with one above 100.
+    routerOptions: { maxParamLength: maxHeaderSize },
     // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.
-    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) =>
-      refusePath(reply),
+    frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      const isOperation = request.url.startsWith(`${apiPrefix}/`)
+      void (isOperation ? receive(request, reply, null) : refusePath(reply))
+    },
   })
   server.setNotFoundHandler((_request, reply) => refusePath(reply))
   const connections = createConnections({ maxConnections, maxBodyBytes })
@@ -128,15 +134,14 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
 
   addKycCallback(server, options.outside, clock)
 
-  function begin(request: FastifyRequest, reply: FastifyReply): Passing {
-    const begun = { requestId: randomUUID(), startedMonoMs: clock.monoMs(), caller: null }
-    passing.set(request, begun)
-    reply.headers({ 'cache-control': 'no-store', 'request-id': begun.requestId })
+  function begin(request: FastifyRequest, reply: FastifyReply): void {
+    const requestId = randomUUID()
+    passing.set(request, { requestId, startedMonoMs: clock.monoMs(), caller: null })
+    reply.headers({ 'cache-control': 'no-store', 'request-id': requestId })
     if (options.sandbox) reply.header('sandbox', 'true')
-    return begun
   }
 
-  function answer(request: FastifyRequest, reply: FastifyReply, result: Done<unknown> | Refused) {
+  function answer(request: FastifyRequest, reply: FastifyReply, result: Result) {
     const { caller } = passing.get(request)!
     const reference = caller?.reference ?? referenceOf(request.raw.rawHeaders)
     if (!isRefused(result)) {
@@ -178,9 +183,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   ): Promise<Refused | null> {
     if (Atomics.load(atWork, 0) >= maxCalls) return refuse('unavailable', 'too many calls at once')
     if (options.isPressed()) return refuse('unavailable', 'decisions come first')
-    const { method, originalUrl: target } = request
+    const { method, originalUrl: target, ip: remoteAddress } = request
     const { rawHeaders } = request.raw
-    const remoteAddress = request.ip
     const caller = await options.authenticate({ method, target, rawHeaders, remoteAddress })
     if (isRefused(caller)) return caller
     passing.get(request)!.caller = caller
@@ -205,14 +209,21 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     return true
   }
 
-  async function run(request: FastifyRequest, route: Route): Promise<Done<unknown> | Refused> {
+  /** Answers what may not go on; null is a path that no operation has. */
+  async function receive(request: FastifyRequest, reply: FastifyReply, route: Route | null) {
+    begin(request, reply)
+    const refused = await admit(request, reply, route).catch((error) => faultOf(error, request))
+    if (refused !== null) await answer(request, reply, refused)
+  }
+
+  async function run(request: FastifyRequest, route: Route): Promise<Result> {
     const result = await runOnce(request, route)
     if (!isRefused(result) || !route.reads) return result
     // That its Reference was seen comes before all that it may be refused for.
     return (await options.references.look(passing.get(request)!.caller!, route)) ?? result
   }
 
-  async function runOnce(request: FastifyRequest, route: Route): Promise<Done<unknown> | Refused> {
+  async function runOnce(request: FastifyRequest, route: Route): Promise<Result> {
     const { caller } = passing.get(request)!
     const { method, originalUrl: target } = request
     const input = readInput(request, route, target)
@@ -238,10 +249,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
         return answer(request, reply, faultOf(error, request))
       })
       scope.addHook('onRequest', async (request, reply) => {
-        begin(request, reply)
         const { route = null } = request.routeOptions.config as { route?: Route }
-        const refused = await admit(request, reply, route).catch((error) => faultOf(error, request))
-        if (refused !== null) await answer(request, reply, refused)
+        await receive(request, reply, route)
       })
       scope.setNotFoundHandler(() => {
         throw new Error('an unknown route is refused before it is handled')
@@ -283,10 +292,7 @@ function refusePath(reply: FastifyReply): void {
 }
 
 /** The work goes on; only its caller is no longer waiting. */
-function within(
-  work: Promise<Done<unknown> | Refused>,
-  ms: number,
-): Promise<Done<unknown> | Refused> {
+function within(work: Promise<Result>, ms: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(refuse('outcomeUnknown', 'ask for its state')), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))

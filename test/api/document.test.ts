@@ -138,6 +138,11 @@ describe('the OpenAPI document', () => {
       said.set(name, responseCode)
       world.time.ms += 1_000
     }
+    // What a field says when it is wrong is listed wherever that field is.
+    for (const name of ['POST /cards/{cardId}/topup', 'POST /cards/transfer']) {
+      const codes = operationsIn(document).get(name)?.['x-response-codes']
+      expect([name, codes]).toEqual([name, expect.arrayContaining(['112'])])
+    }
     const lists = ['customers', 'cards', 'transactions', 'wallets', 'webhooks', 'events']
     for (const list of ['organization', ...lists]) expect(said.get(`GET /${list}`)).toBe('000')
     expect(world.bugs).toEqual([])

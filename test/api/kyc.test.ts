@@ -113,6 +113,12 @@ describe('a person with a number', () => {
     }
     expect(JSON.stringify(answered)).not.toContain('2220000')
     expect(await call('GET', '/kyc/kyc_unknown')).toMatchObject({ status: 404, code: '157' })
+    const malformed = { status: 400, code: '136' }
+    expect(await call('GET', '/kyc/a%00b')).toMatchObject(malformed)
+    expect(await call('POST', '/kyc/status', { kycToken: 'a\0b' })).toMatchObject(malformed)
+    expect(await call('POST', '/sandbox/kyc/a%00b', { status: 'Approved' })).toMatchObject(
+      malformed,
+    )
   })
 
   const endings: readonly (readonly [string, object, Partial<KycData>])[] = [

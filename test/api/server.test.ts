@@ -92,6 +92,18 @@ describe('a call with its five headers', () => {
     expect((await call('POST', target, post)).body.responseCode).toBe('131')
   })
 
+  it.each([
+    ['/api/v1/cards/%ff', 404, '131'],
+    [`/api/v1/cards/${'x'.repeat(300)}`, 400, '112'],
+  ])('with a path as %s is judged as any other', async (path, status, code) => {
+    const { headersOf, call } = await openApi()
+    expect((await call('GET', path, { reference: 'r' })).body.responseCode).toBe('146')
+    const { body, headers, ...got } = await call('GET', path, await headersOf('GET', path))
+    expect([got.status, body.responseCode]).toEqual([status, code])
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('request-id')).not.toBeNull()
+  })
+
   it('is told where the operations are, and nothing of its own path', async () => {
     const { call } = await openApi()
     for (const path of ['/', '/secret-4111', '/api/v2/cards', '/%zz']) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { type Condition, conditions } from '../condition.ts'
+import { conditionsIn } from '../input.ts'
 import type { Route } from '../route.ts'
 import { relayPaths, relaySchemas, relaySecurity } from './relay-operation.ts'
 
@@ -62,7 +63,7 @@ function headerOf(name: string): Json {
 }
 
 function operationOf(route: Route): Json {
-  const refusals = [...new Set([...ofEveryCall, ...route.refusals])]
+  const refusals = [...new Set([...ofEveryCall, ...ownRefusalsOf(route)])]
   const codes = [...new Set(['000', ...refusals.map((one) => conditions[one].code)])].sort()
   const hasBody = route.method !== 'GET' && Object.keys(route.body.shape).length > 0
   return {
@@ -81,6 +82,11 @@ function operationOf(route: Route): Json {
     }),
     responses: { 200: successOf(route), ...refusalsOf(refusals) },
   }
+}
+
+/** What one operation may be refused for that not every one may. */
+export function ownRefusalsOf({ params, query, body, refusals }: Route): Condition[] {
+  return [...new Set([...[params, query, body].flatMap(conditionsIn), ...refusals])]
 }
 
 function parametersOf(fields: z.ZodObject, where: 'path' | 'query'): Json[] {

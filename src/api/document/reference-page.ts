@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { type Condition, conditions } from '../condition.ts'
 import type { Route } from '../route.ts'
-import { fieldsOf } from './openapi.ts'
+import { fieldsOf, ownRefusalsOf } from './openapi.ts'
 
 /** A page for people about all routes, with no script and nothing from elsewhere. */
 export interface ReferencePage {
@@ -64,7 +64,7 @@ function sectionOf(route: Route, prefix: string): string {
   return (
     `<section id="${route.operation}"><h2>${text(route.summary)}</h2>` +
     `<p><code>${route.method} ${prefix}${text(route.path)}</code>, scope ` +
-    `<code>${route.scope}</code></p>${table}${refusalsOf(route.refusals)}</section>`
+    `<code>${route.scope}</code></p>${table}${refusalsOf(ownRefusalsOf(route))}</section>`
   )
 }
 

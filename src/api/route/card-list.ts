@@ -68,7 +68,7 @@ function cardList({ store, lists }: ApiContext): Route {
     body: nothing,
     data: listOf(listedCardData),
     reads: true,
-    refusals: [...pageRefusals, 'currencyMalformed'],
+    refusals: pageRefusals,
     handle: ({ caller, query, nowMs }) =>
       lists.answer({ list: 'cards', caller, query, nowMs }, async (span) =>
         mapped(

@@ -16,7 +16,10 @@ import {
 } from './kyc-field.ts'
 
 const nothing = z.object({})
-const text = (max: number) => z.string().trim().min(1).max(max)
+const kycToken = z
+  .string()
+  .trim()
+  .regex(/^[!-~]{1,64}$/, 'is no kycToken')
 const data = z.object({
   kycToken: z.string(),
   clientReference: z.string(),
@@ -146,7 +149,7 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
       scope: 'CardAPIs.Read',
       params: nothing,
       query: nothing,
-      body: z.object({ kycToken: text(64) }),
+      body: z.object({ kycToken }),
       data,
       reads: true,
       refusals: ['recordUnknown'],
@@ -161,7 +164,7 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
       method: 'GET',
       path: '/kyc/:kycToken',
       scope: 'CardAPIs.Read',
-      params: z.object({ kycToken: text(64) }),
+      params: z.object({ kycToken }),
       query: nothing,
       body: nothing,
       data,
@@ -184,7 +187,7 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
     method: 'POST',
     path: '/sandbox/kyc/:kycToken',
     scope: 'CardAPIs',
-    params: z.object({ kycToken: text(64) }),
+    params: z.object({ kycToken }),
     query: nothing,
     body: z.object({
       status: z.enum(['Approved', 'Rejected']),

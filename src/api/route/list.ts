@@ -96,7 +96,9 @@ const maxSpanMs = 366 * dayMs
 export function spanOf({ startDate, endDate }: GivenSpan, zone: Zone): Span | string {
   const fromMs = startDate === undefined ? allTime.fromMs : instantOf(startDate, zone, 0)
   const beforeMs = endDate === undefined ? allTime.beforeMs : instantOf(endDate, zone, 1)
-  if (fromMs > beforeMs) return 'endDate is before startDate'
+  // A day that is the end belongs to the stretch, so that one which has nothing of it is reversed.
+  const isDay = endDate !== undefined && dayIndexOfText(endDate) !== null
+  if (fromMs > beforeMs || (isDay && fromMs === beforeMs)) return 'endDate is before startDate'
   // A day of a zone may have an hour more.
   const isLong = startDate !== undefined && beforeMs - fromMs > maxSpanMs + dayMs / 24
   if (isLong && endDate !== undefined) return 'startDate and endDate are more than 366 days apart'

@@ -84,7 +84,7 @@ export function transactionRoutes(context: ApiContext): readonly Route[] {
       body: nothing,
       data: listOf(row),
       reads: true,
-      refusals: [...pageRefusals, 'cardIdMalformed', 'currencyMalformed'],
+      refusals: pageRefusals,
       handle: ({ caller, query, nowMs }) =>
         lists.answer({ list: 'transactions', caller, query, nowMs }, (span) => {
           const { organizationId } = caller.organization
@@ -102,7 +102,7 @@ export function transactionRoutes(context: ApiContext): readonly Route[] {
       body: nothing,
       data: lifecycle,
       reads: true,
-      refusals: ['cardIdMalformed', 'cardUnknown', 'recordUnknown'],
+      refusals: ['cardUnknown', 'recordUnknown'],
       async handle({ caller, params }) {
         const found = await readCard(context, caller.organization.organizationId, params.cardId)
         if (found === null) return refuse('cardUnknown')

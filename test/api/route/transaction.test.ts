@@ -140,6 +140,7 @@ describe('GET /transactions', () => {
       ['startDate=yesterday', '132'],
       ['startDate=2026-02-30', '132'],
       ['startDate=2026-11-16&endDate=2026-11-15T00:00:00Z', '132'],
+      ['startDate=2026-11-16&endDate=2026-11-15', '132'],
       ['startDate=2025-01-01&endDate=2026-11-15', '132'],
       ['transactionType=Purchase', '136'],
       ['status=Open', '136'],

@@ -19,7 +19,7 @@ interface CardChange<D> {
   readonly details?: CardDetails
 }
 
-export const ofCards = ['cardIdMalformed', 'cardUnknown'] as const
+export const ofCards = ['cardUnknown'] as const
 
 /**
  * Changes one card by a call, once for its Reference. `decide` may be called several times, and refuses first;

@@ -92,7 +92,7 @@ function updateRoute(context: ApiContext): Route {
     body: updateBody,
     data: cardData,
     reads: false,
-    refusals: [...ofCards, 'cardClosed', 'amountMalformed', 'mccMalformed'],
+    refusals: [...ofCards, 'cardClosed', 'amountMalformed'],
     handle(call) {
       const { params, body } = call
       return affectCard(context, call, params.cardId, (open) => {

@@ -81,9 +81,6 @@ export const issuing = {
 
 export const issueRefusals = [
   'amountMalformed',
-  'currencyMalformed',
-  'mccMalformed',
-  'nameOnCardMalformed',
   'recordUnknown',
   'customerNotApproved',
   'currencyNotSupported',

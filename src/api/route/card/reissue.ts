@@ -24,7 +24,7 @@ function reissueRoute(context: ApiContext): Route {
     summary: 'Issue a card again: on the same balance, or with one of its own',
     path: '/cards/reissue',
     body: reissueBody,
-    refusals: [...issueRefusals, 'cardIdMalformed', 'cardUnknown', 'notPermitted', 'fundsMissing'],
+    refusals: [...issueRefusals, 'cardUnknown', 'notPermitted', 'fundsMissing'],
     async handle(call) {
       const { body } = call
       const mistaken = mistakeIn(body)
