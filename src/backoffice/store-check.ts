@@ -5,31 +5,21 @@ import {
   memoriesAggregate,
   metaAggregate,
   organizationsAggregate,
-  projectionAggregate,
   trippedAggregate,
 } from '../engine/format/layout.ts'
-import { checkMeta } from '../engine/format/meta.ts'
-import { checkBlocks } from '../engine/notice/block-list.ts'
-import { checkMemoryAges } from '../engine/notice/memory-ages.ts'
-import { decodeOrganizations } from '../engine/notice/organization-table.ts'
-import { checkTripped } from '../engine/notice/tripped-rules.ts'
-import { decodePlace, messageOf, nameOfDamage, problemOf } from '../engine/quarantine/damage.ts'
-import { checkCounts } from '../engine/shared/record.ts'
-import { duePlace } from '../engine/sweeper.ts'
-import { decodeKyc } from '../kyc/kyc.ts'
-import { decodeProgress } from '../projection/lease.ts'
-import { transactionRowCodec } from '../projection/row.ts'
-import { rowGroup, rowPlaceOf } from '../projection/row-place.ts'
+import { messageOf, nameOfDamage, rootOf } from '../engine/quarantine/damage.ts'
+import { rowGroup } from '../projection/row-place.ts'
 import {
   type ChildRecord,
   type IndexRecord,
+  type Key,
   type RootRecord,
   type Store,
   type StoreRecord,
   StoreRefused,
 } from '../store/port.ts'
-import { decodeEndpoints } from '../webhook/endpoint.ts'
-import { decodeEvent, readPlace } from '../webhook/event.ts'
+import { indexKindOf } from './index-kind.ts'
+import { readRecord } from './record-kind.ts'
 
 /** A record that cannot be read. */
 export interface FoundDamage {
@@ -81,52 +71,34 @@ function look(record: StoreRecord): FoundDamage | null {
     return told(`log entry written at ${timeText(record.writtenMicros / 1_000)}`, problem, '')
   }
   if (record.kind === 'index') return lookAtIndex(record)
-  const { aggregate, value } = record
-  const check = record.kind === 'root' ? sharedRecords[aggregate] : undefined
-  if (check !== undefined) {
-    return told(
-      aggregate,
-      problemIn(() => check(value)),
-      `--record ${aggregate}`,
-    )
-  }
-  const projected = projectedCheck(record)
-  if (projected !== null) return projected
-  const key = record.kind === 'root' ? { group: '', id: '' } : record
-  const reader = managedReader(aggregate, key.group)
-  if (reader !== null) {
-    return told(
-      `${aggregate} ${key.group}`,
-      problemIn(() => reader(value)),
-      '',
-    )
-  }
-  const problem = problemOf({ aggregate, group: key.group, id: key.id }, value)
-  const name = nameOfDamage({ aggregate, key, problem })
-  return told(
-    name,
-    problem,
-    aggregate.startsWith('u:') ? `--record ${aggregate}` : aggregate.slice(2),
-  )
+  const key = keyOf(record)
+  const problem = problemIn(() => readRecord(key, record.value))
+  return told(nameOf(key), problem, repairOf(key))
 }
 
-/** What follows from the log is made anew by `arbiter reindex`, and repaired by nothing else. */
-function projectedCheck(record: RootRecord | ChildRecord): FoundDamage | null {
-  const { aggregate, value } = record
-  if (record.kind === 'root') {
-    if (aggregate !== projectionAggregate) return null
-    return told(
-      aggregate,
-      problemIn(() => decodeProgress(value)),
-      '',
-    )
-  }
-  if (!record.group.startsWith(rowGroup)) return null
-  return told(
-    `row ${record.id.replaceAll('\n', ' ')}`,
-    problemIn(() => transactionRowCodec.decode(value)),
-    '',
-  )
+function keyOf(record: RootRecord | ChildRecord): Key {
+  return record.kind === 'root' ? { aggregate: record.aggregate, ...rootOf } : record
+}
+
+function nameOf(key: Key): string {
+  if (key.group.startsWith(rowGroup)) return `row ${key.id.replaceAll('\n', ' ')}`
+  return nameOfDamage({ aggregate: key.aggregate, key, problem: '' })
+}
+
+const repairable = [
+  blocksAggregate,
+  trippedAggregate,
+  memoriesAggregate,
+  metaAggregate,
+  organizationsAggregate,
+]
+
+/** What is rebuilt from the log, or set anew; for all else there is a backup. */
+function repairOf({ aggregate, group }: Key): string {
+  const isShared = group === '' && repairable.includes(aggregate)
+  if (isShared || aggregate.startsWith('u:')) return `--record ${aggregate}`
+  const ofAccount = aggregate.startsWith('a:') && /^(?:|c|cm|cs|t|e@.*)$/.test(group)
+  return ofAccount ? aggregate.slice(2) : ''
 }
 
 /** The key of a damaged entry may be damaged, too. */
@@ -134,64 +106,14 @@ function timeText(ms: number): string {
   return Number.isNaN(new Date(ms).valueOf()) ? 'no time' : new Date(ms).toISOString()
 }
 
-const sharedRecords: Readonly<Record<string, (value: string) => void>> = {
-  [blocksAggregate]: checkBlocks,
-  [trippedAggregate]: checkTripped,
-  [memoriesAggregate]: checkMemoryAges,
-  [metaAggregate]: checkMeta,
-  [organizationsAggregate]: decodeOrganizations,
-}
-
-/** How webhooks, their events and verifications are read; null for all others. */
-function managedReader(aggregate: string, group: string): ((value: string) => void) | null {
-  if (group.startsWith('v@') && /^(?:ev|ky):/.test(aggregate)) return decodeEvent
-  if (aggregate.startsWith('wc:')) return group === '' ? () => {} : checkCounts
-  if (group !== '') return null
-  if (aggregate.startsWith('wh:')) return decodeEndpoints
-  return aggregate.startsWith('ky:') ? decodeKyc : null
-}
-
-/** What the entries of an index name. */
-const namedBy: Readonly<Record<string, string>> = {
-  [indexes.cards]: 'account',
-  [indexes.organizationCards]: 'account',
-  [indexes.customerCards]: 'account',
-  [indexes.clients]: 'client',
-  [indexes.customers]: 'customer',
-  [indexes.kycs]: 'KYC',
-  [indexes.kycsDue]: 'KYC',
-}
-
-function lookAtIndex({ index, sortKey, value }: IndexRecord): FoundDamage | null {
-  const name = `index ${index}, entry ${sortKey.replaceAll('\n', ' ')}`
-  const named = namedBy[index]
-  if (named !== undefined) {
-    return told(name, decodePlace(value) === '' ? `it names no ${named}` : noProblem, '')
-  }
-  if (index === indexes.rows) {
-    return told(name, rowPlaceOf({ sortKey, value }) === null ? 'it names no row' : noProblem, '')
-  }
-  if (index === indexes.moving || index === indexes.walletEntries) return null
-  if (index === indexes.accounts) {
-    const named = sortKey.split('\n').length === 2
-    return told(name, named ? noProblem : 'it names no card', '')
-  }
-  if (index === indexes.charges) {
-    const named = sortKey.split('\n').length === 3 && /^\d+$/.test(value)
-    return told(name, named ? noProblem : 'it names no pending charge', '')
-  }
-  if (index === indexes.events || index === indexes.deliveries) {
-    const isPlace = readPlace(value, '').group.startsWith('v@')
-    return told(name, isPlace ? noProblem : 'it names no event', '')
-  }
-  if (index === indexes.due) {
-    return told(name, duePlace(sortKey) === null ? 'it names no transaction' : noProblem, '')
-  }
-  return told(
-    name,
-    problemIn(() => decodeEntry(value)),
-    '',
-  )
+function lookAtIndex(record: IndexRecord): FoundDamage | null {
+  const { index, sortKey } = record
+  const kind = indexKindOf(index)
+  const problem =
+    kind === null
+      ? 'it is of an index that this release does not know'
+      : problemIn(() => kind.check(record))
+  return told(`index ${index}, entry ${sortKey.replaceAll('\n', ' ')}`, problem, '')
 }
 
 function problemIn(read: () => unknown): string {

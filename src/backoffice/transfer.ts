@@ -1,19 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dayMs } from '../clock.ts'
-import {
-  accountAggregate,
-  blocksAggregate,
-  clientAggregate,
-  customerAggregate,
-  indexes,
-  kycAggregate,
-  projectionAggregate,
-  rowsAggregate,
-  splitSortKey,
-  strayAggregate,
-  trippedAggregate,
-  walletAggregate,
-} from '../engine/format/layout.ts'
+import { projectionAggregate } from '../engine/format/layout.ts'
 import {
   type FixedSettings,
   isMeta,
@@ -21,9 +8,7 @@ import {
   putMeta,
   readMeta,
 } from '../engine/format/meta.ts'
-import { entryIn } from '../engine/log-reading.ts'
 import { progressInCopy } from '../projection/lease.ts'
-import { rowPlaceOf } from '../projection/row-place.ts'
 import { lastDayOf } from '../store/dated-group.ts'
 import {
   type IndexRecord,
@@ -32,7 +17,7 @@ import {
   type StoreRecord,
   StoreRefused,
 } from '../store/port.ts'
-import { readPlace } from '../webhook/event.ts'
+import { indexKindOf, ownerOfEntry } from './index-kind.ts'
 
 const recordKinds = ['root', 'child', 'index', 'log'] as const
 
@@ -204,50 +189,10 @@ function ownedOf(record: StoreRecord): OwnedRecord {
   return record
 }
 
-function ownerOfIndex({ index, sortKey, value }: IndexRecord): string {
-  switch (index) {
-    case indexes.cards:
-    case indexes.organizationCards:
-    case indexes.customerCards:
-      return accountAggregate(value)
-    case indexes.clients:
-      return clientAggregate(value)
-    case indexes.customers:
-      return customerAggregate(value)
-    case indexes.rows:
-      return rowPlaceOf({ sortKey, value })?.key.aggregate ?? rowsAggregate('')
-    case indexes.kycs:
-    case indexes.kycsDue:
-      return kycAggregate(value)
-    case indexes.events:
-    case indexes.deliveries:
-      return readPlace(value, '').aggregate
-    case indexes.due:
-      return accountAggregate(splitSortKey(sortKey).parts[0] ?? '')
-    case indexes.charges:
-    case indexes.accounts:
-      return accountAggregate(sortKey.split('\n', 1)[0]!)
-    case indexes.moving:
-      return splitSortKey(sortKey).parts[0] ?? ''
-    case indexes.walletEntries: {
-      const [organizationId = '', currency = ''] = sortKey.split('\n', 2)
-      return walletAggregate(organizationId, currency)
-    }
-    case indexes.unmatched:
-    case indexes.anomalies:
-      return ownerOfEntry(value, accountAggregate(splitSortKey(sortKey).parts[0] ?? ''))
-    default:
-      throw new StoreRefused(
-        `the store has an index ${index}, which this release does not know: use the release that made it`,
-      )
-  }
-}
-
-/** An event whose card nobody knew belongs to no account, and what nobody can read to no one we know. */
-function ownerOfEntry(text: string, otherwise = strayAggregate('')): string {
-  const entry = entryIn({ entry: text })
-  if (entry === null) return otherwise
-  const { accountId, event, notice } = entry
-  if (notice !== undefined) return 'ruleId' in notice ? trippedAggregate : blocksAggregate
-  return accountId === '' ? strayAggregate(event?.eventId ?? '') : accountAggregate(accountId)
+function ownerOfIndex(record: IndexRecord): string {
+  const kind = indexKindOf(record.index)
+  if (kind !== null) return kind.ownerOf(record)
+  throw new StoreRefused(
+    `the store has an index ${record.index}, which this release does not know: use the release that made it`,
+  )
 }

@@ -37,7 +37,8 @@ export function createIdentityHashes(keys: readonly Buffer[]): IdentityHashes {
   }
 }
 
-function decode(value: string): Identity {
+/** Throws RecordUnreadable. */
+export function decodeIdentity(value: string): Identity {
   const found = record.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('an identity was written by a newer release')
@@ -53,7 +54,7 @@ export async function readIdentity(
   const aggregate = identitiesAggregate(organizationId)
   const found = await store.load(hashes.map((hash) => ({ aggregate, ...childOf(hash) })))
   const first = found.find((one) => one !== undefined)
-  return first === undefined ? null : decode(first.value)
+  return first === undefined ? null : decodeIdentity(first.value)
 }
 
 /** Remembers the newest submission; one that was made later stays. */
@@ -97,7 +98,7 @@ function change<T>(
     reads: children,
     decide(view) {
       const text = children.map((child) => view.child(child)).find((one) => one !== null)
-      const { result, next: identity } = next(text == null ? null : decode(text))
+      const { result, next: identity } = next(text == null ? null : decodeIdentity(text))
       const put = [{ ...children[0]!, value: JSON.stringify(identity) }]
       return { result, write: { put, remove: children.slice(1) } }
     },

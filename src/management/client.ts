@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { clientAggregate, indexes } from '../engine/format/layout.ts'
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexKey, Store } from '../store/port.ts'
 import { newId } from './id.ts'
 import type { ManagementResult } from './organization.ts'
@@ -44,17 +44,18 @@ const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const secretPlace = (clientId: string) => ({ kind: 'client', id: clientId, field: 'secret' })
 const uniqueKeyPlace = (clientId: string) => ({ kind: 'client', id: clientId, field: 'uniqueKey' })
 
-function decode(value: string): Client | null {
+/** Throws RecordUnreadable. */
+export function decodeClient(value: string): Client | null {
   // The root of one that was removed stays, because a version is never forgotten.
   if (value === '') return null
-  const found = record.safeParse(JSON.parse(value))
+  const found = record.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('a client was written by a newer release')
 }
 
 export async function readClient(store: Store, clientId: string): Promise<Client | null> {
   const [found] = await store.load([{ aggregate: clientAggregate(clientId), group: '', id: '' }])
-  return found === undefined ? null : decode(found.value)
+  return found === undefined ? null : decodeClient(found.value)
 }
 
 const pageLength = 500
@@ -67,7 +68,7 @@ export async function readClients(store: Store, organizationId: string): Promise
     const ids = page.filter(({ sortKey }) => sortKey.startsWith(start))
     const keys = ids.map(({ value }) => ({ aggregate: clientAggregate(value), group: '', id: '' }))
     for (const one of await store.load(keys)) {
-      const client = one === undefined ? null : decode(one.value)
+      const client = one === undefined ? null : decodeClient(one.value)
       if (client !== null) found.push(client)
     }
     if (ids.length < page.length || page.length < pageLength) return found
@@ -181,7 +182,7 @@ function change(
   return aggregates.change({
     aggregate: clientAggregate(clientId),
     decide({ root }) {
-      const write = next(root === null ? null : decode(root))
+      const write = next(root === null ? null : decodeClient(root))
       if (typeof write !== 'string') return { result: '', write }
       // Nobody but `addClient` makes one, under an id that nobody knows yet: nothing can be on its way.
       return { result: write, write: root === null ? null : {} }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
 import { organizationsAggregate } from '../engine/format/layout.ts'
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import {
   decodeOrganizations,
   encodeOrganizations,
@@ -46,22 +46,23 @@ const keyOf = (organizationId: string) => ({
   ...childOf(organizationId),
 })
 
-function decode(value: string): Organization {
-  const found = record.safeParse(JSON.parse(value))
+/** Throws RecordUnreadable. */
+export function decodeOrganization(value: string): Organization {
+  const found = record.safeParse(parseStored(value))
   if (found.success) return found.data
   throw new RecordUnreadable('an organization was written by a newer release')
 }
 
 export async function readOrganization(store: Store, id: string): Promise<Organization | null> {
   const [found] = await store.load([keyOf(id)])
-  return found === undefined ? null : decode(found.value)
+  return found === undefined ? null : decodeOrganization(found.value)
 }
 
 export async function readOrganizations(store: Store): Promise<Organization[]> {
   const [root] = await store.load([{ aggregate: organizationsAggregate, group: '', id: '' }])
   const ids = Object.keys(decodeOrganizations(root?.value ?? null)).sort()
   const found = await store.load(ids.map(keyOf))
-  return found.flatMap((one) => (one === undefined ? [] : [decode(one.value)]))
+  return found.flatMap((one) => (one === undefined ? [] : [decodeOrganization(one.value)]))
 }
 
 /** What became of a change that a person asked for; the message is for that person. */
@@ -105,7 +106,7 @@ export async function repairOrganizations(store: Store, aggregates: Aggregates):
   for await (const page of store.scan()) {
     for (const one of page) {
       if (one.kind !== 'child' || one.aggregate !== organizationsAggregate) continue
-      const { organizationId, enabled, defaultDecision } = decode(one.value)
+      const { organizationId, enabled, defaultDecision } = decodeOrganization(one.value)
       table[organizationId] = { enabled, defaultDecision }
     }
   }
@@ -129,7 +130,7 @@ function change(
     decide(view) {
       const all = decodeOrganizations(view.root)
       const text = view.child(child)
-      const value = next(text === null ? null : decode(text), Object.keys(all).length)
+      const value = next(text === null ? null : decodeOrganization(text), Object.keys(all).length)
       if (typeof value === 'string') return { result: { refused: value }, write: {} }
       const { enabled, defaultDecision } = value
       const organizations = { ...all, [organizationId]: { enabled, defaultDecision } }

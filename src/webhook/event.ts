@@ -74,9 +74,12 @@ export function decodeEvent(value: string): WebhookEvent {
   return { eventId, organizationId, type, atMs, body, deliveries }
 }
 
+/** What the groups of events begin with; the last day that they are kept on follows. */
+export const eventGroup = 'v@'
+
 /** Where events lie: under what caused them, in a group that is dropped when they are over. */
 export function eventChild(eventId: string, atMs: number, retentionDays: number): ChildKey {
-  return { group: `v@${Math.floor(atMs / dayMs) + retentionDays + 1}`, id: eventId }
+  return { group: `${eventGroup}${Math.floor(atMs / dayMs) + retentionDays + 1}`, id: eventId }
 }
 
 /** The event of a happening for the endpoints that want it; null when none does. */

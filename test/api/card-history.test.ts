@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { findDamage } from '../../src/backoffice/store-check.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
 import { dayMs } from '../../src/clock.ts'
 import { createHistory } from '../support/card-history.ts'
@@ -62,6 +63,7 @@ describe('random histories of calls, events and commands on two servers', () => 
         for (const server of [one, two]) await history.compare(sendTo(server))
         const { differences } = await verifyStore(one.store, 45 * dayMs)
         expect(differences).toEqual([])
+        for await (const damage of findDamage(one.store, () => {})) expect(damage).toBeNull()
         expect([...one.bugs, ...two.bugs]).toEqual([])
       } catch (error) {
         throw new Error(`SEED=${seed}: ${(error as Error).message}`, { cause: error })

@@ -182,6 +182,7 @@ async function tell(
     await history.compare(place.send)
     const { code, out } = await world.run('verify')
     expect([code, out]).toEqual([0, out])
+    expect((await world.run('damaged')).out).toBe('every record can be read\n')
   } catch (error) {
     throw new Error(`SEED=${seed}: ${(error as Error).message}`, { cause: error })
   }

@@ -118,6 +118,7 @@ describe('a back office', () => {
     }
     expect(server.output()).not.toContain(full.pan)
     expect(await cli('verify')).toContain('0 differences')
+    expect(await cli('damaged')).toContain('every record can be read')
     expect(await cli('show', 'card', cardId)).not.toContain(full.pan)
   }, 120_000)
 })

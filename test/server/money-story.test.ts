@@ -82,6 +82,7 @@ describe('a card that owes money', () => {
 
     const adds = 'USD: 1000.00 funded adds up: 935.00 in wallets, 65.00 on cards, 0.00 on its way'
     expect(await cli('verify')).toContain(adds)
+    expect(await cli('damaged')).toContain('every record can be read')
     expect(await audit()).toContain(adds)
     expect(JSON.parse(await cli('show', 'transfer', healed.transferId))).toMatchObject({
       state: 'arrived',

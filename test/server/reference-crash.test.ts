@@ -88,6 +88,7 @@ it('a call has one effect, however often its server is killed on the way and it 
   expect(shown.blackListedMids).toHaveLength(of('/cards/card-1'))
   await server.stop()
   expect(await world.run('verify')).toMatchObject({ code: 0 })
+  expect((await world.run('damaged')).out).toBe('every record can be read\n')
 
   async function serve() {
     const env = { API_PORT: '0', API_RATE_PER_SECOND: '1000', SANDBOX: 'true' }

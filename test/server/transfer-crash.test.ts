@@ -150,6 +150,7 @@ async function survive(place: Place, test: TestContext): Promise<void> {
 
   async function verified() {
     expect((await world.run('transfers', '--open')).out).toBe(noneOpen)
+    expect((await world.run('damaged')).out).toBe('every record can be read\n')
     return world.run('verify')
   }
 }

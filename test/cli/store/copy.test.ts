@@ -20,7 +20,7 @@ import { createToldRecords } from '../../support/told-records.ts'
 const cards = 40
 const occurredAt = '2026-11-14T10:00:00Z'
 
-/** Asks, what follows on them, a card nobody knows, and what people should look at. */
+/** Asks, what follows on them, an account below zero, a card nobody knows, and what people should look at. */
 const events: readonly WireEvent[] = [
   ...Array.from({ length: cards }, (_, i) => ({
     eventId: `ask-${i}`,
@@ -35,6 +35,13 @@ const events: readonly WireEvent[] = [
     transactionId: i % 3 === 0 ? `other-${i}` : `t-${i}`,
     amount: '11.50',
   })),
+  {
+    eventId: 'deep',
+    requestType: 'Settlement',
+    cardId: 'card-39',
+    transactionId: 'below-zero',
+    amount: '3000.00',
+  },
   { eventId: 'stranger', cardId: 'card-of-nobody', transactionId: 's' },
   { eventId: 'lost', requestType: 'Refund', cardId: 'card-of-nobody', transactionId: 's' },
 ].map((event) => ({ occurredAt, ...event }))
@@ -127,6 +134,8 @@ describe('arbiter copy', { timeout: 90_000 }, () => {
     const verified = await world.runWith({ env: inRedis }, 'verify')
     expect(verified).toMatchObject({ code: 0 })
     expect(verified.out).toBe((await world.run('verify')).out)
+    const damage = await world.runWith({ env: inRedis }, 'damaged')
+    expect(damage.out).toBe('every record can be read\n')
     for (const list of ['unmatched', 'anomalies']) {
       const there = await world.runWith({ env: inRedis }, list)
       expect(there.out).toBe((await world.run(list)).out)

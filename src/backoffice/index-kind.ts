@@ -1,0 +1,125 @@
+import { decodeEntry } from '../engine/format/entry-codec.ts'
+import {
+  accountAggregate,
+  blocksAggregate,
+  clientAggregate,
+  customerAggregate,
+  type indexes,
+  kycAggregate,
+  rowsAggregate,
+  splitSortKey,
+  strayAggregate,
+  trippedAggregate,
+  walletAggregate,
+} from '../engine/format/layout.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { entryIn } from '../engine/log-reading.ts'
+import { decodePlace } from '../engine/quarantine/damage.ts'
+import { duePlace } from '../engine/sweeper.ts'
+import { decodeWalletEntry } from '../management/wallet.ts'
+import { rowPlaceOf } from '../projection/row-place.ts'
+import type { IndexRecord } from '../store/port.ts'
+import { eventGroup, readPlace } from '../webhook/event.ts'
+
+type Entry = Pick<IndexRecord, 'sortKey' | 'value'>
+type IndexName = (typeof indexes)[keyof typeof indexes]
+
+/** What the entries of one index are. */
+interface IndexKind {
+  /** The aggregate that wrote an entry: a store in partitions keeps the two together. */
+  ownerOf(entry: Entry): string
+  /** Throws RecordUnreadable. */
+  check(entry: Entry): void
+}
+
+function partsOf(sortKey: string): string[] {
+  return sortKey.split('\n')
+}
+
+function insist(holds: boolean, otherwise: string): void {
+  if (!holds) throw new RecordUnreadable(otherwise)
+}
+
+function namedByValue(what: string, aggregateOf: (id: string) => string): IndexKind {
+  return {
+    ownerOf: ({ value }) => aggregateOf(value),
+    check: ({ value }) => insist(decodePlace(value) !== '', `it names no ${what}`),
+  }
+}
+
+/** What people should look at: the entry of the log that says so. */
+const work: IndexKind = {
+  ownerOf({ sortKey, value }) {
+    return ownerOfEntry(value, accountAggregate(splitSortKey(sortKey).parts[0] ?? ''))
+  },
+  check: ({ value }) => void decodeEntry(value),
+}
+
+const eventPlace: IndexKind = {
+  ownerOf: ({ value }) => readPlace(value, '').aggregate,
+  check: ({ value }) =>
+    insist(readPlace(value, '').group.startsWith(eventGroup), 'it names no event'),
+}
+
+/** An event whose card nobody knew belongs to no account, and what nobody can read to no one we know. */
+export function ownerOfEntry(text: string, otherwise = strayAggregate('')): string {
+  const entry = entryIn({ entry: text })
+  if (entry === null) return otherwise
+  const { accountId, event, notice } = entry
+  if (notice !== undefined) return 'ruleId' in notice ? trippedAggregate : blocksAggregate
+  return accountId === '' ? strayAggregate(event?.eventId ?? '') : accountAggregate(accountId)
+}
+
+/** Nothing is built with an index that is not here: what is not known can be neither copied nor checked. */
+const byName: Readonly<Record<IndexName, IndexKind>> = {
+  due: {
+    ownerOf: ({ sortKey }) => accountAggregate(splitSortKey(sortKey).parts[0] ?? ''),
+    check: ({ sortKey }) => insist(duePlace(sortKey) !== null, 'it names no transaction'),
+  },
+  unmatched: work,
+  anomalies: work,
+  cards: namedByValue('account', accountAggregate),
+  clients: namedByValue('client', clientAggregate),
+  customers: namedByValue('customer', customerAggregate),
+  'organization-cards': namedByValue('account', accountAggregate),
+  'customer-cards': namedByValue('account', accountAggregate),
+  accounts: {
+    ownerOf: ({ sortKey }) => accountAggregate(partsOf(sortKey)[0]!),
+    check: ({ sortKey }) => insist(partsOf(sortKey).length === 2, 'it names no card'),
+  },
+  negative: {
+    ownerOf: ({ sortKey }) => accountAggregate(partsOf(sortKey)[2] ?? ''),
+    check: ({ sortKey }) => insist(partsOf(sortKey).length === 3, 'it names no account'),
+  },
+  rows: {
+    ownerOf: (entry) => rowPlaceOf(entry)?.key.aggregate ?? rowsAggregate(''),
+    check: (entry) => insist(rowPlaceOf(entry) !== null, 'it names no row'),
+  },
+  events: eventPlace,
+  deliveries: eventPlace,
+  kycs: namedByValue('KYC', kycAggregate),
+  'kycs-due': namedByValue('KYC', kycAggregate),
+  charges: {
+    ownerOf: ({ sortKey }) => accountAggregate(partsOf(sortKey)[0]!),
+    check: ({ sortKey, value }) =>
+      insist(partsOf(sortKey).length === 3 && /^\d+$/.test(value), 'it names no pending charge'),
+  },
+  moving: {
+    ownerOf: ({ sortKey }) => splitSortKey(sortKey).parts[0] ?? '',
+    check: ({ sortKey }) => insist(partsOf(sortKey).length === 4, 'it names no transfer'),
+  },
+  'wallet-entries': {
+    ownerOf({ sortKey }) {
+      const [organizationId = '', currency = ''] = partsOf(sortKey)
+      return walletAggregate(organizationId, currency)
+    },
+    check: ({ value }) => void decodeWalletEntry(value),
+  },
+}
+
+const kinds = new Map<string, IndexKind>(Object.entries(byName))
+
+/** Null for one that another release made. */
+export function indexKindOf(index: string): IndexKind | null {
+  return kinds.get(index) ?? null
+}
