@@ -13,20 +13,35 @@ const entries = [
 ]
 
 /**
- * Writes the entries in dist anew, with most of what they import in few files beside them: a server starts with
- * 40 % less processor time than from the thousand files that it is made of.
+ * It finds the folder of the program by its own place, so it stays the file that the compiler wrote; package.json
+ * says where that is.
  */
-export default defineConfig({
-  input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
-  platform: 'node',
-  // They load files beside their own: a binary, and threads of their own.
-  external: ['lmdb', 'pino'],
-  output: {
-    dir: 'dist',
-    format: 'esm',
-    entryFileNames: '[name].js',
-    // Here, because src/installation.ts is in one of them.
-    chunkFileNames: 'part-[hash].js',
-    sourcemap: true,
+const apart = {
+  name: 'apart',
+  resolveId(source) {
+    return source.endsWith('/installation.ts') ? { id: '#installation', external: true } : null
   },
-})
+}
+
+/**
+ * Writes the entries in dist anew, each with all that it imports at its start: a server starts with 40 % less processor
+ * time than from the thousand files that it is made of. Threads share no modules, so parts in common would only be
+ * more files for Node to find and link: with them a start takes 0.86 s of a processor, without them 0.73 s.
+ */
+export default entries.map((name) =>
+  defineConfig({
+    input: { [name]: `src/${name}.ts` },
+    platform: 'node',
+    // They load files beside their own: a binary, and threads of their own.
+    external: ['lmdb', 'pino'],
+    plugins: [apart],
+    output: {
+      dir: 'dist',
+      format: 'esm',
+      entryFileNames: '[name].js',
+      // What is imported later, if at all.
+      chunkFileNames: 'part-[hash].js',
+      sourcemap: true,
+    },
+  }),
+)
