@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkBackup, readBackup } from '../../src/backoffice/backup-file.ts'
+import { checkMoney, isConserved } from '../../src/backoffice/money-check.ts'
 import { showAccount, showEvent } from '../../src/backoffice/show.ts'
+import { findDamage } from '../../src/backoffice/store-check.ts'
 import { fillStore } from '../../src/backoffice/transfer.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
 import type { Account } from '../../src/domain/record/account.ts'
@@ -15,10 +17,17 @@ import {
   transactionCodec,
 } from '../../src/engine/format/codec.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
-import { metaAggregate } from '../../src/engine/format/layout.ts'
+import { indexes, metaAggregate } from '../../src/engine/format/layout.ts'
 import { claimStore } from '../../src/engine/format/meta.ts'
 import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
+import { readKyc } from '../../src/kyc/kyc.ts'
+import { readClients } from '../../src/management/client.ts'
+import { readCustomer } from '../../src/management/customer.ts'
+import { readStanding } from '../../src/management/effect.ts'
+import { readReference } from '../../src/management/reference.ts'
+import { decodeTransfer } from '../../src/management/transfer/transfer.ts'
 import { cardPlaces, indexCards } from '../../src/projection/reindex.ts'
+import { readEndpoints } from '../../src/webhook/endpoint.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { createMemoryStore, type MemoryStore } from '../support/memory-store.ts'
 
@@ -113,6 +122,56 @@ describe('a backup of a release whose windows forgot what crowded them', () => {
     const { windows } = (await showAccount(store, 'account-0')) as unknown as Account
     expect(windows.tried?.merchants).toHaveLength(64)
     expect(windows.tried?.sketch).toBeUndefined()
+  })
+})
+
+describe('a backup of a store with money, customers, webhooks and verifications', () => {
+  const named = { clientId: '', reference: 'kept-topup' }
+  let store: MemoryStore
+
+  beforeAll(async () => {
+    const file = fixture('backup-3-managed.ndjson')
+    const fixed = await checkBackup(file, () => {})
+    expect(fixed).toMatchObject({ sandbox: true })
+    store = createMemoryStore(undefined, { nowMs: () => backupMs })
+    await fillStore(store, fixed, readBackup(file), { onProgress() {}, nowMs: () => backupMs })
+    const [client] = await readClients(store, 'org-1')
+    named.clientId = client!.clientId
+  })
+
+  it('is restored, every record can be read, and its money adds up', async () => {
+    const damage = []
+    for await (const found of findDamage(store, () => {})) damage.push(found)
+    expect(damage).toEqual([])
+    expect((await verifyStore(store, retentionMs, () => {})).differences).toEqual([])
+    const [money] = await checkMoney(store)
+    expect(isConserved(money!)).toBe(true)
+    expect(money).toMatchObject({ currency: 'USD', onTheWayMinor: 700 })
+  })
+
+  it('has what was said to its clients, and what is on its way', async () => {
+    const found = await readReference(store, named, backupMs)
+    const standing = await readStanding(store, named, found!)
+    expect(standing).toMatchObject({
+      state: 'done',
+      note: { data: { type: 'TopUp', amount: 10, wallet: { balance: 990 } } },
+    })
+    const open = { ...named, reference: 'kept-open' }
+    const pending = await readStanding(store, open, (await readReference(store, open, backupMs))!)
+    expect(decodeTransfer((pending as { record: string }).record)).toMatchObject({
+      type: 'TopUp',
+      amountMinor: 700,
+      to: { cardId: 'card-1' },
+    })
+  })
+
+  it('has its customers, cards, endpoints and verifications', async () => {
+    expect(await readCustomer(store, 'customer-1')).toMatchObject({ name: 'Ada Obi' })
+    const [endpoint] = (await readEndpoints(store, ['org-1'])).get('org-1')!
+    expect(endpoint).toMatchObject({ webhookId: 'whk_1', url: 'https://hooks.example/' })
+    const kycs = await store.range(indexes.kycs, '', 10)
+    const statuses = await Promise.all(kycs.map(({ value }) => readKyc(store, value)))
+    expect(new Set(statuses.map((kyc) => kyc?.method))).toEqual(new Set(['document', 'number']))
   })
 })
 
