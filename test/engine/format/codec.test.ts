@@ -17,7 +17,7 @@ import { RecordUnreadable } from '../../../src/engine/format/row-codec.ts'
 import { eventOf } from '../../support/event-generator.ts'
 import { defaultSwitches, packOf } from '../../support/world.ts'
 
-/** As release 0.1.0 wrote them. */
+/** As they were written before 0.2.0. */
 const rows = {
   account:
     '[1,"A1","USD",1000,200,1000,1700000000000,1700000002000,3,"NG","",0,0,[["ours",19675,200,1]]]',
