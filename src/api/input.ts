@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { explainIssue } from '../document/schema-words.ts'
 import { suggestion } from '../document/spelling.ts'
 import { readBody } from './body.ts'
 import { type Condition, type FieldError, isRefused, type Refused, refuse } from './condition.ts'
@@ -69,7 +70,7 @@ export function readFields<S extends z.ZodObject>(
     }))
     return refuse('fieldNotAllowed', textOf(errors[0]!), { errors })
   }
-  const result = schema.safeParse(given)
+  const result = schema.safeParse(given, { error: explained })
   if (result.success) {
     return { value: result.data, warnings: strangers.map(({ field }) => field) }
   }
@@ -81,6 +82,14 @@ export function readFields<S extends z.ZodObject>(
   const [first] = issues
   const condition = isMissing(first!, given) ? 'fieldMissing' : conditionAt(schema, first!.path)
   return refuse(condition, textOf(errors[0]!), { errors })
+}
+
+/** In words that go on after the name of the field; what is null is there, and not missing. */
+function explained(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type' && issue.input === null) return 'must not be null'
+  const words = explainIssue(issue)
+  const isSize = issue.code === 'too_big' || issue.code === 'too_small'
+  return isSize && issue.origin === 'string' ? `${words} characters long` : words
 }
 
 /** Nothing was asked for and nothing given, as with the query of most calls. */

@@ -14,6 +14,7 @@ const mcc = z
 
 const schema = z.object({
   customerId: z.string().min(1),
+  type: z.enum(['retail', 'lite']).optional(),
   balance: amount.optional(),
   cardLimits: z.object({ dailyLimit: amount.nullable().optional() }).optional(),
   blackListedMccs: z.array(mcc).max(3).default([]),
@@ -33,11 +34,14 @@ describe('the fields of a body', () => {
 
   it.each([
     [{}, 'fieldMissing', 'customerId is required'],
-    [{ customerId: 1 }, 'bodyMalformed', 'customerId'],
+    [{ customerId: 1 }, 'bodyMalformed', 'customerId must be a text'],
+    [{ customerId: null }, 'bodyMalformed', 'customerId must not be null'],
+    [{ customerId: '' }, 'bodyMalformed', 'customerId must be at least 1 characters long'],
+    [{ customerId: 'c', type: 'x' }, 'bodyMalformed', 'type must be one of retail, lite'],
     [{ customerId: 'c', balance: true }, 'amountMalformed', 'balance'],
     [{ customerId: 'c', cardLimits: { dailyLimit: [] } }, 'amountMalformed', 'dailyLimit'],
     [{ customerId: 'c', blackListedMccs: ['5411', '541'] }, 'mccMalformed', 'blackListedMccs.1'],
-    [{ customerId: 'c', blackListedMccs: {} }, 'bodyMalformed', 'blackListedMccs'],
+    [{ customerId: 'c', blackListedMccs: {} }, 'bodyMalformed', 'blackListedMccs must be a list'],
     [[], 'bodyMalformed', 'must be an object'],
     [null, 'bodyMalformed', 'must be an object'],
     [{ customerId: 'c', cardLimits: { dailylimit: 5 } }, 'fieldNotAllowed', 'dailyLimit?'],
