@@ -35,7 +35,7 @@ export async function readBook(store: Store, event: CardEvent): Promise<Book | n
     transactions.set(transactionKey(cardId, id), found)
     const [ofCard, name] = isAlias(found)
       ? [found.cardId, found.aliasOf]
-      : [found.cardId, found.linkedTo]
+      : [found.linkedCardId || found.cardId, found.linkedTo]
     if (name !== '' && !transactions.has(transactionKey(ofCard, name))) {
       await readTransaction(ofCard, name)
     }

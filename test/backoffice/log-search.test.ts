@@ -11,7 +11,7 @@ import { createMemoryStore } from '../support/memory-store.ts'
 const noView = {
   account: noAccount,
   card: noCard,
-  home: null,
+  others: [],
   transaction: newTransaction('', ''),
   linked: null,
   joining: '',

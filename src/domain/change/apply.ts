@@ -221,7 +221,9 @@ function addLinkedCredit(view: View, creditMinor: number, grantedMinor: number):
 function linkTo(view: View, to: string): View {
   const creditMinor = credit(view.transaction)
   const { grantedMinor } = view.transaction
-  const next = { ...view.transaction, linkedTo: to, grantedMinor: 0 }
+  const { cardId } = view.linked ?? view.transaction
+  const linkedCardId = cardId === view.transaction.cardId ? '' : cardId
+  const next = { ...view.transaction, linkedTo: to, linkedCardId, grantedMinor: 0 }
   const withheldMinor = view.account.withheldMinor + (withheld(next) - withheld(view.transaction))
   const account = { ...view.account, withheldMinor }
   return addLinkedCredit({ ...view, transaction: next, account }, creditMinor, grantedMinor)

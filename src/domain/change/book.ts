@@ -5,6 +5,8 @@ import type { EventRecord } from '../record/event-record.ts'
 import { type Alias, newTransaction, openHold, type Transaction } from '../record/transaction.ts'
 import type { View } from './view.ts'
 
+const none: readonly never[] = []
+
 /** The records of one account; null means that there is none, or that none is assumed. */
 export interface Book {
   account(): Account | null
@@ -31,7 +33,7 @@ export function gather(event: CardEvent, book: Book): View {
   return {
     account: book.account() ?? noAccount,
     card: card ?? noCard,
-    home: found.home,
+    others: found.others,
     transaction: found.transaction,
     linked: found.linked,
     joining: found.joining,
@@ -44,11 +46,11 @@ export function gather(event: CardEvent, book: Book): View {
   }
 }
 
-type Found = Pick<View, 'transaction' | 'home' | 'linked' | 'joining' | 'linking'>
+type Found = Pick<View, 'transaction' | 'others' | 'linked' | 'joining' | 'linking'>
 
 function nowhere(event: CardEvent): Found {
   const transaction = newTransaction('', event.transactionId)
-  return { transaction, home: null, linked: null, joining: '', linking: '' }
+  return { transaction, others: none, linked: null, joining: '', linking: '' }
 }
 
 function find(event: CardEvent, card: Card, book: Book): Found {
@@ -89,21 +91,35 @@ function linkedRefund(refund: Transaction, original: string, card: Card, book: B
   const linked = lookUp(original, card, book) ?? newTransaction(card.cardId, original)
   // A refund that turns out to be under a second name of its original needs no link.
   if (linked.transactionId === refund.transactionId) return withLinked(refund, '', card, book)
-  const home = homeOf(refund, card, book)
-  return { transaction: refund, home, linked, joining: '', linking: linked.transactionId }
+  const others = otherCards(refund, card, book)
+  return { transaction: refund, others, linked, joining: '', linking: linked.transactionId }
 }
 
 function withLinked(transaction: Transaction, joining: string, card: Card, book: Book): Found {
-  const { linkedTo } = transaction
-  const linked = linkedTo === '' ? null : (lookUp(linkedTo, card, book) ?? null)
-  const original =
-    linkedTo !== '' && linked === null ? newTransaction(card.cardId, linkedTo) : linked
-  const home = homeOf(transaction, card, book)
-  return { transaction, home, linked: original, joining, linking: '' }
+  const linked = transaction.linkedTo === '' ? null : originalLinked(transaction, card, book)
+  const others = otherCards(transaction, card, book)
+  return { transaction, others, linked, joining, linking: '' }
 }
 
-function homeOf(transaction: Transaction, card: Card, book: Book): Card | null {
-  return transaction.cardId === card.cardId ? null : book.card(transaction.cardId)
+/** The first link stays: another card of the refund may know another transaction by that name. */
+function originalLinked(refund: Transaction, card: Card, book: Book): Transaction {
+  const { linkedTo, linkedCardId } = refund
+  const cardId = linkedCardId || refund.cardId
+  const of = cardId === card.cardId ? card : book.card(cardId)
+  const found = of === null ? null : lookUp(linkedTo, of, book)
+  return found ?? newTransaction(cardId, linkedTo)
+}
+
+/** Spend is given back where it stands, also by the sweeper and by an event of another of the cards. */
+export function otherCards(t: Transaction, card: Card, book: Book): readonly Card[] {
+  let others: readonly Card[] = none
+  for (const entry of t.spend) {
+    const cardId = entry.cardId || t.cardId
+    if (cardId === card.cardId || others.some((other) => other.cardId === cardId)) continue
+    const found = book.card(cardId)
+    if (found !== null) others = [...others, found]
+  }
+  return others
 }
 
 const maxReissues = 8
@@ -128,7 +144,7 @@ export function gatherCard(cardId: string, book: Book): View {
   return {
     account: book.account() ?? noAccount,
     card: (cardId === '' ? null : book.card(cardId)) ?? noCard,
-    home: null,
+    others: none,
     transaction: newTransaction('', ''),
     linked: null,
     joining: '',
@@ -172,15 +188,13 @@ export function setNames(
   for (const name of [transactionId, ...names]) set(cardId, name, null)
 }
 
-const none: readonly never[] = []
-
 /** Makes no list where nothing changed, because this is done for every entry of every log. */
 export function touchedBy(before: View, after: View): TouchedRecords {
   const { names } = after.transaction
   const named = before.transaction.names.length
   return {
     account: after.account,
-    cards: changed(after.card, after.home, before.card, before.home),
+    cards: changedCards(before, after),
     transactions: after.forgotten
       ? none
       : changed(after.transaction, after.linked, before.transaction, before.linked),
@@ -191,6 +205,12 @@ export function touchedBy(before: View, after: View): TouchedRecords {
         ? null
         : { key: after.eventKey, record: after.event },
   }
+}
+
+function changedCards(before: View, after: View): readonly Card[] {
+  const first = after.card === before.card ? none : [after.card]
+  if (after.others === before.others) return first
+  return [...first, ...after.others.filter((card) => !before.others.includes(card))]
 }
 
 /** Of two records, those that are neither of the two that were there before. */

@@ -150,7 +150,7 @@ export function countSpend(view: View, amountMinor: number, at: readonly Counted
     return withSpend(counted, [{ amountMinor, cardId, at: places }])
   }
   const same = newest.cardId === cardId && samePlaces(newest.at, places)
-  const mentioned = mentionsIn(t.spend)
+  const mentioned = mentionsIn(t.spend, cardId)
   const counted = countIn(view, at, amountMinor, countForNew(mentioned), (name, place) =>
     standingAt(t.spend, cardId, name, place),
   )
@@ -173,14 +173,13 @@ export function giveSpendBack(view: View, amountMinor: number): View {
   let left = amountMinor
   let current = view
   const spend = [...view.transaction.spend]
-  const mentioned = mentionsIn(spend)
   while (left > 0 && spend.length > 0) {
     const entry = spend.pop()!
     const taken = Math.min(left, entry.amountMinor)
     left -= taken
     const gone = taken === entry.amountMinor
-    if (gone) forget(mentioned, entry)
-    else spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
+    if (!gone) spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
+    const mentioned = mentionsIn(spend, entry.cardId)
     const leftMinor = (name: string, place: Counted) => standingAt(spend, entry.cardId, name, place)
     current = takeBack(current, entry, taken, countForNew(mentioned), leftMinor)
   }
@@ -204,8 +203,10 @@ function takeBack(
   if (view.card.cardId === cardId) return changeWindows(view, at, take)
   const ofAccount = at.filter(({ scope }) => scope === 'account')
   const taken = changeWindows(view, ofAccount, take)
-  if (view.home?.cardId !== cardId) return taken
-  return { ...taken, home: changeCard(view.home, at, take) }
+  const others = view.others.map((card) => {
+    return card.cardId === cardId ? changeCard(card, at, take) : card
+  })
+  return { ...taken, others }
 }
 
 export function dropOld(view: View, places: readonly CountedNow[]): View {
@@ -259,29 +260,23 @@ function seededStates(windows: WindowStates, seeded: WindowStates): WindowStates
   return states
 }
 
-/** How many spend entries mention windows: the count of one falls only when the last of them goes. */
-function mentionsIn(entries: readonly SpendEntry[]): Map<string, number> {
-  const mentioned = new Map<string, number>()
-  for (const { at } of entries) {
-    for (const { window } of at) mentioned.set(window, (mentioned.get(window) ?? 0) + 1)
+/** The windows of this card and of the account that spend stands in: those of another card are others. */
+function mentionsIn(entries: readonly SpendEntry[], cardId: string): ReadonlySet<string> {
+  const mentioned = new Set<string>()
+  for (const entry of entries) {
+    for (const { window, scope } of entry.at) {
+      if (scope === 'account' || entry.cardId === cardId) mentioned.add(window)
+    }
   }
   return mentioned
 }
 
-function forget(mentioned: Map<string, number>, { at }: SpendEntry): void {
-  for (const { window } of at) {
-    const left = (mentioned.get(window) ?? 0) - 1
-    if (left > 0) mentioned.set(window, left)
-    else mentioned.delete(window)
-  }
-}
-
 /** A transaction counts once in a window that it is not mentioned in. */
-function countForNew(mentioned: ReadonlyMap<string, number>) {
+function countForNew(mentioned: ReadonlySet<string>) {
   return (name: string, { window }: Counted): number => {
     if (mentioned.has(window)) return 0
     const { mid } = splitKey(window)
-    for (const other of mentioned.keys()) if (isIn(name, mid, other)) return 0
+    for (const other of mentioned) if (isIn(name, mid, other)) return 0
     return 1
   }
 }

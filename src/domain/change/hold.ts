@@ -50,12 +50,16 @@ export function absorbAsk(t: Transaction, hold: PlacedHold): Transaction {
 export function undoHold(t: Transaction, eventKey: string, heirKey: string): Transaction {
   const share = t.asks.find((ask) => ask.eventKey === eventKey)
   if (share === undefined) return t
-  const newest = t.asks.at(-1) === share
+  const next = t.asks[t.asks.indexOf(share) + 1]
   const left = heirKey === '' ? share.addedMinor : 0
   const asks = t.asks
     .filter((ask) => ask !== share)
     .map((ask) =>
       ask.eventKey === heirKey ? { ...ask, addedMinor: ask.addedMinor + share.addedMinor } : ask,
+    )
+    // What it opened again stays open for the ask after it, until that one is undone too.
+    .map((ask) =>
+      share.reopened && ask.eventKey === next?.eventKey ? { ...ask, reopened: true } : ask,
     )
   return {
     ...t,
@@ -65,7 +69,7 @@ export function undoHold(t: Transaction, eventKey: string, heirKey: string): Tra
     cash: asks.length > 0 && t.cash,
     cashPosted: asks.length > 0 && t.cashPosted,
     foreignCash: asks.length > 0 && t.foreignCash,
-    expired: t.expired || (newest && share.reopened),
+    expired: t.expired || (next === undefined && share.reopened),
     adjustment: share.adjustment === null ? t.adjustment : adjustmentOf(asks),
   }
 }

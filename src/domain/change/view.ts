@@ -1,4 +1,4 @@
-import type { Account } from '../record/account.ts'
+import { type Account, availableMinor } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { EventRecord } from '../record/event-record.ts'
 import type { Fresh } from '../record/fresh.ts'
@@ -8,8 +8,8 @@ import type { Transaction } from '../record/transaction.ts'
 export interface View {
   readonly account: Account
   readonly card: Card
-  /** The card that the transaction was first seen on, when it is another than `card`. */
-  readonly home: Card | null
+  /** The other cards that the transaction's spend stands on, when some were issued for each other. */
+  readonly others: readonly Card[]
   readonly transaction: Transaction
   /** The original of a refund. */
   readonly linked: Transaction | null
@@ -30,7 +30,7 @@ export function copyView(v: View): Fresh<View> {
   return {
     account: v.account,
     card: v.card,
-    home: v.home,
+    others: v.others,
     transaction: v.transaction,
     linked: v.linked,
     joining: v.joining,
@@ -49,6 +49,7 @@ export function isSafe({ account, transaction, linked }: View): boolean {
     Number.isSafeInteger(account.postedMinor) &&
     Number.isSafeInteger(account.heldMinor) &&
     Number.isSafeInteger(account.withheldMinor) &&
+    Number.isSafeInteger(availableMinor(account)) &&
     Number.isSafeInteger(account.chargesTakenMinor) &&
     Number.isSafeInteger(account.chargesPendingMinor) &&
     hasSafeSums(transaction) &&

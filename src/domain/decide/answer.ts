@@ -1,11 +1,11 @@
 import { stamp } from '../change/apply.ts'
 import type { Change } from '../change/change.ts'
-import { arrivalMs, type Draft, openDraft, resumeDraft } from '../change/draft.ts'
+import { arrivalMs, type Draft, nameTransaction, openDraft, resumeDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import { type Answer, type EventRecord, forGood } from '../record/event-record.ts'
 import { repeatedIdCode } from '../record/response-code.ts'
-import type { Anomaly } from './anomaly.ts'
+import { type Anomaly, namingAnomalies } from './anomaly.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences } from './consequence.ts'
 import { decide } from './decide.ts'
@@ -67,12 +67,15 @@ function sayDecline(delivery: Delivery, view: View, pack: Pack, said: Answer): S
     undoAsk(draft, pack)
     draft.make({ type: 'answerChanged', answer: said })
   }
+  // What joins makes a second name, also when it is declined.
+  const joins = record === null && event.currency === view.account.currency
+  if (joins) nameTransaction(draft)
   if (view.card.cardId !== '') draft.make({ type: 'declined', code: said.code })
   if (record === null) {
     if (view.card.cardId !== '') rememberAsk(draft, event, false, pack.remembers)
     bookConsequences(draft, event, pack)
   }
-  return committed(draft, said)
+  return committed(draft, said, { anomalies: joins ? namingAnomalies(view) : [] })
 }
 
 function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): Step {

@@ -1,5 +1,5 @@
 import { apply, stamp } from '../change/apply.ts'
-import { type Book, isAlias } from '../change/book.ts'
+import { type Book, isAlias, otherCards } from '../change/book.ts'
 import type { Change, EntryKind } from '../change/change.ts'
 import type { View } from '../change/view.ts'
 import type { Anomaly } from '../decide/anomaly.ts'
@@ -141,13 +141,13 @@ export function entryOfNotice(
 
 /** The view that an entry was made in, and the one that it led to. */
 export function replay(entry: Entry, book: Book): { before: View; after: View } {
-  const [homeId] = entry.transaction
   const card = book.card(entry.cardId) ?? noCard
+  const transaction = recordAt(entry.transaction, book)
   const before: View = {
     account: book.account() ?? noAccount,
     card,
-    home: homeId === entry.cardId ? null : book.card(homeId),
-    transaction: recordAt(entry.transaction, book),
+    others: otherCards(transaction, card, book),
+    transaction,
     linked: entry.linked === null ? null : recordAt(entry.linked, book),
     joining: '',
     linking: '',

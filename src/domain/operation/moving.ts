@@ -29,7 +29,8 @@ export function move(
   if (view.card.cardId === '') return { refused: `there is no card ${cardId}` }
   const draft = openDraft(view, nowMs)
   const { postedMinor, transfersMinor, movedMinor } = view.account
-  const sums = [postedMinor, transfersMinor, movedMinor].map((sum) => sum + amountMinor)
+  const available = availableMinor(view.account)
+  const sums = [postedMinor, transfersMinor, movedMinor, available].map((sum) => sum + amountMinor)
   if (!sums.every(Number.isSafeInteger)) {
     return { refused: 'the account would leave the numbers that are kept exactly' }
   }

@@ -4,7 +4,7 @@ import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { bookConsequences } from '../decide/consequence.ts'
 import type { Pack } from '../decide/pack.ts'
-import type { Account } from '../record/account.ts'
+import { type Account, availableMinor } from '../record/account.ts'
 import { type Card, maxListedMccs, maxListedMids } from '../record/card.ts'
 import { type CardEvent, hash64 } from '../record/event.ts'
 import { doneRecord } from '../record/event-record.ts'
@@ -246,7 +246,9 @@ function adjust(
     const same = view.event.contentHash === hash
     return same ? draft : { refused: `reference ${reference} was used for another amount` }
   }
-  const sums = [account.postedMinor + amountMinor, account.transfersMinor + amountMinor]
+  const { postedMinor, transfersMinor } = account
+  const figures = [postedMinor, transfersMinor, availableMinor(account)]
+  const sums = figures.map((figure) => figure + amountMinor)
   if (!sums.every(Number.isSafeInteger)) {
     return { refused: 'the account would leave the numbers that are kept exactly' }
   }

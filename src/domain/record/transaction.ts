@@ -35,6 +35,8 @@ export interface Transaction {
   readonly names: readonly string[]
   /** The original of a refund; '' for none. */
   readonly linkedTo: string
+  /** The card that the original was first seen on; '' for the card of the refund. */
+  readonly linkedCardId: string
   /** Why its last ask was declined: the reason to show if it is settled all the same. */
   readonly lastDecline: ResponseCode | ''
   readonly swiped: boolean
@@ -97,6 +99,7 @@ export function newTransaction(cardId: string, transactionId: string): Transacti
     expired: false,
     names: [],
     linkedTo: '',
+    linkedCardId: '',
     lastDecline: '',
     swiped: false,
     unblocked: false,
@@ -214,6 +217,7 @@ export function copyTransaction(t: Transaction): Fresh<Transaction> {
     expired: t.expired,
     names: t.names,
     linkedTo: t.linkedTo,
+    linkedCardId: t.linkedCardId,
     lastDecline: t.lastDecline,
     swiped: t.swiped,
     unblocked: t.unblocked,

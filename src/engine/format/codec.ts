@@ -197,6 +197,7 @@ const plainTransaction: Codec<Transaction> = createCodec(
     t.chargeTakenMinor,
     t.chargePendingMinor,
     writeAdjustment(t.adjustment),
+    t.linkedCardId,
   ],
   {
     asks: (json: AskRow[]) => json.map(readAsk),
