@@ -8,16 +8,26 @@ import {
   requestTypes,
 } from '../../src/domain/record/event.ts'
 import type { WindowFile } from '../../src/rules/pack/window-file.ts'
-import { type NaiveAccount, type NaiveCard, naiveFilters } from './naive-model.ts'
+import { type NaiveAccount, type NaiveCard, type NaiveSaid, naiveFilters } from './naive-model.ts'
 
 /** Random worlds and events; the seed alone decides all, so print it when something fails. */
 
 type WalkStep =
-  | { readonly kind: 'deliver'; readonly event: CardEvent; readonly receivedAtMs: number }
+  | {
+      readonly kind: 'deliver'
+      readonly event: CardEvent
+      readonly receivedAtMs: number
+      /** The delivery that it belongs to; one for all of an event where none is given. */
+      readonly slot?: string
+      /** What the relay was told without the engine. */
+      readonly said?: NaiveSaid
+    }
   | { readonly kind: 'expire'; readonly nowMs: number }
 
 export interface Walk {
   readonly seed: number
+  /** With amounts at the bounds of what is kept exactly, which sums of windows may pass. */
+  readonly isLarge: boolean
   readonly zone: string
   /** By the country of accounts. */
   readonly zones: Readonly<Record<string, string>>
@@ -168,8 +178,12 @@ export function walk(seed: number): Walk {
   const { zone, windows, remembers, shiftMs, holdAdjustments } = surroundings
   const more = createRandom(seed ^ 0x20e)
   const holds = randomHolds(more, holdAdjustments)
+  const rarer = createRandom(seed ^ 0xab1e)
+  const isLarge = rarer.chance(0.15)
+  const month = new Date(startMs + shiftMs).toISOString().slice(0, 7)
   return {
     seed,
+    isLarge,
     zone,
     zones: more.chance(0.5) ? { NG: more.pick(zoneNames) } : {},
     windows: [...windows, ...randomShared(more)],
@@ -177,10 +191,79 @@ export function walk(seed: number): Walk {
     remembers,
     switches: { ...switches, ...holds.switches },
     retentionDays: 45,
-    accounts: accounts.map((each) => ({ ...each, organizationId: more.pick(['O1', 'O1', '']) })),
-    cards: cards.map((each) => ({ ...each, customerId: more.pick(['K1', 'K2']) })),
-    steps: steps.map((step) => shift(step, shiftMs)),
+    accounts: accounts
+      .map((each) => ({ ...each, organizationId: more.pick(['O1', 'O1', '']) }))
+      .map((each) => (isLarge ? { ...each, openingMinor: rarer.pick(largeOpenings) } : each)),
+    cards: issuedAgain(
+      rarer,
+      cards
+        .map((each) => ({ ...each, customerId: more.pick(['K1', 'K2']) }))
+        .map((each) => (rarer.chance(0.06) ? { ...each, expiryMonth: month } : each))
+        .map((each) => (isLarge ? { ...each, dailyLimitMinor: null } : each)),
+    ),
+    steps: withDefaults(
+      rarer,
+      (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
+        return shift(step, shiftMs)
+      }),
+    ),
   }
+}
+
+const { MAX_SAFE_INTEGER: largest } = Number
+const largeOpenings = [0, 2000, 10 ** 12, largest - 10 ** 12, largest - 200, largest]
+
+/** Asks and advices at the bounds of what is kept exactly. */
+function enlarged(random: Random, step: WalkStep): WalkStep {
+  if (step.kind === 'expire' || step.event.amountMinor === null || random.chance(0.75)) return step
+  const isLargeAsk = requestTypes[step.event.requestType] === 'ask'
+  const large = [largest, largest - 1, largest - 333, (largest - 1) / 2, 10 ** 15]
+  const amountMinor = isLargeAsk
+    ? 10 ** 12 - random.between(0, 333)
+    : random.pick(large) - random.pick([0, 0, 100])
+  return { ...step, event: { ...step.event, amountMinor } }
+}
+
+/** Cards of one account that were issued for each other; a lite one never is. */
+function issuedAgain(random: Random, cards: NaiveCard[]): NaiveCard[] {
+  if (random.chance(0.5)) return cards
+  return cards.map((card, i) => {
+    const earlier = cards
+      .slice(0, i)
+      .filter(({ accountId, type }) => accountId === card.accountId && type !== 'lite')
+    if (earlier.length === 0 || card.type === 'lite' || random.chance(0.2)) return card
+    return { ...card, replaces: random.pick(earlier).cardId }
+  })
+}
+
+/**
+ * What the watchdog said where the engine was late, in half of the walks: always the same, as it is set. An
+ * event has two slots, and one of them is told once.
+ */
+function withDefaults(random: Random, steps: WalkStep[]): WalkStep[] {
+  if (random.chance(0.5)) return steps
+  const code = random.pick(['000', '176'] as const)
+  const told = new Set<string>()
+  return steps.flatMap((step): WalkStep[] => {
+    if (step.kind === 'expire') return [step]
+    const { event, receivedAtMs } = step
+    const slot = `${event.eventId}-${random.between(1, 2)}`
+    const said: NaiveSaid = {
+      code: isAsk(event) ? code : '000',
+      approvedAmountMinor: null,
+    }
+    if (told.has(slot)) return []
+    const late: WalkStep = {
+      ...step,
+      slot,
+      said,
+      receivedAtMs: receivedAtMs + random.between(0, 400),
+    }
+    const roll = random.next()
+    if (roll < 0.7) return [{ ...step, slot }]
+    told.add(slot)
+    return roll < 0.85 ? [late] : [{ ...step, slot }, late]
+  })
 }
 
 /** Conditions before, between and after the adjustments by MCC. */

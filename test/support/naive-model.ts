@@ -14,9 +14,11 @@ export interface NaiveCard {
   cardId: string
   accountId: string
   customerId?: string
+  /** The card that this one was issued for again; absent for none. */
+  replaces?: string
   type: 'retail' | 'corporate' | 'lite'
   status: 'Active' | 'Frozen' | 'Terminated'
-  /** The last good month in UTC, such as '2027-05'; '' never expires. */
+  /** The last good month, such as '2027-05'; '' never expires. */
   expiryMonth: string
   dailyLimitMinor: number | null
   transactionLimitMinor: number | null
@@ -82,6 +84,12 @@ export interface NaiveTransaction {
   chargesPendingMinor: number
 }
 
+/** What a relay was told without the engine. */
+export interface NaiveSaid {
+  code: '000' | '176'
+  approvedAmountMinor: number | null
+}
+
 export type NaiveModel = ReturnType<typeof createNaiveModel>
 
 /** An effect that one event was decided to have when it was first seen; `key` is the transaction. */
@@ -90,17 +98,21 @@ type Effect =
   | {
       kind: 'ask'
       key: string
+      eventKey: string
       k: 'P' | 'A'
       addedMinor: number
       reversedMinor: number
       absorbed: boolean
       cash: boolean
       foreign: boolean
+      unblockedMid: string
       expiresAtMs: number
       fixed: number
       millionths: number
       plus: number
     }
+  | { kind: 'undo'; key: string; eventKey: string; cardId: string }
+  | { kind: 'swipe'; key: string; cardId: string }
   | { kind: 'unblock'; key: string; cardId: string; mid: string }
   | { kind: 'settle'; key: string; minor: number; closes: boolean; foreign: boolean }
   | { kind: 'reverse'; key: string; minor: number }
@@ -111,15 +123,21 @@ type Effect =
   | { kind: 'expire'; key: string }
   | { kind: 'charge'; key: string; takenMinor: number; pendingMinor: number }
   | { kind: 'terminate'; cardId: string; bySwipes: boolean }
+  | { kind: 'revive'; cardId: string }
+
+type AskEffect = Extract<Effect, { kind: 'ask' }>
 
 interface Step {
   atMs: number
+  /** The card of the event; the transaction may have been first seen on one that it replaces. */
+  cardId: string
   merchant: Merchant
   effects: Effect[]
 }
 
 interface Counted {
   atMs: number
+  cardId: string
   minor: number
   merchant: Merchant
   cash: boolean
@@ -150,6 +168,8 @@ interface Attempt {
 
 interface Sums {
   cardId: string
+  /** The asks that stand, oldest first, each with what it stands on. */
+  asks: (AskEffect & { reopened: boolean })[]
   P: number
   A: number
   R: number
@@ -166,7 +186,8 @@ interface Sums {
   original: string | null
   foreignS: number
   foreignCash: boolean
-  swiped: boolean
+  /** The card whose swipe it used; '' for none. */
+  swiped: string
   unblocked: boolean
   takenMinor: number
   pendingMinor: number
@@ -200,6 +221,10 @@ interface Delivery {
   event: CardEvent
   answer: NaiveAnswer
   arrivalMs: number
+  /** The slots that were, or are about to be, told approve. */
+  claims: Set<string>
+  key: string
+  absorbed: boolean
 }
 
 const dayMs = 86_400_000
@@ -211,7 +236,10 @@ export function createNaiveModel(options: NaiveOptions) {
   const steps: Step[] = []
   const deliveries: Delivery[] = []
   const attempts: Attempt[] = []
+  /** Each ask once, as it was first answered. */
+  const firstAnswers: Attempt[] = []
   const asks: { event: CardEvent; atMs: number; approved: boolean }[] = []
+  const arrivals: { scope: string; atMs: number }[] = []
   let folded: World | undefined
 
   const cardOf = (cardId: string) => options.cards.find((card) => card.cardId === cardId)
@@ -268,17 +296,18 @@ export function createNaiveModel(options: NaiveOptions) {
     )
     const all = keys.map((key) => transactionOf(world, key))
     const chargesTakenMinor = total(all.map((t) => t.takenMinor))
-    const postedMinor =
-      accountOf(accountId).openingMinor -
-      total(all.map((t) => t.S)) -
-      total(all.filter(isPostedCash).map(O)) +
-      total(all.map(Credit)) -
-      chargesTakenMinor
+    const postedMinor = total([
+      accountOf(accountId).openingMinor,
+      ...all.map((t) => -t.S),
+      ...all.filter(isPostedCash).map((t) => -O(t)),
+      ...all.map(Credit),
+      -chargesTakenMinor,
+    ])
     const heldMinor = total(all.filter((t) => !isPostedCash(t)).map(O))
     const withheldMinor = total(
       keys.map((key) => Math.max(0, U(world, key) - transactionOf(world, key).G)),
     )
-    const availableMinor = postedMinor - heldMinor - withheldMinor
+    const availableMinor = total([postedMinor, -heldMinor, -withheldMinor])
     const chargesPendingMinor = total(all.map((t) => t.pendingMinor))
     return {
       postedMinor,
@@ -291,16 +320,17 @@ export function createNaiveModel(options: NaiveOptions) {
   }
 
   function cardState(world: World, card: NaiveCard, day: number) {
-    const own = [...world.transactions.values()].filter((t) => t.cardId === card.cardId)
+    const all = [...world.transactions.values()]
     const termination = world.terminated.get(card.cardId)
-    const swiped = own.filter((t) => t.swiped).length
+    const swiped = all.filter((t) => t.swiped === card.cardId).length
     return {
       status: termination ? ('Terminated' as const) : card.status,
       bySwipes: termination?.bySwipes ?? false,
       swipesLeft: card.swipesLeft === null ? null : Math.max(0, card.swipesLeft - swiped),
       spentTodayMinor: total(
-        own.flatMap((t) =>
+        all.flatMap((t) =>
           t.counted
+            .filter((each) => each.cardId === card.cardId)
             .filter((each) => dayOf(each.atMs, countryOf(card)) === day)
             .map((each) => each.minor),
         ),
@@ -317,7 +347,7 @@ export function createNaiveModel(options: NaiveOptions) {
     folded ??= foldAll()
     if (more.length === 0) return folded
     const world = copyOf(folded)
-    happen(world, { atMs: 0, merchant: noMerchant, effects: more })
+    happen(world, { atMs: 0, cardId: '', merchant: noMerchant, effects: more })
     return world
   }
 
@@ -351,6 +381,10 @@ export function createNaiveModel(options: NaiveOptions) {
       world.terminated.set(effect.cardId, { bySwipes: effect.bySwipes })
       return
     }
+    if (effect.kind === 'revive') {
+      world.terminated.delete(effect.cardId)
+      return
+    }
     if (effect.kind === 'name') {
       world.names.set(`${effect.cardId} ${effect.name}`, effect.key)
       if (!world.transactions.has(effect.key)) {
@@ -364,16 +398,23 @@ export function createNaiveModel(options: NaiveOptions) {
         t[effect.k] += effect.addedMinor
         t.R += effect.reversedMinor
         t.K = Number.POSITIVE_INFINITY
+        // Its first ask says what it is; a stand-in of the other kind joins it as it is.
+        if (!t.asked) t.cash = effect.cash
         t.asked = true
-        t.cash ||= effect.cash
         t.foreignCash ||= effect.cash && effect.foreign
         t.fixed = Math.max(t.fixed, effect.fixed)
         t.millionths = Math.max(t.millionths, effect.millionths)
         t.plus = Math.max(t.plus, effect.plus)
+        t.asks.push({ ...effect, reopened: t.expired && !effect.absorbed })
         if (effect.absorbed) break
         t.expired = false
         t.expiresAtMs = Math.max(t.expiresAtMs, effect.expiresAtMs)
-        t.swiped = true
+        break
+      case 'undo':
+        undo(world, t, effect.eventKey, effect.cardId)
+        break
+      case 'swipe':
+        if (t.swiped === '' && swipesLeftOf(world, effect.cardId) > 0) t.swiped = effect.cardId
         break
       case 'unblock':
         world.usedUnblocks.add(`${effect.cardId} ${effect.mid}`)
@@ -383,7 +424,6 @@ export function createNaiveModel(options: NaiveOptions) {
         t.S += effect.minor
         t.foreignS += effect.foreign ? effect.minor : 0
         t.closed ||= effect.closes
-        t.swiped ||= effect.minor > 0
         break
       case 'reverse':
         t.R += effect.minor
@@ -418,14 +458,55 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
+  /** A default decline after our commit: what stands on this ask alone goes with it. */
+  function undo(world: World, t: Sums, eventKey: string, cardId: string): void {
+    const at = t.asks.findIndex((ask) => ask.eventKey === eventKey)
+    const [gone] = t.asks.splice(at, 1)
+    assert(at >= 0 && gone)
+    const later = t.asks.slice(at)
+    // A later total of its kind says the whole, and stands on what this one added.
+    const total = switches.incrementalAmount === 'cumulative'
+    const heir = total ? later.find((ask) => ask.k === gone.k) : undefined
+    if (heir) heir.addedMinor += gone.addedMinor
+    else t[gone.k] -= gone.addedMinor
+    t.asked = t.asks.length > 0
+    t.cash &&= t.asked
+    t.foreignCash &&= t.asked
+    t.fixed = Math.max(0, ...t.asks.map((ask) => ask.fixed))
+    t.millionths = Math.max(0, ...t.asks.map((ask) => ask.millionths))
+    t.plus = Math.max(0, ...t.asks.map((ask) => ask.plus))
+    const next = later.find((ask) => !ask.absorbed)
+    if (gone.reopened && next) next.reopened = true
+    if (gone.reopened && !next) t.expired = true
+    if (gone.unblockedMid !== '') {
+      world.usedUnblocks.delete(`${cardId} ${gone.unblockedMid}`)
+      t.unblocked = false
+    }
+    if (!t.asked && t.S === 0) t.swiped = ''
+  }
+
+  function swipesLeftOf(world: World, cardId: string): number {
+    const card = cardOf(cardId)
+    return card?.type === 'lite' ? (cardState(world, card, 0).swipesLeft ?? 0) : 0
+  }
+
+  /** The transaction of this name, on this card or on those that it was issued for again. */
+  function keyOf(world: World, cardId: string, name: string): string | undefined {
+    for (let id = cardId; id !== ''; id = cardOf(id)?.replaces ?? '') {
+      const key = world.names.get(`${id} ${name}`)
+      if (key !== undefined) return key
+    }
+    return undefined
+  }
+
   /** "Which event, which transaction": the transaction's key, and the names that are new by it. */
   function place(world: World, event: CardEvent): Place {
     const { cardId } = event
     const name = isAbsentId(event.transactionId) ? `#${event.eventId}` : event.transactionId
-    const known = world.names.get(`${cardId} ${name}`)
+    const known = keyOf(world, cardId, name)
     if (known !== undefined) return { key: known, naming: [], joins: false }
     const original = isAbsentId(event.originalTransactionId) ? null : event.originalTransactionId
-    const originalKey = original === null ? undefined : world.names.get(`${cardId} ${original}`)
+    const originalKey = original === null ? undefined : keyOf(world, cardId, original)
     if (original !== null && originalKey === undefined && joinsUnknown(event)) {
       const key = `${cardId} ${original}`
       const naming: Effect[] = [
@@ -435,7 +516,8 @@ export function createNaiveModel(options: NaiveOptions) {
       return { key, naming, joins: true }
     }
     if (originalKey !== undefined && joinsKnown(event, transactionOf(world, originalKey))) {
-      const naming: Effect[] = [{ kind: 'name', key: originalKey, cardId, name }]
+      const { cardId: home } = transactionOf(world, originalKey)
+      const naming: Effect[] = [{ kind: 'name', key: originalKey, cardId: home, name }]
       return { key: originalKey, naming, joins: true }
     }
     const key = `${cardId} ${name}`
@@ -470,18 +552,13 @@ export function createNaiveModel(options: NaiveOptions) {
     })
     // An ask in another currency makes no second name, yet its decline makes its own one known.
     if (event.currency === account.currency || !joins) effects.push(...naming)
-    if (event.currency === account.currency) {
-      if (t.S > 0 && !t.asked) anomalies.push('late')
-      if (switches.incrementalAmount === 'cumulative' && amountMinor < N(t)) {
-        anomalies.push('total_below')
-      }
-      if (isPossibleRepeat(event, arrivalMs)) anomalies.push('possible_repeat')
-    }
+    if (event.currency === account.currency) anomalies.push(...askAnomalies(event, t, arrivalMs))
 
     if (state.status === 'Terminated' && !(state.bySwipes && t.asked)) return answer('143')
     const { decline, review, above } = says(event, isForeign(event, account))
     if (state.status === 'Frozen' && !above.includes('frozen')) return answer('117')
-    const month = new Date(arrivalMs).toISOString().slice(0, 7)
+    const today = dayOf(arrivalMs, account.country)
+    const month = new Date(today * dayMs).toISOString().slice(0, 7)
     if (card.expiryMonth !== '' && month > card.expiryMonth) return answer('142')
     if (t.voided) return answer('175')
     const cash = event.requestType === 'CashWithdrawal'
@@ -515,42 +592,14 @@ export function createNaiveModel(options: NaiveOptions) {
       return answer('000')
     }
 
-    const k = event.requestType === 'PreAuthorization' ? 'P' : 'A'
-    const next: Sums = { ...t, expired: false }
-    next[k] =
-      switches.incrementalAmount === 'delta'
-        ? t[k] + amountMinor
-        : Math.max(t[k], amountMinor + Math.min(t.R, Math.max(t.P, t.A)))
-    next.R = t.R + Math.max(0, N(next) - t.K)
-    const adjustment = cash ? undefined : adjustmentFor(event.merchant, account)
-    const fixed = adjustment?.fixedMinor[account.currency] ?? 0
-    const millionths = adjustment?.plusMillionths ?? 0
-    const plus = adjustment?.plusMinor[account.currency] ?? 0
-    next.fixed = Math.max(t.fixed, fixed)
-    next.millionths = Math.max(t.millionths, millionths)
-    next.plus = Math.max(t.plus, plus)
+    const mids = effects.flatMap((effect) => (effect.kind === 'unblock' ? [effect.mid] : []))
+    const { next, booking } = bookingFor(event, card, key, t, arrivalMs, mids[0] ?? '')
+    const { k } = booking
     const q = N(next) - N(t)
     const g = O(next) - O(t)
     const spent = W(next) - W(t)
-    const holdDays =
-      switches.holdDays.byMcc.get(mcc) ??
-      (k === 'P' ? switches.holdDays.preauthorization : switches.holdDays.authorization)
-    const booking = {
-      kind: 'ask' as const,
-      key,
-      k: k as 'P' | 'A',
-      addedMinor: next[k] - t[k],
-      reversedMinor: next.R - t.R,
-      absorbed: false,
-      cash,
-      foreign: isForeign(event, account),
-      expiresAtMs: arrivalMs + holdDays * dayMs,
-      fixed,
-      millionths,
-      plus,
-    }
     if (Math.max(next.P, next.A) > Math.max(t.P, t.A) && N(next) === 0) {
-      effects.push({ ...booking, absorbed: true })
+      effects.push({ ...booking, absorbed: true, unblockedMid: '' })
       return answer('175')
     }
     // Another kind's hold was reversed: it neither adds all of itself to the hold, nor does the hold
@@ -575,10 +624,102 @@ export function createNaiveModel(options: NaiveOptions) {
       if (H(next, N(next)) !== N(next)) return answer('116')
       if (!partial || availableMinor <= 0 || shortMinor >= q) return answer('116')
       effects.push({ ...booking, addedMinor: booking.addedMinor - shortMinor })
+      effects.push({ kind: 'swipe', key, cardId: card.cardId })
       return answer('000', amountMinor - shortMinor)
     }
-    effects.push(booking)
-    return answer('000')
+    effects.push(booking, { kind: 'swipe', key, cardId: card.cardId })
+    const after = fold([...effects, ...chargesOf(account, key, effects)])
+    if (isSafe(after, key, account)) return answer('000')
+    effects.splice(0, effects.length, ...naming)
+    if (review) anomalies.splice(anomalies.indexOf('review'), 1)
+    return answer('111')
+  }
+
+  /** A default approve, which is a stand-in: no check is asked. */
+  function standIn(event: CardEvent, card: NaiveCard, arrivalMs: number, said: NaiveSaid) {
+    const account = accountOf(card.accountId)
+    const world = fold()
+    const { key, naming, joins } = place(world, event)
+    const t = world.transactions.get(key) ?? noSums(card.cardId)
+    const none = { effects: [] as Effect[], key, anomalies: [] as string[] }
+    if (event.currency !== account.currency) return { ...none, unmatched: 'other currency' }
+    const amountMinor = event.amountMinor ?? 0
+    const anomalies = askAnomalies(event, t, arrivalMs)
+    if (amountMinor === 0) {
+      return { effects: joins ? naming : [], key, anomalies, unmatched: null }
+    }
+    const { next, booking } = bookingFor(event, card, key, t, arrivalMs, '')
+    const lifted = Math.max(next.P, next.A) - Math.max(t.P, t.A)
+    const isTotal = switches.incrementalAmount === 'cumulative'
+    const isUncovered = !isTotal && lifted < amountMinor && N(next) < next[booking.k]
+    const wholeMinor =
+      isUncovered && !t.voided
+        ? Math.max(t.P, t.A) + amountMinor - t[booking.k]
+        : booking.addedMinor
+    const addedMinor = wholeMinor - (amountMinor - (said.approvedAmountMinor ?? amountMinor))
+    const swipe: Effect = { kind: 'swipe', key, cardId: card.cardId }
+    const effects: Effect[] = [...naming, { ...booking, addedMinor }, swipe]
+    const after = fold([...effects, ...chargesOf(account, key, effects)])
+    if (!isSafe(after, key, account)) return { ...none, unmatched: 'too large' }
+    return { effects, key, anomalies, unmatched: null }
+  }
+
+  function askAnomalies(event: CardEvent, t: Sums, arrivalMs: number): string[] {
+    const isBelow = switches.incrementalAmount === 'cumulative' && (event.amountMinor ?? 0) < N(t)
+    const said: [boolean, string][] = [
+      [t.S > 0 && !t.asked, 'late'],
+      [isBelow, 'total_below'],
+      [isPossibleRepeat(event, arrivalMs), 'possible_repeat'],
+    ]
+    return said.filter(([holds]) => holds).map(([, name]) => name)
+  }
+
+  /** What an ask would add, and the sums that it would lead to. */
+  function bookingFor(
+    event: CardEvent,
+    card: NaiveCard,
+    key: string,
+    t: Sums,
+    arrivalMs: number,
+    unblockedMid: string,
+  ) {
+    const account = accountOf(card.accountId)
+    const amountMinor = event.amountMinor ?? 0
+    const cash = event.requestType === 'CashWithdrawal'
+    const k = event.requestType === 'PreAuthorization' ? 'P' : 'A'
+    const next: Sums = { ...t, expired: false }
+    next[k] =
+      switches.incrementalAmount === 'delta'
+        ? t[k] + amountMinor
+        : Math.max(t[k], amountMinor + Math.min(t.R, Math.max(t.P, t.A)))
+    next.R = t.R + Math.max(0, N(next) - t.K)
+    const adjustment = cash ? undefined : adjustmentFor(event.merchant, account)
+    const fixed = adjustment?.fixedMinor[account.currency] ?? 0
+    const millionths = adjustment?.plusMillionths ?? 0
+    const plus = adjustment?.plusMinor[account.currency] ?? 0
+    next.fixed = Math.max(t.fixed, fixed)
+    next.millionths = Math.max(t.millionths, millionths)
+    next.plus = Math.max(t.plus, plus)
+    const holdDays =
+      switches.holdDays.byMcc.get(event.merchant.mcc) ??
+      (k === 'P' ? switches.holdDays.preauthorization : switches.holdDays.authorization)
+    const booking = {
+      kind: 'ask' as const,
+      key,
+      eventKey: keyOfEvent(event),
+      unblockedMid,
+      k: k as 'P' | 'A',
+      addedMinor: next[k] - t[k],
+      reversedMinor: next.R - t.R,
+      absorbed: false,
+      cash,
+      foreign: isForeign(event, account),
+      expiresAtMs: arrivalMs + holdDays * dayMs,
+      fixed,
+      millionths,
+      plus,
+    }
+    return { next, booking }
   }
 
   /** The first of the file whose MCC and condition fit. */
@@ -599,21 +740,15 @@ export function createNaiveModel(options: NaiveOptions) {
   }
 
   function isPossibleRepeat(event: CardEvent, arrivalMs: number): boolean {
-    const approved = deliveries.filter(
-      (earlier) =>
-        isAsk(earlier.event) &&
-        earlier.answer.code === '000' &&
-        earlier.event.cardId === event.cardId &&
-        (earlier.event.amountMinor ?? 0) > 0,
-    )
+    const approved = attempts.filter((each) => !each.declined && each.cardId === event.cardId)
     // A card remembers its newest eight.
     return approved
       .slice(-8)
       .some(
         (earlier) =>
-          earlier.event.amountMinor === event.amountMinor &&
-          earlier.event.merchant.mid === event.merchant.mid &&
-          arrivalMs - earlier.arrivalMs <= 60_000,
+          earlier.minor === event.amountMinor &&
+          earlier.merchant.mid === event.merchant.mid &&
+          arrivalMs - earlier.atMs <= 60_000,
       )
   }
 
@@ -670,7 +805,8 @@ export function createNaiveModel(options: NaiveOptions) {
         // Cash taken abroad is captured abroad, posted or held, where the capture does not say.
         const asItsCash = event.merchant.country === '' && t.foreignCash
         const foreign = isForeign(event, account) || asItsCash
-        return [{ kind: 'settle', key, minor, closes, foreign }]
+        const swipe: Effect = { kind: 'swipe', key, cardId: event.cardId }
+        return [{ kind: 'settle', key, minor, closes, foreign }, ...(minor > 0 ? [swipe] : [])]
       }
       case 'PartialReversal':
         if (switches.partialReversalAmount === 'released') return [{ kind: 'reverse', key, minor }]
@@ -683,13 +819,13 @@ export function createNaiveModel(options: NaiveOptions) {
           return [{ kind: 'refund', key, minor, original: null }]
         }
         const { cardId, originalTransactionId: name } = event
-        const original = world.names.get(`${cardId} ${name}`) ?? `${cardId} ${name}`
+        const known = keyOf(world, cardId, name)
+        const original = known ?? `${cardId} ${name}`
         const linked = (world.transactions.get(key)?.original ?? null) !== null
         if (linked || original === key) return [{ kind: 'refund', key, minor, original: null }]
-        return [
-          { kind: 'name', key: original, cardId, name },
-          { kind: 'refund', key, minor, original },
-        ]
+        const naming: Effect[] =
+          known === undefined ? [{ kind: 'name', key: original, cardId, name }] : []
+        return [...naming, { kind: 'refund', key, minor, original }]
       }
     }
   }
@@ -802,56 +938,137 @@ export function createNaiveModel(options: NaiveOptions) {
     const effects = [...decided]
     effects.push(...chargesOf(accountOf(card.accountId), key, effects))
     effects.push(...terminationOf(card, effects))
-    steps.push({ atMs, merchant, effects })
+    steps.push({ atMs, cardId: card.cardId, merchant, effects })
     folded = undefined
   }
 
   const newestArrivalMs = (accountId: string) =>
-    Math.max(
-      0,
-      ...deliveries.filter((each) => each.scope === accountId).map((each) => each.arrivalMs),
-    )
+    Math.max(0, ...arrivals.filter((each) => each.scope === accountId).map(({ atMs }) => atMs))
 
-  function deliver(event: CardEvent, receivedAtMs: number): NaiveAnswer {
+  /** All deliveries of an event in one slot, where no other is given, are one delivery. */
+  function deliver(
+    event: CardEvent,
+    receivedAtMs: number,
+    slot = event.eventId,
+    said: NaiveSaid | null = null,
+  ): NaiveAnswer {
     const card = cardOf(event.cardId)
     const scope = card?.accountId ?? `unknown card, ${event.eventId}`
     const seen = deliveries.filter(
       (each) => each.scope === scope && each.event.eventId === event.eventId,
     )
     const same = seen.find((each) => contentOf(each.event) === contentOf(event))
-    if (same) return same.answer
     const arrivalMs = Math.max(receivedAtMs, newestArrivalMs(scope))
-    if (seen.length > 0) {
-      const answer = isAsk(event)
-        ? { code: '139', approvedAmountMinor: null, anomalies: [], unmatched: null }
-        : { code: '000', approvedAmountMinor: null, anomalies: [], unmatched: 'other content' }
-      deliveries.push({ scope, event, answer, arrivalMs })
+    const arrive = () => void arrivals.push({ scope, atMs: arrivalMs })
+    const plain = { approvedAmountMinor: null, anomalies: [], unmatched: null }
+    if (same) {
+      if (!isAsk(event)) return same.answer
+      if (said === null || (said.code === '000' && same.claims.size > 0)) {
+        // One more that was told approve: the ask stands while any of them does.
+        if (same.claims.size > 0 && !same.claims.has(slot)) {
+          same.claims.add(slot)
+          arrive()
+        }
+        return said === null ? same.answer : { ...plain, ...said }
+      }
+      if (said.code === '176') {
+        if (!same.claims.delete(slot)) return { ...plain, ...said }
+        if (same.claims.size === 0) takeBack(same, card!, arrivalMs)
+        arrive()
+        return { ...plain, ...said }
+      }
+      const answer = approveWithout(event, card, arrivalMs, said, same.absorbed)
+      same.claims.add(slot)
+      same.answer = { ...same.answer, code: '000' }
+      arrive()
       return answer
     }
-    if (card === undefined) {
-      const answer = {
-        code: isAsk(event) ? '148' : '000',
-        approvedAmountMinor: null,
-        anomalies: [],
-        unmatched: isAsk(event) ? null : 'unknown card',
+    const add = (answer: NaiveAnswer, key = '', absorbed = false) => {
+      const claims = new Set(isAsk(event) && answer.code === '000' ? [slot] : [])
+      deliveries.push({ scope, event, answer, arrivalMs, claims, key, absorbed })
+      arrive()
+      const isCounted = isAsk(event) && card !== undefined && seen.length === 0
+      // What was declined without us changes no window.
+      if (isCounted && said?.code !== '176' && (event.amountMinor ?? 0) > 0) {
+        firstAnswers.push(attemptOf(event, arrivalMs, answer.code === '000'))
       }
-      deliveries.push({ scope, event, answer, arrivalMs })
       return answer
+    }
+    if (isAsk(event) && said?.code === '000') {
+      return add(approveWithout(event, card, arrivalMs, said), placeOf(event))
+    }
+    if (isAsk(event) && said?.code === '176') {
+      if (card !== undefined) declineWithout(event, card, arrivalMs)
+      return add({ ...plain, ...said })
+    }
+    if (seen.length > 0) {
+      const code = isAsk(event) ? '139' : '000'
+      return add({ ...plain, code, unmatched: isAsk(event) ? null : 'other content' })
+    }
+    if (card === undefined) {
+      const code = isAsk(event) ? '148' : '000'
+      return add({ ...plain, code, unmatched: isAsk(event) ? null : 'unknown card' })
     }
     const decide = isAsk(event) ? decideAsk : decideAdvice
     const { answer, effects, key } = decide(event, card, arrivalMs)
     record(card, key, effects, arrivalMs, event.merchant)
-    deliveries.push({ scope, event, answer, arrivalMs })
-    const { cardId, merchant } = event
-    const minor = event.amountMinor ?? 0
-    if (isAsk(event)) asks.push({ event, atMs: arrivalMs, approved: answer.code === '000' })
-    if (isAsk(event) && minor > 0) {
-      const declined = answer.code !== '000'
-      const cash = event.requestType === 'CashWithdrawal'
-      const { currency } = event
-      attempts.push({ cardId, atMs: arrivalMs, minor, merchant, declined, cash, currency })
+    if (isAsk(event)) remember(event, arrivalMs, answer.code === '000')
+    const absorbed = effects.some((effect) => effect.kind === 'ask' && effect.absorbed)
+    return add(answer, key, absorbed)
+  }
+
+  const placeOf = (event: CardEvent) => place(fold(), event).key
+
+  function remember(event: CardEvent, atMs: number, approved: boolean): void {
+    asks.push({ event, atMs, approved })
+    if ((event.amountMinor ?? 0) > 0) attempts.push(attemptOf(event, atMs, approved))
+  }
+
+  function approveWithout(
+    event: CardEvent,
+    card: NaiveCard | undefined,
+    arrivalMs: number,
+    said: NaiveSaid,
+    wasAbsorbed = false,
+  ): NaiveAnswer {
+    const plain = { ...said, anomalies: [], unmatched: null }
+    if (card === undefined) return { ...plain, unmatched: 'unknown card' }
+    const { effects, key, anomalies, unmatched } = standIn(event, card, arrivalMs, said)
+    if (unmatched !== null) return { ...plain, unmatched }
+    // The sums of an absorbed ask are kept already.
+    const booked = wasAbsorbed ? effects.filter(({ kind }) => kind === 'name') : effects
+    record(card, key, booked, arrivalMs, event.merchant)
+    if (wasAbsorbed) asks.push({ event, atMs: arrivalMs, approved: true })
+    else remember(event, arrivalMs, true)
+    return { ...plain, anomalies }
+  }
+
+  /** A default decline without our commit: its transaction is known, and its name. */
+  function declineWithout(event: CardEvent, card: NaiveCard, arrivalMs: number): void {
+    const { key, naming, joins } = place(fold(), event)
+    const comparable = event.currency === accountOf(card.accountId).currency
+    record(card, key, comparable || !joins ? naming : [], arrivalMs, event.merchant)
+    asks.push({ event, atMs: arrivalMs, approved: false })
+  }
+
+  function takeBack(delivery: Delivery, card: NaiveCard, arrivalMs: number): void {
+    const { key, event } = delivery
+    delivery.answer = { ...delivery.answer, code: '176', approvedAmountMinor: null }
+    const { naming, joins, ...found } = place(fold(), event)
+    // What is left of it is a decline, of which its transaction is known.
+    if (!joins) record(card, found.key, naming, arrivalMs, noMerchant)
+    const t = fold().transactions.get(key)
+    const eventKey = keyOfEvent(event)
+    if (!t?.asks.some((ask) => ask.eventKey === eventKey)) return
+    record(card, key, [{ kind: 'undo', key, eventKey, cardId: card.cardId }], arrivalMs, noMerchant)
+    const { swipesLeft } = cardState(fold(), card, 0)
+    const { postedMinor, heldMinor } = balances(fold(), card.accountId)
+    const isOver = swipesLeft === 0 || (postedMinor <= 0 && heldMinor === 0)
+    if (!isOver && fold().terminated.has(card.cardId)) {
+      const effects: Effect[] = [{ kind: 'revive', cardId: card.cardId }]
+      steps.push({ atMs: arrivalMs, cardId: card.cardId, merchant: noMerchant, effects })
+      folded = undefined
     }
-    return answer
   }
 
   // "Windows, lite cards, unblocks": all windows counted again, from what stands of each transaction
@@ -888,18 +1105,19 @@ export function createNaiveModel(options: NaiveOptions) {
         ...spreadOf(file, minors, counted.length, minors),
       }
     }
-    const own = [...fold().transactions.values()].filter((t) => isOwn(t.cardId))
-    const isCounted = (each: Counted) => matches(each) && (file.over !== 'cash' || each.cash)
+    const own = [...fold().transactions.values()]
+    const isCounted = (each: Counted) =>
+      isOwn(each.cardId) && matches(each) && (file.over !== 'cash' || each.cash)
     const stands = own.map((t) => t.counted.filter(isCounted))
     const values = new Set<string>()
-    own.forEach(({ cardId: id }, i) => {
-      for (const { merchant } of stands[i]!) {
-        const value = fieldOf(file, merchant, id)
+    const toldBy = (each: Counted) => fieldOf(file, each.merchant, each.cardId)
+    for (const counted of stands) {
+      for (const value of counted.map(toldBy)) {
         // A transaction is counted where it first stood, and so is a value of it.
-        const first = stands[i]!.find((each) => fieldOf(file, each.merchant, id) === value)
+        const first = counted.find((each) => toldBy(each) === value)
         if (first && isNow(first) && value !== '') values.add(value)
       }
-    })
+    }
     const count = stands.filter(([first]) => first !== undefined && isNow(first)).length
     const peaks = own.flatMap(({ moves }) => peaksOf(moves, bucketOf, isCounted)).filter(isNow)
     const inBuckets = stands.flatMap((counted) => {
@@ -966,7 +1184,7 @@ export function createNaiveModel(options: NaiveOptions) {
       approved: ({ declined }) => !declined,
       cash: ({ declined, cash }) => cash && !declined,
     }
-    const counted = attempts.filter(
+    const counted = firstAnswers.filter(
       (each) =>
         keyOf(each) !== '' &&
         keyOf(each) === keyOf(now) &&
@@ -1032,7 +1250,7 @@ export function createNaiveModel(options: NaiveOptions) {
 
   function transaction(cardId: string, transactionId: string): NaiveTransaction | undefined {
     const world = fold()
-    const key = world.names.get(`${cardId} ${transactionId}`)
+    const key = keyOf(world, cardId, transactionId)
     if (key === undefined) return undefined
     const t = transactionOf(world, key)
     return {
@@ -1126,9 +1344,9 @@ function isIn(filter: string | string[] | undefined, value: string): boolean {
 }
 
 /** d > 0 is counted now, d < 0 is taken from the newest entries first. */
-function count(t: Sums, d: number, { atMs, merchant }: Step): void {
-  if (d > 0) t.counted.push({ atMs, minor: d, merchant, cash: t.cash })
-  t.moves.push({ atMs, minor: d, merchant, cash: t.cash })
+function count(t: Sums, d: number, { atMs, cardId, merchant }: Step): void {
+  if (d > 0) t.counted.push({ atMs, cardId, minor: d, merchant, cash: t.cash })
+  t.moves.push({ atMs, cardId, minor: d, merchant, cash: t.cash })
   let left = -d
   while (left > 0) {
     const newest = t.counted.at(-1)
@@ -1147,6 +1365,18 @@ function contentOf(event: CardEvent): string {
   return JSON.stringify([...ids, amountMinor, currency, final])
 }
 
+function attemptOf(event: CardEvent, atMs: number, approved: boolean): Attempt {
+  const { cardId, merchant, currency } = event
+  const minor = event.amountMinor ?? 0
+  const cash = event.requestType === 'CashWithdrawal'
+  return { cardId, atMs, minor, merchant, declined: !approved, cash, currency }
+}
+
+/** One ask of a card: the same id with other content is another. */
+function keyOfEvent(event: CardEvent): string {
+  return `${event.eventId} ${contentOf(event)}`
+}
+
 /** An empty list is no list. */
 function isMissingFrom(list: string[], value: string): boolean {
   return list.length > 0 && !list.includes(value)
@@ -1155,7 +1385,8 @@ function isMissingFrom(list: string[], value: string): boolean {
 function copyOf(world: World): World {
   const copies = [...world.transactions].map(([key, t]) => {
     const counted = t.counted.map((each) => ({ ...each }))
-    return [key, { ...t, counted, moves: [...t.moves] }] as [string, Sums]
+    const asks = t.asks.map((each) => ({ ...each }))
+    return [key, { ...t, asks, counted, moves: [...t.moves] }] as [string, Sums]
   })
   return {
     transactions: new Map(copies),
@@ -1172,13 +1403,25 @@ function transactionOf(world: World, key: string): Sums {
   return t
 }
 
+/** Exact, also where a part of the sum is beyond the safe integers and all of it is not. */
 function total(minors: number[]): number {
-  return minors.reduce((sum, minor) => sum + minor, 0)
+  let sum = 0
+  for (const minor of minors) {
+    sum += minor
+    if (!Number.isSafeInteger(sum)) return exactTotal(minors)
+  }
+  return sum
+}
+
+function exactTotal(minors: number[]): number {
+  if (!minors.every(Number.isInteger)) return minors.reduce((sum, minor) => sum + minor, 0)
+  return Number(minors.reduce((sum, minor) => sum + BigInt(minor), 0n))
 }
 
 function noSums(cardId: string): Sums {
   return {
     cardId,
+    asks: [],
     P: 0,
     A: 0,
     R: 0,
@@ -1195,7 +1438,7 @@ function noSums(cardId: string): Sums {
     original: null,
     foreignS: 0,
     foreignCash: false,
-    swiped: false,
+    swiped: '',
     unblocked: false,
     takenMinor: 0,
     pendingMinor: 0,
