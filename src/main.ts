@@ -206,7 +206,7 @@ function readinessOf(
   clockProblem: string,
   stopping: boolean,
 ): Readiness {
-  const { engine, slots, rulesProblem, journalProblem } = gate
+  const { engine, slots, rulesProblem, journalProblem, storeProblem } = gate
   const { figures } = engine
   const { trippedRules = [], seedingRules = [], damage = [], damagedRecords = [] } = figures ?? {}
   const unseeded = figures?.unseeded ?? 0
@@ -217,6 +217,7 @@ function readinessOf(
     engine: engine.state,
     store: engine.storeAvailable ? 'available' : 'unavailable',
     rulesVersion: engine.rulesVersion,
+    ...(storeProblem === '' ? {} : { storeProblem }),
     ...(journalProblem === '' ? {} : { journalProblem }),
     ...(clockProblem === '' ? {} : { clockProblem }),
     ...(rulesProblem === '' ? {} : { rulesProblem }),

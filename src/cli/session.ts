@@ -111,7 +111,7 @@ async function runWatched(
 function createSession(
   config: Config,
   store: Store,
-  onStore: (available: boolean) => void,
+  onStore: (problem: string) => void,
 ): Session & { end(): void } {
   let engine: Engine | null = null
   const nonce = randomUUID().slice(0, 8)
@@ -162,7 +162,7 @@ function unexpected(): never {
 interface StoreWatch {
   /** Rejects when the store has taken nothing for too long. */
   readonly lost: Promise<never>
-  onStore(available: boolean): void
+  onStore(problem: string): void
   end(): void
 }
 
@@ -175,11 +175,10 @@ function watchStore(): StoreWatch {
   })
   return {
     lost,
-    onStore(available) {
+    onStore(problem) {
       clearTimeout(timer)
-      if (available) return
-      const message =
-        'the store takes no commits: check the disk of DATA_DIR, look into arbiter log, then repeat'
+      if (problem === '') return
+      const message = `the store takes no commits (${problem}): check the disk of DATA_DIR, look into arbiter log, then repeat`
       timer = setTimeout(() => lose(new StoreError(message, 'unknown')), storeLostMs)
     },
     end: () => clearTimeout(timer),

@@ -47,7 +47,7 @@ export class AggregatesBusy extends StoreError {
 export interface AggregatesOptions {
   readonly store: Store
   readonly newVersion: () => string
-  readonly onStore?: (available: boolean) => void
+  readonly onStore?: (problem: string) => void
   readonly random?: () => number
 }
 
@@ -106,10 +106,10 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       const views = await read(due, batches)
       const drafts = due.map((line, i) => decideAll(line, batches[i]!, views[i]!))
       await commit(due, drafts)
-      options.onStore?.(true)
+      options.onStore?.('')
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      options.onStore?.(false)
+      options.onStore?.(error.message)
       // One of several may be out of reach, and must not keep the others.
       if (due.length > 1) for (const line of due) void work([line])
       else for (const line of due) retry(line, true)
@@ -175,7 +175,7 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       return await store.commit(commands)
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      options.onStore?.(false)
+      options.onStore?.(error.message)
       if (error instanceof PartlyFailed) return error.outcomes
       return commands.map(() => (error.executed === 'no' ? 'refused' : 'unknown'))
     }

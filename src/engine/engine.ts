@@ -70,11 +70,11 @@ export function createEngine(options: EngineOptions): Engine {
     for (const item of items) if (bySlot.get(item.slot) === item) placing.place(item)
   })
   const standIns = createStandInDesk(clock)
-  const storeWatch = createStoreWatch(store, isBusy, (available) => {
-    standIns.onStore(available)
-    options.onStore?.(available)
+  const storeWatch = createStoreWatch(store, isBusy, (problem) => {
+    standIns.onStore(problem === '')
+    options.onStore?.(problem)
   })
-  const onAvailable = storeWatch.note
+  const noteStore = storeWatch.note
   const repetition = repetitionOf(core, (aggregate, stray) => {
     for (const item of toldAt(aggregate)) queues.enqueue(aggregate, stray, item)
     schedule()
@@ -84,7 +84,7 @@ export function createEngine(options: EngineOptions): Engine {
   const placing = createPlacing({
     ...core,
     onDamaged: (item, damage) => deciding.letGo(item, damage),
-    onUnavailable: () => onAvailable(false),
+    noteStore,
   })
   const open = createOpenDeliveries({
     ...core,
@@ -111,7 +111,7 @@ export function createEngine(options: EngineOptions): Engine {
   })
   const departures = createDepartures({
     ...core,
-    onAvailable,
+    noteStore,
     onArrived(flight, outcome, sentMonoMs) {
       if (outcome === 'committed') landings.finish(flight, sentMonoMs)
       else landings.retry(flight, outcome)
@@ -124,7 +124,7 @@ export function createEngine(options: EngineOptions): Engine {
   const patience = createPatience(core)
   const landings = createLandings({ ...core, open, patience, standIns })
   const { backOff } = landings
-  const reading = createReading({ ...core, onAvailable, backOff })
+  const reading = createReading({ ...core, noteStore, backOff })
   let pack = sharing(options.pack)
   let versions = 0
 

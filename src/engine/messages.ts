@@ -42,7 +42,7 @@ export type FromEngine =
       readonly ruleCounts: readonly RuleCount[]
       readonly findings: FindingCounts
     }
-  | { readonly type: 'store'; readonly available: boolean }
+  | { readonly type: 'store'; readonly problem: string }
   /** With demo cards asked for: a card that can be tried. */
   | ({ readonly type: 'demo' } & DemoCard)
   /** At a start, and when anything of it has changed. */

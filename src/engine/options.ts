@@ -31,7 +31,7 @@ export interface EngineTelling {
   /** Memory approves it: should the gate have to speak, it may approve. Only with a stand-in policy. */
   readonly onStandIn?: (slot: string) => void
   /** The store stopped, or resumed, taking commits. */
-  readonly onStore?: (available: boolean) => void
+  readonly onStore?: (problem: string) => void
 }
 
 export interface EngineOptions extends EngineTelling {

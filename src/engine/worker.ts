@@ -257,7 +257,7 @@ function tellingOf(send: (message: FromEngine) => void): EngineTelling {
       const { problem } = damage
       send({ type: 'damage', record: nameOfDamage(damage), problem: healed ? '' : problem })
     },
-    onStore: (available) => send({ type: 'store', available }),
+    onStore: (problem) => send({ type: 'store', problem }),
   }
 }
 

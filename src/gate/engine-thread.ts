@@ -48,6 +48,8 @@ export interface EngineThreadOptions extends Omit<AnswerListener, 'onTold'> {
   /** A record cannot be read, or, where the problem is '', can be again. */
   readonly onDamage: (record: string, problem: string) => void
   readonly onTrouble: (message: string) => void
+  /** Why the store takes no commits; '' when it does again. */
+  readonly onStore: (problem: string) => void
   readonly onClock: (newestMs: number | null, serverOffsetsMs: readonly number[]) => void
 }
 
@@ -145,6 +147,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         storeFile = message.storeFile
         state = 'running'
         storeAvailable = true
+        options.onStore('')
         started = true
         recall.onEngineStart()
         options.onStart()
@@ -168,7 +171,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         recall.onKept(message.number, heardMonoMs)
         return
       case 'store':
-        storeAvailable = message.available
+        storeAvailable = message.problem === ''
+        options.onStore(message.problem)
         return
       case 'demo':
         demoCard = { cardId: message.cardId, currency: message.currency }

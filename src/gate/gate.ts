@@ -9,6 +9,7 @@ import type { LogSink } from '../telemetry/logger.ts'
 import { maskPan } from '../telemetry/mask.ts'
 import { createMetrics, type Metrics, type Readings } from '../telemetry/metrics.ts'
 import { createPacedLog } from '../telemetry/paced-log.ts'
+import { createStoreProblem } from '../telemetry/store-problem.ts'
 import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal/journal.ts'
@@ -47,6 +48,8 @@ export interface Gate {
   readonly rulesProblem: string
   /** Why what the watchdog says cannot be kept; '' while the journal is in its place. */
   readonly journalProblem: string
+  /** Why the store takes no commits; '' while it does. */
+  readonly storeProblem: string
   reloadRules(): Promise<RulesResult>
   /** Resolves when the first engine takes events, or has failed: then it is tried again, and again. */
   started(): Promise<void>
@@ -69,6 +72,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const startWaiters: (() => void)[] = []
   const instance = newNonce()
   const organizations = openOrganizationDefaults(config.dataDir, config.defaultDecision)
+
+  const storeProblem = createStoreProblem(logger, clock)
 
   const engine = startEngineThread({
     clock,
@@ -103,6 +108,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     onFindings: (counts) => metrics.findings(counts),
     onOrganizations: organizations.learn,
     onTrouble: (message) => logger.error(message),
+    onStore: storeProblem.note,
     onClock(newestMs, serverOffsetsMs) {
       clock.remember(newestMs)
       clock.hear(serverOffsetsMs)
@@ -184,6 +190,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     get rulesProblem() {
       return packs.problem
+    },
+    get storeProblem() {
+      return storeProblem.text
     },
     get journalProblem() {
       return journal.whereabouts

@@ -47,9 +47,9 @@ export interface Store {
   sweep(nowMs: number, logBeforeMs: number, limit: number): Promise<number>
   /**
    * Calls when the store notices by itself, also while nobody uses it, that it cannot keep what it is given,
-   * and when it can again. Meanwhile it refuses reads and commits.
+   * and with '' when it can again. Meanwhile it refuses reads and commits.
    */
-  onAvailable?(listener: (available: boolean) => void): void
+  onProblem?(listener: (problem: string) => void): void
   /** Names the file of an embedded store, so that a later opening can insist on the same one. */
   readonly file?: string
   /** Only stores that can lose what they acknowledged have this. */

@@ -277,7 +277,7 @@ export function createNaiveModel(options: NaiveOptions) {
     const t = transactionOf(world, key)
     // A link takes its own Credit away, not what others have linked to it: else two refunds that
     // name each other would leave both to be spent.
-    return Math.max(0, (t.original === null ? Credit(t) : 0) + L(world, key) - t.S)
+    return Math.max(0, total([t.original === null ? Credit(t) : 0, L(world, key), -t.S]))
   }
   const isPostedCash = (t: Sums) => t.cash && switches.cashWithdrawal === 'post'
 

@@ -172,7 +172,8 @@ export function credit(t: Transaction): number {
 /** Refunded money that no settlement covers; a linked refund counts at its original. */
 export function uncovered(t: Transaction): number {
   const own = t.linkedTo === '' ? credit(t) : 0
-  return Math.max(0, own + t.linkedCreditMinor - t.settledMinor)
+  // In this order every step is exact.
+  return Math.max(0, own - (t.settledMinor - t.linkedCreditMinor))
 }
 
 export function withheld(t: Transaction): number {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { failureText } from '../../store/failure-text.ts'
 import {
   type Command,
   PartlyFailed,
@@ -9,6 +10,7 @@ import {
 import type { Batch } from '../batch.ts'
 import type { CachedAccount } from '../memory/cache.ts'
 import type { Queue } from './queue.ts'
+import type { StoreWatch } from './store-watch.ts'
 
 /** A decided batch on its way to the store. */
 export interface Flight {
@@ -33,7 +35,7 @@ export interface DeparturesOptions {
   readonly clock: Clock
   /** Nothing is sent, or heard of, any more. */
   readonly isOver: () => boolean
-  readonly onAvailable: (available: boolean) => void
+  readonly noteStore: StoreWatch['note']
   readonly onArrived: (flight: Flight, outcome: PartOutcome, sentMonoMs: number) => void
 }
 
@@ -71,10 +73,10 @@ export function createDepartures(options: DeparturesOptions): Departures {
     underWay++
     try {
       outcomes = await store.commit(flights.map(({ batch }) => batch.command as Command))
-      options.onAvailable(true)
+      options.noteStore('', 'commit')
     } catch (error) {
       outcomes = failuresOf(error, flights.length)
-      options.onAvailable(outcomes.includes('committed'))
+      options.noteStore(outcomes.includes('committed') ? '' : failureText(error), 'commit')
     }
     underWay--
     depart()

@@ -1,8 +1,10 @@
+import { failureText } from '../../store/failure-text.ts'
 import { accountAggregate, directoryKey, strayAggregate } from '../format/layout.ts'
 import type { DeliveryItem } from '../item.ts'
 import type { Directory } from '../memory/directory.ts'
 import type { Damage } from '../quarantine/damage.ts'
 import type { Queues } from './queue.ts'
+import type { StoreWatch } from './store-watch.ts'
 
 /** Brings deliveries to the queue of the account that their card belongs to. */
 export interface Placing {
@@ -20,7 +22,7 @@ export interface PlacingOptions {
   readonly schedule: () => void
   /** Nobody can read whose card it is. */
   readonly onDamaged: (item: DeliveryItem, damage: Damage) => void
-  readonly onUnavailable: () => void
+  readonly noteStore: StoreWatch['note']
 }
 
 const maxPauseMs = 200
@@ -44,8 +46,8 @@ export function createPlacing(options: PlacingOptions): Placing {
         }
         schedule()
       },
-      () => {
-        options.onUnavailable()
+      (error) => {
+        options.noteStore(failureText(error), 'read')
         setTimeout(() => {
           unresolved.push(...items)
           schedule()

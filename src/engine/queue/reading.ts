@@ -3,6 +3,7 @@ import type { Cache } from '../memory/cache.ts'
 import { checkRoot, type Wanted } from '../memory/working-book.ts'
 import type { EngineOptions } from '../options.ts'
 import type { Queue, Queues } from './queue.ts'
+import type { StoreWatch } from './store-watch.ts'
 
 /** What a batch lacks is read before it is decided again. */
 export interface Lacking {
@@ -20,7 +21,7 @@ export interface ReadingOptions extends Pick<EngineOptions, 'onTouch'> {
   readonly store: Store
   readonly cache: Cache
   readonly queues: Queues
-  readonly onAvailable: (available: boolean) => void
+  readonly noteStore: StoreWatch['note']
   readonly backOff: (queue: Queue, storeFails: boolean) => void
   readonly schedule: () => void
 }
@@ -47,11 +48,11 @@ export function createReading(options: ReadingOptions): Reading {
       }
       options.onTouch?.('')
       for (const aggregate of others) cache.drop(aggregate)
-      options.onAvailable(true)
+      options.noteStore('', 'read')
       for (const { queue } of list) queues.arrive(queue)
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      options.onAvailable(false)
+      options.noteStore(error.message, 'read')
       for (const { queue } of list) options.backOff(queue, true)
     }
     options.schedule()

@@ -1,38 +1,56 @@
+import { failureText } from '../../store/failure-text.ts'
 import type { Store } from '../../store/port.ts'
-import { directoryKey } from '../format/layout.ts'
+import { directoryKey, metaAggregate } from '../format/layout.ts'
 
 /** Whether the store takes commits, as far as anybody has tried. */
 export interface StoreWatch {
   readonly isAvailable: boolean
-  /** What came of a read or a commit. */
-  note(available: boolean): void
+  /** What came of a read or a commit: '', or why it failed. */
+  note(problem: string, of: Tried): void
   stop(): void
 }
+
+export type Tried = 'read' | 'commit'
 
 const lookMs = 1_000
 /** Of no card: only whether it can be read is of interest. */
 const someKey = directoryKey('')
+/** Of a version that is never there: it is turned away, if commits are taken at all, and changes nothing. */
+const noCommand = {
+  aggregate: metaAggregate,
+  expectedVersion: 'never',
+  newVersion: 'never',
+  root: '',
+  ...{ mustBeAbsent: [], put: [], remove: [], index: [], unindex: [], log: [] },
+}
 
 /**
  * A server that says it is not ready is asked nothing more, and would never find out that its store is back. So
- * it looks by itself.
+ * it looks by itself. A store that is full, or has become a replica, can still be read: what failed is tried again.
  */
 export function createStoreWatch(
-  store: Pick<Store, 'load' | 'onAvailable'>,
+  store: Pick<Store, 'load' | 'commit' | 'onProblem'>,
   /** Whether something waits for the store: then it is tried anyway. */
   isBusy: () => boolean,
-  onChange: (available: boolean) => void,
+  onChange: (problem: string) => void,
 ): StoreWatch {
-  let isAvailable = true
+  let failed: Tried | null = null
   let isStopped = false
   let timer: NodeJS.Timeout | undefined
-  store.onAvailable?.(note)
+  store.onProblem?.((problem) => note(problem, 'commit'))
 
-  function note(available: boolean): void {
-    if (isAvailable === available) return
-    isAvailable = available
-    onChange(available)
-    if (!available) lookLater()
+  function note(problem: string, of: Tried): void {
+    if (problem === '') {
+      if (failed === null || (failed === 'commit' && of === 'read')) return
+      failed = null
+      onChange('')
+      return
+    }
+    const isNew = failed === null
+    if (failed !== 'commit') failed = of
+    if (!isNew) return
+    onChange(problem)
+    lookLater()
   }
 
   function lookLater(): void {
@@ -41,21 +59,24 @@ export function createStoreWatch(
   }
 
   async function look(): Promise<void> {
-    if (isAvailable || isStopped) return
-    if (!isBusy() && (await canBeRead())) note(true)
+    if (failed === null || isStopped) return
+    const of = failed
+    const problem = isBusy() ? 'busy' : await problemOf(of)
+    if (problem === '') note('', of)
     else lookLater()
   }
 
-  async function canBeRead(): Promise<boolean> {
-    return store.load([someKey]).then(
-      () => true,
-      () => false,
+  function problemOf(of: Tried): Promise<string> {
+    const tried = of === 'read' ? store.load([someKey]) : store.commit([noCommand])
+    return tried.then(
+      () => '',
+      (error) => failureText(error),
     )
   }
 
   return {
     get isAvailable() {
-      return isAvailable
+      return failed === null
     },
     note,
     stop() {

@@ -65,12 +65,12 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   const { db, peers } = await openFolder(folder, options.onWarning)
 
   let isClosed = false
-  let onAvailable: (available: boolean) => void = ignore
+  let onProblem: (problem: string) => void = ignore
   const whereabouts = watchWhereabouts({
     folder,
     intervalMs: whereaboutsMs,
     onChange(problem) {
-      onAvailable(problem === '')
+      onProblem(problem)
       options.onWarning?.(problem === '' ? `${folder} is in place again` : problem)
     },
   })
@@ -282,8 +282,8 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     scan,
     snapshot,
     fill,
-    onAvailable(listener) {
-      onAvailable = listener
+    onProblem(listener) {
+      onProblem = listener
     },
     close,
   }

@@ -6,28 +6,33 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 function openWatch() {
-  const world = { away: true, busy: false, looks: 0, told: [] as boolean[] }
+  const world = { away: true, full: false, busy: false, looks: 0, told: [] as string[] }
   const store = {
     async load() {
       world.looks++
       if (world.away) throw new StoreError('away', 'no')
       return []
     },
+    async commit(): Promise<'conflict'[]> {
+      world.looks++
+      if (world.away || world.full) throw new StoreError('full', 'no')
+      return ['conflict']
+    },
   }
   const isBusy = () => world.busy
-  const watch = createStoreWatch(store, isBusy, (available) => world.told.push(available))
+  const watch = createStoreWatch(store, isBusy, (problem) => world.told.push(problem))
   return { world, watch }
 }
 
 describe('a store that could not be reached', () => {
   it('is looked at until it is back, though nobody asks', async () => {
     const { world, watch } = openWatch()
-    watch.note(false)
+    watch.note('away', 'read')
     await vi.advanceTimersByTimeAsync(3_500)
     expect([watch.isAvailable, world.looks]).toEqual([false, 3])
     world.away = false
     await vi.advanceTimersByTimeAsync(1_000)
-    expect([watch.isAvailable, world.told]).toEqual([true, [false, true]])
+    expect([watch.isAvailable, world.told]).toEqual([true, ['away', '']])
     await vi.advanceTimersByTimeAsync(5_000)
     expect(world.looks).toBe(4)
   })
@@ -35,7 +40,7 @@ describe('a store that could not be reached', () => {
   it('is left to those who wait for it', async () => {
     const { world, watch } = openWatch()
     Object.assign(world, { away: false, busy: true })
-    watch.note(false)
+    watch.note('away', 'read')
     await vi.advanceTimersByTimeAsync(5_000)
     expect([watch.isAvailable, world.looks]).toEqual([false, 0])
     world.busy = false
@@ -45,9 +50,34 @@ describe('a store that could not be reached', () => {
 
   it('is not looked at by an engine that has stopped', async () => {
     const { world, watch } = openWatch()
-    watch.note(false)
+    watch.note('away', 'read')
     watch.stop()
     await vi.advanceTimersByTimeAsync(5_000)
     expect([world.looks, vi.getTimerCount()]).toEqual([0, 0])
+  })
+})
+
+describe('a store that can be read and takes no commits', () => {
+  it('is not taken for well by a read, and is tried with a commit until it takes one', async () => {
+    const { world, watch } = openWatch()
+    Object.assign(world, { away: false, full: true })
+    watch.note('full', 'commit')
+    watch.note('', 'read')
+    await vi.advanceTimersByTimeAsync(3_500)
+    expect([watch.isAvailable, world.looks, world.told]).toEqual([false, 3, ['full']])
+    world.full = false
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect([watch.isAvailable, world.told]).toEqual([true, ['full', '']])
+  })
+
+  it('is tried with a commit also when a read failed first', async () => {
+    const { world, watch } = openWatch()
+    watch.note('away', 'read')
+    watch.note('full', 'commit')
+    watch.note('', 'read')
+    expect([watch.isAvailable, world.told]).toEqual([false, ['away']])
+    watch.note('', 'commit')
+    expect([watch.isAvailable, world.told]).toEqual([true, ['away', '']])
+    watch.stop()
   })
 })

@@ -156,7 +156,7 @@ describe('an LMDB folder', () => {
       nowMs: Date.now,
       onWarning: (warning) => warnings.push(warning),
     })
-    store.onAvailable?.((available) => changes.push(available))
+    store.onProblem?.((problem) => changes.push(problem === ''))
     await store.commit([commandOf({ aggregate: 'a' })])
     const executedAfter = async (aggregate: string) =>
       (await store.commit([commandOf({ aggregate })]).catch((error) => error)).executed
