@@ -10,7 +10,7 @@ export interface StoreWatch {
   stop(): void
 }
 
-export type Tried = 'read' | 'commit'
+type Tried = 'read' | 'commit'
 
 const lookMs = 1_000
 /** Of no card: only whether it can be read is of interest. */
