@@ -858,7 +858,9 @@ export function createNaiveModel(options: NaiveOptions) {
     const t = transactionOf(world, key)
     const sums = [t.P, t.A, t.R, t.S, t.F, t.G, Credit(t), U(world, key), dueMinor(t, account)]
     const money = Object.values(balances(world, account.accountId))
-    return [...sums, ...money, L(world, holderOf(world, key))].every(Number.isSafeInteger)
+    const holder = holderOf(world, key)
+    const ofHolder = [L(world, holder), U(world, holder)]
+    return [...sums, ...money, ...ofHolder].every(Number.isSafeInteger)
   }
 
   // "Anomalies: in the log, never in the answer".

@@ -2,7 +2,7 @@ import { type Account, availableMinor } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
 import type { EventRecord } from '../record/event-record.ts'
 import type { Fresh } from '../record/fresh.ts'
-import type { Transaction } from '../record/transaction.ts'
+import { type Transaction, uncovered } from '../record/transaction.ts'
 
 /** The records that one event can touch. */
 export interface View {
@@ -66,6 +66,7 @@ function hasSafeSums(t: Transaction): boolean {
     Number.isSafeInteger(t.refundedMinor) &&
     Number.isSafeInteger(t.linkedCreditMinor) &&
     Number.isSafeInteger(t.grantedMinor) &&
+    Number.isSafeInteger(uncovered(t)) &&
     Number.isSafeInteger(t.chargeTakenMinor) &&
     Number.isSafeInteger(t.chargePendingMinor)
   )
