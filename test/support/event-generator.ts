@@ -2,6 +2,7 @@ import type { Remembers } from '../../src/domain/decide/ask-memory.ts'
 import type { Switches } from '../../src/domain/decide/pack.ts'
 import {
   type CardEvent,
+  isAbsentId,
   isAsk,
   type Merchant,
   type RequestType,
@@ -262,7 +263,9 @@ function withDefaults(random: Random, steps: WalkStep[]): WalkStep[] {
       receivedAtMs: receivedAtMs + random.between(0, 400),
     }
     const roll = random.next()
-    if (roll < 0.7) return [{ ...step, slot }]
+    // Without an id, what was declined has left no name by which an approval would find what it joined.
+    const isNameless = isAsk(event) && isAbsentId(event.transactionId)
+    if (roll < 0.7 || isNameless) return [{ ...step, slot }]
     told.add(slot)
     return roll < 0.85 ? [late] : [{ ...step, slot }, late]
   })
