@@ -17,6 +17,8 @@ it('a Redis that can be read and is full is told of, with its reason, until it t
     const { body } = await send(server.url, { eventId: `ask-${asks++}`, cardId: 'card-0' })
     return body.decidedBy
   }
+  // Lines are written some at a time.
+  const told = (line: RegExp) => until(async () => line.test(server.output()), 20)
   await until(async () => (await ask()) === 'engine')
   await full.command('CONFIG', 'SET', 'maxmemory', '1mb')
   await until(async () => (await ask()) === 'default')
@@ -26,10 +28,10 @@ it('a Redis that can be read and is full is told of, with its reason, until it t
     expect(await readiness(server)).toMatchObject({ store: 'unavailable', storeProblem: reason })
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  expect(server.output()).toMatch(/"problem":"[^"]*OOM[^"]*".*the store takes no commits/)
+  await told(/"problem":"[^"]*OOM[^"]*".*the store takes no commits/)
   await full.command('CONFIG', 'SET', 'maxmemory', '0')
   await until(async () => (await readiness(server)).store === 'available')
   expect(await readiness(server)).not.toHaveProperty('storeProblem')
   await until(async () => (await ask()) === 'engine')
-  expect(server.output()).toContain('the store takes commits again')
+  await told(/the store takes commits again/)
 })
