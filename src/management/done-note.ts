@@ -37,7 +37,8 @@ export function decodeNote(text: string, path: string): DoneNote {
   const id = bits.next(1) === 1 ? `${usualId}${nextDigits(bits)}` : String(unpackJson(bits, ''))
   const seenAtMs = idTimeOf(id) + nextNumber(bits)
   const doneAtMs = seenAtMs + nextNumber(bits)
-  if (bits.isOver) throw new RecordUnreadable('a done request was written by another release')
+  if (bits.isOver || !isTime(doneAtMs))
+    throw new RecordUnreadable('a done request was written by another release')
   return noteOf(id, seenAtMs, doneAtMs, () => unpackJson(bits, knownOf(id, path, doneAtMs)))
 }
 
@@ -45,7 +46,7 @@ function decodeOlder(text: string, path: string): DoneNote {
   const [id = '', seen = '', after = '', answer = ''] = text.split(' ')
   const seenAtMs = idTimeOf(id) + readShortNumber(seen)
   const doneAtMs = seenAtMs + readShortNumber(after)
-  if (Number.isNaN(doneAtMs)) {
+  if (!isTime(doneAtMs)) {
     throw new RecordUnreadable('a done request was written by another release')
   }
   const bytes = Buffer.from(answer, 'base64url')
@@ -67,6 +68,11 @@ function noteOf(id: string, seenAtMs: number, doneAtMs: number, read: () => unkn
       return data
     },
   }
+}
+
+/** A damaged one may have a time that no calendar has. */
+function isTime(ms: number): boolean {
+  return !Number.isNaN(new Date(ms).valueOf())
 }
 
 function idTimeOf(id: string): number {
