@@ -72,9 +72,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const startWaiters: (() => void)[] = []
   const instance = newNonce()
   const organizations = openOrganizationDefaults(config.dataDir, config.defaultDecision)
-
-  const storeProblem = createStoreProblem(logger, clock)
-
+  const storeProblem = createStoreProblem(logger)
   const engine = startEngineThread({
     clock,
     settings: { ...engineSettings(config), demo: options.demo, instance, time: clock.time },

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
 import type { Logger } from './logger.ts'
+import { createPacedLog } from './paced-log.ts'
 
 /** Why the store takes no commits, for people. */
 export interface StoreProblem {
@@ -8,30 +8,24 @@ export interface StoreProblem {
   note(problem: string): void
 }
 
-/** A store that comes and goes is told of this often at most. */
-const tellMs = 10_000
-
-export function createStoreProblem(
-  logger: Logger,
-  { monoMs }: Pick<Clock, 'monoMs'>,
-): StoreProblem {
+export function createStoreProblem(logger: Logger): StoreProblem {
   let text = ''
-  let isTold = false
-  let toldMonoMs = Number.NEGATIVE_INFINITY
+  const tell = createPacedLog<string>(
+    (problem) => problem === '',
+    (count, problem) => {
+      if (problem === '') logger.info({ count }, 'the store takes commits again')
+      else logger.error({ problem, count }, 'the store takes no commits')
+    },
+  )
   return {
     get text() {
       return text
     },
     note(problem) {
+      // Every engine that starts says that all is well.
+      if (problem === '' && text === '') return
       text = problem
-      if (problem === '' && isTold) {
-        isTold = false
-        logger.info('the store takes commits again')
-      } else if (problem !== '' && monoMs() - toldMonoMs >= tellMs) {
-        isTold = true
-        toldMonoMs = monoMs()
-        logger.error({ problem }, 'the store takes no commits: the default decision answers')
-      }
+      tell(problem)
     },
   }
 }
