@@ -25,12 +25,6 @@ import { decodeEvent } from '../webhook/event.ts'
 /** Throws RecordUnreadable. */
 type Read = (value: string, key: Key) => unknown
 
-/** Where a record lies: its aggregate and its group without ids and days. */
-function placeOf({ aggregate, group }: Key): string {
-  const kind = aggregate.slice(0, (aggregate.indexOf(':') + 1 || aggregate.length + 1) - 1)
-  return `${kind} ${group.replace(/@.*$/s, '@')}`
-}
-
 const ofAccount: Read = (value, key) => {
   const problem = problemOf(key, value)
   if (problem !== '') throw new RecordUnreadable(problem)
@@ -60,6 +54,7 @@ const anywhere: Readonly<Record<string, Read>> = {
   'v@': decodeEvent,
 }
 
+/** By aggregate and group, without ids and days. */
 const readers: Readonly<Record<string, Read>> = {
   'meta ': checkMeta,
   'blocks ': checkBlocks,
@@ -102,7 +97,9 @@ const readers: Readonly<Record<string, Read>> = {
 
 /** Throws RecordUnreadable; also for a record of a kind that this release does not know. */
 export function readRecord(key: Key, value: string): void {
-  const read = readers[placeOf(key)] ?? anywhere[key.group.replace(/@.*$/s, '@')]
+  const [kind] = key.aggregate.split(':', 1)
+  const group = key.group.replace(/@.*$/s, '@')
+  const read = readers[`${kind} ${group}`] ?? anywhere[group]
   if (read === undefined)
     throw new RecordUnreadable('it is of a kind that this release does not know')
   read(value, key)

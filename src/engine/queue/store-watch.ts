@@ -1,4 +1,3 @@
-import { failureText } from '../../store/failure-text.ts'
 import type { Store } from '../../store/port.ts'
 import { directoryKey, metaAggregate } from '../format/layout.ts'
 
@@ -61,16 +60,15 @@ export function createStoreWatch(
   async function look(): Promise<void> {
     if (failed === null || isStopped) return
     const of = failed
-    const problem = isBusy() ? 'busy' : await problemOf(of)
-    if (problem === '') note('', of)
+    if (!isBusy() && (await works(of))) note('', of)
     else lookLater()
   }
 
-  function problemOf(of: Tried): Promise<string> {
+  function works(of: Tried): Promise<boolean> {
     const tried = of === 'read' ? store.load([someKey]) : store.commit([noCommand])
     return tried.then(
-      () => '',
-      (error) => failureText(error),
+      () => true,
+      () => false,
     )
   }
 
