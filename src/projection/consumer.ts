@@ -1,9 +1,14 @@
 import type { Entry } from '../domain/ledger/entry.ts'
 import type { TransactionRow } from './row.ts'
 
-/** An entry of the log with what it meant for the lists. */
-export interface ProjectedEntry {
+/** An entry of the log, and when it was written there. */
+export interface LoggedEntry {
   readonly entry: Entry
+  readonly writtenMs: number
+}
+
+/** An entry of the log with what it meant for the lists. */
+export interface ProjectedEntry extends LoggedEntry {
   /** The owner of its account; '' when it has none, or belongs to no account. */
   readonly organizationId: string
   /** That of its account; '' when there is none. */

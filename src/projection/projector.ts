@@ -6,7 +6,7 @@ import { accountAggregate, cardKey } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import type { Key, LogLine, Store } from '../store/port.ts'
-import type { Consumer, ProjectedEntry } from './consumer.ts'
+import type { Consumer, LoggedEntry, ProjectedEntry } from './consumer.ts'
 import {
   changesAnswer,
   type RowOwner,
@@ -112,15 +112,15 @@ export function createProjector(options: ProjectorOptions): Projector {
 
   async function project(lines: readonly LogLine[]): Promise<void> {
     if (lines.length === 0) return
-    const entries = lines.flatMap((line) => entryIn(line) ?? [])
-    const broken = lines.length - entries.length
+    const logged = lines.flatMap((line) => loggedIn(line) ?? [])
+    const broken = lines.length - logged.length
     if (broken > 0) {
       unreadable += broken
       options.onTrouble(
         `${broken} log entries cannot be read and are in no list: see arbiter verify`,
       )
     }
-    const projected = await projectEntries(store, entries)
+    const projected = await projectEntries(store, logged)
     for (const consumer of consumers) await consumer.take(projected)
   }
 
@@ -140,15 +140,24 @@ export function createProjector(options: ProjectorOptions): Projector {
   }
 }
 
+/** null when the line cannot be read. */
+export function loggedIn(line: LogLine): LoggedEntry | null {
+  const entry = entryIn(line)
+  return entry === null ? null : { entry, writtenMs: line.writtenMs }
+}
+
 /** Reads what the entries do not say themselves, and makes their rows. */
 export async function projectEntries(
   store: Store,
-  entries: readonly Entry[],
+  logged: readonly LoggedEntry[],
 ): Promise<ProjectedEntry[]> {
-  const owners = await readOwners(store, entries)
+  const owners = await readOwners(
+    store,
+    logged.map(({ entry }) => entry),
+  )
   const made = new Map<string, TransactionRow>()
   const projected: ProjectedEntry[] = []
-  for (const entry of entries) {
+  for (const { entry, writtenMs } of logged) {
     const owner = owners(entry)
     const { organizationId, currency } = owner ?? nobody
     const rows = owner === null ? [] : rowsOf(entry, owner)
@@ -161,7 +170,7 @@ export async function projectEntries(
     }
     for (const row of rows)
       if (keyOf(row) !== '') made.set(eventName(row.accountId, keyOf(row)), row)
-    projected.push({ entry, organizationId, currency, rows })
+    projected.push({ entry, writtenMs, organizationId, currency, rows })
   }
   return projected
 }

@@ -71,8 +71,8 @@ export async function readEndpoints(
   return new Map(organizationIds.map((id, i) => [id, decodeEndpoints(found[i]?.value)]))
 }
 
-export function wants(endpoint: Endpoint, type: EventType, atMs: number): boolean {
-  return atMs >= endpoint.sinceMs && isChosen(type, endpoint.events)
+export function wants(endpoint: Endpoint, type: EventType, loggedMs: number): boolean {
+  return loggedMs >= endpoint.sinceMs && isChosen(type, endpoint.events)
 }
 
 const placeOf = (webhookId: string) => ({ kind: 'webhook', id: webhookId, field: 'secret' })

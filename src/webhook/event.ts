@@ -26,6 +26,8 @@ export interface Happening {
   readonly organizationId: string
   readonly type: EventType
   readonly atMs: number
+  /** When the log got it, whose order goes on when a clock goes back; absent: it is told by the commit that does it. */
+  readonly loggedMs?: number
   readonly key: string
   /** Grows within one account, or one KYC. */
   readonly sequence: number
@@ -89,8 +91,8 @@ export function makeEvent(
   endpoints: readonly Endpoint[],
   nowMs: number,
 ): WebhookEvent | null {
-  const { organizationId, type, atMs, sequence, data } = happening
-  const wanting = endpoints.filter((endpoint) => wants(endpoint, type, atMs))
+  const { organizationId, type, atMs, loggedMs = Infinity, sequence, data } = happening
+  const wanting = endpoints.filter((endpoint) => wants(endpoint, type, loggedMs))
   if (wanting.length === 0) return null
   const timestamp = new Date(atMs).toISOString()
   const body = JSON.stringify({ eventId, type, timestamp, organizationId, sequence, data })

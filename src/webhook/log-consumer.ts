@@ -60,7 +60,7 @@ interface RecordsRead {
 
 /** What one entry tells, in its order; each under its place there, whatever else is told. */
 function happeningsOf(projected: ProjectedEntry, read: RecordsRead): Happening[] {
-  const { entry, organizationId, rows } = projected
+  const { entry, writtenMs: loggedMs, organizationId, rows } = projected
   const told: (readonly [place: string, Told[]])[] = [
     ...rows.map((row, i) => [`row ${i}`, ofRow(row, read)] as const),
     ...entry.changes.map((one, i) => [`change ${i}`, ofChange(one, projected, read)] as const),
@@ -70,6 +70,7 @@ function happeningsOf(projected: ProjectedEntry, read: RecordsRead): Happening[]
       organizationId,
       type,
       atMs: entry.atMs,
+      loggedMs,
       key: [entry.accountId, entry.n, place].join('\n'),
       sequence: entry.n,
       data,

@@ -28,7 +28,7 @@ async function openWorld() {
         transactionId: `t${day}`,
         currency: 'USD',
       }
-      const projected = { entry: {} as never, organizationId, currency: 'USD' }
+      const projected = { entry: {} as never, writtenMs: time.ms, organizationId, currency: 'USD' }
       await desk.take([{ ...projected, rows: [row] }])
     }
   }

@@ -1,7 +1,7 @@
 import { indexes } from '../../src/engine/format/layout.ts'
-import { entryIn, logPages } from '../../src/engine/log-reading.ts'
+import { logPages } from '../../src/engine/log-reading.ts'
 import { allTime, type Page, readPage } from '../../src/projection/listing.ts'
-import { projectEntries } from '../../src/projection/projector.ts'
+import { loggedIn, projectEntries } from '../../src/projection/projector.ts'
 import type { TransactionRow } from '../../src/projection/row.ts'
 import { type RowFilters, rowListing } from '../../src/projection/row-desk.ts'
 import { rowIndexEntries, rowKey } from '../../src/projection/row-place.ts'
@@ -37,7 +37,7 @@ interface RowCheck {
 /** Compares the list of an organization with what the whole log says. */
 export async function checkRows(store: Store, organizationId: string): Promise<RowCheck> {
   const entries = []
-  for await (const page of logPages(store)) for (const line of page) entries.push(entryIn(line)!)
+  for await (const page of logPages(store)) for (const line of page) entries.push(loggedIn(line)!)
   const expected = new Map<string, TransactionRow>()
   for (const { rows } of await projectEntries(store, entries)) {
     for (const row of rows) {

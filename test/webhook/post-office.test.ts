@@ -10,8 +10,8 @@ import { putMeta } from '../../src/engine/format/meta.ts'
 import { allTime } from '../../src/projection/listing.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
-import { newSecret } from '../../src/webhook/endpoint.ts'
-import { decodeEvent, type Happening, readPlace } from '../../src/webhook/event.ts'
+import { newSecret, readEndpoints } from '../../src/webhook/endpoint.ts'
+import { decodeEvent, eventBeside, type Happening, readPlace } from '../../src/webhook/event.ts'
 import { figuresOf, readPending } from '../../src/webhook/pending.ts'
 import { replaySpan } from '../../src/webhook/replay.ts'
 import { unlistOldEvents } from '../../src/webhook/retention.ts'
@@ -167,12 +167,27 @@ describe('an event', () => {
 
   it('from before its endpoint asked for it is not sent', async () => {
     const world = openWebhooks()
-    await world.office.recorder.record([happened(1)], world.time.ms)
+    const logged = (n: number) => ({ ...happened(n), loggedMs: world.time.ms })
+    const first = logged(1)
+    await world.office.recorder.record([first], world.time.ms)
     world.time.ms += 10
     await world.addEndpoint('https://a.example/')
-    await world.office.recorder.record([happened(1), happened(2, world.time.ms)], world.time.ms)
+    await world.office.recorder.record([first, logged(2)], world.time.ms)
     await world.settle()
     expect(world.calls.map(({ call }) => JSON.parse(call.body!).sequence)).toEqual([2])
+  })
+
+  it('that a clock that was set back dates before its endpoint is sent', async () => {
+    const world = openWebhooks()
+    await world.addEndpoint('https://a.example/')
+    const [loggedMs, atMs] = [world.time.ms + 1, world.time.ms - hourMs]
+    world.time.ms = atMs
+    await world.office.recorder.record([{ ...happened(1, atMs), loggedMs }], atMs)
+    await world.settle()
+    const beside = await readEndpoints(world.store, ['org-1'])
+    const told = eventBeside('ky:1', happened(2, atMs), beside.get('org-1')!, 30)
+    expect(told?.event.deliveries).toHaveLength(1)
+    expect(world.calls).toHaveLength(1)
   })
 })
 
