@@ -25,6 +25,13 @@ describe('a token', () => {
     expect(await tokens.read(token, nowMs + 931_000)).toBe('expired')
   })
 
+  it('is not good for longer when the clock that made it is set back', async () => {
+    const token = await tokens.issue('cli_1', ['CardAPIs'], nowMs)
+    expect(await tokens.read(token, nowMs - 60_000)).toMatchObject({ clientId: 'cli_1' })
+    expect(await tokens.read(token, nowMs - 61_000)).toBe('expired')
+    expect(await tokens.read(token, nowMs)).toMatchObject({ clientId: 'cli_1' })
+  })
+
   it('is read once while it is good, of a thousand the newest', async () => {
     const token = await tokens.issue('cli_1', ['CardAPIs'], nowMs)
     const claims = await tokens.read(token, nowMs)
