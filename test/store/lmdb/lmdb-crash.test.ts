@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, open, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -10,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../../src/store/lmdb/database.ts'
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb.ts'
 import { StoreRefused } from '../../../src/store/port.ts'
+import { endWithTests } from '../../support/leftovers.ts'
 import { commandsOf, verifyBatches } from './lmdb-batches.mjs'
 
 const rounds = process.env.TORTURE === '1' ? 200 : 5
@@ -138,13 +140,28 @@ describe('a folder that must not be opened', () => {
   const batches = 30
   let good: string
   let dataBytes: number
+  let opener: ReturnType<typeof startOpener>
+  let answers: AsyncIterator<string, undefined>
+
+  function startOpener() {
+    return spawn(process.execPath, [scriptPath('lmdb-opener')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+  }
 
   beforeAll(async () => {
+    opener = startOpener()
+    endWithTests(opener)
+    answers = createInterface({ input: opener.stdout })[Symbol.asyncIterator]()
     good = join(parent, 'good')
     const store = await openStore(good)
     for (let batch = 1; batch <= batches; batch++) await store.commit(commandsOf(batch))
     await store.close()
     dataBytes = (await stat(join(good, 'data.mdb'))).size
+  })
+  afterAll(async () => {
+    opener.stdin.end()
+    expect(await once(opener, 'close')).toEqual([0, null])
   })
 
   async function copyOfGood(): Promise<string> {
@@ -153,10 +170,12 @@ describe('a folder that must not be opened', () => {
     return folder
   }
 
-  /** In a process of its own: what is let through by mistake would end it by a signal. */
+  /** In another process: what is let through by mistake would end it by a signal. */
   async function openApart(folder: string): Promise<Record<string, unknown>> {
-    const { stdout } = await run(process.execPath, [scriptPath('lmdb-opener'), folder])
-    return JSON.parse(stdout)
+    opener.stdin.write(`${folder}\n`)
+    const { value, done } = await answers.next()
+    if (done) throw new Error(`the process that opens ended with ${opener.signalCode}`)
+    return JSON.parse(value)
   }
 
   /** Only where LMDB's own file is whole, so that letting it through would do no harm. */
