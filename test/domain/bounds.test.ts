@@ -151,6 +151,17 @@ describe('a sum that would leave the safe integers', () => {
     expect(account()).toMatchObject({ postedMinor: before.postedMinor })
   })
 
+  it('is none where a grant takes back what a refund withheld', () => {
+    const { send, account } = world({ uncoveredRefundPerDayMinor: { USD: 120 } })
+    const refund = (amountMinor: number, id: string, day: number) =>
+      send({ requestType: 'Refund', transactionId: id, amountMinor }, day * dayMs).unmatched
+    send({ requestType: 'Settlement', amountMinor: 2_000_000 })
+    expect(refund(Number.MAX_SAFE_INTEGER, 'R1', 1)).toBe('')
+    expect(refund(122, 'R2', 2)).toBe('')
+    expect(account().withheldMinor).toBe(Number.MAX_SAFE_INTEGER - 120 + 2)
+    expect(account().postedMinor).toBe(Number.MAX_SAFE_INTEGER - 1_000_000 + 122)
+  })
+
   it('of charges on a settlement that is too large itself does not end the engine', () => {
     const crossBorder = { fixedMinor: {}, percentMillionths: 1_000_000 }
     const { send } = world({ crossBorder })

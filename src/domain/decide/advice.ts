@@ -1,3 +1,4 @@
+import { apply } from '../change/apply.ts'
 import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
 import { isSafe, type View } from '../change/view.ts'
 import { isMisdirected } from '../record/account.ts'
@@ -106,12 +107,14 @@ function reversePart(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
 function refund(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
   const { linking } = draft.view
   if (linking !== '') draft.make({ type: 'linked', to: linking })
-  const uncoveredBefore = uncovered(bearer(draft.view))
-  draft.make({ type: 'refunded', amountMinor: event.amountMinor ?? 0 })
-  const rise = uncovered(bearer(draft.view)) - uncoveredBefore
+  const refunded = { type: 'refunded', amountMinor: event.amountMinor ?? 0 } as const
+  const after = apply(draft.view, refunded, draft.atMs)
+  const rise = uncovered(bearer(after)) - uncovered(bearer(draft.view))
   const day = pack.zone.of(draft.view.account.country).dayOf(draft.atMs)
   const grantMinor = Math.min(rise, leftToGrant(draft.view, day, pack))
+  // First: what the refund alone would withhold may be more than is kept exactly.
   if (grantMinor > 0) draft.make({ type: 'granted', amountMinor: grantMinor, day })
+  draft.make(refunded)
   return refundAnomalies(bearer(draft.view))
 }
 
