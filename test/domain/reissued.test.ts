@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isAlias } from '../../src/domain/change/book.ts'
+import type { Switches } from '../../src/domain/decide/pack.ts'
 import { windowValue } from '../../src/domain/decide/window.ts'
 import { createLedger, transactionKey } from '../../src/domain/ledger/ledger.ts'
 import { availableMinor } from '../../src/domain/record/account.ts'
@@ -20,8 +21,8 @@ const declined = {
 } as const
 
 /** C1, and C2 that was issued for it again, on one account with 1000. */
-function open(openingMinor = 1000) {
-  const pack = packOf(defaultSwitches)
+function open(openingMinor = 1000, switches: Partial<Switches> = {}) {
+  const pack = packOf({ ...defaultSwitches, ...switches })
   const ledger = createLedger()
   const naive = { accountId: 'A1', currency: 'USD', country: 'NG', openingMinor }
   const account = accountOf(naive)
@@ -98,6 +99,18 @@ describe('a default decline', () => {
     expect(book.account()).toMatchObject({ postedMinor: 900, heldMinor: 0 })
   })
 
+  it('of an ask without an id finds the estimate that it joined, open or not', () => {
+    const { tell, book, transaction } = open()
+    const ask = { transactionId: '', originalTransactionId: 'T1', amountMinor: 150 }
+    tell({ requestType: 'PreAuthorization' })
+    tell(ask, null, 'nameless')
+    tell({ requestType: 'Settlement', amountMinor: 150, final: false })
+    tell(ask, declined, 'nameless')
+    expect(transaction('C1', 'T1')).toMatchObject({ authorizedMinor: 0, settledMinor: 150 })
+    tell({ amountMinor: 100 })
+    expect(book.account()).toMatchObject({ postedMinor: 850, heldMinor: 0 })
+  })
+
   it('of all asks after an expiry leaves the hold expired', () => {
     const { tell, sweep, transaction, book } = open()
     tell({})
@@ -109,6 +122,31 @@ describe('a default decline', () => {
     tell({ amountMinor: 30 }, declined, 'third')
     expect(openHold(transaction('C1', 'T1'))).toBe(0)
     expect(book.account()?.heldMinor).toBe(0)
+  })
+})
+
+describe('a default decline of one of two cash asks', () => {
+  const crossBorder = { fixedMinor: {}, percentMillionths: 20_000 }
+  const cash = { requestType: 'CashWithdrawal', amountMinor: 500 } as const
+  const merchant = { mid: 'M1', mcc: '6011', name: '', city: '' }
+  const abroad = { ...cash, merchant: { ...merchant, country: 'GB' } }
+  const home = { ...cash, merchant: { ...merchant, country: 'NG' } }
+
+  it('takes being abroad back with the one that was, and what was charged for it', () => {
+    const { tell, book } = open(10_000, { crossBorder })
+    tell(abroad, null, 'first')
+    tell(home)
+    expect(book.account()).toMatchObject({ postedMinor: 8_980, chargesTakenMinor: 20 })
+    tell(abroad, declined, 'first')
+    expect(book.account()).toMatchObject({ postedMinor: 9_500, chargesTakenMinor: 0 })
+  })
+
+  it('leaves it abroad where the other one was too', () => {
+    const { tell, book } = open(10_000, { crossBorder })
+    tell(abroad, null, 'first')
+    tell(abroad)
+    tell(abroad, declined, 'first')
+    expect(book.account()).toMatchObject({ postedMinor: 9_490, chargesTakenMinor: 10 })
   })
 })
 

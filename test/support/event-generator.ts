@@ -2,7 +2,6 @@ import type { Remembers } from '../../src/domain/decide/ask-memory.ts'
 import type { Switches } from '../../src/domain/decide/pack.ts'
 import {
   type CardEvent,
-  isAbsentId,
   isAsk,
   type Merchant,
   type RequestType,
@@ -190,7 +189,7 @@ export function walk(seed: number): Walk {
     windows: [...windows, ...randomShared(more)],
     holdConditions: holds.conditions,
     remembers,
-    switches: { ...switches, ...holds.switches, ...(isLarge && withoutGrants) },
+    switches: { ...switches, ...holds.switches },
     retentionDays: 45,
     accounts: accounts
       .map((each) => ({ ...each, organizationId: more.pick(['O1', 'O1', '']) }))
@@ -211,8 +210,6 @@ export function walk(seed: number): Walk {
   }
 }
 
-/** A grant gives back what its refund withheld, and at the bound that moment between them is not exact. */
-const withoutGrants = { uncoveredRefundPerDayMinor: {} }
 const { MAX_SAFE_INTEGER: largest } = Number
 const largeOpenings = [0, 2000, 10 ** 12, largest - 10 ** 12, largest - 200, largest]
 
@@ -263,9 +260,7 @@ function withDefaults(random: Random, steps: WalkStep[]): WalkStep[] {
       receivedAtMs: receivedAtMs + random.between(0, 400),
     }
     const roll = random.next()
-    // Without an id, what was declined has left no name by which an approval would find what it joined.
-    const isNameless = isAsk(event) && isAbsentId(event.transactionId)
-    if (roll < 0.7 || isNameless) return [{ ...step, slot }]
+    if (roll < 0.7) return [{ ...step, slot }]
     told.add(slot)
     return roll < 0.85 ? [late] : [{ ...step, slot }, late]
   })
@@ -509,7 +504,7 @@ function createDraw(random: Random, accounts: NaiveAccount[], cards: NaiveCard[]
     return eventOf({
       eventId,
       requestType,
-      transactionId: randomId(random, life.id),
+      transactionId: randomId(random, life.id, named),
       originalTransactionId: named ? random.pick(lives).id : random.pick(['', '', '', '0000']),
       cardId: random.chance(0.02) ? 'C9' : card.cardId,
       amountMinor: randomAmount(random, requestType),
@@ -523,9 +518,10 @@ function createDraw(random: Random, accounts: NaiveAccount[], cards: NaiveCard[]
   }
 }
 
-function randomId(random: Random, id: string): string {
+function randomId(random: Random, id: string, named: boolean): string {
   const roll = random.next()
-  if (roll < 0.04) return random.pick(['', '0', '000000'])
+  // What names its original often has no id of its own.
+  if (roll < (named ? 0.12 : 0.03)) return random.pick(['', '0', '000000'])
   // A name that was never seen, for an original to be joined by.
   if (roll < 0.16) return `${id}-${random.between(1, 3)}`
   return id

@@ -471,7 +471,7 @@ export function createNaiveModel(options: NaiveOptions) {
     else t[gone.k] -= gone.addedMinor
     t.asked = t.asks.length > 0
     t.cash &&= t.asked
-    t.foreignCash &&= t.asked
+    t.foreignCash = t.asks.some((ask) => ask.cash && ask.foreign)
     t.fixed = Math.max(0, ...t.asks.map((ask) => ask.fixed))
     t.millionths = Math.max(0, ...t.asks.map((ask) => ask.millionths))
     t.plus = Math.max(0, ...t.asks.map((ask) => ask.plus))
@@ -502,23 +502,23 @@ export function createNaiveModel(options: NaiveOptions) {
   /** "Which event, which transaction": the transaction's key, and the names that are new by it. */
   function place(world: World, event: CardEvent): Place {
     const { cardId } = event
-    const name = isAbsentId(event.transactionId) ? `#${event.eventId}` : event.transactionId
+    const isNameless = isAbsentId(event.transactionId)
+    const name = isNameless ? `#${event.eventId}` : event.transactionId
     const known = keyOf(world, cardId, name)
     if (known !== undefined) return { key: known, naming: [], joins: false }
     const original = isAbsentId(event.originalTransactionId) ? null : event.originalTransactionId
     const originalKey = original === null ? undefined : keyOf(world, cardId, original)
     if (original !== null && originalKey === undefined && joinsUnknown(event)) {
       const key = `${cardId} ${original}`
-      const naming: Effect[] = [
-        { kind: 'name', key, cardId, name: original },
-        { kind: 'name', key, cardId, name },
-      ]
+      const naming: Effect[] = [original, ...(isNameless ? [] : [name])].map((each) => {
+        return { kind: 'name', key, cardId, name: each }
+      })
       return { key, naming, joins: true }
     }
     if (originalKey !== undefined && joinsKnown(event, transactionOf(world, originalKey))) {
       const { cardId: home } = transactionOf(world, originalKey)
-      const naming: Effect[] = [{ kind: 'name', key: originalKey, cardId: home, name }]
-      return { key: originalKey, naming, joins: true }
+      const naming: Effect = { kind: 'name', key: originalKey, cardId: home, name }
+      return { key: originalKey, naming: isNameless ? [] : [naming], joins: true }
     }
     const key = `${cardId} ${name}`
     return { key, naming: [{ kind: 'name', key, cardId, name }], joins: false }

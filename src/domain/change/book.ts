@@ -28,7 +28,7 @@ export function gather(event: CardEvent, book: Book): View {
   // The middle dot is no character of an id, so such a key is never another event's.
   const eventKey = otherContent ? `${event.eventId}·${hash}` : event.eventId
   const record = otherContent ? book.event(eventKey) : first
-  const found = card === null ? nowhere(event) : find(event, card, book)
+  const found = card === null ? nowhere(event) : find(event, eventKey, card, book)
   // Written out, because a literal with several spreads is slow: every event passes here.
   return {
     account: book.account() ?? noAccount,
@@ -53,7 +53,7 @@ function nowhere(event: CardEvent): Found {
   return { transaction, others: none, linked: null, joining: '', linking: '' }
 }
 
-function find(event: CardEvent, card: Card, book: Book): Found {
+function find(event: CardEvent, eventKey: string, card: Card, book: Book): Found {
   const name = nameOf(event)
   const own = lookUp(name, card, book)
   const original = originalOf(event, name)
@@ -62,7 +62,7 @@ function find(event: CardEvent, card: Card, book: Book): Found {
     return linkedRefund(refund, original, card, book)
   }
   if (own !== null) return withLinked(own, '', card, book)
-  const joined = original === '' ? null : joinedBy(event, original, card, book)
+  const joined = original === '' ? null : joinedBy(event, eventKey, original, card, book)
   if (joined === null) return withLinked(newTransaction(card.cardId, name), '', card, book)
   return withLinked(joined, isAbsentId(event.transactionId) ? '' : name, card, book)
 }
@@ -78,12 +78,19 @@ function originalOf({ originalTransactionId }: CardEvent, name: string): string 
   return none ? '' : originalTransactionId
 }
 
-/** An advice belongs to its original; an ask only to an open PreAuthorization. */
-function joinedBy(event: CardEvent, original: string, card: Card, book: Book): Transaction | null {
+/** An advice belongs to its original; an ask only to an open PreAuthorization, or where it stands already. */
+function joinedBy(
+  event: CardEvent,
+  eventKey: string,
+  original: string,
+  card: Card,
+  book: Book,
+): Transaction | null {
   const found = lookUp(original, card, book)
   if (!isAsk(event)) return found ?? newTransaction(card.cardId, original)
-  const open = found !== null && found.preauthorizedMinor > 0 && openHold(found) > 0
-  return open ? found : null
+  if (found === null) return null
+  const isOpen = found.preauthorizedMinor > 0 && openHold(found) > 0
+  return isOpen || found.asks.some((ask) => ask.eventKey === eventKey) ? found : null
 }
 
 function linkedRefund(refund: Transaction, original: string, card: Card, book: Book): Found {

@@ -104,6 +104,8 @@ export interface PlacedHold {
   readonly reversedMinor: number
   readonly cash: '' | 'held' | 'posted'
   readonly foreign: boolean
+  /** Cash abroad, to be kept with the ask; absent for all else, and in what earlier releases wrote. */
+  readonly abroad?: true
   readonly expiresAtMs: number
   readonly unblockedMid: string
   /** Absent where there is none. */

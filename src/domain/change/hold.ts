@@ -14,6 +14,7 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     addedMinor: hold.addedMinor,
     unblockedMid: hold.unblockedMid,
     reopened: t.expired,
+    abroad: hold.abroad ?? false,
     adjustment: hold.adjustment ?? null,
   }
   const next = copyTransaction(t)
@@ -33,11 +34,13 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
   return next
 }
 
-/** Drops the oldest share beyond the bound; the next one takes over its hold adjustment. */
+/** Drops the oldest share beyond the bound; the next one takes over what it says of the whole. */
 function keptShares(asks: readonly AskShare[]): readonly AskShare[] {
   if (asks.length <= maxAskShares) return asks
   const [gone, oldest, ...rest] = asks as readonly [AskShare, AskShare, ...AskShare[]]
-  return [{ ...oldest, adjustment: raisedBy(gone.adjustment, oldest.adjustment) }, ...rest]
+  const abroad = gone.abroad || oldest.abroad
+  const adjustment = raisedBy(gone.adjustment, oldest.adjustment)
+  return [{ ...oldest, abroad, adjustment }, ...rest]
 }
 
 /** An absorbed ask was declined, so it neither opens its transaction again nor makes it last longer. */
@@ -68,7 +71,9 @@ export function undoHold(t: Transaction, eventKey: string, heirKey: string): Tra
     asks,
     cash: asks.length > 0 && t.cash,
     cashPosted: asks.length > 0 && t.cashPosted,
-    foreignCash: asks.length > 0 && t.foreignCash,
+    foreignCash: share.abroad
+      ? asks.some(({ abroad }) => abroad)
+      : asks.length > 0 && t.foreignCash,
     expired: t.expired || (next === undefined && share.reopened),
     adjustment: share.adjustment === null ? t.adjustment : adjustmentOf(asks),
   }

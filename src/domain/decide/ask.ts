@@ -155,16 +155,20 @@ function sumsAfter(
 /** The hold that an ask places when it adds `addedMinor`. */
 export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): PlacedHold {
   const { event, pack, sums, atMs, adjustment } = ask
+  const cash = cashOf(event, pack.switches)
+  const foreign = isForeign(event, ask.account)
   const hold = {
     eventKey: ask.eventKey,
     preauthorized: event.requestType === 'PreAuthorization',
     addedMinor,
     reversedMinor: sums.reversedMinor,
-    cash: cashOf(event, pack.switches),
-    foreign: isForeign(event, ask.account),
+    cash,
+    foreign,
     expiresAtMs: atMs + holdDays(event, pack.switches) * dayMs,
     unblockedMid,
   }
+  // Cash is never adjusted.
+  if (cash !== '' && foreign) return { ...hold, abroad: true }
   return adjustment === null ? hold : { ...hold, adjustment }
 }
 

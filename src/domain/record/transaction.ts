@@ -64,6 +64,8 @@ export interface AskShare {
   readonly unblockedMid: string
   /** The ask opened the transaction again after its expiry. */
   readonly reopened: boolean
+  /** The ask was for cash abroad; earlier releases did not say it. */
+  readonly abroad: boolean
   readonly adjustment: HoldAdjustment | null
 }
 

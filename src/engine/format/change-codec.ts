@@ -77,7 +77,8 @@ function writeHold(
 ): void {
   const key = hold.eventKey === eventKey ? 0 : hold.eventKey
   const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
-  const flags = Number(hold.preauthorized) + 2 * Number(hold.foreign)
+  const { preauthorized, foreign, abroad = false } = hold
+  const flags = Number(preauthorized) + 2 * Number(foreign) + 4 * Number(abroad)
   row.push(key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid)
   if (hold.adjustment !== undefined) row.push(hold.adjustment)
 }
@@ -94,6 +95,7 @@ function readHold(row: EntryRow, eventKey: string): PlacedHold {
     expiresAtMs: row[3],
     unblockedMid: row[7],
   }
+  if ((flags & 4) === 4) return { ...hold, abroad: true }
   const adjustment = row[8]
   return adjustment === undefined ? hold : { ...hold, adjustment }
 }

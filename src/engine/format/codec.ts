@@ -123,21 +123,23 @@ function readAdjustment(json: readonly number[]): HoldAdjustment | null {
 }
 
 function writeAsk(a: AskShare): unknown[] {
-  const row = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flag(a.reopened)]
+  const flags = flag(a.reopened) + 2 * flag(a.abroad)
+  const row = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flags]
   return a.adjustment === null ? row : [...row, ...writeAdjustment(a.adjustment)]
 }
 
 type AskRow = [string, number, number, string, number, ...number[]]
 
 function readAsk(row: AskRow): AskShare {
-  const [eventKey, addedMinor, preauthorized, unblockedMid, reopened, ...adjustment] = row
+  const [eventKey, addedMinor, preauthorized, unblockedMid, flags, ...adjustment] = row
   if (!Number.isFinite(addedMinor)) throw new RangeError('no share')
   return {
     eventKey,
     preauthorized: preauthorized === 1,
     addedMinor,
     unblockedMid,
-    reopened: reopened === 1,
+    reopened: (flags & 1) === 1,
+    abroad: (flags & 2) === 2,
     adjustment: readAdjustment(adjustment),
   }
 }

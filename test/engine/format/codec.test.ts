@@ -87,6 +87,7 @@ describe('a record in which no field is at its default', () => {
         addedMinor: 3,
         unblockedMid: 'M1',
         reopened: true,
+        abroad: true,
         adjustment: { fixedMinor: 1, plusMillionths: 2, plusMinor: 3 },
       },
     ],
@@ -163,7 +164,7 @@ describe('a record in which no field is at its default', () => {
   })
 })
 
-describe('a transaction with an adjusted hold', () => {
+describe('a transaction with an adjusted hold and cash abroad', () => {
   it('comes back as it was', () => {
     const adjustment = { fixedMinor: 10_000, plusMillionths: 0, plusMinor: 5 }
     const share = { eventKey: 'E1', preauthorized: false, addedMinor: 100, unblockedMid: '' }
@@ -172,8 +173,10 @@ describe('a transaction with an adjusted hold', () => {
       authorizedMinor: 100,
       adjustment,
       asks: [
-        { ...share, reopened: false, adjustment },
-        { ...share, reopened: true, adjustment: null },
+        { ...share, reopened: false, abroad: false, adjustment },
+        { ...share, reopened: true, abroad: false, adjustment: null },
+        { ...share, reopened: false, abroad: true, adjustment: null },
+        { ...share, reopened: true, abroad: true, adjustment: null },
       ],
     }
     const decoded = transactionCodec.decode(transactionCodec.encode(transaction))
