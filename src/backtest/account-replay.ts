@@ -1,10 +1,12 @@
 import { gather } from '../domain/change/book.ts'
+import type { Step } from '../domain/decide/answer.ts'
+import { type AskVerdict, approvedMinor, judgeAsk } from '../domain/decide/decide.ts'
 import type { Delivery } from '../domain/decide/delivery.ts'
-import { type AskFacts, type Pack, type RuleVerdict, withDisabled } from '../domain/decide/pack.ts'
+import { type Pack, type RuleVerdict, withDisabled } from '../domain/decide/pack.ts'
 import { countShared } from '../domain/decide/shared-window.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
-import { isAsk } from '../domain/record/event.ts'
+import { type CardEvent, isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import type { OpenEntry } from '../engine/format/entry-codec.ts'
@@ -22,7 +24,7 @@ import {
 
 /** The two packs of a backtest, and the time that it is about. */
 export interface PackComparison {
-  readonly old: Listener
+  readonly oldPack: Pack
   readonly newPack: Pack
   /** The new pack with the rules in shadow that its breakers have tripped by then. */
   readonly newPackAt: (atMs: number) => Pack
@@ -34,30 +36,6 @@ export interface PackComparison {
   readonly fromMs: number
   /** Entries from here on are not decided; they tell how earlier transactions ended. */
   readonly toMs: number
-}
-
-/** A pack that remembers the last ask that its rules saw, and their verdict. */
-interface Listener {
-  readonly pack: Pack
-  readonly listening: Pack
-  /** null when a check came before the rules. */
-  heard: { readonly ask: AskFacts; readonly verdict: RuleVerdict } | null
-}
-
-export function listenTo(pack: Pack): Listener {
-  const listener: Listener = {
-    pack,
-    listening: {
-      ...pack,
-      evaluate(ask) {
-        const verdict = pack.evaluate(ask)
-        listener.heard = { ask, verdict }
-        return verdict
-      },
-    },
-    heard: null,
-  }
-  return listener
 }
 
 /** The answers to one ask: of the log, and of each pack on its own book. */
@@ -94,8 +72,7 @@ export function createAccountReplay(
   onCompared: (compared: Compared) => void,
   start: AccountStart = { account: createReplayedAccount(), exactFromMs: 0 },
 ): AccountReplay {
-  const { old: listener, newPack, newPackAt, counting, fromMs, toMs } = comparison
-  const oldPack = listener.pack
+  const { oldPack, newPack, newPackAt, counting, fromMs, toMs } = comparison
   const oldAccount = start.account
   // One and the same account until the packs decide differently.
   let newAccount = counting === 'apart' ? oldAccount.copy() : oldAccount
@@ -128,21 +105,18 @@ export function createAccountReplay(
     noteDue(linked)
   }
 
-  /** While the packs share a book only their rules can differ: mostly asking the rules is enough. */
+  /** While the packs share a book only their verdicts can differ: where they do not, all else is as it was. */
   function decideNew(delivery: Delivery, pack: Pack, old: Decision): Decision {
-    const { heard } = listener
-    // Rules that stand above checks are asked at another time, so what the other pack heard says too little.
-    const allows = pack.above !== undefined || oldPack.above !== undefined
-    if (allows || newAccount !== oldAccount || !isFirst(old)) {
-      return newAccount.decide(delivery, pack)
-    }
-    if (heard === null) return old
-    const verdict = pack.evaluate(pack.shared === undefined ? heard.ask : askOf(heard.ask, pack))
-    if (verdict.decline?.code !== heard.verdict.decline?.code)
-      return newAccount.decide(delivery, pack)
-    const { matched: matchedRules, shadow: shadowRules, decline } = verdict
-    const answer = { ...old.step.answer, ruleId: decline?.ruleId ?? '' }
-    return { before: old.before, step: { ...old.step, answer, matchedRules, shadowRules } }
+    if (newAccount !== oldAccount) return newAccount.decide(delivery, pack)
+    const { before, step } = old
+    const { event, receivedAtMs } = delivery
+    // No pack has a say in what came before.
+    if (!isFirst(old) || before.otherContent) return old
+    const verdict = judgeAsk(event, before, pack, receivedAtMs)
+    if (!isAsBooked(verdict, event, step)) return newAccount.decide(delivery, pack)
+    const { ruleId, matchedRules, shadowRules } = verdict
+    const answer = { ...step.answer, ruleId }
+    return { before, step: { ...step, answer, matchedRules, shadowRules } }
   }
 
   function decideBoth(entry: Head, delivery: Delivery): void {
@@ -153,21 +127,15 @@ export function createAccountReplay(
     const newUsed = withDisabled(newPackAt(entry.atMs), disabled)
     const [oldAsked, newAsked] =
       blocked === null
-        ? [withDisabled(listener.listening, disabled), newUsed]
+        ? [withDisabled(oldPack, disabled), newUsed]
         : [withBlock(oldPack, blocked), withBlock(newUsed, blocked)]
-    listener.heard = null
     let old = oldAccount.decide(delivery, oldAsked)
     const tripped = trippedIn(entry, old, oldPack)
     if (tripped !== null) old = oldAccount.decide(delivery, tripped)
     const shared = newAccount === oldAccount
-    const next =
-      tripped !== null
-        ? newAccount.decide(delivery, newAsked)
-        : shared && !decided
-          ? old
-          : decideNew(delivery, newAsked, old)
+    const next = shared && !decided ? old : decideNew(delivery, newAsked, old)
     const same = sameAnswer(old.step.answer, next.step.answer)
-    if (shared && !same) newAccount = oldAccount.copy()
+    if (shared && next.step.changes !== old.step.changes) newAccount = oldAccount.copy()
     oldAccount.keep(old)
     if (newAccount !== oldAccount) keepNew(next)
     countShared(oldPack, delivery.event, old.step)
@@ -260,10 +228,16 @@ function blockIn({ answer }: Head): RuleVerdict['decline'] {
   return { ruleId, code }
 }
 
-/** The same ask with what another pack has counted; written out, because a spread of an ask is slow. */
-function askOf(ask: AskFacts, { shared }: Pack): AskFacts {
-  const { account, card, transaction, event, atMs, atMerchant } = ask
-  return { account, card, transaction, event, atMs, shared, ...(atMerchant && { atMerchant }) }
+/** Whether a verdict books what a step has booked. */
+function isAsBooked(verdict: AskVerdict, event: CardEvent, step: Step): boolean {
+  const { answer, after, changes, anomalies } = step
+  return (
+    verdict.code === answer.code &&
+    approvedMinor(event.amountMinor ?? 0, verdict) === answer.approvedAmountMinor &&
+    verdict.absorbed === after.event!.absorbed &&
+    verdict.unblocks === changes.some(({ type }) => type === 'unblockUsed') &&
+    verdict.review === anomalies.includes('review')
+  )
 }
 
 const none: ReadonlySet<string> = new Set()

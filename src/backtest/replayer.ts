@@ -7,7 +7,6 @@ import {
   type AccountReplay,
   type Compared,
   createAccountReplay,
-  listenTo,
   type PackComparison,
 } from './account-replay.ts'
 import { type BreakerSeconds, createSecondCounter, type RuleTrip } from './breaker-trip.ts'
@@ -93,7 +92,7 @@ export function createReplayer(options: ReplayerOptions): Replayer {
         const snapshot = snapshots.get(accountId)
         if (snapshot === undefined) continue
         // Events older than the retention no longer count anywhere.
-        const exactFromMs = kept[0]!.head.atMs + comparison.old.pack.retentionMs
+        const exactFromMs = kept[0]!.head.atMs + comparison.oldPack.retentionMs
         const account = accountBeforeLog(
           snapshot,
           kept.map(({ whole }) => whole()),
@@ -122,9 +121,9 @@ function cardsIn({ cardId, transaction }: Head): string[] {
 function comparisonOf({ oldPack, newPack, trips, ...rest }: ReplayerOptions): PackComparison {
   const [ofOld, ofNew] = [finish(readPackBytes(oldPack)), finish(readPackBytes(newPack))]
   const joined = rest.counting === 'windows'
-  const old = listenTo(counting(joined ? joinedWith(ofOld, ofNew) : ofOld))
+  const old = counting(joined ? joinedWith(ofOld, ofNew) : ofOld)
   const pack = counting(joined ? joinedWith(ofNew, ofOld) : ofNew)
-  return { old, newPack: pack, newPackAt: trippedBy(pack, trips), ...rest }
+  return { oldPack: old, newPack: pack, newPackAt: trippedBy(pack, trips), ...rest }
 }
 
 /** The pack with counts of its own for its windows over several cards. */

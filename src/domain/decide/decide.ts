@@ -1,4 +1,4 @@
-import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
+import { arrivalMs, type Draft, nameTransaction, openDraft } from '../change/draft.ts'
 import { isSafe, type View } from '../change/view.ts'
 import { availableMinor } from '../record/account.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
@@ -18,7 +18,8 @@ export function decide(event: CardEvent, view: View, pack: Pack, receivedAtMs: n
   return isAsk(event) ? decideAsk(event, draft, pack) : bookAdvice(event, draft, pack)
 }
 
-interface Verdict {
+/** What checks, rules and funds say of an ask, before anything is booked. */
+export interface AskVerdict {
   readonly code: ResponseCode
   readonly ruleId: string
   readonly matchedRules: readonly string[]
@@ -31,6 +32,16 @@ interface Verdict {
   readonly review: boolean
 }
 
+/** The verdict alone, where only another pack's is asked for. */
+export function judgeAsk(
+  event: CardEvent,
+  view: View,
+  pack: Pack,
+  receivedAtMs: number,
+): AskVerdict {
+  return judge(openAsk(event, view, pack, arrivalMs(view, receivedAtMs)))
+}
+
 function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
   const ask = openAsk(event, draft.before, pack, draft.atMs)
   const verdict = judge(ask)
@@ -41,13 +52,13 @@ function decideAsk(event: CardEvent, draft: Draft, pack: Pack): Decided {
   return carryOut(openDraft(draft.before, draft.atMs), ask, tooLarge)
 }
 
-function declinedWith(code: ResponseCode): Verdict {
+function declinedWith(code: ResponseCode): AskVerdict {
   const nothing = { matchedRules: [], shadowRules: [], absorbed: false, unblocks: false } as const
   return { code, ruleId: '', shortMinor: 0, review: false, ...nothing }
 }
 
 /** Books the verdict; nothing here may refuse. */
-function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
+function carryOut(draft: Draft, ask: Ask, verdict: AskVerdict): Decided {
   const { event, pack } = ask
   if (ask.card.cardId !== '') {
     record(draft, ask, verdict)
@@ -59,7 +70,7 @@ function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
     matchedRules: verdict.matchedRules,
     shadowRules: verdict.shadowRules,
     absorbed: verdict.absorbed,
-    approvedAmountMinor: verdict.shortMinor > 0 ? ask.amountMinor - verdict.shortMinor : null,
+    approvedAmountMinor: approvedMinor(ask.amountMinor, verdict),
     anomalies: anomaliesOf(ask, draft, verdict),
     unmatched: '',
     changes: draft.changes,
@@ -67,7 +78,12 @@ function carryOut(draft: Draft, ask: Ask, verdict: Verdict): Decided {
   }
 }
 
-function anomaliesOf(ask: Ask, { before }: Draft, { review }: Verdict): Anomaly[] {
+/** null for all of it, or none. */
+export function approvedMinor(amountMinor: number, { shortMinor }: AskVerdict): number | null {
+  return shortMinor > 0 ? amountMinor - shortMinor : null
+}
+
+function anomaliesOf(ask: Ask, { before }: Draft, { review }: AskVerdict): Anomaly[] {
   if (!isComparable(ask)) return []
   return [...askAnomalies(ask), ...namingAnomalies(before), ...(review ? reviewed : [])]
 }
@@ -75,7 +91,7 @@ function anomaliesOf(ask: Ask, { before }: Draft, { review }: Verdict): Anomaly[
 const reviewed = ['review'] as const
 
 /** Finds the first refusal: of the checks, then of the rules, then of the funds. */
-function judge(ask: Ask): Verdict {
+function judge(ask: Ask): AskVerdict {
   const { failed, rules } = passChecks(ask)
   const unblocks = usesUnblock(ask, failed)
   const absorbed = failed === absorbedCheck
@@ -83,7 +99,7 @@ function judge(ask: Ask): Verdict {
     code: ResponseCode,
     { matched: matchedRules, shadow: shadowRules, review = false }: RuleVerdict,
     said: { readonly ruleId: string; readonly shortMinor: number } = { ruleId: '', shortMinor: 0 },
-  ): Verdict => ({ code, ...said, matchedRules, shadowRules, absorbed, unblocks, review })
+  ): AskVerdict => ({ code, ...said, matchedRules, shadowRules, absorbed, unblocks, review })
   if (failed !== undefined) return say(failed.code, rules)
   const { decline } = rules
   if (decline !== null) return say(decline.code, rules, { ruleId: decline.ruleId, shortMinor: 0 })
@@ -105,7 +121,7 @@ function shortOfFunds(ask: Ask): number | null {
   return partial && available > 0 && short < ask.sums.netRise ? short : null
 }
 
-function record(draft: Draft, ask: Ask, verdict: Verdict): void {
+function record(draft: Draft, ask: Ask, verdict: AskVerdict): void {
   const { mid } = ask.event.merchant
   const approved = verdict.code === '000'
   if (isComparable(ask)) nameTransaction(draft)
