@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { isAlias } from '../../src/domain/change/book.ts'
 import type { Step } from '../../src/domain/decide/answer.ts'
@@ -36,6 +35,7 @@ import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/format/ent
 import { isShared, windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { eventOf, orderSet, type Walk, walk, zoneNames } from '../support/event-generator.ts'
+import { expectEqual } from '../support/expect-equal.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
 import { naiveSaying } from '../support/naive-rules.ts'
 import { permutations, seeded, shuffled } from '../support/order.ts'
@@ -181,11 +181,6 @@ function inLetters(t: Transaction): NaiveTransaction {
     chargesTakenMinor: t.chargeTakenMinor,
     chargesPendingMinor: t.chargePendingMinor,
   }
-}
-
-/** As `expect`, which is too slow for what is nearly always equal. */
-function expectEqual(ours: unknown, theirs: unknown, where: () => string): void {
-  if (!isDeepStrictEqual(ours, theirs)) expect(ours, where()).toEqual(theirs)
 }
 
 function answerOf({ answer, anomalies, unmatched }: Step) {

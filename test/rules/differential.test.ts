@@ -1,10 +1,10 @@
-import { isDeepStrictEqual } from 'node:util'
 import { Environment } from '@marcbachmann/cel-js'
 import { expect, it } from 'vitest'
 import type { Allowance, RuleVerdict } from '../../src/domain/decide/pack.ts'
 import type { ResponseCode } from '../../src/domain/record/response-code.ts'
 import { factTable } from '../../src/rules/condition/fact-table.ts'
 import { factsOfWindow } from '../../src/rules/condition/window-fact.ts'
+import { expectEqual } from '../support/expect-equal.ts'
 import { drawAsk, pick, type Style, texts, windowsFile, zones } from '../support/native-facts.ts'
 import { seeded } from '../support/order.ts'
 import { packOfFiles, reportOf } from '../support/rule-world.ts'
@@ -274,7 +274,7 @@ it(`closures judge as the library's evaluator does (SEED=${seed})`, () => {
         return expected as boolean
       })
       const due = verdictOf(holds, actions)
-      if (!isDeepStrictEqual(verdict, due)) expect(verdict, `seed ${seed}, pack ${n}`).toEqual(due)
+      expectEqual(verdict, due, () => `seed ${seed}, pack ${n}`)
     }
   }
   expect(pairs).toBeGreaterThanOrEqual(20_000)

@@ -88,11 +88,12 @@ export function createMemoryStore(
     if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
       throw new StoreError('an aggregate stands twice in a call', 'no')
     }
-    // Commands are executed as they were when the call was made, however late.
-    const copy = structuredClone(commands) as readonly Command[]
     const fault = faults(commands)
     const guarded = guard()
-    const executeOnce = () => guarded(() => execute(copy))
+    // Commands are executed as they were when the call was made, however late.
+    const isLater = fault.kind === 'late' || fault.kind === 'delayed'
+    const given = isLater ? (structuredClone(commands) as readonly Command[]) : commands
+    const executeOnce = () => guarded(() => execute(given))
     switch (fault.kind) {
       case 'none':
         return executeOnce()
@@ -186,8 +187,8 @@ export function createMemoryStore(
 
     async range(index, after, limit) {
       refuseWhenClosed()
-      return sorted(state.indexes.get(index) ?? new Map<string, string>())
-        .filter(([sortKey]) => after === '' || compareBytes(sortKey, after) > 0)
+      const entries = [...(state.indexes.get(index) ?? [])]
+      return sorted(after === '' ? entries : entries.filter(([key]) => compareBytes(key, after) > 0))
         .slice(0, Math.max(0, limit))
         .map(([sortKey, value]) => ({ sortKey, value }))
     },
@@ -311,12 +312,17 @@ function dumpGroups(groups: Map<string, Map<string, string>>) {
   return Object.fromEntries(sorted(groups).map(([name, entries]) => [name, sorted(entries)]))
 }
 
-function sorted<V>(entries: Map<string, V>): [string, V][] {
+function sorted<V>(entries: Iterable<[string, V]>): [string, V][] {
   return [...entries].sort(([a], [b]) => compareBytes(a, b))
 }
 
+const surrogate = /[\ud800-\udfff]/
+
+/** JavaScript orders strings by UTF-16, which is the order of their bytes but for surrogates. */
 function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+  if (surrogate.test(a) || surrogate.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b))
+  if (a === b) return 0
+  return a < b ? -1 : 1
 }
 
 function toLogLine({ sequence, atMs, entry }: MemoryState['log'][number]): LogLine {

@@ -16,6 +16,7 @@ import {
   writeMerchants,
   writeWindowRows,
 } from '../../../src/engine/format/window-text.ts'
+import { expectEqual } from '../../support/expect-equal.ts'
 
 const odd = ['', ',', ']', '"', '\\', 'A,', ',"', 'A', '","', '\\"', 'A","B', 'B', 'é', '\u0001']
 const mids = [...odd, ...Array.from({ length: 80 }, (_, i) => `SHOP${i}`)]
@@ -66,7 +67,7 @@ it('windows whose values were taken over from those before say what windows writ
         expect(written).toBeInstanceOf(WrittenCell)
         const { json } = written as WrittenCell
         expect(json).toBe(JSON.stringify(windowRows(states)))
-        expect(readWindowRows(JSON.parse(json))).toEqual(states)
+        expectEqual(readWindowRows(JSON.parse(json)), states)
         before = states
       }
     }),
