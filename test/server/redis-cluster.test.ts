@@ -11,7 +11,7 @@ import { ownMs, startWitness } from '../support/stall-witness.ts'
 import { countAnswers, slowestMs, startLoad } from '../support/traffic.ts'
 
 const contractLimitMs = 400
-const accounts = process.env.TORTURE ? 10_000 : 2_000
+const accounts = process.env.TORTURE ? 10_000 : 1_000
 const movedAtOnce = process.env.TORTURE ? 25 : 8
 /** Slowly, so that events meet every stage of it. */
 const movePauseMs = 50

@@ -94,8 +94,9 @@ function cappedBy(name: string, cap: number): Record<string, string> {
 
 /** Without one, four cards in turn keep a small machine busy that other tests need, too. */
 const pauseMs = process.env.TORTURE ? 0 : 5
+const packs = process.env.TORTURE ? 60 : 20
 
-it('the last of sixty packs with a window each, exchanged under load, knows every approval of before', {
+it('the last of many packs with a window each, exchanged under load, knows every approval of before', {
   timeout: 120_000,
 }, async () => {
   const [cap, cards] = [500_000, [0, 1, 2, 3]]
@@ -122,7 +123,7 @@ it('the last of sixty packs with a window each, exchanged under load, knows ever
   const drivers = cards.map(drive)
   try {
     let version: unknown
-    for (let i = 0; i < 60; i++) {
+    for (let i = 0; i < packs; i++) {
       writePack(cappedBy(`no${i}`, cap), place.rulesDir)
       const swapped = await fetch(`${server.adminUrl}/admin/rules/reload`, { method: 'POST' })
       expect(swapped.status).toBe(200)
@@ -136,7 +137,7 @@ it('the last of sixty packs with a window each, exchanged under load, knows ever
   }
   for (const card of cards) {
     const left = cap - spent[card]!
-    expect((await askOf(card, left + 0.01)).body).toMatchObject({ ruleId: 'cap-no59' })
+    expect((await askOf(card, left + 0.01)).body).toMatchObject({ ruleId: `cap-no${packs - 1}` })
     expect((await askOf(card, left)).body).toMatchObject({ decision: 'approve' })
   }
   expect(byDefault).toBeLessThan(spent.reduce((sum, some) => sum + some, 0))

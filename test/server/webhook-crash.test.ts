@@ -30,7 +30,7 @@ describe.concurrent('webhooks tell all that the log says, and nothing else', () 
   }, 900_000)
 
   it('of one server with a store of its own that is killed at random', async (test) => {
-    const size = torture ? { events: 1_000, kills: 49 } : { events: 60, kills: 2 }
+    const size = torture ? { events: 1_000, kills: 49 } : { events: 40, kills: 1 }
     await survive({ instances: 1, env: {}, ...size }, test)
   }, 900_000)
 })
