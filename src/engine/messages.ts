@@ -34,7 +34,7 @@ interface PackInUse {
 
 export type FromEngine =
   | { readonly type: 'answers'; readonly cells: readonly Cell[] }
-  /** With the file of an embedded store ('' for another): later engines must find the same. */
+  /** With the file of an embedded store, or the name of one in Redis: later engines must find the same. */
   | ({ readonly type: 'ready'; readonly storeFile: string } & PackInUse)
   | {
       readonly type: 'beat'

@@ -12,7 +12,7 @@ interface RedisAddress {
 export interface StorePlace {
   readonly redis: (RedisAddress & Partial<Durability>) | null
   readonly dataDir: string
-  /** The file that the embedded store must have (`Store.file`); '' or absent when any will do. */
+  /** The file, or name, that the store must have (`Store.file`); '' or absent when any will do. */
   readonly storeFile?: string
 }
 
@@ -45,5 +45,11 @@ export async function openStore(
   const { durability = 'fsync', durabilityStrict = false, ...address } = redis
   if (serving === undefined) return openRedisStore({ ...address, nowMs })
   const wanted = { durability, durabilityStrict }
-  return openRedisStore({ ...address, nowMs, durability: wanted, ...serving })
+  return openRedisStore({
+    ...address,
+    nowMs,
+    durability: wanted,
+    expectedName: storeFile,
+    ...serving,
+  })
 }

@@ -50,7 +50,7 @@ export interface Store {
    * and with '' when it can again. Meanwhile it refuses reads and commits.
    */
   onProblem?(listener: (problem: string) => void): void
-  /** Names the file of an embedded store, so that a later opening can insist on the same one. */
+  /** Names the file of an embedded store, or a store in Redis, so that a later opening can insist on the same one. */
   readonly file?: string
   /** Only stores that can lose what they acknowledged have this. */
   readonly losses?: LossWatch

@@ -114,16 +114,18 @@ local function ids(keys, args)
   return found
 end
 
--- Makes the store, or tells what was fixed when it was made.
+-- Makes the store, or tells what was fixed when it was made. The third is its name if it has none; empty: it
+-- is there already, and must not be made.
 local function claim(keys, args)
   local call = redis.call
-  local meta = keys[1]
+  local meta, name = keys[1], args[3]
   local kind = call('TYPE', meta).ok
   if kind ~= 'none' and kind ~= 'hash' then refuse('its key ' .. meta .. ' holds a ' .. kind) end
-  if kind == 'none' then
+  if kind == 'none' and name ~= '' then
     call('HSET', meta, 'format', args[1], 'partitions', args[2])
   end
-  return call('HMGET', meta, 'format', 'partitions')
+  if name ~= '' and call('HEXISTS', meta, 'name') == 0 then call('HSET', meta, 'name', name) end
+  return call('HMGET', meta, 'format', 'partitions', 'name')
 end
 
 -- Which commands this user may not run on such keys: half-way is too late to learn it.

@@ -2,9 +2,9 @@ import { failureText } from '../failure-text.ts'
 import type { LossListener, LossWatch, Marks } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import type { WriterMark } from './commands.ts'
-
 import type { RedisKeys } from './keys.ts'
 import type { CallFunction } from './library.ts'
+import type { StoreIdentity } from './store-identity.ts'
 
 /**
  * Every call of commit counts up a mark of its writer, kept with what it writes, and neither a commit nor
@@ -30,6 +30,8 @@ export interface MarkKeeperOptions {
   readonly connection: RedisConnection
   readonly keys: RedisKeys
   readonly callFunction: CallFunction
+  /** What was told is booked again in no other store. */
+  readonly identity: Pick<StoreIdentity, 'isThere'>
 }
 
 const lookMs = 1_000
@@ -57,14 +59,15 @@ export function isLossOf(error: unknown): boolean {
 }
 
 export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
-  const { marks, connection, keys, callFunction } = options
+  const { marks, connection, keys, callFunction, identity } = options
   const { acknowledged, epoch, writer } = marks
   const targets = connection.isCluster ? Array.from({ length: keys.partitions }, (_, i) => i) : [0]
   const lost = new Set<number>()
   const resumed = new Map<number, number>()
   let base = nextBase()
   let listener: LossListener | null = null
-  let telling = false
+  let isTold = false
+  let telling: Promise<void> | null = null
   let looking: Promise<void> | null = null
   let checkpoints = 0
   let unconfirmed: Checkpoint[] = []
@@ -86,12 +89,21 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
     if (expected < (resumed.get(target) ?? 0)) return
     lost.add(target)
     unconfirmed = []
-    tell()
+    void tell()
   }
 
-  function tell(): void {
-    if (telling || listener === null) return
-    telling = true
+  function tell(): Promise<void> {
+    telling ??= tellOnce().finally(() => {
+      telling = null
+    })
+    return telling
+  }
+
+  async function tellOnce(): Promise<void> {
+    if (isTold || listener === null) return
+    // Where nobody knows, or it is not, the next look tells.
+    if (!(await identity.isThere().catch(() => false))) return
+    isTold = true
     listener.onLoss()
   }
 
@@ -119,7 +131,7 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
       if (Number(mark) < expected[i]!) noteLoss(targets[i]!, expected[i]!)
       servers.push(replicationOf(info))
     })
-    if (lost.size > 0) tell()
+    if (lost.size > 0) await tell()
     else if (servers.length === targets.length) confirm({ number, servers })
   }
 
@@ -176,7 +188,7 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
         )
       } finally {
         // Where it failed, the next look tells again.
-        telling = false
+        isTold = false
       }
     },
     stop() {

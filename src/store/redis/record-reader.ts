@@ -8,7 +8,7 @@ import { isLossOf, type MarkKeeper } from './marks.ts'
 export interface RecordReaderOptions {
   readonly connection: RedisConnection
   readonly keys: RedisKeys
-  readonly keeper: MarkKeeper | null
+  readonly keeper: MarkKeeper | undefined
   readonly callFunction: CallFunction
 }
 

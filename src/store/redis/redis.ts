@@ -2,7 +2,6 @@ import { refusingPassed } from '../dated-group.ts'
 import { failureText } from '../failure-text.ts'
 import {
   type Command,
-  type IndexEntry,
   type Marks,
   type Outcome,
   type OwnedRecord,
@@ -19,15 +18,15 @@ import { type Call, isOutcome, readReply, toCalls } from './commands.ts'
 import { createFiller, scanServers } from './copy.ts'
 import { checkDurability, type Durability } from './durability.ts'
 import { adviceOn, meaningOf, storeErrorOf } from './failures.ts'
-import { countIndex } from './index-count.ts'
-import { boundAfter, compareBytes, createRedisKeys, splitMember } from './keys.ts'
+import { createIndexReader } from './index-reader.ts'
+import { createRedisKeys } from './keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './library.ts'
 import { createLogClock } from './log.ts'
 import { createLogReader } from './log-reader.ts'
 import { createMarkKeeper, isLossOf } from './marks.ts'
-import { mergeSources } from './pages.ts'
 import { createRecordReader } from './record-reader.ts'
 import { claimServer } from './server.ts'
+import { createStoreIdentity } from './store-identity.ts'
 
 export interface RedisStoreOptions {
   /** One server, or some nodes of a cluster. */
@@ -47,6 +46,8 @@ export interface RedisStoreOptions {
   readonly durability?: Durability
   /** Of a process that tells others what was committed; without them nobody looks for losses. */
   readonly marks?: Marks
+  /** The store that an earlier opening had (`Store.file`): no other is taken, and none is made. */
+  readonly expectedName?: string
   readonly onWarning?: (message: string) => void
   /** How to connect; tests connect otherwise. */
   readonly connect?: (place: RedisPlace) => RedisConnection
@@ -73,9 +74,9 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const inFlight = new Set<Promise<unknown>>()
   let isClosed = false
   let onCrowded: (aggregate: string) => void = ignore
+  const identity = createStoreIdentity(connection, keys)
   const { marks } = options
-  const keeper =
-    marks === undefined ? null : createMarkKeeper({ marks, connection, keys, callFunction })
+  const keeper = marks && createMarkKeeper({ marks, connection, keys, callFunction, identity })
   let loading: Promise<void> | null = null
 
   /** Loads the library everywhere; those who find it missing at the same time wait for one loading. */
@@ -110,7 +111,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   }
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
-    refuseWhenClosed()
+    refuseUnlessUsable()
     const byPartition = connection.isCluster
     const markAt = keeper?.markAt ?? noMark
     const calls = toCalls(commands, { keys, clock, nowMs: nowMs(), byPartition, markAt })
@@ -155,23 +156,6 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const records = createRecordReader({ connection, keys, keeper, callFunction })
   const log = createLogReader({ connection, keys, partitions, clock, callFunction })
 
-  function range(index: string, after: string, limit: number, heed: Heed): Promise<IndexEntry[]> {
-    async function ask(partition: number, last: IndexEntry | undefined, count: number) {
-      const key = keys.index(partition, index)
-      const from = boundAfter(last?.sortKey ?? after)
-      const args = [key, from, '+', 'BYLEX', 'LIMIT', '0', String(count)]
-      return ((await connection.send(key, 'ZRANGE', args)) as string[]).map(splitMember)
-    }
-    return read(() =>
-      mergeSources<IndexEntry>(
-        partitions,
-        limit,
-        (partition, last, count) => heed(ask(partition, last, count)),
-        (a, b) => compareBytes(a.sortKey, b.sortKey),
-      ),
-    )
-  }
-
   async function* scan(): AsyncGenerator<readonly StoreRecord[]> {
     const pages = scanServers({ connection, keys, nowMs }, log.lines)
     for (;;) {
@@ -184,7 +168,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const fillServers = createFiller({ connection, keys, nowMs }, clock)
 
   async function fill(records: readonly OwnedRecord[]): Promise<void> {
-    refuseWhenClosed()
+    refuseUnlessUsable()
     try {
       await track(fillServers(records))
     } catch (error) {
@@ -200,12 +184,13 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     await connection.close()
   }
 
-  function refuseWhenClosed(): void {
+  function refuseUnlessUsable(): void {
     if (isClosed) throw new StoreError('the store is closed', 'no')
+    if (identity.problem !== '') throw new StoreError(identity.problem, 'no')
   }
 
   async function read<T>(reading: () => Promise<T>): Promise<T> {
-    refuseWhenClosed()
+    refuseUnlessUsable()
     try {
       return await track(reading())
     } catch (error) {
@@ -229,7 +214,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     if (durability !== undefined) {
       for (const warning of await checkDurability(connection, durability)) onWarning(warning)
     }
-    await claimServer({ connection, keys, callFunction })
+    const { expectedName = '' } = options
+    identity.name = await claimServer({ connection, keys, callFunction, expectedName })
     // After the newest entry: this clock may be behind the one that dated it.
     await log.tail(1, '')
     // A server that lost something can be read once that is known, and an engine must read to start.
@@ -240,9 +226,11 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     throw openErrorOf(error)
   }
   return {
+    file: identity.name,
+    onProblem: identity.onProblem,
     commit: refusingPassed(commit, nowMs),
     load: (wanted) => read(() => records.load(wanted)),
-    ...rangesBy(range, (...of) => read(() => countIndex(connection, keys, ...of))),
+    ...createIndexReader(connection, keys, read),
     readLog: (after, limit) => read(() => log.read(after, limit)),
     tailLog: (limit, before = '') => read(() => log.tail(limit, before)),
     sweep: (_nowMs, logBeforeMs, limit) => read(() => log.trim(logBeforeMs, limit)),
@@ -269,29 +257,6 @@ function openErrorOf(error: unknown): Error {
 }
 
 const lossMessage = 'Redis lacks what it acknowledged, which is booked again first'
-
-/** What becomes of a partition that does not answer. */
-type Heed = (found: Promise<IndexEntry[]>) => Promise<IndexEntry[]>
-
-function rangesBy(
-  range: (index: string, after: string, limit: number, heed: Heed) => Promise<IndexEntry[]>,
-  count: Store['count'],
-): Pick<Required<Store>, 'range' | 'rangeReachable' | 'count'> {
-  return {
-    count,
-    range: (index, after, limit) => range(index, after, limit, (found) => found),
-    async rangeReachable(index, after, limit) {
-      let unread = 0
-      const entries = await range(index, after, limit, (found) =>
-        found.catch(() => {
-          unread++
-          return []
-        }),
-      )
-      return { entries, unread }
-    },
-  }
-}
 
 function noMark(): null {
   return null

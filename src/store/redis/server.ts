@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { StoreRefused } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import type { RedisKeys } from './keys.ts'
 import type { CallFunction } from './library.ts'
+import { isNamed, storeGone } from './store-identity.ts'
 
 const format = '1'
 
@@ -9,10 +11,16 @@ export interface ServerChecks {
   readonly connection: RedisConnection
   readonly keys: RedisKeys
   readonly callFunction: CallFunction
+  /** What the store is named, when it was open before: no other is taken, and none is made. */
+  readonly expectedName: string
 }
 
-/** Refuses a server that would lose or half-write what it is given; makes the store when there is none. */
-export async function claimServer({ connection, keys, callFunction }: ServerChecks): Promise<void> {
+/**
+ * Refuses a server that would lose or half-write what it is given; makes the store when there is none. Resolves to
+ * the store's name, which no other has.
+ */
+export async function claimServer(checks: ServerChecks): Promise<string> {
+  const { connection, keys, callFunction, expectedName } = checks
   for (const info of await connection.sendToMasters('INFO', ['memory', 'cluster'])) {
     checkServer(String(info), connection.isCluster)
   }
@@ -23,8 +31,11 @@ export async function claimServer({ connection, keys, callFunction }: ServerChec
       `the user of REDIS_URL may not run ${denied.join(', ')} on all keys: give it the right`,
     )
   }
-  const fixed = [format, String(keys.partitions)]
-  const [foundFormat, partitions] = (await callFunction('claim', [keys.meta], fixed)) as string[]
+  const newName = expectedName === '' ? randomUUID() : ''
+  const fixed = [format, String(keys.partitions), newName]
+  const claimed = (await callFunction('claim', [keys.meta], fixed)) as (string | null)[]
+  const [foundFormat, partitions, name] = claimed
+  if (expectedName !== '' && !isNamed(claimed, expectedName)) throw new StoreRefused(storeGone)
   if (foundFormat !== format) {
     throw new StoreRefused(
       `the store in Redis has format ${foundFormat} and this version of Arbiter reads ${format}: ` +
@@ -37,6 +48,7 @@ export async function claimServer({ connection, keys, callFunction }: ServerChec
         `opened with ${keys.partitions}: open it with ${partitions}, or name another Redis`,
     )
   }
+  return name ?? expectedName
 }
 
 function checkServer(info: string, isCluster: boolean): void {

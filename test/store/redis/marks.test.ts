@@ -109,7 +109,7 @@ describe.concurrent('a server that lacks what was acknowledged', () => {
       })
       expect(message).toMatch(lossText)
       expect(await commitNew(store)).toMatch(lossText)
-      expect(seen.losses).toBe(losses)
+      await until(async () => seen.losses === losses)
       expect(await server.command('DBSIZE')).toBe(before)
       await store.losses?.resume()
       expect(await commitNew(store)).toBe('committed')
@@ -180,12 +180,56 @@ describe.concurrent('a server that lacks what was acknowledged', () => {
     expect(seen.losses).toBe(0)
   })
 
+  it('is not served at all when its store is gone, or is another, until it is back', {
+    timeout: 20_000,
+  }, async () => {
+    const server = await redis()
+    const { store, seen, marks } = await watched(server.url)
+    const problems: string[] = []
+    store.onProblem?.((problem) => problems.push(problem))
+    await commits(store)
+    await server.command('SAVE')
+    await commits(store)
+    await server.command('FLUSHALL')
+    await until(async () => problems.length > 0)
+    expect(problems).toEqual([expect.stringContaining('Redis has lost this store')])
+    expect(await commitNew(store)).toBe(problems[0])
+    await expect(store.load([{ aggregate: 'new-0', group: '', id: '' }])).rejects.toThrow(
+      problems[0],
+    )
+
+    const place = { urls: [server.url], cluster: false, nowMs: Date.now }
+    const expected = { ...place, marks, expectedName: store.file! }
+    await expect(openRedisStore(expected)).rejects.toThrow(problems[0])
+    expect(await server.command('DBSIZE')).toBe(0)
+    const another = await openRedisStore(place)
+    endings.push(another.close)
+    expect(another.file).not.toBe(store.file)
+    await expect(openRedisStore(expected)).rejects.toThrow(problems[0])
+    await store.losses!.look()
+    expect(await commitNew(store)).toBe(problems[0])
+    expect(seen.losses).toBe(0)
+
+    // What was saved before is there, and nothing since.
+    await server.kill()
+    await server.restart()
+    await until(async () => seen.losses === 1)
+    expect(problems).toEqual([problems[0], ''])
+    await store.losses!.resume()
+    expect(await commitNew(store)).toBe('committed')
+    const again = await openRedisStore(expected)
+    endings.push(again.close)
+    expect(again.file).toBe(store.file)
+  })
+
   it('is told of again until it can be resumed', { timeout: 20_000 }, async () => {
     const server = await redis()
     const { store, seen } = await watched(server.url)
+    await server.command('SAVE')
     await commits(store)
-    await server.command('FLUSHALL')
-    expect(await commitNew(store)).toMatch(lossText)
+    await server.kill()
+    await server.restart()
+    await until(async () => seen.losses > 0)
     await server.kill()
     await expect(store.losses?.resume()).rejects.toThrow()
     await server.restart()
