@@ -14,6 +14,23 @@ export function strict<const T extends z.ZodRawShape>(shape: T, kind = 'a map') 
   })
 }
 
+/** As `explainIssue`, with what a file can be helped by. */
+export function explainInFile(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'too_small' && issue.minimum === 1 && isCounted(issue)) {
+    return 'must not be empty'
+  }
+  if (issue.code === 'too_big' && isCounted(issue)) {
+    const what = issue.origin === 'string' ? 'characters' : 'entries'
+    return `must have at most ${issue.maximum} ${what}`
+  }
+  const isBare = typeof issue.input === 'number' || typeof issue.input === 'boolean'
+  const isText = issue.code === 'invalid_type' && issue.expected === 'string' && isBare
+  return isText ? 'must be a text: put it in quotes' : explainIssue(issue)
+}
+
+const isCounted = ({ origin }: { readonly origin: string }) =>
+  origin === 'string' || origin === 'array'
+
 /** The fault in the words of a person who edits the file. */
 export function explainIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {

@@ -12,7 +12,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type { z } from 'zod'
-import { explainIssue } from './schema-words.ts'
+import { explainInFile } from './schema-words.ts'
 import { nestingPitfall, pitfallOf, tabPitfall } from './yaml-pitfall.ts'
 
 /** A fault in a file, with the place where its author finds it. */
@@ -90,7 +90,7 @@ export function openYaml(file: string, given: string): YamlDocument {
     },
     placeOf: (path) => positionOf(nearest(root, path).node?.range?.[0] ?? 0),
     parse(schema, given, path) {
-      const result = schema.safeParse(given, { error: explainIssue })
+      const result = schema.safeParse(given, { error: explainInFile })
       if (result.success) return result.data
       for (const issue of result.error.issues) {
         const at = [...path, ...(issue.path as (string | number)[])]

@@ -27,8 +27,8 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
   const read = await readPack(dir, { json, tested: true })
   if (typeof read === 'number') return read
   const { files, pack } = read
-  const { name, version, rules, windows, parts, warnings, cost } = pack
-  const { lists } = parts
+  const { name, version, rules, parts, warnings, cost } = pack
+  const { lists, windows } = parts
   if (json) {
     const warned = warnings.map((warning) => placed(dir, warning))
     const { decisionMs } = cost
@@ -43,7 +43,7 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
   const tests = [...files.keys()].filter((file) => file.endsWith('.test.yaml')).length
   const counts = [
     countOf(rules.length, 'rule'),
-    countOf(windows.length - 1, 'window'),
+    countOf(windows.length, 'window'),
     countOf(lists.size, 'list'),
     countOf(tests, 'test file'),
   ]

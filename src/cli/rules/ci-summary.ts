@@ -40,7 +40,7 @@ function checkLines({ pack, tests, minCoverage }: CiResult): string[] {
   return [
     '| | |',
     '|---|---|',
-    `| Rules, windows, lists | ${pack.rules.length}, ${pack.windows.length - 1}, ${pack.parts.lists.size} |`,
+    `| Rules, windows, lists | ${pack.rules.length}, ${pack.parts.windows.length}, ${pack.parts.lists.size} |`,
     `| Tests | ${mark(tests.faults.length === 0)} ${tests.results.length - failed} passed, ${failed} failed |`,
     `| Coverage | ${mark(percent >= minCoverage)} ${percent} %, at least ${minCoverage} % |`,
     `| Cost | a decision takes at most ${costText(pack.cost)} |`,

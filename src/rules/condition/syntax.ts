@@ -1,7 +1,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import { isCurrency } from '../../domain/record/currency.ts'
 import type { MoneyUnit } from './fact.ts'
-import { reworded, slipIn } from './slip.ts'
+import { reworded, slipIn, withoutTexts } from './slip.ts'
 
 /** Adds a fault at a character of the condition. */
 export type ConditionFault = (offset: number, message: string) => void
@@ -40,7 +40,7 @@ export function parseCondition(text: string, fault: ConditionFault): ASTNode | n
     if (known === null) throw error
     const slip = slipIn(text)
     const offset = slip?.offset ?? Math.min(range?.start ?? 0, Math.max(0, text.length - 1))
-    fault(offset, slip?.message ?? reworded(known))
+    fault(offset, slip?.message ?? reworded(known, text.slice(range?.start ?? 0)))
     return null
   }
 }
@@ -122,7 +122,22 @@ export function dottedName(node: ASTNode): string | null {
 const maxShownChars = 40
 
 /** The text of a node as its author wrote it, shortened for faults. */
-export function sourceOf({ input, start, end }: ASTNode): string {
-  const text = input.slice(start, end)
+export function sourceOf(node: ASTNode): string {
+  const text = writtenText(node)
   return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text
+}
+
+/** What the author wrote of a node, with the brackets at its ends, which the parser leaves out. */
+export function writtenText({ input, start, end }: ASTNode): string {
+  const bare = withoutTexts(input)
+  let [from, to, open] = [start, end, 0]
+  for (const sign of bare.slice(start, end)) {
+    if (sign === '(') open++
+    if (sign === ')' && --open < 0) {
+      open = 0
+      from = bare.lastIndexOf('(', from - 1)
+    }
+  }
+  for (; open > 0; open--) to = bare.indexOf(')', to) + 1
+  return input.slice(from, to).replace(/\s+/g, ' ')
 }

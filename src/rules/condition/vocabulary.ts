@@ -29,6 +29,13 @@ export const refusals: ReadonlyMap<string, string> = new Map(
   }),
 )
 
+/** What a window must say so that it tells more than its sum and count. */
+const partsKept: Readonly<Record<string, string>> = {
+  distinct: 'distinct: true, or the name of a text,',
+  deviation: 'spread: true',
+  max: 'spread: true',
+}
+
 /** The fault of an unknown name, with the name that was probably meant. */
 export function explainUnknown(
   name: string,
@@ -45,6 +52,11 @@ export function explainUnknown(
     if (!known.has(second)) {
       return `there is no window ${second} in windows.yaml${suggestion(second, known)}`
     }
+  }
+  const [, , part = ''] = name.split('.')
+  const kept = partsKept[part]
+  if (root === 'windows' && kept !== undefined) {
+    return `the window ${second} keeps no ${part}: give it ${kept} in windows.yaml`
   }
   const parts = names.filter((one) => one.startsWith(`${name}.`))
   if (parts.length > 0) return `${name} is no value: name one of ${parts.join(', ')}`

@@ -16,6 +16,7 @@ import {
   dottedName,
   namedCurrencies,
   parseCondition,
+  writtenText,
 } from '../condition/syntax.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
@@ -135,7 +136,8 @@ function createExplainer(
 
   function evaluate(node: ASTNode, within: Currencies): boolean {
     const test = checkCondition(node, within, use, vocabulary, () => {})
-    if (test === null) throw new Error(`a condition of a pack that was loaded: ${textOf(node)}`)
+    if (test === null)
+      throw new Error(`a condition of a pack that was loaded: ${writtenText(node)}`)
     const closure = compileTest(test, slots.codeOf)
     const { facts: values, fill } = slots.createFacts()
     fill(ask)
@@ -158,13 +160,13 @@ function createExplainer(
     const joint = joints.get(node.op as '&&' | '||')
     if (joint !== undefined) {
       const parts = chainOf(node).map((part) => explain(part, joint === 'and' ? inner : within))
-      return { text: textOf(node), holds, values: [], joined: joint, parts }
+      return { text: writtenText(node), holds, values: [], joined: joint, parts }
     }
     if (node.op === '!_' && joints.has(node.args.op as '&&')) {
       const parts = [explain(node.args, within)]
-      return { text: textOf(node), holds, values: [], joined: 'not', parts }
+      return { text: writtenText(node), holds, values: [], joined: 'not', parts }
     }
-    return { text: textOf(node), holds, values: valuesIn(node), joined: '', parts: [] }
+    return { text: writtenText(node), holds, values: valuesIn(node), joined: '', parts: [] }
   }
 
   return explain
@@ -174,10 +176,6 @@ function createExplainer(
 function chainOf(node: ASTNode): ASTNode[] {
   const [left, right] = node.args as [ASTNode, ASTNode]
   return [...(left.op === node.op ? chainOf(left) : [left]), right]
-}
-
-function textOf({ input, start, end }: ASTNode): string {
-  return input.slice(start, end).replace(/\s+/g, ' ')
 }
 
 /** Names of facts and lists, in the order in which they are written. */

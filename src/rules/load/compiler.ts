@@ -4,6 +4,7 @@ import type { Pack } from '../../domain/decide/pack.ts'
 import { createZone, createZones, dayText, type Zone } from '../../domain/record/calendar.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { isAlways, isNever } from '../condition/expression.ts'
+import { askTypes } from '../condition/fact.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
 import { countryForm, mccForm } from '../condition/text-form.ts'
@@ -160,7 +161,7 @@ function missingOf(
   return faults
 }
 
-/** Reads pack.yaml; when it has faults, its zone and currency still serve to check other files. */
+/** Reads pack.yaml; when it has faults, what is right in it still serves to check other files. */
 function readSettings(
   files: PackFiles,
   retentionDays: number,
@@ -185,7 +186,12 @@ function readSettings(
   const file = document.parse(packFile, given, [])
   if (file === null) {
     faults.push(...document.faults)
-    return unread
+    const { define, rates } = packFile.shape
+    return {
+      ...unread,
+      define: define.safeParse(given.define).data ?? {},
+      rates: compileRates(rates.safeParse(given.rates).data ?? {}, currency, []),
+    }
   }
   if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)
   const zones = checkZones(file.zones, document)
@@ -276,12 +282,13 @@ function readLists(files: PackFiles, faults: FileFault[]): Map<string, Set<strin
 }
 
 function warningsOf(rules: readonly Rule[], today: number): FileFault[] {
-  return rules.flatMap(({ id, mode, condition, expiryDay, file, line }) => {
+  return rules.flatMap(({ id, mode, on, condition, expiryDay, file, line }) => {
     const warn = (message: string) => [{ file, line, column: 1, message: `${id} ${message}` }]
     if (mode === 'off') return []
     if (expiryDay !== null && expiryDay <= today)
       return warn(`is off: it expired on ${dayText(expiryDay)}`)
-    if (isAlways(condition)) return warn('always matches')
+    // All asks of one kind are what a rule may be about.
+    if (isAlways(condition)) return on.length < askTypes.length ? [] : warn('always matches')
     return isNever(condition) ? warn('never matches') : []
   })
 }

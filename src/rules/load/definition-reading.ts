@@ -8,7 +8,12 @@ import type { Vocabulary } from '../condition/vocabulary.ts'
 import type { PackFiles } from '../pack/folder.ts'
 import { openPackFile } from './pack-document.ts'
 
-/** Reads `define` of pack.yaml; one may use those that stand before it. */
+const standIn = parseCondition('true', () => {})!
+
+/**
+ * Reads `define` of pack.yaml; one may use those that stand before it. One with a fault counts as known, so that the
+ * fault is told once, and not again wherever it is named.
+ */
 export function readDefinitions(
   files: PackFiles,
   define: Readonly<Record<string, string>>,
@@ -28,9 +33,9 @@ export function readDefinitions(
     const parsed = parseCondition(text, fault)
     const node = parsed && expand(parsed, defined)
     if (parsed !== null && node === null) document.fault(at, 'has too many parts')
-    if (node === null) continue
-    if (checkCondition(node, anyCurrency, newUse(), vocabulary, fault) !== null)
-      defined.set(name, node)
+    const isRight =
+      node !== null && checkCondition(node, anyCurrency, newUse(), vocabulary, fault) !== null
+    defined.set(name, isRight ? node : standIn)
   }
   faults.push(...document.faults)
   return defined

@@ -38,12 +38,9 @@ function strayAllowances(rules: readonly Rule[]): FileFault[] {
     const wrong = action.over.filter((over) => !declining.includes(over))
     return wrong.map((over) => {
       const meant = suggestion(over, declining)
-      return {
-        file,
-        line,
-        column: 1,
-        message: `${id} allows over ${over}, which declines nothing${meant}`,
-      }
+      const isThere = rules.some((rule) => rule.id === over)
+      const why = isThere ? 'which declines nothing' : 'and there is no such rule'
+      return { file, line, column: 1, message: `${id} allows over ${over}, ${why}${meant}` }
     })
   })
 }

@@ -10,7 +10,7 @@ import { type Lists, listName, type PackProblem, valuesOf } from './named-list.t
 /** Money in a file: a decimal text in major units of the pack's currency. */
 const decimalText = z.union([z.string(), z.number()]).transform((value) => String(value))
 const days = z.int().min(1).max(400)
-const mcc = z.string().regex(/^\d{4}$/, 'an MCC has four digits')
+const mcc = z.string().regex(/^\d{4}$/, 'must be an MCC of four digits')
 
 const holdAdjustment = strict({
   /** MCCs, or the name of a list of them. */
@@ -70,9 +70,9 @@ export const packFile = strict({
     .record(z.string(), z.string())
     .default({})
     .describe('Zones of accounts by their country, such as GB: Europe/London; zone for all others'),
-  currency: z.string().refine(isCurrency, 'not an ISO 4217 currency').default('USD'),
+  currency: z.string().refine(isCurrency, 'is not an ISO 4217 currency').default('USD'),
   rates: z
-    .record(z.string().refine(isCurrency, 'not an ISO 4217 currency'), decimalText)
+    .record(z.string().refine(isCurrency, 'is not an ISO 4217 currency'), decimalText)
     .default({})
     .describe('What one unit of other currencies is in that of the pack, for worth()'),
   define: z
@@ -137,13 +137,14 @@ function createReader(currency: string, problems: PackProblem[]): Reader {
       const minor = parseMinor(text, currency)
       if (typeof minor === 'number' && minor <= maxMinor) return { [currency]: minor }
       const problem = typeof minor === 'number' ? 'too much' : minor
-      problems.push({ field, message: `${problem} for an amount in ${currency}` })
+      const verb = problem.startsWith('too many') ? 'has' : 'is'
+      problems.push({ field, message: `${verb} ${problem} for an amount in ${currency}` })
       return {}
     },
     percent(field, text) {
       const millionths = Math.round(Number(text) * 10_000)
       if (Number.isFinite(millionths) && millionths >= 0 && millionths <= 1e6) return millionths
-      problems.push({ field, message: 'must be from 0 to 100' })
+      problems.push({ field, message: 'must be a number from 0 to 100' })
       return 0
     },
   }

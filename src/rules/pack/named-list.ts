@@ -6,7 +6,10 @@ export type Lists = ReadonlyMap<string, ReadonlySet<string>>
 
 export const listName = z
   .string()
-  .regex(/^[a-z][a-z0-9_]{0,39}$/, 'the name of a list has lower case letters, digits and _')
+  .regex(
+    /^[a-z][a-z0-9_]{0,39}$/,
+    'must be the name of a list, of lower case letters, digits and _',
+  )
 
 /** A fault that the schema does not find, named by its field. */
 export interface PackProblem {
@@ -24,6 +27,9 @@ export function valuesOf(
   if (typeof given !== 'string') return new Set(given)
   const list = lists.get(given)
   if (list !== undefined) return list
-  problems.push({ field, message: `there is no list ${given}${suggestion(given, lists.keys())}` })
+  problems.push({
+    field,
+    message: `names the list ${given}, and there is no lists/${given}.txt${suggestion(given, lists.keys())}`,
+  })
   return new Set()
 }

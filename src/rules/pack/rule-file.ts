@@ -8,7 +8,7 @@ import { requestTypes } from '../../domain/record/event.ts'
 import { declineCodes, isResponseCode, responseCodes } from '../../domain/record/response-code.ts'
 import { askTypes } from '../condition/fact.ts'
 import { shareOfText } from './rollout.ts'
-import { durationMs, durationText } from './window-file.ts'
+import { durationText, isWithin } from './window-file.ts'
 
 export const maxRules = 10_000
 
@@ -52,10 +52,10 @@ const share = z
   .string({ error: 'must be a share such as 10%' })
   .refine((text) => shareOfText(text) !== null, 'must be above 0% and at most 100%, such as 10%')
 
-const breakerTime = durationText.refine((text) => {
-  const ms = durationMs(text)
-  return ms >= 10_000 && ms <= dayMs
-}, 'must be from 10s to 24h')
+const breakerTime = durationText.refine(
+  (text) => isWithin(text, 10_000, dayMs),
+  'must be from 10s to 24h',
+)
 
 const breaker = strict({
   declines: z.int().min(1).max(1_000_000).optional().describe('More declines than this'),

@@ -28,6 +28,12 @@ export function durationMs(text: string): number {
   return Number.parseInt(text, 10) * unitsMs[unit]
 }
 
+/** Whether a time is within its bounds; what is none is neither too short nor too long. */
+export function isWithin(text: string, leastMs: number, mostMs: number): boolean {
+  const ms = durationMs(text)
+  return Number.isNaN(ms) || (ms >= leastMs && ms <= mostMs)
+}
+
 const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 
 /** Later days are not in every month. */
@@ -55,10 +61,10 @@ export const windowFields = strict({
       'must be day, week, month, year, or a map such as { trailing: 24h }',
     ),
     strict({
-      trailing: durationText.refine((text) => {
-        const ms = durationMs(text)
-        return ms >= 10_000 && ms <= 366 * dayMs
-      }, 'must be from 10s to 366d'),
+      trailing: durationText.refine(
+        (text) => isWithin(text, 10_000, 366 * dayMs),
+        'must be from 10s to 366d',
+      ),
     }),
   ]),
   firstDay: z

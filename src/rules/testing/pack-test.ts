@@ -1,6 +1,7 @@
 import { type FileFault, maxFileFaults } from '../../document/yaml-document.ts'
 import type { AskFacts, RuleVerdict } from '../../domain/decide/pack.ts'
 import { requestTypes } from '../../domain/record/event.ts'
+import { isAlways } from '../condition/expression.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { faultOfFile, type PackFiles } from '../pack/folder.ts'
 import { ScenarioRefused, type ScenarioRun, startMs, startScenario } from './scenario.ts'
@@ -88,8 +89,9 @@ function watchRules({ rules, evaluate }: CompiledPack): RuleWatch {
     evaluate(ask) {
       const verdict = evaluate(ask)
       const matches = new Set([...verdict.matched, ...verdict.shadow])
-      for (const { id, on } of looking) {
-        if (!on.includes(ask.event.requestType)) continue
+      for (const { id, on, condition } of looking) {
+        // A rule about all asks of a kind is kept from the others by nothing but that.
+        if (!on.includes(ask.event.requestType) && !isAlways(condition)) continue
         const count = counts.get(id)!
         if (matches.has(id)) count.matched++
         else count.unmatched++

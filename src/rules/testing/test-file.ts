@@ -95,7 +95,7 @@ const eventFields = {
   mid: idOrEmpty.optional().describe('Merchant id; "" for an advice that names none'),
   mcc: z
     .string()
-    .regex(/^(\d{4})?$/, 'an MCC has four digits')
+    .regex(/^(\d{4})?$/, 'must be an MCC of four digits')
     .optional(),
   country: country.optional().describe('Country of the merchant; "" for one that says none'),
   name: text.optional().describe('Name of the merchant'),

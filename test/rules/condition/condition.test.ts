@@ -308,7 +308,28 @@ describe('a condition', () => {
       'foreign ? 1 : "x"',
       '3:20 when: 1 is a number and "x" is a text: a choice is between two of a kind',
     ],
-    ['amount > 5 &&', '3:22 when: unexpected token: EOF'],
+    ['amount > 5 &&', '3:22 when: ends where a value is missing'],
+    ['(amount > 5', '3:20 when: ends where ) is missing'],
+    ['(amount > 5]', '3:21 when: has ] where ) should be'],
+    ['amount > * 5', '3:19 when: has * where a value should be'],
+    [
+      'foreign final',
+      '3:18 when: final cannot stand here: between two values stands an operator, such as && or ==',
+    ],
+    ['merchant.name == "\\d"', '3:28 when: has \\d in a text: write \\\\d'],
+    ['merchant.mcc in ("5541", "5542")', '3:23 when: write x in [a, b], with square brackets'],
+    ['merchant.mcc in @fuel', '3:26 when: write lists.NAME for a list'],
+    [
+      ':country: == "US"',
+      '3:10 when: has a name between colons: write the name alone, as rules facts lists it',
+    ],
+    ['riskScore is null', '3:20 when: write has(x) or !has(x) for what is there or not'],
+    ['amount > $50', '3:19 when: has the sign of a currency: write the amount alone'],
+    ['amount > 1,000', '3:19 when: has a comma in a number: write 1000 or 12.50'],
+    [
+      'windows.hourly.max > 5',
+      '3:10 when: the window hourly keeps no max: give it spread: true in windows.yaml',
+    ],
     [
       '"open',
       '3:10 when: has a quote that never closes; YAML takes a # after a space for a comment, so put the whole condition in quotes',
@@ -446,5 +467,7 @@ describe('a limit outside of what a fact can be', () => {
     const { warnings, rules } = packOfFiles({ 'a.rules.yaml': text })
     expect(warnings.map(({ message }) => message)).toEqual(['r0 always matches'])
     expect(rules[1]!.condition.op).toBe('flag')
+    const cash = rulesText([{ when: true, on: ['CashWithdrawal'] }])
+    expect(packOfFiles({ 'a.rules.yaml': cash }).warnings).toEqual([])
   })
 })

@@ -45,6 +45,13 @@ it('what is wrong with a definition is told where it stands, and keeps nothing t
   ])
   expect(report('define: { five: amount }')[0]).toContain('a yes or no is needed')
   expect(report('define: { late: hour > 5 }', 'lat && foreign')[0]).toContain('lat is not known')
+  expect(report('define: { dear: dear || foreign }')[0]).toContain('dear is not known')
+  // Nor is it told again by what names it, or by what stands beside it in the file.
+  expect(report('define: { dear: amuont > 5 }', 'dear && foreign')).toHaveLength(1)
+  expect(report('define: { dear: amount > 5 }\nrates: { EUR: 1.1 }\nnme: x', 'dear')).toEqual([
+    'pack.yaml:3:1 nme is not known: did you mean name?',
+  ])
+  expect(report('rates: { EUR: 1.1 }\nnme: x', 'worth(amount) > 5')).toHaveLength(1)
   const unused = 'define: { fresh: "!merchant_seen" }'
   expect(packOfFiles({ 'pack.yaml': unused }).remembers.merchants).toBe(false)
 })

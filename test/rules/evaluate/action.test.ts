@@ -61,7 +61,7 @@ describe('a rule that allows', () => {
   it('names rules that decline, or the pack is refused', () => {
     const wrong = { id: 'vip', when: 'true', allow: ['larg', 'large'] }
     expect(reportOf(withRules(wrong))).toEqual([
-      'a.rules.yaml:1:246 vip allows over larg, which declines nothing: did you mean large?'.replace(
+      'a.rules.yaml:1:246 vip allows over larg, and there is no such rule: did you mean large?'.replace(
         /:1:\d+/,
         ':1:1',
       ),

@@ -118,9 +118,9 @@ describe('a rule that allows above checks', () => {
       { above: ['limit'] },
       'allow limit is nothing that a rule can stand above: name limits, lists',
     ],
-    [{ above: [] }, 'allow.above must be at least 1'],
+    [{ above: [] }, 'allow.above must not be empty'],
     [{ rules: 'all' }, 'allow must be all, a list'],
-    [{ rules: ['larg'], above: ['funds'] }, 'trusted allows over larg, which declines nothing'],
+    [{ rules: ['larg'], above: ['funds'] }, 'trusted allows over larg, and there is no such rule'],
   ])('that says %j is refused', (allow, says) => {
     expect(reportOf(packFiles(allow)).join('\n')).toContain(says)
   })

@@ -96,6 +96,21 @@ describe('the explanation of a pack', () => {
     expect(first!.matched).toBe(true)
   })
 
+  it('shows the brackets at the ends of a part, and those in texts are none', () => {
+    const parts = [
+      '!(merchant.mid in ["M(1", "M2"])',
+      '(amount + 5) * 2 > 10',
+      '!((foreign))',
+      'merchant.name.contains(")")',
+      'hour * (2 + (3))  < 9',
+    ]
+    const when = parts.join(' && ')
+    const rules = JSON.stringify([{ id: 'r', when, decline: '127', why: 'w' }])
+    const [only] = explainRules(packOfFiles({ 'a.rules.yaml': rules }), askOf())
+    const shown = only!.parts.flatMap(leavesOf).map(({ text }) => text)
+    expect(shown).toEqual(parts.map((part) => part.replace('  ', ' ')))
+  })
+
   it('says of a number that it is an estimate', () => {
     const shops = packOfFiles({
       'windows.yaml': '- { name: shops, scope: card, over: asks, distinct: true, period: day }',

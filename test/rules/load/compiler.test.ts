@@ -89,7 +89,7 @@ describe('a pack', () => {
     [
       'an adjustment of no list',
       'holdAdjustments: [{ mccs: fuel_mccs, fixed: 1 }]',
-      'pack.yaml:1:27 holdAdjustments.0.mccs there is no list fuel_mccs',
+      'pack.yaml:1:27 holdAdjustments.0.mccs names the list fuel_mccs, and there is no lists/fuel_mccs.txt',
     ],
     [
       'an adjustment beyond measure',
@@ -117,8 +117,8 @@ describe('a pack', () => {
     write('pack.yaml', 'holdDays: { byMcc: { lodging_mccs: 10 } }')
     write('windows.yaml', '- { name: bets, scope: card, period: day, mccs: gambling_mccs }')
     expect(faultsOf()).toEqual([
-      'pack.yaml:1:13 holdDays.byMcc there is no list lodging_mccs',
-      'windows.yaml:1:49 mccs there is no list gambling_mccs',
+      'pack.yaml:1:13 holdDays.byMcc names the list lodging_mccs, and there is no lists/lodging_mccs.txt',
+      'windows.yaml:1:49 mccs names the list gambling_mccs, and there is no lists/gambling_mccs.txt',
     ])
   })
 

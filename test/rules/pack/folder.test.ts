@@ -227,7 +227,7 @@ describe('the folder of a pack', () => {
       Array.from({ length: 101 }, (_, i) => `- { name: w${i}, scope: card, period: day }`).join(
         '\n',
       ),
-      'windows.yaml:1:1 must be at most 100',
+      'windows.yaml:1:1 must have at most 100 entries',
     ],
     [
       'a list with a long line',

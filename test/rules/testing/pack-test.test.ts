@@ -98,7 +98,7 @@ describe('the tests of a pack', () => {
       'a.test.yaml:8:30 steps.2.ammount is not known: did you mean amount?',
       'a.test.yaml:8:50 steps.2.expect must be approve, decline, or a response code in quotes such as "127"',
       'a.test.yaml:9:38 steps.3.amount must be an amount such as 12.50',
-      'a.test.yaml:9:49 steps.3.mcc must be a text',
+      'a.test.yaml:9:49 steps.3.mcc must be a text: put it in quotes',
       'a.test.yaml:9:63 steps.3.expect must be approve, decline, or a response code in quotes such as "127"',
       'a.test.yaml:10:15 steps.4.wait must be a number and one of ms, s, m, h, d, such as 24h',
       'a.test.yaml:11:13 steps.5.at must be a time with its zone, such as 2026-01-15T23:30:00Z',
@@ -223,6 +223,14 @@ describe('the coverage of a pack by its tests', () => {
 
   it('is whole for a pack without rules', () => {
     expect(coveredPercent(testPack(new Map(), packOfFiles({})).coverage)).toBe(100)
+    // A rule about all asks of a kind does not match those of another.
+    const rule = { id: 'no-cash', on: ['CashWithdrawal'], when: true, decline: '119', why: 'w' }
+    const pack = packOfFiles({ 'a.rules.yaml': JSON.stringify([rule]) })
+    const cash = '{ send: CashWithdrawal, amount: 5, expect: "119" }'
+    const percentOf = (...steps: string[]) =>
+      coveredPercent(testPack(new Map([['a.test.yaml', oneTest(...steps)]]), pack).coverage)
+    expect(percentOf(cash)).toBe(50)
+    expect(percentOf(cash, '{ send: Authorization, amount: 5, expect: approve }')).toBe(100)
   })
 })
 
