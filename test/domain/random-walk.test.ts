@@ -43,8 +43,8 @@ import { walkRules } from '../support/walk-rules.ts'
 import { accountOf, cardOf, packOf } from '../support/world.ts'
 
 const torture = process.env.TORTURE !== undefined
-const walks = Number(process.env.SEEDS ?? (torture ? 40_000 : 100))
-const orderSets = Number(process.env.ORDERS ?? (torture ? 10_000 : 50))
+const walks = Number(process.env.SEEDS ?? (torture ? 40_000 : 60))
+const orderSets = Number(process.env.ORDERS ?? (torture ? 10_000 : 30))
 const timeoutMs = torture ? 7_200_000 : 600_000
 const firstSeed = Number(process.env.SEED ?? 1)
 

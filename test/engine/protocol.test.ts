@@ -6,7 +6,7 @@ import { type Habits, simulate } from '../support/protocol-simulation.ts'
 import { type Counts, createStory } from '../support/protocol-story.ts'
 
 const torture = process.env.TORTURE === '1'
-const seeds = torture ? 50_000 : 200
+const seeds = torture ? 50_000 : 120
 /** A fault that so many runs do not notice is not noticed. */
 const maxSeedsPerFault = 3_000
 
@@ -34,7 +34,7 @@ describe('the protocol of gates, engines and store', () => {
 const ofFailovers = ['failovers', 'failBacks', 'losses']
 
 describe('the same protocol on a store that loses what it acknowledged', () => {
-  const lossySeeds = torture ? 50_000 : 80
+  const lossySeeds = torture ? 50_000 : 60
 
   it(
     `keeps its promises over ${lossySeeds} random runs`,
