@@ -68,7 +68,10 @@ export function adviceOn(problem: string): string | undefined {
 const advices: readonly (readonly [problem: RegExp, advice: string])[] = [
   [/^(NOAUTH|WRONGPASS|ERR AUTH)/, 'Give user and password in REDIS_URL.'],
   [/^NOPERM/, 'Give the user of REDIS_URL the right to run FUNCTION, FCALL, INFO and CLUSTER.'],
-  [/^ERR unknown command/i, 'Arbiter needs Redis 7 or later, or Valkey.'],
+  [
+    /^ERR unknown command/i,
+    'Arbiter needs Redis 7 or later, or Valkey, with none of its commands renamed.',
+  ],
   [/^ARBITER its key/, 'That is not a store of Arbiter: name another Redis, or a database of it.'],
   [/cluster support disabled/, 'It is a single server: unset REDIS_CLUSTER.'],
 ]

@@ -1,4 +1,6 @@
 import { Buffer } from 'node:buffer'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -15,6 +17,7 @@ import {
   startRedis,
   startRedisCluster,
 } from '../../support/redis-server.ts'
+import { temporaryFolder } from '../../support/server.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 import { commandOf, conformanceNowMs, describeStore, randomFrom } from '../conformance.ts'
 
@@ -393,6 +396,18 @@ describe('a Redis store', () => {
       await small.dispose()
       expect(error).toBeInstanceOf(StoreRefused)
       expect(error.message).toContain('set maxmemory-policy noeviction')
+    })
+
+    it('refuses a server in which a command that it needs was renamed', async () => {
+      const folder = temporaryFolder()
+      const include = join(folder.path, 'renamed.conf')
+      writeFileSync(include, 'rename-command XADD nobody-knows\n')
+      const renamed = await startRedis({ include })
+      folder.remove()
+      const error = await opening({ urls: [renamed.url] })
+      await renamed.dispose()
+      expect(error).toBeInstanceOf(StoreRefused)
+      expect(error.message).toContain('may not run XADD')
     })
 
     it('tells that Redis cannot be reached, and never a password', async () => {
