@@ -38,6 +38,8 @@ export interface Engine extends Requests {
   say(delivery: HandedDelivery & SaidDelivery): void
   /** A part of what the relay was told; with the last of them it begins to be booked again. */
   recall(told: readonly string[], last: boolean): void
+  /** What came of a look at the store by somebody else: '', or why it failed. */
+  noteLook(problem: string): void
   setPack(pack: Pack): void
   /** The one that it decides by now. */
   pack(): Pack
@@ -173,6 +175,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     say: open.say,
     recall: (told, last) => repetition?.recall(told, last),
+    noteLook: (problem) => storeWatch.note(problem, 'read'),
     ...requests,
     setPack(next) {
       pack = sharing(next)

@@ -165,7 +165,8 @@ async function serve(served: Served, metaProblem: string): Promise<Serving> {
     onUnreadable: (entries) =>
       shared.tell('index due', entries === 0 ? '' : `${entries} entries name no transaction`),
   })
-  const board = createNoticeBoard({ store, intervalMs: noticesMs, onState: shared.tell })
+  const telling = { onState: shared.tell, onLook: engine.noteLook }
+  const board = createNoticeBoard({ store, intervalMs: noticesMs, ...telling })
   const rules = await openObeyedPack({
     store,
     aggregates,
@@ -179,17 +180,9 @@ async function serve(served: Served, metaProblem: string): Promise<Serving> {
   })
   obeyed = rules
   const { instance } = settings
+  const own = { instance, rulesVersion: () => rules.version, release: readVersion() }
   // An embedded store has one instance.
-  const presence =
-    settings.redis === null
-      ? null
-      : startPresence({
-          aggregates,
-          clock,
-          instance,
-          rulesVersion: () => rules.version,
-          release: readVersion(),
-        })
+  const presence = settings.redis === null ? null : startPresence({ aggregates, clock, ...own })
   const worklists = watchWorklists(store, worklistsMs)
   const beat = startBeat(engine, send, () => ({
     blocks: rules.blocks(),

@@ -12,7 +12,7 @@ import {
   someBalances,
 } from '../support/redis-world.ts'
 import { createRelay, type Delivery, firstDeliveries, type Relay } from '../support/relay.ts'
-import { fastFolder, readMetric, startServer, until } from '../support/server.ts'
+import { fastFolder, readiness, readMetric, startServer, until } from '../support/server.ts'
 import { isExcused, ownMs, type StallWitness, startWitness } from '../support/stall-witness.ts'
 
 const contractLimitMs = 400
@@ -54,6 +54,18 @@ describe('several instances on the same cards', () => {
     const ledger = await checkLedger(placeOf(url), deliveries)
     expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
   })
+})
+
+it('a server that is asked nothing tells that Redis is away, and that it is back', {
+  timeout: 60_000,
+}, async () => {
+  const server = await redis()
+  const idle = await serve(server.url)
+  await until(async () => (await readiness(idle)).status === 'ready')
+  await server.kill()
+  await until(async () => (await readiness(idle)).store === 'unavailable', 10)
+  await server.restart()
+  await until(async () => (await readiness(idle)).status === 'ready', 10)
 })
 
 const recoveryMs = 1_000

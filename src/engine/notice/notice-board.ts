@@ -18,9 +18,12 @@ export interface NoticeBoardOptions {
   readonly intervalMs: number
   /** Whether a record can be read: ''; else what is wrong with it, and what it said before goes on. */
   readonly onState: (aggregate: string, problem: string) => void
+  /** What came of each look: '', or why it failed. A server that is asked nothing finds out so that its store is away. */
+  readonly onLook: (problem: string) => void
 }
 
-export function createNoticeBoard({ store, intervalMs, onState }: NoticeBoardOptions): NoticeBoard {
+export function createNoticeBoard(options: NoticeBoardOptions): NoticeBoard {
+  const { store, intervalMs, onState, onLook } = options
   const notices: { aggregate: string; version: string | null; onNotice: OnNotice }[] = []
   let looking = false
   let stopped = false
@@ -33,9 +36,11 @@ export function createNoticeBoard({ store, intervalMs, onState }: NoticeBoardOpt
       const found = await store.load(
         looked.map(({ aggregate }) => ({ aggregate, group: '', id: '' })),
       )
+      onLook('')
       for (const [i, notice] of looked.entries()) tell(notice, found[i] ?? null)
-    } catch {
+    } catch (error) {
       // A store that is away tells nothing: what was read last goes on.
+      if (!stopped) onLook((error as Error).message)
     } finally {
       looking = false
     }

@@ -36,7 +36,12 @@ export function createStoreWatch(
   let failed: Tried | null = null
   let isStopped = false
   let timer: NodeJS.Timeout | undefined
-  store.onProblem?.((problem) => note(problem, 'commit'))
+  store.onProblem?.((problem) => {
+    const isKnown = failed !== null && problem !== ''
+    note(problem, 'commit')
+    // What a store says of itself tells more than what has failed because of it.
+    if (isKnown) onChange(problem)
+  })
 
   function note(problem: string, of: Tried): void {
     if (problem === '') {

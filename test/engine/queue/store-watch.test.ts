@@ -7,6 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 function openWatch() {
   const world = { away: true, full: false, busy: false, looks: 0, told: [] as string[] }
+  let say: (problem: string) => void = () => {}
   const store = {
     async load() {
       world.looks++
@@ -18,10 +19,13 @@ function openWatch() {
       if (world.away || world.full) throw new StoreError('full', 'no')
       return ['conflict']
     },
+    onProblem(listener: typeof say) {
+      say = listener
+    },
   }
   const isBusy = () => world.busy
   const watch = createStoreWatch(store, isBusy, (problem) => world.told.push(problem))
-  return { world, watch }
+  return { world, watch, say }
 }
 
 describe('a store that could not be reached', () => {
@@ -35,6 +39,16 @@ describe('a store that could not be reached', () => {
     expect([watch.isAvailable, world.told]).toEqual([true, ['away', '']])
     await vi.advanceTimersByTimeAsync(5_000)
     expect(world.looks).toBe(4)
+  })
+
+  it('is told of by what it says of itself, also when something has failed before', () => {
+    const { world, watch, say } = openWatch()
+    watch.note('away', 'read')
+    watch.note('away, too', 'read')
+    say('gone')
+    expect(world.told).toEqual(['away', 'gone'])
+    say('')
+    expect([watch.isAvailable, world.told]).toEqual([true, ['away', 'gone', '']])
   })
 
   it('is left to those who wait for it', async () => {
