@@ -8,6 +8,9 @@ export interface StoreProblem {
   note(problem: string): void
 }
 
+/** A cluster joins what all its nodes say. */
+const maxCharacters = 300
+
 export function createStoreProblem(logger: Logger): StoreProblem {
   let text = ''
   const tell = createPacedLog<string>(
@@ -24,8 +27,9 @@ export function createStoreProblem(logger: Logger): StoreProblem {
     note(problem) {
       // Every engine that starts says that all is well.
       if (problem === '' && text === '') return
-      text = problem
-      tell(problem)
+      const isLong = problem.length > maxCharacters
+      text = isLong ? `${problem.slice(0, maxCharacters - 1)}…` : problem
+      tell(text)
     },
   }
 }
