@@ -123,12 +123,12 @@ const maxShownChars = 40
 
 /** The text of a node as its author wrote it, shortened for faults. */
 export function sourceOf(node: ASTNode): string {
-  const text = writtenText(node)
+  const text = nodeText(node)
   return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text
 }
 
 /** What the author wrote of a node, with the brackets at its ends, which the parser leaves out. */
-export function writtenText({ input, start, end }: ASTNode): string {
+export function nodeText({ input, start, end }: ASTNode): string {
   const bare = withoutTexts(input)
   let [from, to, open] = [start, end, 0]
   for (const sign of bare.slice(start, end)) {

@@ -15,8 +15,8 @@ import {
   type Currencies,
   dottedName,
   namedCurrencies,
+  nodeText,
   parseCondition,
-  writtenText,
 } from '../condition/syntax.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
@@ -136,8 +136,7 @@ function createExplainer(
 
   function evaluate(node: ASTNode, within: Currencies): boolean {
     const test = checkCondition(node, within, use, vocabulary, () => {})
-    if (test === null)
-      throw new Error(`a condition of a pack that was loaded: ${writtenText(node)}`)
+    if (test === null) throw new Error(`a condition of a pack that was loaded: ${nodeText(node)}`)
     const closure = compileTest(test, slots.codeOf)
     const { facts: values, fill } = slots.createFacts()
     fill(ask)
@@ -160,13 +159,13 @@ function createExplainer(
     const joint = joints.get(node.op as '&&' | '||')
     if (joint !== undefined) {
       const parts = chainOf(node).map((part) => explain(part, joint === 'and' ? inner : within))
-      return { text: writtenText(node), holds, values: [], joined: joint, parts }
+      return { text: nodeText(node), holds, values: [], joined: joint, parts }
     }
     if (node.op === '!_' && joints.has(node.args.op as '&&')) {
       const parts = [explain(node.args, within)]
-      return { text: writtenText(node), holds, values: [], joined: 'not', parts }
+      return { text: nodeText(node), holds, values: [], joined: 'not', parts }
     }
-    return { text: writtenText(node), holds, values: valuesIn(node), joined: '', parts: [] }
+    return { text: nodeText(node), holds, values: valuesIn(node), joined: '', parts: [] }
   }
 
   return explain
