@@ -188,7 +188,9 @@ export function createMemoryStore(
     async range(index, after, limit) {
       refuseWhenClosed()
       const entries = [...(state.indexes.get(index) ?? [])]
-      return sorted(after === '' ? entries : entries.filter(([key]) => compareBytes(key, after) > 0))
+      return sorted(
+        after === '' ? entries : entries.filter(([key]) => compareBytes(key, after) > 0),
+      )
         .slice(0, Math.max(0, limit))
         .map(([sortKey, value]) => ({ sortKey, value }))
     },
