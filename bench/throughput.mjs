@@ -42,6 +42,8 @@ const spread = {
   six: { text: '(h) (f) that writes six, as a first ask does', floor: true },
   three: { text: '(i) (f) that writes the same as three', floor: true },
   script: { text: '(j) (f) that writes six in Redis, everysec', floor: true, redis: true },
+  decided: { text: '(k) (h) that decides, in memory', floor: true },
+  decidedRedis: { text: '(l) (j) that decides, in memory', floor: true, redis: true },
 }
 const connectionCounts = { 1: 400, 8: 2_000, 64: 4_000, 256: 4_000 }
 const maxSpreadRounds = 3
@@ -57,7 +59,7 @@ export async function run({ smoke, rounds = 5, progress }) {
     measure(name, templates, { ...load, run: `${name}-${round}-` }),
   )
   const spreadCounts = smoke ? { 1: 20, 8: 60 } : connectionCounts
-  const spreadNames = smoke ? ['bare', 'embedded', 'three', 'script'] : Object.keys(spread)
+  const spreadNames = smoke ? ['bare', 'embedded', 'three', 'decidedRedis'] : Object.keys(spread)
   const spreadRounds = smoke ? 1 : Math.min(rounds, maxSpreadRounds)
   const onAll = await inRounds(spreadRounds, spreadNames, progress, (name, round) =>
     measureSpread(name, templates, { cards, rules, counts: spreadCounts, round, smoke }),
@@ -108,7 +110,7 @@ function decidesNothing(name) {
 }
 
 function startSpread(name, templates, redis) {
-  const env = redis === undefined ? {} : { REDIS_URL: redis.url }
+  const env = { RULES_DIR: templates.rulesDir, ...(redis && { REDIS_URL: redis.url }) }
   if (spread[name].floor) return startStack('floor.mjs', [name], env, allCores)
   if (name === 'bare') return startStack('fastify.mjs', ['bare'], {}, allCores)
   return startArbiter({ templates, redis, place: allCores, bare: true })
@@ -272,7 +274,8 @@ export function report(samples, load, onAll) {
         (allCores === 'anywhere'
           ? 'This machine has two cores: there the client shares them with the server, and with Redis.'
           : 'The client has a core of its own.'),
-      '(f) to (j) decide nothing: they are what threads, a store and its keys alone cost, below which (c) and (d) cannot come.',
+      '(f) to (j) decide nothing: they are what threads, a store and its keys alone cost, below which (c) and (d) cannot come. ' +
+        '(k) and (l) decide too, by the functions of Arbiter and with its rows, and do nothing around it: no queue, no slot, no watchdog, no read of the store, no metrics.',
       'µs are processor time a decision; "pool" is the threads that write for LMDB. "busy" is the part of the time in which a thread ' +
         'ran. "by CPU" compares server and Redis together, as on one core.',
       clientNote(pinned),
