@@ -55,6 +55,11 @@ export function sayRefused(text: string): ExitCode {
   return 1
 }
 
+/** What reads many goes on without it. */
+export function sayUnreadable(what: string): void {
+  sayRefused(`${what} cannot be read: see arbiter damaged`)
+}
+
 /** A stack says nothing to the person at the terminal. */
 export function tellBug(error: unknown): ExitCode {
   return sayRefused(`this is a bug, please report it: ${String(error)}`)

@@ -1,5 +1,6 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes, kycAggregate } from '../engine/format/layout.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import { type IdentityHashes, noteSubmission } from './identity.ts'
@@ -9,18 +10,30 @@ import { identityOf } from './submission.ts'
 
 const pageLength = 500
 
+interface RewrappedKycs {
+  readonly rewrapped: number
+  /** No key opens them. */
+  readonly failed: number
+  /** Tokens of those whose record cannot be read. */
+  readonly unreadable: readonly string[]
+}
+
 /** Seals every verification anew, and names its identity by the key that counts now. */
 export async function rewrapKycs(
   store: Store,
   aggregates: Aggregates,
   box: SecretBox,
   hashes: IdentityHashes,
-): Promise<{ readonly rewrapped: number; readonly failed: number }> {
-  const counts = { rewrapped: 0, failed: 0 }
+): Promise<RewrappedKycs> {
+  const counts = { rewrapped: 0, failed: 0, unreadable: [] as string[] }
   for (let after = ''; ; ) {
     const page = await store.range(indexes.kycs, after, pageLength)
     for (const { value: kycToken } of page) {
-      const kyc = await readKyc(store, kycToken)
+      const kyc = await readKyc(store, kycToken).catch((error) => {
+        if (!(error instanceof RecordUnreadable)) throw error
+        counts.unreadable.push(kycToken)
+        return null
+      })
       if (kyc === null || !box.isOld(kyc.sealed)) continue
       const submission = submissionOf(kyc, box)
       const { organizationId } = kyc

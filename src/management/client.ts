@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { clientAggregate, indexes } from '../engine/format/layout.ts'
-import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexKey, Store } from '../store/port.ts'
 import { newId } from './id.ts'
 import type { ManagementResult } from './organization.ts'
@@ -60,18 +60,27 @@ export async function readClient(store: Store, clientId: string): Promise<Client
 
 const pageLength = 500
 
-export async function readClients(store: Store, organizationId: string): Promise<Client[]> {
-  const found: Client[] = []
+interface FoundClients {
+  readonly clients: readonly Client[]
+  /** Ids of those that cannot be read. */
+  readonly unreadable: readonly string[]
+}
+
+export async function readClients(store: Store, organizationId: string): Promise<FoundClients> {
+  const clients: Client[] = []
+  const unreadable: string[] = []
   const start = organizationId === '' ? '' : `${organizationId}\n`
   for (let after = start; ; ) {
     const page = await store.range(indexes.clients, after, pageLength)
     const ids = page.filter(({ sortKey }) => sortKey.startsWith(start))
     const keys = ids.map(({ value }) => ({ aggregate: clientAggregate(value), group: '', id: '' }))
-    for (const one of await store.load(keys)) {
-      const client = one === undefined ? null : decodeClient(one.value)
-      if (client !== null) found.push(client)
+    for (const [i, one] of (await store.load(keys)).entries()) {
+      const text = one?.value ?? ''
+      const client = unlessUnreadable(() => decodeClient(text))
+      if (client !== null) clients.push(client)
+      else if (text !== '') unreadable.push(ids[i]!.value)
     }
-    if (ids.length < page.length || page.length < pageLength) return found
+    if (ids.length < page.length || page.length < pageLength) return { clients, unreadable }
     after = page.at(-1)!.sortKey
   }
 }

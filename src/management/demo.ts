@@ -77,7 +77,7 @@ async function findDemoClient(
   box: SecretBox,
   nowMs: number,
 ): Promise<Credentials | null> {
-  for (const client of await readClients(store, organizationId)) {
+  for (const client of (await readClients(store, organizationId)).clients) {
     if (client.name !== clientName || !client.enabled) continue
     const [clientSecret] = secretsOf(client, box, nowMs)
     const uniqueKey = uniqueKeyOf(client, box)

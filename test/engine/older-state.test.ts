@@ -135,7 +135,7 @@ describe('a backup of a store with money, customers, webhooks and verifications'
     expect(fixed).toMatchObject({ sandbox: true })
     store = createMemoryStore(undefined, { nowMs: () => backupMs })
     await fillStore(store, fixed, readBackup(file), { onProgress() {}, nowMs: () => backupMs })
-    const [client] = await readClients(store, 'org-1')
+    const [client] = (await readClients(store, 'org-1')).clients
     named.clientId = client!.clientId
   })
 

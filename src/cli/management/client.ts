@@ -13,7 +13,14 @@ import {
 import { readOrganization, wasTurnedDown } from '../../management/organization.ts'
 import { readDuration, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, print, printJson, printText, sayRefused } from '../terminal.ts'
+import {
+  type ExitCode,
+  print,
+  printJson,
+  printText,
+  sayRefused,
+  sayUnreadable,
+} from '../terminal.ts'
 
 const help = `
 A client is one set of credentials of an organization. Its secret is shown once, when it is made.
@@ -55,8 +62,10 @@ export function addClients(program: Command): void {
     .addHelpText('after', exampleOf('list --organization org-1'))
     .action(({ organization = '' }: { organization?: string }) =>
       inSession(async ({ store }) => {
-        for (const one of await readClients(store, organization)) await printJson(shown(one))
-        return 0
+        const { clients, unreadable } = await readClients(store, organization)
+        for (const one of clients) await printJson(shown(one))
+        for (const id of unreadable) sayUnreadable(`client ${id}`)
+        return unreadable.length === 0 ? 0 : 1
       }),
     )
   onOne(client, 'show', 'Show one, without its secrets.', async (id, { store }) => {

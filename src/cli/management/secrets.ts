@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { webhooksAggregate } from '../../engine/format/layout.ts'
+import { unlessUnreadable } from '../../engine/format/row-codec.ts'
 import { createIdentityHashes } from '../../kyc/identity.ts'
 import { rewrapKycs } from '../../kyc/rewrap.ts'
 import { readClients, rewrapClient } from '../../management/client.ts'
@@ -8,7 +9,7 @@ import { readOrganizations } from '../../management/organization.ts'
 import { readSecretKeys } from '../../management/secret-keys.ts'
 import { endpointsIn, rewrappedEndpoint, writeOfEndpoints } from '../../webhook/endpoint.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, sayRefused } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused, sayUnreadable } from '../terminal.ts'
 
 const help = `
 To change the key: set SECRETS_KEY to the new one and SECRETS_KEY_OLD to the old one, restart all servers,
@@ -31,38 +32,46 @@ export function addSecrets(program: Command): void {
 async function rewrap(session: Session): Promise<ExitCode> {
   const { store, aggregates } = session
   const box = session.secretBox()
-  const clients = await readClients(store, '')
+  const { clients, unreadable } = await readClients(store, '')
   const failures: string[] = []
   for (const { clientId } of clients) {
     const refused = await rewrapClient(aggregates, box, clientId)
     if (refused !== '') failures.push(refused)
   }
-  await printText(`${clients.length - failures.length} of ${clients.length} clients are rewrapped`)
+  const all = clients.length + unreadable.length
+  await printText(`${clients.length - failures.length} of ${all} clients are rewrapped`)
   for (const failure of failures) sayRefused(failure)
+  for (const id of unreadable) sayUnreadable(`client ${id}`)
   const { rewrapped, failed } = await rewrapNumbers(store, aggregates, box)
   if (rewrapped > 0) await printText(`${rewrapped} card numbers are rewrapped`)
   if (failed > 0) sayRefused(`no key opens ${failed} card numbers: give the key as SECRETS_KEY_OLD`)
   const others = await rewrapOthers(session)
-  return failures.length + failed + others === 0 ? 0 : 1
+  return failures.length + unreadable.length + failed + others === 0 ? 0 : 1
 }
 
-/** Webhooks and verifications; resolves to how many no key opens. */
+/** Webhooks and verifications; resolves to how many no key opens, or cannot be read. */
 async function rewrapOthers(session: Session): Promise<number> {
   const { store, aggregates, config } = session
   const box = session.secretBox()
   let failed = 0
+  let unreadable = 0
   for (const { organizationId } of await readOrganizations(store)) {
-    failed += await aggregates.change({
+    const lost = await aggregates.change<number | null>({
       aggregate: webhooksAggregate(organizationId),
       decide(view) {
-        const before = endpointsIn(view)
+        const before = unlessUnreadable(() => endpointsIn(view))
+        if (before === null) return { result: null, write: null }
         const after = before.map((one) => rewrappedEndpoint(one, box))
         const endpoints = after.map((one, i) => one ?? before[i]!)
-        const lost = after.filter((one) => one === null).length
+        const unopened = after.filter((one) => one === null).length
         const write = before.length === 0 ? null : writeOfEndpoints(endpoints)
-        return { result: lost, write }
+        return { result: unopened, write }
       },
     })
+    failed += lost ?? 0
+    if (lost !== null) continue
+    unreadable++
+    sayUnreadable(`the record of the webhooks of organization ${organizationId}`)
   }
   if (failed > 0) sayRefused(`no key opens ${failed} webhooks: give the key as SECRETS_KEY_OLD`)
   const hashes = createIdentityHashes(readSecretKeys(config, () => {}))
@@ -71,5 +80,6 @@ async function rewrapOthers(session: Session): Promise<number> {
   if (kycs.failed > 0) {
     sayRefused(`no key opens ${kycs.failed} verifications: give the key as SECRETS_KEY_OLD`)
   }
-  return failed + kycs.failed
+  for (const kycToken of kycs.unreadable) sayUnreadable(`verification ${kycToken}`)
+  return failed + unreadable + kycs.failed + kycs.unreadable.length
 }

@@ -136,6 +136,30 @@ describe('organizations and clients', () => {
     const lost = await world.runWith({ env: { SECRETS_KEY: old } }, 'secrets', 'rewrap')
     expect([lost.code, lost.err]).toEqual([1, expect.stringContaining('SECRETS_KEY_OLD')])
   })
+
+  it('that cannot be read are named, and the others are listed and rewrapped', async () => {
+    const world = await openWorld()
+    await world.run(...newOrganization, '--currency', 'USD')
+    const add = async () => JSON.parse((await world.run(...newClient, '--scope', 'CardAPIs')).out)
+    const [broken, whole] = [await add(), await add()]
+    const { store } = await world.serve()
+    const damaged = { kind: 'root', version: 'x', value: '{"format":1,"secrets":' } as const
+    await store.fill([
+      { ...damaged, aggregate: `k:${broken.clientId}` },
+      { ...damaged, aggregate: 'wh:org-1' },
+    ])
+    const listed = await world.run('client', 'list')
+    expect(listed.code).toBe(1)
+    expect(listed.out).toContain(whole.clientId)
+    expect(listed.err).toBe(
+      `arbiter: client ${broken.clientId} cannot be read: see arbiter damaged\n`,
+    )
+    const rewrapped = await world.run('secrets', 'rewrap')
+    expect([rewrapped.code, rewrapped.out]).toEqual([1, '1 of 2 clients are rewrapped\n'])
+    expect(rewrapped.err).toContain(broken.clientId)
+    expect(rewrapped.err).toContain('the webhooks of organization org-1 cannot be read')
+    expect((await world.run('damaged')).out).toContain(broken.clientId)
+  })
 })
 
 describe('the management API', () => {
