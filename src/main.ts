@@ -125,6 +125,10 @@ async function main(): Promise<void> {
   const { profile, authenticate } = readProfile(config)
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
+  // By default Node opens a debugger on the one, and ends on the other, which elsewhere open logs anew.
+  for (const signal of ['SIGUSR1', 'SIGUSR2']) {
+    process.on(signal, () => logger.info({ signal }, 'this signal does nothing here'))
+  }
   for (const warning of config.warnings) logger.warn(warning)
   for (const warning of await findDisagreements(profile, config)) logger.warn(warning)
   const journal = await openJournal({

@@ -65,6 +65,15 @@ async function expectSameAnswers(relay: Relay, told: readonly Delivery[]): Promi
 /** What got no answer was never taken. */
 const clean = { differences: [], overHeld: [], declinedYetHeld: [] }
 
+it('signals that others open their logs anew by end nothing, and open no debugger', async () => {
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
+    server.child.kill(signal)
+    await until(async () => server.output().includes(`"signal":"${signal}"`), 10)
+  }
+  expect((await readiness(server)).engine).toBe('running')
+  expect(server.output()).not.toContain('Debugger listening')
+})
+
 describe('stopping', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`answers all that was taken under load and loses nothing (${signal})`, {
