@@ -32,8 +32,13 @@ export default entries.map((name) =>
   defineConfig({
     input: { [name]: `src/${name}.ts` },
     platform: 'node',
-    // They load files beside their own: a binary, and threads of their own.
-    external: ['lmdb', 'pino'],
+    // The first loads a binary beside its own files; the others Fastify would load for what we do not ask it for.
+    external: [
+      'lmdb',
+      '@fastify/ajv-compiler',
+      '@fastify/fast-json-stringify-compiler',
+      'light-my-request',
+    ],
     plugins: [apart],
     output: {
       dir: 'dist',
