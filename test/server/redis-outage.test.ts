@@ -129,7 +129,7 @@ describe('two instances on one Redis in trouble', () => {
       }
       const instances = [await start(0), await start(1)]
       const relays = instances.map(({ url }) => createRelay(url))
-      const loads = relays.map((relay, i) => loadOn(relay, cards, 50, i + 1))
+      const loads = relays.map((relay, i) => loadOn(relay, cards, 30, i + 1))
       const witness = startWitness()
       endings.push(witness.stop)
       const world: World = {
