@@ -151,6 +151,20 @@ describe('a sum that would leave the safe integers', () => {
     expect(account()).toMatchObject({ postedMinor: before.postedMinor })
   })
 
+  it('is one also where its charge would take it back', () => {
+    const { send, account } = world({ crossBorder: { fixedMinor: {}, percentMillionths: 1e6 } })
+    const of = { requestType: 'Refund', transactionId: 'R1' } as const
+    send({ ...of, amountMinor: 10_000 })
+    send({ ...of, requestType: 'Reversal' })
+    send({ ...of, transactionId: 'R2', amountMinor: Number.MAX_SAFE_INTEGER - 1_000_000 })
+    const before = account()
+    expect(before.postedMinor).toBe(Number.MAX_SAFE_INTEGER)
+    const merchant = { mid: 'M1', mcc: '5411', name: '', city: '', country: 'GB' }
+    const settled = send({ ...of, requestType: 'Settlement', amountMinor: 6_000, merchant })
+    expect(settled.unmatched).toBe('too large')
+    expect(account()).toMatchObject({ postedMinor: before.postedMinor, chargesTakenMinor: 0 })
+  })
+
   it('is none where a grant takes back what a refund withheld', () => {
     const { send, account } = world({ uncoveredRefundPerDayMinor: { USD: 120 } })
     const refund = (amountMinor: number, id: string, day: number) =>

@@ -781,7 +781,9 @@ export function createNaiveModel(options: NaiveOptions) {
     }
     const charges = switches.crossBorder === null ? [] : chargesOf(account, key, effects)
     const after = fold([...effects, ...charges])
-    if (!isSafe(after, key, account)) return unmatched('too large')
+    // What is too large before its charge is too large.
+    const worlds = [fold(effects), after]
+    if (!worlds.every((one) => isSafe(one, key, account))) return unmatched('too large')
     const answer = {
       code: '000',
       approvedAmountMinor: null,

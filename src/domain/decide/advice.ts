@@ -25,8 +25,12 @@ export function bookAdvice(event: CardEvent, draft: Draft, pack: Pack): Decided 
   const books = refusal === '' || (refusal === 'other currency' && event.requestType === 'Reversal')
   if (!books) return acknowledged(openDraft(draft.before, draft.atMs), [], refusal)
   const anomalies = [...book(event, draft, pack), ...namingAnomalies(draft.before)]
+  // A charge could bring a sum back that was too large to be exact before it.
+  const isExact = isSafe(draft.view)
   bookConsequences(draft, event, pack)
-  if (!isSafe(draft.view)) return acknowledged(openDraft(draft.before, draft.atMs), [], 'too large')
+  if (!isExact || !isSafe(draft.view)) {
+    return acknowledged(openDraft(draft.before, draft.atMs), [], 'too large')
+  }
   return acknowledged(draft, anomalies, refusal)
 }
 
