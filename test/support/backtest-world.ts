@@ -1,6 +1,7 @@
 import type { LogSource } from '../../src/backtest/run.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
+import { createSharedTally } from '../../src/domain/decide/shared-window.ts'
 import type { CardEvent, RequestType } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { indexes, splitSortKey } from '../../src/engine/format/layout.ts'
@@ -131,7 +132,9 @@ export async function runLive(
   const store = createMemoryStore()
   let nowMs = startMs - minuteMs
   const clock: Clock = { nowMs: () => nowMs, monoMs: () => performance.now() }
-  const engine = startEngine(store, { clock, pack: compilePack(files, retentionDays) })
+  const pack = compilePack(files, retentionDays)
+  const shared = { ...createSharedTally(), missing: () => null, size: 0, stop: async () => {} }
+  const engine = startEngine(store, { clock, pack, shared })
   const sweeper = startSweeper({
     engine,
     store,
