@@ -73,8 +73,9 @@ describe.runIf(process.env.TORTURE)('the image', { timeout: 600_000 }, () => {
  * come from npm's cache, and from its registry where the cache lacks some.
  */
 async function commitBase(buildah: (...args: string[]) => string, base: string): Promise<void> {
-  const programs = ['/bin/sh', '/bin/mkdir', '/bin/chown', '/bin/chmod', '/usr/bin/env']
-  for (const program of programs) await copyProgram(program, join(base, program))
+  const programs = ['sh', 'mkdir', 'chown', 'chmod', 'cp', 'rm', 'touch'].map((it) => `/bin/${it}`)
+  for (const program of [...programs, '/usr/bin/env'])
+    await copyProgram(program, join(base, program))
   await copyProgram(process.execPath, join(base, 'usr/bin/node'))
   const [npm = ''] = execFileSync('npm', ['root', '-g'], { encoding: 'utf8' }).split('\n')
   await cp(join(npm, 'npm'), join(base, 'usr/lib/node_modules/npm'), { recursive: true })
