@@ -260,11 +260,13 @@ describe('a clock that jumps', () => {
     const ahead = await call('GET', target, headers)
     expect([ahead.status, ahead.body.responseCode]).toEqual([401, '146'])
     expect((await call('GET', target, await headersOf('GET', target))).status).toBe(200)
-    const right = await headersOf('GET', target)
+    const ofAhead = await headersOf('GET', target)
     await setClientEnabled(aggregates, credentials.clientId, false, 0)
     time.jumpMs = 0
-    const back = await call('GET', target, right)
+    const back = await call('GET', target, headers)
     expect([back.status, back.body.responseCode]).toEqual([403, '149'])
+    const early = await call('GET', target, ofAhead)
+    expect([early.status, early.body.responseCode]).toEqual([401, '146'])
   })
 })
 

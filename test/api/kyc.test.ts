@@ -307,7 +307,7 @@ describe('a document or a business', () => {
     const next = randomBytes(32)
     const both = createSecretBox([next, key])
     const counts = await rewrapKycs(store, aggregates, both, createIdentityHashes([next, key]))
-    expect(counts).toEqual({ rewrapped: 1, failed: 0 })
+    expect(counts).toEqual({ rewrapped: 1, failed: 0, unreadable: [] })
     const box = createSecretBox([next])
     const found = (await readKyc(store, kycToken))!
     expect(submissionOf(found, box)).toMatchObject({ individualKyc: { idNumber: 'A12345678' } })
@@ -318,10 +318,10 @@ describe('a document or a business', () => {
     const hashes = createIdentityHashes([next])(name)
     expect(await readIdentity(store, 'org-1', hashes)).toMatchObject({ kycToken })
     const again = await rewrapKycs(store, aggregates, box, createIdentityHashes([next]))
-    expect(again).toEqual({ rewrapped: 0, failed: 0 })
+    expect(again).toEqual({ rewrapped: 0, failed: 0, unreadable: [] })
     const other = createSecretBox([key])
     const lost = await rewrapKycs(store, aggregates, other, createIdentityHashes([key]))
-    expect(lost).toEqual({ rewrapped: 0, failed: 1 })
+    expect(lost).toEqual({ rewrapped: 0, failed: 1, unreadable: [] })
   })
 
   it('has a body of 12 MiB at most, of which four are read at once', async () => {
