@@ -162,11 +162,17 @@ export function referenceOf(rawHeaders: readonly string[]): string | null {
   return typeof reference === 'string' ? reference : null
 }
 
+const missingReference = refuse('headerMissing', 'send the header Reference', {
+  errors: [{ field: 'Reference', message: 'is required' }],
+})
+
 function readReference(header: Header): string | Refused {
-  if (header.state === 'missing') return refuse('headerMissing', 'send the header Reference')
+  if (header.state === 'missing') return missingReference
   if (header.state === 'given' && referencePattern.test(header.value)) return header.value
-  const must = 'must be 1 to 30 visible ASCII characters without &, once'
-  return refuse('headerMalformed', `the header Reference ${must}`)
+  const message = 'must be 1 to 30 visible ASCII characters without &, once'
+  return refuse('headerMalformed', `the header Reference ${message}`, {
+    errors: [{ field: 'Reference', message }],
+  })
 }
 
 function readClientId(header: Header): string | null {

@@ -52,8 +52,9 @@ export const conditions = {
 
 export type Condition = keyof typeof conditions
 
-/** One field of a body, path or query that is wrong. */
+/** One field of a body, path or query, or one header, that is wrong. */
 export interface FieldError {
+  /** '' for what concerns none alone, as a body that is not JSON. */
   readonly field: string
   readonly message: string
 }
@@ -77,6 +78,11 @@ export function refuse(
   more: Omit<Refused, 'condition' | 'detail'> = {},
 ): Refused {
   return { condition, detail, ...more }
+}
+
+/** Because of one field of a body, path or query, or of one header. */
+export function refuseField(condition: Condition, field: string, message: string): Refused {
+  return refuse(condition, `${field} ${message}`, { errors: [{ field, message }] })
 }
 
 export function isRefused(result: object): result is Refused {

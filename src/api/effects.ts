@@ -222,10 +222,14 @@ interface NoteWrite {
 }
 
 export function refuseSeen(reference: string): Refused {
-  const detail = `Reference ${reference} has already been seen in the last 24 hours`
-  return refuse('referenceSeen', detail)
+  return refuseReference(reference, 'has already been seen in the last 24 hours')
 }
 
 export function refuseOther(reference: string): Refused {
-  return refuse('referenceSeen', `Reference ${reference} was begun with another payload`)
+  return refuseReference(reference, 'was begun with another payload')
+}
+
+function refuseReference(reference: string, message: string): Refused {
+  const errors = [{ field: 'Reference', message }]
+  return refuse('referenceSeen', `Reference ${reference} ${message}`, { errors })
 }

@@ -27,11 +27,13 @@ export function successOf(
 }
 
 export function refusalEnvelope(reference: string | null, refused: Refused): Envelope {
-  const { code } = conditions[refused.condition]
+  const { code, status } = conditions[refused.condition]
   const { meaning, finality } = responseCodes[code]
   const message = refused.detail === '' ? meaning : `${meaning}: ${refused.detail}`
   const data = refused.data ?? null
   const envelope: Envelope = { responseCode: code, message, finality, reference, data }
-  const { errors = [] } = refused
+  // What is wrong with a call is always in the same place, also where no field of it has a name.
+  const whole = status === 400 ? [{ field: '', message: refused.detail || meaning }] : []
+  const { errors = whole } = refused
   return errors.length === 0 ? envelope : { ...envelope, errors: errors.slice(0, maxErrors) }
 }

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { maxListedMccs } from '../domain/record/card.ts'
 import { isCurrency } from '../domain/record/currency.ts'
 import { parseMinor } from '../domain/record/money.ts'
-import { type Refused, refuse } from './condition.ts'
+import { givenText } from '../management/given-text.ts'
+import { type Refused, refuseField } from './condition.ts'
 import { fieldConditions } from './input.ts'
 
 /** Fields that several operations have, each with what it says when it is wrong. */
@@ -44,7 +45,7 @@ export function minorIn(text: string, currency: string, field: string): number |
   if (typeof minor === 'number' && minor <= maxAmountMinor) return minor
   const problem = typeof minor === 'number' ? 'too many digits' : minor
   const message = `has ${problem} for an amount in ${currency}`
-  return refuse('amountMalformed', `${field} ${message}`, { errors: [{ field, message }] })
+  return refuseField('amountMalformed', field, message)
 }
 
 const mcc = z
@@ -61,8 +62,11 @@ export const nameOnCard = z
 const maxMetadata = 20
 
 export const metadata = z
-  .record(z.string().min(1).max(40), z.string().max(200))
+  .record(givenText(40).min(1), givenText(200))
   .refine((given) => Object.keys(given).length <= maxMetadata, `must have at most ${maxMetadata}`)
 
 /** Why a person wants it, for the log. */
-export const reason = z.string().max(500).optional()
+export const reason = givenText(500).optional()
+
+/** What a movement of money is for, as the business says. */
+export const narration = givenText(200).optional()

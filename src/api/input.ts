@@ -3,7 +3,14 @@ import { z } from 'zod'
 import { explainIssue } from '../document/schema-words.ts'
 import { suggestion } from '../document/spelling.ts'
 import { readBody } from './body.ts'
-import { type Condition, type FieldError, isRefused, type Refused, refuse } from './condition.ts'
+import {
+  type Condition,
+  type FieldError,
+  isRefused,
+  type Refused,
+  refuse,
+  refuseField,
+} from './condition.ts'
 import type { Route } from './route.ts'
 
 /** What a field says when it is wrong, where that is not the general format error. */
@@ -28,14 +35,15 @@ export function readInput(request: FastifyRequest, route: Route, target: string)
   const hasBody = route.method !== 'GET'
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   if (hasBody && bytes.length > 0 && !jsonType.test(request.headers['content-type'] ?? '')) {
-    return refuse('bodyMalformed', 'the content type must be application/json')
+    const message = 'the content type must be application/json'
+    return refuse('bodyMalformed', message, { errors: [{ field: 'Content-Type', message }] })
   }
   const plain = hasBody ? readBody(bytes) : null
   if (plain !== null && typeof plain === 'object' && isRefused(plain)) return plain
   const params = readFields(route.params, request.params, 'ignored')
   if (isRefused(params)) return params
   const given = queryOf(target)
-  if (given === null) return refuse('fieldNotAllowed', 'a query parameter stands twice')
+  if (typeof given === 'string') return refuseField('fieldNotAllowed', given, 'stands twice')
   const query = readFields(route.query, given, 'refused')
   if (isRefused(query)) return query
   const body = readFields(route.body, plain ?? {}, 'ignored')
@@ -44,13 +52,14 @@ export function readInput(request: FastifyRequest, route: Route, target: string)
   return { params: params.value, query: query.value, body: body.value, warnings, plain }
 }
 
-/** null when a name stands twice. */
-function queryOf(target: string): Readonly<Record<string, string>> | null {
+/** The name that stands twice, when one does. */
+function queryOf(target: string): Readonly<Record<string, string>> | string {
   const at = target.indexOf('?')
   if (at < 0) return {}
   const pairs = [...new URLSearchParams(target.slice(at))]
-  const query = Object.fromEntries(pairs)
-  return Object.keys(query).length === pairs.length ? query : null
+  const seen = new Set<string>()
+  const [twice] = pairs.find(([name]) => seen.size === seen.add(name).size) ?? []
+  return twice ?? Object.fromEntries(pairs)
 }
 
 /** Reads a body, a path or a query; the code of a refusal is that of the first wrong field. */

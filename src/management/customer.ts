@@ -3,6 +3,7 @@ import { customerTypes } from '../domain/record/card.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { negativePrefix } from '../engine/format/account-cards.ts'
+import { keptAddress } from '../engine/format/card-details.ts'
 import { accountCodec } from '../engine/format/codec.ts'
 import { customerIndexEntries } from '../engine/format/customer-index.ts'
 import {
@@ -14,23 +15,23 @@ import {
 import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 import { address } from './address.ts'
+import { filledText } from './given-text.ts'
 import type { ManagementResult } from './organization.ts'
 
 const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
-const text = (max: number) => z.string().trim().min(1).max(max)
 
 /** What is told of a customer when it is made: a KYC result, or a row of an import. */
 export const customerFields = z.strictObject({
   customerId: id,
   organizationId: id,
   type: z.enum(customerTypes),
-  name: text(180),
+  name: filledText(180),
   /** As the business names it; need not be unique. */
-  clientReference: text(64).optional(),
-  email: text(254).optional(),
-  phoneNumber: text(32).optional(),
+  clientReference: filledText(64).optional(),
+  email: filledText(254).optional(),
+  phoneNumber: filledText(32).optional(),
   address: address.optional(),
-  idType: text(32).optional(),
+  idType: filledText(32).optional(),
   /** All that is shown of an identity number. */
   idLast4: z
     .string()
@@ -39,9 +40,21 @@ export const customerFields = z.strictObject({
   kycToken: id.optional(),
 })
 
+/** As they were checked when they were given, perhaps by an earlier release that took more. */
+const kept = z.string().optional()
+const keptTexts = {
+  name: z.string(),
+  clientReference: kept,
+  email: kept,
+  phoneNumber: kept,
+  address: keptAddress.optional(),
+  idType: kept,
+}
+
 /** Who holds cards. */
 const record = customerFields.extend({
   format: z.literal(1),
+  ...keptTexts,
   /** A suspended one gets no new card. */
   suspended: z.boolean(),
   createdAtMs: z.int(),

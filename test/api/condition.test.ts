@@ -42,6 +42,15 @@ describe('the envelope', () => {
     )
   })
 
+  it.each(all)(
+    '%s has a list of what is wrong with the call when its status is 400',
+    (condition) => {
+      const { errors } = refusalEnvelope('r', refuse(condition, 'why'))
+      const isWrong = conditions[condition].status === 400
+      expect(errors).toEqual(isWrong ? [{ field: '', message: 'why' }] : undefined)
+    },
+  )
+
   it('names at most twenty wrong fields', () => {
     const errors = Array.from({ length: 30 }, (_, i) => ({ field: `f${i}`, message: 'is wrong' }))
     const { errors: named } = refusalEnvelope('r', refuse('bodyMalformed', '', { errors }))

@@ -84,12 +84,23 @@ const cases: readonly (readonly [field: string, value: unknown, code: string])[]
   ['metadata', { ['n'.repeat(41)]: 'x' }, '400 136'],
   ['metadata', { n: 'x'.repeat(201) }, '400 136'],
   ['metadata', { n: 5 }, '400 136'],
+  ['metadata', { n: 'two\nlines' }, '400 136'],
+  ['metadata', { 'n\u0000': 'x' }, '400 136'],
+  ['metadata', { n: 'Ad\u00e9 \u4e2d\u6587 \u202f!' }, '000'],
+  ['reason', 'a \u001b[2J b', '400 136'],
   ['reason', 'x'.repeat(501), '400 136'],
 ]
 
 describe('a field', () => {
   it.each(cases)('%s as %j says %s', (field, value, code) => {
     expect(codeOf({ [field]: value })).toBe(code)
+  })
+
+  it('that holds a control character is named', () => {
+    const metadata = { note: 'two\nlines' }
+    expect(readFields(body, { ...right, metadata }, 'ignored')).toMatchObject({
+      errors: [{ field: 'metadata.note', message: 'must have no control characters' }],
+    })
   })
 
   it('says the code of the first that is wrong, and names all', () => {

@@ -5,6 +5,7 @@ import { importRows } from '../../src/engine/import.ts'
 import {
   addCustomer,
   cardsOfCustomer,
+  customerFields,
   readCustomer,
   setCustomerSuspended,
   shownCustomer,
@@ -28,6 +29,15 @@ function openStore() {
 }
 
 describe('a customer', () => {
+  it('that an earlier release took with control characters can be read', async () => {
+    const { store, aggregates } = openStore()
+    const name = 'Ada\u001b[2J'
+    const address = { line1: '1\n2', city: 'Lagos', state: 'Lagos', country: 'NG' }
+    await addCustomer(aggregates, { ...ada, name, address }, nowMs)
+    expect(await readCustomer(store, 'customer-1')).toMatchObject({ name, address })
+    expect(customerFields.safeParse({ ...ada, name }).success).toBe(false)
+  })
+
   it('is made once, and stays as it is when it is made again', async () => {
     const { store, aggregates } = openStore()
     const made = await addCustomer(aggregates, ada, nowMs)

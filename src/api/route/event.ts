@@ -7,7 +7,7 @@ import type { WebhookEvent } from '../../webhook/event.ts'
 import { eventListing, findEvent, type PlacedEvent } from '../../webhook/event-listing.ts'
 import { type EventType, eventChoices, eventTypes, isChosen } from '../../webhook/event-type.ts'
 import { replayEvent, replaySpan } from '../../webhook/replay.ts'
-import { refuse } from '../condition.ts'
+import { isRefused, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { listOf, mapped, pageFields, pageRefusals, spanOf, timeFields } from './list.ts'
@@ -115,10 +115,11 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
         const { organizationId } = call.caller.organization
         const isOne = body.eventId !== undefined
         if (isOne === (body.startDate !== undefined || body.endDate !== undefined)) {
-          return refuse('fieldNotAllowed', 'give eventId, or startDate and endDate')
+          const message = 'give eventId, or startDate and endDate'
+          return refuse('fieldNotAllowed', message, { errors: [{ field: 'eventId', message }] })
         }
         const span = isOne ? allTime : spanOf(body, context.engine.pack().zone)
-        if (typeof span === 'string') return refuse('dateMalformed', span)
+        if (isRefused(span)) return span
         const { events = ['*'] } = body
         const { webhookId } = call.params
         const found = isOne ? await findEvent(store, organizationId, body.eventId!) : null

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { imageProblem } from '../../kyc/image.ts'
 import { documentIdTypes, type IdType, idTypes, methodOf } from '../../kyc/submission.ts'
 import { address } from '../../management/address.ts'
-import { type Refused, refuse } from '../condition.ts'
+import { filledText } from '../../management/given-text.ts'
+import { type Refused, refuse, refuseField } from '../condition.ts'
 import { fieldConditions } from '../input.ts'
 
 /** What is said of a person or a business that is to be verified. */
 
-const text = (max: number) => z.string().trim().min(1).max(max)
-export const clientReference = text(64)
-const contact = { email: text(254).optional(), phoneNumber: text(32).optional() }
+export const clientReference = filledText(64)
+const contact = { email: filledText(254).optional(), phoneNumber: filledText(32).optional() }
 
 const dateOfBirth = z
   .string()
@@ -30,20 +30,20 @@ const image = z.string().superRefine((given, check) => {
 
 export const individualKyc = z.object({
   idType: z.enum(idTypes),
-  idNumber: text(32).optional(),
+  idNumber: filledText(32).optional(),
   idFrontImage: image.optional(),
   idBackImage: image.optional(),
-  firstName: text(60).optional(),
-  middleName: text(60).optional(),
-  lastName: text(60).optional(),
+  firstName: filledText(60).optional(),
+  middleName: filledText(60).optional(),
+  lastName: filledText(60).optional(),
   dateOfBirth: dateOfBirth.optional(),
   address: address.optional(),
   ...contact,
 })
 
 export const businessKyc = z.object({
-  businessName: text(120),
-  registrationNumber: text(40),
+  businessName: filledText(120),
+  registrationNumber: filledText(40),
   address,
   ...contact,
 })
@@ -96,6 +96,5 @@ function wrong(
   name: string,
   message: string,
 ): Refused {
-  const field = `individualKyc.${name}`
-  return refuse(condition, `${field} ${message}`, { errors: [{ field, message }] })
+  return refuseField(condition, `individualKyc.${name}`, message)
 }

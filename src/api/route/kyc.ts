@@ -173,7 +173,8 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
       handle: async (call) => {
         const { kycToken } = call.params
         if (!identityNumber.test(kycToken)) return find(call, kycToken)
-        return refuse('identityInUrl', 'send an identity number in the body of POST /kyc/status')
+        const message = 'send an identity number in the body of POST /kyc/status'
+        return refuse('identityInUrl', message, { errors: [{ field: 'kycToken', message }] })
       },
     }),
   ]

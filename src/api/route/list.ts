@@ -4,7 +4,7 @@ import { allTime, type Listing, readPage, type Span } from '../../projection/lis
 import type { Store } from '../../store/port.ts'
 import { parseTimestamp } from '../../wire/timestamp.ts'
 import type { Caller } from '../authentication.ts'
-import { type Refused, refuse } from '../condition.ts'
+import { isRefused, type Refused, refuseField } from '../condition.ts'
 import type { Cursors } from '../cursor.ts'
 import { fieldConditions } from '../input.ts'
 import type { Done } from '../route.ts'
@@ -79,10 +79,14 @@ export function createListDesk({ store, cursors, zone }: ListDeskOptions): ListD
       const name = { list, organizationId, filters }
       const place = cursor === undefined ? '' : cursors.open(name, cursor, nowMs)
       if (place === null) {
-        return refuse('fieldNotAllowed', 'cursor is not one of this list with these filters')
+        return refuseField(
+          'fieldNotAllowed',
+          'cursor',
+          'is not one of this list with these filters',
+        )
       }
       const span = spanOf(query, zone())
-      if (typeof span === 'string') return refuse('dateMalformed', span)
+      if (isRefused(span)) return span
       const { items, next } = await readPage(store, await listingOf(span), place, limit)
       const nextCursor = next === null ? null : cursors.seal(name, next, nowMs)
       return { data: { items: [...items], nextCursor } }
@@ -93,15 +97,19 @@ export function createListDesk({ store, cursors, zone }: ListDeskOptions): ListD
 const maxSpanMs = 366 * dayMs
 
 /** Why the stretch is none, or from when until when. */
-export function spanOf({ startDate, endDate }: GivenSpan, zone: Zone): Span | string {
+export function spanOf({ startDate, endDate }: GivenSpan, zone: Zone): Span | Refused {
   const fromMs = startDate === undefined ? allTime.fromMs : instantOf(startDate, zone, 0)
   const beforeMs = endDate === undefined ? allTime.beforeMs : instantOf(endDate, zone, 1)
   // A day that is the end belongs to the stretch, so that one which has nothing of it is reversed.
   const isDay = endDate !== undefined && dayIndexOfText(endDate) !== null
-  if (fromMs > beforeMs || (isDay && fromMs === beforeMs)) return 'endDate is before startDate'
+  if (fromMs > beforeMs || (isDay && fromMs === beforeMs)) {
+    return refuseField('dateMalformed', 'endDate', 'is before startDate')
+  }
   // A day of a zone may have an hour more.
   const isLong = startDate !== undefined && beforeMs - fromMs > maxSpanMs + dayMs / 24
-  if (isLong && endDate !== undefined) return 'startDate and endDate are more than 366 days apart'
+  if (isLong && endDate !== undefined) {
+    return refuseField('dateMalformed', 'endDate', 'is more than 366 days after startDate')
+  }
   return { fromMs, beforeMs }
 }
 

@@ -8,15 +8,14 @@ import type { Organization } from '../../management/organization.ts'
 import { cardsOfAccount } from '../../management/transfer/account-cards.ts'
 import type { SideView } from '../../management/transfer/side.ts'
 import type { PlannedTransfer } from '../../management/transfer/transfers.ts'
-import { isRefused, type Refused, refuse } from '../condition.ts'
+import { isRefused, type Refused, refuse, refuseField } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
-import { amount, cardId, cardParams, currency, minorIn } from '../field.ts'
+import { amount, cardId, cardParams, currency, minorIn, narration } from '../field.ts'
 import { walletCovers } from '../money/transfer-desk.ts'
 import { type ApiCall, defineRoute, type Route } from '../route.ts'
 import { transferData } from './money-field.ts'
 
 const nothing = z.object({})
-const narration = z.string().max(200).optional()
 const moved = z.object({ amount, currency: currency.optional(), narration })
 
 const common = { method: 'POST', scope: 'CardAPIs', query: nothing, reads: false } as const
@@ -129,7 +128,7 @@ function cardToCard(context: ApiContext): Route {
     async handle(call) {
       const { sourceCardId, beneficiaryCardId } = call.body
       if (sourceCardId === beneficiaryCardId) {
-        return refuse('fieldNotAllowed', 'beneficiaryCardId must be another card')
+        return refuseField('fieldNotAllowed', 'beneficiaryCardId', 'must be another card')
       }
       const found = await amountFor(context, call, sourceCardId)
       if (isRefused(found)) return found

@@ -14,7 +14,7 @@ import type { WebhookEvent } from '../../webhook/event.ts'
 import { openWalletEvents } from '../../webhook/wallet-event.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
-import { amount, currency, minorIn } from '../field.ts'
+import { amount, currency, minorIn, narration } from '../field.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { listOf, pageFields, pageRefusals, timeFields } from './list.ts'
 import { transferData, wallet } from './money-field.ts'
@@ -105,7 +105,7 @@ function funding({ effects, clock, store, outside }: ApiContext): Route {
     scope: 'CardAPIs.Fund',
     params,
     query: nothing,
-    body: z.object({ amount, narration: z.string().max(200).optional() }),
+    body: z.object({ amount, narration }),
     data: transferData,
     reads: false,
     refusals: ['currencyNotSupported', 'amountMalformed', 'amountTooLarge'],

@@ -4,7 +4,7 @@ import { cardDetailsKey } from './layout.ts'
 import { parseStored, RecordUnreadable } from './row-codec.ts'
 
 /** As it was checked when it was given. */
-const address = z.object({
+export const keptAddress = z.object({
   line1: z.string(),
   line2: z.string().optional(),
   city: z.string(),
@@ -18,7 +18,7 @@ const details = z.object({
   format: z.literal(1),
   /** '' where nobody said. */
   nameOnCard: z.string(),
-  address: address.nullable(),
+  address: keptAddress.nullable(),
   metadata: z.record(z.string(), z.string()),
   /** The first six and the last four digits; '' where there is no number. */
   maskedPan: z.string(),

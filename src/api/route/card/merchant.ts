@@ -3,7 +3,7 @@ import type { ListEdit } from '../../../domain/operation/operation.ts'
 import { type Card, maxListedMids } from '../../../domain/record/card.ts'
 import { responseCodes } from '../../../domain/record/response-code.ts'
 import { readCard } from '../../../management/card.ts'
-import { type Refused, refuse } from '../../condition.ts'
+import { type Refused, refuse, refuseField } from '../../condition.ts'
 import type { ApiContext } from '../../context.ts'
 import { cardParams, reason } from '../../field.ts'
 import { defineRoute, type Route } from '../../route.ts'
@@ -109,18 +109,17 @@ export function merchantRoutes(context: ApiContext): readonly Route[] {
         const { mid, mids, reason: why } = call.body
         const { cardId } = call.params
         if (mid !== undefined && mids !== undefined) {
-          return refuse('fieldNotAllowed', 'mid and mids exclude each other')
+          return refuseField('fieldNotAllowed', 'mids', 'must not be given with mid')
         }
         if (mid === undefined && mids === undefined) {
-          return refuse('fieldMissing', 'mid or mids is required')
+          return refuseField('fieldMissing', 'mid', 'or mids is required')
         }
         const given = [...new Set(mids ?? [mid!])]
         if (mid !== undefined && !midPattern.test(mid)) {
           const found = await readCard(context, organizationIdOf(call), cardId)
           const told = found === null ? null : dataOf(cardId, [failed(mid, '134')], found.card)
-          return refuse('midMalformed', 'mid must be 1 to 64 printable ASCII characters', {
-            data: told,
-          })
+          const wrong = 'must be 1 to 64 printable ASCII characters'
+          return { ...refuseField('midMalformed', 'mid', wrong), data: told }
         }
         return affectCard(context, call, cardId, (open) => {
           const ended = refuseEnded(open)

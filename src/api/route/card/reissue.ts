@@ -4,7 +4,7 @@ import { readCard, type WholeCard } from '../../../management/card.ts'
 import type { Customer } from '../../../management/customer.ts'
 import { draftLike, newestReissuable } from '../../../management/issue.ts'
 import { readReference } from '../../../management/reference.ts'
-import { isRefused, type Refused, refuse } from '../../condition.ts'
+import { isRefused, type Refused, refuse, refuseField } from '../../condition.ts'
 import type { ApiContext } from '../../context.ts'
 import { minorIn } from '../../field.ts'
 import { type ApiCall, type Done, defineRoute, type Route } from '../../route.ts'
@@ -49,20 +49,12 @@ function mistakeIn(body: Reissue): Refused | null {
     ? (['initialBalance', 'cardId'] as const)
     : (['cardId', 'initialBalance'] as const)
   const told = `sharedBalance is ${body.sharedBalance}`
-  if (given(wrong)) return fieldFault('fieldNotAllowed', wrong, `must not be given: ${told}`)
-  if (!given(needed)) return fieldFault('fieldMissing', needed, `is required: ${told}`)
+  if (given(wrong)) return refuseField('fieldNotAllowed', wrong, `must not be given: ${told}`)
+  if (!given(needed)) return refuseField('fieldMissing', needed, `is required: ${told}`)
   if (!body.sharedBalance && given('terminateOriginal')) {
-    return fieldFault('fieldNotAllowed', 'terminateOriginal', `must not be given: ${told}`)
+    return refuseField('fieldNotAllowed', 'terminateOriginal', `must not be given: ${told}`)
   }
   return null
-}
-
-function fieldFault(
-  condition: 'fieldNotAllowed' | 'fieldMissing',
-  field: string,
-  message: string,
-): Refused {
-  return refuse(condition, `${field} ${message}`, { errors: [{ field, message }] })
 }
 
 async function originalOf(
