@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
+import { runCli } from '../support/cli.ts'
 import { seedCards } from '../support/ledger-check.ts'
 import { rulesText } from '../support/rule-world.ts'
 import {
@@ -15,7 +14,6 @@ import {
   until,
 } from '../support/server.ts'
 
-const entry = join(import.meta.dirname, '../../dist/cli/main.js')
 const folder = fastFolder()
 const dataDir = join(folder.path, 'data')
 const rulesDir = join(folder.path, 'rules')
@@ -76,9 +74,8 @@ it('a new cap knows what was spent before, a new rule on merchants knows where; 
   expect(await ask(70, 'SHOP-0')).toBe('130 cap')
   expect(await ask(50, 'SHOP-0')).toBe('000')
   await server!.stop()
-  const env = { PATH: process.env.PATH, DATA_DIR: dataDir, RULES_DIR: rulesDir }
-  const { stdout } = await promisify(execFile)(process.execPath, [entry, 'verify'], { env })
-  expect(stdout).toContain(' 0 differences')
+  const verified = await runCli({ DATA_DIR: dataDir, RULES_DIR: rulesDir }, 'verify')
+  expect(verified).toContain(' 0 differences')
 })
 
 /** Nobody spends more than `cap` within a week, by a window that no pack before has counted. */

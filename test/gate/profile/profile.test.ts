@@ -696,7 +696,7 @@ describe('every profile', () => {
           }
         },
       ),
-      { numRuns: process.env.TORTURE ? 20_000 : 500 },
+      { numRuns: process.env.TORTURE ? 20_000 : 250 },
     )
   })
 })
@@ -782,7 +782,7 @@ describe('default.yaml', () => {
       fc.property(good, (body) => {
         expect(written.read(bytes(body)).event).toEqual(readEvent(bytes(body)))
       }),
-      { numRuns: process.env.TORTURE ? 10_000 : 300 },
+      { numRuns: process.env.TORTURE ? 10_000 : 150 },
     )
   })
 
@@ -807,7 +807,7 @@ describe('default.yaml', () => {
           expect(written.renderReply(event, one, [])).toEqual(ours)
         }
       }),
-      { numRuns: process.env.TORTURE ? 10_000 : 300 },
+      { numRuns: process.env.TORTURE ? 10_000 : 150 },
     )
   })
 
@@ -1224,7 +1224,7 @@ describe('a broken profile', () => {
   it('never throws anything but its report, wherever it is cut', () => {
     for (const name of names) {
       const text = readFileSync(join(rules, 'profiles', `${name}.yaml`), 'utf8')
-      for (let at = 0; at < text.length; at += 97) {
+      for (let at = 0; at < text.length; at += process.env.TORTURE ? 13 : 197) {
         for (const fault of faultsOf(text.slice(0, at))) {
           expect(fault).toMatch(/^peer\.yaml:[1-9][0-9]*:[1-9][0-9]* \S/)
         }

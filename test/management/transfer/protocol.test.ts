@@ -9,8 +9,9 @@ beforeEach(() => {
 })
 afterEach(() => void vi.useRealTimers())
 
-const firstSeed = Number(process.env.FIRST_SEED ?? 1)
-const seeds = Number(process.env.SEEDS ?? (process.env.TORTURE ? 2_000 : 6))
+/** The sixth goes over midnight. */
+const firstSeed = Number(process.env.FIRST_SEED ?? (process.env.TORTURE ? 1 : 3))
+const seeds = Number(process.env.SEEDS ?? (process.env.TORTURE ? 2_000 : 4))
 
 /** Each is noticed by one of the first few. */
 const searched = process.env.TORTURE ? 200 : 20
