@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { findDamage } from '../../src/backoffice/store-check.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
 import { dayMs } from '../../src/clock.ts'
+import { decimalsOf } from '../../src/domain/record/currency.ts'
 import { createHistory } from '../support/card-history.ts'
 import { openCardApi } from '../support/card-world.ts'
 import { createMemoryState } from '../support/memory-store.ts'
@@ -13,11 +14,14 @@ const steps = process.env.TORTURE ? 400 : 100
 /** Two servers on one store, each with the API and the relay's port, and a model beside them. */
 async function openHistory(seed: number) {
   const state = createMemoryState()
-  const one = await openCardApi({ state })
+  // Of two, no and three decimals.
+  const currency = ['USD', 'JPY', 'KWD'][seed % 3]!
+  const one = await openCardApi({ state, currencies: [currency, 'USD'] })
   const two = await openCardApi({ state, like: one })
   const random = seeded(seed)
   await one.customer('holder', { type: 'business' })
-  await one.send('POST', '/wallets/USD/fund', { amount: 1000 })
+  const amount = 100_000 / 10 ** decimalsOf(currency)
+  await one.send('POST', `/wallets/${currency}/fund`, { amount })
   let references = 0
   const server = () => {
     // Clocks of two servers are about the same.
@@ -34,11 +38,11 @@ async function openHistory(seed: number) {
       send: (...call) => sendTo(server())(...call),
       async ask({ mid, ...event }) {
         const merchant = { mid, mcc: '5411', name: '', city: '', country: 'US' }
-        const { code } = await server().engine.ask({ ...event, merchant })
+        const { code } = await server().engine.ask({ ...event, currency, merchant })
         return code
       },
       async settle(event) {
-        await server().engine.ask({ ...event, requestType: 'Settlement' })
+        await server().engine.ask({ ...event, currency, requestType: 'Settlement' })
       },
       async setLimit({ cardId, accountId }, transactionLimitMinor) {
         const set = { transactionLimitMinor }
@@ -49,6 +53,7 @@ async function openHistory(seed: number) {
       },
     },
     random,
+    currency,
   )
   return { one, two, history, sendTo }
 }

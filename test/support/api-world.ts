@@ -38,6 +38,8 @@ export interface ApiWorldOptions {
   /** Besides those of the program. */
   readonly routes?: (context: ApiContext) => readonly Route[]
   readonly scopes?: Scope[]
+  /** Of the organization; its own comes first. */
+  readonly currencies?: string[]
   readonly faults?: MemoryStoreOptions['faults']
   readonly cardNumbers?: CardNumbers
   /** Instead of those. */
@@ -134,7 +136,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
     {
       name: 'Acme',
       country: 'US',
-      currencies: ['USD', 'NGN'],
+      currencies: options.currencies ?? ['USD', 'NGN'],
       defaultDecision: 'decline',
       maxTopUpMinor: { USD: 1_000_000 },
       minimumBalanceMinor: { USD: 100 },

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { decimalsOf } from '../../src/domain/record/currency.ts'
 import type { ApiAnswer } from './api-client.ts'
 import { createNaiveCards, type NaiveCard, type NaiveCards } from './naive-cards.ts'
 
@@ -38,11 +39,19 @@ interface Running extends HistoryPlace {
   readonly next: () => number
   readonly model: NaiveCards
   readonly holds: { cardId: string; transactionId: string; amountMinor: number }[]
+  /** The minor units of one major unit, which must stay on a card. */
+  readonly unit: number
+  readonly major: (minor: number) => number
 }
 
-/** There must be a business customer `holder`, and 1000.00 USD in the wallet. */
-export function createHistory(place: HistoryPlace, random: () => number): History {
+/** There must be a business customer `holder`, and 100,000 minor units of the currency in the wallet. */
+export function createHistory(
+  place: HistoryPlace,
+  random: () => number,
+  currency = 'USD',
+): History {
   const model = createNaiveCards()
+  const unit = 10 ** decimalsOf(currency)
   model.walletMinor = 100_000
   let numbers = 0
   const running: Running = {
@@ -52,15 +61,17 @@ export function createHistory(place: HistoryPlace, random: () => number): Histor
     next: () => ++numbers,
     model,
     holds: [],
+    unit,
+    major: (minor) => minor / unit,
   }
   return {
     model,
     step: () => step(running),
-    compare: (send) => compare(model, send),
+    compare: (send) => compare(running, currency, send),
   }
 }
 
-async function issue({ send, pick, model }: Running): Promise<void> {
+async function issue({ send, pick, model, major }: Running): Promise<void> {
   const kind = pick(['retail', 'corporate', 'lite', 'shared', 'own'])
   const customerId = 'holder'
   const originals = [...model.cards.values()].filter(({ swipesLeft }) => swipesLeft === null)
@@ -76,7 +87,7 @@ async function issue({ send, pick, model }: Running): Promise<void> {
   }
   const newest = originals.at(-1)
   if (kind === 'own') {
-    const body = { customerId, sharedBalance: false, initialBalance: 3 }
+    const body = { customerId, sharedBalance: false, initialBalance: major(300) }
     const { said, data } = await send('POST', '/cards/reissue', body)
     if (newest === undefined) return void expect(said).toBe('404 148')
     if (model.owes()) return void expect(said).toBe('422 161')
@@ -97,7 +108,7 @@ async function issue({ send, pick, model }: Running): Promise<void> {
   const swipesLeft = pick([1, 2, 3])
   const { said, data } = await send('POST', '/cards/lite', {
     customerId,
-    balance: 50,
+    balance: major(5_000),
     swipeCount: swipesLeft,
   })
   if (model.owes()) return void expect(said).toBe('422 161')
@@ -176,8 +187,9 @@ function firstOf(...refusals: readonly (readonly [isTrue: boolean, code: string]
   return refusals.find(([isTrue]) => isTrue)?.[1] ?? '200 000'
 }
 
-async function topUp({ send, model }: Running, card: NaiveCard): Promise<void> {
-  const { said } = await send('POST', `/cards/${card.cardId}/topup`, { amount: '2.50' })
+async function topUp({ send, model, major }: Running, card: NaiveCard): Promise<void> {
+  const amount = String(major(250))
+  const { said } = await send('POST', `/cards/${card.cardId}/topup`, { amount })
   const due = firstOf(
     [card.status === 'Terminated', '422 143'],
     [card.swipesLeft !== null, '422 119'],
@@ -187,25 +199,26 @@ async function topUp({ send, model }: Running, card: NaiveCard): Promise<void> {
   if (due === '200 000') give(model, card, 250)
 }
 
-async function withdraw({ send, model, pick }: Running, card: NaiveCard): Promise<void> {
+async function withdraw(running: Running, card: NaiveCard): Promise<void> {
+  const { send, model, pick, unit, major } = running
   const available = model.availableOn(card)
-  const amountMinor = pick([50, 100, Math.max(1, available), Math.max(1, available - 100)])
-  const amount = amountMinor / 100
+  const amountMinor = pick([50, 100, Math.max(1, available), Math.max(1, available - unit)])
+  const amount = major(amountMinor)
   const { said } = await send('POST', `/cards/${card.cardId}/withdrawal`, { amount })
   const isOver = model.isOver(card)
   const due = firstOf(
     [card.swipesLeft !== null && card.status !== 'Terminated', '422 119'],
-    [amountMinor > available - (isOver ? 0 : 100), '422 116'],
+    [amountMinor > available - (isOver ? 0 : unit), '422 116'],
   )
   expect(said).toBe(due)
   if (due === '200 000') give(model, card, -amountMinor)
 }
 
-async function move({ send, model, pick }: Running, card: NaiveCard): Promise<void> {
+async function move({ send, model, pick, major }: Running, card: NaiveCard): Promise<void> {
   const other = pick([...model.cards.values()])
   const amountMinor = pick([50, 200])
   const body = { sourceCardId: card.cardId, beneficiaryCardId: other.cardId }
-  const { said } = await send('POST', '/cards/transfer', { ...body, amount: amountMinor / 100 })
+  const { said } = await send('POST', '/cards/transfer', { ...body, amount: major(amountMinor) })
   const either = (isTrue: (one: NaiveCard) => boolean) => [card, other].some(isTrue)
   const due = firstOf(
     [card === other, '400 131'],
@@ -264,8 +277,15 @@ async function step(running: Running): Promise<void> {
   return ask(running, card)
 }
 
-async function compare(model: NaiveCards, send: HistoryPlace['send']): Promise<void> {
-  expect((await send('GET', '/wallets')).data.items[0].balance).toBe(model.walletMinor / 100)
+async function compare(
+  { model, major }: Running,
+  currency: string,
+  send: HistoryPlace['send'],
+): Promise<void> {
+  const wallets: { currency: string }[] = (await send('GET', '/wallets')).data.items
+  expect(wallets.find((wallet) => wallet.currency === currency)).toMatchObject({
+    balance: major(model.walletMinor),
+  })
   expect((await send('GET', '/customers/holder')).data.cards).toBe(model.cards.size)
   for (const card of model.cards.values()) {
     const { postedMinor, heldMinor } = model.money.get(card.accountId)!
@@ -276,7 +296,7 @@ async function compare(model: NaiveCards, send: HistoryPlace['send']): Promise<v
       whiteListedMids: expect.arrayContaining([...card.allowed]),
       blackListedMids: expect.arrayContaining([...card.blocked]),
       unblockedMids: expect.arrayContaining([...card.unblocked]),
-      balances: { posted: postedMinor / 100, held: heldMinor / 100 },
+      balances: { posted: major(postedMinor), held: major(heldMinor) },
     })
     const { whiteListedMids, blackListedMids, unblockedMids } = data
     const sizes = [whiteListedMids, blackListedMids, unblockedMids].map(({ length }) => length)
