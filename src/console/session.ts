@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { isPassword } from './password.ts'
 import type { Role } from './shape/now.ts'
-import { findUser, type UserFiles } from './users.ts'
+import { findUser, type User, type UserFiles } from './users.ts'
 
 export interface Who {
   readonly name: string
@@ -25,6 +25,8 @@ export const sessionSeconds = 12 * 3600
 const localOperator: Who = { name: 'local', role: 'operator' }
 
 const maxSessions = 1_000
+/** Who logs in again and again must not push out the others. */
+const maxSessionsOfUser = 20
 const maxWrong = 5
 /** Of all names together: guessing costs the machine work, too. */
 const maxWrongOfAll = 60
@@ -33,7 +35,7 @@ const maxNames = 1_000
 
 export function createSessions(files: UserFiles, clock: Clock): Sessions {
   const isOpen = files.viewers === null && files.operators === null
-  const byToken = new Map<string, Who & { readonly untilMs: number }>()
+  const byToken = new Map<string, User & { readonly untilMs: number }>()
   const wrong = createWrongTries(clock)
   // One after the other: a crowd of guesses must not take all threads of the process.
   let working: Promise<unknown> = Promise.resolve()
@@ -44,12 +46,20 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
     return next
   }
 
-  function start({ name, role }: Who): string {
+  function start(user: User): string {
     const token = randomBytes(32).toString('base64url')
-    byToken.set(hashOf(token), { name, role, untilMs: clock.monoMs() + sessionSeconds * 1000 })
-    const [oldest] = byToken.keys()
-    if (byToken.size > maxSessions && oldest !== undefined) byToken.delete(oldest)
+    byToken.set(hashOf(token), { ...user, untilMs: clock.monoMs() + sessionSeconds * 1000 })
+    dropOldest([...byToken.keys()], maxSessions)
+    const own = [...byToken].filter(([, { name }]) => name === user.name)
+    dropOldest(
+      own.map(([hash]) => hash),
+      maxSessionsOfUser,
+    )
     return token
+  }
+
+  function dropOldest(hashes: readonly string[], kept: number): void {
+    for (const hash of hashes.slice(0, Math.max(0, hashes.length - kept))) byToken.delete(hash)
   }
 
   return {
@@ -68,9 +78,10 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
       const hash = hashOf(tokenIn(cookies))
       const found = byToken.get(hash)
       if (found === undefined) return null
-      // Who was removed, or may do less since, must not go on for the rest of twelve hours.
-      const isUser = findUser(files, found.name)?.role === found.role
-      if (isUser && found.untilMs > clock.monoMs()) return found
+      // Who was removed, may do less, or got another password, must not go on for the rest of twelve hours.
+      const user = findUser(files, found.name)
+      const isSame = user?.role === found.role && user.hash === found.hash
+      if (isSame && found.untilMs > clock.monoMs()) return { name: found.name, role: found.role }
       byToken.delete(hash)
       return null
     },

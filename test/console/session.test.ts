@@ -1,0 +1,53 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { hashPassword } from '../../src/console/password.ts'
+import { cookieName, createSessions, sessionSeconds } from '../../src/console/session.ts'
+import { fastFolder } from '../support/server.ts'
+
+async function openSessions() {
+  const folder = fastFolder()
+  onTestFinished(folder.remove)
+  const operators = join(folder.path, 'operators')
+  const setPasswords = async (users: Readonly<Record<string, string>>) => {
+    const lines = Object.entries(users).map(async ([name, one]) => [name, await hashPassword(one)])
+    writeFileSync(operators, (await Promise.all(lines)).map((line) => line.join(':')).join('\n'))
+  }
+  const time = { ms: 0 }
+  const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
+  const sessions = createSessions({ operators, viewers: null }, clock)
+  const logIn = async (name: string, password: string) => {
+    const login = await sessions.login(name, password, '127.0.0.1')
+    return 'token' in login ? `${cookieName}=${login.token}` : ''
+  }
+  return { sessions, logIn, setPasswords, time }
+}
+
+it('a session ends with its time, and with the password that it was begun with', async () => {
+  const { sessions, logIn, setPasswords, time } = await openSessions()
+  await setPasswords({ alice: 'first' })
+  const cookie = await logIn('alice', 'first')
+  expect(sessions.find(cookie)).toEqual({ name: 'alice', role: 'operator' })
+  time.ms += 1000 * sessionSeconds - 1
+  expect(sessions.find(cookie)).not.toBeNull()
+  time.ms += 1
+  expect(sessions.find(cookie)).toBeNull()
+
+  const next = await logIn('alice', 'first')
+  await setPasswords({ alice: 'second' })
+  expect(sessions.find(next)).toBeNull()
+  expect(await logIn('alice', 'first')).toBe('')
+  expect(sessions.find(await logIn('alice', 'second'))).not.toBeNull()
+})
+
+it('who logs in again and again loses the oldest sessions, and nobody else any', async () => {
+  const { sessions, logIn, setPasswords } = await openSessions()
+  await setPasswords({ alice: 'a', victor: 'v' })
+  const alice = await logIn('alice', 'a')
+  const cookies: string[] = []
+  for (let i = 0; i < 21; i++) cookies.push(await logIn('victor', 'v'))
+  const [first, ...rest] = cookies.map((cookie) => sessions.find(cookie))
+  expect(first).toBeNull()
+  expect(rest).not.toContain(null)
+  expect(sessions.find(alice)).not.toBeNull()
+})
