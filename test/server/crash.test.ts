@@ -14,7 +14,7 @@ import { isExcused, startWitness } from '../support/stall-witness.ts'
 import { createRandom, startLoad } from '../support/traffic.ts'
 
 const balances = [...Array(16).fill('100000.00'), ...Array(4).fill('100.00')]
-const rounds = process.env.TORTURE ? 60 : 3
+const rounds = process.env.TORTURE ? 60 : 2
 const decisions = process.env.TORTURE ? (['approve', 'decline'] as const) : (['approve'] as const)
 
 /** Shortly before the crash, so that it comes between a commit, a journal line, a booking and an answer. */

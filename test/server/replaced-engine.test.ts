@@ -5,7 +5,7 @@ import { ledgerAfter } from '../support/ledger-check.ts'
 import { untilRestarted } from '../support/server.ts'
 import { countAnswers } from '../support/traffic.ts'
 
-const replacements = process.env.TORTURE ? 40 : 4
+const replacements = process.env.TORTURE ? 40 : 3
 const decisions = process.env.TORTURE ? (['approve', 'decline'] as const) : (['decline'] as const)
 
 const endings: (() => Promise<void> | void)[] = []
