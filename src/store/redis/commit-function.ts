@@ -34,8 +34,12 @@ local function commit(keys, args)
     return args[at] or refuse('the arguments end too early')
   end
 
+  local function place()
+    return keys[number()] or refuse('a key was not declared')
+  end
+
   local function key(kind)
-    local name = keys[number()] or refuse('a key was not declared')
+    local name = place()
     local found = kinds[name]
     if found == nil then
       found = call('TYPE', name).ok
@@ -46,22 +50,32 @@ local function commit(keys, args)
     return name
   end
 
+  -- Of a hash; what is read first tells of which type it is, which saves a call.
+  local function read(command, name, field)
+    local found = redis.pcall(command, name, field)
+    if type(found) ~= 'table' then
+      kinds[name] = 'hash'
+      return found
+    end
+    if string.sub(found.err, 1, 9) ~= 'WRONGTYPE' then error(found) end
+    fits = false
+    return false
+  end
+
   local function check()
     fits = true
     local outcome = 'c'
-    local root = key('hash')
+    local root = place()
     local expected = text()
-    if fits then
-      local found = call('HGET', root, '')
-      if expected == '' then
-        if found then outcome = 'x' end
-      elseif not found or string.sub(found, 1, #expected) ~= expected then
-        outcome = 'x'
-      end
+    local found = read('HGET', root, '')
+    if expected == '' then
+      if found then outcome = 'x' end
+    elseif not found or string.sub(found, 1, #expected) ~= expected then
+      outcome = 'x'
     end
     for _ = 1, number() do
-      local name, field = key('hash'), text()
-      if fits and outcome == 'c' and call('HEXISTS', name, field) == 1 then outcome = 'e' end
+      local name, field = place(), text()
+      if fits and outcome == 'c' and read('HEXISTS', name, field) == 1 then outcome = 'e' end
     end
     local start = at
     for _ = 1, number() do
