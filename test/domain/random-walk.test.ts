@@ -218,6 +218,13 @@ function compareWalk(seed: number): void {
     if (step.kind === 'expire') {
       ledger.sweep(pack, step.nowMs)
       model.expireDue(step.nowMs)
+    } else if (step.kind === 'adopt') {
+      const { accountId, organizationId, nowMs } = step
+      const operation = { type: 'adopt', organizationId, country: '' } as const
+      if (accountIdsOf(world).includes(accountId)) {
+        ledger.operate(accountId, operation, pack, nowMs)
+        model.adopt(accountId, organizationId, nowMs)
+      }
     } else {
       const { event, receivedAtMs, slot = event.eventId } = step
       const { cardId, transactionId, originalTransactionId } = event

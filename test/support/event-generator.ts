@@ -23,6 +23,13 @@ type WalkStep =
       readonly said?: NaiveSaid
     }
   | { readonly kind: 'expire'; readonly nowMs: number }
+  /** An organization takes over an account that has none. */
+  | {
+      readonly kind: 'adopt'
+      readonly accountId: string
+      readonly organizationId: string
+      readonly nowMs: number
+    }
 
 export interface Walk {
   readonly seed: number
@@ -201,11 +208,15 @@ export function walk(seed: number): Walk {
         .map((each) => (rarer.chance(0.06) ? { ...each, expiryMonth: month } : each))
         .map((each) => (isLarge ? { ...each, dailyLimitMinor: null } : each)),
     ),
-    steps: withDefaults(
+    steps: withAdoption(
       rarer,
-      (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
-        return shift(step, shiftMs)
-      }),
+      accounts,
+      withDefaults(
+        rarer,
+        (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
+          return shift(step, shiftMs)
+        }),
+      ),
     ),
   }
 }
@@ -215,7 +226,7 @@ const largeOpenings = [0, 2000, 10 ** 12, largest - 10 ** 12, largest - 200, lar
 
 /** Asks and advices at the bounds of what is kept exactly. */
 function enlarged(random: Random, step: WalkStep): WalkStep {
-  if (step.kind === 'expire' || step.event.amountMinor === null || random.chance(0.75)) return step
+  if (step.kind !== 'deliver' || step.event.amountMinor === null || random.chance(0.75)) return step
   const isLargeAsk = requestTypes[step.event.requestType] === 'ask'
   const large = [largest, largest - 1, largest - 333, (largest - 1) / 2, 10 ** 15]
   const amountMinor = isLargeAsk
@@ -245,7 +256,7 @@ function withDefaults(random: Random, steps: WalkStep[]): WalkStep[] {
   const code = random.pick(['000', '176'] as const)
   const told = new Set<string>()
   return steps.flatMap((step): WalkStep[] => {
-    if (step.kind === 'expire') return [step]
+    if (step.kind !== 'deliver') return [step]
     const { event, receivedAtMs } = step
     const slot = `${event.eventId}-${random.between(1, 2)}`
     const said: NaiveSaid = {
@@ -264,6 +275,21 @@ function withDefaults(random: Random, steps: WalkStep[]): WalkStep[] {
     told.add(slot)
     return roll < 0.85 ? [late] : [{ ...step, slot }, late]
   })
+}
+
+/** In a third of the walks; an account that has an organization keeps it. */
+function withAdoption(random: Random, accounts: NaiveAccount[], steps: WalkStep[]): WalkStep[] {
+  if (random.chance(0.67)) return steps
+  const at = random.between(0, steps.length - 1)
+  const next = steps[at]!
+  const nowMs = next.kind === 'deliver' ? next.receivedAtMs : next.nowMs
+  const { accountId } = random.pick(accounts)
+  const organizationId = random.pick(['O1', 'O2'])
+  return [
+    ...steps.slice(0, at),
+    { kind: 'adopt', accountId, organizationId, nowMs },
+    ...steps.slice(at),
+  ]
 }
 
 /** Conditions before, between and after the adjustments by MCC. */
@@ -341,6 +367,7 @@ function randomWindow(random: Random, name: string): WindowFile {
     { countries: ['GB'] },
     { where: naiveFilters.foreign.where },
     { where: naiveFilters.elsewhere.where },
+    { where: naiveFilters.defined.where },
   ]
   const values = [false, true, true, 'merchant.country', 'merchant.mcc', 'card.id'] as const
   const periods = ['day', 'day', 'week', 'month', 'year', '10s', '1m', '1h', '1d', '7d', '365d']
@@ -365,7 +392,7 @@ function periodOf(text: string): WindowFile['period'] {
 }
 
 function shift(step: WalkStep, shiftMs: number): WalkStep {
-  if (step.kind === 'expire') return { ...step, nowMs: step.nowMs + shiftMs }
+  if (step.kind !== 'deliver') return { ...step, nowMs: step.nowMs + shiftMs }
   const { event, receivedAtMs } = step
   // No time, and the time of an event that is told again otherwise, stay.
   const occurredAtMs = event.occurredAtMs > 1 ? event.occurredAtMs + shiftMs : event.occurredAtMs

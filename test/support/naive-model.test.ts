@@ -512,10 +512,8 @@ describe('the walks', () => {
       const { steps, ...rest } = walk(seed)
       const model = createNaiveModel({ ...rest, dayOf })
       for (const step of steps) {
-        if (step.kind === 'expire') {
-          model.expireDue(step.nowMs)
-          continue
-        }
+        if (step.kind === 'expire') model.expireDue(step.nowMs)
+        if (step.kind !== 'deliver') continue
         const answer = model.deliver(step.event, step.receivedAtMs)
         reached.add(answer.code)
         for (const anomaly of answer.anomalies) reached.add(anomaly)

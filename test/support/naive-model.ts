@@ -154,7 +154,17 @@ export const naiveFilters = {
     where: 'merchant.mid != "M1" && !(merchant.mcc in ["7011"])',
     holds: (merchant: Merchant) => merchant.mid !== 'M1' && merchant.mcc !== '7011',
   },
+  defined: {
+    where: '!far && merchant.mcc != "6011"',
+    holds: (merchant: Merchant, country: string): boolean =>
+      !naiveFilters.foreign.holds(merchant, country) &&
+      merchant.mid !== 'M3' &&
+      merchant.mcc !== '6011',
+  },
 }
+
+/** What conditions name that is written once. */
+export const naiveDefinitions = { far: 'foreign || merchant.mid == "M3"' }
 
 interface Attempt {
   cardId: string
@@ -164,6 +174,7 @@ interface Attempt {
   declined: boolean
   cash: boolean
   currency: string
+  organizationId: string
 }
 
 interface Sums {
@@ -242,9 +253,10 @@ export function createNaiveModel(options: NaiveOptions) {
   const arrivals: { scope: string; atMs: number }[] = []
   let folded: World | undefined
 
+  const accounts = options.accounts.map((account) => ({ ...account }))
   const cardOf = (cardId: string) => options.cards.find((card) => card.cardId === cardId)
   const accountOf = (accountId: string): NaiveAccount => {
-    const account = options.accounts.find((each) => each.accountId === accountId)
+    const account = accounts.find((each) => each.accountId === accountId)
     if (account === undefined) throw new Error(`no account ${accountId}`)
     return account
   }
@@ -994,7 +1006,8 @@ export function createNaiveModel(options: NaiveOptions) {
       const isCounted = isAsk(event) && card !== undefined && seen.length === 0
       // What was declined without us changes no window.
       if (isCounted && said?.code !== '176' && (event.amountMinor ?? 0) > 0) {
-        firstAnswers.push(attemptOf(event, arrivalMs, answer.code === '000'))
+        const account = accountOf(card.accountId)
+        firstAnswers.push(attemptOf(event, arrivalMs, answer.code === '000', account))
       }
       return answer
     }
@@ -1025,7 +1038,9 @@ export function createNaiveModel(options: NaiveOptions) {
 
   function remember(event: CardEvent, atMs: number, approved: boolean): void {
     asks.push({ event, atMs, approved })
-    if ((event.amountMinor ?? 0) > 0) attempts.push(attemptOf(event, atMs, approved))
+    if ((event.amountMinor ?? 0) === 0) return
+    const account = accountOf(cardOf(event.cardId)!.accountId)
+    attempts.push(attemptOf(event, atMs, approved, account))
   }
 
   function approveWithout(
@@ -1173,9 +1188,13 @@ export function createNaiveModel(options: NaiveOptions) {
   ) {
     const [bucketOf, span] = bucketsOf(file, '')
     const newest = bucketOf(atMs)
-    const keyOf = ({ cardId, merchant }: Pick<Attempt, 'cardId' | 'merchant'>) => {
+    // Of an account as it was then.
+    const keyOf = ({
+      cardId,
+      merchant,
+      organizationId = accountOf(cardOf(cardId)!.accountId).organizationId ?? '',
+    }: Pick<Attempt, 'cardId' | 'merchant'> & Partial<Attempt>) => {
       const card = cardOf(cardId)!
-      const { organizationId = '' } = accountOf(card.accountId)
       const keys: Record<string, string> = {
         ...{ merchant: merchant.mid, mcc: merchant.mcc, country: merchant.country },
         ...{ customer: card.customerId ?? '', organization: organizationId },
@@ -1244,6 +1263,15 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
+  function adopt(accountId: string, organizationId: string, nowMs: number): void {
+    const account = accountOf(accountId)
+    if ((account.organizationId || organizationId) !== organizationId) return
+    // Nothing is left to be given to it.
+    if (account.organizationId === organizationId && account.country !== '') return
+    account.organizationId = organizationId
+    arrivals.push({ scope: accountId, atMs: Math.max(nowMs, newestArrivalMs(accountId)) })
+  }
+
   function card(cardId: string) {
     const found = cardOf(cardId)
     if (found === undefined) throw new Error(`no card ${cardId}`)
@@ -1285,6 +1313,7 @@ export function createNaiveModel(options: NaiveOptions) {
   return {
     deliver,
     expireDue,
+    adopt,
     account: (accountId: string) => balances(fold(), accountId),
     card,
     transaction,
@@ -1369,11 +1398,17 @@ function contentOf(event: CardEvent): string {
   return JSON.stringify([...ids, amountMinor, currency, final])
 }
 
-function attemptOf(event: CardEvent, atMs: number, approved: boolean): Attempt {
+function attemptOf(
+  event: CardEvent,
+  atMs: number,
+  approved: boolean,
+  { organizationId = '' }: NaiveAccount,
+): Attempt {
   const { cardId, merchant, currency } = event
   const minor = event.amountMinor ?? 0
   const cash = event.requestType === 'CashWithdrawal'
-  return { cardId, atMs, minor, merchant, declined: !approved, cash, currency }
+  const answered = { cardId, atMs, minor, merchant, declined: !approved, cash }
+  return { ...answered, currency, organizationId }
 }
 
 /** One ask of a card: the same id with other content is another. */

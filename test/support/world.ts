@@ -6,6 +6,7 @@ import { createZones } from '../../src/domain/record/calendar.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
 import { createFactSlots, type FactSlots } from '../../src/rules/condition/fact-slots.ts'
 import { factsOf } from '../../src/rules/condition/fact-table.ts'
+import { parseCondition } from '../../src/rules/condition/syntax.ts'
 import {
   holdFilterPrefix,
   holdTestsOf,
@@ -19,7 +20,7 @@ import {
   type WindowFile,
   windowsByPlace,
 } from '../../src/rules/pack/window-file.ts'
-import type { NaiveAccount, NaiveCard } from './naive-model.ts'
+import { type NaiveAccount, type NaiveCard, naiveDefinitions } from './naive-model.ts'
 
 const dayMs = 86_400_000
 
@@ -78,12 +79,15 @@ function filtersOf(
   const lists = new Map()
   const known = { facts: factsOf([], {}), lists, slots, currency: 'USD', rates: {} }
   const words = { ...known, lineInList: () => 0 }
+  const defined = new Map(
+    Object.entries(naiveDefinitions).map(([name, text]) => [name, parseCondition(text, () => {})!]),
+  )
   return new Map(
     Array.from(where, ([name, text]) => {
       const document = openYaml('windows.yaml', '')
       const checked = checkConditions({ when: text }, () => [], document, {
         ...words,
-        defined: new Map(),
+        defined,
       })
       if (checked === null) throw new Error(`${text}: ${JSON.stringify(document.faults)}`)
       return [name!, checked.test]
