@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { dayMs, type FollowedClock, followTime } from '../clock.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { openStore } from '../store/open.ts'
-import { type Store, StoreRefused } from '../store/port.ts'
+import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { readVersion } from '../version.ts'
 import { createAggregates } from './aggregates.ts'
 import { startBeat } from './beat.ts'
@@ -263,6 +263,10 @@ async function showDemoCards({ store, settings, send }: Served, engine: Engine):
 if (parentPort !== null) {
   const port = parentPort
   run(port, workerData as WorkerSettings).catch((error: unknown) => {
+    // Why there is no engine yet is shown where people look, and not in the log alone.
+    if (error instanceof StoreError) {
+      port.postMessage({ type: 'store', problem: error.message } satisfies FromEngine)
+    }
     if (!(error instanceof StoreRefused)) throw error
     port.postMessage({ type: 'refused', message: error.message } satisfies FromEngine)
     port.close()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
-import type { RedisServer } from '../support/redis-server.ts'
+import { durable, type RedisServer } from '../support/redis-server.ts'
 import {
   bookedAll,
   openRedisWorld,
@@ -66,6 +66,21 @@ it('a server that is asked nothing tells that Redis is away, and that it is back
   await until(async () => (await readiness(idle)).store === 'unavailable', 10)
   await server.restart()
   await until(async () => (await readiness(idle)).status === 'ready', 10)
+})
+
+it('a server that starts while Redis is a replica tells why it cannot decide, and decides when it is none', {
+  timeout: 60_000,
+}, async () => {
+  const master = await redis()
+  const server = await redis({ ...durable, replicaof: `127.0.0.1 ${master.port}` })
+  const waiting = await serve(server.url)
+  await until(
+    async () => (await readiness(waiting)).storeProblem?.includes('READONLY') === true,
+    20,
+  )
+  await server.command('REPLICAOF', 'NO', 'ONE')
+  await until(async () => (await readiness(waiting)).status === 'ready', 20)
+  expect(await readiness(waiting)).not.toHaveProperty('storeProblem')
 })
 
 const recoveryMs = 1_000
