@@ -18,7 +18,7 @@ import { rulesText } from '../support/rule-world.ts'
 
 const seed = Number(process.env.SEED ?? 8_191)
 const isTorture = process.env.TORTURE === '1'
-const logs = isTorture ? 40 : 3
+const logs = isTorture ? 40 : 2
 const packsPerLog = isTorture ? 20 : 8
 const cards = 9
 const events = 260
