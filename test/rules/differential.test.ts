@@ -49,6 +49,8 @@ interface WrittenStyle extends Style {
   readonly moneyLiteral: (random: () => number) => string
   /** What amounts are compared in, where not in the currency of the ask. */
   readonly convert?: (money: string) => string
+  /** What one unit of that is in the pack's, and the same of minor units, as a fraction. */
+  readonly rate?: { readonly text: string; readonly parts: bigint; readonly of: bigint }
 }
 
 const wholeLiteral = (random: () => number) => String(pick([0, 1, 2, 3, 7, 50], random))
@@ -67,13 +69,23 @@ const styles: WrittenStyle[] = [
     ...{ currency: 'JPY', asked: 'KRW', currencies: ['JPY', 'KRW'], stepMinor: 1, native: BigInt },
     moneyLiteral: wholeLiteral,
     convert: (money) => `worth(${money})`,
+    rate: { text: '1.5', parts: 3n, of: 2n },
+  },
+  {
+    ...{ currency: 'JPY', asked: 'KWD', currencies: ['JPY', 'KRW'], stepMinor: 1, native: BigInt },
+    moneyLiteral: wholeLiteral,
+    convert: (money) => `worth(${money})`,
+    // Three decimals of the one are none of the other.
+    rate: { text: '470.5', parts: 4705n, of: 10_000n },
   },
 ]
 
-/** Three halves of an amount, halves up. */
-function worth(amount: bigint): bigint {
-  const doubled = amount * 3n + 1n
-  return doubled / 2n - (doubled < 0n && doubled % 2n !== 0n ? 1n : 0n)
+/** So many parts of an amount, halves up. */
+function worthBy({ parts, of }: NonNullable<WrittenStyle['rate']>) {
+  return (amount: bigint): bigint => {
+    const doubled = 2n * amount * parts + of
+    return doubled / (2n * of) - (doubled < 0n && doubled % (2n * of) !== 0n ? 1n : 0n)
+  }
 }
 
 function createWriter(style: WrittenStyle, random: () => number) {
@@ -158,13 +170,17 @@ function createWriter(style: WrittenStyle, random: () => number) {
 }
 
 /** Writes those again that a pack is refused for: a limit that its fact never has, an amount in which currency? */
-function takenBy({ currency, asked }: Style, write: () => string, random: () => number) {
+function takenBy(
+  { currency, asked, rate }: WrittenStyle,
+  write: () => string,
+  random: () => number,
+) {
   const actions = randomActions(random)
   const conditions = Array.from({ length: rulesPerPack }, write)
   for (;;) {
     const files = {
       ...given,
-      'pack.yaml': `currency: ${currency}\n${zones}${asked === currency ? '' : `\nrates: { ${asked}: 1.5 }`}`,
+      'pack.yaml': `currency: ${currency}\n${zones}${rate === undefined ? '' : `\nrates: { ${asked}: ${rate.text} }`}`,
       // One a line, so that a fault's line says which it is.
       'a.rules.yaml': conditions
         .map((when, i) => JSON.stringify({ id: `r${i}`, when, why: 'w', ...actions[i] }))
@@ -235,17 +251,17 @@ function verdictOf(holds: readonly boolean[], actions: readonly Action[]): RuleV
 
 it(`closures judge as the library's evaluator does (SEED=${seed})`, () => {
   const random = seeded(seed)
-  const library = new Environment({
-    unlistedVariablesAreDyn: true,
-    homogeneousAggregateLiterals: false,
-  })
-    .registerFunction('lower(string): string', (text: string) => text.toLowerCase())
-    .registerFunction('worth(int): int', worth)
+  const libraries = styles.map(({ rate = { text: '1', parts: 1n, of: 1n } }) =>
+    new Environment({ unlistedVariablesAreDyn: true, homogeneousAggregateLiterals: false })
+      .registerFunction('lower(string): string', (text: string) => text.toLowerCase())
+      .registerFunction('worth(int): int', worthBy(rate)),
+  )
   const seen = new Map(facts.map(({ name }) => [name, new Set<string>()]))
   let pairs = 0
   let held = 0
   for (let n = 0; n < packs; n++) {
     const style = styles[n % styles.length]!
+    const library = libraries[n % styles.length]!
     const write = createWriter(style, random)
     const { conditions, actions, pack } = takenBy(style, () => write(3), random)
     // The library knows presence by its own meaning: here it is one more value.
