@@ -1,23 +1,20 @@
+import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/**
- * They assert the time of answers: beside another test on two cores they would measure that one. How long each
- * takes, in seconds: mostly it waits, and the pure ones run in that time.
- */
-const timed = {
-  'redis-outage': 30,
-  'disturbed-engine': 14,
-  'redis-sentinel': 15,
-  'redis-cluster': 11,
-  'full-disk': 8,
-  flood: 8,
-  strangers: 9,
-  'slow-clients': 8,
-  'lost-folder': 5,
-}
-const timedFiles = Object.keys(timed).map((name) => `test/server/${name}.test.ts`)
+/** They assert the time of answers: beside another test on two cores they would measure that one. */
+const timed = [
+  'redis-outage',
+  'disturbed-engine',
+  'redis-sentinel',
+  'redis-cluster',
+  'full-disk',
+  'flood',
+  'strangers',
+  'slow-clients',
+  'lost-folder',
+].map((name) => `test/server/${name}.test.ts`)
 
 /** `--project pure` alone is the edit loop. */
 const quick = process.argv.includes('pure')
@@ -51,98 +48,70 @@ const inside = ['api/**/*', 'backtest/{equality,worlds}', 'seeding/*', 'support/
   (name) => `test/${name}.test.ts`,
 )
 
-/** Begun last, one of them would keep one core for a minute while nothing is left for the other. */
-const longest = [
-  'server/transfer-crash',
-  'console/pages',
-  'readme',
-  'cli/store/copy',
-  'server/rules-reload',
-  'server/webhook-crash',
-  'bench/smoke',
-  'cli/relay/fire-replay',
-  'cli/card/operations',
-  'cli/relay/relay',
-  'cli/card/import',
-  'cli/relay/conformance',
-  'backtest/cli',
-  'cli/money/worklist',
-  'relay/disorder',
-  'main',
-].map((name) => `test/${name}.test.ts`)
+/**
+ * How many seconds files take, beside others on two cores; what takes less than one is not in it. `npm run
+ * test:durations` writes it: Vitest knows only of files that ran before, and a fresh clone has none.
+ */
+const durations = JSON.parse(
+  readFileSync(new URL('test/durations.json', import.meta.url), 'utf8'),
+) as Readonly<Record<string, number>>
+const shortSeconds = 0.4
 
-/** Vitest knows how long files take only where they ran before; a fresh clone goes by their size. */
+function secondsOf({ moduleId }: TestSpecification): number {
+  return durations[relative(import.meta.dirname, moduleId).replaceAll('\\', '/')] ?? shortSeconds
+}
+
+/** Begun last, a long one would keep one core for a minute while nothing is left for the other. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const placeIn = (names: readonly string[], { moduleId }: TestSpecification) => {
-      const at = names.indexOf(relative(this.ctx.config.root, moduleId).replaceAll('\\', '/'))
-      return at === -1 ? names.length : at
-    }
-    const sorted = (await super.sort(files)).sort(
-      (a, b) => placeIn(longest, a) - placeIn(longest, b),
-    )
+    const sorted = (await super.sort(files)).sort((a, b) => secondsOf(b) - secondsOf(a))
     const of = (project: string) => sorted.filter((file) => file.project.name === project)
-    const inTurn = of('timed').sort((a, b) => placeIn(timedFiles, a) - placeIn(timedFiles, b))
-    const heaviest = (a: TestSpecification, b: TestSpecification) =>
-      guessedSeconds(b) - guessedSeconds(a)
-    return [...of('all'), ...woven(inTurn, of('pure').sort(heaviest))]
+    const isServing = ({ moduleId }: TestSpecification) => moduleId.includes('/test/server/')
+    const others = of('all').filter((file) => !isServing(file))
+    return [
+      ...packed(of('all').filter(isServing), { most: mostServing, inTurn: false }, others),
+      // One at work, and the next that waits for it.
+      ...packed(of('timed'), { most: 2, inTurn: true }, of('pure')),
+    ]
   }
 }
 
-/** Of what runs beside the timed ones, the files that take two seconds of a processor or more, and how many. */
-const heavy: Readonly<Record<string, number>> = {
-  'api/issue-crash': 9,
-  'support/naive-model': 4,
-  'backtest/equality': 10,
-  'backtest/worlds': 5,
-  'api/kyc': 7,
-  'api/attack': 4,
-  'seeding/seeder': 6,
-  'engine/protocol': 7,
-  'management/transfer/protocol': 13,
-  'rules/pack/folder': 7,
-  'domain/random-walk': 7,
-  'domain/cover': 3,
-  'rules/differential': 6,
-  'rules/pack/bytes': 5,
-  'rules/evaluate/evaluation': 3,
-  'domain/scenarios': 4,
-  'engine/engine': 3,
-  'webhook/post-office': 2,
-}
-const lightSeconds = 0.6
-
-function guessedSeconds({ moduleId }: TestSpecification): number {
-  const name = Object.keys(heavy).find((each) => moduleId.endsWith(`/test/${each}.test.ts`))
-  return name === undefined ? lightSeconds : heavy[name]!
-}
-
 /**
- * Two timed ones, of which the second waits for the first, then as many others as run in the time of the first,
- * then the third timed one, and so on: one is always at work, the next is ready, and the third worker is busy.
+ * In the order in which they begin when at most `most` of the first kind are to have a worker at once, of which those
+ * that run in turn wait for each other, and others have all workers that are left.
  */
-function woven(slow: TestSpecification[], others: TestSpecification[]): TestSpecification[] {
-  const seconds = Object.values(timed)
-  const left = [...others]
-  const order = slow.slice(0, 1)
-  for (const [i, file] of slow.slice(1).entries()) {
-    order.push(file)
-    for (let spent = 0; spent < seconds[i]! && left.length > 0; ) {
-      const next = left.shift()!
-      order.push(next)
-      spent += guessedSeconds(next)
+function packed(
+  first: readonly TestSpecification[],
+  { most, inTurn }: { readonly most: number; readonly inTurn: boolean },
+  others: readonly TestSpecification[],
+): TestSpecification[] {
+  const left = { first: [...first], others: [...others] }
+  const order: TestSpecification[] = []
+  let running: { readonly kind: 'first' | 'others'; readonly endsAt: number }[] = []
+  let now = 0
+  let turnEndsAt = 0
+  while (left.first.length + left.others.length > 0) {
+    if (running.length === maxWorkers) {
+      now = Math.min(...running.map(({ endsAt }) => endsAt))
+      running = running.filter(({ endsAt }) => endsAt > now)
     }
+    const isFull = running.filter(({ kind }) => kind === 'first').length >= most
+    const wanted = isFull ? 'others' : 'first'
+    const kind = left[wanted].length > 0 ? wanted : wanted === 'first' ? 'others' : 'first'
+    const file = left[kind].shift()!
+    order.push(file)
+    const startsAt = inTurn && kind === 'first' ? Math.max(now, turnEndsAt) : now
+    const endsAt = startsAt + secondsOf(file)
+    if (kind === 'first') turnEndsAt = endsAt
+    running.push({ kind, endsAt })
   }
-  return [...order, ...left]
+  return order
 }
 
-/**
- * They wait for half of their time: two at a time would leave a core of a small machine idle. With four, servers on two
- * cores answer by default now and then, which is not what these tests are about.
- */
-const maxWorkers = 3
-/** One of the timed ones at a time, the next that waits for it, and one that takes what they leave. */
-const besideTimed = 3
+/** Many wait for half of their time: as many as there are cores would leave one of a small machine idle. */
+const maxWorkers = 4
+/** With four, servers on two cores answer by default now and then, which is not what these tests are about. */
+const mostServing = 3
 
 /** Files leave nothing behind in their process: a new one for each would cost more than most of them do. */
 const common = {
@@ -163,7 +132,7 @@ export default defineConfig({
           ...common,
           name: 'all',
           include: ['test/**/*.test.ts'],
-          exclude: [...timedFiles, ...pure, ...inside],
+          exclude: [...timed, ...pure, ...inside],
           // The longest that there is: beside others on all cores, no answer by default is of interest.
           env: { SERVERS_BUDGET_MS: '320' },
           maxWorkers,
@@ -176,7 +145,7 @@ export default defineConfig({
           name: 'pure',
           include: quick ? pure : [...pure, ...inside],
           setupFiles: ['test/support/give-way.ts'],
-          maxWorkers: besideTimed,
+          maxWorkers,
           sequence: { groupOrder: 1 },
         },
       },
@@ -184,9 +153,9 @@ export default defineConfig({
         test: {
           ...common,
           name: 'timed',
-          include: timedFiles,
+          include: timed,
           setupFiles: ['test/support/one-at-a-time.ts'],
-          maxWorkers: besideTimed,
+          maxWorkers,
           sequence: { groupOrder: 1 },
         },
       },

@@ -104,3 +104,11 @@ describe('the glossary', () => {
     expect(absent).toEqual([])
   })
 })
+
+describe('the durations of the tests', () => {
+  it('are of files that are there', () => {
+    const files = Object.keys(JSON.parse(readFileSync(join(root, 'test/durations.json'), 'utf8')))
+    expect(files.length).toBeGreaterThan(50)
+    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+})
