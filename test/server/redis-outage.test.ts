@@ -128,6 +128,8 @@ interface World {
   replaceFirst(): Promise<undefined>
 }
 
+const ratePerSecond = process.env.TORTURE ? 50 : 30
+
 describe('two instances on one Redis in trouble', () => {
   for (const decision of defaults) {
     const name = `answer every event in time, decide again within a second, and the ledger agrees (default ${decision})`
@@ -144,7 +146,7 @@ describe('two instances on one Redis in trouble', () => {
       }
       const instances = [await start(0), await start(1)]
       const relays = instances.map(({ url }) => createRelay(url))
-      const loads = relays.map((relay, i) => loadOn(relay, cards, 30, i + 1))
+      const loads = relays.map((relay, i) => loadOn(relay, cards, ratePerSecond, i + 1))
       const witness = startWitness()
       endings.push(witness.stop)
       const world: World = {
