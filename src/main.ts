@@ -17,6 +17,7 @@ import {
 } from './gate/profile/authentication.ts'
 import { ProfileRefused } from './gate/profile/document.ts'
 import { findProfile, type Profile, unmetRequirements } from './gate/profile/profile.ts'
+import { hearSignals } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
 import { type DemoApi, demoText } from './try-it.ts'
@@ -125,10 +126,7 @@ async function main(): Promise<void> {
   const { profile, authenticate } = readProfile(config)
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
-  // By default Node opens a debugger on the one, and ends on the other, which elsewhere open logs anew.
-  for (const signal of ['SIGUSR1', 'SIGUSR2']) {
-    process.on(signal, () => logger.info({ signal }, 'this signal does nothing here'))
-  }
+  const signals = hearSignals(logger)
   for (const warning of config.warnings) logger.warn(warning)
   for (const warning of await findDisagreements(profile, config)) logger.warn(warning)
   const journal = await openJournal({
@@ -201,7 +199,7 @@ async function main(): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  process.on('SIGHUP', () => void gate.reloadRules())
+  signals.onHangUp(() => void gate.reloadRules())
 }
 
 function readinessOf(

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -72,6 +73,25 @@ it('signals that others open their logs anew by end nothing, and open no debugge
   }
   expect((await readiness(server)).engine).toBe('running')
   expect(server.output()).not.toContain('Debugger listening')
+})
+
+it('a hang-up while it starts ends nothing', { timeout: 30_000 }, async () => {
+  const other = fastFolder()
+  onTestFinished(other.remove)
+  // Nobody answers there, so that the start takes a while.
+  const env = { REDIS_URL: 'redis://127.0.0.1:1' }
+  const starting = spawnServer({ dataDir: other.path, env })
+  onTestFinished(() => void starting.kill('SIGKILL'))
+  let output = ''
+  starting.stdout?.on('data', (chunk) => {
+    output += chunk
+  })
+  // Its journal is there: it hears signals, and cannot serve yet.
+  await until(async () => readdirSync(other.path).length > 0, 20)
+  expect(output).not.toContain('serving POST /authorize')
+  starting.kill('SIGHUP')
+  await until(async () => output.includes('serving POST /authorize'), 20)
+  expect(starting.exitCode).toBeNull()
 })
 
 describe('stopping', () => {
