@@ -13,7 +13,7 @@ import {
 } from 'yaml'
 import type { z } from 'zod'
 import { explainInFile } from './schema-words.ts'
-import { nestingPitfall, pitfallOf, tabPitfall } from './yaml-pitfall.ts'
+import { nestingPitfall, pitfallsOf, tabPitfall } from './yaml-pitfall.ts'
 
 /** A fault in a file, with the place where its author finds it. */
 export interface FileFault {
@@ -173,10 +173,8 @@ function checkDocument(document: Document, faultAt: FaultAt): boolean {
     clean = false
     faultAt(offset, message)
   }
-  for (const error of [...document.errors, ...document.warnings]) {
-    const { offset, message } = pitfallOf(error)
-    found(offset, message)
-  }
+  const errors = [...document.errors, ...document.warnings]
+  for (const { offset, message } of pitfallsOf(errors)) found(offset, message)
   visit(document, {
     // A few aliases can make a small file large, and no file here needs them.
     Alias: (_, node) => found(node.range?.[0] ?? 0, 'aliases are not allowed'),
@@ -202,7 +200,7 @@ function checkKeys(map: YAMLMap, faultAt: FaultAt): void {
   for (const { key } of map.items) {
     if (!isScalar(key)) continue
     const name = String(key.value)
-    if (seen.has(name)) faultAt(key.range?.[0] ?? 0, 'Map keys must be unique')
+    if (seen.has(name)) faultAt(key.range?.[0] ?? 0, `${name} is there twice`)
     seen.add(name)
   }
 }

@@ -15,18 +15,50 @@ const byCode: Readonly<Record<string, string>> = {
     'begins with !, which makes a tag in YAML: put the whole text in quotes, such as "!merchant_seen"',
   BLOCK_AS_IMPLICIT_KEY:
     'has a colon and a space, which begin a map in YAML: put the whole text in quotes, also for a ? b : c',
+  MULTILINE_IMPLICIT_KEY:
+    'is followed by a line that is indented deeper: the names of a map begin in one column',
+  BAD_INDENT:
+    'is indented otherwise: the names of a map, and the dashes of a list, begin in one column',
+  BAD_SCALAR_START: 'begins with a sign that YAML keeps for itself: put the whole text in quotes',
+  BAD_DQ_ESCAPE: 'has a backslash in double quotes: write two, or put the text in single quotes',
+  MULTIPLE_DOCS: 'begins a second document: a file has one, and no line of ---',
+  BLOCK_IN_FLOW: 'lacks a comma before what follows',
+  BAD_DIRECTIVE: 'begins with %, which YAML keeps for itself',
 }
 
-const afterQuote =
-  'goes on after its closing quote or bracket: put the whole text in quotes of the other kind'
+/** Where one code has several causes. */
+const byMessage: readonly (readonly [pattern: RegExp, says: string])[] = [
+  [
+    /^Unexpected scalar at node end/,
+    'goes on after its closing quote or bracket: put the whole text in quotes of the other kind',
+  ],
+  [/^Missing closing/, 'has a quote that never closes'],
+  [/^Flow .* end with a (.)$/, 'ends where $1 is missing'],
+  [
+    /^Sequence item without/,
+    'is no item of the list: begin it with a dash, or indent it as the lines before',
+  ],
+  [/^Implicit map keys need/, 'is a name without a value: write a colon and a space after it'],
+  [
+    /^Not a YAML token/,
+    'follows > or |, which begin a text of several lines in YAML: put the whole text in quotes',
+  ],
+  [/^Unexpected .*token in YAML stream/, 'cannot stand here: what is before it has ended already'],
+]
 
 /** Says a parser's error in the words of the slip that mostly causes it. */
-export function pitfallOf({ code, message, pos }: YAMLError): Pitfall {
+function pitfallOf({ code, message, pos }: YAMLError): Pitfall {
   const [offset] = pos
-  const known = byCode[code]
-  if (known !== undefined) return { offset, message: known }
-  if (message === 'Unexpected scalar at node end') return { offset, message: afterQuote }
-  return { offset, message }
+  for (const [pattern, says] of byMessage) {
+    const found = pattern.exec(message)
+    if (found !== null) return { offset, message: says.replace('$1', found[1] ?? '') }
+  }
+  return { offset, message: byCode[code] ?? message }
+}
+
+/** All of them, one for each place: of several there the last names the cause, and the first what followed from it. */
+export function pitfallsOf(errors: readonly YAMLError[]): Pitfall[] {
+  return [...new Map(errors.map((error) => [error.pos[0], pitfallOf(error)])).values()]
 }
 
 /** The first tab that indents, which the parser finds many faults with; null for none. */

@@ -23,10 +23,27 @@ it.each([
   ['when: foreign ? amount > 5 : amount > 7', '1:7 has a colon and a space'],
   ['when: "7995" == merchant.mcc', '1:14 goes on after its closing quote'],
   ['when: {{foreign}}', '1:8 is a map or a list where a name should be'],
+  ['when: foreign\n  why: x', '1:7 is followed by a line that is indented deeper'],
+  ['a:\n  - b\n c: 1', '3:1 is indented otherwise'],
+  ['when: "foreign', '1:15 has a quote that never closes'],
+  ['on: [Authorization', '1:19 ends where ] is missing'],
+  ['- { name: a, scope: card', '1:25 ends where } is missing'],
+  ['rollout: %10', '1:10 begins with a sign that YAML keeps for itself'],
+  ['when: > 5', '1:9 follows > or |'],
+  ['name: a\n---\nname: b', '2:1 begins a second document'],
+  ['when: "\\d"', '1:8 has a backslash in double quotes'],
+  ['- { a: 1 b: 2 }', '1:8 lacks a comma'],
+  ['a: b\nc', '2:1 is a name without a value'],
+  ['a: {b: 1}}', '1:10 cannot stand here'],
 ])('%s is explained as YAML reads it', (text, fault) => {
   const [first, ...others] = faultsOf(text)
   expect(first).toContain(fault)
   expect(others).toEqual([])
+})
+
+it('a fault is told in these words alone', () => {
+  expect(faultsOf('when: "foreign')).toEqual(['1:15 has a quote that never closes'])
+  expect(faultsOf('on: [Authorization')).toEqual(['1:19 ends where ] is missing'])
 })
 
 it('brackets, dashes and indents that nest too deeply are refused before they are parsed', () => {

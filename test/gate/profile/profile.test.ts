@@ -1164,7 +1164,7 @@ describe('a broken profile', () => {
       'answer:\n  headers: { Content-Type: text/plain }\n',
       ['17:14 answer.headers.Content-Type is set by the server'],
     ],
-    ['a key twice', 'name: small', 'name: small\nname: other', ['2:1 Map keys must be unique']],
+    ['a key twice', 'name: small', 'name: small\nname: other', ['2:1 name is there twice']],
     ['half a file', /\{ body: \{ ok: true[\s\S]*/, '{ body: { ok: tr', null],
     ['an empty file', /[\s\S]*/, '', ['1:1 is required', '1:1 requestType is required']],
     ['a list', /[\s\S]*/, '- a\n- b\n', ['1:1 must be a map', '1:1 requestType is required']],

@@ -70,7 +70,7 @@ describe('a pack', () => {
       'cashWithdrawal: maybe',
       'pack.yaml:1:17 cashWithdrawal must be one of post, hold',
     ],
-    ['a duplicate key', 'name: a\nname: b', 'pack.yaml:2:1 Map keys must be unique'],
+    ['a duplicate key', 'name: a\nname: b', 'pack.yaml:2:1 name is there twice'],
     ['an alias', 'name: &x a\nzone: *x', 'aliases'],
     ['an alias bomb', 'a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]', 'aliases'],
     ['an unknown tag', 'name: !what x', 'tag'],
