@@ -72,8 +72,8 @@ export function createEngine(options: EngineOptions): Engine {
     for (const item of items) if (bySlot.get(item.slot) === item) placing.place(item)
   })
   const standIns = createStandInDesk(clock)
-  const storeWatch = createStoreWatch(store, isBusy, (problem) => {
-    standIns.onStore(problem === '')
+  const storeWatch = createStoreWatch(store, isBusy, (problem, isTurn) => {
+    if (isTurn) standIns.onStore(problem === '')
     options.onStore?.(problem)
   })
   const noteStore = storeWatch.note

@@ -31,7 +31,8 @@ export function createStoreWatch(
   store: Pick<Store, 'load' | 'commit' | 'onProblem'>,
   /** Whether something waits for the store: then it is tried anyway. */
   isBusy: () => boolean,
-  onChange: (problem: string) => void,
+  /** `isTurn` when it could be used before, or can again; else only the reason is another. */
+  onChange: (problem: string, isTurn: boolean) => void,
 ): StoreWatch {
   let failed: Tried | null = null
   let isStopped = false
@@ -40,20 +41,20 @@ export function createStoreWatch(
     const isKnown = failed !== null && problem !== ''
     note(problem, 'commit')
     // What a store says of itself tells more than what has failed because of it.
-    if (isKnown) onChange(problem)
+    if (isKnown) onChange(problem, false)
   })
 
   function note(problem: string, of: Tried): void {
     if (problem === '') {
       if (failed === null || (failed === 'commit' && of === 'read')) return
       failed = null
-      onChange('')
+      onChange('', true)
       return
     }
     const isNew = failed === null
     if (failed !== 'commit') failed = of
     if (!isNew) return
-    onChange(problem)
+    onChange(problem, true)
     lookLater()
   }
 

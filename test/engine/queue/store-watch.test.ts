@@ -6,7 +6,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 function openWatch() {
-  const world = { away: true, full: false, busy: false, looks: 0, told: [] as string[] }
+  const world = { away: true, full: false, busy: false, looks: 0, turns: 0, told: [] as string[] }
   let say: (problem: string) => void = () => {}
   const store = {
     async load() {
@@ -24,7 +24,10 @@ function openWatch() {
     },
   }
   const isBusy = () => world.busy
-  const watch = createStoreWatch(store, isBusy, (problem) => world.told.push(problem))
+  const watch = createStoreWatch(store, isBusy, (problem, isTurn) => {
+    world.told.push(problem)
+    if (isTurn) world.turns++
+  })
   return { world, watch, say }
 }
 
@@ -49,6 +52,7 @@ describe('a store that could not be reached', () => {
     expect(world.told).toEqual(['away', 'gone'])
     say('')
     expect([watch.isAvailable, world.told]).toEqual([true, ['away', 'gone', '']])
+    expect(world.turns).toBe(2)
   })
 
   it('is left to those who wait for it', async () => {
