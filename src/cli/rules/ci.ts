@@ -11,7 +11,6 @@ import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import type { PackFiles } from '../../rules/pack/folder.ts'
 import { bundleAt, readPackFiles } from '../../rules/pack/reading.ts'
-import { PackRefused } from '../../rules/pack/refusal.ts'
 import { coveredPercent, testPack } from '../../rules/testing/pack-test.ts'
 import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
@@ -139,7 +138,9 @@ function baseOf(dir: string, ref: string): PackSide | string {
     )
     return sideOf(files)
   } catch (error) {
-    const why = error instanceof PackRefused ? error.message : String((error as Error).message)
+    // What git says, without the command that a failed process is told with.
+    const { message, stderr } = error as Error & { readonly stderr?: string }
+    const why = (stderr?.replace(/^fatal: /, '') || message).trim()
     return `the pack at ${ref} cannot be read: ${why.split('\n').slice(0, 3).join('; ')}`
   }
 }
