@@ -14,7 +14,7 @@ import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { Interrupted } from './interrupt.ts'
 import { ServerFailed } from './relay/server-process.ts'
-import { complain, type ExitCode, showProgress, tellBug } from './terminal.ts'
+import { complain, type ExitCode, sayRefused, showProgress, tellBug } from './terminal.ts'
 
 /** What a command works with: the store that the configuration names, beside a running server. */
 export interface Session {
@@ -196,6 +196,9 @@ export function explain(error: unknown): ExitCode {
   const known = [...wrong, StoreError, RecordUnreadable, ServerFailed]
   if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
     return tellBug(error)
+  }
+  if (error instanceof RecordUnreadable) {
+    return sayRefused(`a record cannot be read, ${error.message}: see arbiter damaged`)
   }
   for (const line of error.message.split('\n')) complain(line)
   return wrong.some((kind) => error instanceof kind) ? 2 : 1

@@ -4,7 +4,7 @@ import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { clientAggregate, indexes } from '../engine/format/layout.ts'
 import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
-import type { IndexKey, Store } from '../store/port.ts'
+import type { IndexEntry, IndexKey, Store } from '../store/port.ts'
 import { newId } from './id.ts'
 import type { ManagementResult } from './organization.ts'
 import type { SecretBox } from './secret-box.ts'
@@ -69,18 +69,24 @@ interface FoundClients {
 export async function readClients(store: Store, organizationId: string): Promise<FoundClients> {
   const clients: Client[] = []
   const unreadable: string[] = []
+  for await (const { value: clientId } of clientEntries(store, organizationId)) {
+    const [one] = await store.load([{ aggregate: clientAggregate(clientId), group: '', id: '' }])
+    const text = one?.value ?? ''
+    const client = unlessUnreadable(() => decodeClient(text))
+    if (client !== null) clients.push(client)
+    else if (text !== '') unreadable.push(clientId)
+  }
+  return { clients, unreadable }
+}
+
+/** The list of clients, of one organization or, with '', of all. */
+async function* clientEntries(store: Store, organizationId: string): AsyncGenerator<IndexEntry> {
   const start = organizationId === '' ? '' : `${organizationId}\n`
   for (let after = start; ; ) {
     const page = await store.range(indexes.clients, after, pageLength)
-    const ids = page.filter(({ sortKey }) => sortKey.startsWith(start))
-    const keys = ids.map(({ value }) => ({ aggregate: clientAggregate(value), group: '', id: '' }))
-    for (const [i, one] of (await store.load(keys)).entries()) {
-      const text = one?.value ?? ''
-      const client = unlessUnreadable(() => decodeClient(text))
-      if (client !== null) clients.push(client)
-      else if (text !== '') unreadable.push(ids[i]!.value)
-    }
-    if (ids.length < page.length || page.length < pageLength) return { clients, unreadable }
+    const own = page.filter(({ sortKey }) => sortKey.startsWith(start))
+    yield* own
+    if (own.length < page.length || page.length < pageLength) return
     after = page.at(-1)!.sortKey
   }
 }
@@ -154,10 +160,22 @@ export function setClientEnabled(
   })
 }
 
-export function removeClient(aggregates: Aggregates, clientId: string): Promise<string> {
-  return change(aggregates, clientId, (client) => {
-    if (client === null) return unknown(clientId)
-    return { root: '', unindex: [indexKeyOf(client)] }
+/** Also one that cannot be read: where it is listed, the list says. */
+export async function removeClient(
+  store: Store,
+  aggregates: Aggregates,
+  clientId: string,
+): Promise<string> {
+  const unindex: IndexKey[] = []
+  for await (const { sortKey, value } of clientEntries(store, '')) {
+    if (value === clientId) unindex.push({ index: indexes.clients, sortKey })
+  }
+  return aggregates.change({
+    aggregate: clientAggregate(clientId),
+    decide({ root }) {
+      if (!root) return { result: unknown(clientId), write: root === null ? null : {} }
+      return { result: '', write: { root: '', unindex } }
+    },
   })
 }
 

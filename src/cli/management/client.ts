@@ -80,8 +80,8 @@ export function addClients(program: Command): void {
   onOne(client, 'disable', 'Refuse its calls, and end its tokens.', (id, { aggregates, clock }) =>
     told(setClientEnabled(aggregates, id, false, clock.nowMs()), `client ${id} is disabled`),
   )
-  onOne(client, 'remove', 'Remove it for good.', (id, { aggregates }) =>
-    told(removeClient(aggregates, id), `client ${id} is removed`),
+  onOne(client, 'remove', 'Remove it for good.', (id, { store, aggregates }) =>
+    told(removeClient(store, aggregates, id), `client ${id} is removed`),
   )
   client
     .command('rotate')

@@ -159,6 +159,11 @@ describe('organizations and clients', () => {
     expect(rewrapped.err).toContain(broken.clientId)
     expect(rewrapped.err).toContain('the webhooks of organization org-1 cannot be read')
     expect((await world.run('damaged')).out).toContain(broken.clientId)
+    const shown = await world.run('client', 'show', broken.clientId)
+    expect(shown.err).toBe('arbiter: a record cannot be read, it is no JSON: see arbiter damaged\n')
+    expect((await world.run('client', 'remove', broken.clientId)).code).toBe(0)
+    expect((await world.run('client', 'remove', broken.clientId)).code).toBe(1)
+    expect((await world.run('client', 'list')).code).toBe(0)
   })
 })
 
