@@ -89,6 +89,20 @@ describe('a transaction on two cards, one issued for the other again', () => {
   })
 })
 
+describe('a refund under the id that its original has on another card', () => {
+  it('is linked to it, and covered by that one alone', () => {
+    const { tell, transaction, book } = open()
+    tell({ cardId: 'C2', requestType: 'Settlement' })
+    tell({ cardId: 'C1', requestType: 'PartialReversal', amountMinor: 1 })
+    const names = { transactionId: 'T2', originalTransactionId: 'T1' }
+    tell({ cardId: 'C1', requestType: 'PartialReversal', amountMinor: 1, ...names })
+    tell({ cardId: 'C2', requestType: 'Refund', amountMinor: 60, originalTransactionId: 'T2' })
+    expect(transaction('C2', 'T1')).toMatchObject({ linkedTo: 'T1', linkedCardId: 'C1' })
+    expect(transaction('C1', 'T1').linkedCreditMinor).toBe(60)
+    expect(book.account()).toMatchObject({ postedMinor: 960, withheldMinor: 60 })
+  })
+})
+
 describe('a default decline', () => {
   it('makes a second name, as any decline of an ask that joins', () => {
     const { tell, book, transaction } = open()

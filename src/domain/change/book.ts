@@ -97,7 +97,8 @@ function linkedRefund(refund: Transaction, original: string, card: Card, book: B
   if (refund.linkedTo !== '' || original === '') return withLinked(refund, '', card, book)
   const linked = lookUp(original, card, book) ?? newTransaction(card.cardId, original)
   // A refund that turns out to be under a second name of its original needs no link.
-  if (linked.transactionId === refund.transactionId) return withLinked(refund, '', card, book)
+  const isItself = linked.transactionId === refund.transactionId && linked.cardId === refund.cardId
+  if (isItself) return withLinked(refund, '', card, book)
   const others = otherCards(refund, card, book)
   return { transaction: refund, others, linked, joining: '', linking: linked.transactionId }
 }
