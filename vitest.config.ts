@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { relative } from 'node:path'
+import { dirname, relative, resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
@@ -66,52 +66,52 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = (await super.sort(files)).sort((a, b) => secondsOf(b) - secondsOf(a))
     const of = (project: string) => sorted.filter((file) => file.project.name === project)
-    const isServing = ({ moduleId }: TestSpecification) => moduleId.includes('/test/server/')
-    const others = of('all').filter((file) => !isServing(file))
-    return [
-      ...packed(of('all').filter(isServing), { most: mostServing, inTurn: false }, others),
-      // One at work, and the next that waits for it.
-      ...packed(of('timed'), { most: 2, inTurn: true }, of('pure')),
-    ]
+    return [...of('all'), ...woven(of('timed'), of('pure'))]
   }
 }
 
 /**
- * In the order in which they begin when at most `most` of the first kind are to have a worker at once, of which those
- * that run in turn wait for each other, and others have all workers that are left.
+ * In the order in which they begin when one of the timed ones is at work, the next waits for it, and the others have the
+ * workers that are left.
  */
-function packed(
-  first: readonly TestSpecification[],
-  { most, inTurn }: { readonly most: number; readonly inTurn: boolean },
+function woven(
+  inTurn: readonly TestSpecification[],
   others: readonly TestSpecification[],
 ): TestSpecification[] {
-  const left = { first: [...first], others: [...others] }
+  const left = { timed: [...inTurn], others: [...others] }
   const order: TestSpecification[] = []
-  let running: { readonly kind: 'first' | 'others'; readonly endsAt: number }[] = []
+  let running: { readonly kind: 'timed' | 'others'; readonly endsAt: number }[] = []
   let now = 0
   let turnEndsAt = 0
-  while (left.first.length + left.others.length > 0) {
-    if (running.length === maxWorkers) {
+  while (left.timed.length + left.others.length > 0) {
+    if (running.length === besideTimed) {
       now = Math.min(...running.map(({ endsAt }) => endsAt))
       running = running.filter(({ endsAt }) => endsAt > now)
     }
-    const isFull = running.filter(({ kind }) => kind === 'first').length >= most
-    const wanted = isFull ? 'others' : 'first'
-    const kind = left[wanted].length > 0 ? wanted : wanted === 'first' ? 'others' : 'first'
+    const isFull = running.filter(({ kind }) => kind === 'timed').length === 2
+    const isTimed = left.timed.length > 0 && (!isFull || left.others.length === 0)
+    const kind = isTimed ? 'timed' : 'others'
     const file = left[kind].shift()!
+    const endsAt = (isTimed ? Math.max(now, turnEndsAt) : now) + secondsOf(file)
+    if (isTimed) turnEndsAt = endsAt
     order.push(file)
-    const startsAt = inTurn && kind === 'first' ? Math.max(now, turnEndsAt) : now
-    const endsAt = startsAt + secondsOf(file)
-    if (kind === 'first') turnEndsAt = endsAt
     running.push({ kind, endsAt })
   }
   return order
 }
 
-/** Many wait for half of their time: as many as there are cores would leave one of a small machine idle. */
-const maxWorkers = 4
-/** With four, servers on two cores answer by default now and then, which is not what these tests are about. */
-const mostServing = 3
+/**
+ * They wait for half of their time: two at a time would leave a core of a small machine idle. With four, servers on two
+ * cores answer by default now and then, which is not what these tests are about.
+ */
+const maxWorkers = 3
+/** One of the timed ones at a time, the next that waits for it, and two that take what they leave. */
+const besideTimed = 4
+
+const [srcFolder, distFolder] = [
+  resolve(import.meta.dirname, 'src'),
+  resolve(import.meta.dirname, 'dist'),
+]
 
 /** Files leave nothing behind in their process: a new one for each would cost more than most of them do. */
 const common = {
@@ -121,6 +121,21 @@ const common = {
   isolate: false,
 }
 
+/**
+ * What these tests import of the source is what was built of it, as the servers that they start have it: Node loads it
+ * by itself, in 0.6 of the time that it takes Vitest.
+ */
+const built = {
+  name: 'built',
+  enforce: 'pre' as const,
+  resolveId(source: string, importer = '') {
+    const file = relative(srcFolder, resolve(dirname(importer), source))
+    const isBuilt = source.startsWith('.') && file.endsWith('.ts') && !file.startsWith('..')
+    if (!isBuilt) return null
+    return { id: resolve(distFolder, file.replace(/ts$/, 'js')), external: true }
+  },
+}
+
 export default defineConfig({
   test: {
     // The pure ones need nothing that is built or installed.
@@ -128,9 +143,11 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       {
+        plugins: [built],
         test: {
           ...common,
           name: 'all',
+          server: { deps: { external: [/\/dist\//] } },
           include: ['test/**/*.test.ts'],
           exclude: [...timed, ...pure, ...inside],
           // The longest that there is: beside others on all cores, no answer by default is of interest.
@@ -145,7 +162,7 @@ export default defineConfig({
           name: 'pure',
           include: quick ? pure : [...pure, ...inside],
           setupFiles: ['test/support/give-way.ts'],
-          maxWorkers,
+          maxWorkers: quick ? maxWorkers : besideTimed,
           sequence: { groupOrder: 1 },
         },
       },
@@ -155,7 +172,7 @@ export default defineConfig({
           name: 'timed',
           include: timed,
           setupFiles: ['test/support/one-at-a-time.ts'],
-          maxWorkers,
+          maxWorkers: besideTimed,
           sequence: { groupOrder: 1 },
         },
       },
