@@ -132,16 +132,22 @@ function run(command: string, { folder, env }: Clone): string {
   return execFileSync('bash', ['-ec', script], { cwd: folder, env, encoding: 'utf8' })
 }
 
-/** The engine's reply, twice; where a machine that stands still made one of them a default, another event is asked. */
+/** The engine's reply, twice; where a machine that stands still made it a default one, another event is asked. */
 function decided(curl: string, clone: Clone): string {
   for (let tries = 0; ; tries++) {
-    const mark = tries === 0 ? '' : `-${tries}`
+    const mark = tries === 0 ? '' : `-try${tries}`
     const asked = curl.replaceAll(/("(?:eventId|transactionId)":"[^"]*)"/g, `$1${mark}"`)
-    const [reply, again] = [run(asked, clone), run(asked, clone)]
-    if (`${reply}${again}`.includes('"decidedBy":"default"') && tries < 5) continue
+    const reply = run(asked, clone)
+    if (isDefault(reply) && tries < 5) continue
+    let again = run(asked, clone)
+    for (let more = 0; isDefault(again) && more < 5; more++) again = run(asked, clone)
     expect(again).toBe(reply)
     return mark === '' ? reply : reply.replaceAll(mark, '')
   }
+}
+
+function isDefault(reply: string): boolean {
+  return reply.includes('"decidedBy":"default"')
 }
 
 function tryRun(command: string, { folder, env }: Clone) {
