@@ -5,13 +5,12 @@
  * they tell apart, with fewer, and with so many that most are estimated. Times are processor time of this process,
  * so that a busy machine disturbs them less.
  */
-import { answerDelivery } from '../dist/domain/decide/answer.js'
-import { decideBatch } from '../dist/engine/batch.js'
 import { newDeliveryItem } from '../dist/engine/item.js'
 import { createCache } from '../dist/engine/memory/cache.js'
 import { compilePack } from '../dist/rules/load/compiler.js'
 import { readCardRow } from '../dist/wire/card-row.js'
 import { askOf } from './support/ask.mjs'
+import { createDecider } from './support/deciding.mjs'
 import { inRounds, median, medianRatio } from './support/rounds.mjs'
 
 const merchants = 70
@@ -80,19 +79,7 @@ function openCard(pack, shops) {
   const cache = createCache(1)
   const cached = cache.open('a:A1')
   cached.loaded = true
-  let versions = 0
-  const newVersion = () => `v${versions++}`
-  function commandOf(item, nowMs) {
-    const context = { pack, nowMs, newVersion, answerDelivery, mayLose: false }
-    let batch = decideBatch(cached, [item], context)
-    while (batch.wanted.length > 0) {
-      for (const { keys, fill } of batch.wanted) fill(keys.map(() => undefined))
-      batch = decideBatch(cached, [item], context)
-    }
-    cached.version = batch.command.newVersion
-    cache.settle(cached)
-    return batch.command
-  }
+  const commandOf = createDecider(cache, pack)
   const row = readCardRow({
     cardId: 'C1',
     customerId: 'K1',
@@ -103,7 +90,7 @@ function openCard(pack, shops) {
     balance: '1000000.00',
   })
   const operation = { type: 'open', ...row, givesBalance: true }
-  commandOf({ kind: 'operation', operation, reason: '', origin: '' }, startMs)
+  commandOf(cached, { kind: 'operation', operation, reason: '', origin: '' }, startMs)
   return (i) => {
     const receivedAtMs = startMs + i * 1_000
     const mid = `SHOP${i % shops}`
@@ -115,7 +102,7 @@ function openCard(pack, shops) {
     })
     const handed = { event, slot: `s${i}`, receivedAtMs, said: null, mayStillCommit: false }
     const item = newDeliveryItem(handed, 0)
-    const { root, put, log } = commandOf(item, receivedAtMs)
+    const { root, put, log } = commandOf(cached, item, receivedAtMs)
     if (item.step.answer.code !== '000') throw new Error(`ask ${i}: ${item.step.answer.code}`)
     // As a store takes them: a text that was put together of others is made whole.
     const texts = [root, ...put.map(({ value }) => value), ...log]

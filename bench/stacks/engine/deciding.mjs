@@ -3,13 +3,12 @@
  * memory. Nothing queues, watches, recalls, counts or gives way.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { answerDelivery } from '../../../dist/domain/decide/answer.js'
-import { decideBatch } from '../../../dist/engine/batch.js'
 import { newDeliveryItem } from '../../../dist/engine/item.js'
 import { createCache } from '../../../dist/engine/memory/cache.js'
 import { loadPack } from '../../../dist/rules/load/compiler.js'
 import { openStore } from '../../../dist/store/open.js'
 import { readCardRow } from '../../../dist/wire/card-row.js'
+import { createDecider } from '../../support/deciding.mjs'
 import { cardRow } from '../../support/traffic.mjs'
 import { inPortions } from '../portions.mjs'
 
@@ -23,8 +22,7 @@ const redis = redisUrl === undefined ? null : { urls: [redisUrl], cluster: false
 const store = await openStore({ redis, dataDir: folder }, Date.now)
 const cache = createCache(cacheBytes)
 const answer = inPortions((slots) => parentPort.postMessage(slots))
-let versions = 0
-const newVersion = () => `floor.${versions++}`
+const commandOf = createDecider(cache, pack)
 
 parentPort.on('message', async (cells) => {
   const [calls, slots] = [[], []]
@@ -56,19 +54,6 @@ function add(calls, command) {
   const free = calls.find((call) => !call.has(command.aggregate))
   if (free === undefined) calls.push(new Map([[command.aggregate, command]]))
   else free.set(command.aggregate, command)
-}
-
-function commandOf(cached, item, nowMs) {
-  const context = { pack, nowMs, newVersion, answerDelivery, mayLose: false }
-  let batch = decideBatch(cached, [item], context)
-  while (batch.wanted.length > 0) {
-    // All are new, which a server would have to look for in its store.
-    for (const { keys, fill } of batch.wanted) fill(keys.map(() => undefined))
-    batch = decideBatch(cached, [item], context)
-  }
-  cached.version = batch.command.newVersion
-  cache.settle(cached)
-  return batch.command
 }
 
 function eventOf([eventId, transactionId, cardId, amount, mid, mcc, country]) {
