@@ -4,7 +4,7 @@ import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { clientAggregate, indexes } from '../engine/format/layout.ts'
 import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
-import type { IndexEntry, IndexKey, Store } from '../store/port.ts'
+import type { IndexEntry, IndexKey, Key, Store } from '../store/port.ts'
 import { newId } from './id.ts'
 import type { ManagementResult } from './organization.ts'
 import type { SecretBox } from './secret-box.ts'
@@ -54,7 +54,7 @@ export function decodeClient(value: string): Client | null {
 }
 
 export async function readClient(store: Store, clientId: string): Promise<Client | null> {
-  const [found] = await store.load([{ aggregate: clientAggregate(clientId), group: '', id: '' }])
+  const [found] = await store.load([rootKey(clientId)])
   return found === undefined ? null : decodeClient(found.value)
 }
 
@@ -69,23 +69,32 @@ interface FoundClients {
 export async function readClients(store: Store, organizationId: string): Promise<FoundClients> {
   const clients: Client[] = []
   const unreadable: string[] = []
-  for await (const { value: clientId } of clientEntries(store, organizationId)) {
-    const [one] = await store.load([{ aggregate: clientAggregate(clientId), group: '', id: '' }])
-    const text = one?.value ?? ''
-    const client = unlessUnreadable(() => decodeClient(text))
-    if (client !== null) clients.push(client)
-    else if (text !== '') unreadable.push(clientId)
+  for await (const entries of clientPages(store, organizationId)) {
+    const roots = await store.load(entries.map(({ value }) => rootKey(value)))
+    for (const [i, { value: clientId }] of entries.entries()) {
+      const text = roots[i]?.value ?? ''
+      const client = unlessUnreadable(() => decodeClient(text))
+      if (client !== null) clients.push(client)
+      else if (text !== '') unreadable.push(clientId)
+    }
   }
   return { clients, unreadable }
 }
 
+const rootKey = (clientId: string): Key => {
+  return { aggregate: clientAggregate(clientId), group: '', id: '' }
+}
+
 /** The list of clients, of one organization or, with '', of all. */
-async function* clientEntries(store: Store, organizationId: string): AsyncGenerator<IndexEntry> {
+async function* clientPages(
+  store: Store,
+  organizationId: string,
+): AsyncGenerator<readonly IndexEntry[]> {
   const start = organizationId === '' ? '' : `${organizationId}\n`
   for (let after = start; ; ) {
     const page = await store.range(indexes.clients, after, pageLength)
     const own = page.filter(({ sortKey }) => sortKey.startsWith(start))
-    yield* own
+    if (own.length > 0) yield own
     if (own.length < page.length || page.length < pageLength) return
     after = page.at(-1)!.sortKey
   }
@@ -167,8 +176,9 @@ export async function removeClient(
   clientId: string,
 ): Promise<string> {
   const unindex: IndexKey[] = []
-  for await (const { sortKey, value } of clientEntries(store, '')) {
-    if (value === clientId) unindex.push({ index: indexes.clients, sortKey })
+  for await (const entries of clientPages(store, '')) {
+    const own = entries.filter(({ value }) => value === clientId)
+    unindex.push(...own.map(({ sortKey }) => ({ index: indexes.clients, sortKey })))
   }
   return aggregates.change({
     aggregate: clientAggregate(clientId),
