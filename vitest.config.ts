@@ -15,6 +15,9 @@ const durations = JSON.parse(
   readFileSync(new URL('test/durations.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, number>>
 const shortSeconds = 0.4
+/** Pure ones that take longer are no part of the edit loop. */
+const longSeconds = 7
+const long = Object.keys(durations).filter((path) => durations[path]! >= longSeconds)
 
 function pathOf({ moduleId }: TestSpecification): string {
   return relative(import.meta.dirname, moduleId).replaceAll('\\', '/')
@@ -90,6 +93,7 @@ export default defineConfig({
   test: {
     name: quick ? 'pure' : 'all',
     include: quick ? pure : ['test/**/*.test.ts'],
+    exclude: quick ? long : [],
     // The pure ones need nothing that is built or installed.
     globalSetup: quick ? [] : ['test/support/build.ts'],
     setupFiles: ['test/support/turn.ts'],
