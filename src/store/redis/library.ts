@@ -13,7 +13,7 @@ import { commitFunction } from './commit-function.ts'
  * Numbers come as text, are checked as text, and leave as text: Lua rounds whole numbers above 14 digits
  * when it writes them.
  */
-const body = String.raw`
+const body = `
 -- unpack fails somewhere below 8,000 values.
 local sliceSize = 1000
 
