@@ -32,9 +32,9 @@ export function rateFact(rates: Rates): Fact {
   return { name: rateName, type: 'number', says: 'Rate of the currency of the ask', read }
 }
 
-/** Rates of a pack with its own currency among them; none for a pack that says none. */
+/** Rates of a pack that says some, with its own currency among them. */
 export function ratesOf(given: Rates, packCurrency: string): Rates {
-  return Object.keys(given).length === 0 ? {} : { [packCurrency]: billion, ...given }
+  return { [packCurrency]: billion, ...given }
 }
 
 export function hasRates(rates: Rates): boolean {

@@ -8,7 +8,7 @@ import { askTypes } from '../condition/fact.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
 import { countryForm, mccForm } from '../condition/text-form.ts'
-import type { Rates } from '../condition/worth.ts'
+import { type Rates, ratesOf } from '../condition/worth.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
 import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
 import { holdTestsOf, withFilters } from '../evaluate/window-filter.ts'
@@ -186,11 +186,11 @@ function readSettings(
   const file = document.parse(packFile, given, [])
   if (file === null) {
     faults.push(...document.faults)
-    const { define, rates } = packFile.shape
+    const { define } = packFile.shape
     return {
       ...unread,
       define: define.safeParse(given.define).data ?? {},
-      rates: compileRates(rates.safeParse(given.rates).data ?? {}, currency, []),
+      rates: given.rates === undefined ? {} : ratesOf({}, currency),
     }
   }
   if (zone === null) document.fault(['zone'], `${file.zone} is not an IANA time zone`)

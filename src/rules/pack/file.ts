@@ -142,7 +142,8 @@ function createReader(currency: string, problems: PackProblem[]): Reader {
       return {}
     },
     percent(field, text) {
-      const millionths = Math.round(Number(text) * 10_000)
+      // An empty text would be the number 0.
+      const millionths = text.trim() === '' ? Number.NaN : Math.round(Number(text) * 10_000)
       if (Number.isFinite(millionths) && millionths >= 0 && millionths <= 1e6) return millionths
       problems.push({ field, message: 'must be a number from 0 to 100' })
       return 0
@@ -204,5 +205,6 @@ export function compileRates(
     if (typeof rate === 'string') problems.push({ field, message: rate })
     else rates[of] = rate
   }
-  return ratesOf(rates, currency)
+  // A wrong rate is told where it stands, and not again by each rule that converts.
+  return Object.keys(given).length === 0 ? {} : ratesOf(rates, currency)
 }

@@ -52,6 +52,11 @@ it('what is wrong with a definition is told where it stands, and keeps nothing t
     'pack.yaml:3:1 nme is not known: did you mean name?',
   ])
   expect(report('rates: { EUR: 1.1 }\nnme: x', 'worth(amount) > 5')).toHaveLength(1)
+  for (const rates of ['{ EUR: abc }', '{ EUR: [1] }', '{ EURO: 1 }', '{ USD: 1 }', '5']) {
+    expect(report(`rates: ${rates}`, 'worth(amount) > 5')).toEqual([
+      expect.stringMatching(/^pack\.yaml:1:\d+ rates/),
+    ])
+  }
   const unused = 'define: { fresh: "!merchant_seen" }'
   expect(packOfFiles({ 'pack.yaml': unused }).remembers.merchants).toBe(false)
 })

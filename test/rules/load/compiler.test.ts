@@ -101,6 +101,7 @@ describe('a pack', () => {
       'holdAdjustments: [{ mccs: ["5542"], fixed: 99999999999 }]',
       'too much',
     ],
+    ['an empty percentage', 'crossBorder: { percent: " " }', 'from 0 to 100'],
     ['a percentage above 100', 'crossBorder: { percent: "101" }', 'from 0 to 100'],
   ])('is refused with what is wrong for %s', (_what, text, message) => {
     if (text !== null) write('pack.yaml', text)
