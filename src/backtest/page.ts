@@ -1,4 +1,5 @@
 import {
+  affectedText,
   amountsText,
   type BacktestReport,
   begunLines,
@@ -36,7 +37,7 @@ ${tripLines(tally)
   .join('\n')}
 <h2>What changes</h2>
 ${table(['', 'asks', 'amount', 'good customers', 'their amount'], changeRows(tally))}
-<p>${tally.cards.length} cards and ${tally.merchants.length} merchants are affected. A good customer's purchase was
+<p>${affectedText(tally)}. A good customer's purchase was
 settled, and never refunded or reversed.</p>
 <h2>Share of asks declined, by day</h2>
 ${dayPlot(tally)}

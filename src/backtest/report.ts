@@ -148,13 +148,18 @@ function changeLines(tally: DecisionTally, limit: number, changed: number): stri
           return [kindTexts[kind], String(asks), amountsText(amounts), ...ofGood]
         }),
     ]),
-    `${tally.cards.length} cards and ${tally.merchants.length} merchants are affected`,
+    affectedText(tally),
     '',
     ...tableOf([ruleHeads, ...ruleRows(tally)]),
     '',
     `${Math.min(limit, tally.rows.length)} of ${changed} decisions that change, good customers first:`,
     ...tableOf(tally.rows.slice(0, limit).map(changeCells)),
   ]
+}
+
+export function affectedText({ cards, merchants }: DecisionTally): string {
+  const countOf = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+  return `${countOf(cards.length, 'card')} and ${countOf(merchants.length, 'merchant')} are affected`
 }
 
 export const ruleHeads = [

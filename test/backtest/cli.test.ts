@@ -85,6 +85,12 @@ it('a backtest shows what changes, good customers first, and proves itself by th
   expect(first).toMatch(/card-0 +txn-6 +60\.00 USD.*approve -> decline 127 by gambling.*GOOD$/)
 }, 60_000)
 
+it('one card and one merchant are told as one', async () => {
+  const oneDir = packFolder('one', [{ id: 'large', when: 'amount > 110', decline: '129' }])
+  const { out } = await world.run('rules', 'backtest', oneDir)
+  expect(out).toContain('\n1 card and 1 merchant are affected\n')
+}, 60_000)
+
 it('writes a file for machines and a page for people, with nothing in it that runs', async () => {
   const [json, html] = [join(world.folder, 'r.json'), join(world.folder, 'r.html')]
   const { code } = await world.run('rules', 'backtest', newDir, '--json', json, '--html', html)
