@@ -121,7 +121,7 @@ async function entriesOf(
 ): Promise<Part[]> {
   const wallets =
     known === undefined
-      ? (await readOrganizations(store)).flatMap(({ organizationId, currencies }) =>
+      ? (await readOrganizations(store)).organizations.flatMap(({ organizationId, currencies }) =>
           currencies.map((currency) => ({ organizationId, currency })),
         )
       : [known]

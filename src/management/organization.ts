@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
 import { organizationsAggregate } from '../engine/format/layout.ts'
-import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
 import {
   decodeOrganizations,
   encodeOrganizations,
@@ -58,11 +58,31 @@ export async function readOrganization(store: Store, id: string): Promise<Organi
   return found === undefined ? null : decodeOrganization(found.value)
 }
 
-export async function readOrganizations(store: Store): Promise<Organization[]> {
+/** Ids of all, also of those whose settings cannot be read. */
+export async function readOrganizationIds(store: Store): Promise<string[]> {
   const [root] = await store.load([{ aggregate: organizationsAggregate, group: '', id: '' }])
-  const ids = Object.keys(decodeOrganizations(root?.value ?? null)).sort()
+  return Object.keys(decodeOrganizations(root?.value ?? null)).sort()
+}
+
+interface FoundOrganizations {
+  readonly organizations: readonly Organization[]
+  /** Ids of those that cannot be read. */
+  readonly unreadable: readonly string[]
+}
+
+export async function readOrganizations(store: Store): Promise<FoundOrganizations> {
+  const ids = await readOrganizationIds(store)
   const found = await store.load(ids.map(keyOf))
-  return found.flatMap((one) => (one === undefined ? [] : [decodeOrganization(one.value)]))
+  const organizations: Organization[] = []
+  const unreadable: string[] = []
+  for (const [i, id] of ids.entries()) {
+    const text = found[i]?.value
+    if (text === undefined) continue
+    const organization = unlessUnreadable(() => decodeOrganization(text))
+    if (organization !== null) organizations.push(organization)
+    else unreadable.push(id)
+  }
+  return { organizations, unreadable }
 }
 
 /** What became of a change that a person asked for; the message is for that person. */

@@ -17,7 +17,7 @@ import {
   projectionAggregate,
 } from '../engine/format/layout.ts'
 import { decodeCustomer } from '../management/customer.ts'
-import { readOrganizations } from '../management/organization.ts'
+import { readOrganizationIds } from '../management/organization.ts'
 import type { IndexEntry, IndexEntryPut, IndexKey, Store } from '../store/port.ts'
 import { noProgress } from './lease.ts'
 import { decodeRow } from './row-desk.ts'
@@ -106,7 +106,7 @@ export async function* indexCustomers(
   store: Store,
   aggregates: Aggregates,
 ): AsyncGenerator<number> {
-  for (const { organizationId } of await readOrganizations(store)) {
+  for (const organizationId of await readOrganizationIds(store)) {
     const prefix = customersPrefix(organizationId, {})
     for await (const page of entriesUnder(store, indexes.customers, prefix)) {
       await Promise.all(page.map(({ value }) => indexCustomer(aggregates, value)))
@@ -127,7 +127,7 @@ function indexCustomer(aggregates: Aggregates, customerId: string): Promise<void
 
 /** Puts rows of the transactions list that are there into all their lists; gives how many, page by page. */
 export async function* indexRows(store: Store, aggregates: Aggregates): AsyncGenerator<number> {
-  for (const { organizationId } of await readOrganizations(store)) {
+  for (const organizationId of await readOrganizationIds(store)) {
     const prefix = facetPrefix(organizationId, ['all', ''])
     for await (const page of entriesUnder(store, indexes.rows, prefix)) {
       await Promise.all(page.map((entry) => indexRow(aggregates, entry)))

@@ -6,7 +6,7 @@ import { webhooksAggregate } from '../engine/format/layout.ts'
 import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import { readWebhookSecret, writeWebhookSecret } from '../outgoing/signature.ts'
-import type { Store } from '../store/port.ts'
+import type { Key, Store } from '../store/port.ts'
 import { type EventType, isChosen } from './event-type.ts'
 
 /** Where an organization wants to be told of events. All of one organization lie in one root. */
@@ -58,16 +58,15 @@ export function writeOfEndpoints(endpoints: readonly Endpoint[]): AggregateWrite
 /** By organization. */
 export type EndpointsOf = ReadonlyMap<string, readonly Endpoint[]>
 
+export function endpointsKey(organizationId: string): Key {
+  return { aggregate: webhooksAggregate(organizationId), group: '', id: '' }
+}
+
 export async function readEndpoints(
   store: Store,
   organizationIds: readonly string[],
 ): Promise<EndpointsOf> {
-  const keys = organizationIds.map((id) => ({
-    aggregate: webhooksAggregate(id),
-    group: '',
-    id: '',
-  }))
-  const found = await store.load(keys)
+  const found = await store.load(organizationIds.map(endpointsKey))
   return new Map(organizationIds.map((id, i) => [id, decodeEndpoints(found[i]?.value)]))
 }
 

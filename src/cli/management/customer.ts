@@ -11,7 +11,7 @@ import {
 } from '../../management/customer.ts'
 import {
   readOrganization,
-  readOrganizations,
+  readOrganizationIds,
   wasTurnedDown,
 } from '../../management/organization.ts'
 import {
@@ -107,7 +107,7 @@ function onOne(
 
 /** Who is suspended, and since when they are customers, is not in the rows. */
 async function exportCustomers(store: Store): Promise<ExitCode> {
-  for (const { organizationId } of await readOrganizations(store)) {
+  for (const organizationId of await readOrganizationIds(store)) {
     const listing = await customerListing(store, organizationId, {}, allTime)
     for (let place: string | null = ''; place !== null; ) {
       const page: Page<ListedCustomer> = await readPage(store, listing, place, maxLookedAt)

@@ -12,7 +12,7 @@ import {
 import { minorOf } from '../../wire/amount.ts'
 import { readCount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printJson, sayRefused } from '../terminal.ts'
+import { complain, type ExitCode, printJson, sayRefused, sayUnreadable } from '../terminal.ts'
 import { adopt } from './adopt.ts'
 
 const help = `
@@ -83,8 +83,10 @@ export function addOrganizations(program: Command): void {
     .addHelpText('after', exampleOf('list'))
     .action(() =>
       inSession(async ({ store }) => {
-        for (const one of await readOrganizations(store)) await printJson(shown(one))
-        return 0
+        const { organizations, unreadable } = await readOrganizations(store)
+        for (const one of organizations) await printJson(shown(one))
+        for (const id of unreadable) sayUnreadable(`organization ${id}`)
+        return unreadable.length === 0 ? 0 : 1
       }),
     )
 }

@@ -5,7 +5,7 @@ import { createIdentityHashes } from '../../kyc/identity.ts'
 import { rewrapKycs } from '../../kyc/rewrap.ts'
 import { readClients, rewrapClient } from '../../management/client.ts'
 import { rewrapNumbers } from '../../management/number/sandbox.ts'
-import { readOrganizations } from '../../management/organization.ts'
+import { readOrganizationIds } from '../../management/organization.ts'
 import { readSecretKeys } from '../../management/secret-keys.ts'
 import { endpointsIn, rewrappedEndpoint, writeOfEndpoints } from '../../webhook/endpoint.ts'
 import { inSession, type Session } from '../session.ts'
@@ -55,7 +55,7 @@ async function rewrapOthers(session: Session): Promise<number> {
   const box = session.secretBox()
   let failed = 0
   let unreadable = 0
-  for (const { organizationId } of await readOrganizations(store)) {
+  for (const organizationId of await readOrganizationIds(store)) {
     const lost = await aggregates.change<number | null>({
       aggregate: webhooksAggregate(organizationId),
       decide(view) {

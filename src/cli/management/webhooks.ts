@@ -1,19 +1,21 @@
 import type { Command } from 'commander'
 import { dayMs } from '../../clock.ts'
 import { webhooksAggregate } from '../../engine/format/layout.ts'
+import { unlessUnreadable } from '../../engine/format/row-codec.ts'
 import { newId } from '../../management/id.ts'
-import { readOrganization, readOrganizations } from '../../management/organization.ts'
+import { readOrganization, readOrganizationIds } from '../../management/organization.ts'
 import { createAddressPolicy } from '../../outgoing/address.ts'
 import { createOutgoing, urlProblem } from '../../outgoing/call.ts'
 import { createResolver } from '../../outgoing/name.ts'
 import { createCourier } from '../../webhook/courier.ts'
 import {
+  decodeEndpoints,
   type Endpoint,
   endpointsIn,
+  endpointsKey,
   maxEndpoints,
   newEndpoint,
   newSecret,
-  readEndpoints,
   writeOfEndpoints,
 } from '../../webhook/endpoint.ts'
 import { findEvent } from '../../webhook/event-listing.ts'
@@ -22,7 +24,14 @@ import { readPending } from '../../webhook/pending.ts'
 import { replayEvent, replaySpan } from '../../webhook/replay.ts'
 import { readId, readSince } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, print, printJson, printText, sayRefused } from '../terminal.ts'
+import {
+  type ExitCode,
+  print,
+  printJson,
+  printText,
+  sayRefused,
+  sayUnreadable,
+} from '../terminal.ts'
 
 const help = `
 Examples:
@@ -89,21 +98,34 @@ interface OwnedEndpoint {
   readonly endpoint: Endpoint
 }
 
-async function allEndpoints({ store }: Session): Promise<OwnedEndpoint[]> {
-  const ids = (await readOrganizations(store)).map(({ organizationId }) => organizationId)
-  const found = await readEndpoints(store, ids)
-  return [...found].flatMap(([organizationId, endpoints]) =>
-    endpoints.map((endpoint) => ({ organizationId, endpoint })),
-  )
+interface FoundEndpoints {
+  readonly owned: readonly OwnedEndpoint[]
+  /** Ids of organizations whose webhooks cannot be read. */
+  readonly unreadable: readonly string[]
+}
+
+async function allEndpoints({ store }: Session): Promise<FoundEndpoints> {
+  const ids = await readOrganizationIds(store)
+  const roots = await store.load(ids.map(endpointsKey))
+  const owned: OwnedEndpoint[] = []
+  const unreadable: string[] = []
+  for (const [i, organizationId] of ids.entries()) {
+    const endpoints = unlessUnreadable(() => decodeEndpoints(roots[i]?.value))
+    if (endpoints === null) unreadable.push(organizationId)
+    else owned.push(...endpoints.map((endpoint) => ({ organizationId, endpoint })))
+  }
+  return { owned, unreadable }
 }
 
 async function list(session: Session): Promise<ExitCode> {
-  for (const { organizationId, endpoint } of await allEndpoints(session)) {
+  const { owned, unreadable } = await allEndpoints(session)
+  for (const { organizationId, endpoint } of owned) {
     const { webhookId, secrets, ...rest } = endpoint
     const { pending } = await readPending(session.store, `${organizationId}\n${webhookId}\n`)
     await printJson({ webhookId, organizationId, ...rest, secrets: secrets.length, pending })
   }
-  return 0
+  for (const id of unreadable) sayUnreadable(`the record of the webhooks of organization ${id}`)
+  return unreadable.length === 0 ? 0 : 1
 }
 
 async function add(given: Added, session: Session): Promise<ExitCode> {
@@ -140,8 +162,11 @@ async function add(given: Added, session: Session): Promise<ExitCode> {
 }
 
 async function find(id: string, session: Session): Promise<OwnedEndpoint | null> {
-  const all = await allEndpoints(session)
-  return all.find(({ endpoint }) => endpoint.webhookId === id) ?? null
+  const { owned, unreadable } = await allEndpoints(session)
+  const found = owned.find(({ endpoint }) => endpoint.webhookId === id)
+  if (found !== undefined) return found
+  for (const one of unreadable) sayUnreadable(`the record of the webhooks of organization ${one}`)
+  return null
 }
 
 async function sendPing(id: string, session: Session): Promise<ExitCode> {

@@ -119,8 +119,8 @@ async function findVerified(q: string, who: Who, store: Store): Promise<FoundThi
 
 /** With what is in their wallets. */
 async function findOrganizations(q: string, store: Store): Promise<FoundThing[]> {
-  const all = await readOrganizations(store)
-  const named = all.filter((one) => one.organizationId.startsWith(q)).slice(0, maxOfKind)
+  const { organizations } = await readOrganizations(store)
+  const named = organizations.filter((one) => one.organizationId.startsWith(q)).slice(0, maxOfKind)
   return Promise.all(
     named.map(async ({ organizationId: id, name, enabled, currencies }) => {
       const wallets = await readWallets(store, id, currencies)

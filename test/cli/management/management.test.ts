@@ -165,6 +165,30 @@ describe('organizations and clients', () => {
     expect((await world.run('client', 'remove', broken.clientId)).code).toBe(1)
     expect((await world.run('client', 'list')).code).toBe(0)
   })
+
+  it('are listed, exported and put into lists also while one or its webhooks cannot be read', async () => {
+    const world = await openWorld()
+    const [, , , ...settings] = newOrganization
+    for (const id of ['org-1', 'org-2']) {
+      await world.run('organization', 'add', id, ...settings, '--currency', 'USD')
+    }
+    const { store } = await world.serve()
+    const broken = { version: 'x', value: '{"format":1,' }
+    await store.fill([
+      { kind: 'child', aggregate: 'organizations', group: 'o', id: 'org-1', ...broken },
+      { kind: 'root', aggregate: 'wh:org-1', ...broken },
+    ])
+    const listed = await world.run('organization', 'list')
+    expect([listed.code, JSON.parse(listed.out).organizationId]).toEqual([1, 'org-2'])
+    expect(listed.err).toBe('arbiter: organization org-1 cannot be read: see arbiter damaged\n')
+    const webhooks = await world.run('webhooks', 'list')
+    expect([webhooks.code, webhooks.err]).toEqual([
+      1,
+      'arbiter: the record of the webhooks of organization org-1 cannot be read: see arbiter damaged\n',
+    ])
+    expect((await world.run('customers', 'export')).code).toBe(0)
+    expect((await world.run('reindex')).code).toBe(0)
+  })
 })
 
 describe('the management API', () => {
