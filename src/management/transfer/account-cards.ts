@@ -1,4 +1,10 @@
-import { customerCardsPrefix, indexes } from '../../engine/format/layout.ts'
+import { decodeAccountCards } from '../../engine/format/account-cards.ts'
+import {
+  accountAggregate,
+  accountCardsKey,
+  customerCardsPrefix,
+  indexes,
+} from '../../engine/format/layout.ts'
 import type { Store } from '../../store/port.ts'
 import type { WholeCard } from '../card.ts'
 
@@ -7,15 +13,19 @@ const perRead = 500
 const maxCards = 5_000
 
 /**
- * The cards that draw on the account of this one, itself among them: those of its customer in the list. It is
- * read, not locked: a card that joins at the same time may be missed.
+ * The cards that draw on the account of this one, itself among them: those that the account names, of whichever
+ * customer, and those of its own customer in the list, for the account may name none or not all. It is read, not
+ * locked: a card that joins at the same time may be missed.
  */
 export async function cardsOfAccount(
   store: Store,
   { account, card }: Pick<WholeCard, 'account' | 'card'>,
 ): Promise<readonly string[]> {
   const prefix = customerCardsPrefix(account.organizationId, card.customerId)
-  const found = new Set([card.cardId])
+  const aggregate = accountAggregate(account.accountId)
+  const [named] = await store.load([{ aggregate, ...accountCardsKey }])
+  const known = decodeAccountCards(named?.value ?? null)?.cards ?? []
+  const found = new Set([card.cardId, ...known.map(([cardId]) => cardId)])
   let read = 0
   for (let after = prefix; read < maxCards; read += perRead) {
     const entries = await store.range(indexes.customerCards, after, perRead)

@@ -150,13 +150,17 @@ describe('a withdrawal', () => {
     expect(rest.data).toMatchObject({ balances: { posted: 0 }, wallet: { balance: 100 } })
   })
 
-  it('keeps the minimum while another card of the account is live', async () => {
-    const joined = { cardId: 'card-3', accountId: 'account-of-card-1', balance: undefined }
-    const world = await openMoneyApi([...two, joined], 0)
-    await setCard(world, 'card-1', { status: 'Terminated', terminatedBy: 'operator' })
-    const { code } = await world.post('/cards/card-1/withdrawal', { amount: 100 })
-    expect(code).toBe('116')
-  })
+  it.each(['customer-1', 'customer-2'])(
+    'keeps the minimum while another card of the account is live, one of %s',
+    async (customerId) => {
+      const shared = { accountId: 'account-of-card-1', balance: undefined }
+      const joined = { ...shared, cardId: 'card-3', customerId }
+      const world = await openMoneyApi([...two, joined], 0)
+      await setCard(world, 'card-1', { status: 'Terminated', terminatedBy: 'operator' })
+      const { code } = await world.post('/cards/card-1/withdrawal', { amount: 100 })
+      expect(code).toBe('116')
+    },
+  )
 
   it.each([
     ['a lite card that is live', 'lite', { amount: 1 }, '119'],
@@ -232,6 +236,15 @@ describe('regularizing', () => {
       balances: { posted: 0 },
       wallet: { balance: 42.5 },
     })
+    expect((await world.post('/cards/card-1/regularize', {})).code).toBe('119')
+  })
+
+  it('is not for an account that a card of another customer draws on', async () => {
+    const shared = { accountId: 'account-of-card-1', balance: undefined }
+    const joined = { ...shared, cardId: 'card-3', customerId: 'customer-2' }
+    const world = await openMoneyApi([...two, joined], 5_000)
+    await spend(world, 'card-1', 10_750)
+    await setCard(world, 'card-1', { status: 'Terminated', terminatedBy: 'operator' })
     expect((await world.post('/cards/card-1/regularize', {})).code).toBe('119')
   })
 
