@@ -11,6 +11,7 @@ import { type ChildKey, maxPartitions, StoreError, StoreRefused } from '../port.
  *     <prefix>{p07}i<index>                sorted set: an index, its members <sortKey> 0 <value>
  *     <prefix>{p07}l                       stream: the log
  *     <prefix>{p00}m                       hash: what was fixed when the store was made
+ *     <prefix>{p07}m                       hash: the name of the store again, in a cluster
  *     <prefix>{p07}w<writer>               hash: the mark of one writer, see the function library
  *
  * An account, its cards and its transactions are one hash: a key of its own for each costs about 230
@@ -21,6 +22,8 @@ import { type ChildKey, maxPartitions, StoreError, StoreRefused } from '../port.
 export interface RedisKeys {
   readonly partitions: number
   readonly meta: string
+  /** Of the other partitions. */
+  readonly names: readonly string[]
   partitionOf(aggregate: string): number
   aggregate(name: string): string
   /** The hash that a child lies in. */
@@ -59,6 +62,7 @@ export function createRedisKeys(prefix: string, partitions: number): RedisKeys {
   return {
     partitions,
     meta: `${tags[0]}m`,
+    names: tags.slice(1).map((tag) => `${tag}m`),
     partitionOf: (aggregate) => partitionOf(aggregate, partitions),
     aggregate: (name) => `${tagOf(name)}a${checked(name)}`,
     group(aggregate, group) {

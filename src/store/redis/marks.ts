@@ -131,6 +131,9 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
       if (Number(mark) < expected[i]!) noteLoss(targets[i]!, expected[i]!)
       servers.push(replicationOf(info))
     })
+    // Where this writer has written nothing yet, no mark is missing.
+    const isThere = await identity.isThere().catch(() => false)
+    if (!isThere) return
     if (lost.size > 0) await tell()
     else if (servers.length === targets.length) confirm({ number, servers })
   }

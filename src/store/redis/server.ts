@@ -3,7 +3,7 @@ import { StoreRefused } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import type { RedisKeys } from './keys.ts'
 import type { CallFunction } from './library.ts'
-import { isNamed, storeGone } from './store-identity.ts'
+import { isNamed, readNames, storeGone } from './store-identity.ts'
 
 const format = '1'
 
@@ -31,11 +31,14 @@ export async function claimServer(checks: ServerChecks): Promise<string> {
       `the user of REDIS_URL may not run ${denied.join(', ')} on all keys: give it the right`,
     )
   }
-  const newName = expectedName === '' ? randomUUID() : ''
+  const names = await readNames(connection, keys)
+  // Where others have a name, the one that lacks all of it has lost it.
+  const expected = expectedName || (names.find((found) => found !== null) ?? '')
+  const newName = expected === '' ? randomUUID() : ''
   const fixed = [format, String(keys.partitions), newName]
   const claimed = (await callFunction('claim', [keys.meta], fixed)) as (string | null)[]
   const [foundFormat, partitions, name] = claimed
-  if (expectedName !== '' && !isNamed(claimed, expectedName)) throw new StoreRefused(storeGone)
+  if (expected !== '' && !isNamed(claimed, expected)) throw new StoreRefused(storeGone)
   if (foundFormat !== format) {
     throw new StoreRefused(
       `the store in Redis has format ${foundFormat} and this version of Arbiter reads ${format}: ` +
@@ -48,7 +51,28 @@ export async function claimServer(checks: ServerChecks): Promise<string> {
         `opened with ${keys.partitions}: open it with ${partitions}, or name another Redis`,
     )
   }
-  return name ?? expectedName
+  await claimPartitions(checks, names, name ?? expected)
+  return name ?? expected
+}
+
+/**
+ * Once all of a cluster were found named, none is named again: a server that lacks the name lacks all that it held.
+ * Not before, because a failover may lose what was named a moment ago.
+ */
+async function claimPartitions(
+  { connection, keys, callFunction, expectedName }: ServerChecks,
+  names: readonly (string | null)[],
+  name: string,
+): Promise<void> {
+  if (names.every((found) => found === name)) {
+    if (names.length > 0) await connection.send(keys.meta, 'HSET', [keys.meta, 'named', '1'])
+    return
+  }
+  const wereNamed = await connection.send(keys.meta, 'HGET', [keys.meta, 'named'])
+  const isOther = names.some((found) => found !== null && found !== name)
+  if (wereNamed !== null || expectedName !== '' || isOther) throw new StoreRefused(storeGone)
+  const fixed = [format, String(keys.partitions), name]
+  await Promise.all(keys.names.map((key) => callFunction('claim', [key], fixed)))
 }
 
 function checkServer(info: string, isCluster: boolean): void {

@@ -14,8 +14,8 @@ export interface StoreIdentity {
 
 /** For a store that is not there any more, or not the one that it was. */
 export const storeGone =
-  'Redis has lost this store, or has another: it was flushed, or started without its data. Bring its data ' +
-  'back, or restore a backup and start all servers again'
+  'Redis has lost this store, or a part of it, or has another: it was flushed, or started without its data. ' +
+  'Bring its data back, or restore a backup and start all servers again'
 
 const fields = ['format', 'partitions', 'name']
 
@@ -23,6 +23,17 @@ const fields = ['format', 'partitions', 'name']
 export function isNamed(meta: readonly (string | null)[], expected: string): boolean {
   const [format, , name] = meta
   return format !== null && (name ?? expected) === expected
+}
+
+/** What the other partitions of a cluster say: any of its servers may be flushed alone. */
+export function readNames(connection: RedisConnection, keys: RedisKeys): Promise<Name[]> {
+  return Promise.all(namesOf(connection, keys))
+}
+
+type Name = string | null
+
+function namesOf({ isCluster, send }: RedisConnection, { names }: RedisKeys): Promise<Name>[] {
+  return isCluster ? names.map((key) => send(key, 'HGET', [key, 'name']) as Promise<Name>) : []
 }
 
 export function createStoreIdentity(connection: RedisConnection, keys: RedisKeys): StoreIdentity {
@@ -35,7 +46,10 @@ export function createStoreIdentity(connection: RedisConnection, keys: RedisKeys
     },
     async isThere() {
       const meta = await connection.send(keys.meta, 'HMGET', [keys.meta, ...fields])
-      const found = isNamed(meta as (string | null)[], this.name) ? '' : storeGone
+      const names = await Promise.allSettled(namesOf(connection, keys))
+      // What cannot be asked now may be there.
+      const isWhole = names.every((one) => one.status === 'rejected' || one.value === this.name)
+      const found = isWhole && isNamed(meta as (string | null)[], this.name) ? '' : storeGone
       const isChange = found !== problem
       problem = found
       if (isChange) tell(problem)
