@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isCurrency } from '../../domain/record/currency.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import {
   addOrganization,
@@ -10,6 +11,7 @@ import {
   wasTurnedDown,
 } from '../../management/organization.ts'
 import { minorOf } from '../../wire/amount.ts'
+import { isCountry } from '../../wire/country.ts'
 import { readCount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, sayRefused, sayUnreadable } from '../terminal.ts'
@@ -34,6 +36,7 @@ interface Given {
 }
 
 const defaultValidityMonths = 36
+const maxValidityMonths = 240
 
 export function addOrganizations(program: Command): void {
   const organization = program
@@ -123,17 +126,23 @@ function withSettings(command: Command, whole: boolean): Command {
     )
     .option('--max-top-up <currency=amount>', 'the most for one top-up', several)
     .option('--minimum-balance <currency=amount>', 'what stays after a withdrawal', several)
-    .option('--card-validity-months <number>', 'of new cards', readCount)
+    .option('--card-validity-months <number>', 'of new cards', readValidity)
 }
 
 function readCountry(text: string): string {
-  if (/^[A-Z]{2}$/.test(text)) return text
+  if (isCountry(text)) return text
   throw new InvalidArgumentError('It must be an ISO 3166 alpha-2 country.')
 }
 
 function readCurrency(text: string): string {
-  if (/^[A-Z]{3}$/.test(text)) return text
+  if (isCurrency(text)) return text
   throw new InvalidArgumentError('It must be an ISO 4217 currency.')
+}
+
+function readValidity(text: string): number {
+  const months = readCount(text)
+  if (months >= 1 && months <= maxValidityMonths) return months
+  throw new InvalidArgumentError(`It must be from 1 to ${maxValidityMonths}.`)
 }
 
 async function add(id: string, given: Given, session: Session): Promise<ExitCode> {
@@ -204,7 +213,7 @@ function amountsOf(given: readonly string[] | undefined): Record<string, number>
   const amounts: Record<string, number> = {}
   for (const text of given) {
     const [, currency = '', amount = ''] = /^([A-Z]{3})=(\d+(?:\.\d+)?)$/.exec(text) ?? []
-    if (currency === '') return `${text} must be such as USD=10000.00`
+    if (!isCurrency(currency)) return `${text} must be such as USD=10000.00`
     const minor = minorOf(amount, currency)
     if (typeof minor !== 'number') return minor.refused
     amounts[currency] = minor

@@ -45,6 +45,17 @@ describe('organizations and clients', () => {
     expect(JSON.parse(set.out)).toMatchObject({ maxTopUp: { USD: '500.00' } })
     const lost = await world.run('organization', 'set', 'org-1', '--currency', 'USD')
     expect(lost.err).toContain('NGN cannot be taken away')
+    for (const [option, wrong, code] of [
+      ['--currency', 'ABC', 2],
+      ['--country', 'ZZ', 2],
+      ['--card-validity-months', '0', 2],
+      ['--card-validity-months', '1000', 2],
+      ['--max-top-up', 'ABC=5', 1],
+    ] as const) {
+      const refused = await world.run('organization', 'set', 'org-1', option, wrong)
+      expect([refused.code, refused.err]).toEqual([code, expect.stringContaining(wrong)])
+      expect(refused.err).not.toContain('bug')
+    }
 
     const { out } = await world.run(...newClient, '--scope', 'CardAPIs')
     const { clientId, clientSecret, uniqueKey } = JSON.parse(out)
