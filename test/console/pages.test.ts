@@ -297,11 +297,24 @@ describe('what an operator does', () => {
     expect(await codeOf({ eventId: 'evt-once' })).toBe('000')
     expect(await codeOf({ eventId: 'evt-twice' })).toBe('186')
     expect(await act('/act/card', { ...lists, add: [], remove: ['MID1'] })).toBe(200)
-    const block = { kind: 'country', value: 'US', forMs: 60_000 }
+    const block = { kind: 'country', value: ' us', forMs: 60_000 }
     expect(await act('/act/block', block)).toBe(200)
     await until(async () => (await codeOf({ eventId: `evt-${Math.random()}` })) === '126')
-    expect(await act('/act/block', { ...block, forMs: 0 })).toBe(200)
+    expect(await act('/act/block', { ...block, value: 'US', forMs: 0 })).toBe(200)
     await until(async () => (await codeOf({ eventId: `evt-${Math.random()}` })) === '000')
+  })
+
+  it('refuses to block, or to list, what no ask could have', async () => {
+    for (const [kind, value] of [
+      ['country', 'UK'],
+      ['mcc', '799'],
+    ]) {
+      expect(await act('/act/block', { kind, value, forMs: 60_000 })).toBe(400)
+    }
+    for (const list of ['blockedMccs', 'allowedMccs']) {
+      const lists = { act: 'lists', cardId: 'card-1', list, add: ['7995', 'betting'] }
+      expect(await act('/act/card', lists)).toBe(400)
+    }
   })
 
   it('releases a hold, adjusts an account once, and handles what waits', async () => {

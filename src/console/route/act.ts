@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { showTransaction } from '../../backoffice/show.ts'
 import { dayMs } from '../../clock.ts'
 import type { CardSettings, Operation } from '../../domain/operation/operation.ts'
-import { blockKinds, maxBlockDays } from '../../domain/record/block.ts'
+import { type BlockKind, blockKinds, maxBlockDays } from '../../domain/record/block.ts'
 import { changeBlocks } from '../../engine/notice/block-list.ts'
 import { armRule } from '../../engine/notice/tripped-rules.ts'
 import { minorOf } from '../../wire/amount.ts'
+import { blockValueOf } from '../../wire/block-value.ts'
 import { originOf } from '../desk.ts'
 import type { Office } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
@@ -99,7 +100,12 @@ export function actRoutes(office: Office): ConsoleRoute[] {
         const operation =
           forMs === 0
             ? ({ type: 'unblock', kind, value } as const)
-            : ({ type: 'block', kind, value, untilMs: nowMs + forMs } as const)
+            : ({
+                type: 'block',
+                kind,
+                value: valueToBlock(kind, value),
+                untilMs: nowMs + forMs,
+              } as const)
         const keeping = { store, aggregates }
         const done = changeBlocks(keeping, operation, why, nowMs, originOf(who))
         const refused = await desk.within(done)
@@ -146,6 +152,9 @@ async function operationOf(
     }
     case 'lists': {
       const { list, add, remove } = given
+      const wrong = list.endsWith('Mccs') ? add.find((mcc) => !/^\d{4}$/.test(mcc)) : undefined
+      // Another text could match no ask, and alone in a list of what is allowed it declines them all.
+      if (wrong !== undefined) throw new ConsoleRefused(400, `${wrong} is no MCC of four digits`)
       return { type: 'editLists', cardId, edits: [{ list, clears: false, add, remove }] }
     }
     case 'unblockOnce': {
@@ -153,6 +162,12 @@ async function operationOf(
       return { type: 'editLists', cardId, edits: [edit] }
     }
   }
+}
+
+function valueToBlock(kind: BlockKind, text: string): string {
+  const value = blockValueOf(kind, text.trim())
+  if (typeof value === 'string') return value
+  throw new ConsoleRefused(400, `${text} is no ${kind}: it ${value.refused}`)
 }
 
 function minorOfText(text: string, currency: string): number {

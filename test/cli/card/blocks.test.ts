@@ -17,6 +17,7 @@ describe('the emergency list', () => {
       /799 is no mcc: It must be four digits/,
     ],
     [['block', 'country', 'NGA', '--for', '2h', '--reason', 'x'], /NGA is no country/],
+    [['block', 'country', 'UK', '--for', '2h', '--reason', 'x'], /UK is no country/],
     [['block', 'mcc', '7995', '--for', '40d', '--reason', 'x'], /from 1s to 31d/],
   ])('refuses %j with what it should be', async (args, said) => {
     const { code, err } = await world.run(...args)
