@@ -14,6 +14,7 @@ import {
   startServer,
   until,
   untilRestarted,
+  usualBudget,
 } from '../support/server.ts'
 
 const endings: (() => Promise<void> | void)[] = []
@@ -62,7 +63,7 @@ const approvals = (deliveries: readonly Delivery[]) =>
 describe('a DATA_DIR that is lost while it is in use', () => {
   for (const decision of decisions) {
     it(`moved away and back under load: all that was approved is in it (default ${decision})`, async () => {
-      const env = { DEFAULT_DECISION: decision }
+      const env = { ...usualBudget, DEFAULT_DECISION: decision }
       const { dataDir, server, relay, load } = await openDisturbedWorld(endings, env, traffic)
       const aside = `${dataDir}-aside`
       endings.push(() => rmSync(aside, { recursive: true, force: true }))
@@ -92,7 +93,7 @@ describe('a DATA_DIR that is lost while it is in use', () => {
   }
 
   it('deleted: what it held can be taken from the process, and nothing was approved beyond it', async () => {
-    const { dataDir, server, relay, load } = await openDisturbedWorld(endings, {}, traffic)
+    const { dataDir, server, relay, load } = await openDisturbedWorld(endings, usualBudget, traffic)
     await sleep(300)
     rmSync(dataDir, { recursive: true, force: true })
     await expectNoticed(server, relay, 'deleted')

@@ -11,7 +11,7 @@ import {
   someBalances,
 } from '../support/redis-world.ts'
 import { createRelay } from '../support/relay.ts'
-import { fastFolder, readMetric, startServer, until } from '../support/server.ts'
+import { fastFolder, readMetric, startServer, until, usualBudget } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { createRandom } from '../support/traffic.ts'
 
@@ -74,6 +74,7 @@ describe('with sentinels, no approval and no acknowledged advice is lost when', 
           const server = await startServer({
             dataDir: folder.path,
             env: {
+              ...usualBudget,
               REDIS_URL: `redis://${masterName}`,
               REDIS_SENTINEL: sentinels.urls.join(','),
             },

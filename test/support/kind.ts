@@ -2,13 +2,11 @@
 const timed = [
   'redis-outage',
   'disturbed-engine',
-  'redis-sentinel',
   'redis-cluster',
   'full-disk',
   'flood',
   'strangers',
   'slow-clients',
-  'lost-folder',
 ].map((name) => `test/server/${name}.test.ts`)
 
 /** They start no process and need nothing built. */
