@@ -107,16 +107,40 @@ export function addOrganization(
   })
 }
 
+/** Amounts by currency; null takes that of its currency away, and a currency that is not named keeps its own. */
+export type AmountsGiven = Readonly<Record<string, number | null>>
+
+/** What is to be set of an organization. */
+export type OrganizationGiven = Partial<
+  Omit<OrganizationSettings, 'maxTopUpMinor' | 'minimumBalanceMinor'> &
+    Pick<Organization, 'enabled'> & {
+      readonly maxTopUpMinor: AmountsGiven
+      readonly minimumBalanceMinor: AmountsGiven
+    }
+>
+
+export function withAmounts(
+  before: Readonly<Record<string, number>>,
+  given: AmountsGiven = {},
+): Record<string, number> {
+  const all = Object.entries({ ...before, ...given })
+  return Object.fromEntries(
+    all.flatMap(([currency, minor]) => (minor === null ? [] : [[currency, minor] as const])),
+  )
+}
+
 export function setOrganization(
   aggregates: Aggregates,
   organizationId: string,
-  given: Partial<OrganizationSettings & Pick<Organization, 'enabled'>>,
+  given: OrganizationGiven,
 ): Promise<ManagementResult<Organization>> {
   return change(aggregates, organizationId, (found) => {
     if (found === null) return `there is no organization ${organizationId}`
     const lost = found.currencies.filter((one) => given.currencies?.includes(one) === false)
     if (lost.length > 0) return `${lost.join(', ')} cannot be taken away: cards may have it`
-    return { ...found, ...given }
+    const maxTopUpMinor = withAmounts(found.maxTopUpMinor, given.maxTopUpMinor)
+    const minimumBalanceMinor = withAmounts(found.minimumBalanceMinor, given.minimumBalanceMinor)
+    return { ...found, ...given, maxTopUpMinor, minimumBalanceMinor }
   })
 }
 

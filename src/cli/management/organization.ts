@@ -2,13 +2,16 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import {
+  type AmountsGiven,
   addOrganization,
   type Organization,
+  type OrganizationGiven,
   type OrganizationSettings,
   readOrganization,
   readOrganizations,
   setOrganization,
   wasTurnedDown,
+  withAmounts,
 } from '../../management/organization.ts'
 import { minorOf } from '../../wire/amount.ts'
 import { isCountry } from '../../wire/country.ts'
@@ -124,8 +127,12 @@ function withSettings(command: Command, whole: boolean): Command {
         'approve',
       ]),
     )
-    .option('--max-top-up <currency=amount>', 'the most for one top-up', several)
-    .option('--minimum-balance <currency=amount>', 'what stays after a withdrawal', several)
+    .option('--max-top-up <currency=amount>', 'the most for one top-up, or none', several)
+    .option(
+      '--minimum-balance <currency=amount>',
+      'what stays after a withdrawal; none: one major unit',
+      several,
+    )
     .option('--card-validity-months <number>', 'of new cards', readValidity)
 }
 
@@ -149,17 +156,14 @@ async function add(id: string, given: Given, session: Session): Promise<ExitCode
   const settings = settingsOf(given)
   if (typeof settings === 'string') return sayRefused(settings)
   const { currencies = [] } = settings
-  const minimumBalanceMinor = {
-    // The minimum balance is one major unit of each currency that none was given for.
-    ...Object.fromEntries(currencies.map((one) => [one, minorOf('1', one) as number])),
-    ...settings.minimumBalanceMinor,
-  }
+  // The minimum balance is one major unit of each currency that none was given for.
+  const usual = Object.fromEntries(currencies.map((one) => [one, minorOf('1', one) as number]))
   const whole = {
-    maxTopUpMinor: {},
     defaultDecision: 'decline',
     cardValidityMonths: defaultValidityMonths,
     ...settings,
-    minimumBalanceMinor,
+    maxTopUpMinor: withAmounts({}, settings.maxTopUpMinor),
+    minimumBalanceMinor: withAmounts(usual, settings.minimumBalanceMinor),
   } as OrganizationSettings
   const outcome = await addOrganization(session.aggregates, id, whole, session.clock.nowMs())
   return tell(outcome)
@@ -177,7 +181,7 @@ async function change(id: string, given: Given, session: Session): Promise<ExitC
 
 async function setTo(
   id: string,
-  settings: Partial<OrganizationSettings> & { readonly enabled?: boolean },
+  settings: OrganizationGiven,
   { aggregates }: Session,
 ): Promise<ExitCode> {
   return tell(await setOrganization(aggregates, id, settings))
@@ -190,7 +194,7 @@ async function tell(outcome: Awaited<ReturnType<typeof setOrganization>>): Promi
 }
 
 /** The options as settings of the record; a text says what is wrong with them. */
-function settingsOf(given: Given): Partial<OrganizationSettings> | string {
+function settingsOf(given: Given): OrganizationGiven | string {
   const maxTopUpMinor = amountsOf(given.maxTopUp)
   if (typeof maxTopUpMinor === 'string') return maxTopUpMinor
   const minimumBalanceMinor = amountsOf(given.minimumBalance)
@@ -208,14 +212,14 @@ function settingsOf(given: Given): Partial<OrganizationSettings> | string {
   }
 }
 
-function amountsOf(given: readonly string[] | undefined): Record<string, number> | string | null {
+function amountsOf(given: readonly string[] | undefined): AmountsGiven | string | null {
   if (given === undefined) return null
-  const amounts: Record<string, number> = {}
+  const amounts: Record<string, number | null> = {}
   for (const text of given) {
-    const [, currency = '', amount = ''] = /^([A-Z]{3})=(\d+(?:\.\d+)?)$/.exec(text) ?? []
-    if (!isCurrency(currency)) return `${text} must be such as USD=10000.00`
-    const minor = minorOf(amount, currency)
-    if (typeof minor !== 'number') return minor.refused
+    const [, currency = '', amount = ''] = /^([A-Z]{3})=(\d+(?:\.\d+)?|none)$/.exec(text) ?? []
+    if (!isCurrency(currency)) return `${text} must be such as USD=10000.00, or USD=none`
+    const minor = amount === 'none' ? null : minorOf(amount, currency)
+    if (minor !== null && typeof minor !== 'number') return minor.refused
     amounts[currency] = minor
   }
   return amounts

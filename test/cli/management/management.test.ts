@@ -43,6 +43,25 @@ describe('organizations and clients', () => {
     expect([again.code, again.err]).toEqual([1, expect.stringContaining('already')])
     const set = await world.run('organization', 'set', 'org-1', '--max-top-up', 'USD=500.00')
     expect(JSON.parse(set.out)).toMatchObject({ maxTopUp: { USD: '500.00' } })
+    const changes = ['NGN=900.00', 'USD=400.00', 'NGN=none'].map((one) => ['--max-top-up', one])
+    const limits = []
+    for (const change of [...changes, ['--minimum-balance', 'USD=2.00']]) {
+      const { out: shown } = await world.run('organization', 'set', 'org-1', ...change)
+      const { maxTopUp, minimumBalance } = JSON.parse(shown)
+      limits.push([maxTopUp, minimumBalance])
+    }
+    expect(limits).toEqual([
+      [
+        { USD: '500.00', NGN: '900.00' },
+        { USD: '1.00', NGN: '1.00' },
+      ],
+      [
+        { USD: '400.00', NGN: '900.00' },
+        { USD: '1.00', NGN: '1.00' },
+      ],
+      [{ USD: '400.00' }, { USD: '1.00', NGN: '1.00' }],
+      [{ USD: '400.00' }, { USD: '2.00', NGN: '1.00' }],
+    ])
     const lost = await world.run('organization', 'set', 'org-1', '--currency', 'USD')
     expect(lost.err).toContain('NGN cannot be taken away')
     for (const [option, wrong, code] of [
