@@ -4,7 +4,7 @@ import { formatMinor } from '../../domain/record/money.ts'
 import type { AccountView } from '../../engine/change/account-change.ts'
 import { indexes } from '../../engine/format/layout.ts'
 import { balancesOf, readCard } from '../../management/card.ts'
-import type { Store } from '../../store/port.ts'
+import type { IndexEntry, Store } from '../../store/port.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { cardParams } from '../field.ts'
@@ -21,8 +21,11 @@ const data = z.object({
   balances,
 })
 
-/** Pending charges that one call looks at; the rest is for the next. */
+/** Pending charges that one call takes; the rest is for the next. */
 const maxCharges = 200
+const perRead = 500
+/** Of one account, whose oldest are looked for among these. */
+const maxRead = 20_000
 
 /** Cross-border charges that could not be taken when they were due. */
 export function chargeRoutes(context: ApiContext): readonly Route[] {
@@ -81,10 +84,15 @@ interface ChargePlace {
 
 async function pendingCharges(store: Store, accountId: string): Promise<readonly ChargePlace[]> {
   const prefix = `${accountId}\n`
-  const entries = await store.range(indexes.charges, prefix, maxCharges)
-  const own = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
-  const oldestFirst = own.sort((a, b) => Number(a.value) - Number(b.value))
-  return oldestFirst.map(({ sortKey }) => {
+  const pending: IndexEntry[] = []
+  for (let after = prefix; pending.length < maxRead; after = pending.at(-1)!.sortKey) {
+    const entries = await store.range(indexes.charges, after, perRead)
+    const own = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    pending.push(...own)
+    if (own.length < perRead) break
+  }
+  const oldestFirst = pending.sort((a, b) => Number(a.value) - Number(b.value))
+  return oldestFirst.slice(0, maxCharges).map(({ sortKey }) => {
     const [cardId = '', transactionId = ''] = sortKey.slice(prefix.length).split('\n')
     return { cardId, transactionId }
   })

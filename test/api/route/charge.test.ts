@@ -5,9 +5,9 @@ import { defaultSwitches, packOf } from '../../support/world.ts'
 
 const abroad = { mid: 'M', mcc: '5411', name: 'Shop', city: 'Paris', country: 'FR' }
 
-async function open() {
+async function open(walletMinor = 10_000) {
   const cards = [{ cardId: 'card-1', balance: '100.00' }]
-  const world = await openMoneyApi(cards, 10_000)
+  const world = await openMoneyApi(cards, walletMinor)
   const crossBorder = { percentMillionths: 20_000, fixedMinor: {} }
   world.engine.setPack(packOf({ ...defaultSwitches, crossBorder }))
   /** Spends abroad what there is, so that the charge on it stays pending. */
@@ -47,6 +47,28 @@ describe('pending charges', () => {
     expect(store.dump().indexes.charges ?? []).toEqual([])
     expect((await post(target, {})).data).toMatchObject({ taken: 0, charges: [] })
     expect((await post('/cards/card-9/charges/reprocess', {})).code).toBe('148')
+    expect(bugs).toEqual([])
+  })
+
+  it('are the oldest of all, where there are more than one call takes', async () => {
+    const { post, spend, bugs } = await open(100_000)
+    await spend('first', 10_000)
+    // Their ids go down: the oldest is the last in the list of what is pending.
+    const ids = Array.from({ length: 501 }, (_, i) => `charge-${999 - i}`)
+    for (const id of ids) await spend(id, 100)
+    await post('/cards/card-1/topup', { amount: 503.04 })
+    const { data }: { data: { charges: { transactionId: string; taken: number }[] } } = await post(
+      target,
+      {},
+    )
+    const taken = data.charges.filter((charge) => charge.taken > 0)
+    expect(taken.map(({ transactionId }) => transactionId)).toEqual([
+      'first',
+      'charge-999',
+      'charge-998',
+    ])
+    expect(data).toMatchObject({ taken: 2.04, pending: 9.98 })
+    expect(data.charges).toHaveLength(200)
     expect(bugs).toEqual([])
   })
 })
