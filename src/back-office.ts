@@ -14,7 +14,7 @@ import { programFolder } from './installation.ts'
 import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
 import { slowTransferProblem } from './management/transfer/slow-transfer.ts'
 import { type SeedingWatch, watchSeeding } from './seeding/seeding-watch.ts'
-import { logApiCall } from './telemetry/api-log.ts'
+import { createApiLog } from './telemetry/api-log.ts'
 import type { LogSink } from './telemetry/logger.ts'
 import type { Readings } from './telemetry/metrics.ts'
 import { type SideThread, type SideThreadOptions, startSideThread } from './thread.ts'
@@ -153,6 +153,7 @@ function startApi(
     )
     const { redis, dataDir, sandbox, eventRetentionDays, webhookRetentionDays } = config
     const atWork = new Int32Array(new SharedArrayBuffer(4))
+    const logCall = createApiLog(sink)
     const api: SideThread<OfferedPack> = startSideThread<ToldByApi, OfferedPack>({
       ...listenersOf(options),
       youngHeapMb: apiYoungHeapMb,
@@ -186,7 +187,7 @@ function startApi(
         if (demoApi !== null && demoClient !== undefined) demoApi.client = demoClient
         for (const call of calls) {
           gate.metrics.apiCall(call)
-          logApiCall(sink, call)
+          logCall(call)
         }
       },
       onListening(apiPort) {

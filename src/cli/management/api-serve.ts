@@ -31,7 +31,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   const { createApi } = await import('../../api/api.ts')
   const { readSecretKeys } = await import('../../management/secret-keys.ts')
   const { createLogSink } = await import('../../telemetry/logger.ts')
-  const { logApiCall } = await import('../../telemetry/api-log.ts')
+  const { createApiLog } = await import('../../telemetry/api-log.ts')
   const { startProjection } = await import('../../projection/projection.ts')
   const { readVersion } = await import('../../version.ts')
   const sink = createLogSink(config.logLevel)
@@ -52,7 +52,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   })
   const opened = { store, clock: systemClock, engine: working, outside }
   const server = createApi(opened, settings, {
-    onAnswered: (call) => logApiCall(sink, call),
+    onAnswered: createApiLog(sink),
     onTrouble: (message) => sink.logger.error(message),
   })
   const projection = startProjection({
