@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -69,6 +72,42 @@ async function goTo(path: string, shown = page): Promise<void> {
     link.click()
     link.remove()
   }`)
+}
+
+/** Leads to the console, and can be cut, as the network of a person can. */
+async function openWire(to: number) {
+  const sockets = new Set<Socket>()
+  let whole = true
+  const server = createServer((near) => {
+    if (!whole) return near.destroy()
+    const far = connect(to, '127.0.0.1')
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one)
+      one.on('error', () => {})
+      one.on('close', () => other.destroy())
+      one.pipe(other)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const cut = () => {
+    whole = false
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    mend: () => {
+      whole = true
+    },
+    close: () => {
+      cut()
+      server.close()
+    },
+  }
 }
 
 async function codeOf(event: WireEvent): Promise<unknown> {
@@ -185,6 +224,36 @@ describe('decisions', () => {
     await page.getByText(name).first().waitFor()
   })
 
+  it('are listed newest first also after the connection was lost for a while', async () => {
+    const wire = await openWire(world.port)
+    const apart = await browser.newPage({ baseURL: wire.url })
+    // Another browser goes on listening, so that the server tells nothing twice.
+    await goTo('/decisions')
+    await apart.goto('/decisions')
+    await apart.getByText('Corner Shop').first().waitFor()
+    const [before, meanwhile] = [`Before ${Date.now()}`, `Meanwhile ${Date.now()}`]
+    const at = (name: string) => ({ mid: 'MID9', mcc: '5411', name, country: 'US' })
+    await ask({ eventId: 'evt-before', merchant: at(before) })
+    await apart.getByText(before).first().waitFor()
+    wire.cut()
+    await ask({ eventId: 'evt-meanwhile', merchant: at(meanwhile) })
+    await page.getByText(meanwhile).first().waitFor()
+    wire.mend()
+    await apart.getByText(meanwhile).first().waitFor()
+    const names = (await apart.locator('tbody').innerText()).match(/(Before|Meanwhile) \d+/g)
+    expect(names?.slice(0, 2)).toEqual([meanwhile, before])
+    await apart.close()
+    wire.close()
+  })
+
+  it('are shown with the filters also when a time in the address is none', async () => {
+    faults = []
+    await page.goto('/decisions?since=abc')
+    await page.getByText('Since: ').waitFor()
+    await page.getByLabel('Since').waitFor()
+    expect(faults.filter((fault) => !fault.includes('400'))).toEqual([])
+  })
+
   it('keep their filters in the address', async () => {
     await page.goto('/decisions')
     await page.getByLabel('MCC', { exact: true }).fill('7995')
@@ -222,6 +291,27 @@ describe('find', () => {
     const { things } = await data<Found>(`/data/find?q=${q}`)
     const ofKind = things.filter((thing) => thing.kind === kind)
     expect(ofKind.map((thing) => thing.about).join('; ')).toContain(about)
+  })
+
+  it('leads to an account whose page says that it has more cards, and holds, than are shown', async () => {
+    const rows = Array.from({ length: 101 }, (_, i) => ({
+      cardId: `fleet-${i}`,
+      customerId: 'fleet',
+      accountId: 'fleet',
+      type: 'corporate',
+      currency: 'USD',
+      ...(i === 0 && { balance: '1000.00' }),
+    }))
+    const input = rows.map((row) => JSON.stringify(row)).join('\n')
+    const store = { ...process.env, ...env, DATA_DIR: folder.path }
+    execFileSync(process.execPath, ['dist/cli/main.js', 'import', '-'], { input, env: store })
+    await Promise.all(
+      rows.map(({ cardId }) => ask({ eventId: `evt-${cardId}`, cardId, amount: '1.00' })),
+    )
+    await goTo('/account/fleet')
+    await page.getByText('the first 100').waitFor()
+    await page.getByText('More is held than these').waitFor()
+    await page.getByText('and more', { exact: true }).waitFor()
   })
 
   it('leads to the account that it found', async () => {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Balances, Looked } from '../shape/decision.ts'
 import { pathOf } from './address.ts'
-import type { Asked } from './ask.ts'
+import { type Asked, useSubmit } from './ask.ts'
 import { clockText, countText, dayTimeText, moneyText, plainText, utcText } from './format.ts'
 import { browserMs } from './live.ts'
 
@@ -117,7 +117,8 @@ export function State({ asked }: { asked: Asked<unknown> }) {
 }
 
 /** How far was looked, and a way to look further. */
-export function LookedTo({ looked, onMore }: { looked: Looked; onMore: () => void }) {
+export function LookedTo({ looked, onMore }: { looked: Looked; onMore: () => Promise<void> }) {
+  const { error, busy, submit } = useSubmit(onMore)
   const far = looked.lookedToMs === 0 ? null : <Time atMs={looked.lookedToMs} day />
   if (looked.next === '') {
     return (
@@ -125,12 +126,15 @@ export function LookedTo({ looked, onMore }: { looked: Looked; onMore: () => voi
     )
   }
   return (
-    <p class="looked">
-      Looked at {countText(looked.looked)} entries{far !== null && <>, back to {far}</>}.{' '}
-      <button type="button" onClick={onMore}>
-        Look further
-      </button>
-    </p>
+    <>
+      <p class="looked">
+        Looked at {countText(looked.looked)} entries{far !== null && <>, back to {far}</>}.{' '}
+        <button type="button" onClick={submit} disabled={busy}>
+          Look further
+        </button>
+      </p>
+      <ErrorLine error={error} />
+    </>
   )
 }
 

@@ -118,7 +118,7 @@ async function showAccountPage(accountId: string, office: Office): Promise<Accou
     chargesTakenMinor: account.chargesTakenMinor,
     chargesPendingMinor: account.chargesPendingMinor,
     balances: shownBalances(account),
-    cardIds: await cardsOf(accountId, office),
+    ...(await cardsOf(accountId, office)),
     recent: await recentOf({ account: accountId }, office),
     ...(await holdsOf(account, office)),
   }
@@ -149,12 +149,16 @@ async function recentOf(
   }
 }
 
-async function cardsOf(accountId: string, { store }: Office): Promise<string[]> {
+async function cardsOf(
+  accountId: string,
+  { store }: Office,
+): Promise<Pick<AccountShown, 'cardIds' | 'allCards'>> {
   const prefix = accountPlaceKey({ accountId, cardId: '' })
-  const entries = await store.range(indexes.accounts, prefix, maxShown)
-  return entries
+  const entries = await store.range(indexes.accounts, prefix, maxShown + 1)
+  const cardIds = entries
     .filter(({ sortKey }) => sortKey.startsWith(prefix))
     .map(({ sortKey }) => sortKey.slice(prefix.length))
+  return { cardIds: cardIds.slice(0, maxShown), allCards: cardIds.length <= maxShown }
 }
 
 /** What a transaction holds is due one day, so that the list of what is due names it: it is read until all is found. */
@@ -163,11 +167,17 @@ async function holdsOf({ accountId, heldMinor }: Account, office: Office): Promi
   const holds: ShownHold[] = []
   let missingMinor = heldMinor
   let after = ''
-  for (let looked = 0; missingMinor > 0 && looked < maxLooked && mayGoOn(); looked += pageSize) {
+  const isFull = () => holds.length >= maxShown
+  for (
+    let looked = 0;
+    missingMinor > 0 && !isFull() && looked < maxLooked && mayGoOn();
+    looked += pageSize
+  ) {
     const entries = await office.store.range(indexes.due, after, pageSize)
     for (const hold of await holdsAmong(entries, accountId, office)) {
+      if (isFull()) break
       missingMinor -= hold.heldMinor
-      if (holds.length < maxShown) holds.push(hold)
+      holds.push(hold)
     }
     if (entries.length < pageSize) break
     after = entries.at(-1)!.sortKey

@@ -50,7 +50,7 @@ export interface ShownCard {
 
 export interface HoldsShown {
   readonly holds: readonly ShownHold[]
-  /** False when the account holds more than was found. */
+  /** False when the account holds more than these. */
   readonly allHolds: boolean
 }
 
@@ -70,6 +70,8 @@ export interface AccountShown extends HoldsShown {
   readonly chargesPendingMinor: number
   readonly balances: Balances
   readonly cardIds: readonly string[]
+  /** False when it has more cards than these. */
+  readonly allCards: boolean
   readonly recent: DecisionList
 }
 

@@ -59,6 +59,7 @@ function About({ shown }: { shown: AccountShown }) {
                 <CardLink id={id} />{' '}
               </span>
             ))}
+            {!shown.allCards && <span class="faint">and more</span>}
           </dd>
         </div>
         {shown.organizationId !== '' && (

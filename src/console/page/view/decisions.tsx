@@ -34,6 +34,12 @@ export function DecisionsPage() {
     setHeld(0)
   }, [query])
   useEffect(() => {
+    // A list that was asked for again goes before what was heard earlier, which may have gaps.
+    const newestMs = list?.rows[0]?.atMs ?? 0
+    setFresh((was) => was.filter(({ atMs }) => atMs >= newestMs))
+    setOlder(null)
+  }, [list])
+  useEffect(() => {
     subscribe(`?decisions=1&${query}`, ({ rows, skipped: more }: LiveDecisions) => {
       setSkipped(more)
       if (isHeld()) {
@@ -65,6 +71,8 @@ export function DecisionsPage() {
   async function lookFurther(): Promise<void> {
     if (last === null || last.next === '') return
     const more = await getData<DecisionList>(`/data/decisions?${query}&before=${last.next}`)
+    // Meanwhile the filters, or the list that this goes on from, may have become others.
+    if (shown.current !== list) return
     setOlder({
       ...more,
       rows: [...(older?.rows ?? []), ...more.rows],

@@ -98,10 +98,10 @@ function TimeField({
   set: (name: string, value: string) => void
 }) {
   const given = Number(pageUrl.value.searchParams.get(name) ?? 0)
-  const shown =
-    given === 0
-      ? ''
-      : new Date(given - new Date(given).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+  const local = new Date(given - new Date(given).getTimezoneOffset() * 60_000)
+  // What is no time is in the address alone, and the server says so.
+  const isTime = given !== 0 && !Number.isNaN(local.getTime())
+  const shown = isTime ? local.toISOString().slice(0, 16) : ''
   return (
     <label class={given === 0 ? '' : 'set'}>
       {label}

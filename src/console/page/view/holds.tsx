@@ -24,10 +24,10 @@ export function HoldsPanel({
     onDone: again,
   })
   return (
-    <Panel title="Holds" aside={`${holds.length}`}>
+    <Panel title="Holds" aside={allHolds ? `${holds.length}` : `the first ${holds.length}`}>
       {holds.length === 0 && (
         <p class="faint">
-          {allHolds ? 'Nothing is held.' : 'The holds are older than what was looked through.'}
+          {allHolds ? 'Nothing is held.' : 'The holds expire later than what was looked through.'}
         </p>
       )}
       {holds.length > 0 && (
@@ -64,7 +64,7 @@ export function HoldsPanel({
         </table>
       )}
       {!allHolds && holds.length > 0 && (
-        <p class="faint">More is held than these: older holds were not looked through.</p>
+        <p class="faint">More is held than these, by holds that expire later.</p>
       )}
     </Panel>
   )
