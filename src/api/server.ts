@@ -8,11 +8,11 @@ import { StoreError } from '../store/port.ts'
 import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, shortHash } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
-import { refuseConnection } from './connection-refusal.ts'
 import { openApiOf } from './document/openapi.ts'
 import { type ReferencePage, referencePageOf } from './document/reference-page.ts'
 import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
 import { readInput } from './input.ts'
+import { answerOuterFaults, refuseConnection, refusePath } from './outer-refusal.ts'
 import { addKycCallback } from './outside/kyc-callback.ts'
 import type { Outside } from './outside/outside.ts'
 import type { References } from './references.ts'
@@ -95,10 +95,11 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
       const isOperation = request.url.startsWith(`${apiPrefix}/`)
-      void (isOperation ? receive(request, reply, null) : refusePath(reply))
+      void (isOperation ? receive(request, reply, null) : refusePath(reply, apiPrefix))
     },
   })
-  server.setNotFoundHandler((_request, reply) => refusePath(reply))
+  server.setNotFoundHandler((_request, reply) => refusePath(reply, apiPrefix))
+  answerOuterFaults(server, (error) => options.onBug(error, ''))
   const connections = createConnections({ maxConnections, maxBodyBytes })
   connections.watch(server.server)
   server.server.on('request', (request, response) => {
@@ -283,12 +284,6 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   }
 
   return server
-}
-
-/** Outside of the operations nobody has proven anything. */
-function refusePath(reply: FastifyReply): void {
-  const where = `operations are under ${apiPrefix}, their description is at /docs`
-  void reply.code(404).send(refusalEnvelope(null, refuse('routeUnknown', where)))
 }
 
 /** The work goes on; only its caller is no longer waiting. */

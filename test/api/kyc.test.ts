@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { indexes, kycAggregate } from '../../src/engine/format/layout.ts'
 import { createIdentityHashes, readIdentity } from '../../src/kyc/identity.ts'
 import { imageKeys, readImages } from '../../src/kyc/image.ts'
@@ -8,7 +8,8 @@ import { readKyc, submissionOf } from '../../src/kyc/kyc.ts'
 import { rewrapKycs } from '../../src/kyc/rewrap.ts'
 import { readCustomer } from '../../src/management/customer.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
-import type { Command, Store } from '../../src/store/port.ts'
+import { readWebhookSecret, signedHeaders } from '../../src/outgoing/signature.ts'
+import { type Command, type Store, StoreError } from '../../src/store/port.ts'
 import { type ApiWorldOptions, openApi } from '../support/api-world.ts'
 import { createMemoryState } from '../support/memory-store.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
@@ -497,5 +498,33 @@ describe('a provider by HTTP', () => {
     const other = await call('POST', '/kyc/business', business('RC77'))
     await passTime(0)
     expect((await call('GET', `/kyc/${other.data.kycToken}`)).data.status).toBe('Approved')
+  })
+
+  it('is told 503 while the store is away, and 500 for a bug that the log then has', async () => {
+    const provider = await openProvider(() => ({ status: 'Pending' }))
+    const { call, url, time, bugs, outside } = await openWorld({ kyc: kycOf(provider.url) })
+    const hear = vi.spyOn(outside.kyc!.desk, 'hear')
+    const { data } = await call('POST', '/kyc/business', business('RC78'))
+    const tell = async () => {
+      const body = JSON.stringify({ kycToken: data.kycToken, status: 'Rejected' })
+      const headers = signedHeaders({ id: 'x', body, atMs: time.ms }, [readWebhookSecret(secret)!])
+      const answer = await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })
+      return { answer, text: await answer.text() }
+    }
+    hear.mockRejectedValueOnce(new StoreError('at 10.0.0.1', 'unknown'))
+    const away = await tell()
+    expect([away.answer.status, away.answer.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(JSON.parse(away.text)).toMatchObject({ responseCode: '150', data: null })
+    expect(away.text).not.toContain('10.0.0.1')
+    expect((await tell()).answer.status).toBe(204)
+    expect(bugs).toEqual([])
+
+    const bug = new Error('of ours')
+    hear.mockRejectedValueOnce(bug)
+    const failed = await tell()
+    expect(failed.answer.status).toBe(500)
+    expect(JSON.parse(failed.text)).toMatchObject({ responseCode: '911', data: null })
+    expect(failed.text).not.toContain(bug.message)
+    expect(bugs).toEqual([bug])
   })
 })

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { refuse } from './condition.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { StoreError } from '../store/port.ts'
+import { conditions, type Refused, refuse } from './condition.ts'
 import { refusalEnvelope } from './envelope.ts'
 
 /** Node's own handler looks there too: the answer whose turn it is on a connection. */
@@ -36,4 +38,26 @@ export function refuseConnection(error: Error & { code?: string }, socket: Conne
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
   const cut = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(cut))
+}
+
+/** Outside of the operations nobody has proven anything. */
+export function refusePath(reply: FastifyReply, prefix: string): void {
+  const where = `operations are under ${prefix}, their description is at /docs`
+  void reply.code(404).send(refusalEnvelope(null, refuse('routeUnknown', where)))
+}
+
+/** Outside of the operations too: Fastify's own answer would show what an error says, and tell nobody here. */
+export function answerOuterFaults(server: FastifyInstance, onBug: (error: unknown) => void): void {
+  server.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
+    const refused = refusalOf(error)
+    if (refused.condition === 'bug') onBug(error)
+    const { status } = conditions[refused.condition]
+    if (status === 503) reply.header('retry-after', 1)
+    return reply.code(status).send(refusalEnvelope(null, refused))
+  })
+}
+
+function refusalOf(error: Error & { statusCode?: number }): Refused {
+  if (error instanceof StoreError) return refuse('unavailable')
+  return refuse((error.statusCode ?? 500) < 500 ? 'bodyMalformed' : 'bug')
 }
