@@ -71,7 +71,7 @@ async function runConfigured(
   const { eventRetentionDays, sandbox } = config
   const claimed = SANDBOX ? { eventRetentionDays, sandbox } : { eventRetentionDays }
   try {
-    return await runOpen(config, claimed, command)
+    return await runOpen(config, claimed, options.creates === true, command)
   } catch (error) {
     return explain(error)
   }
@@ -80,12 +80,13 @@ async function runConfigured(
 async function runOpen(
   config: Config,
   claimed: ClaimedSettings,
+  creates: boolean,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { claimStore } = await import('../engine/format/meta.ts')
   const store = await openStore(config, systemClock.nowMs)
   try {
-    const { problem, sandbox } = await claimStore(store, claimed)
+    const { problem, sandbox } = await claimStore(store, claimed, creates)
     if (problem !== '') complain(`warning: ${problem}: see arbiter repair --record meta`)
     return await runWatched({ ...config, sandbox }, store, command)
   } finally {

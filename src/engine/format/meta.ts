@@ -33,12 +33,16 @@ const firstVersion = 'meta.1'
 const unfinished = JSON.stringify({ unfinished: true })
 
 /**
- * Claims a new store, or checks that an old one was made with the same settings. The places of events
- * depend on the retention: with another one their duplicates would not be found. Where the record cannot
- * be read, serving by what is configured, which was compared at every start before, is better than serving
- * nobody.
+ * Claims a new store, or checks that an old one was made with the same settings; who creates none must find
+ * one. The places of events depend on the retention: with another one their duplicates would not be found.
+ * Where the record cannot be read, serving by what is configured, which was compared at every start before,
+ * is better than serving nobody.
  */
-export async function claimStore(store: Store, settings: ClaimedSettings): Promise<Claim> {
+export async function claimStore(
+  store: Store,
+  settings: ClaimedSettings,
+  creates = true,
+): Promise<Claim> {
   const { eventRetentionDays, sandbox = false } = settings
   const command = {
     aggregate,
@@ -53,7 +57,7 @@ export async function claimStore(store: Store, settings: ClaimedSettings): Promi
     log: [],
   }
   try {
-    let kept = await findMeta(store)
+    let kept = creates ? await findMeta(store) : await readMeta(store)
     if (kept === null) {
       // Only where there is none: a store that lost something takes no commit before an engine is there.
       const [outcome] = await store.commit([command])

@@ -124,6 +124,11 @@ describe('arbiter copy', { timeout: 90_000 }, () => {
   let inRedis: Record<string, string>
   let contents: string[]
 
+  it('fills a Redis that was looked into before: what only reads refuses it, and leaves it new', async () => {
+    const early = await world.runWith({ env: { REDIS_URL: server.url } }, 'verify')
+    expect([early.code, early.err]).toEqual([2, expect.stringContaining('there is no store')])
+  })
+
   it('takes an embedded store to Redis, where nothing is different', async () => {
     const copied = await world.run('copy', '--from', source, '--to', server.url)
     expect(copied).toMatchObject({ code: 0 })
