@@ -4,6 +4,7 @@ import type { Engine } from '../engine/engine.ts'
 import {
   decodeAccountCards,
   encodeAccountCards,
+  isFull,
   negativeEntries,
   noCards,
   withCard,
@@ -76,12 +77,13 @@ function indexAccount(
     reads: [accountCardsKey],
     decide(view) {
       const { account } = view
-      const cards = cardIds.flatMap((cardId) => view.card(cardId) ?? [])
+      const cards = view.cards(cardIds).flatMap((card) => card ?? [])
       if (account === null) return { result: undefined, write: null }
       const { organizationId } = account
-      const { cards: named } = decodeAccountCards(view.child(accountCardsKey)) ?? noCards
-      // Whoever calls this comes by with all cards of the account, page by page.
-      const known = cards.reduce(withCard, { cards: named, more: false })
+      const found = decodeAccountCards(view.child(accountCardsKey)) ?? noCards
+      // Whoever calls this comes by with all cards of the account, page by page: only what is full may lack some.
+      const more = found.more && isFull(found)
+      const known = cards.reduce(withCard, { cards: found.cards, more })
       const negative = negativeEntries(organizationId, account, known)
       const index: IndexEntryPut[] = account.postedMinor < 0 ? [...negative] : []
       // An account whose cards were not known has an entry of its own until they are.

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { importRows } from '../../src/engine/import.ts'
+import { isNegative } from '../../src/management/customer.ts'
 import { cardListing } from '../../src/projection/card-listing.ts'
 import { allTime, readPage } from '../../src/projection/listing.ts'
 import { createProjector } from '../../src/projection/projector.ts'
@@ -66,6 +67,29 @@ describe('cards that no list has', () => {
     expect(await listed({ status: 'Frozen' })).toEqual(['card-0'])
     await engine.operate('account-0', { type: 'unfreeze', cardId: 'card-0' }, 'x')
     expect(await listed({ status: 'Frozen' })).toEqual([])
+  })
+
+  it('are known to be more than their account names, in whichever order they are come by', async () => {
+    const { store, engine } = await openWorld()
+    const ids = [...Array.from({ length: 100 }, (_, i) => `named-${i}`), 'another']
+    const shared = { accountId: 'many', organizationId: 'org-1', type: 'retail', currency: 'USD' }
+    const rows = ids.map((cardId, i) => ({
+      ...shared,
+      cardId,
+      customerId: `of-${cardId}`,
+      ...(i === 0 && { balance: '-5.00' }),
+    }))
+    expect((await importRows(rows, engine)).problems).toEqual([])
+    const isNegativeNow = () =>
+      isNegative(store, { organizationId: 'org-1', customerId: 'of-another' })
+    expect(await isNegativeNow()).toBe(true)
+    for (const page of [ids.slice(100), ids.slice(0, 100)]) {
+      await indexCards(
+        engine,
+        page.map((cardId) => ({ cardId, accountId: 'many' })),
+      )
+    }
+    expect(await isNegativeNow()).toBe(true)
   })
 })
 

@@ -106,7 +106,8 @@ function withdrawal(context: ApiContext): Route {
           if (said !== undefined && said !== whole.account.currency) {
             return otherCurrency(whole.account.currency)
           }
-          const ended = cardIds.every((id) => view.account!.card(id)?.status === 'Terminated')
+          const cards = view.account!.cards(cardIds)
+          const ended = cards.every((one) => one?.status === 'Terminated')
           const keptMinor = ended ? 0 : minimumOf(call.caller.organization, whole.account.currency)
           return accountCovers(view, amountMinor, keptMinor)
         },

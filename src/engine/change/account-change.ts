@@ -31,6 +31,8 @@ export interface AccountView {
   /** null while it is not opened. */
   readonly account: Account | null
   card(cardId: string): Card | null
+  /** In the order given: what is not in memory is read together. */
+  cards(cardIds: readonly string[]): readonly (Card | null)[]
   /** By its first name. */
   transaction(cardId: string, transactionId: string): Transaction | null
   /** One of the children that the change reads; null when there is none. */

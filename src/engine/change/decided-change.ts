@@ -83,6 +83,7 @@ function viewOf(
   const view: { -readonly [K in keyof AccountView]: AccountView[K] } = {
     account: staged.account(),
     card: (cardId) => found(staged.card(cardId)),
+    cards: (cardIds) => found(cardIds.map((cardId) => staged.card(cardId))),
     transaction(cardId, id) {
       const record = found(staged.transaction(cardId, id))
       return record === null || isAlias(record) ? null : record

@@ -45,12 +45,17 @@ export function accountCardsOf(cards: Iterable<Card>): AccountCards {
   return [...cards].reduce(withCard, noCards)
 }
 
+/** Whether a further card would only be known to be there. */
+export function isFull({ cards }: AccountCards): boolean {
+  return cards.length >= maxCards
+}
+
 /** With one more card, in the order of their ids; the same when it has it. */
 export function withCard(known: AccountCards, card: Card): AccountCards {
   const { cards } = known
   const { cardId, customerId, issuedAtMs } = card
   if (cardId === '' || cards.some(([id]) => id === cardId)) return known
-  if (cards.length >= maxCards) return known.more ? known : { cards, more: true }
+  if (isFull(known)) return known.more ? known : { cards, more: true }
   const after = cards.findIndex(([id]) => id > cardId)
   const place = after < 0 ? cards.length : after
   return { ...known, cards: cards.toSpliced(place, 0, [cardId, customerId, issuedAtMs]) }

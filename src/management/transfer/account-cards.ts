@@ -1,38 +1,25 @@
-import { decodeAccountCards } from '../../engine/format/account-cards.ts'
-import {
-  accountAggregate,
-  accountCardsKey,
-  customerCardsPrefix,
-  indexes,
-} from '../../engine/format/layout.ts'
+import { accountPlaceKey, indexes } from '../../engine/format/layout.ts'
 import type { Store } from '../../store/port.ts'
 import type { WholeCard } from '../card.ts'
 
 const perRead = 500
-/** Of one customer; those beyond it are not looked at. */
+/** Of one account; those beyond it are not looked at. */
 const maxCards = 5_000
 
 /**
- * The cards that draw on the account of this one, itself among them: those that the account names, of whichever
- * customer, and those of its own customer in the list, for the account may name none or not all. It is read, not
+ * The cards that draw on the account of this one, itself among them, of whichever customer. It is read, not
  * locked: a card that joins at the same time may be missed.
  */
 export async function cardsOfAccount(
   store: Store,
-  { account, card }: Pick<WholeCard, 'account' | 'card'>,
+  { account: { accountId }, card }: Pick<WholeCard, 'account' | 'card'>,
 ): Promise<readonly string[]> {
-  const prefix = customerCardsPrefix(account.organizationId, card.customerId)
-  const aggregate = accountAggregate(account.accountId)
-  const [named] = await store.load([{ aggregate, ...accountCardsKey }])
-  const known = decodeAccountCards(named?.value ?? null)?.cards ?? []
-  const found = new Set([card.cardId, ...known.map(([cardId]) => cardId)])
-  let read = 0
-  for (let after = prefix; read < maxCards; read += perRead) {
-    const entries = await store.range(indexes.customerCards, after, perRead)
+  const prefix = accountPlaceKey({ accountId, cardId: '' })
+  const found = new Set([card.cardId])
+  for (let after = prefix, read = 0; read < maxCards; read += perRead) {
+    const entries = await store.range(indexes.accounts, after, perRead)
     const own = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
-    for (const { sortKey, value } of own) {
-      if (value === account.accountId) found.add(sortKey.slice(sortKey.lastIndexOf('\n') + 1))
-    }
+    for (const { sortKey } of own) found.add(sortKey.slice(prefix.length))
     if (own.length < perRead) break
     after = own.at(-1)!.sortKey
   }

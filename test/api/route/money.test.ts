@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { readCard } from '../../../src/management/card.ts'
 import { handed, testEvent } from '../../support/engine-world.ts'
+import { createMemoryState } from '../../support/memory-store.ts'
 import { openMoneyApi } from '../../support/money-world.ts'
 
 type World = Awaited<ReturnType<typeof openMoneyApi>>
@@ -161,6 +162,25 @@ describe('a withdrawal', () => {
       expect(code).toBe('116')
     },
   )
+
+  it('looks at all cards of an account together, however many and whose', async () => {
+    const ids = Array.from({ length: 150 }, (_, i) => `shared-${i}`)
+    const shared = { accountId: 'account-of-card-1', balance: undefined }
+    const joined = ids.map((cardId) => ({ ...shared, cardId, customerId: `of-${cardId}` }))
+    const state = createMemoryState()
+    const world = await openMoneyApi([...two, ...joined], 0, { state })
+    const end = { status: 'Terminated', terminatedBy: 'operator' } as const
+    const endCard = (cardId: string) =>
+      world.engine.operate('account-of-card-1', { type: 'changeCard', cardId, set: end }, 'test')
+    for (const cardId of ['card-1', ...ids.slice(0, -1)]) await endCard(cardId)
+    expect((await world.post('/cards/card-1/withdrawal', { amount: 100 })).code).toBe('116')
+    await endCard(ids.at(-1)!)
+    // A server that has none of them in memory.
+    const other = await openMoneyApi([], 0, { state, like: world })
+    const loads = vi.spyOn(other.store, 'load')
+    expect((await other.post('/cards/card-1/withdrawal', { amount: 100 })).code).toBe('000')
+    expect(loads.mock.calls.length).toBeLessThan(ids.length)
+  })
 
   it.each([
     ['a lite card that is live', 'lite', { amount: 1 }, '119'],
