@@ -48,7 +48,7 @@ export async function accountIdOf(store: Store, cardId: string): Promise<string 
   if (found === undefined) return null
   const accountId = decodePlace(found.value)
   if (accountId !== '') return accountId
-  throw new RecordUnreadable(`nobody can read whose card ${cardId} is: see arbiter damaged`)
+  throw new RecordUnreadable(`nobody can read whose card ${cardId} is`)
 }
 
 export async function readAccount(store: Store, accountId: string): Promise<Account | null> {
@@ -71,7 +71,7 @@ function named<T>(name: string, decode: () => T): T {
   try {
     return decode()
   } catch (error) {
-    throw new RecordUnreadable(`${name} is damaged (${messageOf(error)}): see arbiter damaged`)
+    throw new RecordUnreadable(`${name} is damaged (${messageOf(error)})`)
   }
 }
 

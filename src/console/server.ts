@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { isLoopback } from '../config/check.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
@@ -144,6 +145,10 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     if (error instanceof StoreError) {
       const unsure = error.executed === 'unknown' ? ': look whether it was done' : ''
       return reply.code(503).send({ error: `the store cannot be reached${unsure}` })
+    }
+    if (error instanceof RecordUnreadable) {
+      const text = `a record cannot be read, ${error.message}: see arbiter damaged`
+      return reply.code(500).send(answerText({ error: text }))
     }
     options.onBug(error)
     return reply.code(500).send({ error: 'this is a bug, and the log has it' })

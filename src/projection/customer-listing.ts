@@ -1,6 +1,7 @@
 import { negativePrefix } from '../engine/format/account-cards.ts'
 import { customerPlace, customersPrefix, foldedName } from '../engine/format/customer-index.ts'
 import { customerAggregate, indexes } from '../engine/format/layout.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { type Customer, decodeCustomer, hasNegative, sumOfCards } from '../management/customer.ts'
 import type { IndexEntry, Store } from '../store/port.ts'
 import type { Listing, Span } from './listing.ts'
@@ -25,9 +26,12 @@ export async function customerListing(
   organizationId: string,
   filters: CustomerFilters,
   span: Span,
+  onUnreadable: (customerId: string) => void = () => {},
 ): Promise<Listing<ListedCustomer>> {
   const prefix = customersPrefix(organizationId, filters)
-  const negative = filters.negative ? await negativeCustomers(store, organizationId) : null
+  const negative = filters.negative
+    ? await negativeCustomers(store, organizationId, onUnreadable)
+    : null
   return {
     index: indexes.customers,
     prefix,
@@ -37,6 +41,7 @@ export async function customerListing(
       const customers = await readCustomers(
         store,
         entries.map(({ value }) => value),
+        onUnreadable,
       )
       return Promise.all(
         customers.map(async (customer) => {
@@ -61,6 +66,7 @@ const maxNegative = 2_000
 async function negativeCustomers(
   store: Store,
   organizationId: string,
+  onUnreadable: (customerId: string) => void,
 ): Promise<readonly string[] | null> {
   if (await hasNegative(store, organizationId, '')) return null
   const prefix = negativePrefix(organizationId, '').slice(0, -1)
@@ -68,7 +74,7 @@ async function negativeCustomers(
   const own = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
   if (own.length > maxNegative) return null
   const ids = new Set(own.map(({ sortKey }) => sortKey.slice(prefix.length).split('\n')[0]!))
-  const customers = await readCustomers(store, [...ids])
+  const customers = await readCustomers(store, [...ids], onUnreadable)
   return customers
     .flatMap((one) => (one === null ? [] : [customerPlace(one.createdAtMs, one.customerId)]))
     .sort()
@@ -85,11 +91,17 @@ function rangeOver(places: readonly string[], prefix: string) {
 async function readCustomers(
   store: Store,
   ids: readonly string[],
+  onUnreadable: (customerId: string) => void,
 ): Promise<readonly (Customer | null)[]> {
   const found = await store.load(
     ids.map((id) => ({ aggregate: customerAggregate(id), group: '', id: '' })),
   )
-  return found.map((root) => (root === undefined ? null : decodeCustomer(root.value)))
+  return found.map((root, i) => {
+    if (root === undefined) return null
+    const customer = unlessUnreadable(() => decodeCustomer(root.value))
+    if (customer === null) onUnreadable(ids[i]!)
+    return customer
+  })
 }
 
 function matches(

@@ -17,6 +17,7 @@ import {
   indexes,
   projectionAggregate,
 } from '../engine/format/layout.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { decodeCustomer } from '../management/customer.ts'
 import { readOrganizationIds } from '../management/organization.ts'
 import type { IndexEntry, IndexEntryPut, IndexKey, Store } from '../store/port.ts'
@@ -107,22 +108,27 @@ function indexAccount(
 export async function* indexCustomers(
   store: Store,
   aggregates: Aggregates,
+  onUnreadable: (customerId: string) => void,
 ): AsyncGenerator<number> {
   for (const organizationId of await readOrganizationIds(store)) {
     const prefix = customersPrefix(organizationId, {})
     for await (const page of entriesUnder(store, indexes.customers, prefix)) {
-      await Promise.all(page.map(({ value }) => indexCustomer(aggregates, value)))
-      yield page.length
+      const read = await Promise.all(page.map(({ value }) => indexCustomer(aggregates, value)))
+      for (const [i, { value }] of page.entries()) if (!read[i]) onUnreadable(value)
+      yield read.filter((one) => one).length
     }
   }
 }
 
-function indexCustomer(aggregates: Aggregates, customerId: string): Promise<void> {
-  return aggregates.change({
+/** Resolves to false when it cannot be read. */
+function indexCustomer(aggregates: Aggregates, customerId: string): Promise<boolean> {
+  return aggregates.change<boolean>({
     aggregate: customerAggregate(customerId),
     decide({ root }) {
-      if (root === null) return { result: undefined, write: null }
-      return { result: undefined, write: { index: customerIndexEntries(decodeCustomer(root)) } }
+      if (root === null) return { result: true, write: null }
+      const customer = unlessUnreadable(() => decodeCustomer(root))
+      if (customer === null) return { result: false, write: null }
+      return { result: true, write: { index: customerIndexEntries(customer) } }
     },
   })
 }

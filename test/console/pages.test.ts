@@ -6,6 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
 import { type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
 import { findPrograms } from '../support/installed.ts'
 import { send, temporaryFolder, until, type WireEvent } from '../support/server.ts'
@@ -306,12 +307,30 @@ describe('find', () => {
     const store = { ...process.env, ...env, DATA_DIR: folder.path }
     execFileSync(process.execPath, ['dist/cli/main.js', 'import', '-'], { input, env: store })
     await Promise.all(
-      rows.map(({ cardId }) => ask({ eventId: `evt-${cardId}`, cardId, amount: '1.00' })),
+      rows.map(({ cardId }) =>
+        ask({ eventId: `evt-${cardId}`, transactionId: `txn-${cardId}`, cardId, amount: '1.00' }),
+      ),
     )
     await goTo('/account/fleet')
     await page.getByText('the first 100').waitFor()
     await page.getByText('More is held than these').waitFor()
     await page.getByText('and more', { exact: true }).waitFor()
+  })
+
+  it('says which record cannot be read, and shows what others say', async () => {
+    const store = await openStore({ redis: null, dataDir: folder.path }, Date.now)
+    const [broken, aggregate] = [{ version: 'x', value: '[' }, 'a:fleet']
+    const transaction = { group: 't', id: 'fleet-0\ntxn-fleet-0' }
+    const [before] = await store.load([{ aggregate, ...transaction }])
+    expect(before).toBeDefined()
+    await store.fill([{ kind: 'child', aggregate, ...transaction, ...broken }])
+    expect((await data<{ allHolds: boolean }>('/data/account?id=fleet')).allHolds).toBe(false)
+    await store.fill([{ kind: 'root', aggregate, ...broken }])
+    await store.close()
+    const { error } = await data<{ error: string }>('/data/account?id=fleet')
+    expect(error).toBe(
+      'a record cannot be read, account fleet is damaged (it is no JSON): see arbiter damaged',
+    )
   })
 
   it('leads to the account that it found', async () => {

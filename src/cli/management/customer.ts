@@ -26,7 +26,14 @@ import { Interrupted } from '../interrupt.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
 import { batchesOf, createProblemList, inRowFile } from '../row-file.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printJson, printText, sayRefused } from '../terminal.ts'
+import {
+  complain,
+  type ExitCode,
+  printJson,
+  printText,
+  sayRefused,
+  sayUnreadable,
+} from '../terminal.ts'
 import type { TwiceRead } from '../twice-read.ts'
 
 const help = `
@@ -79,10 +86,13 @@ export function addCustomers(program: Command): void {
       inSession(async ({ store }) => {
         const { organization, since, until, ...filters } = options
         const span = { fromMs: since, beforeMs: until }
-        const listing = await customerListing(store, organization, filters, span)
-        return printList(store, options, listing, ({ customer, sum }) =>
+        const unreadable = new Set<string>()
+        const note = (customerId: string) => unreadable.add(customerId)
+        const listing = await customerListing(store, organization, filters, span, note)
+        await printList(store, options, listing, ({ customer, sum }) =>
           shownCustomer(customer, sum),
         )
+        return sayLeftOut(unreadable)
       }),
     )
   onOne(customers, 'suspend', 'Give it no new card.', (id, session) => suspend(id, true, session))
@@ -107,8 +117,10 @@ function onOne(
 
 /** Who is suspended, and since when they are customers, is not in the rows. */
 async function exportCustomers(store: Store): Promise<ExitCode> {
+  const unreadable = new Set<string>()
+  const note = (customerId: string) => unreadable.add(customerId)
   for (const organizationId of await readOrganizationIds(store)) {
-    const listing = await customerListing(store, organizationId, {}, allTime)
+    const listing = await customerListing(store, organizationId, {}, allTime, note)
     for (let place: string | null = ''; place !== null; ) {
       const page: Page<ListedCustomer> = await readPage(store, listing, place, maxLookedAt)
       for (const { customer } of page.items) {
@@ -118,7 +130,12 @@ async function exportCustomers(store: Store): Promise<ExitCode> {
       place = page.next
     }
   }
-  return 0
+  return sayLeftOut(unreadable)
+}
+
+function sayLeftOut(customerIds: ReadonlySet<string>): ExitCode {
+  for (const customerId of customerIds) sayUnreadable(`customer ${customerId}`)
+  return customerIds.size === 0 ? 0 : 1
 }
 
 async function suspend(id: string, suspended: boolean, session: Session): Promise<ExitCode> {

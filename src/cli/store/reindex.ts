@@ -7,7 +7,7 @@ import {
   restartProjection,
 } from '../../projection/reindex.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, showProgress } from '../terminal.ts'
+import { type ExitCode, printText, sayUnreadable, showProgress } from '../terminal.ts'
 
 const help = `
 Lists are kept by what they list. Cards, customers and transactions of an earlier release are not in those that came
@@ -37,7 +37,9 @@ async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode
     cards += places.length
     showProgress(`${cards} cards`)
   }
-  const customers = await counted(indexCustomers(store, aggregates), 'customers')
+  const unreadable: string[] = []
+  const onUnreadable = (customerId: string) => unreadable.push(customerId)
+  const customers = await counted(indexCustomers(store, aggregates, onUnreadable), 'customers')
   const rows = await counted(indexRows(store, aggregates), 'transactions')
   showProgress('')
   await restartProjection(aggregates)
@@ -45,7 +47,8 @@ async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode
     `${cards} cards, ${customers} customers and ${rows} transactions are in the lists; the transactions list follows the log from its beginning, ` +
       'in a server with API_PORT',
   )
-  return 0
+  for (const customerId of unreadable) sayUnreadable(`customer ${customerId}`)
+  return unreadable.length === 0 ? 0 : 1
 }
 
 async function counted(pages: AsyncGenerator<number>, name: string): Promise<number> {

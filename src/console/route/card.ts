@@ -14,6 +14,7 @@ import {
   splitSortKey,
   transactionChild,
 } from '../../engine/format/layout.ts'
+import { unlessUnreadable } from '../../engine/format/row-codec.ts'
 import { readBlocks } from '../../engine/notice/block-list.ts'
 import { decodeCard, decodeTransaction } from '../../engine/quarantine/damage.ts'
 import type { IndexEntry } from '../../store/port.ts'
@@ -204,7 +205,9 @@ async function holdsAmong(
   )
   return loaded.flatMap((found, i) => {
     const { cardId, transactionId } = places[i]!
-    const record = found && decodeTransaction(cardId, transactionId, found.value)
+    // One that cannot be read is missing from the list, which says that there is more.
+    const record =
+      found && unlessUnreadable(() => decodeTransaction(cardId, transactionId, found.value))
     if (!record || isAlias(record) || record.cashPosted) return []
     const held = openHold(record)
     if (held === 0) return []

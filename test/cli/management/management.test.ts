@@ -219,6 +219,27 @@ describe('organizations and clients', () => {
     expect((await world.run('customers', 'export')).code).toBe(0)
     expect((await world.run('reindex')).code).toBe(0)
   })
+
+  it('have customers that are listed, exported and put into lists also while one cannot be read', async () => {
+    const world = await openWorld()
+    await world.run(...newOrganization, '--currency', 'USD')
+    const row = { organizationId: 'org-1', type: 'individual', name: 'Ada Obi' }
+    const rows = ['customer-1', 'customer-2'].map((customerId) => ({ customerId, ...row }))
+    const file = join(world.folder, 'customers.ndjson')
+    writeFileSync(file, rows.map((one) => JSON.stringify(one)).join('\n'))
+    await world.run('customers', 'import', file)
+    const { store } = await world.serve()
+    await store.fill([{ kind: 'root', aggregate: 'cu:customer-1', version: 'x', value: '{' }])
+    for (const command of ['customers export', 'customers list --organization org-1', 'reindex']) {
+      const { code, out, err } = await world.run(...command.split(' '))
+      expect([command, code, err]).toEqual([
+        command,
+        1,
+        'arbiter: customer customer-1 cannot be read: see arbiter damaged\n',
+      ])
+      expect(out).toMatch(/"customer-2"|1 customers/)
+    }
+  })
 })
 
 describe('the management API', () => {
