@@ -46,7 +46,9 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   })
   const connections = createConnections({ maxConnections, maxBodyBytes })
   connections.watch(server.server)
-  server.server.on('request', connections.receive)
+  server.server.on('request', (request, response) => {
+    if (!connections.receive(request, response)) connections.close(request.socket)
+  })
   const isAllowed = createTokenCheck(options.config.adminToken)
 
   server.addHook('onRequest', async (request, reply) => {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { createAdminServer } from '../../src/admin/server.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { exchange } from '../support/raw-http.ts'
 import {
   fastFolder,
   plainPack,
@@ -341,6 +342,16 @@ describe('the operations port without a token', () => {
     expect(response.status).toBe(200)
     await response.arrayBuffer()
     for (const socket of sockets) socket.destroy()
+    await server.close()
+  })
+
+  it('closes a connection that has more than 16 requests without an answer', async () => {
+    const { server } = createLocal()
+    await server.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = server.server.address() as AddressInfo
+    const one = 'GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n'
+    expect(await exchange(port, one.repeat(16), { answers: 16 })).toMatchObject({ closed: false })
+    expect(await exchange(port, one.repeat(17), { answers: 17 })).toMatchObject({ closed: true })
     await server.close()
   })
 })
