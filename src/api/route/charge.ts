@@ -55,6 +55,7 @@ export function chargeRoutes(context: ApiContext): readonly Route[] {
           if (before.chargesPendingMinor > 0 && availableMinor(before) <= 0) {
             return refuse('fundsMissing', 'nothing is available to take charges from')
           }
+          view.readTransactions(pending)
           const charges = pending.flatMap((place) => {
             const taken = takeAt(view, place)
             if (taken === null) return []

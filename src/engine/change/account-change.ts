@@ -35,6 +35,8 @@ export interface AccountView {
   cards(cardIds: readonly string[]): readonly (Card | null)[]
   /** By its first name. */
   transaction(cardId: string, transactionId: string): Transaction | null
+  /** Makes sure that these are in memory: what is not is read together. */
+  readTransactions(named: readonly Pick<Transaction, 'cardId' | 'transactionId'>[]): void
   /** One of the children that the change reads; null when there is none. */
   child(key: ChildKey): string | null
   /**

@@ -88,6 +88,10 @@ function viewOf(
       const record = found(staged.transaction(cardId, id))
       return record === null || isAlias(record) ? null : record
     },
+    readTransactions(named) {
+      for (const { cardId, transactionId } of named) staged.transaction(cardId, transactionId)
+      found(null)
+    },
     child(key) {
       if (known.has(`${key.group}\n${key.id}`)) return found(book.child(key))
       throw new Error('a change looks at a child that it does not read')
