@@ -71,6 +71,8 @@ export function createRepetition(options: RepetitionOptions): Repetition {
     for (let at = 0; at < all.length && !isOver(); at += placedAtOnce) {
       await place(all.slice(at, at + placedAtOnce))
     }
+    // One that was replaced would hide a later loss from the engine that has its place: their marks are the same.
+    if (isOver()) return
     // Where the store cannot be reached, it tells of the loss again.
     await losses.resume().catch(() => {})
     while (placed.size > 0 && !isOver()) {
