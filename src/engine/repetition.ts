@@ -53,6 +53,7 @@ export function createRepetition(options: RepetitionOptions): Repetition {
   /** Given out to be booked again, and not booked yet. */
   const underWay = new Set<string>()
   let received: string[] = []
+  let repeats = 0
   /** Told since the process was asked, perhaps after it has answered: it counts more than the answer. */
   let toldSince: Map<string, string> | null = null
 
@@ -67,14 +68,17 @@ export function createRepetition(options: RepetitionOptions): Repetition {
   })
 
   async function repeat(all: readonly string[]): Promise<void> {
+    const number = ++repeats
     for (const told of all) waiting.set(slotOf(told), told)
     for (let at = 0; at < all.length && !isOver(); at += placedAtOnce) {
       await place(all.slice(at, at + placedAtOnce))
     }
     // One that was replaced would hide a later loss from the engine that has its place: their marks are the same.
     if (isOver()) return
+    // After another loss it is for who has all that was told until then.
+    const isNewest = number === repeats && toldSince === null
     // Where the store cannot be reached, it tells of the loss again.
-    await losses.resume().catch(() => {})
+    if (isNewest) await losses.resume().catch(() => {})
     while (placed.size > 0 && !isOver()) {
       for (const [aggregate, { stray }] of [...placed].slice(0, repeatedAtOnce)) {
         options.book(aggregate, stray)

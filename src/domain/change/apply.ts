@@ -100,8 +100,18 @@ const appliers: Appliers = {
     withCard(withTransaction(view, { ...view.transaction, unblocked: false }), {
       unblockedMids: [...new Set([...view.card.unblockedMids, mid])],
     }),
-  cardTerminated: (view, { by }) => withCard(view, { status: 'Terminated', terminatedBy: by }),
-  cardRevived: (view) => withCard(view, { status: 'Active', terminatedBy: '' }),
+  cardTerminated: (view, { by }) =>
+    withCard(view, {
+      status: 'Terminated',
+      terminatedBy: by,
+      endedFrozen: view.card.status === 'Frozen',
+    }),
+  cardRevived: (view) =>
+    withCard(view, {
+      status: view.card.endedFrozen ? 'Frozen' : 'Active',
+      terminatedBy: '',
+      endedFrozen: false,
+    }),
   spendCounted: (view, { amountMinor, at }) => countSpend(view, amountMinor, at),
   spendGivenBack: (view, { amountMinor }) => giveSpendBack(view, amountMinor),
   attemptCounted: (view, { amountMinor, at }) => countIn(view, at, amountMinor, () => 1),

@@ -21,6 +21,8 @@ export interface Card {
   readonly status: CardStatus
   /** Why a Terminated card is: asks under a running transaction outlive the last swipe only. */
   readonly terminatedBy: '' | 'swipes' | 'exhausted' | 'operator'
+  /** One that ended frozen is frozen again when its end is undone. */
+  readonly endedFrozen: boolean
   /** The last month it is good for, as '2029-12'; '' for none. */
   readonly expiry: string
   /** The card that this one was issued for again. */
@@ -91,6 +93,7 @@ export const noCard: Card = {
   type: 'retail',
   status: 'Active',
   terminatedBy: '',
+  endedFrozen: false,
   expiry: '',
   replaces: '',
   dailyLimitMinor: null,
@@ -130,6 +133,7 @@ export function copyCard(c: Card): Fresh<Card> {
     type: c.type,
     status: c.status,
     terminatedBy: c.terminatedBy,
+    endedFrozen: c.endedFrozen,
     expiry: c.expiry,
     replaces: c.replaces,
     dailyLimitMinor: c.dailyLimitMinor,

@@ -108,6 +108,7 @@ export const cardCodec: Codec<Card> = createCodec(
     c.metadata,
     c.lastLocation,
     c.lastLocationAtMs,
+    flag(c.endedFrozen),
   ],
   { windows: readWindowRows, recentAsks: readRecentAsks, merchantCounts: readMerchants },
 )
