@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { claimStore } from '../../src/engine/format/meta.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { readPackFiles } from '../../src/rules/pack/reading.ts'
 import { type CliWorld, createCliWorld } from '../support/cli.ts'
@@ -44,6 +45,7 @@ beforeAll(async () => {
   )
   world.env.RULES_DIR = oldDir
   const { store } = await world.serve()
+  await claimStore(store, { eventRetentionDays: 45 })
   const engine = startEngine(store, { pack: compilePack(readPackFiles(oldDir), 45) })
   await openCards(engine, 2)
   for (let i = 1; i <= 12; i++) {
