@@ -65,19 +65,21 @@ describe('a server that starts while Redis is away', () => {
     const ids = { transactionId: 't1', cardId: card, amountMinor: 1_000, final: null }
     const starting = { status: 200, decision: 'approve', decidedBy: 'default', cause: 'starting' }
     const ask = { ...ids, eventId: 'e1', requestType: 'Authorization' as const }
-    expect(await relay.deliver(ask)).toMatchObject(starting)
     const advice = { ...ids, eventId: 'e2', requestType: 'Settlement' as const }
-    // A journal that is not flushed in time acknowledges nothing, and the relay repeats.
+    // A journal that is not flushed in time approves and acknowledges nothing, and the relay repeats.
+    let told = await relay.deliver(ask)
+    while (told.status !== 200) told = await relay.deliver(ask)
+    expect(told).toMatchObject(starting)
     await until(async () => (await relay.deliver(advice)).status === 200)
     await server.restart()
     await bookedAll([instance])
-    const later = {
-      ...ids,
-      eventId: 'e3',
-      transactionId: 't3',
-      requestType: 'Authorization' as const,
+    let number = 3
+    // A busy machine may answer one by default.
+    while (told.decidedBy !== 'engine') {
+      const id = { eventId: `e${number}`, transactionId: `t${number++}` }
+      told = await relay.deliver({ ...ask, ...id })
     }
-    expect(await relay.deliver(later)).toMatchObject({ decidedBy: 'engine', decision: 'approve' })
+    expect(told).toMatchObject({ decision: 'approve' })
     const ledger = await checkLedger(placeOf(server.url), relay.deliveries)
     expect(ledger).toMatchObject({ differences: [], overHeld: [], declinedYetHeld: [] })
     expect(await instance.stop()).toBe(0)
