@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import type { BlockKind } from '../../domain/record/block.ts'
 import { changeBlocks } from '../../engine/notice/block-list.ts'
+import { blockValueOf } from '../../wire/block-value.ts'
 import { reasonOption } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, sayRefused } from '../terminal.ts'
-import { kindArgument, readValue } from './block-argument.ts'
+import { kindArgument } from './block-argument.ts'
 
 const help = `
 Example:
@@ -30,8 +31,9 @@ async function unblock(
   reason: string,
   session: Session,
 ): Promise<ExitCode> {
-  const value = readValue(kind, text)
-  if (value === null) return 2
+  // One that no event can have may have been blocked by an earlier release.
+  const found = blockValueOf(kind, text)
+  const value = typeof found === 'string' ? found : text
   const operation = { type: 'unblock', kind, value } as const
   const refused = await changeBlocks(session, operation, reason, session.clock.nowMs())
   if (refused !== '') return sayRefused(`${refused}: see arbiter blocks`)
