@@ -215,7 +215,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       for (const warning of await checkDurability(connection, durability)) onWarning(warning)
     }
     const { expectedName = '' } = options
-    identity.name = await claimServer({ connection, keys, callFunction, expectedName })
+    identity.name = await claimServer({ connection, keys, callFunction, expectedName, nowMs })
     // After the newest entry: this clock may be behind the one that dated it.
     await log.tail(1, '')
     // A server that lost something can be read once that is known, and an engine must read to start.

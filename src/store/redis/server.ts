@@ -6,6 +6,7 @@ import type { CallFunction } from './library.ts'
 import { isNamed, readNames, storeGone } from './store-identity.ts'
 
 const format = '1'
+const settledMs = 60_000
 
 export interface ServerChecks {
   readonly connection: RedisConnection
@@ -13,6 +14,7 @@ export interface ServerChecks {
   readonly callFunction: CallFunction
   /** What the store is named, when it was open before: no other is taken, and none is made. */
   readonly expectedName: string
+  readonly nowMs: () => number
 }
 
 /**
@@ -56,23 +58,25 @@ export async function claimServer(checks: ServerChecks): Promise<string> {
 }
 
 /**
- * Once all of a cluster were found named, none is named again: a server that lacks the name lacks all that it held.
- * Not before, because a failover may lose what was named a moment ago.
+ * A minute after all of a cluster were named, none is named again: a server that lacks the name lacks all that it
+ * held. Not before, because a failover may lose what was named a moment ago.
  */
 async function claimPartitions(
-  { connection, keys, callFunction, expectedName }: ServerChecks,
+  { connection, keys, callFunction, expectedName, nowMs }: ServerChecks,
   names: readonly (string | null)[],
   name: string,
 ): Promise<void> {
-  if (names.every((found) => found === name)) {
-    if (names.length > 0) await connection.send(keys.meta, 'HSET', [keys.meta, 'named', '1'])
-    return
+  if (names.length === 0) return
+  const namedAtMs = await connection.send(keys.meta, 'HGET', [keys.meta, 'named'])
+  if (!names.every((found) => found === name)) {
+    const isSettled = namedAtMs !== null && nowMs() - Number(namedAtMs) > settledMs
+    const isOther = names.some((found) => found !== null && found !== name)
+    if (isSettled || expectedName !== '' || isOther) throw new StoreRefused(storeGone)
+    const fixed = [format, String(keys.partitions), name]
+    await Promise.all(keys.names.map((key) => callFunction('claim', [key], fixed)))
   }
-  const wereNamed = await connection.send(keys.meta, 'HGET', [keys.meta, 'named'])
-  const isOther = names.some((found) => found !== null && found !== name)
-  if (wereNamed !== null || expectedName !== '' || isOther) throw new StoreRefused(storeGone)
-  const fixed = [format, String(keys.partitions), name]
-  await Promise.all(keys.names.map((key) => callFunction('claim', [key], fixed)))
+  if (namedAtMs !== null) return
+  await connection.send(keys.meta, 'HSET', [keys.meta, 'named', String(nowMs())])
 }
 
 function checkServer(info: string, isCluster: boolean): void {
