@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { systemClock } from '../clock.ts'
 import { isLoopback } from '../config/check.ts'
 import type { Config } from '../config/config.ts'
 import { createConnections } from '../http/connections.ts'
@@ -31,6 +33,7 @@ const maxConnections = 32
 const probes = ['/healthz', '/readyz']
 /** A large pack takes seconds on a busy machine; an engine that is down says nothing. */
 const reloadMs = 30_000
+const maxRestMs = 500
 
 /** Health, metrics and reload; on a port of its own, so that the relay never meets it. */
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {
@@ -50,6 +53,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     if (!connections.receive(request, response)) connections.close(request.socket)
   })
   const isAllowed = createTokenCheck(options.config.adminToken)
+  const metricsText = createRestingWork(() => metrics.text())
 
   server.addHook('onRequest', async (request, reply) => {
     const { headers, url } = request
@@ -72,7 +76,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   })
 
   server.get('/metrics', async (_request, reply) => {
-    return reply.header('content-type', metrics.contentType).send(await metrics.text())
+    return reply.header('content-type', metrics.contentType).send(await metricsText())
   })
 
   server.post('/admin/rules/reload', async (_request, reply) => {
@@ -122,6 +126,30 @@ function findForeign(headers: IncomingHttpHeaders, { adminToken, adminHost }: Co
   const site = headers['sec-fetch-site'] ?? 'none'
   if (own && (site === 'none' || site === 'same-origin')) return ''
   return 'this is not for pages of other sites'
+}
+
+/**
+ * What all wait for who asked before it begins. It rests nine times as long as it took, so that whoever asks for it
+ * again and again takes a tenth of the loop that answers probes and the relay.
+ */
+function createRestingWork<T>(work: () => Promise<T>): () => Promise<T> {
+  let next: Promise<T> | null = null
+  let restedAtMs = 0
+  async function begin(): Promise<T> {
+    await sleep(Math.max(0, restedAtMs - systemClock.monoMs()))
+    next = null
+    const startedMs = systemClock.monoMs()
+    try {
+      return await work()
+    } finally {
+      const tookMs = systemClock.monoMs() - startedMs
+      restedAtMs = systemClock.monoMs() + Math.min(9 * tookMs, maxRestMs)
+    }
+  }
+  return () => {
+    next ??= begin()
+    return next
+  }
 }
 
 /** Null when it takes longer. */

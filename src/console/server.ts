@@ -10,7 +10,14 @@ import { maskPan } from '../telemetry/mask.ts'
 import type { Asset, Assets } from './assets.ts'
 import type { Live, Wants } from './live.ts'
 import { ConsoleRefused, type ConsoleRoute } from './route.ts'
-import { cookieName, type Sessions, sessionSeconds, type Who } from './session.ts'
+import {
+  cookieName,
+  deviceCookieName,
+  deviceSeconds,
+  type Sessions,
+  sessionSeconds,
+  type Who,
+} from './session.ts'
 
 export interface ConsoleServerOptions {
   readonly host: string
@@ -78,23 +85,28 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     const given = credentials.safeParse(request.body)
     if (!given.success) return reply.code(400).send({ error: 'a name and a password are needed' })
     const { name, password } = given.data
-    const login = await sessions.login(name, password, request.ip)
+    const from = { address: request.ip, cookies: request.headers.cookie }
+    const login = await sessions.login(name, password, from)
     if ('refused' in login) {
       const many = login.refused === 'too many'
       const error = many ? 'too many tries: wait a minute' : 'the name or the password is wrong'
       return reply.code(many ? 429 : 401).send({ error })
     }
-    return reply.header('set-cookie', cookieOf(login.token, sessionSeconds)).send({})
+    const cookies = [
+      cookieOf(cookieName, login.token, sessionSeconds),
+      cookieOf(deviceCookieName, login.device, deviceSeconds),
+    ]
+    return reply.header('set-cookie', cookies).send({})
   })
 
   server.post('/logout', async (request, reply) => {
     sessions.end(request.headers.cookie)
-    return reply.header('set-cookie', cookieOf('', 0)).send({})
+    return reply.header('set-cookie', cookieOf(cookieName, '', 0)).send({})
   })
 
-  function cookieOf(token: string, seconds: number): string {
+  function cookieOf(name: string, token: string, seconds: number): string {
     const secure = options.publicUrl?.startsWith('https:') ? '; Secure' : ''
-    return `${cookieName}=${token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}${secure}`
+    return `${name}=${token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}${secure}`
   }
 
   for (const route of options.routes) {

@@ -13,15 +13,25 @@ export interface Sessions {
   /** Without users everybody who can connect is the local operator. */
   readonly isOpen: boolean
   /** The token of a new session, or why there is none. */
-  login(name: string, password: string, address: string): Promise<Login>
+  login(name: string, password: string, from: Caller): Promise<Login>
   find(cookies: string | undefined): Who | null
   end(cookies: string | undefined): void
 }
 
-type Login = { readonly token: string } | { readonly refused: 'wrong' | 'too many' }
+interface Caller {
+  readonly address: string
+  readonly cookies: string | undefined
+}
+
+type Login =
+  | { readonly token: string; readonly device: string }
+  | { readonly refused: 'wrong' | 'too many' }
 
 export const cookieName = 'arbiter_console'
 export const sessionSeconds = 12 * 3600
+/** Tells a browser in which this user has logged in before. */
+export const deviceCookieName = 'arbiter_console_device'
+export const deviceSeconds = 90 * 86_400
 const localOperator: Who = { name: 'local', role: 'operator' }
 
 const maxSessions = 1_000
@@ -29,14 +39,16 @@ const maxSessions = 1_000
 const maxSessionsOfUser = 20
 const maxWrong = 5
 /** Of all names together: guessing costs the machine work, too. */
-const maxWrongOfAll = 60
+const maxWrongOfStrangers = 60
 const wrongWithinMs = 60_000
 const maxNames = 1_000
+const maxDevices = 1_000
 
 export function createSessions(files: UserFiles, clock: Clock): Sessions {
   const isOpen = files.viewers === null && files.operators === null
   const byToken = new Map<string, User & { readonly untilMs: number }>()
   const wrong = createWrongTries(clock)
+  const nameByDevice = new Map<string, string>()
   // One after the other: a crowd of guesses must not take all threads of the process.
   let working: Promise<unknown> = Promise.resolve()
 
@@ -47,7 +59,7 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
   }
 
   function start(user: User): string {
-    const token = randomBytes(32).toString('base64url')
+    const token = newToken()
     byToken.set(hashOf(token), { ...user, untilMs: clock.monoMs() + sessionSeconds * 1000 })
     dropOldest([...byToken.keys()], maxSessions)
     const own = [...byToken].filter(([, { name }]) => name === user.name)
@@ -62,20 +74,32 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
     for (const hash of hashes.slice(0, Math.max(0, hashes.length - kept))) byToken.delete(hash)
   }
 
+  function remember(device: string, name: string): void {
+    nameByDevice.delete(device)
+    nameByDevice.set(device, name)
+    const [oldest] = nameByDevice.keys()
+    if (nameByDevice.size > maxDevices && oldest !== undefined) nameByDevice.delete(oldest)
+  }
+
   return {
     isOpen,
-    async login(name, password, address) {
-      const tried = `${address} ${name}`
-      if (!wrong.begin(tried)) return { refused: 'too many' }
+    async login(name, password, { address, cookies }) {
+      const given = tokenIn(cookies, deviceCookieName)
+      // Strangers who guess must not keep out who has logged in from there before.
+      const isKnown = nameByDevice.get(hashOf(given)) === name
+      const tries = isKnown ? wrong.of(hashOf(given)) : wrong.ofStranger(`${address} ${name}`)
+      if (!tries.begin()) return { refused: 'too many' }
       const user = findUser(files, name)
       const right = await oneByOne(() => isPassword(password, user?.hash ?? null))
       if (user === null || !right) return { refused: 'wrong' }
-      wrong.forgive(tried)
-      return { token: start(user) }
+      tries.forgive()
+      const device = isKnown ? given : newToken()
+      remember(hashOf(device), name)
+      return { token: start(user), device }
     },
     find(cookies) {
       if (isOpen) return localOperator
-      const hash = hashOf(tokenIn(cookies))
+      const hash = hashOf(tokenIn(cookies, cookieName))
       const found = byToken.get(hash)
       if (found === undefined) return null
       // Who was removed, may do less, or got another password, must not go on for the rest of twelve hours.
@@ -86,34 +110,48 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
       return null
     },
     end(cookies) {
-      byToken.delete(hashOf(tokenIn(cookies)))
+      byToken.delete(hashOf(tokenIn(cookies, cookieName)))
     },
   }
 }
 
 /** Tries count as wrong until they are forgiven, so that many at once do not slip through. */
 function createWrongTries(clock: Clock) {
-  const all: number[] = []
+  const byStrangers: number[] = []
   const byName = new Map<string, number[]>()
   const recent = (times: readonly number[]) =>
     times.filter((atMs) => clock.monoMs() - atMs < wrongWithinMs)
-  return {
-    begin(name: string): boolean {
+
+  const of = (name: string) => ({
+    begin(): boolean {
       const ofName = recent(byName.get(name) ?? [])
-      all.splice(0, all.length, ...recent(all))
-      if (ofName.length >= maxWrong || all.length >= maxWrongOfAll) return false
+      if (ofName.length >= maxWrong) return false
       byName.delete(name)
       byName.set(name, [...ofName, clock.monoMs()])
-      all.push(clock.monoMs())
       const [oldest] = byName.keys()
       if (byName.size > maxNames && oldest !== undefined) byName.delete(oldest)
       return true
     },
-    forgive(name: string): void {
-      byName.delete(name)
-      all.pop()
+    forgive: () => void byName.delete(name),
+  })
+
+  const ofStranger = (name: string) => ({
+    begin(): boolean {
+      byStrangers.splice(0, byStrangers.length, ...recent(byStrangers))
+      if (byStrangers.length >= maxWrongOfStrangers || !of(name).begin()) return false
+      byStrangers.push(clock.monoMs())
+      return true
     },
-  }
+    forgive() {
+      of(name).forgive()
+      byStrangers.pop()
+    },
+  })
+  return { of, ofStranger }
+}
+
+function newToken(): string {
+  return randomBytes(32).toString('base64url')
 }
 
 /** Sessions are kept by hashes, so that looking one up compares nothing secret. */
@@ -121,10 +159,10 @@ function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-function tokenIn(cookies: string | undefined): string {
+function tokenIn(cookies: string | undefined, wanted: string): string {
   for (const cookie of (cookies ?? '').split(';')) {
     const [name, value] = cookie.trim().split('=', 2)
-    if (name === cookieName) return value ?? ''
+    if (name === wanted) return value ?? ''
   }
   return ''
 }

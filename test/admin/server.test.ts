@@ -379,3 +379,20 @@ describe('a reload that nobody answers', () => {
     await server.close()
   })
 })
+
+it('metrics are made once for all who ask at once, and anew for who asks later', async () => {
+  let made = 0
+  const server = createAdminServer({
+    config: readConfig({}) as Config,
+    metrics: { ...createMetrics(() => ({}) as never), text: async () => String(++made) },
+    readiness: () => ({ status: 'ready', detail: {} }),
+    reloadRules: () => new Promise(() => {}),
+    acceptClock: () => true,
+  })
+  const ask = async () => Number((await server.inject('/metrics')).body)
+  await Promise.all(Array.from({ length: 100 }, ask))
+  expect(made).toBeLessThan(10)
+  const before = made
+  expect(await ask()).toBeGreaterThan(before)
+  await server.close()
+})

@@ -2,7 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { hashPassword } from '../../src/console/password.ts'
-import { cookieName, createSessions, sessionSeconds } from '../../src/console/session.ts'
+import {
+  cookieName,
+  createSessions,
+  deviceCookieName,
+  sessionSeconds,
+} from '../../src/console/session.ts'
 import { fastFolder } from '../support/server.ts'
 
 async function openSessions() {
@@ -17,7 +22,7 @@ async function openSessions() {
   const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
   const sessions = createSessions({ operators, viewers: null }, clock)
   const logIn = async (name: string, password: string) => {
-    const login = await sessions.login(name, password, '127.0.0.1')
+    const login = await sessions.login(name, password, { address: '::1', cookies: '' })
     return 'token' in login ? `${cookieName}=${login.token}` : ''
   }
   return { sessions, logIn, setPasswords, time }
@@ -50,4 +55,27 @@ it('who logs in again and again loses the oldest sessions, and nobody else any',
   expect(first).toBeNull()
   expect(rest).not.toContain(null)
   expect(sessions.find(alice)).not.toBeNull()
+})
+
+it('strangers who guess keep nobody out of a browser where he has logged in before', async () => {
+  const { sessions, setPasswords, time } = await openSessions()
+  await setPasswords({ alice: 'a' })
+  const login = (name: string, password: string, cookies = '', address = '::1') =>
+    sessions.login(name, password, { address, cookies })
+  const begun = await login('alice', 'a')
+  const known = `x=1; ${deviceCookieName}=${'device' in begun ? begun.device : ''}`
+  for (let i = 0; i < 60; i++) {
+    expect(await login(`name ${i}`, 'guess', '', `10.0.0.${i}`)).toEqual({ refused: 'wrong' })
+  }
+  expect(await login('alice', 'a')).toEqual({ refused: 'too many' })
+  expect(await login('alice', 'a', known)).toHaveProperty('token')
+
+  // Of another name it is a browser like any, and even there not many are tried.
+  expect(await login('victor', 'a', known)).toEqual({ refused: 'too many' })
+  for (let i = 0; i < 5; i++) {
+    expect(await login('alice', 'guess', known)).toEqual({ refused: 'wrong' })
+  }
+  expect(await login('alice', 'a', known)).toEqual({ refused: 'too many' })
+  time.ms += 60_000
+  expect(await login('alice', 'a')).toHaveProperty('token')
 })
