@@ -46,6 +46,11 @@ export async function refuseExisting(file: string): Promise<void> {
   throw new StoreRefused(`${file} exists: name another file, or move it away`)
 }
 
+/** Where a backup is written until it is whole. */
+export function partialNameOf(file: string): string {
+  return `${file}.partial`
+}
+
 /** Under another name until it is whole and on the disk, so a file of this name is a whole backup. */
 export async function writeBackup(
   file: string,
@@ -53,7 +58,7 @@ export async function writeBackup(
   pages: AsyncIterable<readonly StoreRecord[]>,
 ): Promise<void> {
   await refuseExisting(file)
-  const partial = `${file}.partial`
+  const partial = partialNameOf(file)
   try {
     const text = Readable.from(textOf(given, pages))
     const output = createWriteStream(partial, { mode: 0o600 })

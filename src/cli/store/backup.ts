@@ -1,10 +1,13 @@
+import { rmSync } from 'node:fs'
 import type { Command } from 'commander'
-import { refuseExisting, writeBackup } from '../../backoffice/backup-file.ts'
+import { partialNameOf, refuseExisting, writeBackup } from '../../backoffice/backup-file.ts'
 import { createRecordTally, readStore } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
 import { readMeta } from '../../engine/format/meta.ts'
 import type { StorePlace } from '../../store/open.ts'
 import type { StoreRecord } from '../../store/port.ts'
+import { Interrupted, onInterrupt } from '../interrupt.ts'
+import { explain } from '../session.ts'
 import { type ExitCode, printText } from '../terminal.ts'
 import { nameOfPlace, refuseMissing } from './address.ts'
 import { withSnapshot } from './snapshot.ts'
@@ -43,10 +46,16 @@ async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
       const header = { eventRetentionDays, sandbox, createdAt, journal }
       await writeBackup(file, header, counted(readStore(store)))
     })
-  if (place.redis === null) await withSnapshot(place, file, write)
-  else {
-    await sayServed(place)
-    await write(place, '')
+  if (place.redis !== null) await sayServed(place)
+  const undo = onInterrupt(() => {
+    rmSync(partialNameOf(file), { force: true })
+    process.exit(explain(new Interrupted()))
+  })
+  try {
+    if (place.redis === null) await withSnapshot(place, file, write)
+    else await write(place, '')
+  } finally {
+    undo()
   }
 
   async function* counted(pages: AsyncIterable<readonly StoreRecord[]>) {

@@ -4,7 +4,6 @@ import { systemClock } from '../../clock.ts'
 import { readKeptLines } from '../../gate/journal/file.ts'
 import { openStore, type StorePlace, storeFolder } from '../../store/open.ts'
 import { StoreRefused } from '../../store/port.ts'
-import { onInterrupt } from '../interrupt.ts'
 
 /**
  * Works on a copy of an embedded store as it was at one instant, made beside a file; the store may be in use.
@@ -20,10 +19,7 @@ export async function withSnapshot<T>(
     throw new StoreRefused(`${file} cannot be written (${code}): name another place`)
   })
   const remove = () => rmSync(folder, { recursive: true, force: true })
-  const undo = onInterrupt(() => {
-    remove()
-    process.exit(130)
-  })
+  process.once('exit', remove)
   try {
     const journal = (await readKeptLines(fs, dataDir)).toString('base64')
     const store = await openStore({ redis: null, dataDir }, systemClock.nowMs)
@@ -34,7 +30,7 @@ export async function withSnapshot<T>(
     }
     return await work({ redis: null, dataDir: folder }, journal)
   } finally {
-    undo()
+    process.off('exit', remove)
     remove()
   }
 }

@@ -1,9 +1,11 @@
-import { readdirSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type CliWorld, createCliWorld } from '../../support/cli.ts'
+import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 import { openDisturbedWorld } from '../../support/disturbed-world.ts'
 import { createRelay, type Delivery, repeatUntilDecided } from '../../support/relay.ts'
 import { readiness, startServer, until } from '../../support/server.ts'
@@ -23,6 +25,34 @@ describe('a backup of an embedded store that is in use', () => {
     },
     120_000 * rounds,
   )
+})
+
+describe('a backup that is ended by Ctrl-C', () => {
+  it('says so, and leaves nothing behind', async () => {
+    const world = await createCliWorld()
+    endings.push(world.dispose)
+    await world.importRows(rowOf(1))
+    const { store } = await world.serve()
+    const value = () => randomBytes(1_000).toString('hex')
+    const entry = { kind: 'index', aggregate: 'x', index: 'x' } as const
+    const count = 20_000
+    await store.fill(
+      Array.from({ length: count }, (_, i) => ({ ...entry, sortKey: `${i}`, value: value() })),
+    )
+    const folder = join(world.folder, 'backups')
+    mkdirSync(folder)
+    const child = world.start('backup', join(folder, 'all.ndjson.gz'))
+    let said = ''
+    child.stderr?.on('data', (chunk) => {
+      said += chunk
+    })
+    const ended = once(child, 'close')
+    await until(async () => readdirSync(folder).some((name) => name.endsWith('.partial')))
+    child.kill('SIGINT')
+    expect(await ended).toEqual([130, null])
+    expect(said).toBe('arbiter: stopped: nothing was written\n')
+    expect(readdirSync(folder)).toEqual([])
+  })
 })
 
 async function backUpUnderLoad(round: number): Promise<void> {
