@@ -59,8 +59,13 @@ export async function readCards(
 export async function readableCards(
   store: Store,
   places: readonly CardPlace[],
+  onUnreadable: (cardId: string) => void = () => {},
 ): Promise<(WholeCard | null)[]> {
-  return (await loadCards(store, places)).map(unlessUnreadable)
+  return (await loadCards(store, places)).map((read, i) => {
+    const found = unlessUnreadable(() => ({ card: read() }))
+    if (found === null) onUnreadable(places[i]!.cardId)
+    return found?.card ?? null
+  })
 }
 
 async function loadCards(

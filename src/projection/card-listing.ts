@@ -21,6 +21,7 @@ export async function cardListing(
   organizationId: string,
   filters: CardFilters,
   span: Span,
+  onUnreadable: (cardId: string) => void = () => {},
 ): Promise<Listing<WholeCard>> {
   const { customerId } = filters
   const narrowing = await narrowingOf(store, organizationId, filters)
@@ -39,7 +40,7 @@ export async function cardListing(
         cardId: sortKey.slice(sortKey.lastIndexOf('\n') + 1),
         accountId: value,
       }))
-      const cards = await readableCards(store, places)
+      const cards = await readableCards(store, places, onUnreadable)
       return cards.map((one) => {
         const own = one?.account.organizationId === organizationId
         return own && matches(one, filters) ? one : null

@@ -1,5 +1,6 @@
 import { cardStatuses } from '../domain/record/card.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
+import { ChangeDamaged } from '../engine/change/account-change.ts'
 import type { Engine } from '../engine/engine.ts'
 import {
   decodeAccountCards,
@@ -57,14 +58,30 @@ async function* entriesUnder(
 
 /**
  * Puts cards into the lists of their organization and customer, and takes them out of those they are not in.
- * Cards of earlier releases are in none, and those that were adopted stand where nobody owns them.
+ * Cards of earlier releases are in none, and those that were adopted stand where nobody owns them. Gives how many.
  */
-export async function indexCards(engine: Engine, places: readonly CardPlace[]): Promise<void> {
+export async function indexCards(
+  engine: Engine,
+  places: readonly CardPlace[],
+  onUnreadable: (accountId: string) => void = () => {},
+): Promise<number> {
   const byAccount = new Map<string, string[]>()
   for (const { cardId, accountId } of places) {
     byAccount.set(accountId, [...(byAccount.get(accountId) ?? []), cardId])
   }
-  await Promise.all([...byAccount].map(([accountId, ids]) => indexAccount(engine, accountId, ids)))
+  const counts = await Promise.all(
+    [...byAccount].map(async ([accountId, ids]) => {
+      try {
+        await indexAccount(engine, accountId, ids)
+        return ids.length
+      } catch (error) {
+        if (!(error instanceof ChangeDamaged)) throw error
+        onUnreadable(accountId)
+        return 0
+      }
+    }),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 function indexAccount(

@@ -6,7 +6,7 @@ import { type CardFilters, cardListing } from '../../projection/card-listing.ts'
 import { readId } from '../argument.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printJson, sayRefused } from '../terminal.ts'
+import { type ExitCode, printJson, sayRefused, sayUnreadable } from '../terminal.ts'
 
 const help = `
 As the management API shows them, one JSON a line, the newest first; amounts in major units.
@@ -38,8 +38,12 @@ export function addCards(program: Command): void {
         const { organization, customer, since, until, ...filters } = options
         const asked = { ...filters, ...(customer !== undefined && { customerId: customer }) }
         const span = { fromMs: since, beforeMs: until }
-        const listing = await cardListing(store, organization, asked, span)
-        return printList(store, options, listing, listedCard)
+        const unreadable = new Set<string>()
+        const note = (cardId: string) => unreadable.add(cardId)
+        const listing = await cardListing(store, organization, asked, span, note)
+        await printList(store, options, listing, listedCard)
+        for (const cardId of unreadable) sayUnreadable(`card ${cardId}`)
+        return unreadable.size === 0 ? 0 : 1
       }),
     )
   cards

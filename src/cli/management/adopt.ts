@@ -2,11 +2,12 @@ import type { Account } from '../../domain/record/account.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { accountCodec } from '../../engine/format/codec.ts'
 import { accountAggregate } from '../../engine/format/layout.ts'
+import { unlessUnreadable } from '../../engine/format/row-codec.ts'
 import { type Organization, readOrganization } from '../../management/organization.ts'
 import { type CardPlace, cardPlaces, indexCards } from '../../projection/reindex.ts'
 import type { Store } from '../../store/port.ts'
 import type { Session } from '../session.ts'
-import { type ExitCode, printText, sayRefused, showProgress } from '../terminal.ts'
+import { type ExitCode, printText, sayRefused, sayUnreadable, showProgress } from '../terminal.ts'
 
 interface Tally {
   adopted: number
@@ -22,9 +23,10 @@ export async function adopt(organizationId: string, session: Session): Promise<E
   if (organization === null) return sayRefused(`there is no organization ${organizationId}`)
   const engine = await session.engine()
   const tally: Tally = { adopted: 0, already: 0, ofOthers: 0, otherCurrency: 0 }
+  const unreadable = new Set<string>()
   for await (const places of cardPlaces(store)) {
     await adoptAll(await accountsAt(store, places), organization, engine, tally)
-    await indexCards(engine, places)
+    await indexCards(engine, places, (accountId) => unreadable.add(accountId))
     showProgress(`${tally.adopted} accounts adopted`)
   }
   showProgress('')
@@ -33,15 +35,19 @@ export async function adopt(organizationId: string, session: Session): Promise<E
     `adopted ${adopted} accounts; left ${already} that it had, ${ofOthers} of other organizations, ` +
       `${otherCurrency} in currencies that it does not have`,
   )
-  return 0
+  for (const accountId of unreadable) sayUnreadable(`account ${accountId}`)
+  return unreadable.size === 0 ? 0 : 1
 }
 
+/** Without those that cannot be read. */
 async function accountsAt(store: Store, places: readonly CardPlace[]): Promise<Account[]> {
   const ids = [...new Set(places.map(({ accountId }) => accountId))]
   const roots = await store.load(
     ids.map((id) => ({ aggregate: accountAggregate(id), group: '', id: '' })),
   )
-  return roots.flatMap((root) => (root === undefined ? [] : [accountCodec.decode(root.value)]))
+  return roots.flatMap((root) =>
+    root === undefined ? [] : (unlessUnreadable(() => accountCodec.decode(root.value)) ?? []),
+  )
 }
 
 async function adoptAll(

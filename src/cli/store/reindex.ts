@@ -31,15 +31,14 @@ export function addReindex(program: Command): void {
 
 async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode> {
   const writer = await engine()
+  const unreadable = new Set<string>()
+  const note = (kind: string) => (id: string) => unreadable.add(`${kind} ${id}`)
   let cards = 0
   for await (const places of cardPlaces(store)) {
-    await indexCards(writer, places)
-    cards += places.length
+    cards += await indexCards(writer, places, note('account'))
     showProgress(`${cards} cards`)
   }
-  const unreadable: string[] = []
-  const onUnreadable = (customerId: string) => unreadable.push(customerId)
-  const customers = await counted(indexCustomers(store, aggregates, onUnreadable), 'customers')
+  const customers = await counted(indexCustomers(store, aggregates, note('customer')), 'customers')
   const rows = await counted(indexRows(store, aggregates), 'transactions')
   showProgress('')
   await restartProjection(aggregates)
@@ -47,8 +46,8 @@ async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode
     `${cards} cards, ${customers} customers and ${rows} transactions are in the lists; the transactions list follows the log from its beginning, ` +
       'in a server with API_PORT',
   )
-  for (const customerId of unreadable) sayUnreadable(`customer ${customerId}`)
-  return unreadable.length === 0 ? 0 : 1
+  for (const what of unreadable) sayUnreadable(what)
+  return unreadable.size === 0 ? 0 : 1
 }
 
 async function counted(pages: AsyncGenerator<number>, name: string): Promise<number> {

@@ -81,7 +81,14 @@ export function settle({ outcome, done, fail }: ChangeItem): void {
   else done(outcome.result)
 }
 
+/** A record that a change needs cannot be read, or deciding on it fails. */
+export class ChangeDamaged extends StoreError {}
+
 /** Nobody decides it any more. */
-export function abandon({ mayStillCommit, fail }: ChangeItem, why: string): void {
-  fail(new StoreError(why, mayStillCommit ? 'unknown' : 'no'))
+export function abandon(
+  { mayStillCommit, fail }: ChangeItem,
+  why: string,
+  Kind: typeof StoreError = StoreError,
+): void {
+  fail(new Kind(why, mayStillCommit ? 'unknown' : 'no'))
 }

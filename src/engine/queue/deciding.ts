@@ -1,7 +1,7 @@
 import { answerDelivery } from '../../domain/decide/answer.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { type Batch, damageOf, decideBatch } from '../batch.ts'
-import { abandon } from '../change/account-change.ts'
+import { abandon, ChangeDamaged } from '../change/account-change.ts'
 import type { DeliveryItem, Item } from '../item.ts'
 import type { Cache, CachedAccount } from '../memory/cache.ts'
 import type { Table } from '../memory/table.ts'
@@ -139,7 +139,7 @@ export function createDeciding(options: DecidingOptions): Deciding {
       const refused = `${nameOfDamage(damage)} is damaged (${damage.problem}): see arbiter damaged`
       item.done({ refused, changed: false })
     } else if (item.kind === 'change') {
-      abandon(item, `${nameOfDamage(damage)} is damaged (${damage.problem})`)
+      abandon(item, `${nameOfDamage(damage)} is damaged (${damage.problem})`, ChangeDamaged)
     } else if (item.said !== null) quarantine.keep(item, damage)
     else {
       bySlot.delete(item.slot)

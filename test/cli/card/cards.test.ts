@@ -57,4 +57,35 @@ describe('lists of cards and customers', () => {
     expect([again.code, again.out]).toEqual([0, expect.stringContaining('3 cards')])
     expect(await list()).toEqual(all)
   })
+
+  it('are printed, adopted and put into lists also while a card and an account cannot be read', async () => {
+    const world = await createCliWorld()
+    onTestFinished(() => world.dispose())
+    const named = 'organization add org-1 --name Acme --country US --currency USD'
+    await world.run(...named.split(' '))
+    await world.importRows(rowOf(1), rowOf(2), rowOf(3), rowOf(4))
+    const { store } = await world.serve()
+    const broken = { version: 'x', value: '[1,' }
+    const card = { kind: 'child', aggregate: 'a:account-1', group: 'c', id: 'card-1' } as const
+    await store.fill([{ ...card, ...broken }])
+    const ofCard = 'arbiter: account account-1 cannot be read: see arbiter damaged\n'
+    const adopted = await world.run('organization', 'adopt', 'org-1')
+    expect([adopted.code, adopted.err]).toEqual([1, ofCard])
+    expect(adopted.out).toContain('adopted 4 accounts')
+    await store.fill([{ kind: 'root', aggregate: 'a:account-2', ...broken }])
+    const ofAccount = 'arbiter: account account-2 cannot be read: see arbiter damaged\n'
+    const inOrder = (lines: string) => lines.split(/^/m).sort().join('')
+    const again = await world.run('organization', 'adopt', 'org-1')
+    expect([again.code, inOrder(again.err)]).toEqual([1, ofCard + ofAccount])
+    expect(again.out).toContain('left 3 that it had, 0 of other')
+    const reindexed = await world.run('reindex')
+    expect([reindexed.code, inOrder(reindexed.err)]).toEqual([1, ofCard + ofAccount])
+    expect(reindexed.out).toMatch(/^2 cards/)
+    const listed = await world.run('cards', 'list', '--organization', 'org-1')
+    expect([listed.code, listed.err]).toEqual([
+      1,
+      'arbiter: card card-2 cannot be read: see arbiter damaged\n',
+    ])
+    expect(listed.out.match(/"card-[34]"/g)).toHaveLength(2)
+  })
 })
