@@ -171,9 +171,9 @@ function decideDelivery(
   item.step = step
   if (step.changes.length > 0) {
     record(before, step.after, entryOfStep(item, before, step), book, writes)
-  } else if (item.mayStillCommit || (context.mayLose && item.said !== null)) {
-    // A command of this item may still be on its way: a new version makes it fail. And what an engine
-    // before us wrote for the slot, unanswered, can be lost unnoticed until we have committed after it.
+  } else if (item.mayStillCommit || context.mayLose) {
+    // A command of this item may still be on its way: a new version makes it fail. And what another server, or an
+    // engine before us, wrote for the event can be lost unnoticed until we have committed after it.
     writes.forced = true
   }
 }

@@ -317,6 +317,19 @@ describe('the engine', () => {
     }
   })
 
+  it('commits before it tells what another server wrote, where the store can lose that', async () => {
+    const state = createMemoryState()
+    const first = startEngine(createMemoryStore(state))
+    await openCards(first, 1)
+    const advice = testEvent({ eventId: 'e1', requestType: 'Settlement', amountMinor: 5000 })
+    const answer = await first.ask(advice)
+    const losses = { watch() {}, look: async () => {}, resume: async () => {} }
+    const second = startEngine({ ...createMemoryStore(state), losses })
+    expect(await second.ask(advice)).toEqual(answer)
+    // The first guessed that the event is new, and was refused.
+    expect(second.stats().commits).toBe(2)
+  })
+
   it('takes nothing from another server that answers in between for that of the root it has', async () => {
     const state = createMemoryState()
     const losses = { watch() {}, look: async () => {}, resume: async () => {} }
