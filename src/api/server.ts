@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { maxHeaderSize } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { closeWithAnswers } from '../http/closing.ts'
 import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
@@ -61,6 +62,8 @@ const defaultCallMs = 10_000
 /** Calls at work at once; the rest is turned away before it is read. */
 const maxCalls = 256
 const httpTimeoutMs = 15_000
+/** After the last call that may be at work when it stops; the thread has a second more. */
+const lingerMs = 1_000
 
 /** Beyond it the oldest idle connection that has proven nothing is closed; the relay's port has its own. */
 const maxConnections = 256
@@ -100,6 +103,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   })
   server.setNotFoundHandler((_request, reply) => refusePath(reply, apiPrefix))
   answerOuterFaults(server, (error) => options.onBug(error, ''))
+  closeWithAnswers(server, callMs + lingerMs)
   const connections = createConnections({ maxConnections, maxBodyBytes })
   connections.watch(server.server)
   server.server.on('request', (request, response) => {
