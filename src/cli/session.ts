@@ -6,10 +6,13 @@ import { type Aggregates, createAggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ClaimedSettings } from '../engine/format/meta.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { newMarks } from '../engine/memory/recall.ts'
+import type { EngineOptions } from '../engine/options.ts'
 import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
 import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
 import { RelayRefused } from '../relay/refusal.ts'
 import { PackRefused } from '../rules/pack/refusal.ts'
+import { gatheringLoads } from '../store/gathered-loads.ts'
 import { openStore, storeFolder } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { Interrupted } from './interrupt.ts'
@@ -25,14 +28,19 @@ export interface Session {
   /** Changes records that belong to no account, such as organizations and clients. */
   readonly aggregates: Aggregates
   /** The engine, for commands that write: making one loads the rule pack, which reading does without. */
-  engine(): Promise<Engine>
+  engine(losses?: LossListeners): Promise<Engine>
   /** Encrypts and decrypts client secrets. */
   secretBox(): SecretBox
 }
 
+/** For who serves: what the store has lost is told to them, and what it is known to keep. */
+type LossListeners = Pick<EngineOptions, 'onLoss' | 'onCheckpoint' | 'onKept'>
+
 export interface SessionOptions {
   /** A store that is not there is made; else it is missed, because DATA_DIR must be wrong. */
   readonly creates?: boolean
+  /** It goes on while the store is away, and watches it for losing something, as a server does. */
+  readonly serves?: boolean
   /** The configuration to use instead of the process's own environment. */
   readonly env?: NodeJS.ProcessEnv
 }
@@ -71,7 +79,7 @@ async function runConfigured(
   const { eventRetentionDays, sandbox } = config
   const claimed = SANDBOX ? { eventRetentionDays, sandbox } : { eventRetentionDays }
   try {
-    return await runOpen(config, claimed, options.creates === true, command)
+    return await runOpen(config, claimed, options, command)
   } catch (error) {
     return explain(error)
   }
@@ -80,17 +88,37 @@ async function runConfigured(
 async function runOpen(
   config: Config,
   claimed: ClaimedSettings,
-  creates: boolean,
+  { creates = false, serves = false }: SessionOptions,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { claimStore } = await import('../engine/format/meta.ts')
-  const store = await openStore(config, systemClock.nowMs)
+  const store = serves ? await openToServe(config) : await openStore(config, systemClock.nowMs)
   try {
     const { problem, sandbox } = await claimStore(store, claimed, creates)
     if (problem !== '') complain(`warning: ${problem}: see arbiter repair --record meta`)
-    return await runWatched({ ...config, sandbox }, store, command)
+    const run = serves ? runServing : runWatched
+    return await run({ ...config, sandbox }, store, command)
   } finally {
     await store.close()
+  }
+}
+
+async function openToServe(config: Config): Promise<Store> {
+  // The servers that decide warn of what Redis does not keep.
+  const serving = { marks: newMarks(randomUUID()), onWarning() {} }
+  return gatheringLoads(await openStore(config, systemClock.nowMs, serving))
+}
+
+async function runServing(
+  config: Config,
+  store: Store,
+  command: (session: Session) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const session = createSession(config, store, () => {})
+  try {
+    return await command(session)
+  } finally {
+    session.end()
   }
 }
 
@@ -131,7 +159,7 @@ function createSession(
       }
       return createSecretBox(readSecretKeys(config, (file) => complain(`made ${file}: keep it`)))
     },
-    async engine() {
+    async engine(losses = {}) {
       const { refuseWrongClock } = await import('./wrong-clock.ts')
       await refuseWrongClock(store, config)
       // Half of what there is to load: a command that only reads does not wait for it.
@@ -149,6 +177,7 @@ function createSession(
         onAnswer: unexpected,
         onBooked: unexpected,
         onStore,
+        ...losses,
       })
       return engine
     },

@@ -19,7 +19,7 @@ export function addApiServe(api: Command): void {
     .command('serve')
     .description('Serve the management API alone, on the Redis that the servers share.')
     .addHelpText('after', help)
-    .action(() => inSession(serve))
+    .action(() => inSession(serve, { serves: true }))
 }
 
 async function serve({ store, config, engine }: Session): Promise<ExitCode> {
@@ -32,6 +32,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   const { readSecretKeys } = await import('../../management/secret-keys.ts')
   const { createLogSink } = await import('../../telemetry/logger.ts')
   const { createApiLog } = await import('../../telemetry/api-log.ts')
+  const { createKeptTransfers } = await import('../../management/transfer/kept-transfer.ts')
   const { startProjection } = await import('../../projection/projection.ts')
   const { readVersion } = await import('../../version.ts')
   const sink = createLogSink(config.logLevel)
@@ -40,7 +41,17 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   const { sandbox, webhookRetentionDays } = config
   const own = { keys, sandbox, webhookRetentionDays, relay: null, version: readVersion() }
   const settings = { ...config.api, ...own }
-  const working = await engine()
+  const onTrouble = (message: string) => sink.logger.error(message)
+  const kept = createKeptTransfers({ monoMs: systemClock.monoMs, onTrouble })
+  const working = await engine({
+    onLoss() {
+      kept.onLoss()
+      // No delivery was told here: with that the store may be committed to again.
+      working.recall([], true)
+    },
+    onCheckpoint: kept.onCheckpoint,
+    onKept: kept.onKept,
+  })
   const outside = createOutside({
     store,
     clock: systemClock,
@@ -48,13 +59,11 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
     settings,
     isShared: true,
     onPending() {},
-    onTrouble: (message) => sink.logger.error(message),
+    onTrouble,
   })
   const opened = { store, clock: systemClock, engine: working, outside }
-  const server = createApi(opened, settings, {
-    onAnswered: createApiLog(sink),
-    onTrouble: (message) => sink.logger.error(message),
-  })
+  const listeners = { onAnswered: createApiLog(sink), onTrouble }
+  const server = createApi(opened, settings, listeners, kept)
   const projection = startProjection({
     store,
     clock: { ...systemClock, isDoubted: () => false },
@@ -63,7 +72,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
     retentionDays: settings.transactionRetentionDays,
     consumers: [outside.consumer],
     onFigures() {},
-    onTrouble: (message) => sink.logger.error(message),
+    onTrouble,
   })
   const apiPort = await listenAt(server, {
     ...settings,
@@ -74,6 +83,7 @@ async function serve({ store, config, engine }: Session): Promise<ExitCode> {
   sink.logger.info({ apiPort }, 'serving the management API')
   await new Promise<void>((resolve) => onInterrupt(resolve))
   await Promise.all([server.close(), projection.stop(), outside.stop()])
+  kept.stop()
   sink.logger.info('stopped')
   await sink.end()
   return 0

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, type TestContext } from 'vitest'
+import { apiUrlOf, createApiClient } from '../support/api-client.ts'
+import { createCliWorld, rowOf } from '../support/cli.ts'
+import { endWithTests } from '../support/leftovers.ts'
+import { durable, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+
+const entry = join(import.meta.dirname, '../../dist/cli/main.js')
+const cards = 4
+const settings = ['--name', 'Acme', '--country', 'US', '--currency', 'USD']
+/** A command gives up a store that takes nothing for ten seconds. */
+const awayMs = 11_000
+
+/** The management API in a process of its own, whose Redis can be exchanged, and a client that tops up all cards. */
+async function serveAlone(test: TestContext) {
+  const redis = await startRedis(durable)
+  test.onTestFinished(redis.dispose)
+  const proxy = await startTcpProxy(redis.port, Math.random)
+  test.onTestFinished(proxy.dispose)
+  const world = await createCliWorld()
+  test.onTestFinished(world.dispose)
+  const env = { REDIS_URL: proxy.url, SECRETS_KEY: randomBytes(32).toString('base64') }
+  const run = async (...args: string[]) => {
+    const { code, out, err } = await world.runWith({ env }, ...args)
+    expect([args, code, err]).toEqual([args, 0, ''])
+    return out
+  }
+  await run('organization', 'add', 'org-1', ...settings)
+  const rows = Array.from({ length: cards }, (_, i) => rowOf(i, { balance: '0' }))
+  await run('import', await world.write('rows.ndjson', rows.join('\n')))
+  await run('organization', 'adopt', 'org-1')
+  await run('wallet', 'fund', 'org-1', 'USD', '10000.00', '--reference', 'wire-1')
+  const added = ['client', 'add', '--organization', 'org-1', '--name', 'back office']
+  const credentials = JSON.parse(await run(...added, '--scope', 'CardAPIs'))
+  const child = spawn(process.execPath, [entry, 'api', 'serve'], {
+    env: { ...world.env, ...env, API_PORT: '0', API_RATE_PER_SECOND: '1000' },
+  })
+  endWithTests(child)
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  const call = createApiClient(await apiUrlOf({ output: () => output }), credentials)
+  let isOver = false
+  let told = 0
+  const topUps = Array.from({ length: cards }, async (_, i) => {
+    while (!isOver) {
+      const { said } = await call('POST', `/cards/card-${i}/topup`, { amount: '1.00' })
+      if (said === '200 000') told++
+    }
+  })
+  return {
+    redis,
+    proxy,
+    run,
+    told: () => told,
+    async settle() {
+      isOver = true
+      await Promise.all(topUps)
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      expect(await once(child, 'exit')).toEqual([0, null])
+    },
+  }
+}
+
+describe.concurrent('the management API alone', () => {
+  it('moves again what a failover has lost of its transfers', {
+    timeout: 120_000,
+  }, async (test) => {
+    const { redis, proxy, run, told, settle, stop } = await serveAlone(test)
+    const replica = await startRedis({ ...durable, replicaof: `127.0.0.1 ${redis.port}` })
+    test.onTestFinished(replica.dispose)
+    const replication = () => replica.command('INFO', 'replication')
+    await until(async () => String(await replication()).includes('master_link_status:up'))
+    await until(async () => told() > 10)
+    await replica.command('REPLICAOF', 'NO', 'ONE')
+    const before = told()
+    await until(async () => told() > before + 10)
+    proxy.moveTo(replica.port)
+    await redis.kill()
+    const after = told()
+    await until(async () => told() > after)
+    await settle()
+    const wallet = async () => JSON.parse(await run('wallet', 'show', 'org-1')).balance
+    await until(async () => Number(await wallet()) === 10_000 - told())
+    await stop()
+    expect(await run('verify')).toContain('10000.00 funded adds up')
+  })
+
+  it('goes on after Redis was away for long', { timeout: 120_000 }, async (test) => {
+    const { redis, told, settle, stop } = await serveAlone(test)
+    await until(async () => told() > 0)
+    redis.pause()
+    await sleep(awayMs)
+    redis.resume()
+    const before = told()
+    await until(async () => told() > before)
+    await settle()
+    await stop()
+  })
+})
