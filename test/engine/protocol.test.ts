@@ -38,10 +38,13 @@ describe('the same protocol on a store that loses what it acknowledged', () => {
 
   // An engine resumed that was replaced, or after one loss for another, or one told what another server had written:
   // the next loss was not noticed.
-  it.each([4_292, 17_206, 20_277])('keeps its promises where it did not once, in run %i', async (seed) => {
-    const { violation } = await simulate(seed, {}, null, { failovers: true })
-    expect(violation).toBe('')
-  })
+  it.each([17_206, 20_277, 20_665])(
+    'keeps its promises where it did not once, in run %i',
+    async (seed) => {
+      const { violation } = await simulate(seed, {}, null, { failovers: true })
+      expect(violation).toBe('')
+    },
+  )
 
   it(
     `keeps its promises over ${lossySeeds} random runs`,
