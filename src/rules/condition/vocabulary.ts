@@ -43,6 +43,9 @@ export function explainUnknown(
   lists: ReadonlyMap<string, ReadonlySet<string>>,
 ): string {
   const [root = '', second = ''] = name.split('.')
+  if (lists.has(second) && root === 'lists') {
+    return `${name} is not known: a list is named lists.${second}, and only after in or in size()`
+  }
   if (root === 'lists' && second !== '') {
     return `there is no list ${second}, lists/${second}.txt${suggestion(second, lists.keys())}`
   }

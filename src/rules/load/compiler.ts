@@ -1,10 +1,8 @@
 import { dayMs, systemClock } from '../../clock.ts'
 import type { FileFault, YamlDocument } from '../../document/yaml-document.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
-import { createZone, createZones, dayText, type Zone } from '../../domain/record/calendar.ts'
+import { createZone, createZones, type Zone } from '../../domain/record/calendar.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
-import { isAlways, isNever } from '../condition/expression.ts'
-import { askTypes } from '../condition/fact.ts'
 import { createFactSlots } from '../condition/fact-slots.ts'
 import { factsOf, remembersFor } from '../condition/fact-table.ts'
 import { countryForm, mccForm } from '../condition/text-form.ts'
@@ -21,7 +19,6 @@ import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
 import { memoriesOf } from '../pack/memory.ts'
 import { readPackFiles } from '../pack/reading.ts'
 import { PackRefused } from '../pack/refusal.ts'
-import type { Rule } from '../pack/rule.ts'
 import { checkSeal, sealFile } from '../pack/seal.ts'
 import { finish } from '../pack/step.ts'
 import { windowsByPlace } from '../pack/window-file.ts'
@@ -30,6 +27,7 @@ import { readPackTests } from '../testing/test-document.ts'
 import { readDefinitions } from './definition-reading.ts'
 import { checkListed, type ListReading } from './listed-value.ts'
 import { openPackFile } from './pack-document.ts'
+import { warningsOf } from './pack-warning.ts'
 import { readRules } from './rule-reading.ts'
 import { readFilters, readHoldFilters, readWindows } from './window-reading.ts'
 
@@ -105,7 +103,7 @@ export function compilePack(
     ...windowsByPlace(windows),
     ...holdTestsOf(filters, filterSlots),
     rules,
-    warnings: warningsOf(rules, zone.dayOf(nowMs)),
+    warnings: warningsOf(rules, zone.dayOf(nowMs), vocabulary, windowsDocument, kept),
     cost,
     parts,
     evaluate: (ask) => evaluate(ask),
@@ -279,16 +277,4 @@ function readLists(files: PackFiles, faults: FileFault[]): Map<string, Set<strin
     if (name !== null) lists.set(name, parseList(file, text, faults))
   }
   return lists
-}
-
-function warningsOf(rules: readonly Rule[], today: number): FileFault[] {
-  return rules.flatMap(({ id, mode, on, condition, expiryDay, file, line }) => {
-    const warn = (message: string) => [{ file, line, column: 1, message: `${id} ${message}` }]
-    if (mode === 'off') return []
-    if (expiryDay !== null && expiryDay <= today)
-      return warn(`is off: it expired on ${dayText(expiryDay)}`)
-    // All asks of one kind are what a rule may be about.
-    if (isAlways(condition)) return on.length < askTypes.length ? [] : warn('always matches')
-    return isNever(condition) ? warn('never matches') : []
-  })
 }

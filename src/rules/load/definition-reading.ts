@@ -8,6 +8,9 @@ import type { Vocabulary } from '../condition/vocabulary.ts'
 import type { PackFiles } from '../pack/folder.ts'
 import { openPackFile } from './pack-document.ts'
 
+/** Names of facts that a pack has only when something else is there. */
+const families: readonly string[] = ['lists', 'windows', 'metadata']
+
 const standIn = parseCondition('true', () => {})!
 
 /**
@@ -26,8 +29,15 @@ export function readDefinitions(
   for (const [name, text] of Object.entries(define)) {
     const at = ['define', name]
     const fault = (offset: number, message: string) => document.faultInText(at, offset, message)
-    if ([...vocabulary.facts.keys()].some((fact) => fact.split('.')[0] === name)) {
+    if (
+      families.includes(name) ||
+      [...vocabulary.facts.keys()].some((fact) => fact.split('.')[0] === name)
+    ) {
       document.fault(at, 'is the name of a fact')
+      continue
+    }
+    if (parseCondition(name, () => {})?.op !== 'id') {
+      document.fault(at, 'is a word of conditions: no rule could name it')
       continue
     }
     const parsed = parseCondition(text, fault)

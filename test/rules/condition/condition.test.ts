@@ -250,6 +250,10 @@ describe('a condition', () => {
       '3:26 when: there is no list gamblin, lists/gamblin.txt: did you mean gambling?',
     ],
     [
+      'merchant.mcc in lists.gambling.txt',
+      '3:26 when: lists.gambling.txt is not known: a list is named lists.gambling, and only after in or in size()',
+    ],
+    [
       'windows.hourli.sum > 2',
       '3:10 when: there is no window hourli in windows.yaml: did you mean hourly?',
     ],

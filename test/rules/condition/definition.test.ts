@@ -43,6 +43,12 @@ it('what is wrong with a definition is told where it stands, and keeps nothing t
   expect(report('define: { foreign: hour > 5 }')).toEqual([
     'pack.yaml:1:20 define.foreign is the name of a fact',
   ])
+  for (const name of ['lists', 'windows']) {
+    expect(report(`define: { ${name}: hour > 5 }`)[0]).toContain(`${name} is the name of a fact`)
+  }
+  for (const name of ['true', 'in']) {
+    expect(report(`define: { ${name}: hour > 5 }`)[0]).toContain('is a word of conditions')
+  }
   expect(report('define: { five: amount }')[0]).toContain('a yes or no is needed')
   expect(report('define: { late: hour > 5 }', 'lat && foreign')[0]).toContain('lat is not known')
   expect(report('define: { dear: dear || foreign }')[0]).toContain('dear is not known')
