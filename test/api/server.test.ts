@@ -138,6 +138,17 @@ describe('a call with its five headers', () => {
     expect([status, body.responseCode]).toEqual([401, '146'])
   })
 
+  it('is let in with a token of the second in which its client was disabled and enabled again', async () => {
+    const { headersOf, call, time, aggregates, credentials } = await openApi()
+    const { clientId } = credentials
+    // By a clock that is ahead of the server's.
+    const changedMs = time.ms + 2_500
+    await setClientEnabled(aggregates, clientId, false, changedMs)
+    await setClientEnabled(aggregates, clientId, true, changedMs)
+    const { status, body } = await call('GET', target, await headersOf('GET', target))
+    expect([status, body.responseCode]).toEqual([200, '000'])
+  })
+
   it('is refused above the rate of its client, and not above that of strangers', async () => {
     const { headersOf, call, time } = await openApi()
     for (let i = 0; i < 20; i++) await call('GET', target, { reference: 'r' })

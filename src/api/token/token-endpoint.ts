@@ -68,7 +68,9 @@ export function addTokenEndpoint(server: FastifyInstance, options: TokenEndpoint
     if (granted.length === 0 || !granted.every((scope) => client.scopes.includes(scope))) {
       return refusal(403, 'unauthorized_client', 'the client was not given this scope')
     }
-    const token = await tokens.issue(client.clientId, granted, clock.nowMs())
+    // Its secret was given after the change that ended older tokens, in the same second or by a clock that is ahead.
+    const issuedMs = Math.max(clock.nowMs(), client.tokensValidFromMs + 999)
+    const token = await tokens.issue(client.clientId, granted, issuedMs)
     const lifetime = tokens.lifetimeSeconds
     const scope = granted.join(' ')
     const body = { access_token: token, token_type: 'Bearer', expires_in: lifetime, scope }
