@@ -125,6 +125,22 @@ describe('a backup of a release whose windows forgot what crowded them', () => {
   })
 })
 
+describe('a backup of 0.2.0 with a lite card that ended frozen and a refund on a card that was issued again', () => {
+  it('follows from its log: what it had no columns for is not missed', async () => {
+    const file = fixture('backup-3-issued-again.ndjson')
+    const fixed = await checkBackup(file, () => {})
+    const nowMs = () => Date.parse(fixed.createdAt)
+    const store = createMemoryStore(undefined, { nowMs })
+    await fillStore(store, fixed, readBackup(file), { onProgress() {}, nowMs })
+    const found = await verifyStore(store, retentionMs, () => {})
+    expect(found).toMatchObject({ accounts: 2, records: 14, entries: 8, differences: [] })
+    await store.fill([
+      { kind: 'child', aggregate: 'a:a2', group: 't', id: 'r2\nt3', value: '[1,"r2","t3"]' },
+    ])
+    expect((await verifyStore(store, retentionMs, () => {})).differences).toHaveLength(1)
+  })
+})
+
 describe('a backup of a store with money, customers, webhooks and verifications', () => {
   const named = { clientId: '', reference: 'kept-topup' }
   let store: MemoryStore
