@@ -51,7 +51,8 @@ async function rawCall(url: string, head: string, ms = 1_000): Promise<string> {
   socket.on('error', () => {})
   await once(socket, 'connect')
   socket.write(head)
-  await Promise.race([once(socket, 'close'), sleep(ms)])
+  // A reset after the answer is a close like any other.
+  await Promise.race([new Promise((resolve) => socket.once('close', resolve)), sleep(ms)])
   socket.destroy()
   return text
 }
