@@ -53,22 +53,31 @@ export async function readIdentity(
 ): Promise<Identity | null> {
   const aggregate = identitiesAggregate(organizationId)
   const found = await store.load(hashes.map((hash) => ({ aggregate, ...childOf(hash) })))
-  const first = found.find((one) => one !== undefined)
-  return first === undefined ? null : decodeIdentity(first.value)
+  return identityIn(found.map((one) => one?.value ?? null))
 }
 
-/** Remembers the newest submission; one that was made later stays. */
+/** Under the name of each key, for a server that knows one key only renews the one of that. */
+function identityIn(values: readonly (string | null)[]): Identity | null {
+  const found = values.flatMap((value) => (value === null ? [] : decodeIdentity(value)))
+  const [newest] = found.toSorted((a, b) => b.submittedAtMs - a.submittedAtMs)
+  if (newest === undefined) return null
+  return { ...newest, customerId: found.find((one) => one.customerId !== '')?.customerId ?? '' }
+}
+
+/** Remembers the newest submission; one that was made later stays. With `endsOld` the names of older keys end. */
 export function noteSubmission(
   aggregates: Aggregates,
   organizationId: string,
   hashes: readonly string[],
   { kycToken, submittedAtMs }: Pick<Identity, 'kycToken' | 'submittedAtMs'>,
+  endsOld = false,
 ): Promise<void> {
-  return change(aggregates, organizationId, hashes, (found) => {
+  const next = (found: Identity | null) => {
     const isNewer = found === null || submittedAtMs >= found.submittedAtMs
     const next = { format: 1 as const, customerId: found?.customerId ?? '' }
     return { result: undefined, next: isNewer ? { ...next, kycToken, submittedAtMs } : found }
-  })
+  }
+  return change(aggregates, organizationId, hashes, next, endsOld)
 }
 
 /** The customer that the number stands for: the first that was approved with it, for ever. */
@@ -91,16 +100,22 @@ function change<T>(
   organizationId: string,
   hashes: readonly string[],
   next: (found: Identity | null) => { result: T; next: Identity },
+  endsOld = false,
 ): Promise<T> {
   const children = hashes.map(childOf)
   return aggregates.change({
     aggregate: identitiesAggregate(organizationId),
     reads: children,
     decide(view) {
-      const text = children.map((child) => view.child(child)).find((one) => one !== null)
-      const { result, next: identity } = next(text == null ? null : decodeIdentity(text))
-      const put = [{ ...children[0]!, value: JSON.stringify(identity) }]
-      return { result, write: { put, remove: children.slice(1) } }
+      const { result, next: identity } = next(
+        identityIn(children.map((child) => view.child(child))),
+      )
+      const value = JSON.stringify(identity)
+      const [first, ...others] = children
+      if (endsOld) return { result, write: { put: [{ ...first!, value }], remove: others } }
+      // While servers are restarted with a new key, those of before look under the old name.
+      const named = [first!, ...others.filter((child) => view.child(child) !== null)]
+      return { result, write: { put: named.map((child) => ({ ...child, value })) } }
     },
   })
 }

@@ -40,7 +40,7 @@ export async function rewrapKycs(
       const identity = submission && identityOf(submission)
       if (identity !== null) {
         const names = hashes({ organizationId, ...identity })
-        await noteSubmission(aggregates, organizationId, names, kyc)
+        await noteSubmission(aggregates, organizationId, names, kyc, true)
       }
       const reads = imageKeys(kyc.submittedAtMs, kyc.imageParts)
       await aggregates.change({

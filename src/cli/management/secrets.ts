@@ -13,7 +13,9 @@ import { type ExitCode, printText, sayRefused, sayUnreadable } from '../terminal
 
 const help = `
 To change the key: set SECRETS_KEY to the new one and SECRETS_KEY_OLD to the old one, restart all servers,
-run this, and then take SECRETS_KEY_OLD away.
+run this, and then take SECRETS_KEY_OLD away. Several servers that are restarted one after the other get the new
+key as SECRETS_KEY_OLD first, all of them: else those of before refuse tokens of the others for that time, and
+cannot open what these seal.
 
 Example:
   $ arbiter secrets rewrap`
