@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts'
 import type { StorePlace } from '../../store/open.ts'
 import { printText } from '../terminal.ts'
 import { addressHelp, nameOfPlace, readAddress, refuseMissing } from './address.ts'
-import { printTallies, progress, sayServed, telling, withStore } from './store-work.ts'
+import { filling, printTallies, progress, sayServed, telling, withStore } from './store-work.ts'
 
 const help = `${addressHelp}
 
@@ -39,7 +39,9 @@ export function addCopy(program: Command): void {
       await sayServed(from, to)
       const tallies = await withStore(from, (source) =>
         withStore(to, (target) =>
-          copyStore(source, target, { onProgress: progress('copied'), nowMs: systemClock.nowMs }),
+          filling(to, () =>
+            copyStore(source, target, { onProgress: progress('copied'), nowMs: systemClock.nowMs }),
+          ),
         ),
       )
       await printTallies(tallies)

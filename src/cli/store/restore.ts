@@ -8,7 +8,14 @@ import type { StorePlace } from '../../store/open.ts'
 import { StoreRefused } from '../../store/port.ts'
 import { type ExitCode, printText, showProgress } from '../terminal.ts'
 import { nameOfPlace } from './address.ts'
-import { onConfigured, printTallies, progress, sayServed, withStore } from './store-work.ts'
+import {
+  filling,
+  onConfigured,
+  printTallies,
+  progress,
+  sayServed,
+  withStore,
+} from './store-work.ts'
 
 const help = `
 The store is the one that REDIS_URL or DATA_DIR names, and must be empty. The file is read whole first: one
@@ -36,7 +43,7 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
     await refuseUnlessEmpty(store)
     if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
     const options = { onProgress: progress('restored'), nowMs: systemClock.nowMs }
-    return fillStore(store, fixed, readBackup(file), options)
+    return filling(place, () => fillStore(store, fixed, readBackup(file), options))
   })
   await printTallies(tallies)
   await printText(`${nameOfPlace(place)} holds what was backed up at ${createdAt}`)

@@ -3,10 +3,11 @@ import { systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
 import { openStore, type StorePlace } from '../../store/open.ts'
 import type { Store } from '../../store/port.ts'
+import { onInterrupt } from '../interrupt.ts'
 import { explain } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
 import { refuseWrongClock } from '../wrong-clock.ts'
-import { refuseServed } from './address.ts'
+import { nameOfPlace, refuseServed } from './address.ts'
 
 /** Sets the exit code, and says in a line what stood against the command. */
 export async function telling(command: () => Promise<ExitCode>): Promise<void> {
@@ -45,6 +46,20 @@ export async function withStore<T>(
     return await work(store)
   } finally {
     await store.close()
+  }
+}
+
+/** Fills a store; who ends that by Ctrl-C is told what is left. */
+export async function filling<T>(place: StorePlace, work: () => Promise<T>): Promise<T> {
+  const undo = onInterrupt(() => {
+    showProgress('')
+    complain(`stopped: ${nameOfPlace(place)} has an unfinished copy: remove it, and begin again`)
+    process.exit(130)
+  })
+  try {
+    return await work()
+  } finally {
+    undo()
   }
 }
 

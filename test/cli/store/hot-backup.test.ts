@@ -1,6 +1,7 @@
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,33 +28,55 @@ describe('a backup of an embedded store that is in use', () => {
   )
 })
 
-describe('a backup that is ended by Ctrl-C', () => {
-  it('says so, and leaves nothing behind', async () => {
+describe('what is ended by Ctrl-C', () => {
+  it('is told: a backup leaves nothing behind, and what a copy leaves is not used', async () => {
     const world = await createCliWorld()
     endings.push(world.dispose)
     await world.importRows(rowOf(1))
     const { store } = await world.serve()
     const value = () => randomBytes(1_000).toString('hex')
-    const entry = { kind: 'index', aggregate: 'x', index: 'x' } as const
-    const count = 20_000
+    const entry = { kind: 'index', aggregate: 'x', index: 'anomalies' } as const
+    const count = 6_000
     await store.fill(
       Array.from({ length: count }, (_, i) => ({ ...entry, sortKey: `${i}`, value: value() })),
     )
     const folder = join(world.folder, 'backups')
     mkdirSync(folder)
-    const child = world.start('backup', join(folder, 'all.ndjson.gz'))
-    let said = ''
-    child.stderr?.on('data', (chunk) => {
-      said += chunk
-    })
-    const ended = once(child, 'close')
-    await until(async () => readdirSync(folder).some((name) => name.endsWith('.partial')))
-    child.kill('SIGINT')
-    expect(await ended).toEqual([130, null])
-    expect(said).toBe('arbiter: stopped: nothing was written\n')
+    const file = join(folder, 'all.ndjson.gz')
+    const backup = world.start('backup', file)
+    const isBegun = () => readdirSync(folder).some((name) => name.endsWith('.partial'))
+    expect(await interrupted(backup, isBegun)).toBe('arbiter: stopped: nothing was written\n')
     expect(readdirSync(folder)).toEqual([])
+    expect((await world.run('backup', file)).code).toBe(0)
+    const [whole, part] = ['whole', 'part'].map((name) => join(world.folder, name))
+    const restored = await world.runWith({ env: { DATA_DIR: whole } }, 'restore', file)
+    expect(restored).toMatchObject({ code: 0 })
+    const copy = world.start('copy', '--from', `lmdb:${whole}`, '--to', `lmdb:${part}`)
+    const isFilled = () => sizeOf(join(part!, 'store', 'data.mdb')) > 2 ** 20
+    const said = await interrupted(copy, isFilled)
+    expect(said).toContain(`stopped: lmdb:${part} has an unfinished copy: remove it`)
+    const env = { DATA_DIR: part }
+    expect(await world.runWith({ env }, 'blocks')).toMatchObject({ code: 2 })
+    expect(await world.runWith({ env }, 'restore', file)).toMatchObject({ code: 2 })
   })
 })
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** Ends it by Ctrl-C as soon as it has begun; resolves to what it says. */
+async function interrupted(child: ChildProcess, isBegun: () => boolean): Promise<string> {
+  let said = ''
+  child.stderr?.on('data', (chunk) => {
+    said += chunk
+  })
+  const ended = once(child, 'close')
+  await until(async () => isBegun())
+  child.kill('SIGINT')
+  expect(await ended).toEqual([130, null])
+  return said
+}
 
 async function backUpUnderLoad(round: number): Promise<void> {
   const env = { DEFAULT_DECISION: 'approve', HEARTBEAT_MS: '60000' }
