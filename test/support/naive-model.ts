@@ -1131,13 +1131,9 @@ export function createNaiveModel(options: NaiveOptions) {
     const values = new Set<string>()
     const toldBy = (each: Counted) => fieldOf(file, each.merchant, each.cardId)
     for (const counted of stands) {
-      for (const value of counted.map(toldBy)) {
-        // A transaction is counted where it first stood, and so is a value of it.
-        const first = counted.find((each) => toldBy(each) === value)
-        if (first && isNow(first) && value !== '') values.add(value)
-      }
+      for (const value of counted.filter(isNow).map(toldBy)) if (value !== '') values.add(value)
     }
-    const count = stands.filter(([first]) => first !== undefined && isNow(first)).length
+    const count = stands.filter((counted) => counted.some(isNow)).length
     const peaks = own.flatMap(({ moves }) => peaksOf(moves, bucketOf, isCounted)).filter(isNow)
     const inBuckets = stands.flatMap((counted) => {
       const ofNow = counted.filter(isNow)

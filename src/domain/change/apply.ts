@@ -11,8 +11,9 @@ import {
   withheld,
 } from '../record/transaction.ts'
 import type { Change, EntryKind } from './change.ts'
-import { countIn, countSpend, dropOld, giveSpendBack, seed, sketchCrowded } from './counting.ts'
+import { countIn, dropOld, seed, sketchCrowded } from './counting.ts'
 import { absorbAsk, placeHold, undoHold } from './hold.ts'
+import { countSpend, giveSpendBack } from './spending.ts'
 import { copyView, type View } from './view.ts'
 
 type ChangeOf<T extends Change['type']> = Extract<Change, { readonly type: T }>

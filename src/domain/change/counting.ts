@@ -15,14 +15,10 @@ import {
   countAt,
   dropBefore,
   hasCounts,
-  maxSpendEntries,
   moveToSketch,
   type OpenStates,
   type PlaceParts,
-  partsOf,
   type SpendEntry,
-  splitKey,
-  takeFrom,
   type WindowStates,
 } from '../record/window-state.ts'
 import type { Seed } from './change.ts'
@@ -54,45 +50,18 @@ function spreadOf(beforeMinor: number, amountMinor: number): Spread {
   return { squares: maxMinor ** 2 - beforeMinor ** 2, maxMinor }
 }
 
-/** How much of these entries stands in one window of a place. */
-function standingAt(
-  entries: readonly SpendEntry[],
-  cardId: string,
-  name: string,
-  { window, scope, bucket }: Counted,
-): number {
-  const { mid } = splitKey(window)
-  let standingMinor = 0
-  for (const entry of entries) {
-    if (scope !== 'account' && entry.cardId !== cardId) continue
-    for (const one of entry.at) {
-      if (one.bucket !== bucket) continue
-      // Mostly the same windows stood together then.
-      if (one.window !== window && !isIn(name, mid, one.window)) continue
-      standingMinor += entry.amountMinor
-      break
-    }
-  }
-  return standingMinor
-}
-
-function isIn(name: string, mid: string | null, window: string): boolean {
-  const parts = partsOf(window)
-  return parts.mid === mid && parts.names.includes(name)
-}
-
 /** Changes a window, or a merchant's part of it, by its name among the states that it stands in. */
 type WindowChange<T> = (states: OpenStates, name: string, mid: string | null, place: T) => void
 
 /** Changes windows of the card and of the account, each copied once. */
-function changeWindows<T extends Counted & PlaceParts>(
+export function changeWindows<T extends Counted & PlaceParts>(
   view: View,
   at: readonly T[],
   change: WindowChange<T>,
   isUsed = true,
 ): View {
   const next = copyView(view)
-  next.card = changeCard(view.card, at, change, isUsed)
+  next.card = changeCardWindows(view.card, at, change, isUsed)
   let ofAccount: OpenStates | null = null
   for (const place of at) {
     if (place.scope !== 'account') continue
@@ -103,7 +72,7 @@ function changeWindows<T extends Counted & PlaceParts>(
   return next
 }
 
-function changeCard<T extends Counted & PlaceParts>(
+export function changeCardWindows<T extends Counted & PlaceParts>(
   card: Card,
   at: readonly T[],
   change: WindowChange<T>,
@@ -137,76 +106,6 @@ function accountWith(account: Account, windows: WindowStates): Account {
   const next = copyAccount(account)
   next.windows = windows
   return next
-}
-
-export function countSpend(view: View, amountMinor: number, at: readonly CountedNow[]): View {
-  const t = view.transaction
-  const cardId = view.card.cardId === t.cardId ? '' : view.card.cardId
-  const places = at.map(({ window, scope, bucket }) => ({ window, scope, bucket }))
-  const newest = t.spend.at(-1)
-  // Mostly it is the first of its transaction.
-  if (newest === undefined) {
-    const counted = countIn(view, at, amountMinor, () => 1)
-    return withSpend(counted, [{ amountMinor, cardId, at: places }])
-  }
-  const same = newest.cardId === cardId && samePlaces(newest.at, places)
-  const mentioned = mentionsIn(t.spend, cardId)
-  const counted = countIn(view, at, amountMinor, countForNew(mentioned), (name, place) =>
-    standingAt(t.spend, cardId, name, place),
-  )
-  const spend = same
-    ? [...t.spend.slice(0, -1), { ...newest, amountMinor: newest.amountMinor + amountMinor }]
-    : [...t.spend, { amountMinor, cardId, at: places }].slice(-maxSpendEntries)
-  return withSpend(counted, spend)
-}
-
-function withSpend(view: View, spend: readonly SpendEntry[]): View {
-  const next = copyView(view)
-  const transaction = copyTransaction(view.transaction)
-  transaction.spend = spend
-  next.transaction = transaction
-  return next
-}
-
-/** Takes a fall of spend from the newest entries first, in the buckets where they stand. */
-export function giveSpendBack(view: View, amountMinor: number): View {
-  let left = amountMinor
-  let current = view
-  const spend = [...view.transaction.spend]
-  while (left > 0 && spend.length > 0) {
-    const entry = spend.pop()!
-    const taken = Math.min(left, entry.amountMinor)
-    left -= taken
-    const gone = taken === entry.amountMinor
-    if (!gone) spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
-    const mentioned = mentionsIn(spend, entry.cardId)
-    const leftMinor = (name: string, place: Counted) => standingAt(spend, entry.cardId, name, place)
-    current = takeBack(current, entry, taken, countForNew(mentioned), leftMinor)
-  }
-  return withSpend(current, spend)
-}
-
-function takeBack(
-  view: View,
-  entry: SpendEntry,
-  amountMinor: number,
-  countFor: (name: string, place: Counted) => number,
-  leftMinor: (name: string, place: Counted) => number,
-): View {
-  const take = (states: OpenStates, name: string, mid: string | null, place: Counted) =>
-    takeFrom(states, name, mid, place.bucket, amountMinor, countFor(name, place), () => {
-      const left = leftMinor(name, place)
-      return (left + amountMinor) ** 2 - left ** 2
-    })
-  const cardId = entry.cardId === '' ? view.transaction.cardId : entry.cardId
-  const at = entry.at.map((place) => ({ ...place, ...partsOf(place.window) }))
-  if (view.card.cardId === cardId) return changeWindows(view, at, take)
-  const ofAccount = at.filter(({ scope }) => scope === 'account')
-  const taken = changeWindows(view, ofAccount, take)
-  const others = view.others.map((card) => {
-    return card.cardId === cardId ? changeCard(card, at, take) : card
-  })
-  return { ...taken, others }
 }
 
 export function dropOld(view: View, places: readonly CountedNow[]): View {
@@ -260,28 +159,10 @@ function seededStates(windows: WindowStates, seeded: WindowStates): WindowStates
   return states
 }
 
-/** The windows of this card and of the account that spend stands in: those of another card are others. */
-function mentionsIn(entries: readonly SpendEntry[], cardId: string): ReadonlySet<string> {
-  const mentioned = new Set<string>()
-  for (const entry of entries) {
-    for (const { window, scope } of entry.at) {
-      if (scope === 'account' || entry.cardId === cardId) mentioned.add(window)
-    }
-  }
-  return mentioned
-}
-
-/** A transaction counts once in a window that it is not mentioned in. */
-function countForNew(mentioned: ReadonlySet<string>) {
-  return (name: string, { window }: Counted): number => {
-    if (mentioned.has(window)) return 0
-    const { mid } = splitKey(window)
-    for (const other of mentioned) if (isIn(name, mid, other)) return 0
-    return 1
-  }
-}
-
-function samePlaces(a: readonly Counted[], b: readonly Counted[]): boolean {
-  if (a.length !== b.length) return false
-  return a.every((place, i) => place.window === b[i]!.window && place.bucket === b[i]!.bucket)
+export function withSpend(view: View, spend: readonly SpendEntry[]): View {
+  const next = copyView(view)
+  const transaction = copyTransaction(view.transaction)
+  transaction.spend = spend
+  next.transaction = transaction
+  return next
 }

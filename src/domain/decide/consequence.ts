@@ -1,4 +1,5 @@
 import type { Draft } from '../change/draft.ts'
+import { withMoves } from '../change/spending.ts'
 import type { View } from '../change/view.ts'
 import { availableMinor } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
@@ -30,9 +31,10 @@ function countSpend(draft: Draft, event: CardEvent | null, pack: Pack): void {
   if (rise < 0) draft.make({ type: 'spendGivenBack', amountMinor: -rise })
   if (rise <= 0 || event === null) return
   const { cash } = draft.view.transaction
-  const at = makePlaces(draft, event, pack, ({ over }) => {
+  const places = makePlaces(draft, event, pack, ({ over }) => {
     return over === 'approved' || (over === 'cash' && cash)
   })
+  const at = withMoves(draft.view, places)
   draft.make({ type: 'spendCounted', amountMinor: rise, at })
   bookCrowding(draft, at)
 }

@@ -30,6 +30,8 @@ export interface Counted {
   /** `merchant` is a merchant of the card, for windows per card and merchant. */
   readonly scope: 'card' | 'account' | 'merchant'
   readonly bucket: number
+  /** The transaction counted as one in an earlier bucket, and from then on in this. */
+  readonly moved?: true
 }
 
 /** A rise of a transaction's spend, and where it stands; '' is the transaction's own card. */
@@ -177,6 +179,18 @@ export function takeFrom(
   const taken =
     kept.spread === undefined ? left : { ...left, spread: { squares: -squares(), maxMinor: 0 } }
   countAt(states, name, mid, Number.NEGATIVE_INFINITY, taken)
+}
+
+/** Counts one more in a bucket that is still kept. */
+export function countOneMore(
+  states: OpenStates,
+  name: string,
+  mid: string | null,
+  index: number,
+): void {
+  const buckets = bucketsOf(states[name] ?? noState, mid)
+  if (!buckets.some((bucket) => bucket.index === index)) return
+  countAt(states, name, mid, Number.NEGATIVE_INFINITY, { index, sumMinor: 0, count: 1 })
 }
 
 /** Drops the buckets that no longer count. */

@@ -213,15 +213,18 @@ function readRecord(row: EntryRow, entry: Entry): EventRecord {
 const placeCells = 4
 
 function writePlaces(row: EntryRow, places: readonly CountedNow[]): void {
-  for (const { window, scope, bucket, oldest, spread } of places) {
-    const said = scope === 'card' ? 0 : scope
-    row.push(window, spread ? spreadScopes[scope] : said, bucket, oldest)
+  for (const { window, scope, bucket, oldest, spread, moved } of places) {
+    const plain = scope === 'card' ? 0 : scope
+    const marks = (spread ? 0 : unspreadMark) + (moved ? movedMark : 0)
+    row.push(window, spread || moved ? scopeNumbers[scope] + marks : plain, bucket, oldest)
   }
 }
 
-/** How a place of a window that tells its spread says where it is. */
-const spreadScopes = { card: 1, account: 2, merchant: 3 } as const
-const spreading = [undefined, 'card', 'account', 'merchant'] as const
+/** How a place of a window that tells its spread, or that a transaction's one has moved to, says where it is. */
+const scopeNumbers = { card: 1, account: 2, merchant: 3 } as const
+const numberedScopes = [undefined, 'card', 'account', 'merchant'] as const
+const unspreadMark = 4
+const movedMark = 8
 
 function readPlaces(row: EntryRow, from: number): CountedNow[] {
   const places: CountedNow[] = []
@@ -229,9 +232,13 @@ function readPlaces(row: EntryRow, from: number): CountedNow[] {
     const said = row[at + 1]
     const window = row[at]
     const place = { window, ...partsOf(window), bucket: row[at + 2], oldest: row[at + 3] }
-    const scope = spreading[said]
-    if (scope !== undefined) places.push({ ...place, scope, spread: true })
-    else places.push({ ...place, scope: said === 0 ? 'card' : said })
+    const scope = numberedScopes[said & 3]
+    if (scope === undefined) places.push({ ...place, scope: said === 0 ? 'card' : said })
+    else {
+      const spread = (said & unspreadMark) === 0 ? { spread: true as const } : {}
+      const moved = (said & movedMark) === 0 ? {} : { moved: true as const }
+      places.push({ ...place, scope, ...spread, ...moved })
+    }
   }
   return places
 }

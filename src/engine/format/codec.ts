@@ -147,10 +147,14 @@ function readAsk(row: AskRow): AskShare {
 
 /** Their place is their number: new ones go to the end. */
 const spendScopes = ['card', 'account', 'merchant'] as const
+/** Added to the number of a place that a transaction's one has moved to. */
+const movedMark = 8
 
 function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
   const row: unknown[] = [amountMinor, cardId]
-  for (const { window, scope, bucket } of at) row.push(window, spendScopes.indexOf(scope), bucket)
+  for (const { window, scope, bucket, moved } of at) {
+    row.push(window, spendScopes.indexOf(scope) + (moved ? movedMark : 0), bucket)
+  }
   return row
 }
 
@@ -160,8 +164,10 @@ function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
   if (!Number.isFinite(amountMinor)) throw new RangeError('no spend')
   const at: Counted[] = []
   for (let i = 0; i < places.length; i += 3) {
-    const scope = spendScopes[places[i + 1] as number]!
-    at.push({ window: places[i] as string, scope, bucket: places[i + 2] as number })
+    const said = places[i + 1] as number
+    const scope = spendScopes[said % movedMark]!
+    const place = { window: places[i] as string, scope, bucket: places[i + 2] as number }
+    at.push(said < movedMark ? place : { ...place, moved: true })
   }
   return { amountMinor, cardId, at }
 }

@@ -37,6 +37,16 @@ describe('records of an earlier release', () => {
   })
 })
 
+it('a place that the one of a transaction has moved to is read as it was written', () => {
+  const places = (['card', 'account', 'merchant'] as const).flatMap((scope) => [
+    { window: 'w', scope, bucket: 7 },
+    { window: 'w v\nM1', scope, bucket: 8, moved: true as const },
+  ])
+  const t = newTransaction('C1', 'T1')
+  const transaction = { ...t, spend: [{ amountMinor: 5, cardId: '', at: places }] }
+  expect(transactionCodec.decode(transactionCodec.encode(transaction))).toEqual(transaction)
+})
+
 describe('the owner of a record', () => {
   it('is read without the rest of it, whatever stands in its names', () => {
     for (const name of ['', 'plain', 'a,"b"', '\\', '"],[', 'é\n,']) {

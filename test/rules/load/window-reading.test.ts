@@ -58,6 +58,29 @@ describe('a window', () => {
     expect(reportOf(files)).toEqual([])
   })
 
+  it('counts a transaction as one while some of it stands there, also when the rest stood there before', () => {
+    const day = (name: string, period: string) =>
+      `{ name: ${name}, scope: card, period: ${period}, distinct: true }`
+    const both = (sum: number, count: number) => {
+      const average = count === 0 ? 0 : sum / count
+      return `{ sum: ${sum}, count: ${count}, average: ${average}, distinct: ${count} }`
+    }
+    const told = (today: string, last: string) => `windows: { w: ${today}, t: ${last} }`
+    const files = {
+      ...windows(day('w', 'day'), day('t', '{ trailing: 24h }')),
+      ...rules('windows.w.count > 100 && windows.t.count > 100'),
+      ...test(
+        shop(10, ', txn: hotel'),
+        '{ at: 2026-11-16T10:00:00Z }',
+        shop(20, `, txn: hotel, ${told(both(20, 1), both(30, 1))}`),
+        `{ at: 2026-11-16T13:00:00Z, ${told(both(20, 1), both(20, 1))} }`,
+        `{ send: PartialReversal, expect: approve, txn: hotel, amount: 20, ${told(both(0, 0), both(0, 0))} }`,
+        shop(5, `, txn: hotel, ${told(both(5, 1), both(5, 1))}`),
+      ),
+    }
+    expect(reportOf(files)).toEqual([])
+  })
+
   it('begins on the day that it names', () => {
     const files = (firstDay: string, sum: number) => ({
       ...windows(`{ name: w, scope: card, period: week, firstDay: ${firstDay} }`),
