@@ -49,7 +49,7 @@ function blockLines({ blocks }: ExplainedDecision, paint: Paint): string[] {
 }
 
 /** What a server says of the same event in other states: from memory, then, today. */
-function aroundLines({ explained, event, past }: ShownDecision, paint: Paint): string[] {
+function aroundLines({ explained, event, pack, past }: ShownDecision, paint: Paint): string[] {
   const lines: string[] = []
   if (explained.standsIn !== null) {
     const said = explained.standsIn ? 'it is approved from memory' : 'it gets the default decision'
@@ -62,7 +62,11 @@ function aroundLines({ explained, event, past }: ShownDecision, paint: Paint): s
     const how = decidedBy === 'default' ? `by default (${cause})` : `by the pack ${rulesVersion}`
     const said = `${code === '000' ? 'approve' : 'decline'} ${code}${by}, decided ${how}`
     const same = code === explained.code && ruleId === explained.ruleId
-    const differs = same || decidedBy === 'default' ? '' : ': this pack differs from it'
+    const why =
+      rulesVersion === pack.version
+        ? 'not all that it looked at then is still known, such as counts over all cards'
+        : 'this pack differs from it'
+    const differs = same || decidedBy === 'default' ? '' : `: ${why}`
     lines.push(plain(`the log says: ${said}${differs}`))
   }
   if (past !== undefined) {
