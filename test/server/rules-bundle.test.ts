@@ -89,6 +89,12 @@ it('a server pulls signed packs from an address, refuses all others, and starts 
     served = refused
     await until(async () => (await problem()).includes(why))
     expect([await codeOf(20), await codeOf(40)]).toEqual(['000', '128'])
+    // The address has nothing new, and what it has is still refused.
+    const before = unchanged
+    if (served !== '') await until(async () => unchanged > before)
+    const reload = await fetch(`${server.adminUrl}/admin/rules/reload`, { method: 'POST' })
+    expect(await reload.text()).toContain(why)
+    expect(await problem()).toContain(why)
   }
 
   // It starts while the address is away.

@@ -58,9 +58,12 @@ function run(port: MessagePort, settings: LoaderSettings): void {
   const send = (message: FromLoader) => port.postMessage(message)
   const pull = url === '' ? null : createPuller(url, systemClock.monoMs)
   let { used, seen } = settings
+  let seenProblem = ''
   let asked: number[] = []
   let scheduled = false
   let pullProblem = ''
+  /** Why the bundle that the address has is refused; '' for one that is in use. */
+  let bundleProblem = ''
 
   /** A request that comes during a load is answered by the next: the running one may miss a change. */
   async function load(): Promise<void> {
@@ -86,7 +89,7 @@ function run(port: MessagePort, settings: LoaderSettings): void {
       // What was said of the address must be taken back, or said of the bundle.
       if (pullProblem !== '') seen = ''
       pullProblem = ''
-      take(found, ids, () => keepBundle(rulesDir, pulled.text))
+      bundleProblem = take(found, ids, () => keepBundle(rulesDir, pulled.text))
     } else if (pulled.type === 'same') answer(ids)
     else if (pulled.problem !== pullProblem || ids.length > 0) {
       pullProblem = pulled.problem
@@ -96,22 +99,27 @@ function run(port: MessagePort, settings: LoaderSettings): void {
 
   /** Nothing is new: whoever asked hears how the last attempt ended. */
   function answer(ids: readonly number[]): void {
-    if (ids.length > 0) take(read(rulesDir, keys), ids)
+    if (ids.length === 0) return
+    if (bundleProblem === '') take(read(rulesDir, keys), ids)
+    else send({ type: 'refused', ids, problem: bundleProblem })
   }
 
-  function take(found: Found, ids: readonly number[], keep: () => void = () => {}): void {
+  /** Returns why it is refused; '' when it is not. */
+  function take(found: Found, ids: readonly number[], keep: () => void = () => {}): string {
     // The files were touched, but their content is the one tried last.
-    if (ids.length === 0 && found.version === seen) return
+    if (ids.length === 0 && found.version === seen) return seenProblem
     seen = found.version
     send({ type: 'loading', version: seen })
     const loaded = found.version === used ? unchanged : loadFound(found, settings)
+    seenProblem = 'problem' in loaded ? loaded.problem : ''
     if ('problem' in loaded) {
       send({ type: 'refused', ids, problem: loaded.problem })
-      return
+      return seenProblem
     }
     keep()
     used = found.version
     send({ type: 'loaded', ids, version: used, ...loaded })
+    return seenProblem
   }
 
   function schedule(): void {
