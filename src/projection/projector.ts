@@ -94,9 +94,13 @@ export function createProjector(options: ProjectorOptions): Projector {
 
   async function settle(following: LogWindow): Promise<void> {
     settledMonoMs = clock.monoMs()
+    // By a clock ahead of the writers' all would seem old enough at once.
+    const times = await store.serverTimes?.().catch(() => null)
+    if (times === null) return
+    const nowMs = Math.min(clock.nowMs(), ...(times ?? []))
     // What was so late once may be so again, or later.
     const settledAfterMs = visibleAfterMs + 2 * Math.max(slowestMs, latestMs)
-    const late = await following.settle(clock.nowMs(), settledAfterMs)
+    const late = await following.settle(nowMs, settledAfterMs)
     latestMs *= 0.999
     for (const { writtenMs } of late) latestMs = Math.max(latestMs, clock.nowMs() - writtenMs)
     await project(late)

@@ -104,6 +104,29 @@ describe('the transactions list', () => {
     expect(await rowsIn(store, 'org-2')).toEqual([])
   })
 
+  it('has what becomes visible late, also where the clock of who follows is ahead', async () => {
+    const { store, time, engine } = await openWorld()
+    let hidden = ''
+    const shared = {
+      ...store,
+      serverTimes: async () => [Date.now()],
+      async readLog(after: string, limit: number) {
+        const lines = await store.readLog(after, limit)
+        return lines.filter(({ entry }) => hidden === '' || !entry.includes(hidden))
+      },
+    }
+    await engine.ask({ eventId: 'late', cardId: 'card-0' })
+    await engine.ask({ eventId: 'soon', cardId: 'card-1' })
+    hidden = '"late"'
+    time.ms = Date.now() + 30_000
+    const projector = startProjector(shared, time)
+    for (let i = 0; i < 5; i++) await projector.catchUp()
+    hidden = ''
+    for (let i = 0; i < 5; i++) await projector.catchUp()
+    const rows = await rowsIn(store, 'org-1')
+    expect(rows.map(({ eventId }) => eventId).toSorted()).toEqual(['late', 'soon'])
+  })
+
   it('changes the row of an ask whose approval is taken back', async () => {
     const { store, time, engine } = await openWorld()
     const event = testEvent({ eventId: 'e1', amountMinor: 1_000 })

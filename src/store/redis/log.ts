@@ -13,23 +13,34 @@ export interface PlacedLine extends LogPlace {
 
 /**
  * Ids are given by the writer, so that the entries of one writer are in order across all streams; a
- * stream puts an id that comes too late right behind its newest.
+ * stream puts an id that comes too late right behind its newest. Who follows the log waits a little for what is
+ * late, so no writer's clock may be far behind the others'.
  */
 export interface LogClock {
   next(): string
   /** After what others wrote, so that what is decided on it is also logged after it. */
   observe(ms: number, sequence: number): void
+  /** What the clocks of the servers show now. A writer behind all of them goes by the last of them. */
+  follow(serverTimesMs: readonly number[]): void
 }
 
 /** One id for each microsecond. */
 const sequencesPerMs = 1_000
 
+/** Less is no difference, and with more nobody goes on as if nothing were. */
+const [minBehindMs, maxBehindMs] = [1_000, 60_000]
+
 export function createLogClock(nowMs: () => number): LogClock {
   let lastMicros = 0
+  let behindMs = 0
   return {
     next() {
-      lastMicros = Math.max(lastMicros + 1, Math.floor(nowMs() * sequencesPerMs))
+      lastMicros = Math.max(lastMicros + 1, Math.floor((nowMs() + behindMs) * sequencesPerMs))
       return idOfMicros(lastMicros)
+    },
+    follow(serverTimesMs) {
+      const differenceMs = Math.min(...serverTimesMs) - nowMs()
+      behindMs = differenceMs >= minBehindMs && differenceMs <= maxBehindMs ? differenceMs : 0
     },
     observe(ms, sequence) {
       const micros = ms * sequencesPerMs + sequence

@@ -207,6 +207,13 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     }
   }
 
+  async function serverTimes(): Promise<readonly number[]> {
+    const replies = (await connection.sendToMasters('TIME', [])) as [string, string][]
+    const times = replies.map(([s, micros]) => Number(s) * 1_000 + Number(micros) / 1_000)
+    clock.follow(times)
+    return times
+  }
+
   try {
     await connection.ready(openTimeoutMs)
     await loadLibrary()
@@ -217,7 +224,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     const { expectedName = '' } = options
     identity.name = await claimServer({ connection, keys, callFunction, expectedName, nowMs })
     // After the newest entry: this clock may be behind the one that dated it.
-    await log.tail(1, '')
+    await Promise.all([log.tail(1, ''), serverTimes()])
     // A server that lost something can be read once that is known, and an engine must read to start.
     await keeper?.look()
   } catch (error) {
@@ -237,10 +244,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     scan,
     fill,
     ...(keeper && { losses: keeper }),
-    async serverTimes() {
-      const replies = (await connection.sendToMasters('TIME', [])) as [string, string][]
-      return replies.map(([seconds, micros]) => Number(seconds) * 1_000 + Number(micros) / 1_000)
-    },
+    serverTimes,
     onCrowded(listener) {
       onCrowded = listener
     },

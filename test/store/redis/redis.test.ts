@@ -147,6 +147,18 @@ describe('a Redis store', () => {
     expect(log).toEqual(Array.from({ length: 20 }, (_, i) => [`${i} a`, `${i} b`]).flat())
   })
 
+  it('dates no entry far behind its own clock, nor by it where the two cannot both be right', async () => {
+    const behindMs = [0, 30_000, 3_600_000]
+    for (const [i, ms] of behindMs.entries()) {
+      prefix = freshPrefix()
+      const store = await open({ nowMs: () => Date.now() - ms })
+      await store.commit([commandOf({ aggregate: `a${i}`, log: ['entry'] })])
+    }
+    const lines = await Promise.all(opened.map((store) => store.readLog('', 1)))
+    const ages = lines.map(([line]) => Date.now() - line!.writtenMs)
+    expect(ages.map((ms) => ms < 20_000)).toEqual([true, true, false])
+  })
+
   it('reads indexes and logs that are longer than a page and lie unevenly', async () => {
     const store = await open()
     const keys = createRedisKeys(prefix, 16)
