@@ -165,7 +165,9 @@ function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
   const at: Counted[] = []
   for (let i = 0; i < places.length; i += 3) {
     const said = places[i + 1] as number
-    const scope = spendScopes[said % movedMark]!
+    const scope = spendScopes[said % movedMark]
+    // A server of 0.2.0 beside this one does not know where it moved to, and writes it so.
+    if (scope === undefined) continue
     const place = { window: places[i] as string, scope, bucket: places[i + 2] as number }
     at.push(said < movedMark ? place : { ...place, moved: true })
   }
