@@ -9,7 +9,6 @@ import {
   newTransaction,
   type Transaction,
 } from '../../domain/record/transaction.ts'
-import type { Counted, SpendEntry } from '../../domain/record/window-state.ts'
 import {
   type Codec,
   createCodec,
@@ -18,6 +17,7 @@ import {
   parseStored,
   RecordUnreadable,
 } from './row-codec.ts'
+import { readSpend, type SpendRow, writeSpend } from './spend-codec.ts'
 import { readMerchants, readWindowRows } from './window-codec.ts'
 import { writeMerchants, writeWindowRows } from './window-text.ts'
 
@@ -143,35 +143,6 @@ function readAsk(row: AskRow): AskShare {
     abroad: (flags & 2) === 2,
     adjustment: readAdjustment(adjustment),
   }
-}
-
-/** Their place is their number: new ones go to the end. */
-const spendScopes = ['card', 'account', 'merchant'] as const
-/** Added to the number of a place that a transaction's one has moved to. */
-const movedMark = 8
-
-function writeSpend({ amountMinor, cardId, at }: SpendEntry): unknown[] {
-  const row: unknown[] = [amountMinor, cardId]
-  for (const { window, scope, bucket, moved } of at) {
-    row.push(window, spendScopes.indexOf(scope) + (moved ? movedMark : 0), bucket)
-  }
-  return row
-}
-
-type SpendRow = [number, string, ...unknown[]]
-
-function readSpend([amountMinor, cardId, ...places]: SpendRow): SpendEntry {
-  if (!Number.isFinite(amountMinor)) throw new RangeError('no spend')
-  const at: Counted[] = []
-  for (let i = 0; i < places.length; i += 3) {
-    const said = places[i + 1] as number
-    const scope = spendScopes[said % movedMark]
-    // A server of 0.2.0 beside this one does not know where it moved to, and writes it so.
-    if (scope === undefined) continue
-    const place = { window: places[i] as string, scope, bucket: places[i + 2] as number }
-    at.push(said < movedMark ? place : { ...place, moved: true })
-  }
-  return { amountMinor, cardId, at }
 }
 
 const plainTransaction: Codec<Transaction> = createCodec(
