@@ -116,7 +116,7 @@ async function backUpUnderLoad(round: number): Promise<void> {
   const again = await startServer({ dataDir: restored.DATA_DIR })
   endings.push(again.kill)
   await until(async () => (await readiness(again)).unbooked === 0)
-  const repeated = createRelay(again.url, 8)
+  const repeated = createRelay(again.url, 4)
   endings.push(repeated.close)
   // A process that has just started runs its code uncompiled, and declines by default what takes it too long.
   const stray = { eventId: 'first', transactionId: 'first', cardId: 'nobody', amountMinor: 1 }
@@ -126,14 +126,15 @@ async function backUpUnderLoad(round: number): Promise<void> {
   const alike = kept.filter((one) => before.every((other) => isLike(one, other)))
   expect(alike.filter(isByDefault).length).toBeGreaterThan(5)
   expect(alike.length).toBeGreaterThan(50)
+  const told = await Promise.all(alike.map(({ event }) => repeated.deliver(event)))
   // An approval that both gave is kept as the engine's, so only the decision is the same.
-  const unlike = await Promise.all(
-    alike.map(async ({ event, text, decision }) => {
-      const told = await repeatUntilDecided(repeated, event, (one) => one.decision === decision)
-      return told.decision === decision ? '' : `${event.requestType}: ${text} became ${told.text}`
-    }),
-  )
-  expect(unlike.filter((line) => line !== '')).toEqual([])
+  const unlike = alike.flatMap(({ event, text, decision }, i) => {
+    const now = told[i]!
+    return now.decision === decision ? [] : [{ event, text, now }]
+  })
+  // What a busy machine declined by default says nothing of the backup, and is repeated from then on.
+  expect(unlike.filter(({ now }) => !isByDefault(now))).toEqual([])
+  expect(unlike.length).toBeLessThan(alike.length / 4)
   expect(await again.stop()).toBe(0)
   expect(await world.runWith({ env: restored }, 'verify')).toMatchObject({ code: 0, err: '' })
 }
