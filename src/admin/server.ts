@@ -134,17 +134,17 @@ function findForeign(headers: IncomingHttpHeaders, { adminToken, adminHost }: Co
  */
 function createRestingWork<T>(work: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | null = null
-  let restedAtMs = 0
-  async function begin(): Promise<T> {
-    await sleep(Math.max(0, restedAtMs - systemClock.monoMs()))
-    next = null
-    const startedMs = systemClock.monoMs()
-    try {
-      return await work()
-    } finally {
-      const tookMs = systemClock.monoMs() - startedMs
-      restedAtMs = systemClock.monoMs() + Math.min(9 * tookMs, maxRestMs)
-    }
+  let rested: Promise<unknown> = Promise.resolve()
+  function begin(): Promise<T> {
+    let startedMs = 0
+    const done = rested.then(() => {
+      next = null
+      startedMs = systemClock.monoMs()
+      return work()
+    })
+    const rest = () => sleep(Math.min(9 * (systemClock.monoMs() - startedMs), maxRestMs))
+    rested = done.then(rest, rest)
+    return done
   }
   return () => {
     next ??= begin()

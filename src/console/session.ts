@@ -34,21 +34,21 @@ export const deviceCookieName = 'arbiter_console_device'
 export const deviceSeconds = 90 * 86_400
 const localOperator: Who = { name: 'local', role: 'operator' }
 
-const maxSessions = 1_000
+/** Sessions, and browsers in which a user has logged in before. */
+const maxKept = 1_000
 /** Who logs in again and again must not push out the others. */
-const maxSessionsOfUser = 20
+const maxKeptOfUser = 20
 const maxWrong = 5
 /** Of all names together: guessing costs the machine work, too. */
 const maxWrongOfStrangers = 60
 const wrongWithinMs = 60_000
 const maxNames = 1_000
-const maxDevices = 1_000
 
 export function createSessions(files: UserFiles, clock: Clock): Sessions {
   const isOpen = files.viewers === null && files.operators === null
-  const byToken = new Map<string, User & { readonly untilMs: number }>()
+  const byToken = createKept<User & { readonly untilMs: number }>()
+  const devices = createKept<Pick<User, 'name'>>()
   const wrong = createWrongTries(clock)
-  const nameByDevice = new Map<string, string>()
   // One after the other: a crowd of guesses must not take all threads of the process.
   let working: Promise<unknown> = Promise.resolve()
 
@@ -60,25 +60,8 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
 
   function start(user: User): string {
     const token = newToken()
-    byToken.set(hashOf(token), { ...user, untilMs: clock.monoMs() + sessionSeconds * 1000 })
-    dropOldest([...byToken.keys()], maxSessions)
-    const own = [...byToken].filter(([, { name }]) => name === user.name)
-    dropOldest(
-      own.map(([hash]) => hash),
-      maxSessionsOfUser,
-    )
+    byToken.put(token, { ...user, untilMs: clock.monoMs() + sessionSeconds * 1000 })
     return token
-  }
-
-  function dropOldest(hashes: readonly string[], kept: number): void {
-    for (const hash of hashes.slice(0, Math.max(0, hashes.length - kept))) byToken.delete(hash)
-  }
-
-  function remember(device: string, name: string): void {
-    nameByDevice.delete(device)
-    nameByDevice.set(device, name)
-    const [oldest] = nameByDevice.keys()
-    if (nameByDevice.size > maxDevices && oldest !== undefined) nameByDevice.delete(oldest)
   }
 
   return {
@@ -86,7 +69,7 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
     async login(name, password, { address, cookies }) {
       const given = tokenIn(cookies, deviceCookieName)
       // Strangers who guess must not keep out who has logged in from there before.
-      const isKnown = nameByDevice.get(hashOf(given)) === name
+      const isKnown = devices.find(given)?.name === name
       const tries = isKnown ? wrong.of(hashOf(given)) : wrong.ofStranger(`${address} ${name}`)
       if (!tries.begin()) return { refused: 'too many' }
       const user = findUser(files, name)
@@ -94,23 +77,45 @@ export function createSessions(files: UserFiles, clock: Clock): Sessions {
       if (user === null || !right) return { refused: 'wrong' }
       tries.forgive()
       const device = isKnown ? given : newToken()
-      remember(hashOf(device), name)
+      devices.put(device, { name })
       return { token: start(user), device }
     },
     find(cookies) {
       if (isOpen) return localOperator
-      const hash = hashOf(tokenIn(cookies, cookieName))
-      const found = byToken.get(hash)
+      const token = tokenIn(cookies, cookieName)
+      const found = byToken.find(token)
       if (found === undefined) return null
       // Who was removed, may do less, or got another password, must not go on for the rest of twelve hours.
       const user = findUser(files, found.name)
       const isSame = user?.role === found.role && user.hash === found.hash
       if (isSame && found.untilMs > clock.monoMs()) return { name: found.name, role: found.role }
-      byToken.delete(hash)
+      byToken.end(token)
       return null
     },
-    end(cookies) {
-      byToken.delete(hashOf(tokenIn(cookies, cookieName)))
+    end: (cookies) => byToken.end(tokenIn(cookies, cookieName)),
+  }
+}
+
+/** What belongs to users, by tokens; beyond the bounds the oldest goes. */
+function createKept<T extends { readonly name: string }>() {
+  const byHash = new Map<string, T>()
+
+  function dropOldest(hashes: readonly string[], kept: number): void {
+    for (const hash of hashes.slice(0, Math.max(0, hashes.length - kept))) byHash.delete(hash)
+  }
+
+  return {
+    find: (token: string) => byHash.get(hashOf(token)),
+    end: (token: string) => void byHash.delete(hashOf(token)),
+    put(token: string, value: T): void {
+      byHash.delete(hashOf(token))
+      byHash.set(hashOf(token), value)
+      dropOldest([...byHash.keys()], maxKept)
+      const own = [...byHash].filter(([, { name }]) => name === value.name)
+      dropOldest(
+        own.map(([hash]) => hash),
+        maxKeptOfUser,
+      )
     },
   }
 }
@@ -154,7 +159,7 @@ function newToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Sessions are kept by hashes, so that looking one up compares nothing secret. */
+/** Tokens are kept by hashes, so that looking one up compares nothing secret. */
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }

@@ -79,3 +79,21 @@ it('strangers who guess keep nobody out of a browser where he has logged in befo
   time.ms += 60_000
   expect(await login('alice', 'a')).toHaveProperty('token')
 })
+
+it('who logs in from ever new browsers makes nobody else a stranger in his', async () => {
+  const { sessions, setPasswords } = await openSessions()
+  await setPasswords({ alice: 'a', victor: 'v' })
+  const login = async (name: string, password: string, device = '') => {
+    const cookies = `${deviceCookieName}=${device}`
+    const begun = await sessions.login(name, password, { address: '::1', cookies })
+    return 'device' in begun ? begun.device : ''
+  }
+  const alice = await login('alice', 'a')
+  const victors: string[] = []
+  for (let i = 0; i < 21; i++) victors.push(await login('victor', 'v'))
+  const [first = '', ...rest] = victors
+  expect(rest).not.toContain('')
+  expect(await login('alice', 'a', alice)).toBe(alice)
+  expect(await login('victor', 'v', rest.at(-1))).toBe(rest.at(-1))
+  expect(await login('victor', 'v', first)).not.toBe(first)
+})
