@@ -9,6 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { isAsk } from '../domain/record/event.ts'
+import { closeInTime } from '../http/closing.ts'
 import { type Connections, maxUnanswered } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import type { AnsweredEvent } from '../telemetry/decision-log.ts'
@@ -93,11 +94,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   // Without a listener Node answers 417 itself; an expectation may as well be ignored.
   http.on('checkExpectation', take)
   server.addHook('onClose', async () => watch.stop())
-  server.addHook('preClose', (done) => {
-    // Closing, Node gives up its own time limits: a request that never ends would keep us here.
-    setTimeout(() => http.closeAllConnections(), lingerMs).unref()
-    done()
-  })
+  closeInTime(server, lingerMs)
 
   function refuse(reply: FastifyReply, refusal: Refusal, echoes = noEchoes): void {
     options.onRefused(refusal, reply.raw.req.socket)

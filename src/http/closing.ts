@@ -1,15 +1,22 @@
 import type { FastifyInstance } from 'fastify'
 
+/** Closing, Node gives up its own time limits: a request that never ends would keep us here. */
+export function closeInTime(server: FastifyInstance, longestMs: number): void {
+  server.addHook('preClose', (done) => {
+    setTimeout(() => server.server.closeAllConnections(), longestMs).unref()
+    done()
+  })
+}
+
 /**
  * Who waits for an answer while a server closes gets it, and then the connection ends: left open, it would keep the
  * server for as long as connections may be idle.
  */
 export function closeWithAnswers(server: FastifyInstance, longestMs: number): void {
   let isClosing = false
+  closeInTime(server, longestMs)
   server.addHook('preClose', (done) => {
     isClosing = true
-    // Closing, Node gives up its own time limits: a request that never ends would keep us here.
-    setTimeout(() => server.server.closeAllConnections(), longestMs).unref()
     done()
   })
   server.addHook('onSend', (_request, reply, payload, done) => {
