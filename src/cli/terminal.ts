@@ -55,9 +55,11 @@ export function sayRefused(text: string): ExitCode {
   return 1
 }
 
-/** What reads many goes on without it. */
-export function sayUnreadable(what: string): void {
-  sayRefused(`${what} cannot be read: see arbiter damaged`)
+/** What reads many goes on without these; 1 when there are any. */
+export function sayUnreadable(kind: string, ids: Iterable<string>): ExitCode {
+  let code: ExitCode = 0
+  for (const id of ids) code = sayRefused(`${kind} ${id} cannot be read: see arbiter damaged`)
+  return code
 }
 
 /** A stack says nothing to the person at the terminal. */

@@ -42,8 +42,7 @@ export function addCards(program: Command): void {
         const note = (cardId: string) => unreadable.add(cardId)
         const listing = await cardListing(store, organization, asked, span, note)
         await printList(store, options, listing, listedCard)
-        for (const cardId of unreadable) sayUnreadable(`card ${cardId}`)
-        return unreadable.size === 0 ? 0 : 1
+        return sayUnreadable('card', unreadable)
       }),
     )
   cards

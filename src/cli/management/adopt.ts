@@ -35,8 +35,7 @@ export async function adopt(organizationId: string, session: Session): Promise<E
     `adopted ${adopted} accounts; left ${already} that it had, ${ofOthers} of other organizations, ` +
       `${otherCurrency} in currencies that it does not have`,
   )
-  for (const accountId of unreadable) sayUnreadable(`account ${accountId}`)
-  return unreadable.size === 0 ? 0 : 1
+  return sayUnreadable('account', unreadable)
 }
 
 /** Without those that cannot be read. */

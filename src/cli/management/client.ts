@@ -64,8 +64,7 @@ export function addClients(program: Command): void {
       inSession(async ({ store }) => {
         const { clients, unreadable } = await readClients(store, organization)
         for (const one of clients) await printJson(shown(one))
-        for (const id of unreadable) sayUnreadable(`client ${id}`)
-        return unreadable.length === 0 ? 0 : 1
+        return sayUnreadable('client', unreadable)
       }),
     )
   onOne(client, 'show', 'Show one, without its secrets.', async (id, { store }) => {

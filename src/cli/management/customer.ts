@@ -92,7 +92,7 @@ export function addCustomers(program: Command): void {
         await printList(store, options, listing, ({ customer, sum }) =>
           shownCustomer(customer, sum),
         )
-        return sayLeftOut(unreadable)
+        return sayUnreadable('customer', unreadable)
       }),
     )
   onOne(customers, 'suspend', 'Give it no new card.', (id, session) => suspend(id, true, session))
@@ -130,12 +130,7 @@ async function exportCustomers(store: Store): Promise<ExitCode> {
       place = page.next
     }
   }
-  return sayLeftOut(unreadable)
-}
-
-function sayLeftOut(customerIds: ReadonlySet<string>): ExitCode {
-  for (const customerId of customerIds) sayUnreadable(`customer ${customerId}`)
-  return customerIds.size === 0 ? 0 : 1
+  return sayUnreadable('customer', unreadable)
 }
 
 async function suspend(id: string, suspended: boolean, session: Session): Promise<ExitCode> {

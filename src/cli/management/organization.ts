@@ -91,8 +91,7 @@ export function addOrganizations(program: Command): void {
       inSession(async ({ store }) => {
         const { organizations, unreadable } = await readOrganizations(store)
         for (const one of organizations) await printJson(shown(one))
-        for (const id of unreadable) sayUnreadable(`organization ${id}`)
-        return unreadable.length === 0 ? 0 : 1
+        return sayUnreadable('organization', unreadable)
       }),
     )
 }

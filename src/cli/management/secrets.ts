@@ -43,7 +43,7 @@ async function rewrap(session: Session): Promise<ExitCode> {
   const all = clients.length + unreadable.length
   await printText(`${clients.length - failures.length} of ${all} clients are rewrapped`)
   for (const failure of failures) sayRefused(failure)
-  for (const id of unreadable) sayUnreadable(`client ${id}`)
+  sayUnreadable('client', unreadable)
   const { rewrapped, failed } = await rewrapNumbers(store, aggregates, box)
   if (rewrapped > 0) await printText(`${rewrapped} card numbers are rewrapped`)
   if (failed > 0) sayRefused(`no key opens ${failed} card numbers: give the key as SECRETS_KEY_OLD`)
@@ -73,7 +73,7 @@ async function rewrapOthers(session: Session): Promise<number> {
     failed += lost ?? 0
     if (lost !== null) continue
     unreadable++
-    sayUnreadable(`the record of the webhooks of organization ${organizationId}`)
+    sayUnreadable('the record of the webhooks of organization', [organizationId])
   }
   if (failed > 0) sayRefused(`no key opens ${failed} webhooks: give the key as SECRETS_KEY_OLD`)
   const hashes = createIdentityHashes(readSecretKeys(config, () => {}))
@@ -82,6 +82,6 @@ async function rewrapOthers(session: Session): Promise<number> {
   if (kycs.failed > 0) {
     sayRefused(`no key opens ${kycs.failed} verifications: give the key as SECRETS_KEY_OLD`)
   }
-  for (const kycToken of kycs.unreadable) sayUnreadable(`verification ${kycToken}`)
+  sayUnreadable('verification', kycs.unreadable)
   return failed + unreadable + kycs.failed + kycs.unreadable.length
 }

@@ -124,8 +124,7 @@ async function list(session: Session): Promise<ExitCode> {
     const { pending } = await readPending(session.store, `${organizationId}\n${webhookId}\n`)
     await printJson({ webhookId, organizationId, ...rest, secrets: secrets.length, pending })
   }
-  for (const id of unreadable) sayUnreadable(`the record of the webhooks of organization ${id}`)
-  return unreadable.length === 0 ? 0 : 1
+  return sayUnreadable('the record of the webhooks of organization', unreadable)
 }
 
 async function add(given: Added, session: Session): Promise<ExitCode> {
@@ -165,7 +164,7 @@ async function find(id: string, session: Session): Promise<OwnedEndpoint | null>
   const { owned, unreadable } = await allEndpoints(session)
   const found = owned.find(({ endpoint }) => endpoint.webhookId === id)
   if (found !== undefined) return found
-  for (const one of unreadable) sayUnreadable(`the record of the webhooks of organization ${one}`)
+  sayUnreadable('the record of the webhooks of organization', unreadable)
   return null
 }
 

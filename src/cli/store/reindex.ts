@@ -31,14 +31,17 @@ export function addReindex(program: Command): void {
 
 async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode> {
   const writer = await engine()
-  const unreadable = new Set<string>()
-  const note = (kind: string) => (id: string) => unreadable.add(`${kind} ${id}`)
+  const accountsLeft = new Set<string>()
+  const customersLeft = new Set<string>()
   let cards = 0
   for await (const places of cardPlaces(store)) {
-    cards += await indexCards(writer, places, note('account'))
+    cards += await indexCards(writer, places, (id) => accountsLeft.add(id))
     showProgress(`${cards} cards`)
   }
-  const customers = await counted(indexCustomers(store, aggregates, note('customer')), 'customers')
+  const customers = await counted(
+    indexCustomers(store, aggregates, (id) => customersLeft.add(id)),
+    'customers',
+  )
   const rows = await counted(indexRows(store, aggregates), 'transactions')
   showProgress('')
   await restartProjection(aggregates)
@@ -46,8 +49,8 @@ async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode
     `${cards} cards, ${customers} customers and ${rows} transactions are in the lists; the transactions list follows the log from its beginning, ` +
       'in a server with API_PORT',
   )
-  for (const what of unreadable) sayUnreadable(what)
-  return unreadable.size === 0 ? 0 : 1
+  const codes = [sayUnreadable('account', accountsLeft), sayUnreadable('customer', customersLeft)]
+  return codes.includes(1) ? 1 : 0
 }
 
 async function counted(pages: AsyncGenerator<number>, name: string): Promise<number> {
