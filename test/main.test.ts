@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { freePort } from './support/redis-server.ts'
+import { freePort } from './support/free-port.ts'
 import { fastFolder, spawnServer, until } from './support/server.ts'
 
 const endings: (() => void)[] = []

@@ -1,10 +1,10 @@
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Audit } from '../../src/relay/audit.ts'
 import type { BelievedTransaction } from '../../src/relay/belief.ts'
 import { usualDisorder } from '../../src/relay/simulation.ts'
 import { createRandom } from '../../src/relay/traffic.ts'
+import { freePort } from '../support/free-port.ts'
 import { seedCards } from '../support/ledger-check.ts'
 import {
   type Disturbance,
@@ -37,15 +37,6 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
 
-/** The relay knows one address, before and after a crash. */
-async function freePort(): Promise<string> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => probe.once('listening', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  return String(typeof address === 'object' ? address?.port : 0)
-}
-
 function counts({ differences, excused }: Audit): Record<string, number> {
   const found: Record<string, number> = {}
   for (const { kind } of [...differences, ...excused]) found[kind] = (found[kind] ?? 0) + 1
@@ -74,7 +65,8 @@ describe('disorderly traffic at a server that is hung, killed and started again'
       const folder = fastFolder()
       endings.push(folder.remove)
       const cardIds = await seedCards(folder.path, balances)
-      const port = await freePort()
+      // The relay knows one address, before and after a crash.
+      const port = String(await freePort())
       const start = async (): Promise<RunningServer> => {
         const env = { ...usualBudget, DEFAULT_DECISION: decision, PORT: port }
         const server = await startServer({ dataDir: folder.path, disturbable: true, env })

@@ -4,8 +4,9 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { freePort } from './free-port.ts'
 import { endWithTests, removeWithTests } from './leftovers.ts'
-import { findRedis, freePort, type RedisServer } from './redis-server.ts'
+import { findRedis, type RedisServer } from './redis-server.ts'
 import { until } from './server.ts'
 
 /** Real sentinels that watch one master; together they decide who succeeds it. */

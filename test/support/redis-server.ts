@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { freePort } from './free-port.ts'
 import { findPrograms } from './installed.ts'
 import { endWithTests, removeWithTests } from './leftovers.ts'
 
@@ -185,17 +185,6 @@ export async function joined(node: RedisServer, members: number): Promise<void> 
     if (Date.now() > deadlineMs) throw new Error(`the cluster does not form:\n${info}`)
     await sleep(20)
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port was given')
-  return address.port
 }
 
 export function findRedis(): string {
