@@ -34,6 +34,8 @@ describe('the audit of traffic', () => {
         writeFileSync(join(rulesDir, 'pack.yaml'), pack.replace(line, `${name}: ${ofServer}`))
         await fetch(`${server.adminUrl}/admin/rules/reload`, { method: 'POST' })
         for (const ofNetwork of values) {
+          // The usual pack and the usual network meet for the first name, and are no others for the next.
+          if (run > 0 && ofServer === values[0] && ofNetwork === values[0]) continue
           const meaning = { ...usualMeaning, [name]: ofNetwork }
           const seed = ++run
           const traffic = simulate({ cardIds: cards, seed, runId: `r${run}`, meaning }, server.url)

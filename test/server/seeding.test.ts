@@ -90,8 +90,8 @@ function cappedBy(name: string, cap: number): Record<string, string> {
 }
 
 /** Without one, four cards in turn keep a small machine busy that other tests need, too. */
-const pauseMs = process.env.TORTURE ? 0 : 5
-const packs = process.env.TORTURE ? 60 : 20
+const pauseMs = process.env.TORTURE ? 0 : 15
+const packs = process.env.TORTURE ? 60 : 10
 
 it('the last of many packs with a window each, exchanged under load, knows every approval of before', {
   timeout: 120_000,
