@@ -22,6 +22,16 @@ interface Phase {
   readonly restarts: number
 }
 
+const outOfHeapAtOnce: Phase = {
+  name: 'out of heap at once',
+  disturbance: { type: 'exhaust' },
+  lastsMs: 2_000,
+  restarts: 1,
+}
+
+/** From Node 24 on V8 may end the whole process for a thread that fills its heap without a turn of its loop. */
+const endsThreadAlone = Number.parseInt(process.versions.node, 10) < 24
+
 const phases: readonly Phase[] = [
   { name: 'hung for 2 s', disturbance: { type: 'hang', ms: 2_000 }, lastsMs: 2_400, restarts: 0 },
   { name: 'killed', disturbance: { type: 'exit' }, lastsMs: 1_200, restarts: 1 },
@@ -32,11 +42,12 @@ const phases: readonly Phase[] = [
     restarts: 0,
   },
   {
-    name: 'out of heap',
-    disturbance: { type: 'exhaust' },
+    name: 'out of heap, little by little',
+    disturbance: { type: 'leak' },
     lastsMs: 2_000,
     restarts: 1,
   },
+  ...(endsThreadAlone ? [outOfHeapAtOnce] : []),
   {
     name: 'busy for 4 s',
     disturbance: { type: 'spin', ms: 4_000 },

@@ -35,6 +35,7 @@ function disturb({ type, ms, pauseMs, times, aheadMs }) {
   else if (type === 'stutter') stutter(ms, pauseMs, times)
   else if (type === 'exit') process.exit(1)
   else if (type === 'exhaust') exhaust()
+  else if (type === 'leak') leak()
   else if (type === 'clock') setClock(aheadMs)
 }
 
@@ -55,9 +56,18 @@ function stutter(ms, pauseMs, times) {
   setTimeout(stutter, pauseMs, ms, pauseMs, times - 1)
 }
 
+/** As a loop that never ends and keeps what it makes. */
 function exhaust() {
   const hoard = []
   for (;;) hoard.push(new Array(1_000).fill(hoard.length))
+}
+
+/** As something that every turn leaves behind. */
+function leak() {
+  const hoard = []
+  setInterval(() => {
+    for (let i = 0; i < 100; i++) hoard.push(new Array(1_000).fill(hoard.length))
+  }, 1)
 }
 
 /**

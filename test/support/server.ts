@@ -34,7 +34,7 @@ export type Disturbance =
       readonly pauseMs: number
       readonly times: number
     }
-  | { readonly type: 'exit' | 'exhaust' }
+  | { readonly type: 'exit' | 'exhaust' | 'leak' }
   | { readonly type: 'clock'; readonly aheadMs: number }
 
 export interface ServerSettings {
