@@ -7,7 +7,7 @@ import { isLoopback } from '../config/check.ts'
 import type { Config } from '../config/config.ts'
 import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { ShownMetrics } from '../telemetry/metrics.ts'
 
 export interface Readiness {
   readonly status: 'ready' | 'degraded' | 'starting' | 'stopping'
@@ -17,12 +17,12 @@ export interface Readiness {
 
 export interface AdminServerOptions {
   readonly config: Config
-  readonly metrics: Metrics
+  readonly metrics: ShownMetrics
   readonly readiness: () => Readiness
   /** Resolves to the version in use and what was wrong with the new pack, '' when nothing was. */
   readonly reloadRules: () => Promise<{ version: string; problem: string }>
-  /** A person says that the wall clock is right; false when the store's servers say otherwise. */
-  readonly acceptClock: () => boolean
+  /** A person says that the wall clock is right; false when the store's servers say otherwise. Absent where none is doubted. */
+  readonly acceptClock?: () => boolean
 }
 
 const requestTimeoutMs = 10_000
@@ -90,20 +90,18 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     return reply.code(422).send({ status: 'refused', version, problem })
   })
 
-  server.post('/admin/clock/accept', async (_request, reply) => {
-    if (options.acceptClock()) return { status: 'accepted' }
-    const error = 'the clock of Redis differs from that of this machine: set the wrong one right'
-    return reply.code(409).send({ status: 'refused', error })
-  })
+  const { acceptClock } = options
+  if (acceptClock !== undefined) {
+    server.post('/admin/clock/accept', async (_request, reply) => {
+      if (acceptClock()) return { status: 'accepted' }
+      const error = 'the clock of Redis differs from that of this machine: set the wrong one right'
+      return reply.code(409).send({ status: 'refused', error })
+    })
+  }
 
+  const paths = ['GET /healthz', 'GET /readyz', 'GET /metrics', 'POST /admin/rules/reload']
+  if (acceptClock !== undefined) paths.push('POST /admin/clock/accept')
   server.setNotFoundHandler(async (_request, reply) => {
-    const paths = [
-      'GET /healthz',
-      'GET /readyz',
-      'GET /metrics',
-      'POST /admin/rules/reload',
-      'POST /admin/clock/accept',
-    ]
     return reply.code(404).send({ error: `there is ${paths.join(', ')}` })
   })
 

@@ -7,7 +7,6 @@ import type { Engine } from '../engine/engine.ts'
 import type { ClaimedSettings } from '../engine/format/meta.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { newMarks } from '../engine/memory/recall.ts'
-import type { EngineOptions } from '../engine/options.ts'
 import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
 import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
 import { RelayRefused } from '../relay/refusal.ts'
@@ -28,13 +27,10 @@ export interface Session {
   /** Changes records that belong to no account, such as organizations and clients. */
   readonly aggregates: Aggregates
   /** The engine, for commands that write: making one loads the rule pack, which reading does without. */
-  engine(losses?: LossListeners): Promise<Engine>
+  engine(): Promise<Engine>
   /** Encrypts and decrypts client secrets. */
   secretBox(): SecretBox
 }
-
-/** For who serves: what the store has lost is told to them, and what it is known to keep. */
-type LossListeners = Pick<EngineOptions, 'onLoss' | 'onCheckpoint' | 'onKept'>
 
 export interface SessionOptions {
   /** A store that is not there is made; else it is missed, because DATA_DIR must be wrong. */
@@ -159,7 +155,7 @@ function createSession(
       }
       return createSecretBox(readSecretKeys(config, (file) => complain(`made ${file}: keep it`)))
     },
-    async engine(losses = {}) {
+    async engine() {
       const { refuseWrongClock } = await import('./wrong-clock.ts')
       await refuseWrongClock(store, config)
       // Half of what there is to load: a command that only reads does not wait for it.
@@ -177,7 +173,6 @@ function createSession(
         onAnswer: unexpected,
         onBooked: unexpected,
         onStore,
-        ...losses,
       })
       return engine
     },

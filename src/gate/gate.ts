@@ -14,7 +14,7 @@ import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal/journal.ts'
 import { type OrganizationDefaults, openOrganizationDefaults } from './organization-defaults.ts'
-import { type RulesResult, startPackReload } from './pack-reload.ts'
+import { packSettings, type RulesResult, startPackReload } from './pack-reload.ts'
 import type { Profile } from './profile/profile.ts'
 import { type GateOnlooker, openRelayPort } from './relay-port.ts'
 import { createSlots, type Slots } from './slots.ts'
@@ -256,17 +256,6 @@ function engineSettings(config: Config) {
     logRetentionDays,
     // The other half is for what is being decided, the pack, and the collector to work in.
     cacheBytes: config.engineHeapMb * 2 ** 19,
-  }
-}
-
-function packSettings(config: Config) {
-  return {
-    rulesDir: config.rulesDir,
-    keys: config.rulesKeys,
-    url: config.rulesUrl,
-    pullMs: config.rulesPullMs,
-    eventRetentionDays: config.eventRetentionDays,
-    watches: config.rulesReload === 'auto',
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -99,5 +100,16 @@ export function startPackReload(options: PackReloadOptions): PackReload {
       tellWaiters()
     },
     stop: rules.stop,
+  }
+}
+
+export function packSettings(config: Config): RulesThreadOptions['settings'] {
+  return {
+    rulesDir: config.rulesDir,
+    keys: config.rulesKeys,
+    url: config.rulesUrl,
+    pullMs: config.rulesPullMs,
+    eventRetentionDays: config.eventRetentionDays,
+    watches: config.rulesReload === 'auto',
   }
 }

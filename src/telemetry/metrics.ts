@@ -28,18 +28,25 @@ export interface Readings {
   readonly engine: EngineFigures | null
 }
 
-export interface Metrics extends ManagementMetrics {
+/** As Prometheus reads them. */
+export interface ShownMetrics {
+  text(): Promise<string>
+  readonly contentType: string
+}
+
+export interface PackMetrics {
+  rules(version: string, loaded: boolean): void
+  /** A pack was offered: what became of it. */
+  rulesLoaded(result: 'loaded' | 'refused'): void
+}
+
+export interface Metrics extends ManagementMetrics, PackMetrics, ShownMetrics {
   readonly answered: AnswerCounts['count']
   refused(status: number): void
   /** The relay's profile does not know what it is; it was acknowledged. */
   unknownKind(): void
-  rules(version: string, loaded: boolean): void
-  /** A pack was offered: what became of it. */
-  rulesLoaded(result: 'loaded' | 'refused'): void
   ruleCounts(counts: readonly RuleCount[]): void
   findings(counts: FindingCounts): void
-  text(): Promise<string>
-  readonly contentType: string
 }
 
 export function createMetrics(read: () => Readings): Metrics {
@@ -58,6 +65,46 @@ export function createMetrics(read: () => Readings): Metrics {
     help: 'Messages acknowledged though the relay profile does not know their kind',
     registers,
   })
+  const rules = createRuleMetrics(registers)
+  const findings = createFindingMetrics(registers)
+  const showReadings = createGauges(registers, gauges)
+  return {
+    contentType: registry.contentType,
+    answered: answers.count,
+    refused: (status) => refusals.inc({ status: String(status) }),
+    ...createManagementMetrics(registers),
+    unknownKind: () => unknownKinds.inc(),
+    ...createPackMetrics(registers),
+    ruleCounts: rules,
+    findings,
+    text() {
+      showReadings(read())
+      answers.show()
+      return registry.metrics()
+    },
+  }
+}
+
+/** Of a process that serves the management API alone, by the names that a server has for the same. */
+export function createApiMetrics(
+  read: () => ServiceReadings,
+): ManagementMetrics & PackMetrics & ShownMetrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const showReadings = createGauges(registers, serviceGauges)
+  return {
+    contentType: registry.contentType,
+    ...createManagementMetrics(registers),
+    ...createPackMetrics(registers),
+    text() {
+      showReadings(read())
+      return registry.metrics()
+    },
+  }
+}
+
+function createPackMetrics(registers: Registry[]): PackMetrics {
   const packs = new Gauge({
     name: 'arbiter_rules_loaded',
     help: 'The version of the pack in use; 0 when its last reload was refused',
@@ -70,31 +117,23 @@ export function createMetrics(read: () => Readings): Metrics {
     labelNames: ['result'],
     registers,
   })
-  const rules = createRuleMetrics(registers)
-  const findings = createFindingMetrics(registers)
-  const showReadings = createGauges(registers, gauges)
   return {
-    contentType: registry.contentType,
-    answered: answers.count,
-    refused: (status) => refusals.inc({ status: String(status) }),
-    ...createManagementMetrics(registers),
-    unknownKind: () => unknownKinds.inc(),
     rules(version, loaded) {
       packs.reset()
       packs.set({ version }, loaded ? 1 : 0)
     },
-    ruleCounts: rules,
-    findings,
     rulesLoaded: (result) => loads.inc({ result }),
-    text() {
-      showReadings(read())
-      answers.show()
-      return registry.metrics()
-    },
   }
 }
 
 type Reading = (readings: Readings) => number | null
+
+type ServiceReadings = Pick<Readings, 'storeAvailable' | 'logDropped'>
+
+const serviceGauges: readonly GaugeRow<ServiceReadings>[] = [
+  ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],
+  ['arbiter_log_dropped', 'Log lines that nobody read in time', (r) => r.logDropped],
+]
 
 const ofEngine =
   (pick: (figures: EngineFigures) => number): Reading =>
@@ -102,6 +141,7 @@ const ofEngine =
     engine === null ? null : pick(engine)
 
 const gauges: readonly GaugeRow<Readings>[] = [
+  ...serviceGauges,
   ['arbiter_slots_open', 'Deliveries waiting for their answer', (r) => r.slotsOpen],
   ['arbiter_unbooked', 'Default answers that the ledger does not follow yet', (r) => r.unbooked],
   ['arbiter_unheard', 'Answers too late, or that nobody was there to hear', (r) => r.unheard],
@@ -125,13 +165,11 @@ const gauges: readonly GaugeRow<Readings>[] = [
   ['arbiter_journal_in_place', '0 once its file is gone', (r) => Number(r.journalInPlace)],
   ['arbiter_engine_running', '1 while an engine takes events', (r) => Number(r.engineRunning)],
   ['arbiter_engine_restarts', 'Engines started again since the start', (r) => r.engineRestarts],
-  ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],
   ['arbiter_clock_trusted', '0 while the clocks disagree', (r) => Number(r.clockTrusted)],
   ['arbiter_gate_loop_lag_ms', 'Longest delay of the gate loop of late', (r) => r.gateLoopLagMs],
   ['arbiter_connections', 'Connections of the relay port', (r) => r.connections.open],
   ['arbiter_connections_proven', 'Those that the relay has', (r) => r.connections.proven],
   ['arbiter_connections_cut', 'Connections closed by a bound', (r) => r.connections.cut],
-  ['arbiter_log_dropped', 'Log lines that nobody read in time', (r) => r.logDropped],
   ['arbiter_engine_loop_lag_ms', 'The same of the engine loop', ofEngine((e) => e.loopLagMs)],
   ['arbiter_engine_heap_bytes', 'Heap that the engine uses', ofEngine((e) => e.heapUsedBytes)],
   ['arbiter_engine_queued', 'Items in the engine', ofEngine((e) => e.queued)],

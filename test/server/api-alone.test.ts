@@ -1,14 +1,16 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, type TestContext } from 'vitest'
 import { apiUrlOf, createApiClient } from '../support/api-client.ts'
 import { createCliWorld, rowOf } from '../support/cli.ts'
+import { freePort } from '../support/free-port.ts'
 import { endWithTests } from '../support/leftovers.ts'
 import { durable, startRedis } from '../support/redis-server.ts'
-import { until } from '../support/server.ts'
+import { fastFolder, type ReadinessShown, until } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const entry = join(import.meta.dirname, '../../dist/cli/main.js')
@@ -40,14 +42,27 @@ async function serveAlone(test: TestContext) {
   await run('wallet', 'fund', 'org-1', 'USD', '10000.00', '--reference', 'wire-1')
   const added = ['client', 'add', '--organization', 'org-1', '--name', 'back office']
   const credentials = JSON.parse(await run(...added, '--scope', 'CardAPIs'))
+  const adminPort = await freePort()
+  const rules = fastFolder()
+  test.onTestFinished(rules.remove)
+  const setPack = (text: string) => writeFileSync(join(rules.path, 'pack.yaml'), text)
+  setPack('name: first')
   const child = spawn(process.execPath, [entry, 'api', 'serve'], {
-    env: { ...world.env, ...env, API_PORT: '0', API_RATE_PER_SECOND: '1000' },
+    env: {
+      ...world.env,
+      ...env,
+      API_PORT: '0',
+      API_RATE_PER_SECOND: '1000',
+      RULES_DIR: rules.path,
+      ADMIN_PORT: String(adminPort),
+    },
   })
   endWithTests(child)
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
   })
+  const adminUrl = `http://127.0.0.1:${adminPort}`
   const call = createApiClient(await apiUrlOf({ output: () => output }), credentials)
   let isOver = false
   let told = 0
@@ -63,6 +78,9 @@ async function serveAlone(test: TestContext) {
     proxy,
     run,
     told: () => told,
+    readiness: async () => (await fetch(`${adminUrl}/readyz`)).json() as Promise<ReadinessShown>,
+    metrics: async () => (await fetch(`${adminUrl}/metrics`)).text(),
+    setPack,
     async settle() {
       isOver = true
       await Promise.all(topUps)
@@ -99,13 +117,36 @@ describe.concurrent('the management API alone', () => {
   })
 
   it('goes on after Redis was away for long', { timeout: 120_000 }, async (test) => {
-    const { redis, told, settle, stop } = await serveAlone(test)
+    const { redis, told, readiness, metrics, settle, stop } = await serveAlone(test)
     await until(async () => told() > 0)
+    await until(async () => (await readiness()).status === 'ready')
     redis.pause()
     await sleep(awayMs)
+    expect(await readiness()).toMatchObject({ status: 'degraded', store: 'unavailable' })
+    expect(await metrics()).toContain('\narbiter_store_available 0\n')
     redis.resume()
     const before = told()
     await until(async () => told() > before)
+    await until(async () => (await readiness()).status === 'ready')
+    expect(await metrics()).toContain('\narbiter_store_available 1\n')
+    await settle()
+    expect(await metrics()).toContain(
+      `arbiter_api_requests_total{operation="cards.topUp",status="200",code="000"} ${told()}\n`,
+    )
+    await stop()
+  })
+
+  it('goes by the pack that its folder has now, and by the one before when that is refused', async (test) => {
+    const { readiness, setPack, settle, stop } = await serveAlone(test)
+    const { rulesVersion } = await readiness()
+    setPack('name: second')
+    await until(async () => (await readiness()).rulesVersion !== rulesVersion)
+    const { rulesVersion: second } = await readiness()
+    setPack('nmae: third')
+    await until(
+      async () => (await readiness()).rulesProblem?.includes('did you mean name?') === true,
+    )
+    expect(await readiness()).toMatchObject({ status: 'degraded', rulesVersion: second })
     await settle()
     await stop()
   })

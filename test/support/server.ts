@@ -115,6 +115,7 @@ export interface ReadinessShown {
   readonly status: string
   readonly engine: string
   readonly store: string
+  readonly rulesVersion: string
   readonly storeProblem?: string
   readonly journalProblem?: string
   readonly unbooked: number

@@ -1,18 +1,16 @@
-import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
-import { listenAt } from '../../listening.ts'
 import { onInterrupt } from '../interrupt.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode } from '../terminal.ts'
 
 const help = `
 With Redis the management API may run apart from the servers that decide. Its settings are those of a
-server: API_PORT and the others that begin with API_, REDIS_URL, SECRETS_KEY.
+server: API_PORT and the others that begin with API_, REDIS_URL, SECRETS_KEY, RULES_DIR (which it follows as a
+server does). With ADMIN_PORT it serves /healthz, /readyz and /metrics there.
 
 Example:
-  $ API_PORT=8082 REDIS_URL=redis://127.0.0.1:6379 SECRETS_KEY_FILE=/run/secrets/key arbiter api serve`
+  $ API_PORT=8082 ADMIN_PORT=8083 REDIS_URL=redis://127.0.0.1:6379 SECRETS_KEY_FILE=/run/secrets/key arbiter api serve`
 
 export function addApiServe(api: Command): void {
   api
@@ -22,70 +20,19 @@ export function addApiServe(api: Command): void {
     .action(() => inSession(serve, { serves: true }))
 }
 
-async function serve({ store, config, engine }: Session): Promise<ExitCode> {
+async function serve({ store, config }: Session): Promise<ExitCode> {
   const refused = refusalOf(config)
   if (refused !== '' || config.api === null) {
     complain(refused)
     return 2
   }
-  const { createApi } = await import('../../api/api.ts')
-  const { readSecretKeys } = await import('../../management/secret-keys.ts')
-  const { createLogSink } = await import('../../telemetry/logger.ts')
-  const { createApiLog } = await import('../../telemetry/api-log.ts')
-  const { createKeptTransfers } = await import('../../management/transfer/kept-transfer.ts')
-  const { startProjection } = await import('../../projection/projection.ts')
-  const { readVersion } = await import('../../version.ts')
-  const sink = createLogSink(config.logLevel)
-  const keys = readSecretKeys(config, () => {})
-  const { createOutside } = await import('../../api/outside/outside.ts')
-  const { sandbox, webhookRetentionDays } = config
-  const own = { keys, sandbox, webhookRetentionDays, relay: null, version: readVersion() }
-  const settings = { ...config.api, ...own }
-  const onTrouble = (message: string) => sink.logger.error(message)
-  const kept = createKeptTransfers({ monoMs: systemClock.monoMs, onTrouble })
-  const working = await engine({
-    onLoss() {
-      kept.onLoss()
-      // No delivery was told here: with that the store may be committed to again.
-      working.recall([], true)
-    },
-    onCheckpoint: kept.onCheckpoint,
-    onKept: kept.onKept,
-  })
-  const outside = createOutside({
-    store,
-    clock: systemClock,
-    newVersion: working.newVersion,
-    settings,
-    isShared: true,
-    onPending() {},
-    onTrouble,
-  })
-  const opened = { store, clock: systemClock, engine: working, outside }
-  const listeners = { onAnswered: createApiLog(sink), onTrouble }
-  const server = createApi(opened, settings, listeners, kept)
-  const projection = startProjection({
-    store,
-    clock: { ...systemClock, isDoubted: () => false },
-    newVersion: opened.engine.newVersion,
-    instance: randomUUID(),
-    retentionDays: settings.transactionRetentionDays,
-    consumers: [outside.consumer],
-    onFigures() {},
-    onTrouble,
-  })
-  const apiPort = await listenAt(server, {
-    ...settings,
-    name: 'the management API',
-    prefix: 'API',
-  })
-  outside.start()
-  sink.logger.info({ apiPort }, 'serving the management API')
-  await new Promise<void>((resolve) => onInterrupt(resolve))
-  await Promise.all([server.close(), projection.stop(), outside.stop()])
-  kept.stop()
-  sink.logger.info('stopped')
-  await sink.end()
+  const { refuseWrongClock } = await import('../wrong-clock.ts')
+  const { serveApiAlone } = await import('../../api-process.ts')
+  await refuseWrongClock(store, config)
+  const ended = new Promise<void>((resolve) => onInterrupt(resolve))
+  // A server may run on the same machine, on the port that ADMIN_PORT has by itself.
+  const hasAdmin = Boolean(process.env.ADMIN_PORT)
+  await serveApiAlone({ store, config, settings: config.api, hasAdmin, ended })
   return 0
 }
 

@@ -1,0 +1,177 @@
+import { createAdminServer, type Readiness } from './admin/server.ts'
+import { createFollowedPack, type FollowedPack } from './api/service/followed-pack.ts'
+import { type ApiService, openApiService, type ServiceListeners } from './api/service/service.ts'
+import { systemClock } from './clock.ts'
+import type { Config } from './config/config.ts'
+import { type PackReload, packSettings, startPackReload } from './gate/pack-reload.ts'
+import { listenAt } from './listening.ts'
+import { readSecretKeys } from './management/secret-keys.ts'
+import { slowTransferProblem } from './management/transfer/slow-transfer.ts'
+import { hearSignals } from './signals.ts'
+import { type Store, StoreRefused } from './store/port.ts'
+import { createApiLog } from './telemetry/api-log.ts'
+import { createLogSink, type LogSink } from './telemetry/logger.ts'
+import { createApiMetrics } from './telemetry/metrics.ts'
+import { readVersion } from './version.ts'
+
+export interface ApiProcessOptions {
+  readonly store: Store
+  readonly config: Config
+  readonly settings: NonNullable<Config['api']>
+  /** Health and metrics are served as well. */
+  readonly hasAdmin: boolean
+  /** Resolves when it is to end. */
+  readonly ended: Promise<void>
+}
+
+/** Serves the management API beside servers that decide, on the Redis that they share. */
+export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
+  const { store, config, hasAdmin } = options
+  const { sandbox, webhookRetentionDays } = config
+  const sink = createLogSink(config.logLevel)
+  const { logger } = sink
+  const signals = hearSignals(logger)
+  const watch = createWatch(sink)
+  const packs = followPacks(config, watch, sink)
+  const admin = createAdminServer({
+    config,
+    metrics: watch.metrics,
+    readiness: () => readinessOf(watch, packs),
+    reloadRules: packs.reload,
+  })
+  signals.onHangUp(() => void packs.reload())
+  const own = { sandbox, webhookRetentionDays, relay: null, version: readVersion() }
+  const settings = { ...options.settings, ...own, keys: readSecretKeys(config, () => {}) }
+  let service: ApiService | null = null
+  try {
+    if (hasAdmin) {
+      const place = { host: config.adminHost, port: config.adminPort }
+      const adminPort = await listenAt(admin, {
+        ...place,
+        name: 'the operations port',
+        prefix: 'ADMIN',
+      })
+      logger.info({ adminPort }, 'serving health and metrics')
+    }
+    const clock = { ...systemClock, isDoubted: () => false }
+    const { followed, refused } = packs
+    const { listeners } = watch
+    const shared = { store, clock, packs: followed, settings, listeners, isShared: true }
+    service = await Promise.race([openApiService(shared), refused])
+    logger.info({ apiPort: await service.listen() }, 'serving the management API')
+    watch.state = 'serving'
+    await options.ended
+    watch.state = 'stopping'
+  } finally {
+    await service?.stop()
+    await packs.stop()
+    await admin.close()
+    logger.info('stopped')
+    await sink.end()
+  }
+}
+
+/** What the process tells of itself. */
+interface Watch {
+  state: 'starting' | 'serving' | 'stopping'
+  readonly metrics: ReturnType<typeof createApiMetrics>
+  readonly listeners: ServiceListeners
+  /** Why the store cannot be used; '' while it can. */
+  readonly storeProblem: string
+  readonly transferProblem: string
+}
+
+/** The transfers on their way are looked at every second, as far as the store answers. */
+const storeSilentMs = 5_000
+
+function createWatch(sink: LogSink): Watch {
+  const atWork = new Int32Array(1)
+  const logCall = createApiLog(sink)
+  let transfers = { oldestMs: 0, unread: 0 }
+  let lookedMonoMs = systemClock.monoMs()
+  const metrics = createApiMetrics(() => {
+    metrics.processing(atWork[0]!)
+    return { storeAvailable: watch.storeProblem === '', logDropped: sink.dropped }
+  })
+  const watch: Watch = {
+    state: 'starting',
+    metrics,
+    get storeProblem() {
+      const silentMs = systemClock.monoMs() - lookedMonoMs
+      if (silentMs > storeSilentMs) {
+        return `it has not answered for ${Math.floor(silentMs / 1000)} s`
+      }
+      return transfers.unread === 0 ? '' : `${transfers.unread} of its partitions do not answer`
+    },
+    get transferProblem() {
+      return slowTransferProblem(transfers.oldestMs)
+    },
+    listeners: {
+      atWork,
+      onAnswered(call) {
+        metrics.apiCall(call)
+        logCall(call)
+      },
+      onTransfers(figures) {
+        lookedMonoMs = systemClock.monoMs()
+        transfers = figures
+        metrics.transfers(figures)
+      },
+      onProjection: metrics.projection,
+      onPending: metrics.webhooks,
+      onTrouble: (message) => sink.logger.error(message),
+    },
+  }
+  return watch
+}
+
+interface FollowedFolder extends Pick<PackReload, 'problem' | 'reload' | 'stop'> {
+  readonly followed: FollowedPack
+  /** Rejects when there is no pack to begin with. */
+  readonly refused: Promise<never>
+}
+
+/** The packs of the folder or address that a server would have, as they change. */
+function followPacks(config: Config, { metrics }: Watch, { logger }: LogSink): FollowedFolder {
+  const followed = createFollowedPack(systemClock.monoMs, (problem) =>
+    packs.onEngine('the pack is in use', problem),
+  )
+  let refuse: (error: Error) => void = () => {}
+  const refused = new Promise<never>((_, reject) => {
+    refuse = reject
+  })
+  // Who could not listen does not wait for it.
+  refused.catch(() => {})
+  const packs = startPackReload({
+    settings: packSettings(config),
+    heapMb: config.engineHeapMb,
+    engine: followed,
+    metrics: () => metrics,
+    logger,
+    onRefused: (problem) => refuse(new StoreRefused(problem)),
+  })
+  return {
+    followed,
+    refused,
+    get problem() {
+      return packs.problem
+    },
+    reload: packs.reload,
+    stop: packs.stop,
+  }
+}
+
+function readinessOf(watch: Watch, { followed, problem: rulesProblem }: FollowedFolder): Readiness {
+  const { state, storeProblem, transferProblem } = watch
+  const detail = {
+    api: state,
+    store: storeProblem === '' ? 'available' : 'unavailable',
+    rulesVersion: followed.rulesVersion,
+    ...(storeProblem === '' ? {} : { storeProblem }),
+    ...(rulesProblem === '' ? {} : { rulesProblem }),
+    ...(transferProblem === '' ? {} : { transferProblem }),
+  }
+  if (state !== 'serving') return { status: state, detail }
+  const isWell = [storeProblem, rulesProblem, transferProblem].every((problem) => problem === '')
+  return { status: isWell ? 'ready' : 'degraded', detail }
+}
