@@ -55,7 +55,6 @@ function readTest(
   file: string,
   document: YamlDocument,
 ): PackTest | null {
-  const before = document.faults.length
   const frame = document.parse(testFrame, given, [at])
   // Cards and steps are checked even if the frame has faults, so that all are reported at once.
   const cards = (listIn(given, 'cards', maxTestCards) ?? [{}]).map((card, i) =>
@@ -64,7 +63,8 @@ function readTest(
   const steps = (listIn(given, 'steps', maxTestSteps) ?? []).map((step, i) =>
     readStep(step, [at, 'steps', i], document),
   )
-  if (frame === null || document.faults.length > before) return null
+  // Not by the number of faults, which ends at a bound.
+  if (frame === null || cards.includes(null) || steps.includes(null)) return null
   return {
     file,
     line: document.placeOf([at]).line,

@@ -108,6 +108,13 @@ describe('the tests of a pack', () => {
     ])
   })
 
+  it('are told so many faults and no more, whatever follows', () => {
+    const steps = Array.from({ length: 60 }, () => '{ send: Authorization, amount: 1 }')
+    const report = faultsOf(steps.map((step) => oneTest(step)).join(''))
+    expect(report[0]).toBe('a.test.yaml:3:7 steps.0.expect is required')
+    expect(report).toHaveLength(50)
+  })
+
   it('are told names that the pack does not have, and amounts that are none', () => {
     const wrong = `
 - name: t
