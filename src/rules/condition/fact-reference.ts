@@ -53,7 +53,8 @@ const operations = [
   [
     '`x.matches("…")`',
     'a regular expression finds something in the text; RE2, so no text can make it slow: ' +
-      '`merchant.name.matches("^(SQ|PP) ?\\\\*")`, `(?i)` for any case; some microseconds each',
+      '`merchant.name.matches("^(SQ|PP) ?\\\\*")`, `(?i)` for any case; some microseconds ' +
+      'each, and up to 30 more for each time that a counted repetition such as `.{0,40}` may repeat',
   ],
   [
     '`define: { night: "hour >= 23 \\|\\| hour < 6" }` in pack.yaml',

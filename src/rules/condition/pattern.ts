@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js'
 import type { Test, Text } from './expression.ts'
 
-/** A pattern that takes time by the length of the text only, whatever the text is. */
+/** A pattern that takes time by its steps and the length of the text, whatever the text is. */
 export type Pattern = (text: string) => boolean
 
 const maxPatternChars = 200
@@ -18,6 +18,11 @@ export function compilePattern(source: string): Pattern | string {
     const message = (error as Error).message.replace(/^error parsing regexp: /, '')
     return `is no RE2 pattern: ${message}`
   }
+}
+
+/** By how many steps a checked pattern is longer than it is written: those of counted repetitions. */
+export function repeatedSteps(source: string): number {
+  return Math.max(0, RE2JS.compile(source).programSize() - source.length)
 }
 
 /** A test by a pattern; a text is the fault that it has. */

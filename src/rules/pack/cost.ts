@@ -1,6 +1,7 @@
 import type { WindowDefinition } from '../../domain/decide/window.ts'
 import { maxCountedMerchants } from '../../domain/record/merchant-counts.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
+import { repeatedSteps } from '../condition/pattern.ts'
 import type { EvaluatedRule } from '../evaluate/plan.ts'
 
 /** A decision keeps all others waiting: five that take this long use up the budget. */
@@ -9,7 +10,7 @@ export const maxDecisionMs = 50
 /**
  * Upper figures for a slow core, in microseconds, from twice what was measured: reading, counting and
  * writing one bucket of a window, one merchant of it, its sketch and the window itself, one part of a
- * condition, and one regular expression over the longest text.
+ * condition, and over the longest text one regular expression and each further step of it.
  */
 const costs = {
   decision: 200,
@@ -19,6 +20,7 @@ const costs = {
   bucket: 0.5,
   part: 0.05,
   pattern: 20,
+  repeatedStep: 30,
 } as const
 
 /** The estimated time of one decision, at most, on the card that has the most to count. */
@@ -51,12 +53,17 @@ function windowCost({ scope, over, distinct, span }: WindowDefinition): number {
 
 /** By the operations and values that a condition has. */
 function conditionCost(node: object): number {
-  let cost: number = 'pattern' in node ? costs.pattern : costs.part
+  let cost: number = 'pattern' in node ? patternCost(String(node.pattern)) : costs.part
   for (const part of Object.values(node)) {
     if (Array.isArray(part)) for (const one of part) cost += conditionCost(one)
     else if (typeof part === 'object' && part !== null && 'op' in part) cost += conditionCost(part)
   }
   return cost
+}
+
+/** A counted repetition, such as .{0,40}, is as many steps, and may be tried from each character on. */
+function patternCost(source: string): number {
+  return costs.pattern + repeatedSteps(source) * costs.repeatedStep
 }
 
 function sum(costs: readonly number[]): number {
@@ -69,7 +76,8 @@ export function costFault(cost: PackCost): { file: string; message: string } | n
   if (decisionMs <= maxDecisionMs) return null
   const whole = `a decision may take ${Math.ceil(decisionMs)} ms, which is more than ${maxDecisionMs}`
   if (windowsMs < rulesMs) {
-    return { file: 'pack.yaml', message: `has too much in its conditions: ${whole}` }
+    const message = `has too much in its conditions: ${whole}; a pattern with a counted repetition, such as .{0,99}, costs the most`
+    return { file: 'pack.yaml', message }
   }
   const message = `counts too much: ${whole}; a trailing window with distinct costs the most, a calendar one far less`
   return { file: 'windows.yaml', message }

@@ -46,6 +46,20 @@ describe('the cost of a pack', () => {
     expect(cost).toBeGreaterThan(2)
     expect(cost).toBeLessThan(10)
   })
+
+  const matching = (pattern: string, rules = 1) => {
+    const when = `merchant.name.matches("${pattern}")`
+    return packOfFiles({ 'a.rules.yaml': rulesText(Array(rules).fill({ when })) })
+  }
+
+  it('counts what a regular expression repeats, and refuses what takes longer than an answer may', () => {
+    expect(matching('(?i)^(SQ|PP) ?[0-9]{4}', 100).cost.rulesMs).toBeLessThan(5)
+    expect(matching('bet.{0,40}casino').cost.rulesMs).toBeGreaterThan(1)
+    // One such pattern took 190 ms over a name of 200 letters.
+    expect(() => matching(`a${'.{0,999}'.repeat(19)}[0-9]$`)).toThrow(
+      /^pack\.yaml has too much in its conditions: .* a pattern with a counted repetition/,
+    )
+  })
 })
 
 describe('deciding with windows per merchant', () => {
