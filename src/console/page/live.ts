@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import type { LiveDecisions } from '../shape/decision.ts'
 import type { NowShown, Second, WhoAmI } from '../shape/now.ts'
+import { path } from './address.ts'
 import { getData } from './ask.ts'
 
 /** By the clock of the machine that shows the page. */
@@ -59,14 +60,17 @@ export function subscribe(query: string, take: (live: LiveDecisions) => void): v
   })
   opened.addEventListener('error', () => {
     // A browser gives up when it is refused; it comes back by itself only after a lost connection.
-    if (opened.readyState !== EventSource.CLOSED || source !== opened) return
-    setTimeout(() => {
-      if (source === opened) {
-        source = null
-        subscribe(query, onDecisions)
-      }
-    }, 2000)
+    if (opened.readyState === EventSource.CLOSED) setTimeout(() => listenAgain(opened), 2000)
   })
+}
+
+async function listenAgain(refused: EventSource): Promise<void> {
+  if (source !== refused) return
+  // Only this leads whoever is no longer logged in to the login: a stream does not tell why it was refused.
+  await loadWho().catch(() => {})
+  if (source !== refused) return
+  source = null
+  if (path.value !== '/login') subscribe(listening, onDecisions)
 }
 
 export function stopListening(): void {

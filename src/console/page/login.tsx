@@ -4,14 +4,20 @@ import { postData, useSubmit } from './ask.ts'
 import { loadWho } from './live.ts'
 import { ErrorLine } from './parts.tsx'
 
+/** Of this console, or its first page: a link that strangers wrote may name any other place. */
+function ownAddress(to: string): string {
+  const isOwn =
+    URL.canParse(to, location.origin) && new URL(to, location.origin).origin === location.origin
+  return isOwn ? to : '/'
+}
+
 export function LoginPage() {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const { error, busy, submit } = useSubmit(async () => {
     await postData('/login', { name, password })
     await loadWho()
-    const to = pageUrl.value.searchParams.get('to') ?? '/'
-    goTo(/^\/(?!\/)/.test(to) ? to : '/', true)
+    goTo(ownAddress(pageUrl.value.searchParams.get('to') ?? '/'), true)
   })
 
   return (

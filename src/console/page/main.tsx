@@ -54,6 +54,10 @@ function App() {
     document.title = current?.name ? `${current.name} · Arbiter` : 'Arbiter'
   }, [current])
   useEffect(() => {
+    // Who has logged out, and goes back in the browser, comes to a page without having logged in.
+    if (at !== '/login' && who.value === null) void findWho()
+  }, [at])
+  useEffect(() => {
     // The page of decisions listens with its filters; every other one only to the figures.
     if (at !== '/decisions' && at !== '/login' && who.value !== null) subscribe('', () => {})
   }, [at, who.value])
@@ -143,14 +147,16 @@ function StaleLine() {
   )
 }
 
+async function findWho(): Promise<void> {
+  await loadWho().catch((error: Error) => {
+    failure.value = error.message
+  })
+}
+
 async function start(): Promise<void> {
   followLinks()
   listenToKeys()
-  if (path.value !== '/login') {
-    await loadWho().catch((error: Error) => {
-      failure.value = error.message
-    })
-  }
+  if (path.value !== '/login') await findWho()
   const place = document.getElementById('app')!
   place.replaceChildren()
   render(<App />, place)

@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
+import { findPrograms } from '../support/installed.ts'
+import { temporaryFolder } from '../support/server.ts'
+
+const folder = temporaryFolder()
+const operators = join(folder.path, 'operators')
+const password = 'alice has a password'
+let world: ConsoleWorld
+let browser: Browser
+let page: Page
+
+beforeAll(async () => {
+  const [executablePath] = findPrograms('chromium')
+  const command = ['dist/cli/main.js', 'console', 'user', 'add', 'alice', '--role', 'operator']
+  execFileSync(process.execPath, [...command, '--password-stdin'], {
+    env: { PATH: process.env.PATH ?? '', CONSOLE_OPERATORS_FILE: operators },
+    input: `${password}\n`,
+  })
+  const dataDir = join(folder.path, 'data')
+  ;[world, browser] = await Promise.all([
+    startConsoleServer({ dataDir, env: { CONSOLE_OPERATORS_FILE: operators }, args: ['--demo'] }),
+    chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] }),
+  ])
+  page = await browser.newPage({ baseURL: world.url })
+  page.setDefaultTimeout(8_000)
+})
+
+afterAll(async () => {
+  await browser.close()
+  await world.server.stop()
+  folder.remove()
+})
+
+async function logIn(to: string): Promise<void> {
+  await page.goto(`/login?to=${encodeURIComponent(to)}`)
+  await page.getByLabel('Name').fill('alice')
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log out' }).waitFor()
+}
+
+describe('who logs in', () => {
+  it.each([
+    ['/find?q=card-1', '/find?q=card-1'],
+    ['//elsewhere.example/', '/'],
+    ['/\\elsewhere.example/', '/'],
+    ['javascript:alert(1)', '/'],
+    ['http://', '/'],
+  ])('by a link to %s comes to %s', async (to, target) => {
+    await logIn(to)
+    expect(page.url()).toBe(world.url + target)
+  })
+})
+
+describe('who is no longer logged in', () => {
+  it('is led to the login from a page that only listens, and back', async () => {
+    await logIn('/')
+    await page.getByText('Answers a second').first().waitFor()
+    const users = readFileSync(operators, 'utf8')
+    writeFileSync(operators, users.replace('alice:', 'bob:'))
+    await page.waitForURL('**/login?to=%2F')
+    writeFileSync(operators, users)
+    await logIn('/')
+    await page.getByText('Answers a second').first().waitFor()
+  })
+
+  it('is led to the login also by going back in the browser', async () => {
+    await logIn('/changes')
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.waitForURL('**/login')
+    await page.goBack()
+    await page.waitForURL('**/login?to=%2Fchanges')
+    await page.getByLabel('Password').waitFor()
+  })
+})
