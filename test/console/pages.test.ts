@@ -528,10 +528,20 @@ describe('a narrow screen', () => {
     await goTo(path, narrow)
     await narrow.locator('main h1', { hasText: heading }).waitFor({ state: 'attached' })
     await narrow.waitForTimeout(100)
-    const page = 'document.documentElement'
-    const beyond = await narrow.evaluate(`${page}.scrollWidth - ${page}.clientWidth`)
-    expect(beyond).toBe(0)
+    expect(await beyondScreen()).toBe(0)
   })
+
+  it('shows a decision without being wider than it is, however long a word is', async () => {
+    const name = 'W'.repeat(200)
+    await ask({ eventId: 'evt-wide', merchant: { mid: 'WIDE', mcc: '5411', name, country: 'US' } })
+    const { rows } = await data<Rows>('/data/decisions?merchant=WIDE')
+    await goTo(`/decision/${rows[0]!.cursor}`, narrow)
+    await narrow.locator('.summary', { hasText: name }).waitFor()
+    expect(await beyondScreen()).toBe(0)
+  })
+
+  const beyondScreen = () =>
+    narrow.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 })
 
 describe('keys', () => {
