@@ -1,11 +1,12 @@
 import { type Logger, pino } from 'pino'
 import { systemClock } from '../clock.ts'
+import { openLogOutput } from './log-output.ts'
 
 export type { Logger }
 
 export interface LogSink {
   readonly logger: Logger
-  /** Lines that were given up because nobody read those before them. */
+  /** Lines that were given up because those before them could not be written. */
   readonly dropped: number
   /** Whether lines at level info are written: else nobody need make them. */
   readonly tellsInfo: boolean
@@ -17,10 +18,7 @@ export interface LogSink {
   end(): Promise<void>
 }
 
-const bufferBytes = 12_288
 const flushMs = 200
-/** What waits for a reader that has stopped reading: some 20,000 decisions. */
-const maxWaitingBytes = 8 * 1024 * 1024
 /** A reader that takes nothing must not keep us from ending. */
 const endMs = 2000
 
@@ -30,15 +28,8 @@ const endMs = 2000
  */
 export function createLogSink(level: string): LogSink {
   const isoTime = createIsoTime()
-  const destination = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: bufferBytes,
-    maxLength: maxWaitingBytes,
-  })
-  let dropped = 0
+  const output = openLogOutput(1)
   let told = 0
-  destination.on('drop', () => dropped++)
   const logger = pino(
     {
       level,
@@ -47,19 +38,29 @@ export function createLogSink(level: string): LogSink {
       timestamp: () => `,"time":"${isoTime()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    destination,
+    output,
   )
   const timer = setInterval(() => {
-    if (dropped > told) tellDropped()
-    destination.flush()
+    if (output.dropped > told) tellDropped()
+    output.flush()
   }, flushMs)
   timer.unref()
+  process.on('exit', flush)
+
+  function flush(): void {
+    clearInterval(timer)
+    process.off('exit', flush)
+    output.flushNow()
+  }
 
   function tellDropped(): void {
-    const before = dropped
-    logger.warn({ lines: dropped - told }, 'log lines were dropped, because nobody read them')
+    const { dropped } = output
+    logger.warn(
+      { lines: dropped - told },
+      'log lines were dropped, because they could not be written',
+    )
     // The line may have been dropped itself; then there is still no room.
-    if (dropped === before) told = before
+    if (output.dropped === dropped) told = dropped
   }
 
   const tellsInfo = logger.isLevelEnabled('info')
@@ -67,33 +68,27 @@ export function createLogSink(level: string): LogSink {
     logger,
     tellsInfo,
     get dropped() {
-      return dropped
+      return output.dropped
     },
     write(fields, message) {
       if (!tellsInfo) return
-      destination.write(
+      output.write(
         `{"level":"info","time":"${isoTime()}",${fields},"msg":${JSON.stringify(message)}}\n`,
       )
     },
     end() {
       clearInterval(timer)
+      process.off('exit', flush)
       return new Promise((resolve) => {
         const giveUp = setTimeout(resolve, endMs)
-        destination.once('finish', () => {
+        output.whenEmpty(() => {
           clearTimeout(giveUp)
           resolve()
         })
-        destination.end()
+        output.flush()
       })
     },
-    flush() {
-      clearInterval(timer)
-      try {
-        destination.flushSync()
-      } catch {
-        // Standard output is gone or was never ready: there is nobody to tell.
-      }
-    },
+    flush,
   }
 }
 

@@ -132,7 +132,7 @@ type ServiceReadings = Pick<Readings, 'storeAvailable' | 'logDropped'>
 
 const serviceGauges: readonly GaugeRow<ServiceReadings>[] = [
   ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],
-  ['arbiter_log_dropped', 'Log lines that nobody read in time', (r) => r.logDropped],
+  ['arbiter_log_dropped', 'Log lines that could not be written in time', (r) => r.logDropped],
 ]
 
 const ofEngine =

@@ -1,7 +1,10 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, createReadStream, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { temporaryFolder, until } from '../support/server.ts'
 
 const module = join(import.meta.dirname, '..', '..', 'dist', 'telemetry', 'logger.js')
 const lines = 60_000
@@ -46,4 +49,73 @@ describe('the log', () => {
     expect(kept.length + dropped).toBeLessThan(lines + 100)
     expect(kept.length * 500).toBeLessThan(9 * 2 ** 20)
   })
+
+  it('whose disk is full keeps nobody from working or ending, and tells how much was dropped', async () => {
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, ['--input-type=module', '-e', writer], {
+      stdio: ['pipe', full, 'pipe'],
+    })
+    closeSync(full)
+    const [report] = (await once(child.stderr!, 'data')) as [Buffer]
+    expect(JSON.parse(report.toString()).dropped).toBeGreaterThan(lines / 2)
+    child.stdin!.end('end')
+    expect(await endingOf(child)).toBe(0)
+  })
+
+  it('that nobody reads keeps nobody from ending', async () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', writer])
+    await once(child.stderr, 'data')
+    child.stdin.end('end')
+    expect(await endingOf(child)).toBe(0)
+  })
+
+  it('goes on in whole lines when its reader has closed and another comes', async () => {
+    const folder = temporaryFolder()
+    onTestFinished(folder.remove)
+    const pipe = join(folder.path, 'log')
+    execFileSync('mkfifo', [pipe])
+    const child = spawn('sh', [
+      '-c',
+      'exec "$0" --input-type=module -e "$1" > "$2"',
+      process.execPath,
+      ticker,
+      pipe,
+    ])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const first = await readLines(pipe, 5)
+    // Meanwhile it writes to a pipe that nobody has open.
+    await sleep(600)
+    const then = await readLines(pipe, 5)
+    expect(first[0]).toBe(0)
+    expect(then[0]).toBeGreaterThan(first.at(-1)!)
+    expect(then).toEqual(then.map((_, i) => then[0]! + i))
+  })
 })
+
+const ticker = `
+  import { createLogSink } from ${JSON.stringify(module)}
+  const sink = createLogSink('info')
+  let i = 0
+  setInterval(() => sink.write('"i":' + i++, 'line'), 20)
+`
+
+async function endingOf(child: ChildProcess): Promise<number | null> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), 8_000)
+  const [code] = (await once(child, 'exit')) as [number | null]
+  clearTimeout(timer)
+  return code
+}
+
+/** The numbers of the first lines that a reader of its own gets; then it closes. */
+async function readLines(pipe: string, count: number): Promise<number[]> {
+  let text = ''
+  const reader = createReadStream(pipe)
+  reader.on('data', (chunk) => {
+    text += chunk
+  })
+  await until(async () => text.split('\n').length > count, 10)
+  reader.destroy()
+  await once(reader, 'close')
+  const whole = text.slice(0, text.lastIndexOf('\n')).split('\n')
+  return whole.map((line) => (JSON.parse(line) as { i: number }).i)
+}
