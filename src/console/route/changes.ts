@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { accountBefore, entryAt, readAccountHistory } from '../../backoffice/account-history.ts'
 import { createFilter, searchPage } from '../../backoffice/log-search.ts'
+import { readAccount } from '../../backoffice/show.ts'
 import type { Change } from '../../domain/change/change.ts'
 import { type Entry, replay } from '../../domain/ledger/entry.ts'
 import { formatMinor } from '../../domain/record/money.ts'
+import type { Movement, MovementType } from '../../domain/record/movement.ts'
 import type { Notice } from '../../domain/record/notice.ts'
+import { RecordUnreadable } from '../../engine/format/row-codec.ts'
 import { lookBounds, type Office, packCursor, unpackCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
 import type { ChangeRow, ChangeShown, ChangesShown } from '../shape/rules.ts'
@@ -37,8 +40,11 @@ export function changeRoutes(office: Office): ConsoleRoute[] {
           unpackCursor(before),
           { ...lookBounds(office), limit: rowsPerPage },
         )
+        const currencies = await readCurrencies(found, office)
         return {
-          rows: found.map(({ cursor, entry }) => rowOf(cursor, entry)),
+          rows: found.map(({ cursor, entry }) => {
+            return rowOf(cursor, entry, currencies.get(entry.accountId) ?? '')
+          }),
           looked,
           lookedToMs,
           next: next === '' ? '' : packCursor(next),
@@ -58,21 +64,48 @@ function isOpening({ changes }: Entry): boolean {
   return changes.some(({ type }) => type === 'cardIssued')
 }
 
-function rowOf(cursor: string, entry: Entry): ChangeRow {
+/** Of the accounts of these entries, by which their amounts are read. */
+async function readCurrencies(
+  found: readonly { readonly entry: Entry }[],
+  { store }: Office,
+): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(found.map(({ entry }) => entry.accountId))].filter((id) => id !== '')
+  const read = await Promise.all(
+    ids.map(async (id) => {
+      // What was done to an account is listed also while its record cannot be read.
+      const account = await readAccount(store, id).catch(orUnreadable)
+      return [id, account?.currency ?? ''] as const
+    }),
+  )
+  return new Map(read)
+}
+
+function orUnreadable(error: unknown): null {
+  if (error instanceof RecordUnreadable) return null
+  throw error
+}
+
+function rowOf(cursor: string, entry: Entry, currency: string): ChangeRow {
   return {
     cursor: packCursor(cursor),
     atMs: entry.atMs,
     who: entry.origin ?? 'command line',
-    what: whatOf(entry),
+    what: whatOf(entry, currency),
     cardId: entry.cardId,
     accountId: entry.accountId,
-    why: entry.reason,
+    why: entry.reason || narrationOf(entry),
   }
 }
 
-function whatOf({ notice, changes, event }: Entry): string {
+function narrationOf({ changes }: Entry): string {
+  return changes
+    .map((change) => (change.type === 'moved' ? change.movement.narration : ''))
+    .join('')
+}
+
+function whatOf({ notice, changes, event }: Entry, currency: string): string {
   if (notice !== undefined) return noticeWords(notice)
-  const told = [...new Set(changes.flatMap((change) => changeWords(change)))]
+  const told = [...new Set(changes.flatMap((change) => changeWords(change, currency)))]
   if (event !== null) told.unshift(`${event.requestType} booked`)
   return told.join(', ') || 'nothing'
 }
@@ -90,16 +123,24 @@ function noticeWords(notice: Notice): string {
 }
 
 /** In words, as far as a person did it; what followed by itself is left out. */
-function changeWords(change: Change): string[] {
+function changeWords(change: Change, currency: string): string[] {
   switch (change.type) {
     case 'accountOpened':
       return ['account opened']
+    case 'adopted':
+      return [`given to organization ${change.organizationId}`]
     case 'cardIssued':
       return ['card issued']
     case 'cardChanged':
-      return Object.entries(change.set).map(([name, value]) => `${name} ${shown(value)}`)
+      return Object.entries(change.set).map(([name, value]) => {
+        return `${fieldName(name)} ${fieldText(name, value, currency)}`
+      })
     case 'transferred':
-      return ['balance adjusted']
+      return [`balance adjusted by ${moneyText(change.amountMinor, currency)}`]
+    case 'moved':
+      return [movementWords(change.movement, moneyText(Math.abs(change.amountMinor), currency))]
+    case 'chargeTaken':
+      return [`pending charge of ${moneyText(change.amountMinor, currency)} taken`]
     case 'expired':
       return ['hold released']
     case 'handled':
@@ -111,6 +152,34 @@ function changeWords(change: Change): string[] {
     default:
       return []
   }
+}
+
+const movementNames: Readonly<Record<MovementType, string>> = {
+  TopUp: 'top-up',
+  Withdrawal: 'withdrawal',
+  TransferIn: 'transfer from',
+  TransferOut: 'transfer to',
+  InitialFunding: 'initial funding',
+  Regularization: 'regularization',
+}
+
+function movementWords({ type, relatedCardId, takesBack }: Movement, money: string): string {
+  const name = [movementNames[type], relatedCardId].filter((word) => word !== '').join(' ')
+  return `${name} of ${money}${takesBack ? ' taken back' : ''}`
+}
+
+function moneyText(minor: number, currency: string): string {
+  return currency === '' ? `${minor} minor units` : `${formatMinor(minor, currency)} ${currency}`
+}
+
+/** Amounts are kept in minor units, and shown as people write them. */
+function fieldName(name: string): string {
+  return name.replace(/Minor$/, '')
+}
+
+function fieldText(name: string, value: unknown, currency: string): string {
+  const isMoney = name.endsWith('Minor') && typeof value === 'number'
+  return isMoney ? moneyText(value, currency) : shown(value)
 }
 
 function shown(value: unknown): string {
@@ -145,10 +214,7 @@ function differences(before: object, after: object, currency: string): ChangeSho
   const was = before as Record<string, unknown>
   return Object.entries(after).flatMap(([name, value]) => {
     if (inner.includes(name) || JSON.stringify(was[name]) === JSON.stringify(value)) return []
-    const text = (of: unknown) =>
-      name.endsWith('Minor') && typeof of === 'number' && currency !== ''
-        ? `${formatMinor(of, currency)} ${currency}`
-        : shown(of)
-    return [{ name: name.replace(/Minor$/, ''), before: text(was[name]), after: text(value) }]
+    const text = (of: unknown) => fieldText(name, of, currency)
+    return [{ name: fieldName(name), before: text(was[name]), after: text(value) }]
   })
 }
