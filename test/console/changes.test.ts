@@ -40,8 +40,12 @@ async function openOffice() {
   })
   const api = createApiClient(await apiUrlOf(console.server), credentials)
   const changes = async () => {
-    const { rows } = await (await fetch(`${console.url}/data/changes`)).json()
-    return (rows as Row[]).map(({ what, why, cardId }) => [cardId, what, why])
+    const shown = await (await fetch(`${console.url}/data/changes`)).json()
+    return (shown as { rows: readonly Row[] }).rows.map(({ what, why, cardId }) => [
+      cardId,
+      what,
+      why,
+    ])
   }
   return { api, changes, cli: world.run }
 }
