@@ -48,6 +48,10 @@ export function refusePath(reply: FastifyReply, prefix: string): void {
 
 /** Outside of the operations too: Fastify's own answer would show what an error says, and tell nobody here. */
 export function answerOuterFaults(server: FastifyInstance, onBug: (error: unknown) => void): void {
+  // Without a listener Node answers 417 itself, which is none of our statuses; an expectation may be ignored.
+  server.server.on('checkExpectation', (request, response) => {
+    server.server.emit('request', request, response)
+  })
   server.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
     const refused = refusalOf(error)
     if (refused.condition === 'bug') onBug(error)

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { organizationRoutes } from '../../src/api/route/organization.ts'
 import { setClientEnabled } from '../../src/management/client.ts'
@@ -112,6 +114,15 @@ describe('a call with its five headers', () => {
       expect(body.message).toContain('/api/v1')
       expect(JSON.stringify(body)).not.toContain('secret')
     }
+  })
+
+  it('is answered also when it expects what nobody knows', async () => {
+    const { url, headersOf } = await openApi()
+    const headers = { ...(await headersOf('GET', target)), expect: 'the-best' }
+    const sent = request(url + target, { headers }).end()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const envelope = JSON.parse(String(await response.toArray()))
+    expect([response.statusCode, envelope.responseCode]).toEqual([200, '000'])
   })
 
   it('needs a query that the operation knows', async () => {
