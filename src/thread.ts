@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 /** What every thread beside gate and engine can say. */
 export type FromThread<Told> =
@@ -57,7 +57,7 @@ export function startSideThread<Told, Given = never>(
   })
 
   function start(): void {
-    const current = new Worker(options.file, {
+    const current = openThread(options.file, {
       workerData: options.settings(),
       resourceLimits: {
         maxOldGenerationSizeMb: options.heapMb,
@@ -124,6 +124,17 @@ export function startSideThread<Told, Given = never>(
       return endThread(worker, timeoutMs)
     },
   }
+}
+
+/**
+ * What we have to tell comes as messages. What a library prints beside, as LMDB does of every commit that fails, is
+ * left out: the gate would write it, wait for its disk meanwhile, and end where that is full.
+ */
+export function openThread(file: URL, options: WorkerOptions): Worker {
+  const worker = new Worker(file, { ...options, stdout: true, stderr: true })
+  worker.stdout.resume()
+  worker.stderr.resume()
+  return worker
 }
 
 /** Asks a thread to end; resolves when it has, or when nobody waits any longer. */

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
 import type { HandedDelivery } from '../engine/item.ts'
 import { createRecall, newMarks, type Recall } from '../engine/memory/recall.ts'
@@ -18,7 +18,7 @@ import type { OfferedPack } from '../engine/pack-swap.ts'
 import type { EngineFigures } from '../engine/stats.ts'
 import type { WorkerSettings } from '../engine/worker-settings.ts'
 import { programFolder } from '../installation.ts'
-import { endThread } from '../thread.ts'
+import { endThread, openThread } from '../thread.ts'
 import { createAbandoned } from './abandoned.ts'
 import type { EngineLink } from './slot.ts'
 import { createTouchWatch } from './touch-watch.ts'
@@ -110,7 +110,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     state = started ? 'down' : 'starting'
     heardMonoMs = clock.monoMs()
     retired = newFlag()
-    const current = new Worker(new URL('engine/worker.js', programFolder), {
+    const current = openThread(new URL('engine/worker.js', programFolder), {
       workerData: {
         ...options.settings,
         nonce: options.newNonce(),

@@ -1,7 +1,8 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { programFolder } from '../installation.ts'
 import type { FromLoader, LoaderSettings, ToLoader } from '../rules/load/loader.ts'
 import type { PackBytes } from '../rules/pack/bytes.ts'
+import { openThread } from '../thread.ts'
 
 /** A pack that was checked; a later one has a higher number. */
 interface CheckedPack {
@@ -48,7 +49,7 @@ export function startRulesThread(options: RulesThreadOptions): RulesThread {
   const waiting = new Map<number, (problem: string) => void>()
 
   function start(): void {
-    const current = new Worker(new URL('rules/load/loader.js', programFolder), {
+    const current = openThread(new URL('rules/load/loader.js', programFolder), {
       workerData: {
         ...options.settings,
         used: pack?.version ?? '',

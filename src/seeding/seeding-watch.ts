@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { programFolder } from '../installation.ts'
+import { openThread } from '../thread.ts'
 import type { FromSeeder, SeedingSettings } from './worker.ts'
 
 export interface SeedingWatchOptions {
@@ -46,7 +47,7 @@ export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
   function start(settings: SeedingSettings): void {
     version = settings.rulesVersion
     notBeforeMonoMs = monoMs() + busyMs
-    const current = new Worker(new URL('seeding/worker.js', programFolder), {
+    const current = openThread(new URL('seeding/worker.js', programFolder), {
       workerData: settings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })

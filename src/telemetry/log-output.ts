@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { systemClock } from '../clock.ts'
 import { openLogOutlet } from './log-outlet.ts'
 
 /** Lines on their way to standard output, bounded, and written outside the turn that made them. */
@@ -82,7 +83,7 @@ export function openLogOutput(fd: number): LogOutput {
     },
     flushNow() {
       closePart()
-      const untilMonoMs = performance.now() + flushNowMs
+      const untilMonoMs = systemClock.monoMs() + flushNowMs
       for (const part of writing ? parts.slice(1) : parts) {
         if (!writeWhole(fd, part, untilMonoMs)) return
       }
@@ -102,7 +103,7 @@ function writeWhole(fd: number, part: Buffer, untilMonoMs: number): boolean {
       left = left.subarray(writeSync(fd, left))
     } catch (error) {
       const isFull = (error as NodeJS.ErrnoException).code === 'EAGAIN'
-      if (!isFull || performance.now() >= untilMonoMs) return false
+      if (!isFull || systemClock.monoMs() >= untilMonoMs) return false
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs)
     }
   }
