@@ -47,8 +47,9 @@ export function readWindows(
     return definition
   })
   if (compiled !== undefined) return { windows: [daily, ...compiled], written: parsed ?? [] }
-  // A faulty window still has its name, so that rules that use it are not reported as well.
-  const stubs = names.slice(0, maxWindows).map((name) => ({ ...daily, name }))
+  // Beside a faulty window each still has its name and all parts: rules that use them are not at fault.
+  const stub = { ...daily, distinct: true, spread: true }
+  const stubs = names.slice(0, maxWindows).map((name) => ({ ...stub, name }))
   return { windows: [daily, ...stubs], written: [] }
 }
 

@@ -27,6 +27,19 @@ describe('what is wrong with a window', () => {
     expect(one).toContain('windows.yaml:1')
     expect(one).toContain(said)
   })
+
+  it('is not laid to the rules, nor to the other windows', () => {
+    const when = 'windows.w.max > 5 || windows.w.distinct > 2 || windows.wrong.deviation > 1'
+    const report = reportOf({
+      ...windows(
+        '{ name: w, scope: card, period: day, spread: true, distinct: true }',
+        '{ name: wrong, scope: card, period: dya, spread: true }',
+      ),
+      'a.rules.yaml': JSON.stringify([{ id: 'r', when, decline: '127', why: 'w' }]),
+    })
+    expect(report).toHaveLength(1)
+    expect(report[0]).toContain('windows.yaml:2:39 period must be day')
+  })
 })
 
 describe('a window', () => {
