@@ -1,6 +1,14 @@
+import { declineCodeOf, type RuleAction } from '../pack/action.ts'
 import type { PackFiles } from '../pack/folder.ts'
 import { listNameOf, parseList } from '../pack/list-file.ts'
-import { type Effect, type FieldChange, type PackSide, type PartChange, worst } from './change.ts'
+import {
+  type FieldChange,
+  type Judgement,
+  judge,
+  type PackSide,
+  type PartChange,
+  worst,
+} from './change.ts'
 import { type ListUse, listUse } from './condition-diff.ts'
 
 const maxShown = 10
@@ -45,29 +53,19 @@ function listFields(
   after: PackSide,
 ): FieldChange[] {
   const fields: FieldChange[] = []
-  const tell = (field: string, use: ListUse) => {
-    if (use === 'none') return
-    const more: Effect = use === 'positive' ? 'tighter' : use === 'negative' ? 'looser' : 'unknown'
-    const fewer: Effect = use === 'positive' ? 'looser' : use === 'negative' ? 'tighter' : 'unknown'
-    const effect = worst([added > 0 ? more : 'none', removed > 0 ? fewer : 'none'])
-    const because =
-      use === 'both'
-        ? 'used in both senses'
-        : `used ${use === 'positive' ? 'to decline' : 'as an exception'}`
-    fields.push({ field, before: '', after: '', effect, because })
-  }
   // A rule that was added or removed is a change of its own.
   const kept = new Set(before.pack.rules.map(({ id }) => id))
-  for (const { id, mode, written } of after.pack.rules) {
+  for (const { id, mode, action, written } of after.pack.rules) {
     if (mode !== 'enforce' || !kept.has(id)) continue
-    tell(`rule ${id} when`, listUse(written.when, name))
-    const exception = listUse(written.unless ?? 'true', name)
-    tell(
-      `rule ${id} unless`,
-      exception === 'positive' ? 'negative' : exception === 'negative' ? 'positive' : exception,
-    )
+    const tell = (field: string, use: ListUse) => {
+      if (use === 'none') return
+      const { effect, because } = judgeUse(use, action, added, removed)
+      fields.push({ field: `rule ${id} ${field}`, before: '', after: '', effect, because })
+    }
+    tell('when', listUse(written.when, name))
+    tell('unless', turnedUse[listUse(written.unless ?? 'true', name)])
     for (const scoped of ['cards', 'customers', 'organizations'] as const) {
-      if (written[scoped] === name) tell(`rule ${id} ${scoped}`, 'positive')
+      if (written[scoped] === name) tell(scoped, 'positive')
     }
   }
   for (const file of ['windows.yaml', 'pack.yaml']) {
@@ -82,4 +80,25 @@ function listFields(
       })
   }
   return fields
+}
+
+const turnedUse = {
+  positive: 'negative',
+  negative: 'positive',
+  both: 'both',
+  none: 'none',
+} as const satisfies Record<ListUse, ListUse>
+
+/** More values to decline tighten, more to allow or to except loosen. */
+function judgeUse(use: ListUse, action: RuleAction, added: number, removed: number): Judgement {
+  const allows = action.does === 'allow'
+  if (!allows && declineCodeOf(action) === '000') return judge('none', 'its rule declines nothing')
+  if (use === 'both') return judge('unknown', 'used in both senses')
+  const tightens = (use === 'positive') !== allows
+  const [more, fewer] = tightens
+    ? (['tighter', 'looser'] as const)
+    : (['looser', 'tighter'] as const)
+  const effect = worst([added > 0 ? more : 'none', removed > 0 ? fewer : 'none'])
+  if (use === 'negative') return judge(effect, 'used as an exception')
+  return judge(effect, allows ? 'used to allow' : 'used to decline')
 }

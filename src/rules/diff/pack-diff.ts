@@ -26,10 +26,14 @@ function diffWindows(before: PackSide, after: PackSide): PartChange[] {
     // The rules that name the window were added or removed too, and are changes of their own.
     if (was === undefined) return [{ ...part, what: 'added', effect: 'none' }]
     if (is === undefined) return [{ ...part, what: 'removed', effect: 'none' }]
-    const used = after.pack.rules.some(
-      ({ mode, written }) =>
-        mode === 'enforce' && `${written.when} ${written.unless ?? ''}`.includes(`windows.${id}.`),
-    )
+    const names = (text: string) => text.includes(`windows.${id}.`)
+    // What a definition names, any rule may look at.
+    const used =
+      names(after.files.get('pack.yaml') ?? '') ||
+      after.pack.rules.some(
+        ({ mode, written }) =>
+          mode === 'enforce' && names(`${written.when} ${written.unless ?? ''}`),
+      )
     const told = used
       ? judge('unknown', 'rules look at what it counts')
       : judge('none', 'no enforced rule looks at it')

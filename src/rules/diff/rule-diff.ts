@@ -1,4 +1,5 @@
 import { declineCodeOf } from '../pack/action.ts'
+import { organizationOf } from '../pack/folder.ts'
 import { shareOfText } from '../pack/rollout.ts'
 import { defaultMinAsks, type Rule } from '../pack/rule.ts'
 import type { RuleFile } from '../pack/rule-file.ts'
@@ -20,16 +21,54 @@ export function diffRules(before: PackSide, after: PackSide): PartChange[] {
     ({ pack }) => new Map(pack.rules.map((rule) => [rule.id, rule])),
   ) as [Map<string, Rule>, Map<string, Rule>]
   const ids = [...new Set([...old.keys(), ...next.keys()])]
+  const declining = ids.filter((id) => declines(old.get(id)) && declines(next.get(id)))
+  const [placesBefore, placesAfter] = [old, next].map((rules) => orderOf(rules, declining))
   return ids.flatMap((id) => {
     const [was, is] = [old.get(id), next.get(id)]
     if (was === undefined) return [whole(is!, 'added')]
     if (is === undefined) return [whole(was, 'removed')]
-    const fields = ruleFields(was.written, is.written, before, after)
+    const fields = [
+      ...ruleFields(was.written, is.written, before, after),
+      ...ownerField(was, is),
+      ...orderField(placesBefore?.get(id) ?? '', placesAfter?.get(id) ?? ''),
+    ]
     if (fields.length === 0) return []
     const effect = worst(fields.map((field) => field.effect))
     const place = `${is.file}:${is.line}`
     return [{ part: 'rule', id, what: 'changed', place, fields, effect } as const]
   })
+}
+
+function declines(rule: Rule | undefined): boolean {
+  return rule?.mode === 'enforce' && declineCodeOf(rule.action) !== '000'
+}
+
+/** For each of these rules, which of them comes before it. */
+function orderOf(rules: ReadonlyMap<string, Rule>, ids: readonly string[]): Map<string, string> {
+  const ordered = [...rules.keys()].filter((id) => ids.includes(id))
+  return new Map(ordered.map((id, i) => [id, i === 0 ? 'first' : `after ${ordered[i - 1]}`]))
+}
+
+function orderField(before: string, after: string): FieldChange[] {
+  if (before === after) return []
+  const told = judge('none', 'the first that declines gives the code')
+  return [{ field: 'order', before, after, ...told }]
+}
+
+/** The folder that a rule is in says whose asks it looks at. */
+function ownerField(was: Rule, is: Rule): FieldChange[] {
+  const [before, after] = [organizationOf(was.file), organizationOf(is.file)]
+  if (before === after) return []
+  const judged = judgeOwner(before, after)
+  const { effect, because } = allows(was.written, is.written) ? reversed(judged) : judged
+  const told = acts(was.written, is.written) ? { effect, because } : idle
+  return [{ field: 'organization', before, after, ...told }]
+}
+
+function judgeOwner(before: string, after: string): Judgement {
+  if (before === '') return judge('looser', 'it looks at the asks of one organization only')
+  if (after === '') return judge('tighter', 'it looks at the asks of all organizations')
+  return judge('unknown', 'it looks at the asks of another organization')
 }
 
 /** A rule that does not decline changes nothing by coming or going. */
@@ -74,6 +113,16 @@ const scope: Judge = (before, after, sides) => {
   return judge('looser', 'the other list lacks some of it')
 }
 
+/** Judges the codes by which a rule declines, '' for none: a review may have one as well. */
+function byCode(otherwise: string): Judge {
+  return (before, after) => {
+    if ((before === '') === (after === '')) return judge('none', otherwise)
+    return before === ''
+      ? judge('tighter', 'it declines now')
+      : judge('looser', 'it declines no longer')
+  }
+}
+
 /** How to judge a change of each field; an absent field is ''. */
 const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
   id: nothing,
@@ -98,19 +147,8 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
     if (after === '') return judge('tighter', 'the exception went')
     return ofReach(turned(reachChange(before, after)))
   },
-  decline: (before, after) => {
-    if (before === '') return judge('tighter', 'it declines now')
-    return after === ''
-      ? judge('looser', 'it declines no longer')
-      : judge('none', 'the same asks, another code')
-  },
-  review: (before, after) => {
-    const declines = (text: string) => text !== '' && text !== 'approve'
-    if (declines(before) === declines(after)) return judge('none', 'people look at other asks')
-    return declines(after)
-      ? judge('tighter', 'it declines now')
-      : judge('looser', 'it declines no longer')
-  },
+  decline: byCode('the same asks, another code'),
+  review: byCode('people look at other asks'),
   allow: (before, after) =>
     after === ''
       ? judge('tighter', 'it allows nothing')
@@ -144,21 +182,41 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
 const allAsks = ['Authorization', 'PreAuthorization', 'CashWithdrawal']
 
 function ruleFields(was: RuleFile, is: RuleFile, before: PackSide, after: PackSide): FieldChange[] {
-  const declines = was.mode === 'enforce' && is.mode === 'enforce'
   return (Object.keys(judges) as (keyof RuleFile)[]).flatMap((field) => {
     const [a, b] = [writtenOut(was, field), writtenOut(is, field)]
     if (a === b) return []
-    const judged = judges[field](a, b, { before, after })
-    const { effect, because } = allows(was, is, field) ? reversed(judged) : judged
-    const counts = declines || field === 'mode'
-    const told = counts ? { effect, because } : judge('none', 'it does not decline')
+    const coded = field === 'decline' || field === 'review'
+    const [from, to] = coded ? [codeOf(was), codeOf(is)] : [a, b]
+    const judged = judges[field](from, to, { before, after })
+    // A mode says what becomes of the rule as it was while it was enforced, or as it is now.
+    const one = was.mode === 'enforce' ? was : is
+    const [old, next] = field === 'mode' ? [one, one] : [was, is]
+    const { effect, because } = field !== 'allow' && allows(old, next) ? reversed(judged) : judged
+    const counts = field === 'mode' ? does(one) : acts(was, is)
+    const told = counts ? { effect, because } : idle
     return [{ field, before: a, after: b, ...told }]
   })
 }
 
+const idle = judge('none', 'it does not decline')
+
+/** Whether it changes an answer before or after, being enforced in both. */
+function acts(was: RuleFile, is: RuleFile): boolean {
+  return was.mode === 'enforce' && is.mode === 'enforce' && (does(was) || does(is))
+}
+
+/** A rule that only tags, or approves for a review, changes no answer. */
+function does(rule: RuleFile): boolean {
+  return rule.allow !== undefined || codeOf(rule) !== ''
+}
+
+function codeOf({ decline, review }: RuleFile): string {
+  return decline ?? (review === 'approve' ? '' : (review ?? ''))
+}
+
 /** A rule that allows loosens by whatever would make one that declines tighter. */
-function allows(was: RuleFile, is: RuleFile, field: keyof RuleFile): boolean {
-  return field !== 'allow' && was.allow !== undefined && is.allow !== undefined
+function allows(was: RuleFile, is: RuleFile): boolean {
+  return was.allow !== undefined && is.allow !== undefined
 }
 
 function reversed({ effect, because }: Judgement): Judgement {

@@ -69,6 +69,30 @@ describe('the difference of a rule', () => {
       { allow: { rules: 'all', above: ['limits'] }, decline: undefined },
       'looser',
     ],
+    [
+      'an allowance that was a decline in shadow',
+      { mode: 'shadow' },
+      { allow: 'all', decline: undefined },
+      'looser',
+    ],
+    [
+      'a decline that people look at',
+      { decline: '128' },
+      { review: '128', decline: undefined },
+      'none',
+    ],
+    [
+      'a review that approves',
+      { review: '128', decline: undefined },
+      { review: 'approve', decline: undefined },
+      'looser',
+    ],
+    [
+      'a tag of fewer asks',
+      { tag: 't', decline: undefined, when: 'amount > 1' },
+      { tag: 't', decline: undefined, when: 'amount > 2' },
+      'none',
+    ],
     ['another condition', { when: 'foreign' }, { when: 'hour < 6' }, 'unknown'],
     [
       'two parts changed',
@@ -134,6 +158,36 @@ describe('the difference of a rule', () => {
     })
   })
 
+  const owned = (file: string, rule: Rule) =>
+    sideOf({ [file]: rulesText([{ id: 'x', when: 'true', ...rule }]) })
+  const [base, one, other] = ['', 'organizations/org-1/', 'organizations/org-2/'].map(
+    (folder) => `${folder}a.rules.yaml`,
+  ) as [string, string, string]
+
+  it.each<[string, string, string, string]>([
+    ['one organization only', base, one, 'looser'],
+    ['all organizations', one, base, 'tighter'],
+    ['another organization', one, other, 'unknown'],
+  ])('that looks at the asks of %s now', (_name, before, after, effect) => {
+    expect(diffPacks(owned(before, {}), owned(after, {}))).toMatchObject([
+      { id: 'x', what: 'changed', effect, fields: [{ field: 'organization' }] },
+    ])
+    const allow = { allow: 'all', decline: undefined }
+    const allowed = diffPacks(owned(before, allow), owned(after, allow))[0]?.effect
+    expect(allowed).toBe({ looser: 'tighter', tighter: 'looser', unknown: 'unknown' }[effect])
+  })
+
+  it('is told where another rule gives the code first', () => {
+    const side = (...ids: string[]) =>
+      sideOf({ 'a.rules.yaml': rulesText(ids.map((id) => ({ id, when: 'true' }))) })
+    const changes = diffPacks(side('x', 'y'), side('new', 'y', 'x'))
+    expect(changes.find(({ id }) => id === 'x')).toMatchObject({
+      fields: [{ field: 'order', before: 'first', after: 'after y' }],
+      effect: 'none',
+    })
+    expect(diffPacks(side('x', 'y'), side('x', 'new', 'y'))).toHaveLength(1)
+  })
+
   it('that is added tightens and that is removed loosens, unless it did not decline', () => {
     const both = sideOf({
       'a.rules.yaml': rulesText([
@@ -179,6 +233,11 @@ describe('the difference of lists, windows and settings', () => {
       'looser',
     )
     expect(listEffect({ mode: 'shadow', ...declines }, longer, shorter)?.effect).toBe('none')
+    const allows = { allow: 'all', decline: undefined, ...declines }
+    expect(listEffect(allows, shorter, longer)?.effect).toBe('looser')
+    expect(listEffect(allows, longer, shorter)?.effect).toBe('tighter')
+    const tags = { tag: 't', decline: undefined, ...declines }
+    expect(listEffect(tags, longer, shorter)?.effect).toBe('none')
     const byMid = { when: 'merchant.mid in lists.l' }
     expect(listEffect(byMid, 'a\nb\n', 'b\nc\n')).toMatchObject({
       effect: 'looser',
@@ -196,6 +255,13 @@ describe('the difference of lists, windows and settings', () => {
       { part: 'window', id: 'w', effect: 'unknown', fields: [{ field: 'period' }] },
     ])
     expect(diffPacks(side('1h', 'true'), side('2h', 'true'))[0]?.effect).toBe('none')
+    const defined = (period: string) =>
+      sideOf({
+        'pack.yaml': 'define: { often: windows.w.count > 3 }',
+        'windows.yaml': window(period),
+        'a.rules.yaml': rulesText([{ when: 'often' }]),
+      })
+    expect(diffPacks(defined('1h'), defined('2h'))[0]?.effect).toBe('unknown')
     const plain = (more: string) =>
       sideOf({ 'windows.yaml': `- { name: w, scope: card, period: day${more} }` })
     expect(diffPacks(plain(''), plain(', over: approved, distinct: false'))).toEqual([])
