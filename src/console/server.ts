@@ -242,15 +242,16 @@ function findForeign(
     .replace(/:[0-9]*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
     .toLowerCase()
-  const publicHost = publicUrl === null ? null : new URL(publicUrl).host.toLowerCase()
+  const called = publicUrl === null ? null : new URL(publicUrl)
   const isOwn =
-    isLoopback(name) || name === ownHost.toLowerCase() || host.toLowerCase() === publicHost
+    isLoopback(name) || name === ownHost.toLowerCase() || host.toLowerCase() === called?.host
   if (!isOwn) return 'this is not the name of the console: see CONSOLE_URL'
   const site = headers['sec-fetch-site'] ?? 'none'
-  const foreign = 'this is not for pages of other sites'
+  const foreign = 'this is not for pages of other sites: see CONSOLE_URL'
   if (method === 'GET')
     return site === 'cross-site' && headers['sec-fetch-mode'] !== 'navigate' ? foreign : ''
-  const origins = [`http://${host}`, `https://${host}`]
+  // A proxy may call the console by an address of its own, and not by the one that people see.
+  const origins = [`http://${host}`, `https://${host}`, called?.origin]
   if (origin === undefined || !origins.includes(origin.toLowerCase())) return foreign
   return site === 'none' || site === 'same-origin' ? '' : foreign
 }

@@ -54,7 +54,7 @@ beforeAll(async () => {
   addUser('victor', 'viewer')
   world = await startConsoleServer({
     dataDir: join(folder.path, 'data'),
-    env: files,
+    env: { ...files, CONSOLE_URL: 'https://console.example' },
     args: ['--demo'],
   })
 })
@@ -92,7 +92,7 @@ describe('the console with users', () => {
     expect(status).toBe(200)
     const [cookie] = headers['set-cookie'] as string[]
     expect(cookie).toMatch(
-      /^arbiter_console=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=43200$/,
+      /^arbiter_console=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=43200; Secure$/,
     )
     const sent = { cookie: cookie!.split(';')[0]! }
     const { body } = await askConsole(world.port, 'GET', '/data/who', sent)
@@ -168,6 +168,15 @@ describe('requests from elsewhere', () => {
       { ...json, host, origin: world.url, 'sec-fetch-site': 'cross-site' },
     ]) {
       expect((await askConsole(world.port, 'POST', '/login', headers, login)).status).toBe(403)
+    }
+  })
+
+  it('are no others when a proxy, whose address is CONSOLE_URL, calls the console by its own', async () => {
+    const login = { name: 'alice', password: 'alice has a password' }
+    const { port } = world
+    for (const host of [`127.0.0.1:${port}`, 'console.example']) {
+      const headers = { ...json, host, origin: 'https://console.example' }
+      expect((await askConsole(port, 'POST', '/login', headers, login)).status).toBe(200)
     }
   })
 
