@@ -16,7 +16,9 @@ export function endOnBug(): void {
 /** A reader that has seen enough (`| head`) closes the pipe: that is no error. */
 export function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? 0 : 1)
+    if (error.code === 'EPIPE') process.exit(0)
+    complain(`the output cannot be written (${error.code}): free some space, or write it elsewhere`)
+    process.exit(1)
   })
   process.stderr.on('error', () => process.exit(1))
 }
