@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { maxListedMccs } from '../domain/record/card.ts'
 import { isCurrency } from '../domain/record/currency.ts'
-import { parseMinor } from '../domain/record/money.ts'
+import { formatMinor, parseMinor } from '../domain/record/money.ts'
 import { givenText } from '../management/given-text.ts'
 import { type Refused, refuseField } from './condition.ts'
 import { fieldConditions } from './input.ts'
@@ -36,15 +36,22 @@ function amountWith(must: string, isRight: (text: string) => boolean) {
     .register(fieldConditions, { condition: 'amountMalformed' })
 }
 
-export const amount = amountWith('must be an amount above zero', (text) => /[1-9]/.test(text))
-export const limit = amountWith('must be an amount', () => true)
+const written = 'with at most 15 digits, as 12.50'
+export const amount = amountWith(`must be an amount above zero ${written}`, (text) => {
+  return /[1-9]/.test(text)
+})
+export const limit = amountWith(`must be an amount ${written}`, () => true)
 
 /** An amount in the currency that it turned out to be in. */
 export function minorIn(text: string, currency: string, field: string): number | Refused {
   const minor = parseMinor(text, currency)
   if (typeof minor === 'number' && minor <= maxAmountMinor) return minor
-  const problem = typeof minor === 'number' ? 'too many digits' : minor
-  const message = `has ${problem} for an amount in ${currency}`
+  const problem = minor === 'too many decimals' ? minor : 'too many digits'
+  const most = `${formatMinor(maxAmountMinor, currency)} ${currency}`
+  const message =
+    typeof minor === 'number'
+      ? `is more than ${most}, the most that one amount may be`
+      : `has ${problem} for an amount in ${currency}`
   return refuseField('amountMalformed', field, message)
 }
 

@@ -40,6 +40,11 @@ export function refuseConnection(error: Error & { code?: string }, socket: Conne
   socket.once('close', () => clearTimeout(cut))
 }
 
+/** A body above what its operation takes; it was not read to its end. */
+export function refuseBody(maxBytes: number): Refused {
+  return refuse('bodyMalformed', `the body is larger than ${maxBytes / 1024} KiB`)
+}
+
 /** Outside of the operations nobody has proven anything. */
 export function refusePath(reply: FastifyReply, prefix: string): void {
   const where = `operations are under ${prefix}, their description is at /docs`

@@ -13,7 +13,7 @@ import { openApiOf } from './document/openapi.ts'
 import { type ReferencePage, referencePageOf } from './document/reference-page.ts'
 import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
 import { readInput } from './input.ts'
-import { answerOuterFaults, refuseConnection, refusePath } from './outer-refusal.ts'
+import { answerOuterFaults, refuseBody, refuseConnection, refusePath } from './outer-refusal.ts'
 import { addKycCallback } from './outside/kyc-callback.ts'
 import type { Outside } from './outside/outside.ts'
 import type { References } from './references.ts'
@@ -249,7 +249,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
       })
       scope.setErrorHandler(async (error: { statusCode?: number }, request, reply) => {
         const status = error.statusCode ?? 500
-        if (status === 413) return answer(request, reply, refuse('bodyMalformed', 'too large'))
+        const { bodyLimit } = request.routeOptions
+        if (status === 413) return answer(request, reply, refuseBody(bodyLimit))
         if (status < 500) return answer(request, reply, refuse('bodyMalformed'))
         return answer(request, reply, faultOf(error, request))
       })

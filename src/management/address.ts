@@ -7,7 +7,7 @@ const countryNames: Readonly<Record<string, string>> = { Nigeria: 'NG', Ghana: '
 const country = z
   .string()
   .transform((text) => countryNames[text] ?? text)
-  .pipe(z.string().regex(/^[A-Z]{2}$/, 'an ISO 3166 alpha-2 country'))
+  .pipe(z.string().regex(/^[A-Z]{2}$/, 'must be an ISO 3166 alpha-2 country'))
 
 /** Of a customer, and of a card where it differs. */
 export const address = z.object({

@@ -14,6 +14,7 @@ import {
   reason,
 } from '../../src/api/field.ts'
 import { readFields } from '../../src/api/input.ts'
+import { address } from '../../src/management/address.ts'
 
 const body = z.object({
   ...cardParams.shape,
@@ -112,6 +113,21 @@ describe('a field', () => {
   })
 })
 
+it('a country that is none is told what it must be', () => {
+  const given = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'nigeria' }
+  expect(readFields(z.object({ address }), { address: given }, 'ignored')).toMatchObject({
+    errors: [{ field: 'address.country', message: 'must be an ISO 3166 alpha-2 country' }],
+  })
+})
+
+describe('an amount that is none', () => {
+  it.each([0, '1e2', '01.50', 1e21])('is told how to be written: %s', (wrong) => {
+    expect(readFields(body, { ...right, amount: wrong }, 'ignored')).toMatchObject({
+      errors: [{ message: 'must be an amount above zero with at most 15 digits, as 12.50' }],
+    })
+  })
+})
+
 describe('an amount in its currency', () => {
   it.each([
     ['12.50', 'USD', 1250],
@@ -122,14 +138,15 @@ describe('an amount in its currency', () => {
   })
 
   it.each([
-    ['12.505', 'USD'],
-    ['12.5', 'JPY'],
-    ['10000000000.01', 'USD'],
-    ['1234567890123456', 'USD'],
-  ])('%s %s is refused', (text, code) => {
+    ['12.505', 'USD', 'has too many decimals for an amount in USD'],
+    ['12.5', 'JPY', 'has too many decimals for an amount in JPY'],
+    ['10000000000.01', 'USD', 'is more than 10000000000.00 USD, the most that one amount may be'],
+    ['1000000000001', 'JPY', 'is more than 1000000000000 JPY, the most that one amount may be'],
+    ['1234567890123456', 'USD', 'has too many digits for an amount in USD'],
+  ])('%s %s is refused: it %s', (text, code, message) => {
     expect(minorIn(text, code, 'amount')).toMatchObject({
       condition: 'amountMalformed',
-      errors: [{ field: 'amount' }],
+      errors: [{ field: 'amount', message }],
     })
   })
 })

@@ -125,6 +125,15 @@ describe('a call with its five headers', () => {
     expect([response.statusCode, envelope.responseCode]).toEqual([200, '000'])
   })
 
+  it('is told how large a body may be', async () => {
+    const { headersOf, call } = await openApi({ scopes: ['CardAPIs'] })
+    const path = '/api/v1/cards/retail'
+    const body = JSON.stringify({ metadata: 'x'.repeat(131_072) })
+    const { status, body: answer } = await call('POST', path, await headersOf('POST', path), body)
+    expect(status).toBe(400)
+    expect(answer.message).toBe('Format error: the body is larger than 128 KiB')
+  })
+
   it('needs a query that the operation knows', async () => {
     const { headersOf, call } = await openApi()
     for (const query of ['?colour=red', '?a=1&a=2']) {
