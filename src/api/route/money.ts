@@ -206,15 +206,16 @@ function regularize(context: ApiContext): Route {
   })
 }
 
-/** The card of a call and the amount in its currency. */
+/** The card of a call and the amount, in the currency that the call says: whether it is the card's is checked later. */
 async function amountFor(
   context: ApiContext,
-  call: ApiCall<unknown, unknown, { amount: string }>,
+  call: ApiCall<unknown, unknown, { amount: string; currency?: string | undefined }>,
   cardId = (call.params as { cardId: string }).cardId,
 ): Promise<{ readonly whole: WholeCard; readonly amountMinor: number } | Refused> {
   const whole = await knownCard(context, call, cardId)
   if (isRefused(whole)) return whole
-  const amountMinor = minorIn(call.body.amount, whole.account.currency, 'amount')
+  const { amount, currency = whole.account.currency } = call.body
+  const amountMinor = minorIn(amount, currency, 'amount')
   return typeof amountMinor === 'number' ? { whole, amountMinor } : amountMinor
 }
 

@@ -73,6 +73,8 @@ describe('a top-up', () => {
     ['an amount of none', 'card-1', { amount: 0 }, 400, '111'],
     ['too many decimals', 'card-1', { amount: '1.001' }, 400, '111'],
     ['another currency', 'card-1', { amount: 1, currency: 'NGN' }, 422, '121'],
+    ['another, with its decimals', 'card-1', { amount: 1.234, currency: 'BHD' }, 422, '121'],
+    ['more decimals than said', 'card-1', { amount: 1.5, currency: 'JPY' }, 400, '111'],
     ['more than the organization allows', 'card-1', { amount: 10_001 }, 422, '114'],
     ['more than the wallet has', 'card-1', { amount: 50.01 }, 422, '116'],
     ['a lite card', 'lite', { amount: 1 }, 422, '119'],
@@ -185,6 +187,7 @@ describe('a withdrawal', () => {
   it.each([
     ['a lite card that is live', 'lite', { amount: 1 }, '119'],
     ['another currency', 'card-1', { amount: 1, currency: 'NGN' }, '121'],
+    ['another, with its decimals', 'card-1', { amount: 1.234, currency: 'BHD' }, '121'],
   ])('from %s is refused', async (_name, cardId, body, code) => {
     const lite = { cardId: 'lite', type: 'lite', balance: '5', swipeCount: 3 }
     const world = await openMoneyApi([...two, lite], 0)
