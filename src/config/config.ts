@@ -112,6 +112,10 @@ interface ConsoleConfig {
 }
 
 const maxSecretFileBytes = 65_536
+/** Nobody sees that a folder or a secret ends in one, and another folder, or none of the relay's secrets, is used. */
+const unseenCharacter = /\p{Cc}/u
+const unseenProblem =
+  'has a character that is not seen: if it comes from a file with CRLF line ends, write that with LF'
 
 /** The whole configuration, or everything that is wrong with it. An empty variable is not set. */
 export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProblem[] {
@@ -199,6 +203,11 @@ function readRaw(
   const direct = env[name] || undefined
   const fileName = `${name}_FILE`
   const file = fromFiles.includes(name) ? env[fileName] || undefined : undefined
+  const seen = file === undefined ? name : fileName
+  if (unseenCharacter.test(env[seen] ?? '')) {
+    problems.push({ variable: seen, message: unseenProblem })
+    return null
+  }
   if (file === undefined) return direct
   if (direct !== undefined) {
     problems.push({ variable: name, message: `is also given by ${fileName}; set only one of them` })

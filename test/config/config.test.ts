@@ -242,6 +242,17 @@ describe('readConfig', () => {
     expect(problems({ [variable]: value })).toEqual([{ variable, message }])
   })
 
+  it('refuses what a file with CRLF line ends makes of folders, secrets and numbers', () => {
+    const env = { DATA_DIR: '/data\r', RELAY_SECRET: `${secret}\r`, PORT: '80\r' }
+    const message =
+      'has a character that is not seen: if it comes from a file with CRLF line ends, write that with LF'
+    expect(problems(env)).toEqual(
+      ['PORT', 'RELAY_SECRET', 'DATA_DIR'].map((variable) => ({ variable, message })),
+    )
+    const variable = 'ADMIN_TOKEN_FILE'
+    expect(problems({ [variable]: 'token\r' })).toEqual([{ variable, message }])
+  })
+
   it('uses hmac when a secret is set, with the next one too', () => {
     const secrets = [secret, `${secret}2`]
     const env = { HOST: '0.0.0.0', RELAY_SECRET: secret, RELAY_SECRET_NEXT: `${secret}2` }
