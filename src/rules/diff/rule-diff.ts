@@ -21,7 +21,7 @@ export function diffRules(before: PackSide, after: PackSide): PartChange[] {
     ({ pack }) => new Map(pack.rules.map((rule) => [rule.id, rule])),
   ) as [Map<string, Rule>, Map<string, Rule>]
   const ids = [...new Set([...old.keys(), ...next.keys()])]
-  const declining = ids.filter((id) => declines(old.get(id)) && declines(next.get(id)))
+  const declining = new Set(ids.filter((id) => declines(old.get(id)) && declines(next.get(id))))
   const [placesBefore, placesAfter] = [old, next].map((rules) => orderOf(rules, declining))
   return ids.flatMap((id) => {
     const [was, is] = [old.get(id), next.get(id)]
@@ -44,8 +44,8 @@ function declines(rule: Rule | undefined): boolean {
 }
 
 /** For each of these rules, which of them comes before it. */
-function orderOf(rules: ReadonlyMap<string, Rule>, ids: readonly string[]): Map<string, string> {
-  const ordered = [...rules.keys()].filter((id) => ids.includes(id))
+function orderOf(rules: ReadonlyMap<string, Rule>, ids: ReadonlySet<string>): Map<string, string> {
+  const ordered = [...rules.keys()].filter((id) => ids.has(id))
   return new Map(ordered.map((id, i) => [id, i === 0 ? 'first' : `after ${ordered[i - 1]}`]))
 }
 
