@@ -2,7 +2,7 @@ import { gather } from '../domain/change/book.ts'
 import type { Step } from '../domain/decide/answer.ts'
 import { type AskVerdict, approvedMinor, judgeAsk } from '../domain/decide/decide.ts'
 import type { Delivery } from '../domain/decide/delivery.ts'
-import { type Pack, type RuleVerdict, withDisabled } from '../domain/decide/pack.ts'
+import { inShadow, type Pack, type RuleVerdict, withDisabled } from '../domain/decide/pack.ts'
 import { countShared } from '../domain/decide/shared-window.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
@@ -256,5 +256,5 @@ function withBlock(pack: Pack, decline: RuleVerdict['decline']): Pack {
 function trippedIn(entry: Head, { step }: Decision, pack: Pack): Pack | null {
   // One that allows can have only recorded too, while what it looks at filled.
   if (!step.matchedRules.some((id) => entry.shadowRules.includes(id))) return null
-  return pack.inShadow?.(new Set(entry.shadowRules)) ?? null
+  return inShadow(pack, new Set(entry.shadowRules))
 }

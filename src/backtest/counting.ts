@@ -26,10 +26,7 @@ export function joinedWith(pack: Pack, other: Pack): Pack {
   const kept = Object.entries(pack.remembers).map(([name, keeps]) => {
     return [name, keeps || other.remembers[name as keyof Remembers]]
   })
-  const more = { windows, remembers: Object.fromEntries(kept) as Remembers }
-  const { inShadow } = pack
-  if (inShadow === undefined) return { ...pack, ...more }
-  return { ...pack, ...more, inShadow: (ids) => ({ ...inShadow(ids), ...more }) }
+  return { ...pack, windows, remembers: Object.fromEntries(kept) as Remembers }
 }
 
 /** The rules that look at windows over several cards. */

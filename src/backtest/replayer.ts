@@ -1,4 +1,4 @@
-import type { Pack } from '../domain/decide/pack.ts'
+import { inShadow, type Pack } from '../domain/decide/pack.ts'
 import { createSharedTally } from '../domain/decide/shared-window.ts'
 import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
 import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
@@ -135,8 +135,7 @@ function trippedBy(pack: Pack, trips: readonly RuleTrip[]): (atMs: number) => Pa
   if (trips.length === 0) return () => pack
   const packs = trips.map((_, i) => {
     const ids = new Set(trips.slice(0, i + 1).map(({ ruleId }) => ruleId))
-    const inShadow = pack.inShadow?.(ids) ?? pack
-    return pack.shared === undefined ? inShadow : { ...inShadow, shared: pack.shared }
+    return inShadow(pack, ids)
   })
   return (atMs) => packs[trips.findLastIndex((trip) => trip.atMs <= atMs)] ?? pack
 }

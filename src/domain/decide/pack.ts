@@ -103,8 +103,8 @@ export interface Pack {
   readonly holdTests?: ReadonlyMap<number, (facts: AskFacts) => boolean>
   /** What some rule that is not off may allow; absent for nothing. */
   readonly above?: ReadonlySet<Above>
-  /** The same pack, but these rules only record. */
-  readonly inShadow?: (ruleIds: ReadonlySet<string>) => Pack
+  /** The same verdict, but these rules only record. */
+  readonly evaluateInShadow?: (facts: AskFacts, ruleIds: ReadonlySet<string>) => RuleVerdict
   /** The breakers of those enforced rules that have one. */
   readonly breakers?: readonly Breaker[]
   /** Asks of their cards are declined; absent for none. */
@@ -114,6 +114,13 @@ export interface Pack {
   readonly remembers: Remembers
   /** How long events, and transactions after their last event, are kept. */
   readonly retentionMs: number
+}
+
+/** The pack as it is, with its counts and windows, but these rules only record. */
+export function inShadow<P extends Pack>(pack: P, ruleIds: ReadonlySet<string>): P {
+  const { evaluateInShadow } = pack
+  if (evaluateInShadow === undefined || ruleIds.size === 0) return pack
+  return { ...pack, evaluate: (facts) => evaluateInShadow(facts, ruleIds) }
 }
 
 export function isForeign(event: CardEvent, account: Account): boolean {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Step } from '../../domain/decide/answer.ts'
-import type { Pack } from '../../domain/decide/pack.ts'
+import { inShadow, type Pack } from '../../domain/decide/pack.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { trippedAggregate } from '../format/layout.ts'
 import { type BreakerCounts, createBreakerCounts } from './breaker-counts.ts'
@@ -90,8 +90,7 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
       pack = next
     },
     obeyed(others) {
-      const ids = new Set([...inForce().map(({ ruleId }) => ruleId), ...others])
-      return ids.size === 0 ? pack : (pack.inShadow?.(ids) ?? pack)
+      return inShadow(pack, new Set([...inForce().map(({ ruleId }) => ruleId), ...others]))
     },
     tripped: () => inForce().map(({ ruleId }) => ruleId),
     stop: () => clearInterval(timer),

@@ -4,7 +4,7 @@ import { passChecks } from '../../domain/decide/allowance.ts'
 import { openAsk } from '../../domain/decide/ask.ts'
 import { checkId, checks, fundsCheck } from '../../domain/decide/check.ts'
 import { decide } from '../../domain/decide/decide.ts'
-import { withBlocks } from '../../domain/decide/pack.ts'
+import { inShadow, withBlocks } from '../../domain/decide/pack.ts'
 import { mayStandIn, noStandIns } from '../../domain/decide/stand-in.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import { type Block, blockId } from '../../domain/record/block.ts'
@@ -55,7 +55,7 @@ export function explainDecision(
   receivedAtMs: number,
   { spared, blocks }: Surroundings = calm,
 ): ExplainedDecision {
-  const armed = pack.inShadow?.(new Set(spared.keys())) ?? pack
+  const armed = inShadow(pack, new Set(spared.keys()))
   const used = withBlocks(armed, blocks)
   const decided = decide(event, view, used, receivedAtMs)
   const { code, ruleId, matchedRules, shadowRules, approvedAmountMinor } = decided

@@ -108,7 +108,7 @@ export function compilePack(
     parts,
     evaluate: (ask) => evaluate(ask),
     ...abovesOf(plan.rules),
-    inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
+    evaluateInShadow: (ask, ids) => evaluate(ask, ids),
     breakers: breakersOf(rules),
     remembers,
     memories: memoriesOf(written, remembers, rules, parts.places),

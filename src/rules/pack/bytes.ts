@@ -248,7 +248,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
     ...holds,
     evaluate: (ask) => evaluate(ask),
     ...abovesOf(rules),
-    inShadow: (ids) => ({ ...pack, evaluate: (ask) => evaluate(ask, ids) }),
+    evaluateInShadow: (ask, ids) => evaluate(ask, ids),
     breakers: breakersOf(rules),
     remembers: header.remembers,
     memories: header.memories,

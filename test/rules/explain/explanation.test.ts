@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { gather } from '../../../src/domain/change/book.ts'
+import { countShared, createSharedTally } from '../../../src/domain/decide/shared-window.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { Block } from '../../../src/domain/record/block.ts'
 import { countAt, moveToSketch, type OpenStates } from '../../../src/domain/record/window-state.ts'
@@ -252,6 +253,37 @@ describe('what counts beside the pack', () => {
     expect(explained).toMatchObject({ code: '000', shadowRules: ['large', 'some', 'watched'] })
     expect(spared(explained)[0]).toBe('its breaker tripped, since noon: it declined 51')
     expect(explained.standsIn).toBe(true)
+  })
+
+  it('counts what other cards asked, also while a rule only records', () => {
+    const busy = packOfFiles({
+      'windows.yaml': '- { name: shop, scope: merchant, over: asks, period: day }',
+      'a.rules.yaml': rulesText([
+        { id: 'other', when: 'amount > 9000' },
+        { id: 'attacked', when: 'windows.shop.count >= 1', decline: '302' },
+      ]),
+    })
+    const counting = { ...busy, shared: createSharedTally() }
+    const ledger = createLedger()
+    const { account, card } = readCardRow({
+      cardId: 'C1',
+      customerId: 'K1',
+      accountId: 'A1',
+      type: 'retail',
+      currency: 'USD',
+      balance: '100.00',
+    }) as Exclude<ReturnType<typeof readCardRow>, readonly unknown[]>
+    ledger.operate('A1', { type: 'open', account, card, givesBalance: true }, counting, noonMs)
+    const first = eventOf({ eventId: 'a', transactionId: 'a', cardId: 'C1', amountMinor: 500 })
+    const delivery = { event: first, slot: 'a', receivedAtMs: noonMs, said: null }
+    countShared(counting, first, ledger.deliver(delivery, counting))
+    const event = { ...first, eventId: 'b', transactionId: 'b' }
+    const view = gather(event, ledger.book('A1'))
+    const spared = new Map([['other', 'its breaker tripped']])
+    for (const given of [around, { ...around, spared }]) {
+      const explained = explainDecision(event, view, counting, noonMs, given)
+      expect(explained).toMatchObject({ code: '302', ruleId: 'attacked' })
+    }
   })
 
   it('names the emergency block that declines', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { inShadow } from '../../../src/domain/decide/pack.ts'
 import { askOf, packOfFiles, reportOf, rulesText } from '../../support/rule-world.ts'
 
 function enforcedCards(rollout: string, id = 'r0', cards = 10_000): Set<string> {
@@ -74,7 +75,7 @@ describe('a breaker', () => {
       ]),
     })
     expect(pack.breakers).toMatchObject([{ ruleId: 'a', maxDeclines: 5, withinMs: 60_000 }])
-    expect(pack.inShadow?.(new Set(['a'])).evaluate(askOf())).toEqual({
+    expect(inShadow(pack, new Set(['a'])).evaluate(askOf())).toEqual({
       matched: ['b'],
       shadow: ['a'],
       decline: { ruleId: 'b', code: '129' },
