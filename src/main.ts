@@ -17,7 +17,7 @@ import {
 } from './gate/profile/authentication.ts'
 import { ProfileRefused } from './gate/profile/document.ts'
 import { findProfile, type Profile, unmetRequirements } from './gate/profile/profile.ts'
-import { hearSignals } from './signals.ts'
+import { hearSignals, hearStop } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
 import { type DemoApi, demoText } from './try-it.ts'
@@ -127,6 +127,7 @@ async function main(): Promise<void> {
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
   const signals = hearSignals(logger)
+  const onStop = hearStop(sink)
   for (const warning of config.warnings) logger.warn(warning)
   for (const warning of await findDisagreements(profile, config)) logger.warn(warning)
   const journal = await openJournal({
@@ -197,8 +198,7 @@ async function main(): Promise<void> {
     await sink.end()
     process.exit(0)
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  onStop(stop)
   signals.onHangUp(() => void gate.reloadRules())
 }
 

@@ -94,6 +94,19 @@ it('a hang-up while it starts ends nothing', { timeout: 30_000 }, async () => {
   expect(starting.exitCode).toBeNull()
 })
 
+it('a signal to stop while it starts ends it in order, as it must where nothing else would', {
+  timeout: 30_000,
+}, async () => {
+  const other = fastFolder()
+  onTestFinished(other.remove)
+  const starting = spawnServer({ dataDir: other.path, env: { REDIS_URL: 'redis://127.0.0.1:1' } })
+  onTestFinished(() => void starting.kill('SIGKILL'))
+  await until(async () => readdirSync(other.path).length > 0, 20)
+  const exit = once(starting, 'exit')
+  starting.kill('SIGTERM')
+  expect(await exit).toEqual([0, null])
+})
+
 describe('stopping', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`answers all that was taken under load and loses nothing (${signal})`, {
