@@ -413,6 +413,27 @@ describe('what an operator does', () => {
     await until(async () => (await codeOf({ eventId: `evt-${Math.random()}` })) === '000')
   })
 
+  it('sets the limit that was typed, and not again the other that another person has changed meanwhile', async () => {
+    interface Shown {
+      readonly card: {
+        readonly dailyLimitMinor: number | null
+        readonly transactionLimitMinor: number | null
+      }
+    }
+    const limits = { act: 'limits', cardId: 'card-3' }
+    expect(await act('/act/card', { ...limits, daily: '500.00', transaction: '200.00' })).toBe(200)
+    await page.goto('/card/card-3')
+    await page.getByRole('button', { name: 'Limits' }).click()
+    expect(await act('/act/card', { ...limits, daily: '50.00' })).toBe(200)
+    await page.getByLabel('Of a transaction').fill('20.00')
+    await page.getByLabel('Reason').fill('customer called')
+    await page.getByRole('dialog').getByRole('button', { name: 'Set limits' }).click()
+    await page.getByText('Set limits: done.').waitFor()
+    const { card } = await data<Shown>('/data/card?id=card-3')
+    expect(card).toMatchObject({ dailyLimitMinor: 5_000, transactionLimitMinor: 2_000 })
+    expect(await act('/act/card', { ...limits, daily: 'none', transaction: 'none' })).toBe(200)
+  })
+
   it('refuses to block, or to list, what no ask could have', async () => {
     for (const [kind, value] of [
       ['country', 'UK'],

@@ -28,7 +28,14 @@ const listNames = [
 
 const cardAct = z.discriminatedUnion('act', [
   z.object({ act: z.enum(['freeze', 'unfreeze', 'terminate']), cardId: id, reason }),
-  z.object({ act: z.literal('limits'), cardId: id, reason, daily: limit, transaction: limit }),
+  z.object({
+    act: z.literal('limits'),
+    cardId: id,
+    reason,
+    /** What is left out stays as it is. */
+    daily: limit.optional(),
+    transaction: limit.optional(),
+  }),
   z.object({
     act: z.literal('lists'),
     cardId: id,
@@ -144,9 +151,10 @@ async function operationOf(
     case 'limits': {
       const { currency } = await findAccountOf(accountId, office)
       const limitOf = (text: string) => (text === 'none' ? null : minorOfText(text, currency))
+      const { daily, transaction } = given
       const set: CardSettings = {
-        dailyLimitMinor: limitOf(given.daily),
-        transactionLimitMinor: limitOf(given.transaction),
+        ...(daily !== undefined && { dailyLimitMinor: limitOf(daily) }),
+        ...(transaction !== undefined && { transactionLimitMinor: limitOf(transaction) }),
       }
       return { type: 'changeCard', cardId, set }
     }

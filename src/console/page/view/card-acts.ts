@@ -35,27 +35,31 @@ export function cardActs(card: ShownCard, currency: string, onDone: () => void) 
       `Ends ${cardId} for good. This cannot be undone.`,
       true,
     ),
-    limits: (): Act => ({
-      title: 'Set limits',
-      says: `In ${currency}; "none" takes a limit away.`,
-      url,
-      fields: [
-        { name: 'daily', label: 'Of a day', value: major(card.dailyLimitMinor) },
-        {
-          name: 'transaction',
-          label: 'Of a transaction',
-          value: major(card.transactionLimitMinor),
-        },
-      ],
-      body: ({ daily, transaction }, reason) => ({
-        act: 'limits',
-        cardId,
-        reason,
-        daily,
-        transaction,
-      }),
-      onDone,
-    }),
+    limits: (): Act => {
+      const before = {
+        daily: major(card.dailyLimitMinor),
+        transaction: major(card.transactionLimitMinor),
+      }
+      // Another person may have changed meanwhile what this one only sees.
+      const changed = (now: string | undefined, was: string) => (now === was ? undefined : now)
+      return {
+        title: 'Set limits',
+        says: `In ${currency}; "none" takes a limit away.`,
+        url,
+        fields: [
+          { name: 'daily', label: 'Of a day', value: before.daily },
+          { name: 'transaction', label: 'Of a transaction', value: before.transaction },
+        ],
+        body: ({ daily, transaction }, reason) => ({
+          act: 'limits',
+          cardId,
+          reason,
+          daily: changed(daily, before.daily),
+          transaction: changed(transaction, before.transaction),
+        }),
+        onDone,
+      }
+    },
     lists: (): Act => ({
       title: 'Change a list',
       says: 'An empty list is no list: it restricts nothing.',
