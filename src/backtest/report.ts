@@ -41,6 +41,9 @@ export function reportedPack({ name, version, rules }: CompiledPack): ReportedPa
 /** A window or fact whose log before `from` is its warm-up. */
 interface BegunMemory {
   readonly key: string
+  /** Both '' for a window over all cards, which no account's log tells. */
+  readonly window: string
+  readonly remembered: string
   readonly fullAfterMs: number
   /** Rules that a server keeps in shadow until it is full. */
   readonly ruleIds: readonly string[]
@@ -94,12 +97,14 @@ function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): str
 
 /** The warm-up of what only the new pack keeps: how much of it the log has, and what a server does. */
 export function begunLines({ begun, tally, fromMs }: BacktestReport): string[] {
-  return begun.map(({ key, fullAfterMs, ruleIds }) => {
+  return begun.map(({ key, window, remembered, fullAfterMs, ruleIds }) => {
     const fullMs = tally.firstMs + fullAfterMs
     const isShort = tally.cutAccounts > 0 && fullMs > Math.max(fromMs, tally.firstMs)
     const warm = `${key} is new and counts from the log's beginning, ${timeText(tally.firstMs)}`
     const short = isShort ? `, so it is full from ${timeText(fullMs)} on` : ''
-    const until = isShort ? 'it is' : 'it has asked the same log'
+    const overAll = window === '' && remembered === ''
+    const told = isShort ? 'it is' : 'it has asked the same log'
+    const until = overAll ? 'it has counted for all that time itself' : told
     const shadow =
       ruleIds.length === 0 ? '' : `; a server keeps ${ruleIds.join(', ')} in shadow until ${until}`
     return `warm-up: ${warm}${short}${shadow}`
