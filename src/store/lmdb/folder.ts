@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, open, readdir, readFile, rename, stat } from 'node:fs/promises'
+import { access, open, readdir, readFile, rename, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeFolder } from '../../make-folder.ts'
@@ -13,6 +13,9 @@ const format = 1
 const markerName = 'arbiter-store.json'
 const temporaryPrefix = `${markerName}.`
 const dataName = 'data.mdb'
+const lockName = 'lock.mdb'
+/** An empty store takes less. */
+const leastRoomBytes = 65_536
 
 /** A volume of its own has `lost+found` in its root: the folder is still new. */
 const ignored = new Set(['lost+found'])
@@ -30,6 +33,7 @@ interface Marker {
 export async function prepareFolder(folder: string): Promise<{ readonly filled: boolean }> {
   await provideFolder(folder)
   const names = (await readdir(folder)).filter((name) => !ignored.has(name))
+  if (!names.includes(lockName)) await checkRoom(folder)
   if (!names.includes(markerName)) {
     if (names.some((name) => !name.startsWith(temporaryPrefix))) {
       throw new StoreRefused(
@@ -41,6 +45,7 @@ export async function prepareFolder(folder: string): Promise<{ readonly filled: 
     return { filled: false }
   }
   const marker = await readMarker(folder)
+  for (const name of [dataName, lockName]) await checkAccess(folder, name)
   await checkData(folder, marker)
   return { filled: marker.filled }
 }
@@ -102,6 +107,32 @@ function parseMarker(text: string): Marker | undefined {
     }
   } catch {
     return undefined
+  }
+}
+
+/** LMDB maps its new lock file into memory, and ends the process (SIGBUS) where the disk has no room for it. */
+async function checkRoom(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  if (bavail * bsize >= leastRoomBytes) return
+  throw new StoreRefused(`${folder} has no room: free some space on its disk, or name another one.`)
+}
+
+/**
+ * LMDB ends the process when it may not open its lock file. It is only looked at: to open and close it would take
+ * LMDB's locks from other threads of this process.
+ */
+async function checkAccess(folder: string, name: string): Promise<void> {
+  const path = join(folder, name)
+  try {
+    if (!(await stat(path)).isFile()) throw new Error('it is not a file')
+    await access(path, constants.R_OK | constants.W_OK)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw new StoreRefused(
+      `${path} cannot be opened (${failureText(cause)}). Give the whole folder to the user that the server ` +
+        'runs as (chown -R); nothing was lost.',
+      { cause },
+    )
   }
 }
 

@@ -8,6 +8,8 @@ import { pid } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { machineClock } from '../../clock.ts'
 import { connectTo, listenIn } from '../../folder-socket.ts'
+import { failureText } from '../failure-text.ts'
+import { StoreError } from '../port.ts'
 
 /**
  * LMDB (ITS#9496, in lmdb 3.5.6 too): who opens a file while another process commits may set the number of its
@@ -85,7 +87,13 @@ async function raise(flag: string): Promise<void> {
       await (await open(flag, 'wx', 0o600)).close()
       return
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+        throw new StoreError(
+          `the store cannot be opened (${failureText(error)}): its folder must be there, and have room`,
+          'no',
+          { cause: error },
+        )
+      }
       await untilGone(flag)
     }
   }

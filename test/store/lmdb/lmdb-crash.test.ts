@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, open, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openDatabase } from '../../../src/store/lmdb/database.ts'
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb.ts'
 import { StoreRefused } from '../../../src/store/port.ts'
@@ -226,6 +226,27 @@ describe('a folder that must not be opened', () => {
     const folder = await copyOfGood()
     await rm(join(folder, 'data.mdb'))
     await expectRefused(folder, /data\.mdb cannot be used: it is missing.*Restore/)
+  })
+
+  it.each(['data.mdb', 'lock.mdb'])(
+    'refuses a %s that it may not open, and keeps what is stored',
+    async (name) => {
+      const folder = await copyOfGood()
+      // The user who may open every file runs tests, too, and even he cannot write to a folder.
+      await rm(join(folder, name), { force: true })
+      await mkdir(join(folder, name))
+      await expectRefused(folder, /mdb cannot be opened .*Give the whole folder to the user/)
+    },
+  )
+
+  it('refuses to begin on a disk without room', async () => {
+    const folder = await copyOfGood()
+    await rm(join(folder, 'lock.mdb'), { force: true })
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', folder])
+    // Who may not mount has no disk that is small enough.
+    if (mounted.status !== 0) return
+    onTestFinished(() => void spawnSync('umount', [folder]))
+    await expectRefused(folder, /has no room: free some space/)
   })
 
   it('refuses a newer format', async () => {

@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -48,6 +48,15 @@ describe('who opens a store', () => {
     await Promise.all([opening, resumed])
     expect(order).toEqual(['opened', 'resumed'])
     expect(server.isOpening()).toBe(false)
+  })
+
+  it('is told what is needed where nothing can be written', async () => {
+    const folder = newFolder()
+    const peers = await member(folder, 'aaaaaaaa')
+    rmSync(folder, { recursive: true })
+    await expect(peers.openAlone(() => {})).rejects.toThrow(
+      /^the store cannot be opened \(.*\): its folder must be there, and have room$/,
+    )
   })
 
   it('goes on beside one that hangs, which finds the flag when it wakes', async () => {
