@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
+import { apiUrlOf } from '../support/api-client.ts'
 import { type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
 import { findPrograms } from '../support/installed.ts'
 import { send, temporaryFolder, until, type WireEvent } from '../support/server.ts'
@@ -561,8 +562,15 @@ describe('a narrow screen', () => {
     expect(await beyondScreen()).toBe(0)
   })
 
-  const beyondScreen = () =>
-    narrow.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+  it('shows the reference page of the management API without being wider than it is', async () => {
+    const apart = await browser.newPage({ viewport: { width: 390, height: 844 } })
+    await apart.goto(`${await apiUrlOf(world.server)}/docs`)
+    expect(await beyondScreen(apart)).toBe(0)
+    await apart.close()
+  })
+
+  const beyondScreen = (shown = narrow) =>
+    shown.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 })
 
 describe('keys', () => {

@@ -13,7 +13,7 @@ export interface ReferencePage {
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
-  color: #1a1a1a; background: #fff }
+  color: #1a1a1a; background: #fff; overflow-wrap: anywhere }
 h2 { margin-top: 2.5rem } code { background: #f0f0f0; padding: .1em .3em; border-radius: 3px }
 table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem;
   border-bottom: 1px solid #ddd; vertical-align: top }
