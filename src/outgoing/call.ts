@@ -67,9 +67,10 @@ export function urlProblem(text: string, allowsPlain: boolean, allows: AddressPo
 
 /** The address, or why it may not be called. */
 function readUrl(text: string, allowsPlain: boolean, allows: AddressPolicy): URL | string {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || !/^https?:$/.test(url.protocol)) return 'it must begin with https://'
-  if (url.protocol === 'http:' && !allowsPlain) return 'it must begin with https://'
+  if (!URL.canParse(text)) return 'it must be an address, as https://a.example/hooks'
+  const url = new URL(text)
+  const isWeb = url.protocol === 'https:' || (url.protocol === 'http:' && allowsPlain)
+  if (!isWeb) return 'it must begin with https://'
   if (url.username !== '' || url.password !== '') return 'it must hold no user or password'
   if (url.hash !== '' || text.includes('#')) return 'it must have no fragment'
   const host = hostOf(url)

@@ -188,6 +188,8 @@ describe('an address of a receiver', () => {
       expect(urlProblem(wrong, false, allows), wrong).not.toBe('')
     }
     expect(urlProblem('http://localhost:1/', true, createAddressPolicy([], true))).toBe('')
+    expect(urlProblem('https://a.example:99999/', false, allows)).toContain('must be an address')
+    expect(urlProblem('ftp://a.example/', true, allows)).toContain('must begin with https://')
   })
 })
 
