@@ -8,6 +8,16 @@ export function formatFile(file: string, text: string): string | null {
   if (file === 'pack.seal') return text
   if (file.startsWith('lists/')) return formattedList(text)
   const clean = text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')
+  let next = formattedOnce(file, clean)
+  // Comments find their place beside fields that moved only when they are written again.
+  for (let again = 0; next !== null && again < maxAgain; again++) next = formattedOnce(file, next)
+  return next
+}
+
+/** A comment was seen to move twice. */
+const maxAgain = 3
+
+function formattedOnce(file: string, clean: string): string | null {
   const document = parseDocument(clean, { keepSourceTokens: false })
   if (document.errors.length > 0) return null
   const names = orderIn(file)
@@ -21,12 +31,10 @@ export function formatFile(file: string, text: string): string | null {
     flowCollectionPadding: true,
     singleQuote: null,
   })
-  const next = `${withTightLists(written)
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')
-    .trimEnd()}\n`
-  return saysTheSame(clean, next) ? next : null
+  const tight = `${withTightLists(written).trimEnd()}\n`
+  const trimmed = tight.replaceAll(/[^\S\n]+$/gm, '')
+  // A space at the end of a line may be one of a text that is written over several lines.
+  return [trimmed, tight].find((next) => saysTheSame(clean, next)) ?? null
 }
 
 /** `[a, b]` beside `{ a: 1 }`, as our pages write them; the library pads both or neither. */

@@ -33,6 +33,19 @@ it('puts fields in order and keeps comments, quotes and what is said', () => {
   expect(formatFile('lists/mids.txt', 'A  \r\n  # why\n\nB # x\n\n\n')).toBe('A\n# why\n\nB # x\n')
 })
 
+it('changes nothing the second time where a comment stood before a field that is the first now', () => {
+  const text = '- why: x\n  when: foreign\n  # since May\n  id: far\n  decline: "304"\n'
+  const once = formatFile('a.rules.yaml', text)!
+  expect(once).toContain('# since May\n- id: far\n')
+  expect(formatFile('a.rules.yaml', once)).toBe(once)
+})
+
+it('keeps a space that a text over several lines has at the end of one', () => {
+  const text = '- when: |-\n    foreign && \n    hour < 6\n  id: x   # why   \n'
+  const next = '- id: x # why   \n  when: |-\n    foreign && \n    hour < 6\n'
+  expect(formatFile('a.rules.yaml', text)).toBe(next)
+})
+
 it('leaves alone what cannot be read', () => {
   for (const text of ['- id: [', 'a: 1\na: 2', '\tx: 1']) {
     expect(formatFile('a.rules.yaml', text)).toBeNull()
