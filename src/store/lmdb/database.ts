@@ -45,3 +45,9 @@ export async function throwCause(error: unknown): Promise<never> {
   if (error instanceof Error && 'commitError' in error) await error.commitError
   throw error
 }
+
+/** LMDB calls a write that was cut short an input/output error, and a full disk cuts writes short. */
+export function writeFailureText(cause: unknown): string {
+  const text = failureText(cause)
+  return text.startsWith('Input/output error') ? `${text}, as a full disk gives` : text
+}

@@ -16,7 +16,7 @@ import {
 } from '../port.ts'
 import { decodeTreeRoot, type EntryNaming, foresee, queueWrite, toWrites } from './commands.ts'
 import { scanTree, toPut } from './copy.ts'
-import { throwCause } from './database.ts'
+import { throwCause, writeFailureText } from './database.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,
@@ -257,7 +257,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
       return answered
     } catch (cause) {
       // Unknown also when LMDB reports a failure: the last step of a commit can fail after it took effect.
-      throw new StoreError(`the store cannot be written: ${failureText(cause)}`, 'unknown', {
+      throw new StoreError(`the store cannot be written: ${writeFailureText(cause)}`, 'unknown', {
         cause,
       })
     } finally {
