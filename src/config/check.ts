@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { systemClock } from '../clock.ts'
 import type { Name, Settings, Values } from './schema.ts'
 
 export interface ConfigProblem {
@@ -233,6 +234,8 @@ function readCertificate(pem: Buffer): X509Certificate {
   return new X509Certificate(pem)
 }
 
+const certificateFiles = ['TLS_CERT_FILE', 'API_TLS_CERT_FILE'] as const
+
 /** Settings that look like a mistake and are allowed. */
 export function findOddities(v: Settings): string[] {
   const warnings: string[] = []
@@ -244,7 +247,20 @@ export function findOddities(v: Settings): string[] {
   if (v.RELAY_SECRET !== undefined && v.RELAY_AUTH !== undefined && v.RELAY_AUTH !== 'hmac') {
     warnings.push(`RELAY_SECRET is set but not used: RELAY_AUTH is ${v.RELAY_AUTH}`)
   }
-  return warnings
+  return [...warnings, ...findEnded(v)]
+}
+
+/** Certificates that every client refuses; the server would say nothing of it, and hear nothing. */
+function findEnded(values: Settings): string[] {
+  return certificateFiles.flatMap((name) => {
+    const file = values[name]
+    if (file === undefined) return []
+    const { validTo } = readCertificate(readFileSync(file))
+    if (Date.parse(validTo) > systemClock.nowMs()) return []
+    return [
+      `${name} holds a certificate that ended (${validTo}): put another there and start again`,
+    ]
+  })
 }
 
 export function isLoopback(address: string): boolean {

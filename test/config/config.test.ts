@@ -412,6 +412,19 @@ describe('readConfig', () => {
     expect(config(env).warnings).toEqual([])
   })
 
+  it('warns of a certificate that has ended', () => {
+    const ended = makeCertificate('ended', undefined, Date.now() - 60_000)
+    const [certFile, keyFile] = [join(folder, 'ended.crt'), join(folder, 'ended.key')]
+    writeFileSync(certFile, ended.certPem)
+    writeFileSync(keyFile, ended.keyPem)
+    const { warnings } = config({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile })
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^TLS_CERT_FILE holds a certificate that ended \(.* GMT\): put another/,
+      ),
+    ])
+  })
+
   it('warns of a password in clear and of a secret that is not used', () => {
     const env = { HOST: '0.0.0.0', RELAY_AUTH: 'basic', RELAY_USER: 'u', RELAY_PASSWORD: secret }
     expect(config(env).warnings).toHaveLength(1)

@@ -15,7 +15,11 @@ export interface Certificate {
 const hourMs = 3_600_000
 
 /** A throwaway certificate; without an issuer it signs itself, and may then issue others. */
-export function makeCertificate(name: string, issuer?: Certificate): Certificate {
+export function makeCertificate(
+  name: string,
+  issuer?: Certificate,
+  endsMs = Date.now() + 24 * hourMs,
+): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const keyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   const content = sequence(
@@ -23,7 +27,7 @@ export function makeCertificate(name: string, issuer?: Certificate): Certificate
     der(0x02, Buffer.from([1]), randomBytes(8)),
     ecdsaWithSha256,
     nameOf(issuer?.name ?? name),
-    sequence(utcTime(Date.now() - hourMs), utcTime(Date.now() + 24 * hourMs)),
+    sequence(utcTime(Date.now() - hourMs), utcTime(endsMs)),
     nameOf(name),
     publicKey.export({ type: 'spki', format: 'der' }),
     ...(issuer === undefined ? [der(0xa3, sequence(isAuthority))] : []),
