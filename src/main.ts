@@ -17,6 +17,7 @@ import {
 } from './gate/profile/authentication.ts'
 import { ProfileRefused } from './gate/profile/document.ts'
 import { findProfile, type Profile, unmetRequirements } from './gate/profile/profile.ts'
+import { openFilesProblem } from './http/connections.ts'
 import { hearSignals, hearStop } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
@@ -122,6 +123,8 @@ async function findDisagreements(profile: Profile, config: Config): Promise<stri
 
 async function main(): Promise<void> {
   const { demo, acceptsClock } = readArguments()
+  const shortage = openFilesProblem()
+  if (shortage !== '') fail(shortage)
   const config = readSettings(demo)
   const { profile, authenticate } = readProfile(config)
   const sink = createLogSink(config.logLevel)

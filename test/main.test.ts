@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -45,6 +46,19 @@ function expectRefused({ code, err }: Ending, ...said: readonly (string | RegExp
   for (const each of said) expect(err).toMatch(each)
   expect(err).not.toMatch(/\n\s+at |node:|\.ts:|\.js:/)
 }
+
+it('refuses a limit of open files that it cannot start with', () => {
+  const limited = 'ulimit -n 40; exec "$0" "$1"'
+  const program = join(import.meta.dirname, '..', 'dist', 'main.js')
+  const { status, stderr } = spawnSync('sh', ['-c', limited, process.execPath, program], {
+    cwd: newFolder(),
+    encoding: 'utf8',
+  })
+  expect(stderr).toBe(
+    'the limit of open files is 40: raise it to some 65,000 (ulimit -n, LimitNOFILE)\n',
+  )
+  expect(status).toBe(2)
+})
 
 describe('the command line', () => {
   it('shows its usage when asked', async () => {

@@ -59,6 +59,8 @@ const maxStrangerBytes = 16 * 1024 * 1024
  */
 const reservedFiles = 128
 const leastConnections = 16
+/** With fewer a start fails, each time at another file. */
+const leastOpenFiles = 64
 
 /** With TLS, requests have a socket of their own; whatever is known since the accept is known of the one below. */
 export function acceptedSocketOf(socket: HttpSocket): Socket {
@@ -69,6 +71,13 @@ export function acceptedSocketOf(socket: HttpSocket): Socket {
 export function withinOpenFiles(maxConnections: number): number {
   const room = readOpenFilesLimit() - reservedFiles
   return Math.min(maxConnections, Math.max(room, leastConnections))
+}
+
+/** What to do about a limit of open files that no server can start with; '' when it can. */
+export function openFilesProblem(): string {
+  const limit = readOpenFilesLimit()
+  if (limit >= leastOpenFiles) return ''
+  return `the limit of open files is ${limit}: raise it to some 65,000 (ulimit -n, LimitNOFILE)`
 }
 
 /**
