@@ -5,11 +5,16 @@ import type { Test, Text } from './expression.ts'
 export type Pattern = (text: string) => boolean
 
 const maxPatternChars = 200
+/** As many as RE2 takes of one repetition: a thousand take milliseconds to compile, 19 of them 300. */
+const maxRepeats = 1000
 
 /** Compiles an RE2 pattern; a text is the fault that it has. */
 export function compilePattern(source: string): Pattern | string {
   if (source.length > maxPatternChars) {
     return `is a pattern of more than ${maxPatternChars} characters`
+  }
+  if (repeatsOf(source) > maxRepeats) {
+    return `is a pattern whose counted repetitions add up to more than ${maxRepeats}`
   }
   try {
     const pattern = RE2JS.compile(source)
@@ -18,6 +23,12 @@ export function compilePattern(source: string): Pattern | string {
     const message = (error as Error).message.replace(/^error parsing regexp: /, '')
     return `is no RE2 pattern: ${message}`
   }
+}
+
+/** The sum of what counted repetitions, such as {4} and {0,40}, repeat at most; {4,} as 4. */
+function repeatsOf(source: string): number {
+  const counts = source.matchAll(/\{(\d+)(?:,(\d*))?\}/g)
+  return Array.from(counts, ([, least, most]) => Number(most || least)).reduce((a, b) => a + b, 0)
 }
 
 /** By how many steps a checked pattern is longer than it is written: those of counted repetitions. */
