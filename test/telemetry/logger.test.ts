@@ -55,6 +55,7 @@ describe('the log', () => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', writer], {
       stdio: ['pipe', full, 'pipe'],
     })
+    onTestFinished(() => void child.kill('SIGKILL'))
     closeSync(full)
     const [report] = (await once(child.stderr!, 'data')) as [Buffer]
     expect(JSON.parse(report.toString()).dropped).toBeGreaterThan(lines / 2)
@@ -64,6 +65,7 @@ describe('the log', () => {
 
   it('that nobody reads keeps nobody from ending', async () => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', writer])
+    onTestFinished(() => void child.kill('SIGKILL'))
     await once(child.stderr, 'data')
     child.stdin.end('end')
     expect(await endingOf(child)).toBe(0)
