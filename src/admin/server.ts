@@ -82,7 +82,8 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   server.post('/admin/rules/reload', async (_request, reply) => {
     const reloaded = await within(options.reloadRules(), reloadMs)
     if (reloaded === null) {
-      const error = `the engine has not answered for ${reloadMs} ms: see /readyz, and try again`
+      // A slow address, a large pack and an engine that is away look the same from here.
+      const error = `the pack is neither loaded nor refused after ${reloadMs / 1000} s, and may still be: see /readyz`
       return reply.code(503).send({ status: 'unknown', error })
     }
     const { version, problem } = reloaded

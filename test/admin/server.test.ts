@@ -375,7 +375,7 @@ describe('a reload that nobody answers', () => {
     await vi.advanceTimersByTimeAsync(30_000)
     const { statusCode, body } = await calling
     expect(statusCode).toBe(503)
-    expect(body).toContain('the engine has not answered')
+    expect(body).toContain('the pack is neither loaded nor refused after 30 s')
     await server.close()
   })
 })
