@@ -598,4 +598,18 @@ describe('a server that is started again', () => {
     world = await startConsoleServer({ dataDir: folder.path, env: again, args: ['--demo'] })
     await page.getByText('Nothing was heard from the server').waitFor({ state: 'detached' })
   })
+
+  it('shows the time of an answer also in a second between two without any', async () => {
+    await ask({ eventId: 'evt-alone' })
+    await page.waitForTimeout(2_500)
+    const isDrawn = async () =>
+      (await page.evaluate(`{
+        const canvas = document.querySelectorAll('canvas')[1]
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+        const colour = getComputedStyle(document.documentElement).getPropertyValue('--p50').trim()
+        const [r, g, b] = [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16))
+        data.some((_, i) => i % 4 === 0 && data[i] === r && data[i + 1] === g && data[i + 2] === b)
+      }`)) === true
+    await until(isDrawn)
+  })
 })

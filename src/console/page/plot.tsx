@@ -113,13 +113,22 @@ function optionsOf(props: { current: PlotProps }, width: number): uPlot.Options 
         label,
         stroke: colourOf(colour),
         width: stacked ? 0.5 : 1.5,
-        points: { show: false },
+        points: { show: false, size: 5, fill: colourOf(colour), filter: loneValues },
         ...(stacked ? { fill: colourOf(colour) } : {}),
         ...(dashed ? { dash: [4, 3] } : {}),
       })),
     ],
     hooks: { draw: [(plot) => drawLines(plot, props.current.lines ?? [])] },
   }
+}
+
+/** Those between two seconds without any: no line leads to them, so that they would not be seen. */
+function loneValues(plot: uPlot, index: number): number[] | null {
+  const values = plot.data[index]!
+  const lone = [...values.keys()].filter((i) => {
+    return values[i] != null && values[i - 1] == null && values[i + 1] == null
+  })
+  return lone.length === 0 ? null : lone
 }
 
 const powers = (_: uPlot, splits: number[]) => splits.map(powersOnly)
