@@ -178,6 +178,21 @@ describe('each page', () => {
   })
 })
 
+describe('the event of a decision', () => {
+  it('is shown with what its relay added, and with what the merchant counted in', async () => {
+    const added = { details: { wallet: 'apple_pay' }, metadata: { basket_id: 'basket-7' } }
+    const counted = { merchantAmount: '12.34', merchantCurrency: 'EUR' }
+    await ask({ eventId: 'evt-added', ...added, ...counted })
+    const { rows } = await data<Rows>('/data/decisions?event=evt-added')
+    await goTo(`/decision/${rows[0]!.cursor}`)
+    await page.getByText('basket-7').waitFor()
+    const text = await page.getByRole('region', { name: 'Event' }).innerText()
+    expect(text).toMatch(/details\.wallet\s+apple_pay/)
+    expect(text).toMatch(/metadata\.basket_id\s+basket-7/)
+    expect(text).toMatch(/merchantAmount\s+12\.34 EUR/)
+  })
+})
+
 describe('decisions', () => {
   it('appear on the page within two seconds of their event', async () => {
     await goTo('/decisions')

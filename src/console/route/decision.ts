@@ -14,7 +14,7 @@ import type { Pack } from '../../domain/decide/pack.ts'
 import { windowAt } from '../../domain/decide/window.ts'
 import { type Entry, replay } from '../../domain/ledger/entry.ts'
 import { type Account, availableMinor } from '../../domain/record/account.ts'
-import type { CardEvent } from '../../domain/record/event.ts'
+import { type CardEvent, metadataPrefix } from '../../domain/record/event.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import { explainDecision } from '../../rules/explain/decision-explanation.ts'
 import { declineCodeOf } from '../../rules/pack/action.ts'
@@ -186,11 +186,12 @@ function windowsOf(
 
 const maxFieldChars = 500
 
-function flatEvent({ merchant, ...event }: CardEvent): DecisionShown['event'] {
-  const named = Object.entries(merchant).map(
-    ([name, value]) => [`merchant.${name}`, value] as const,
-  )
-  const all = [...Object.entries(event), ...named].map(([name, value]) => {
+function flatEvent({ merchant, details = {}, ...event }: CardEvent): DecisionShown['event'] {
+  const ofMerchant = Object.entries(merchant).map(([name, value]) => [`merchant.${name}`, value])
+  const more = Object.entries(details).map(([name, value]) => {
+    return [name.startsWith(metadataPrefix) ? name : `details.${name}`, value]
+  })
+  const all = [...Object.entries(event), ...ofMerchant, ...more].map(([name, value]) => {
     const long = typeof value === 'string' && value.length > maxFieldChars
     return [name, long ? `${value.slice(0, maxFieldChars)}…` : value] as const
   })

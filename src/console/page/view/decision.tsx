@@ -232,6 +232,8 @@ function EventPanel({ shown: { event, row, changes } }: { shown: DecisionShown }
                     <Time atMs={Number(value)} day />
                   ) : name === 'amountMinor' ? (
                     <Amount minor={Number(value)} currency={row.currency} />
+                  ) : name === 'merchantAmountMinor' ? (
+                    <Amount minor={Number(value)} currency={String(event.merchantCurrency)} />
                   ) : (
                     plainText(String(value))
                   )}
