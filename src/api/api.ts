@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createAggregates } from '../engine/aggregates.ts'
+import { openTls } from '../http/certificate.ts'
 import { createNumbers } from '../management/number/choice.ts'
 import { createSecretBox } from '../management/secret-box.ts'
 import type { KeptTransfers } from '../management/transfer/kept-transfer.ts'
@@ -59,7 +60,8 @@ export function createApi(
   const context = { store, engine, aggregates, effects, box, clock, settings, ...desks }
   const tokens = createTokens(keys, settings.tokenSeconds)
   const clients = createClientCache(store, box)
-  const { tls, sandbox } = settings
+  const { sandbox } = settings
+  const tls = settings.tls && openTls({ ...settings.tls, clientCaFile: null })
   const server = createApiServer({
     routes: routesOf(context),
     outside,
@@ -81,7 +83,7 @@ export function createApi(
       ofReads: settings.getReferences === 'enforce',
     }),
     token: { clients, tokens, clock },
-    tls: tls && { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
+    tls,
     clock,
     sandbox,
     atWork: new Int32Array(1),
@@ -92,6 +94,11 @@ export function createApi(
       onTrouble(`a bug in the management API, ${requestId}: ${message}`)
     },
   })
+  if (tls !== null && server.server instanceof TlsServer) {
+    tls.follow(server.server, (problem) => {
+      if (problem !== '') onTrouble(`the management API: ${problem}`)
+    })
+  }
   server.addHook('onClose', async () => sweeper.stop())
   return server
 }

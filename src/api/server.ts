@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { maxHeaderSize } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
+import type { Tls } from '../http/certificate.ts'
 import { closeWithAnswers } from '../http/closing.ts'
 import { createConnections } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
@@ -41,7 +42,7 @@ export interface ApiServerOptions {
   readonly outside: Pick<Outside, 'kyc' | 'kycSecret'>
   readonly token: Omit<TokenEndpointOptions, 'onAnswered'>
   /** null: plain HTTP, for loopback or a proxy in front. */
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
+  readonly tls: Tls | null
   readonly clock: Clock
   readonly sandbox: boolean
   /** After this the outcome is unknown to the caller; the work goes on. */
@@ -92,7 +93,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     clientErrorHandler: refuseConnection,
     ...(options.tls === null
       ? { http: { headersTimeout: httpTimeoutMs } }
-      : { https: { ...options.tls, headersTimeout: httpTimeoutMs } }),
+      : { https: { ...options.tls.options, headersTimeout: httpTimeoutMs } }),
     // How long a parameter may be, its field says; by default Fastify knows no path with one above 100.
     routerOptions: { maxParamLength: maxHeaderSize },
     // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.

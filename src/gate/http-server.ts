@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Config } from '../config/config.ts'
+import { openTls } from '../http/certificate.ts'
 
 /** A request that takes longer to arrive than this is none of the relay's. */
 const requestTimeoutMs = 5_000
@@ -19,15 +19,16 @@ const httpOptions = {
 }
 
 /** What the relay's port listens with. */
-export function createHttpServer({ tls, relayAuthentication }: Config): Server {
-  if (tls === null) return createServer(httpOptions)
+export function createHttpServer(
+  { tls: files, relayAuthentication }: Config,
+  onCertificate: (problem: string) => void,
+): Server {
+  if (files === null) return createServer(httpOptions)
   const mutual = relayAuthentication.mode === 'mtls'
-  return createTlsServer({
+  const tls = openTls(files)
+  const server = createTlsServer({
     ...httpOptions,
-    cert: readFileSync(tls.certFile),
-    key: readFileSync(tls.keyFile),
-    ...(tls.clientCaFile === null ? {} : { ca: readFileSync(tls.clientCaFile) }),
-    minVersion: 'TLSv1.2',
+    ...tls.options,
     // A stranger is told so in the shape of a decline, not by a broken connection.
     requestCert: mutual,
     rejectUnauthorized: false,
@@ -35,4 +36,6 @@ export function createHttpServer({ tls, relayAuthentication }: Config): Server {
     // As in plain HTTP, where it is Node's default: see `httpAllowHalfOpen`.
     allowHalfOpen: true,
   })
+  tls.follow(server, onCertificate)
+  return server
 }

@@ -65,5 +65,9 @@ export async function openRelayPort(options: RelayPortOptions): Promise<FastifyI
       const reason = field === '' ? message : `${field} is wrong`
       logRefusal({ status, reason, peer: peer.remoteAddress ?? '' })
     },
+    onCertificate(problem) {
+      if (problem === '') logger.info('the certificate of the relay port was renewed')
+      else logger.error({ problem }, 'the certificate of the relay port cannot be renewed')
+    },
   })
 }

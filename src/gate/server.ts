@@ -32,6 +32,8 @@ export interface GateServerOptions {
   readonly connections: Connections
   readonly onAnswered: (answered: AnsweredEvent) => void
   readonly onRefused: (refusal: Refusal, peer: Socket) => void
+  /** Its certificate was renewed, or cannot be and why. */
+  readonly onCertificate: (problem: string) => void
 }
 
 /** What a peer has to take our last word and close; above the contract limit. */
@@ -52,7 +54,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   const { maxBodyBytes } = config
   const wrongPath = refusalOf(404, `send events to POST ${profile.path}`)
   const headers = { 'content-type': json, ...profile.headers }
-  const http = createHttpServer(config)
+  const http = createHttpServer(config, options.onCertificate)
   const server = Fastify({
     // One server at one address. Fastify's own would get a second one with HOST=localhost, without the pace.
     serverFactory: () => http,
