@@ -6,6 +6,7 @@ import { systemClock } from '../clock.ts'
 import { isLoopback } from '../config/check.ts'
 import type { Config } from '../config/config.ts'
 import { createConnections } from '../http/connections.ts'
+import { headWithin } from '../http/head-timeout.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import type { ShownMetrics } from '../telemetry/metrics.ts'
 
@@ -45,7 +46,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     forceCloseConnections: true,
     // Fastify has none by itself, and whoever may connect need not have the token.
     requestTimeout: requestTimeoutMs,
-    http: { headersTimeout: requestTimeoutMs },
+    http: headWithin(requestTimeoutMs),
   })
   const connections = createConnections({ maxConnections, maxBodyBytes })
   connections.watch(server.server)

@@ -5,13 +5,13 @@ import type { Clock } from '../clock.ts'
 import type { Tls } from '../http/certificate.ts'
 import { closeWithAnswers } from '../http/closing.ts'
 import { createConnections } from '../http/connections.ts'
+import { headWithin } from '../http/head-timeout.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, shortHash } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
-import { openApiOf } from './document/openapi.ts'
-import { type ReferencePage, referencePageOf } from './document/reference-page.ts'
+import { addDescription } from './document/description.ts'
 import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
 import { readInput } from './input.ts'
 import { answerOuterFaults, refuseBody, refuseConnection, refusePath } from './outer-refusal.ts'
@@ -83,6 +83,7 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, atWork, callMs = defaultCallMs } = options
   let largeBodies = 0
+  const http = headWithin(httpTimeoutMs)
   const server = Fastify({
     logger: false,
     schemaController: noSchemas,
@@ -91,9 +92,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     exposeHeadRoutes: false,
     requestTimeout: httpTimeoutMs,
     clientErrorHandler: refuseConnection,
-    ...(options.tls === null
-      ? { http: { headersTimeout: httpTimeoutMs } }
-      : { https: { ...options.tls.options, headersTimeout: httpTimeoutMs } }),
+    ...(options.tls === null ? { http } : { https: { ...options.tls.options, ...http } }),
     // How long a parameter may be, its field says; by default Fastify knows no path with one above 100.
     routerOptions: { maxParamLength: maxHeaderSize },
     // A path that cannot be decoded is a wrong one; Fastify's own answer would show it.
@@ -118,25 +117,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     },
   })
 
-  // Both are written for who asks first: no other part of a start takes as long.
-  let document: string | null = null
-  server.get('/openapi.json', async (_request, reply) => {
-    document ??= JSON.stringify(openApiOf(options.routes, apiPrefix, options.version))
-    return reply.type('application/json; charset=utf-8').send(document)
-  })
-
-  let page: ReferencePage | null = null
-  server.get('/docs', async (_request, reply) => {
-    page ??= referencePageOf(options.routes, apiPrefix, options.version)
-    const { contentSecurityPolicy, html } = page
-    return reply
-      .headers({
-        'content-security-policy': contentSecurityPolicy,
-        'x-content-type-options': 'nosniff',
-      })
-      .type('text/html; charset=utf-8')
-      .send(html)
-  })
+  addDescription(server, options.routes, apiPrefix, options.version)
 
   addKycCallback(server, options.outside, clock)
 

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { isLoopback } from '../config/check.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { createConnections } from '../http/connections.ts'
+import { headWithin } from '../http/head-timeout.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { maskPan } from '../telemetry/mask.ts'
@@ -53,7 +54,7 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     forceCloseConnections: true,
     exposeHeadRoutes: false,
     requestTimeout: requestTimeoutMs,
-    http: { headersTimeout: requestTimeoutMs },
+    http: headWithin(requestTimeoutMs),
   })
   const connections = createConnections({ maxConnections, maxBodyBytes })
   connections.watch(server.server)

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls'
 
 /** What a port speaks TLS with. */
-export interface TlsFiles {
+export interface CertificateFiles {
   readonly certFile: string
   readonly keyFile: string
   /** Of the authority of clients' certificates; null where they need none. */
@@ -14,7 +14,7 @@ export interface TlsFiles {
 const minVersion = 'TLSv1.2'
 const lookMs = 10_000
 
-function pathsOf({ certFile, keyFile, clientCaFile }: TlsFiles): string[] {
+function pathsOf({ certFile, keyFile, clientCaFile }: CertificateFiles): string[] {
   return [certFile, keyFile, ...(clientCaFile === null ? [] : [clientCaFile])]
 }
 
@@ -36,7 +36,7 @@ interface Look {
   readonly problem: string
 }
 
-async function lookAt(files: TlsFiles): Promise<Look> {
+async function lookAt(files: CertificateFiles): Promise<Look> {
   let seen = ''
   try {
     const parts = await Promise.all(pathsOf(files).map((path) => readFile(path)))
@@ -59,7 +59,7 @@ export interface Tls {
   follow(server: Server, onRenewed: (problem: string) => void, everyMs?: number): void
 }
 
-export function openTls(files: TlsFiles): Tls {
+export function openTls(files: CertificateFiles): Tls {
   const parts = pathsOf(files).map((path) => readFileSync(path))
   let used = hashOf(parts)
   let last = used
