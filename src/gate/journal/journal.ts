@@ -72,7 +72,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal | Jo
   if (lock === 'locked') {
     return {
       problem: 'locked',
-      message: `another process uses the journal in ${folder}: give each instance its own DATA_DIR`,
+      message: `another process uses the journal in ${folder}, or left a gate-*.lock there that this user may not read: give each instance its own DATA_DIR, or the folder to this user`,
     }
   }
   const opened = await openFile(fs, folder, join(folder, journalName)).catch(unusable)

@@ -690,7 +690,7 @@ describe('the lock', () => {
     const second = await openJournal({ folder })
     expect(second).toEqual({
       problem: 'locked',
-      message: `another process uses the journal in ${folder}: give each instance its own DATA_DIR`,
+      message: `another process uses the journal in ${folder}, or left a gate-*.lock there that this user may not read: give each instance its own DATA_DIR, or the folder to this user`,
     })
     await first.close()
     expect(slots(await open())).toEqual([])

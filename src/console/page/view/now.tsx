@@ -72,12 +72,13 @@ function Tiles({ shown: { second, minute, gauges } }: { shown: NowShown }) {
     minute.inTime === null
       ? '–'
       : `${(Math.floor(minute.inTime * 1e5) / 1e3).toFixed(minute.inTime === 1 ? 0 : 3)} %`
+  const within = (ms: number) => (minute.answers === 0 ? '–' : msText(ms))
   const tiles = [
     ['Answers a second', countText(answers), `${countText(minute.answers)} in the last minute`],
     ['Within 400 ms', inTime, 'of the last minute'],
-    ['Half within', msText(minute.p50Ms), 'p50 of the last minute'],
-    ['99 of 100 within', msText(minute.p99Ms), `p99.9 ${msText(minute.p999Ms)}`],
-    ['Slowest', msText(minute.maxMs), 'of the last minute'],
+    ['Half within', within(minute.p50Ms), 'p50 of the last minute'],
+    ['99 of 100 within', within(minute.p99Ms), `p99.9 ${within(minute.p999Ms)}`],
+    ['Slowest', within(minute.maxMs), 'of the last minute'],
     [
       'Waiting for people',
       countText(gauges.unmatched + gauges.anomalies),
