@@ -624,25 +624,26 @@ describe('authentication by client certificate', () => {
   const foreign = makeCertificate('relay', makeCertificate('another authority'))
   const forged = makeCertificate('relay', makeCertificate('authority'))
 
-  async function startTls(): Promise<{ server: RunningServer; dataDir: string }> {
+  async function startTls() {
     const folder = fastFolder()
     endings.push(folder.remove)
-    const served = makeCertificate('localhost')
-    const file = (name: string, content: string) => {
-      const path = join(folder.path, name)
-      writeFileSync(path, content)
-      return path
+    const path = (name: string) => join(folder.path, name)
+    const serve = (served: Certificate, clientsOf: Certificate) => {
+      writeFileSync(path('cert.pem'), served.certPem)
+      writeFileSync(path('key.pem'), served.keyPem)
+      writeFileSync(path('ca.pem'), clientsOf.certPem)
     }
+    serve(makeCertificate('localhost'), authority)
     const env = {
       RELAY_AUTH: 'mtls',
-      TLS_CERT_FILE: file('cert.pem', served.certPem),
-      TLS_KEY_FILE: file('key.pem', served.keyPem),
-      TLS_CLIENT_CA_FILE: file('ca.pem', authority.certPem),
+      TLS_CERT_FILE: path('cert.pem'),
+      TLS_KEY_FILE: path('key.pem'),
+      TLS_CLIENT_CA_FILE: path('ca.pem'),
     }
-    const dataDir = join(folder.path, 'data')
+    const dataDir = path('data')
     const server = await startServer({ dataDir, args: ['--demo'], env })
     endings.push(server.kill)
-    return { server, dataDir }
+    return { server, dataDir, serve }
   }
 
   const versions = ['TLSv1.2', 'TLSv1.3'] as const
@@ -697,6 +698,32 @@ describe('authentication by client certificate', () => {
       })
       expect(again.answer.status).toBe(200)
       expect(again.resumed).toBe(true)
+    }
+  })
+
+  it('is by the authority that its file has now, also for who resumes a session of the one before', {
+    timeout: 90_000,
+  }, async () => {
+    const { server, serve } = await startTls()
+    const sessions = await Promise.all(
+      versions.map(async (maxVersion) => {
+        const { answer, session } = await call(server, { maxVersion, ...identity(client) })
+        expect(answer.status).toBe(200)
+        return { maxVersion, session: session! }
+      }),
+    )
+    const next = makeCertificate('the next authority')
+    serve(makeCertificate('localhost'), next)
+    await until(async () => server.output().includes('was renewed'), 60)
+    for (const session of sessions) {
+      const { answer } = await call(server, { ...session, ...identity(client) })
+      expectRefused(answer, { status: 401, code: '146' })
+      const { maxVersion } = session
+      const renewed = await call(server, {
+        maxVersion,
+        ...identity(makeCertificate('relay', next)),
+      })
+      expect(renewed.answer.status).toBe(200)
     }
   })
 
