@@ -115,7 +115,7 @@ const maxSecretFileBytes = 65_536
 /** Nobody sees that a folder or a secret ends in one, and another folder, or none of the relay's secrets, is used. */
 const unseenCharacter = /\p{Cc}/u
 const unseenProblem =
-  'has a character that is not seen: if it comes from a file with CRLF line ends, write that with LF'
+  'has a character that is not seen, such as a line break at its end: make it without (echo -n, or a file with LF line ends)'
 
 /** The whole configuration, or everything that is wrong with it. An empty variable is not set. */
 export function readConfig(env: NodeJS.ProcessEnv): Config | readonly ConfigProblem[] {

@@ -245,7 +245,7 @@ describe('readConfig', () => {
   it('refuses what a file with CRLF line ends makes of folders, secrets and numbers', () => {
     const env = { DATA_DIR: '/data\r', RELAY_SECRET: `${secret}\r`, PORT: '80\r' }
     const message =
-      'has a character that is not seen: if it comes from a file with CRLF line ends, write that with LF'
+      'has a character that is not seen, such as a line break at its end: make it without (echo -n, or a file with LF line ends)'
     expect(problems(env)).toEqual(
       ['PORT', 'RELAY_SECRET', 'DATA_DIR'].map((variable) => ({ variable, message })),
     )
