@@ -45,7 +45,8 @@ async function drive(kind: 'run' | 'disorder', url: string, ...more: string[]): 
 
 describe("the relay's side", () => {
   it('finds a server whose switch is not what the network means, by the command line', async () => {
-    const report = await drive('run', server.url, '--settlement-remainder', 'keep')
+    const keeping = ['--settlement-remainder', 'keep', '--seed', '1', '--seconds', '4']
+    const report = await drive('run', server.url, ...keeping)
     const audited = await world.run('relay', 'audit', report)
     expect(audited.code).toBe(1)
     expect(audited.out).toMatch(/^card card-\d+\n- missing hold: transaction \S+ held: the network/)
