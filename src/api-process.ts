@@ -11,7 +11,7 @@ import { hearSignals } from './signals.ts'
 import { type Store, StoreRefused } from './store/port.ts'
 import { createApiLog } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
-import { createApiMetrics } from './telemetry/metrics.ts'
+import { createServiceMetrics } from './telemetry/metrics.ts'
 import { readVersion } from './version.ts'
 
 export interface ApiProcessOptions {
@@ -28,6 +28,8 @@ export interface ApiProcessOptions {
 export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
   const { store, config, hasAdmin } = options
   const { sandbox, webhookRetentionDays } = config
+  // It throws where there is no key: nothing may have been started then.
+  const keys = readSecretKeys(config, () => {})
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
   const signals = hearSignals(logger)
@@ -41,7 +43,7 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
   })
   signals.onHangUp(() => void packs.reload())
   const own = { sandbox, webhookRetentionDays, relay: null, version: readVersion() }
-  const settings = { ...options.settings, ...own, keys: readSecretKeys(config, () => {}) }
+  const settings = { ...options.settings, ...own, keys }
   let service: ApiService | null = null
   try {
     if (hasAdmin) {
@@ -74,7 +76,7 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
 /** What the process tells of itself. */
 interface Watch {
   state: 'starting' | 'serving' | 'stopping'
-  readonly metrics: ReturnType<typeof createApiMetrics>
+  readonly metrics: ReturnType<typeof createServiceMetrics>
   readonly listeners: ServiceListeners
   /** Why the store cannot be used; '' while it can. */
   readonly storeProblem: string
@@ -89,7 +91,7 @@ function createWatch(sink: LogSink): Watch {
   const logCall = createApiLog(sink)
   let transfers = { oldestMs: 0, unread: 0 }
   let lookedMonoMs = systemClock.monoMs()
-  const metrics = createApiMetrics(() => {
+  const metrics = createServiceMetrics(() => {
     metrics.processing(atWork[0]!)
     return { storeAvailable: watch.storeProblem === '', logDropped: sink.dropped }
   })

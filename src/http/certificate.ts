@@ -39,7 +39,9 @@ interface Look {
 async function lookAt(files: CertificateFiles): Promise<Look> {
   let seen = ''
   try {
-    const parts = await Promise.all(pathsOf(files).map((path) => readFile(path)))
+    const parts: Buffer[] = []
+    // One after the other: a disk that hangs keeps one thread of the pool, which the journal needs too.
+    for (const path of pathsOf(files)) parts.push(await readFile(path))
     seen = hashOf(parts)
     const content = contentOf(parts)
     // Throws where key and certificate are not a pair.
@@ -83,7 +85,13 @@ export function openTls(files: CertificateFiles): Tls {
   return {
     options: contentOf(parts),
     follow(server, onRenewed, everyMs = lookMs) {
-      const timer = setInterval(() => void look(server, onRenewed), everyMs)
+      let isLooking = false
+      const timer = setInterval(async () => {
+        if (isLooking) return
+        isLooking = true
+        await look(server, onRenewed)
+        isLooking = false
+      }, everyMs)
       timer.unref()
       server.once('close', () => clearInterval(timer))
     },

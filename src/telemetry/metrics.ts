@@ -86,7 +86,7 @@ export function createMetrics(read: () => Readings): Metrics {
 }
 
 /** Of a process that serves the management API alone, by the names that a server has for the same. */
-export function createApiMetrics(
+export function createServiceMetrics(
   read: () => ServiceReadings,
 ): ManagementMetrics & PackMetrics & ShownMetrics {
   const registry = new Registry()
