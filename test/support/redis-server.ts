@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort } from './free-port.ts'
 import { findPrograms } from './installed.ts'
-import { endWithTests, removeWithTests } from './leftovers.ts'
+import { endWithTests } from './leftovers.ts'
+import { fastFolder } from './server.ts'
 
 export interface RedisServer {
   readonly port: number
@@ -42,19 +40,21 @@ export interface RedisStart {
   readonly password: string
 }
 
-/** Every write is on the disk before it is answered. */
+/** Every write is handed to the disk before it is answered, so that a kill loses nothing. */
 export const durable: RedisSettings = { appendonly: 'yes', appendfsync: 'always' }
 
 const startTimeoutMs = 10_000
 
-/** A real server on a free port in a temporary folder; nothing is kept on disk unless settings say so. */
+/**
+ * A real server on a free port; nothing is kept unless settings say so. Its folder is in memory, which outlives a
+ * killed process as a disk does: a disk that other tests write to may take 300 ms for what Redis waits for.
+ */
 export async function startRedis(
   settings: RedisSettings = {},
   special?: RedisStart,
 ): Promise<RedisServer> {
   const program = special?.program ?? findRedis()
-  const folder = await mkdtemp(join(tmpdir(), 'arbiter-redis-'))
-  const remove = removeWithTests(folder)
+  const { path: folder, remove } = fastFolder()
   const port = await freePort()
   const password = special?.password ?? settings.requirepass
   const user = special === undefined ? '' : `${special.username}:${special.password}@`
