@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -14,7 +15,7 @@ import {
   startRedis,
   startRedisCluster,
 } from '../support/redis-server.ts'
-import { send, startServer } from '../support/server.ts'
+import { fastFolder, send, startServer } from '../support/server.ts'
 
 const program = join(import.meta.dirname, '../../deploy/redis/start.sh')
 const password = 'correct-horse-battery'
@@ -111,17 +112,32 @@ describe('the shipped Redis', () => {
     }
   })
 
-  it('does not start without a password of some length', async () => {
-    const child = execFile(program, [], {
-      env: { PATH: process.env.PATH, REDIS_PASSWORD: 'short' },
+  it('does not start without a password of some length, or with one that nobody could type', async () => {
+    expect(await startWith({ REDIS_PASSWORD: 'short' })).toEqual({
+      code: 2,
+      out: '',
+      err: 'start.sh: set REDIS_PASSWORD to at least 16 characters\n',
     })
-    let err = ''
-    child.stderr?.on('data', (chunk) => {
-      err += chunk
+    expect(await startWith({ REDIS_PASSWORD: `${password}\r` })).toEqual({
+      code: 2,
+      out: '',
+      err: 'start.sh: REDIS_PASSWORD has a control character, as from a file with CRLF line ends\n',
     })
-    const [code] = await once(child, 'close')
-    expect(code).toBe(2)
-    expect(err).toBe('start.sh: set REDIS_PASSWORD to at least 16 characters\n')
+  })
+
+  it('has its users from no file that another user of the machine could have put there', async () => {
+    const folder = fastFolder()
+    const redis = join(folder.path, 'redis-server')
+    await writeFile(redis, '#!/bin/sh\necho "$@"; cat\n', { mode: 0o755 })
+    const path = `${folder.path}:${process.env.PATH}`
+    const env = { PATH: path, REDIS_PASSWORD: password, REDIS_DIR: '/of/redis' }
+    const { code, out } = await startWith(env)
+    folder.remove()
+    const [args, ...users] = out.split('\n')
+    expect(code).toBe(0)
+    expect(args).toBe(`${join(program, '../redis.conf')} --dir /of/redis -`)
+    const hash = createHash('sha256').update(password).digest('hex')
+    expect(users.join('\n')).toContain(`\nuser arbiter on #${hash} `)
   })
 
   it('has a user who can do what is needed in a cluster, also while a slot moves', async () => {
@@ -193,6 +209,21 @@ describe('the shipped Redis', () => {
     expect(granted.filter((name) => !used.has(name))).toEqual([])
   })
 })
+
+async function startWith(
+  env: Record<string, string>,
+): Promise<{ code: unknown; out: string; err: string }> {
+  const child = execFile(program, [], { env: { PATH: process.env.PATH, ...env } })
+  const said = { out: '', err: '' }
+  child.stdout?.on('data', (chunk) => {
+    said.out += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    said.err += chunk
+  })
+  const [code] = await once(child, 'close')
+  return { code, ...said }
+}
 
 async function masterOf(
   key: string,

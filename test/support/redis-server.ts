@@ -70,7 +70,7 @@ export async function startRedis(
   let child = start()
 
   function start(): ChildProcess {
-    const env = { ...process.env, RUN_DIR: folder, REDIS_DIR: folder, ...special?.env }
+    const env = { ...process.env, REDIS_DIR: folder, ...special?.env }
     const started = spawn(program, args, { stdio: 'ignore', env })
     endWithTests(started)
     return started
