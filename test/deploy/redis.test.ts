@@ -140,6 +140,23 @@ describe('the shipped Redis', () => {
     expect(users.join('\n')).toContain(`\nuser arbiter on #${hash} `)
   })
 
+  it('has all that it acknowledged when it is started again', async () => {
+    const own = await startShipped()
+    const place = { urls: [own.url], cluster: false, nowMs: () => conformanceNowMs }
+    const before = await openRedisStore(place)
+    const told = commandOf({ aggregate: 'told', newVersion: 'v1', root: 'one', log: ['a line'] })
+    expect(await before.commit([told])).toEqual(['committed'])
+    await before.close()
+    await own.kill()
+    await own.restart()
+    const after = await openRedisStore(place)
+    const key = { aggregate: 'told', group: '', id: '' }
+    expect(await after.load([key])).toEqual([{ value: 'one', version: 'v1' }])
+    expect(await after.readLog('', 10)).toMatchObject([{ entry: 'a line' }])
+    await after.close()
+    await own.dispose()
+  })
+
   it('has a user who can do what is needed in a cluster, also while a slot moves', async () => {
     const cluster = await startRedisCluster(3, durable)
     for (const master of cluster.masters) {
