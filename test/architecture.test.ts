@@ -57,7 +57,7 @@ const mayLookAt: Record<string, readonly string[]> = {
     'kyc',
   ],
   outgoing: [],
-  management: ['domain', 'store', 'engine', 'outgoing'],
+  management: ['domain', 'store', 'engine', 'outgoing', 'wire'],
   webhook: ['domain', 'store', 'engine', 'management', 'projection', 'outgoing'],
   kyc: ['domain', 'store', 'engine', 'management', 'outgoing', 'webhook'],
   projection: ['domain', 'store', 'engine', 'management'],
