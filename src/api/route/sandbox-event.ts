@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readCard } from '../../management/card.ts'
 import { createRelayClient } from '../../relay/client.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
@@ -7,7 +8,8 @@ import { defineRoute, type Route } from '../route.ts'
 const nothing = z.object({})
 
 /** A sandbox: card events, sent to our own relay port as a relay would. */
-export function sandboxEventRoutes({ settings, clock }: ApiContext): readonly Route[] {
+export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
+  const { settings, clock } = context
   const { relay, sandbox } = settings
   if (!sandbox) return []
   return [
@@ -22,13 +24,19 @@ export function sandboxEventRoutes({ settings, clock }: ApiContext): readonly Ro
       body: z.looseObject({}),
       data: z.unknown(),
       reads: true,
-      refusals: ['notPermitted', 'unavailable'],
+      refusals: ['cardUnknown', 'notPermitted', 'unavailable'],
       async handle({ caller, body }) {
         const port = relay === null ? 0 : relay.port[0]!
         if (relay === null || port === 0) {
           return refuse('notPermitted', 'this server has no relay port that speaks plain HTTP')
         }
         const { organizationId } = caller.organization
+        // The relay port books what is declined where the card is, and that is no business of this caller.
+        const { cardId } = body
+        const isNamed = typeof cardId === 'string' && cardId !== ''
+        if (isNamed && (await readCard(context, organizationId, cardId)) === null) {
+          return refuse('cardUnknown')
+        }
         const path = `/authorize/${encodeURIComponent(organizationId)}`
         const { secret, authorization } = relay
         const client = createRelayClient({
