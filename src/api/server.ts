@@ -83,7 +83,8 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, atWork, callMs = defaultCallMs } = options
   let largeBodies = 0
-  const http = headWithin(httpTimeoutMs)
+  // Without a Host Node answers itself, bare; here the Signature is then of another address.
+  const http = { ...headWithin(httpTimeoutMs), requireHostHeader: false }
   const server = Fastify({
     logger: false,
     schemaController: noSchemas,

@@ -125,6 +125,18 @@ describe('a call with its five headers', () => {
     expect([response.statusCode, envelope.responseCode]).toEqual([200, '000'])
   })
 
+  it('is answered also without a Host, which HTTP/1.1 asks for', async () => {
+    const { url, headersOf } = await openApi()
+    const ask = async (headers: Record<string, string>) => {
+      const sent = request(url + target, { headers, setHost: false }).end()
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      return [response.statusCode, JSON.parse(String(await response.toArray())).responseCode]
+    }
+    expect(await ask({})).toEqual([400, '158'])
+    // Without PUBLIC_URL either nobody knows which address was signed.
+    expect(await ask(await headersOf('GET', target))).toEqual([401, '146'])
+  })
+
   it('is told how large a body may be', async () => {
     const { headersOf, call } = await openApi({ scopes: ['CardAPIs'] })
     const path = '/api/v1/cards/retail'
