@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { systemClock } from '../clock.ts'
 import { isLoopback } from '../config/check.ts'
 import type { Config } from '../config/config.ts'
@@ -47,6 +47,10 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     // Fastify has none by itself, and whoever may connect need not have the token.
     requestTimeout: requestTimeoutMs,
     http: headWithin(requestTimeoutMs),
+    // A path that cannot be decoded comes past every hook, and Fastify's own answer would show it.
+    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+      void reply.code(400).send({ error: 'the path is not understood' })
+    },
   })
   const connections = createConnections({ maxConnections, maxBodyBytes })
   connections.watch(server.server)

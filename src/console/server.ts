@@ -55,6 +55,11 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     exposeHeadRoutes: false,
     requestTimeout: requestTimeoutMs,
     http: headWithin(requestTimeoutMs),
+    // A path that cannot be decoded comes past every hook, and Fastify's own answer would show it.
+    frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      const foreign = guard(request, reply)
+      void (foreign === '' ? answerOther(request, reply) : refuseForeign(reply, foreign))
+    },
   })
   const connections = createConnections({ maxConnections, maxBodyBytes })
   connections.watch(server.server)
@@ -62,7 +67,8 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
     if (!connections.receive(request, response)) connections.close(request.socket)
   })
 
-  server.addHook('onRequest', async (request, reply) => {
+  /** Sets what every answer has; why it must be a refusal, '' where it need not. */
+  function guard(request: FastifyRequest, reply: FastifyReply): string {
     reply.headers({
       'content-security-policy': assets.contentSecurityPolicy,
       'x-content-type-options': 'nosniff',
@@ -72,8 +78,16 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
       'cross-origin-resource-policy': 'same-origin',
       'cache-control': 'no-store',
     })
-    const foreign = findForeign(request.method, request.headers, options)
-    if (foreign !== '') return reply.code(403).send({ error: foreign })
+    return findForeign(request.method, request.headers, options)
+  }
+
+  function refuseForeign(reply: FastifyReply, foreign: string): FastifyReply {
+    return reply.code(403).send({ error: foreign })
+  }
+
+  server.addHook('onRequest', async (request, reply) => {
+    const foreign = guard(request, reply)
+    if (foreign !== '') return refuseForeign(reply, foreign)
   })
 
   function whoOf(request: FastifyRequest): Who | null {
@@ -197,7 +211,10 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
       .send(report)
   })
 
-  server.setNotFoundHandler(async (request, reply) => {
+  server.setNotFoundHandler(async (request, reply) => answerOther(request, reply))
+
+  /** A file of the pages, or the page that says where one is. */
+  function answerOther(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     if (request.method !== 'GET') return reply.code(404).send({ error: 'there is no such thing' })
     const path = request.url.split('?', 1)[0]!
     const asset = assets.byPath.get(path)
@@ -206,7 +223,7 @@ export function createConsoleServer(options: ConsoleServerOptions): FastifyInsta
       return reply.code(404).send({ error: 'there is no such thing' })
     }
     return sendAsset(request, reply, assets.shell)
-  })
+  }
 
   server.setErrorHandler(async (error: { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500

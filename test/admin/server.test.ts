@@ -75,6 +75,11 @@ describe('the operations port', () => {
       expect(status).toBe(404)
       expect(body.error).toMatch(/^there is GET \/healthz, /)
     }
+    const undecodable = await ask(server, '/%zz-secret')
+    expect(undecodable).toMatchObject({
+      status: 400,
+      body: { error: 'the path is not understood' },
+    })
   })
 
   it('loads a changed pack and decides by it', async () => {

@@ -231,6 +231,15 @@ describe('what is served', () => {
     }
   })
 
+  it('is the page also for a path that cannot be decoded, under the same policy', async () => {
+    const right = await askConsole(world.port, 'GET', '/')
+    const { status, headers, body } = await askConsole(world.port, 'GET', '/card/%zz')
+    expect([status, body]).toEqual([200, right.body])
+    expect(headers['content-security-policy']).toBe(right.headers['content-security-policy'])
+    const evil = await askConsole(world.port, 'GET', '/card/%zz', { host: 'evil.example' })
+    expect(evil.status).toBe(403)
+  })
+
   it('shows a number that looks like that of a card masked', async () => {
     const cardId = '4111111111111111'
     await send(world.server.url, { eventId: 'evt-pan', cardId })

@@ -47,5 +47,14 @@ export function pathOf(...parts: readonly string[]): string {
 
 /** The parts of the path behind its first one, as they were before they were written into it. */
 export function pathParts(): string[] {
-  return path.value.split('/').slice(2).map(decodeURIComponent)
+  return path.value.split('/').slice(2).map(decoded)
+}
+
+/** A part that cannot be decoded was written by hand: it is looked for as it stands. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
