@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -26,12 +26,13 @@ const keys = packKeyText(createPublicKey(privateKey))
 let server: RunningServer | null = null
 let asked = 0
 
-/** What the address has; '' for nothing. */
+/** What the address has; '' for nothing, 'unchanged' for nothing else than before. */
 let served = ''
 let unchanged = 0
 const address = http.createServer((request, response) => {
-  const etag = `"${served.length}-${served.slice(20, 60)}"`.replace(/[^\x20-\x7e]/g, '')
+  const etag = `"${served.slice(20, 60)}${served.slice(-40)}"`.replace(/[^\x20-\x7e]/g, '')
   if (served === '') response.writeHead(503).end()
+  else if (served === 'unchanged') response.writeHead(304).end()
   else if (request.headers['if-none-match'] === etag) {
     unchanged++
     response.writeHead(304, { etag }).end()
@@ -106,6 +107,63 @@ it('a server pulls signed packs from an address, refuses all others, and starts 
   await until(async () => (await codeOf(20)) === '128')
   expect(await problem()).toBe('')
   expect(existsSync(join(dataDir, 'rules', 'pack.bundle'))).toBe(true)
+  await server.stop()
+})
+
+it('a server starts by the address whatever became of the bundle that it kept', {
+  timeout: 90_000,
+}, async () => {
+  const url = `http://127.0.0.1:${(address.address() as AddressInfo).port}/pack.bundle`
+  const dataDir = join(folder.path, 'data')
+  const kept = join(dataDir, 'rules', 'pack.bundle')
+  const next = generateKeyPairSync('ed25519')
+  const nextPem = String(next.privateKey.export({ format: 'pem', type: 'pkcs8' }))
+  const nextKeys = packKeyText(next.publicKey)
+  const env = { RULES_URL: url, RULES_KEYS: `${keys},${nextKeys}`, RULES_PULL_SECONDS: '1' }
+  served = bundle(7000, 50)
+  server = await startServer({ dataDir, env })
+  await until(async () => readFileSync(kept, 'utf8') === served)
+  // The same files, signed by the key that stays.
+  served = bundle(7000, 50, nextPem)
+  await until(async () => readFileSync(kept, 'utf8') === served)
+  await server.stop()
+
+  const changed = { ...env, RULES_KEYS: nextKeys }
+  for (const damaged of ['', bundle(7000, 50)]) {
+    writeFileSync(kept, damaged)
+    server = await startServer({ dataDir, env: changed })
+    await until(async () => (await codeOf(60)) === '128')
+    expect(readFileSync(kept, 'utf8')).toBe(served)
+    await server.stop()
+  }
+
+  served = ''
+  writeFileSync(kept, '')
+  await expect(startServer({ dataDir, env: changed })).rejects.toThrow(
+    /RULES_URL answers 503, and the bundle that was kept in .* cannot be used: pack.bundle is no bundle/,
+  )
+  rmSync(kept)
+  served = 'unchanged'
+  await expect(startServer({ dataDir, env: changed })).rejects.toThrow(/RULES_URL answers 304/)
+})
+
+it('a bundle that cannot be kept is told, and taken when it can', {
+  timeout: 60_000,
+}, async () => {
+  const url = `http://127.0.0.1:${(address.address() as AddressInfo).port}/pack.bundle`
+  const dataDir = join(folder.path, 'data')
+  const env = { RULES_URL: url, RULES_KEYS: keys, RULES_PULL_SECONDS: '1' }
+  served = bundle(8000, 50)
+  server = await startServer({ dataDir, env })
+  // A folder in the place of the draft: nothing can be written there.
+  const draft = join(dataDir, 'rules', 'pack.bundle.tmp')
+  mkdirSync(draft)
+  served = bundle(9000, 30)
+  await until(async () => (await problem()).includes('pack.bundle cannot be kept in'))
+  expect(await codeOf(40)).toBe('000')
+  rmSync(draft, { recursive: true })
+  await until(async () => (await codeOf(40)) === '128')
+  expect(await problem()).toBe('')
   await server.stop()
 })
 

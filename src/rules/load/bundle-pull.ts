@@ -3,15 +3,17 @@ import { createResolver } from '../../outgoing/name.ts'
 import { maxBundleBytes } from '../pack/reading.ts'
 
 /** `same`: the address has what it had at the last call. */
-export type Pulled =
+type Pulled =
   | { readonly type: 'same' }
   | { readonly type: 'bundle'; readonly text: string }
   | { readonly type: 'failed'; readonly problem: string }
 
 const pullTimeoutMs = 20_000
 
-/** Asks an address for its bundle, and for nothing that it has answered already. */
-export function createPuller(url: string, monoMs: () => number): () => Promise<Pulled> {
+/** Asks an address for its bundle; `anew` also for the one that it has answered already. */
+export type Puller = (anew: boolean) => Promise<Pulled>
+
+export function createPuller(url: string, monoMs: () => number): Puller {
   const clock = { monoMs }
   const outgoing = createOutgoing({
     clock,
@@ -23,14 +25,16 @@ export function createPuller(url: string, monoMs: () => number): () => Promise<P
     maxAnswerBytes: maxBundleBytes,
   })
   let etag = ''
-  return async () => {
-    const headers: Record<string, string> = etag === '' ? {} : { 'if-none-match': etag }
+  return async (anew) => {
+    const headers: Record<string, string> = etag === '' || anew ? {} : { 'if-none-match': etag }
     const answer = await outgoing.call({ method: 'GET', url, headers, timeoutMs: pullTimeoutMs })
     // After a fault the whole bundle is asked for, so that it is judged once more.
     etag = ''
     if ('fault' in answer) return failed(`cannot be reached: ${answer.detail}`)
-    if (answer.status === 304) {
-      etag = answer.etag || (headers['if-none-match'] ?? '')
+    const named = headers['if-none-match']
+    // Without the name of what we have it would say nothing: a server that starts would wait for ever.
+    if (answer.status === 304 && named !== undefined) {
+      etag = answer.etag || named
       return { type: 'same' }
     }
     if (answer.status !== 200) return failed(`answers ${answer.status}`)

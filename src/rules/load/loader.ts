@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
@@ -7,7 +7,7 @@ import { bytesOfPack, type PackBytes } from '../pack/bytes.ts'
 import { faultOfFile, type PackFiles, versionOf } from '../pack/folder.ts'
 import { bundleAt, readBundle, readPackFiles } from '../pack/reading.ts'
 import { lineOfFault, PackRefused } from '../pack/refusal.ts'
-import { createPuller, type Pulled } from './bundle-pull.ts'
+import { createPuller, type Puller } from './bundle-pull.ts'
 import { compilePack } from './compiler.ts'
 import { watchFolder } from './folder-watch.ts'
 import { readSteadily } from './steady-read.ts'
@@ -80,10 +80,9 @@ function run(port: MessagePort, settings: LoaderSettings): void {
   }
 
   /** A bundle is kept before it is used: a server that starts while the address is away has it. */
-  async function loadPulled(pulling: () => Promise<Pulled>, ids: readonly number[]): Promise<void> {
-    // The one that was kept serves until the address has answered.
-    if (used === '' && bundleAt(rulesDir) !== '') take(read(rulesDir, keys), [])
-    const pulled = await pulling()
+  async function loadPulled(pulling: Puller, ids: readonly number[]): Promise<void> {
+    const keptProblem = used === '' && bundleAt(rulesDir) !== '' ? takeKept() : ''
+    const pulled = await pulling(seen === '')
     if (pulled.type === 'bundle') {
       const found = readBundleText(pulled.text, keys, keptMs(rulesDir, keys))
       // What was said of the address must be taken back, or said of the bundle.
@@ -93,8 +92,21 @@ function run(port: MessagePort, settings: LoaderSettings): void {
     } else if (pulled.type === 'same') answer(ids)
     else if (pulled.problem !== pullProblem || ids.length > 0) {
       pullProblem = pulled.problem
-      send({ type: 'refused', ids, problem: pulled.problem })
+      send({ type: 'refused', ids, problem: `${pulled.problem}${keptProblem}` })
     }
+  }
+
+  /** The one that was kept serves until the address has answered; one that cannot is no reason not to ask it. */
+  function takeKept(): string {
+    const found = read(rulesDir, keys)
+    const loaded = tryOut(found)
+    if (!('problem' in loaded)) {
+      deliver(found.version, [], loaded)
+      return ''
+    }
+    // The address may have the same files, signed as they must be.
+    seen = ''
+    return `, and the bundle that was kept in ${rulesDir} cannot be used: ${loaded.problem}`
   }
 
   /** Nothing is new: whoever asked hears how the last attempt ended. */
@@ -105,21 +117,32 @@ function run(port: MessagePort, settings: LoaderSettings): void {
   }
 
   /** Returns why it is refused; '' when it is not. */
-  function take(found: Found, ids: readonly number[], keep: () => void = () => {}): string {
+  function take(found: Found, ids: readonly number[], keep: () => string = () => ''): string {
+    const isUsed = found.version === used
+    const isKnown = ids.length === 0 && found.version === seen
     // The files were touched, but their content is the one tried last.
-    if (ids.length === 0 && found.version === seen) return seenProblem
+    if (isKnown && !isUsed) return seenProblem
+    const loaded = isUsed ? unchanged : tryOut(found)
+    // What is in use is kept too: it may be signed anew, by a key that stays.
+    const keepProblem = 'problem' in loaded ? '' : keep()
+    // What could not be kept is asked for again.
+    seen = keepProblem === '' ? found.version : ''
+    seenProblem = 'problem' in loaded ? loaded.problem : keepProblem
+    if ('problem' in loaded || keepProblem !== '') {
+      send({ type: 'refused', ids, problem: seenProblem })
+    } else if (!isKnown) deliver(found.version, ids, loaded)
+    return seenProblem
+  }
+
+  function tryOut(found: Found): Loaded | { problem: string } {
     seen = found.version
     send({ type: 'loading', version: seen })
-    const loaded = found.version === used ? unchanged : loadFound(found, settings)
-    seenProblem = 'problem' in loaded ? loaded.problem : ''
-    if ('problem' in loaded) {
-      send({ type: 'refused', ids, problem: loaded.problem })
-      return seenProblem
-    }
-    keep()
-    used = found.version
-    send({ type: 'loaded', ids, version: used, ...loaded })
-    return seenProblem
+    return loadFound(found, settings)
+  }
+
+  function deliver(version: string, ids: readonly number[], loaded: Loaded): void {
+    used = version
+    send({ type: 'loaded', ids, version, ...loaded })
   }
 
   function schedule(): void {
@@ -168,12 +191,19 @@ function keptMs(folder: string, keys: readonly PackKey[]): number {
   }
 }
 
-function keepBundle(folder: string, text: string): void {
-  mkdirSync(folder, { recursive: true })
+/** Returns why it cannot be kept; '' when it is. */
+function keepBundle(folder: string, text: string): string {
   const path = join(folder, bundleFile)
-  // Who reads meanwhile must find the old one or the new one.
-  writeFileSync(`${path}.tmp`, text)
-  renameSync(`${path}.tmp`, path)
+  try {
+    if (existsSync(path) && readFileSync(path, 'utf8') === text) return ''
+    mkdirSync(folder, { recursive: true })
+    // Who reads meanwhile, or after the machine has failed, must find the old one or the new one.
+    writeFileSync(`${path}.tmp`, text, { flush: true })
+    renameSync(`${path}.tmp`, path)
+    return ''
+  } catch (error) {
+    return `${bundleFile} cannot be kept in ${folder}: ${(error as Error).message}`
+  }
 }
 
 function foundBy(filesOf: () => PackFiles): Found {
