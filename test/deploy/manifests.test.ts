@@ -185,6 +185,9 @@ describe('the systemd unit', () => {
     expect(Number(values('LimitNOFILE')[0])).toBeGreaterThan(4 * 4_096)
     expect(values('RestartPreventExitStatus')).toEqual(['2'])
     expect(text).not.toMatch(/^MemoryDenyWriteExecute/m)
+    // To listen on 0.0.0.0 Fastify asks the kernel for all addresses, and the process ends when it may not.
+    expect(env.HOST).toBe('0.0.0.0')
+    expect(values('RestrictAddressFamilies')[0]?.split(' ')).toContain('AF_NETLINK')
   })
 })
 
