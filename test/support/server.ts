@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync } from 'node:fs'
+import { existsSync, mkdtempSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -56,9 +56,19 @@ export function temporaryFolder(parent = tmpdir()): TemporaryFolder {
   return { path, remove: removeWithTests(path) }
 }
 
+const memoryDisk = '/dev/shm'
+/** A container has 64 MB there unless it asks for more: a store would end in the middle of a test. */
+const roomBytes = 2 ** 30
+
+function hasRoom(path: string): boolean {
+  if (!existsSync(path)) return false
+  const { bavail, bsize } = statfsSync(path)
+  return bavail * bsize >= roomBytes
+}
+
 /** In memory where there is such a place: for tests of time that are not about the disk. */
 export function fastFolder(): TemporaryFolder {
-  return temporaryFolder(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  return temporaryFolder(hasRoom(memoryDisk) ? memoryDisk : tmpdir())
 }
 
 /**
