@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { type Clock, dayMs, systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Aggregates, createAggregates } from '../engine/aggregates.ts'
@@ -12,7 +11,7 @@ import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
 import { RelayRefused } from '../relay/refusal.ts'
 import { PackRefused } from '../rules/pack/refusal.ts'
 import { gatheringLoads } from '../store/gathered-loads.ts'
-import { openStore, storeFolder } from '../store/open.ts'
+import { openStore, whyNoStore } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { Interrupted } from './interrupt.ts'
 import { ServerFailed } from './relay/server-process.ts'
@@ -64,11 +63,12 @@ async function runConfigured(
     return 2
   }
   for (const warning of config.warnings) complain(`warning: ${warning}`)
-  if (!options.creates && config.redis === null && !existsSync(storeFolder(config.dataDir))) {
-    complain(
-      `there is no store in ${config.dataDir}: set DATA_DIR to the server's, or import cards`,
-    )
-    return 2
+  if (!options.creates && config.redis === null) {
+    const absence = whyNoStore(config.dataDir, "set DATA_DIR to the server's, or import cards")
+    if (absence !== '') {
+      complain(absence)
+      return 2
+    }
   }
   // A command that says nothing of a sandbox works on either kind of store.
   const { SANDBOX } = options.env ?? process.env

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Marks, Store } from './port.ts'
 import type { Durability } from './redis/durability.ts'
@@ -19,6 +20,21 @@ export interface StorePlace {
 /** Where the embedded store lies. */
 export function storeFolder(dataDir: string): string {
   return join(dataDir, 'store')
+}
+
+/**
+ * Why a command finds no embedded store in a folder, and what to do; '' when one is there. A folder of another user
+ * is not an empty one.
+ */
+export function whyNoStore(dataDir: string, todo: string): string {
+  try {
+    statSync(storeFolder(dataDir))
+    return ''
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return `there is no store in ${dataDir}: ${todo}`
+    return `${dataDir} cannot be looked into (${code}): run this as the user of its server`
+  }
 }
 
 /**

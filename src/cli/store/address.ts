@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join, relative } from 'node:path'
-import { type StorePlace, storeFolder } from '../../store/open.ts'
+import { type StorePlace, whyNoStore } from '../../store/open.ts'
 import { StoreRefused } from '../../store/port.ts'
 import { withoutCredentials } from '../../store/redis/address.ts'
 
@@ -44,8 +44,8 @@ export function nameOfPlace({ redis, dataDir }: StorePlace): string {
 }
 
 export function refuseMissing({ redis, dataDir }: StorePlace): void {
-  if (redis !== null || existsSync(storeFolder(dataDir))) return
-  throw new StoreRefused(`there is no store in ${dataDir}: name the DATA_DIR of a server`)
+  const absence = redis === null ? whyNoStore(dataDir, 'name the DATA_DIR of a server') : ''
+  if (absence !== '') throw new StoreRefused(absence)
 }
 
 /**

@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -282,5 +284,18 @@ describe('arbiter, used wrongly', () => {
       expect(code).toBe(2)
     // Reading needs no rules.
     expect(reading).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('says of a folder that it may not look into that, and not that it is empty', async () => {
+    // A link to itself is refused to every user, root too.
+    const closed = join(world.folder, 'closed')
+    await symlink(closed, closed)
+    for (const words of [['log'], ['backup', join(world.folder, 'backup.gz')]]) {
+      const { code, err } = await world.runWith({ env: { DATA_DIR: closed } }, ...words)
+      expect(code).toBe(2)
+      expect(err).toMatch(
+        /^arbiter: .*closed cannot be looked into \(ELOOP\): run this as the user of its server\n$/,
+      )
+    }
   })
 })
