@@ -603,6 +603,53 @@ describe('keys', () => {
   })
 })
 
+describe('who goes by keys', () => {
+  const focused = () => page.evaluate<string>('document.activeElement.textContent')
+  const open = async (name: string) => {
+    await page.getByRole('button', { name, exact: true }).first().focus()
+    await page.keyboard.press('Enter')
+    await page.locator('dialog[open]').waitFor()
+  }
+  const submit = async () => {
+    await page.locator('dialog[open] input[name=reason]').fill('test')
+    await page.keyboard.press('Enter')
+    await page.locator('dialog[open]').waitFor({ state: 'detached' })
+  }
+
+  it('is where he was when a dialog closes', async () => {
+    await page.goto('/card/card-3')
+    for (const end of ['Escape', 'Cancel']) {
+      await open('Limits')
+      await (end === 'Escape' ? page.keyboard.press(end) : page.getByText(end).click())
+      await page.locator('dialog[open]').waitFor({ state: 'detached' })
+      expect([end, await focused()]).toEqual([end, 'Limits'])
+    }
+    await open('Freeze')
+    await submit()
+    await page.getByRole('button', { name: 'Unfreeze' }).waitFor()
+    expect(await focused()).toBe('Unfreeze')
+    await open('Unfreeze')
+    await submit()
+  })
+
+  it('is in the page still when what he did takes its button away', async () => {
+    expect(await codeOf({ eventId: 'evt-let-go', cardId: 'card-3' })).toBe('000')
+    await page.goto('/card/card-3')
+    await open('Release')
+    await submit()
+    await page.locator('main:focus').waitFor()
+  })
+
+  it('does not leave the page under a dialog', async () => {
+    await page.goto('/card/card-3')
+    await open('Limits')
+    await page.getByText('Cancel').focus()
+    await page.keyboard.press('/')
+    expect(page.url()).toContain('/card/card-3')
+    await page.keyboard.press('Escape')
+  })
+})
+
 describe('a server that is started again', () => {
   it('is missed, and found again without a reload', async () => {
     await goTo('/')

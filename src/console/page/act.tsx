@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { postData, useSubmit } from './ask.ts'
 import { who } from './live.ts'
 import { ErrorLine } from './parts.tsx'
@@ -41,12 +41,20 @@ export function ActButton({
   act: () => Act
   danger?: boolean
 }) {
+  const button = useRef<HTMLButtonElement>(null)
+  // Before it is gone: what is cleaned up after painting comes too late.
+  useLayoutEffect(() => () => keepFocus(button.current), [])
   if (who.value?.role !== 'operator') return null
   return (
-    <button type="button" class={danger ? 'danger' : ''} onClick={() => ask(act())}>
+    <button ref={button} type="button" class={danger ? 'danger' : ''} onClick={() => ask(act())}>
       {label}
     </button>
   )
+}
+
+/** What was done may take its button away; who goes by keys stays in the page, and not before its beginning. */
+function keepFocus(going: HTMLElement | null): void {
+  if (going !== null && going === document.activeElement) document.getElementById('main')?.focus()
 }
 
 /** Says what was done last, for those who look and for those who listen. */
@@ -56,6 +64,10 @@ export function DoneLine() {
       {said.value}
     </p>
   )
+}
+
+function forget(): void {
+  current.value = null
 }
 
 export function ActDialog() {
@@ -72,9 +84,8 @@ function Form({ act }: { act: Act }) {
   useEffect(() => {
     dialog.current?.showModal()
   }, [])
-  const close = () => {
-    current.value = null
-  }
+  // The browser gives the focus back to where it was, which it does not for a dialog that is only taken away.
+  const close = () => dialog.current?.close()
 
   const { error, busy, submit } = useSubmit(async () => {
     const done = await postData<{ changed?: boolean }>(act.url, act.body(fields, reason))
@@ -87,7 +98,7 @@ function Form({ act }: { act: Act }) {
   })
 
   return (
-    <dialog ref={dialog} aria-label={act.title} onClose={close}>
+    <dialog ref={dialog} aria-label={act.title} onClose={forget}>
       <form onSubmit={submit} class="act">
         <h2>{act.title}</h2>
         <p class="faint">{act.says}</p>

@@ -31,6 +31,8 @@ export function listenToKeys(): void {
     const target = event.target as HTMLElement
     const typing = /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
     if (event.metaKey || event.ctrlKey || event.altKey) return
+    // A dialog is about the page under it, and stands above whatever page one would go to.
+    if (document.querySelector('dialog[open]') !== null) return
     if (typing) {
       if (event.key === 'Escape') target.blur()
       return

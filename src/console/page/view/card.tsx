@@ -22,6 +22,9 @@ function Shown({ shown, again }: { shown: CardShown; again: () => void }) {
   const { card, balances } = shown
   const acts = cardActs(card, balances.currency, again)
   const ended = card.status === 'Terminated'
+  const frozen = card.status === 'Frozen'
+  const freeze = { label: 'Freeze', act: acts.freeze }
+  const unfreeze = { label: 'Unfreeze', act: acts.unfreeze }
   return (
     <>
       <div class="page-head">
@@ -29,8 +32,8 @@ function Shown({ shown, again }: { shown: CardShown; again: () => void }) {
           Card <span class="id">{plainText(card.cardId)}</span> <StatusMark status={card.status} />
         </h1>
         <div class="buttons">
-          {card.status === 'Active' && <ActButton label="Freeze" act={acts.freeze} />}
-          {card.status === 'Frozen' && <ActButton label="Unfreeze" act={acts.unfreeze} />}
+          {/* One button, so that it keeps the focus of who has just used it. */}
+          {!ended && <ActButton {...(frozen ? unfreeze : freeze)} />}
           {!ended && <ActButton label="Limits" act={acts.limits} />}
           {!ended && <ActButton label="Lists" act={acts.lists} />}
           {!ended && card.lists.blockedMids!.length > 0 && (
