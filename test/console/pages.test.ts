@@ -650,6 +650,17 @@ describe('who goes by keys', () => {
   })
 })
 
+it('Unblock once offers every blocked merchant', async () => {
+  const add = Array.from({ length: 450 }, (_, i) => `MID-${i}`)
+  const lists = { act: 'lists', cardId: 'card-3', list: 'blockedMids' }
+  expect(await act('/act/card', { ...lists, add })).toBe(200)
+  await page.goto('/card/card-3')
+  await page.getByRole('button', { name: 'Unblock once' }).click()
+  await page.getByLabel('Merchant').selectOption('MID-449')
+  await page.keyboard.press('Escape')
+  expect(await act('/act/card', { ...lists, remove: add })).toBe(200)
+})
+
 describe('a server that is started again', () => {
   it('is missed, and found again without a reload', async () => {
     await goTo('/')

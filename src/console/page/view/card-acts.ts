@@ -102,7 +102,7 @@ export function cardActs(card: ShownCard, currency: string, onDone: () => void) 
           name: 'mid',
           label: 'Merchant',
           value: card.lists.blockedMids![0] ?? '',
-          choices: card.lists.blockedMids!.slice(0, 200).map((mid) => [mid, mid] as const),
+          choices: card.lists.blockedMids!.map((mid) => [mid, mid] as const),
         },
       ],
       body: ({ mid }, reason) => ({ act: 'unblockOnce', cardId, reason, mid }),
