@@ -661,6 +661,16 @@ it('Unblock once offers every blocked merchant', async () => {
   expect(await act('/act/card', { ...lists, remove: add })).toBe(200)
 })
 
+it('the time of each decision is on a screen of 1280, however long the names of merchants are', async () => {
+  const name = 'Donaudampfschifffahrtsgesellschaftskapit'
+  const cardId = 'card_01JCQ8A0ZX9W7V5T3S1R0Q8P6N'
+  await ask({ eventId: 'evt-long', cardId, merchant: { mid: 'LONG', mcc: '5411', name } })
+  await page.goto('/decisions?merchant=LONG')
+  await page.getByText(name).first().waitFor()
+  const hidden = await page.locator('.wide').evaluate((wide) => wide.scrollWidth - wide.clientWidth)
+  expect(hidden).toBeLessThanOrEqual(0)
+})
+
 describe('a server that is started again', () => {
   it('is missed, and found again without a reload', async () => {
     await goTo('/')
