@@ -1,6 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
+
+const read = (page: string) => readFileSync(join(import.meta.dirname, '../..', page), 'utf8')
+const operatorPages = [
+  'deploy/RUNBOOK.md',
+  'docs/OPERATIONS.md',
+  'docs/FAILURES.md',
+  'docs/CALLING.md',
+  'docs/WEBHOOKS.md',
+  'docs/TRANSFERS.md',
+]
+
+/** What stands after `arbiter` with an argument or an option; a name alone only speaks of a command. */
+function commandsOf(page: string): string[] {
+  return [...page.matchAll(/`arbiter\s([^`]+)`/g)]
+    .map(([, words = '']) => words.replaceAll('\n', ' '))
+    .filter((words) => /--|[A-Z]{2}/.test(words) && !words.includes('--help'))
+}
 
 /** Runs a command line that is refused before anything is opened. */
 async function misuse(line: string): Promise<{ code: unknown; err: string }> {
@@ -97,6 +116,25 @@ describe('the command line', () => {
   it('lists all commands as they describe themselves, without loading them', async () => {
     const whole = await createProgram()
     expect((await createProgram([])).helpInformation()).toBe(whole.helpInformation())
+  })
+
+  it('takes every command as the pages for operators write it', async () => {
+    const idle = (command: Command): void => {
+      if (command.commands.length === 0) command.action(() => {})
+      command.commands.forEach(idle)
+    }
+    const written = operatorPages.flatMap((page) => commandsOf(read(page)))
+    expect(written.length).toBeGreaterThan(15)
+    for (const line of written) {
+      const words = line.match(/"[^"]*"|\S+/g) ?? []
+      const program = await createProgram(words)
+      idle(program)
+      const refused = await program.parseAsync(words, { from: 'user' }).then(
+        () => '',
+        (error: Error) => error.message,
+      )
+      expect(refused, line).toBe('')
+    }
   })
 
   it('has help with an example at every level', async () => {

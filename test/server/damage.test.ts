@@ -115,9 +115,13 @@ describe('a server on a store with damaged records', () => {
 
     const env = { DATA_DIR: dataDir }
     const listed = await arbiter(env, 'damaged')
-    expect(listed).toContain('account account-0: it is no JSON; arbiter repair account-0')
+    expect(listed).toContain(
+      'account account-0: it is no JSON; arbiter repair account-0 --reason TEXT',
+    )
     expect(listed).toContain('card card-1: it has format 9, and this release reads format 1')
-    expect(listed).toContain('place of card card-3: it names no account; arbiter repair account-3')
+    expect(listed).toContain(
+      'place of card card-3: it names no account; arbiter repair account-3 --reason TEXT',
+    )
     expect(listed).toContain('blocks: the emergency list was not written by this release')
     expect(listed).toContain('log entry written at')
     expect(await arbiter(env, 'adjust', 'account-0', '1', '--reason', 'x')).toContain('is damaged')

@@ -27,7 +27,9 @@ async function listDamage({ store }: Session): Promise<ExitCode> {
     found++
     if (repair === '') withoutRepair++
     showProgress('')
-    await printText(`${name}: ${problem}${repair === '' ? '' : `; arbiter repair ${repair}`}`)
+    await printText(
+      `${name}: ${problem}${repair === '' ? '' : `; arbiter repair ${repair} --reason TEXT`}`,
+    )
   }
   showProgress('')
   await printText(found === 0 ? 'every record can be read' : `${found} records cannot be read`)

@@ -47,7 +47,7 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
     for (const { ruleId, reason } of now) {
       if (!before.has(ruleId)) {
         options.onTrouble(
-          `rule ${ruleId} is in shadow now: it ${reason}; mend the pack, or run arbiter rules arm ${ruleId}`,
+          `rule ${ruleId} is in shadow now: it ${reason}; mend the pack, or run arbiter rules arm ${ruleId} --reason TEXT`,
         )
       }
     }

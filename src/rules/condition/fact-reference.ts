@@ -112,7 +112,7 @@ const reaches = [
   [
     '`breaker: { declines: 50, within: 10m }`',
     'past so many declines on one instance it only records, on every instance, until the pack is ' +
-      'loaded with another version or `arbiter rules arm ID`; looked at once a second, so a few more ' +
+      'loaded with another version or `arbiter rules arm ID --reason TEXT`; looked at once a second, so a few more ' +
       'may be declined',
   ],
   [
