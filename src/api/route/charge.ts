@@ -46,7 +46,7 @@ export function chargeRoutes(context: ApiContext): readonly Route[] {
       async handle(call) {
         const { cardId } = call.params
         const whole = await readCard(context, call.caller.organization.organizationId, cardId)
-        if (whole === null) return refuse('cardUnknown', `there is no card ${cardId}`)
+        if (whole === null) return refuse('cardUnknown', 'there is no such card')
         const { accountId, currency } = whole.account
         const pending = await pendingCharges(store, accountId)
         const major = (minor: number) => Number(formatMinor(minor, currency))

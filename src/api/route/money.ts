@@ -116,6 +116,8 @@ function withdrawal(context: ApiContext): Route {
   })
 }
 
+const noBeneficiary = 'there is no such beneficiary'
+
 function cardToCard(context: ApiContext): Route {
   return defineRoute({
     ...common,
@@ -134,7 +136,7 @@ function cardToCard(context: ApiContext): Route {
       const found = await amountFor(context, call, sourceCardId)
       if (isRefused(found)) return found
       const { whole, amountMinor } = found
-      const other = await knownCard(context, call, beneficiaryCardId)
+      const other = await knownCard(context, call, beneficiaryCardId, noBeneficiary)
       if (isRefused(other)) return other
       const planned = { ...plannedFor(call, whole, amountMinor), type: 'CardToCard' } as const
       return context.transfers.run(call, {
@@ -219,13 +221,15 @@ async function amountFor(
   return typeof amountMinor === 'number' ? { whole, amountMinor } : amountMinor
 }
 
+/** What is no card may be the number of one, so it is not said back. */
 async function knownCard(
   context: ApiContext,
   { caller }: Pick<ApiCall, 'caller'>,
   cardId: string,
+  unless = 'there is no such card',
 ): Promise<WholeCard | Refused> {
   const found = await readCard(context, caller.organization.organizationId, cardId)
-  return found ?? refuse('cardUnknown', `there is no card ${cardId}`)
+  return found ?? refuse('cardUnknown', unless)
 }
 
 function plannedFor(

@@ -45,7 +45,7 @@ export function requestRoutes({ store }: ApiContext): readonly Route[] {
       async handle({ caller, params: { reference }, nowMs }) {
         const named = { clientId: caller.clientId, reference }
         const found = await readReference(store, named, nowMs)
-        if (found === null) return refuse('recordUnknown', `no request ${reference} in 24 hours`)
+        if (found === null) return refuse('recordUnknown', 'there is no such request in 24 hours')
         const standing = await readStanding(store, named, found)
         return { data: { reference, ...shown(found, standing, nowMs) } }
       },

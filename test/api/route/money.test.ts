@@ -343,3 +343,22 @@ describe('an issued card', () => {
     expect(await world.walletMinorNow()).toBe(1_000)
   })
 })
+
+it('a card that is none may be the number of one, and is not said back', async () => {
+  const { send } = await openMoneyApi(two, 5_000)
+  const pan = '4111111111111111'
+  const between = (sourceCardId: string, beneficiaryCardId: string) => {
+    return send('POST', '/cards/transfer', { sourceCardId, beneficiaryCardId, amount: 1 })
+  }
+  for (const refused of [
+    await send('POST', `/cards/${pan}/topup`, { amount: 1 }),
+    await send('POST', `/cards/${pan}/withdrawal`, { amount: 1 }),
+    await send('POST', `/cards/${pan}/regularize`),
+    await send('POST', `/cards/${pan}/charges/reprocess`),
+    await between(pan, 'card-1'),
+    await between('card-1', pan),
+  ]) {
+    expect(refused.said).toBe('404 148')
+    expect(JSON.stringify(refused)).not.toContain(pan)
+  }
+})
