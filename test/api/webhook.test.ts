@@ -100,6 +100,9 @@ describe('a webhook', () => {
     expect(await call('POST', '/webhooks', given)).toMatchObject({ status: 422, code: '119' })
     const unknown = await call('POST', '/webhooks', { ...given, events: ['cards.*'] })
     expect(unknown).toMatchObject({ status: 400, code: '136' })
+    // A parser of addresses leaves line breaks out, and those who read the list would see another one.
+    const broken = await call('POST', '/webhooks', { ...given, url: 'https://a.example/\nb' })
+    expect(broken).toMatchObject({ status: 400, code: '136' })
   })
 })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AggregateView } from '../../engine/aggregate-copy.ts'
 import { webhooksAggregate } from '../../engine/format/layout.ts'
-import { givenText } from '../../management/given-text.ts'
+import { filledText, givenText } from '../../management/given-text.ts'
 import { newId } from '../../management/id.ts'
 import {
   changedEndpoint,
@@ -26,7 +26,7 @@ const events = z
   .array(z.enum(eventChoices as readonly [string, ...string[]]))
   .min(1)
   .max(eventChoices.length)
-const url = z.string().min(1).max(2_048)
+const url = filledText(2_048)
 const description = givenText(200)
 
 const data = z.object({
