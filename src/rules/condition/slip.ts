@@ -66,6 +66,10 @@ export function reworded(sentence: string, rest: string): string {
   }
   const [, escaped = ''] = /^Invalid escape sequence: (.+)$/.exec(sentence) ?? []
   if (escaped !== '') return `has ${escaped} in a text: write \\${escaped}`
+  if (/^Invalid number/.test(sentence)) {
+    const [number = ''] = /^[\w.+-]+/.exec(rest) ?? []
+    return `${number} is no number here: write digits, such as 200 or 12.50`
+  }
   const [, limit = ''] = /\((\d+)\)$/.exec(sentence) ?? []
   if (/maxDepth/.test(sentence)) return `is nested deeper than ${limit}`
   if (/maxAstNodes/.test(sentence)) return `has more than ${limit} parts`

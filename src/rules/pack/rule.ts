@@ -104,7 +104,9 @@ function checkAction(given: unknown, at: number, document: YamlDocument): boolea
   if (typeof given !== 'object' || given === null) return false
   const said = (name: string) => (Reflect.get(given, name) ?? null) !== null
   const [first, second] = actionFields.filter(said)
-  if (first === undefined) document.fault([at, 'decline'], 'is required')
+  // One that is named and empty has its own fault.
+  const isNamed = actionFields.some((name) => Object.hasOwn(given, name))
+  if (!isNamed) document.fault([at, 'decline'], 'is required')
   if (second !== undefined) {
     document.fault([at, second], `stands beside ${first}: a rule does one thing`)
   }

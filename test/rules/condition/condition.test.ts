@@ -269,6 +269,7 @@ describe('a condition', () => {
     ['amount > 99999999999999', '3:19 when: 99999999999999 has too many digits'],
     ['hour > 1234567890123456', '3:17 when: 1234567890123456 has too many digits'],
     ['hour > 0.1234567891', '3:17 when: 0.1234567891 has too many decimals'],
+    ['hour > 1e400', '3:17 when: 1e400 is no number here: write digits, such as 200 or 12.50'],
     ['hour > 1e3', '3:17 when: 1e3 is no number here: write digits, such as 200 or 12.50'],
     ['merchantAmount > 5', '3:27 when: name the currency of 5: merchantCurrency == "EUR" && …'],
     [

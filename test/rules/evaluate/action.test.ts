@@ -103,13 +103,15 @@ describe('a rule that asks for a review, or tags', () => {
     const both = { id: 'a', when: 'true', why: 'w', decline: '127', tag: 'x' }
     const none = { id: 'b', when: 'true', why: 'w' }
     const broken = { ...none, id: 'c', tag: 'x', breaker: { declines: 5, within: '1m' } }
-    const text = [both, none, broken].map((rule) => `- ${JSON.stringify(rule)}`).join('\n')
+    const empty = { ...none, id: 'd', decline: null }
+    const text = [both, none, broken, empty].map((rule) => `- ${JSON.stringify(rule)}`).join('\n')
     expect(
       reportOf({ 'a.rules.yaml': text }).map((line) => line.replace(/^.*?:(\d+):\d+ /, '$1 ')),
     ).toEqual([
       '1 tag stands beside decline: a rule does one thing',
       '2 decline is required',
       '3 breaker belongs to a rule that declines',
+      '4 decline is required',
     ])
   })
 })
