@@ -75,3 +75,48 @@ it('a test that fails, too little cover and a base that is not there fail', () =
   ])
   expect(arbiter('rules', '--base', '--upload-pack=x').status).toBe(2)
 }, 60_000)
+
+it('a change that brings the pack, or mends one that is refused, passes as one to look at twice', () => {
+  git('commit', '-q', '--allow-empty', '-m', 'base again')
+  const arbiter = (args: readonly string[], env: Record<string, string> = {}) =>
+    spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), 'rules', 'ci', ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, ...env },
+    })
+  const plain = ['rules', '--base', 'HEAD']
+  writeFileSync(rules, written.replace('amount > 200', 'amuont > 200'))
+  git('commit', '-qam', 'broken')
+  writeFileSync(rules, written)
+  const mended = arbiter(plain)
+  expect([mended.status, mended.stdout]).toEqual([
+    3,
+    expect.stringContaining('at HEAD is refused: merchants.rules.yaml:'),
+  ])
+  git('rm', '-rq', '--cached', 'rules')
+  git('commit', '-qm', 'gone')
+  const brought = arbiter(plain)
+  expect([brought.status, brought.stdout]).toEqual([
+    3,
+    expect.stringContaining('there is no pack at HEAD'),
+  ])
+  git('add', '.')
+  git('commit', '-qm', 'there')
+  const unread = arbiter(['rules', '--log', 'a.backup'])
+  expect([unread.status, unread.stderr]).toEqual([2, expect.stringContaining('needs a --base')])
+}, 60_000)
+
+it('the base is read by the same retention as the change', () => {
+  const pack = join(folder, 'rules', 'pack.yaml')
+  writeFileSync(
+    pack,
+    readFileSync(pack, 'utf8').replace('preauthorization: 30', 'preauthorization: 60'),
+  )
+  git('commit', '-qam', 'longer holds')
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(root, 'dist/cli/main.js'), 'rules', 'ci', 'rules', '--base', 'HEAD'],
+    { cwd: folder, encoding: 'utf8', env: { PATH: process.env.PATH, EVENT_RETENTION_DAYS: '90' } },
+  )
+  expect([status, stdout]).toEqual([0, expect.stringContaining('0 changes, none loosens')])
+}, 60_000)

@@ -13,9 +13,19 @@ export interface CiResult {
   readonly tests: TestReport
   readonly minCoverage: number
   /** null without a base. */
-  readonly base: { readonly version: string; readonly changes: readonly PartChange[] } | null
+  readonly base: ComparedBase | NoPack | null
   /** null without a log. */
   readonly tally: DecisionTally | null
+}
+
+export interface ComparedBase {
+  readonly version: string
+  readonly changes: readonly PartChange[]
+}
+
+/** A base without a pack that a server would take. */
+export interface NoPack {
+  readonly missing: string
 }
 
 const maxLines = 50
@@ -29,7 +39,7 @@ export function summaryOf(result: CiResult): string[] {
     ...checkLines(result),
     ...listed(tests.faults.map(codeLine)),
     ...listed(pack.warnings.map((warning) => `${codeLine(warning)} (warning)`)),
-    ...(base === null ? [] : ['', ...changeLines(base.version, base.changes)]),
+    ...(base === null ? [] : ['', ...baseLines(base)]),
     ...(tally === null ? [] : ['', ...logLines(tally)]),
   ]
 }
@@ -47,7 +57,11 @@ function checkLines({ pack, tests, minCoverage }: CiResult): string[] {
   ]
 }
 
-function changeLines(version: string, changes: readonly PartChange[]): string[] {
+function baseLines(base: ComparedBase | NoPack): string[] {
+  if ('missing' in base) {
+    return ['### Against nothing: **all of it is new, look twice**', ...listed([base.missing])]
+  }
+  const { version, changes } = base
   const loosening = changes.filter(loosens).length
   const verdict =
     loosening === 0 ? 'none loosens' : `**${loosening} loosen or cannot be told: look twice**`

@@ -11,12 +11,13 @@ import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import type { PackFiles } from '../../rules/pack/folder.ts'
 import { bundleAt, readPackFiles } from '../../rules/pack/reading.ts'
+import { PackRefused } from '../../rules/pack/refusal.ts'
 import { coveredPercent, testPack } from '../../rules/testing/pack-test.ts'
 import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
 import { complain, type ExitCode, printText } from '../terminal.ts'
-import { type CiResult, summaryOf } from './ci-summary.ts'
-import { readPack } from './pack.ts'
+import { type CiResult, type ComparedBase, type NoPack, summaryOf } from './ci-summary.ts'
+import { eventRetentionDays, readPack } from './pack.ts'
 import { readPercent } from './test.ts'
 
 interface CiOptions {
@@ -31,7 +32,8 @@ Check, tests, coverage, cost, what differs from the pack at --base, and with --l
 asks of a log: a file of "arbiter backup", or the word store for that of DATA_DIR or REDIS_URL. The
 summary is Markdown; --out adds it to a file, such as $GITHUB_STEP_SUMMARY.
 Exit codes: 0 all is well, 1 the pack has faults, a test fails, too little is covered or the base is not
-proven on the log, 2 the base cannot be read, 3 something loosens and a second reviewer should look.
+proven on the log, 2 the base cannot be read, 3 something loosens, or the base has no pack that could be
+loaded, and a second reviewer should look.
 
 Examples:
   $ arbiter rules ci rules --base origin/main
@@ -64,14 +66,14 @@ function readRef(text: string): string {
 async function ci(dir: string, options: CiOptions): Promise<ExitCode | null> {
   const read = await readPack(dir, { json: false, tested: false })
   if (typeof read === 'number') return read
-  const base = options.base === undefined ? null : baseOf(dir, options.base)
-  if (typeof base === 'string') {
-    complain(base)
-    return 2
-  }
   const { log } = options
+  if (log !== undefined && options.base === undefined) {
+    return refuse('--log needs a --base, whose answers are compared with those of the pack')
+  }
+  const base = options.base === undefined ? null : baseOf(dir, options.base)
+  if (typeof base === 'string') return refuse(base)
   const finish = (tally: DecisionTally | null) => tell(read, base, tally, options)
-  if (log === undefined || base === null) return finish(null)
+  if (log === undefined || base === null || 'missing' in base) return finish(null)
   if (log === 'store') {
     await inSession(async ({ store }) =>
       finish(await replay(base.pack, read.pack, storeSource(store))),
@@ -84,6 +86,11 @@ async function ci(dir: string, options: CiOptions): Promise<ExitCode | null> {
   } catch (error) {
     return explain(error)
   }
+}
+
+function refuse(problem: string): ExitCode {
+  complain(problem)
+  return 2
 }
 
 function replay(
@@ -99,13 +106,12 @@ function replay(
 
 async function tell(
   { files, pack }: PackSide,
-  before: PackSide | null,
+  before: PackSide | NoPack | null,
   tally: DecisionTally | null,
   { minCoverage, out }: CiOptions,
 ): Promise<ExitCode> {
   const tests = testPack(files, pack)
-  const changes = before === null ? [] : diffPacks(before, { files, pack })
-  const base = before === null ? null : { version: before.pack.version, changes }
+  const base = before === null || 'missing' in before ? before : compare(before, { files, pack })
   const result: CiResult = { pack, tests, minCoverage, base, tally }
   const summary = summaryOf(result)
   for (const line of summary) await printText(line)
@@ -113,38 +119,58 @@ async function tell(
   const unproven = (tally?.disagreements ?? 0) > 0
   const covered = coveredPercent(tests.coverage) >= minCoverage
   if (tests.faults.length > 0 || !covered || unproven) return 1
-  return changes.some(loosens) ? 3 : 0
+  if (base === null) return 0
+  return 'missing' in base || base.changes.some(loosens) ? 3 : 0
+}
+
+function compare(before: PackSide, after: PackSide): ComparedBase {
+  return { version: before.pack.version, changes: diffPacks(before, after) }
 }
 
 const isPackFile =
   /^(?:[^/]+\.ya?ml|pack\.seal|lists\/[^/]+\.txt|organizations\/[^/]+\/[^/]+\.ya?ml)$/
 const maxGitBytes = 64 << 20
 
-/** The pack as it is at a commit; a text is why it cannot be read. */
-function baseOf(dir: string, ref: string): PackSide | string {
+/** The pack as it is at a commit or in a bundle; a text is why that cannot be read. */
+function baseOf(dir: string, ref: string): PackSide | NoPack | string {
+  try {
+    return bundleAt(ref) === '' ? sideAt(dir, ref) : sideOf(readPackFiles(ref))
+  } catch (error) {
+    // What git says, without the command that a failed process is told with.
+    const { message, stderr } = error as Error & { readonly stderr?: string }
+    const why = (stderr?.replace(/^fatal: /, '') || message).trim()
+    const advice = stderr === undefined ? '' : '; where the clone is shallow, fetch it first'
+    return `the pack at ${ref} cannot be read: ${why.split('\n').slice(0, 3).join('; ')}${advice}`
+  }
+}
+
+/** A change that brings the pack, or mends one that no server takes, has nothing to be compared with. */
+function sideAt(dir: string, ref: string): PackSide | NoPack {
+  const files = filesAt(dir, ref)
+  if (!files.has('pack.yaml')) return { missing: `there is no pack at ${ref}` }
+  try {
+    return sideOf(files)
+  } catch (error) {
+    if (!(error instanceof PackRefused)) throw error
+    return { missing: `the pack at ${ref} is refused: ${error.message.split('\n')[0]}` }
+  }
+}
+
+function filesAt(dir: string, ref: string): PackFiles {
   const git = (...args: string[]) =>
     execFileSync('git', ['-C', dir, ...args], {
       encoding: 'utf8',
       maxBuffer: maxGitBytes,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-  try {
-    if (bundleAt(ref) !== '') return sideOf(readPackFiles(ref))
-    const names = git('ls-tree', '-r', '--name-only', ref, '--', '.').split('\n')
-    const files: PackFiles = new Map(
-      names
-        .filter((name) => isPackFile.test(name))
-        .map((name) => [name, git('show', `${ref}:./${name}`)]),
-    )
-    return sideOf(files)
-  } catch (error) {
-    // What git says, without the command that a failed process is told with.
-    const { message, stderr } = error as Error & { readonly stderr?: string }
-    const why = (stderr?.replace(/^fatal: /, '') || message).trim()
-    return `the pack at ${ref} cannot be read: ${why.split('\n').slice(0, 3).join('; ')}`
-  }
+  const names = git('ls-tree', '-r', '--name-only', ref, '--', '.').split('\n')
+  return new Map(
+    names
+      .filter((name) => isPackFile.test(name))
+      .map((name) => [name, git('show', `${ref}:./${name}`)]),
+  )
 }
 
 function sideOf(files: PackFiles): PackSide {
-  return { files, pack: compilePack(files, 45, { tested: false }) }
+  return { files, pack: compilePack(files, eventRetentionDays(), { tested: false }) }
 }

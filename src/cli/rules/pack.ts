@@ -23,7 +23,10 @@ interface ReadOptions extends Pick<CompileOptions, 'tested' | 'sealed'> {
   readonly json: boolean
 }
 
-const retentionDays = 45
+/** As the server has it, by which a pack is refused whose holds last longer. */
+export function eventRetentionDays(): number {
+  return Number(process.env.EVENT_RETENTION_DAYS || 45)
+}
 
 /** Says what is wrong with a pack; a number is the exit code when it was refused. */
 export async function readPack(
@@ -36,8 +39,7 @@ export async function readPack(
   }
   try {
     const files = readPackFiles(dir, bundleAt(dir) === '' ? [] : trustedKeys())
-    const days = Number(process.env.EVENT_RETENTION_DAYS || retentionDays)
-    return { files, pack: compilePack(files, days, options) }
+    return { files, pack: compilePack(files, eventRetentionDays(), options) }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
     await tellFaults(dir, error.faults, json)
