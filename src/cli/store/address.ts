@@ -62,6 +62,14 @@ export async function refuseServed(place: StorePlace): Promise<string> {
   return ''
 }
 
+/** Why differences may be none: a server may have written while they were looked for. '' when none could. */
+export async function whyDifferent(place: StorePlace): Promise<string> {
+  if (place.redis === null && !(await isServed(place.dataDir))) return ''
+  const used =
+    place.redis === null ? `a server uses ${place.dataDir}` : 'a server may use this Redis'
+  return `${used}, and what it writes meanwhile looks like a difference: stop it first, and repeat`
+}
+
 /** A server listens on a socket in its folder for as long as it lives. */
 async function isServed(dataDir: string): Promise<boolean> {
   if (!existsSync(dataDir)) return false

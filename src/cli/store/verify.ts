@@ -3,7 +3,8 @@ import { checkMoney } from '../../backoffice/money-check.ts'
 import { verifyStore } from '../../backoffice/verify.ts'
 import { printMoney } from '../money/money-line.ts'
 import { inSession } from '../session.ts'
-import { printText, showProgress } from '../terminal.ts'
+import { complain, printText, showProgress } from '../terminal.ts'
+import { whyDifferent } from './address.ts'
 
 const maxShown = 20
 
@@ -13,7 +14,7 @@ export function addVerify(program: Command): void {
     .description('Recompute every account from the decision log and compare it with the store.')
     .addHelpText('after', '\nRun it while no server writes.\n\nExample:\n  $ arbiter verify')
     .action(() =>
-      inSession(async ({ store, retentionMs }) => {
+      inSession(async ({ config, store, retentionMs }) => {
         const result = await verifyStore(store, retentionMs, (entries) => {
           showProgress(`${entries} entries replayed`)
         })
@@ -32,7 +33,10 @@ export function addVerify(program: Command): void {
           `${accounts} accounts, ${records} records, ${entries} entries: ${differences.length} differences`,
         )
         const moneyWell = await printMoney(await checkMoney(store))
-        return differences.length > 0 || !moneyWell ? 1 : 0
+        if (differences.length === 0 && moneyWell) return 0
+        const note = await whyDifferent(config)
+        if (note !== '') complain(`note: ${note}`)
+        return 1
       }),
     )
 }

@@ -1,0 +1,25 @@
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { whyDifferent } from '../../../src/cli/store/address.ts'
+import { fastFolder } from '../../support/server.ts'
+
+describe('differences that verify finds', () => {
+  const folder = fastFolder()
+  afterAll(() => folder.remove())
+
+  it('are doubted while a server uses the folder, or may use the Redis', async () => {
+    const place = { redis: null, dataDir: folder.path }
+    expect(await whyDifferent(place)).toBe('')
+    const server = createServer()
+    await new Promise<void>((resolve) => {
+      server.listen(join(folder.path, 'gate-0123abcd.lock'), resolve)
+    })
+    expect(await whyDifferent(place)).toBe(
+      `a server uses ${folder.path}, and what it writes meanwhile looks like a difference: stop it first, and repeat`,
+    )
+    server.close()
+    const redis = { urls: ['redis://user:secret@127.0.0.1:1'], cluster: false }
+    expect(await whyDifferent({ redis, dataDir: '' })).toMatch(/^a server may use this Redis, /)
+  })
+})
