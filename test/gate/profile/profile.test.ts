@@ -412,6 +412,15 @@ describe('stripe-issuing', () => {
     expect(reply(profile, ariary, { approvedAmountMinor: 1299 }).body.amount).toBe(12)
   })
 
+  it('declines an ask without its request: the amount beside it was approved before', () => {
+    const amount = changed(request, '/data/object/pending_request/amount', undefined)
+    const whole = changed(request, '/data/object/pending_request', null)
+    for (const body of [amount, whole]) {
+      expect(refusal(profile, body)).toMatchObject({ field: 'amount' })
+      expect(refused(profile, body).body.approved).toBe(false)
+    }
+  })
+
   it('acknowledges what is none of ours, and names what it does not know', () => {
     const other = changed(example('stripe-issuing.reversed'), '/data/object/status', 'closed')
     expect(refusal(profile, other)).toMatchObject({ status: 200, unknownKind: '' })
@@ -538,6 +547,13 @@ describe('marqeta-jit', () => {
       transactionId: 'first',
       amountMinor: 1000,
     })
+  })
+
+  it('takes back no more than a reversal says: the amount beside it is what is left', () => {
+    const reversal = example('marqeta-jit.reversal')
+    expect(read(profile, reversal)).toMatchObject({ amountMinor: 550 })
+    const without = changed(reversal, '/gpa_order_unload/jit_funding/amount', undefined)
+    expect(refusal(profile, without).status).toBe(400)
   })
 
   it('reads a yes or no from its texts', () => {
