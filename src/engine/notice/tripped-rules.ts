@@ -14,7 +14,7 @@ export interface TrippedRule {
   readonly reason: string
 }
 
-/** As many as a pack may have rules; the oldest go first. */
+/** Only the rule that declines is counted, so they trip one after the other; the oldest go first. */
 const maxTripped = 1000
 
 const record = z.object({
@@ -90,7 +90,7 @@ export function tripRule(aggregates: Aggregates, rule: TrippedRule): Promise<boo
   )
 }
 
-/** Enforces a rule again; its breaker counts on. */
+/** Enforces a rule again; its breaker counts anew. */
 export function armRule(
   aggregates: Aggregates,
   ruleId: string,

@@ -5,11 +5,14 @@ import { type Definitions, expand } from '../condition/definition.ts'
 import { newUse } from '../condition/operand.ts'
 import { anyCurrency, parseCondition } from '../condition/syntax.ts'
 import type { Vocabulary } from '../condition/vocabulary.ts'
-import type { PackFiles } from '../pack/folder.ts'
+import { faultOfFile, type PackFiles } from '../pack/folder.ts'
 import { openPackFile } from './pack-document.ts'
 
 /** Names of facts that a pack has only when something else is there. */
 const families: readonly string[] = ['lists', 'windows', 'metadata']
+
+/** Each is checked with all that it names: a chain of thirty thousand took the loader half a minute. */
+const maxDefinitions = 1000
 
 const standIn = parseCondition('true', () => {})!
 
@@ -26,7 +29,12 @@ export function readDefinitions(
   const defined = new Map<string, ASTNode>()
   const document = openPackFile(files, 'pack.yaml', [])
   if (document === null) return defined
-  for (const [name, text] of Object.entries(define)) {
+  const written = Object.entries(define)
+  if (written.length > maxDefinitions) {
+    faults.push(faultOfFile('pack.yaml', `defines more than ${maxDefinitions} conditions`))
+    return new Map(written.map(([name]) => [name, standIn]))
+  }
+  for (const [name, text] of written) {
     const at = ['define', name]
     const fault = (offset: number, message: string) => document.faultInText(at, offset, message)
     if (

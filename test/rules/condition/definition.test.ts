@@ -66,3 +66,15 @@ it('what is wrong with a definition is told where it stands, and keeps nothing t
   const unused = 'define: { fresh: "!merchant_seen" }'
   expect(packOfFiles({ 'pack.yaml': unused }).remembers.merchants).toBe(false)
 })
+
+it('a pack defines at most a thousand conditions, and is refused at once with more', () => {
+  const chain = (count: number) =>
+    Array.from({ length: count }, (_, i) => `  d${i}: ${i === 0 ? 'foreign' : `d${i - 1}`}`)
+  const report = (count: number) =>
+    reportOf({
+      'pack.yaml': ['define:', ...chain(count)].join('\n'),
+      'a.rules.yaml': rulesText([{ when: `d${count - 1}` }]),
+    })
+  expect(report(1000)).toEqual([])
+  expect(report(1001)).toEqual(['pack.yaml defines more than 1000 conditions'])
+})
