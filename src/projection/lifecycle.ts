@@ -2,7 +2,7 @@ import { isAlias } from '../domain/change/book.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
 import { formatMinor } from '../domain/record/money.ts'
-import { openHold, type Transaction } from '../domain/record/transaction.ts'
+import { heldPart, type Transaction } from '../domain/record/transaction.ts'
 import { cardCodec, transactionCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardKey, transactionChild } from '../engine/format/layout.ts'
 import type { ChildKey, Store } from '../store/port.ts'
@@ -74,7 +74,7 @@ export function shownTransaction(t: Transaction, { currency }: Account) {
     reversed: major(t.reversedMinor),
     settled: major(t.settledMinor),
     refunded: major(t.refundedMinor),
-    held: major(openHold(t)),
+    held: major(heldPart(t)),
     chargesTaken: major(t.chargeTakenMinor),
     chargesPending: major(t.chargePendingMinor),
     voided: t.voided,

@@ -4,7 +4,12 @@ import { createFilter, type FoundEntry, searchPage } from '../../backoffice/log-
 import { showTransaction } from '../../backoffice/show.ts'
 import { transactionIn } from '../../backtest/replayed-account.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
-import { netAuthorized, openHold, type Transaction } from '../../domain/record/transaction.ts'
+import {
+  heldPart,
+  netAuthorized,
+  openHold,
+  type Transaction,
+} from '../../domain/record/transaction.ts'
 import { lookBounds, type Office, packCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
 import type { LifeStep, LifeSums, TransactionShown } from '../shape/record.ts'
@@ -58,7 +63,7 @@ function stateOf(t: Transaction): string {
 function sumsOf(t: Transaction): LifeSums {
   return {
     authorizedMinor: netAuthorized(t),
-    heldMinor: openHold(t),
+    heldMinor: heldPart(t),
     settledMinor: t.settledMinor,
     reversedMinor: t.reversedMinor,
     refundedMinor: t.refundedMinor,

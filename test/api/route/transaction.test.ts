@@ -192,4 +192,13 @@ describe('GET /transactions', () => {
     expect(await get('/cards/card-1/transactions/e1')).toMatchObject({ status: 404, code: '148' })
     expect(await get('/cards/card-9/transactions/e1')).toMatchObject({ status: 404, code: '148' })
   })
+
+  it('holds nothing for cash, which is posted at once', async () => {
+    const { ask, get } = await openWorld()
+    await ask({ eventId: 'e1', requestType: 'CashWithdrawal', amountMinor: 1_000 })
+    const { data } = await get('/cards/card-0/transactions/e1')
+    expect(data).toMatchObject({ authorized: 10, settled: 0, held: 0 })
+    const card = await get('/cards/card-0')
+    expect(card.data).toMatchObject({ balances: { held: 0 } })
+  })
 })
