@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { keyBytes } from './secret-box.ts'
 
@@ -57,16 +57,19 @@ function readKey(file: string): Buffer | null {
 function makeKey(file: string, onMade: (file: string) => void): Buffer {
   const draft = `${file}.${process.pid}`
   const key = randomBytes(keyBytes)
-  writeFileSync(draft, `${key.toString('base64')}\n`, { mode: 0o600, flush: true })
   try {
+    writeFileSync(draft, `${key.toString('base64')}\n`, { mode: 0o600, flush: true })
     linkSync(draft, file)
   } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
     // Another process was faster: its key is the one.
-    const made = (error as NodeJS.ErrnoException).code === 'EEXIST' ? readKey(file) : null
-    if (made === null) throw error
-    return made
+    const made = code === 'EEXIST' ? readKey(file) : null
+    if (made !== null) return made
+    throw new SecretKeyMissing(
+      `${file} cannot be made (${message}): make room in its folder, or set SECRETS_KEY`,
+    )
   } finally {
-    unlinkSync(draft)
+    rmSync(draft, { force: true })
   }
   onMade(file)
   return key

@@ -14,8 +14,9 @@ const markerName = 'arbiter-store.json'
 const temporaryPrefix = `${markerName}.`
 const dataName = 'data.mdb'
 const lockName = 'lock.mdb'
-/** An empty store takes less. */
+/** An empty store takes less: LMDB's two files, the marker, a socket of each thread and the flag of who opens. */
 const leastRoomBytes = 65_536
+const leastRoomFiles = 12
 
 /** A volume of its own has `lost+found` in its root: the folder is still new. */
 const ignored = new Set(['lost+found'])
@@ -33,7 +34,7 @@ interface Marker {
 export async function prepareFolder(folder: string): Promise<{ readonly filled: boolean }> {
   await provideFolder(folder)
   const names = (await readdir(folder)).filter((name) => !ignored.has(name))
-  if (!names.includes(lockName)) await checkRoom(folder)
+  if (![lockName, dataName].every((name) => names.includes(name))) await checkRoom(folder)
   if (!names.includes(markerName)) {
     if (names.some((name) => !name.startsWith(temporaryPrefix))) {
       throw new StoreRefused(
@@ -110,11 +111,23 @@ function parseMarker(text: string): Marker | undefined {
   }
 }
 
-/** LMDB maps its new lock file into memory, and ends the process (SIGBUS) where the disk has no room for it. */
+/**
+ * LMDB maps its new lock file into memory, and ends the process (SIGBUS) where the disk has no room for it; it also
+ * does (SIGSEGV) where that file was the last that the disk takes.
+ */
 async function checkRoom(folder: string): Promise<void> {
-  const { bavail, bsize } = await statfs(folder)
-  if (bavail * bsize >= leastRoomBytes) return
-  throw new StoreRefused(`${folder} has no room: free some space on its disk, or name another one.`)
+  const { bavail, bsize, files, ffree } = await statfs(folder)
+  if (bavail * bsize < leastRoomBytes) {
+    throw new StoreRefused(
+      `${folder} has no room: free some space on its disk, or name another one.`,
+    )
+  }
+  // A disk that counts no files has no bound of them.
+  if (files > 0 && ffree < leastRoomFiles) {
+    throw new StoreRefused(
+      `${folder} has no room for more files (df -i): remove some from its disk, or name another one.`,
+    )
+  }
 }
 
 /**

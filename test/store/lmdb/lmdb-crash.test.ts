@@ -240,14 +240,21 @@ describe('a folder that must not be opened', () => {
     },
   )
 
-  it('refuses to begin on a disk without room', async () => {
+  it.each([
+    ['room', 'size=32k', /has no room: free some space/],
+    [
+      'room for its second file',
+      'nr_inodes=5',
+      /has no room for more files \(df -i\): remove some/,
+    ],
+  ])('refuses to begin on a disk without %s', async (_, option, refusal) => {
     const folder = await copyOfGood()
     await rm(join(folder, 'lock.mdb'), { force: true })
     // Who may not mount has no disk that is small enough.
-    const mounting = run('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', folder])
+    const mounting = run('mount', ['-t', 'tmpfs', '-o', option, 'tmpfs', folder])
     if (await mounting.catch(() => null)) onTestFinished(() => void run('umount', [folder]))
     else return
-    await expectRefused(folder, /has no room: free some space/)
+    await expectRefused(folder, refusal)
   })
 
   it('refuses a newer format', async () => {
