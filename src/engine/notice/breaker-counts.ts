@@ -14,6 +14,8 @@ export interface BreakerCounts {
   noteMany(asked: number, declined: ReadonlyMap<string, number>, nowMs: number): void
   /** The breakers that are past their bound now. */
   past(nowMs: number): Trip[]
+  /** What this rule has declined counts no longer; of all others it does. */
+  forget(ruleId: string): void
 }
 
 /** A breaker forgets in steps of this part of its time. */
@@ -75,6 +77,7 @@ export function createBreakerCounts(breakers: readonly Breaker[]): BreakerCounts
           declined === 0 ? '' : reasonOf(breaker, declined, sumOf(asks.get(withinMs)!, nowMs))
         return reason === '' ? [] : [{ ruleId, reason }]
       }),
+    forget: (ruleId) => void declines.get(ruleId)?.counts.fill(0),
   }
 }
 

@@ -51,9 +51,9 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
         )
       }
     }
-    const armed = [...before].some((id) => now.every(({ ruleId }) => ruleId !== id))
+    const armed = [...before].filter((id) => now.every(({ ruleId }) => ruleId !== id))
     // Who armed it has looked at what it declined: it is counted anew.
-    if (armed) counts = createBreakerCounts(pack.breakers ?? [])
+    for (const ruleId of armed) counts.forget(ruleId)
     told.clear()
     options.onChange()
   })

@@ -40,6 +40,17 @@ describe('what a breaker counts', () => {
     }
   })
 
+  it('is forgotten of a rule that is armed, and of no other', () => {
+    const counts = createBreakerCounts([byDeclines, { ...byDeclines, ruleId: 'other' }])
+    for (let i = 0; i < 4; i++) counts.note(stepOf('r'), startMs)
+    for (let i = 0; i < 3; i++) counts.note(stepOf('other'), startMs)
+    counts.forget('r')
+    counts.note(stepOf('other'), startMs + 1)
+    expect(counts.past(startMs + 2).map(({ ruleId }) => ruleId)).toEqual(['other'])
+    for (let i = 0; i < 4; i++) counts.note(stepOf('r'), startMs + 3)
+    expect(counts.past(startMs + 4)).toHaveLength(2)
+  })
+
   it('of a share says nothing of few asks', () => {
     const counts = createBreakerCounts([byShare])
     for (let i = 0; i < 50; i++) counts.note(stepOf('r'), startMs)
