@@ -68,6 +68,22 @@ describe('a breaker on two servers of one Redis', () => {
     const report = await arbiter('rules', 'backtest', pair.rulesDir)
     expect(report).toContain('proof: the old pack gives the answer of the log')
   })
+
+  it('counts on a server that still has its version, whatever trips in another', async () => {
+    const [one, two] = pair.servers
+    const { rulesVersion } = await readiness(one)
+    pair.writeRules('one', rulesOf('third'))
+    pair.writeRules('two', rulesOf('fourth'))
+    for (const server of [one, two]) {
+      await until(async () => (await readiness(server)).rulesVersion !== rulesVersion)
+      expect(await codeOf(server, 60)).toBe('128')
+      await until(async () => (await codeOf(server, 60)) === '000')
+    }
+    await until(async () => (await arbiter('rules', 'tripped')).includes('\nlarge '))
+    await until(async () => (await readiness(two)).trippedRules?.length === 1)
+    expect(await codeOf(one, 60)).toBe('000')
+    expect((await readiness(one)).trippedRules).toEqual(['large'])
+  })
 })
 
 it('a rule that emptiness would set off only records until all serve it and the log was asked', async () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { entryOfNotice } from '../../domain/ledger/entry.ts'
+import { dayMs } from '../../domain/record/calendar.ts'
 import type { Loaded, Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { encodeEntry } from '../format/entry-codec.ts'
@@ -16,6 +17,9 @@ export interface TrippedRule {
 
 /** Only the rule that declines is counted, so they trip one after the other; the oldest go first. */
 const maxTripped = 1000
+
+/** A new version of the pack is on all servers within this time. */
+const deploymentMs = 7 * dayMs
 
 const record = z.object({
   format: z.literal(1),
@@ -78,14 +82,14 @@ export async function repairTripped(aggregates: Aggregates): Promise<string> {
 export function tripRule(aggregates: Aggregates, rule: TrippedRule): Promise<boolean> {
   const { ruleId, rulesVersion, atMs, reason } = rule
   const same = (one: TrippedRule) => one.ruleId === ruleId && one.rulesVersion === rulesVersion
+  // Other servers may still have another version of the pack.
+  const mayCount = (one: TrippedRule) =>
+    one.rulesVersion === rulesVersion || atMs - one.atMs < deploymentMs
   const notice = { type: 'ruleTripped', ruleId, rulesVersion } as const
   return change(
     aggregates,
-    // What was tripped in another version of the pack counts no longer.
     (tripped) =>
-      tripped.some(same)
-        ? null
-        : [...tripped.filter((one) => one.rulesVersion === rulesVersion), rule].slice(-maxTripped),
+      tripped.some(same) ? null : [...tripped.filter(mayCount), rule].slice(-maxTripped),
     (count) => [encodeEntry(entryOfNotice(notice, { reason, origin: 'breaker' }, count, atMs))],
   )
 }
