@@ -650,13 +650,18 @@ describe('who goes by keys', () => {
   })
 })
 
-it('Unblock once offers every blocked merchant', async () => {
-  const add = Array.from({ length: 450 }, (_, i) => `MID-${i}`)
+it('Unblock once offers every blocked merchant, and is no wider than its dialog', async () => {
+  const add = Array.from({ length: 450 }, (_, i) => `MID-${i}`).concat('W'.repeat(64))
   const lists = { act: 'lists', cardId: 'card-3', list: 'blockedMids' }
   expect(await act('/act/card', { ...lists, add })).toBe(200)
   await page.goto('/card/card-3')
   await page.getByRole('button', { name: 'Unblock once' }).click()
   await page.getByLabel('Merchant').selectOption('MID-449')
+  const beyond = await page.evaluate(`{
+    const { scrollWidth, clientWidth } = document.querySelector('dialog[open]')
+    scrollWidth - clientWidth
+  }`)
+  expect(beyond).toBe(0)
   await page.keyboard.press('Escape')
   expect(await act('/act/card', { ...lists, remove: add })).toBe(200)
 })
