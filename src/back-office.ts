@@ -17,6 +17,7 @@ import { type SeedingWatch, watchSeeding } from './seeding/seeding-watch.ts'
 import { createApiLog } from './telemetry/api-log.ts'
 import type { LogSink } from './telemetry/logger.ts'
 import type { Readings } from './telemetry/metrics.ts'
+import { createTroubleLog } from './telemetry/trouble-log.ts'
 import { type SideThread, type SideThreadOptions, startSideThread } from './thread.ts'
 import type { DemoApi } from './try-it.ts'
 import { readVersion } from './version.ts'
@@ -133,7 +134,7 @@ const apiYoungHeapMb = 192
 type Listeners = Pick<SideThreadOptions<never>, 'heapMb' | 'onRefused' | 'onTrouble'>
 
 function listenersOf({ config, sink, refuse }: BackOfficeOptions): Listeners {
-  const onTrouble = (message: string) => sink.logger.error(message)
+  const onTrouble = createTroubleLog(sink.logger)
   return { heapMb: config.engineHeapMb, onRefused: refuse, onTrouble }
 }
 

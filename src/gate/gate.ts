@@ -10,6 +10,7 @@ import { maskPan } from '../telemetry/mask.ts'
 import { createMetrics, type Metrics, type Readings } from '../telemetry/metrics.ts'
 import { createPacedLog } from '../telemetry/paced-log.ts'
 import { createStoreProblem } from '../telemetry/store-problem.ts'
+import { createTroubleLog } from '../telemetry/trouble-log.ts'
 import type { Authenticate } from '../wire/authentication.ts'
 import { type EngineThread, startEngineThread } from './engine-thread.ts'
 import type { Journal } from './journal/journal.ts'
@@ -105,7 +106,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     onFindings: (counts) => metrics.findings(counts),
     onOrganizations: organizations.learn,
-    onTrouble: (message) => logger.error(message),
+    onTrouble: createTroubleLog(logger),
     onStore: storeProblem.note,
     onClock(newestMs, serverOffsetsMs) {
       clock.remember(newestMs)
