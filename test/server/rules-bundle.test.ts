@@ -45,7 +45,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-function bundle(madeAtMs: number, most: number, key = pem): string {
+function bundle(madeAtMs: number, most: number, key: string | null = pem): string {
   const rule = { id: 'large', when: `amount > ${most}`, decline: '128' }
   const files = new Map([
     ['pack.yaml', `name: pulled-${madeAtMs}`],
@@ -81,7 +81,7 @@ it('a server pulls signed packs from an address, refuses all others, and starts 
   await until(async () => (await codeOf(40)) === '128')
   for (const [refused, why] of [
     [bundle(3000, 10, stranger), 'not in RULES_KEYS'],
-    [bundle(3000, 10, ''), 'is not signed'],
+    [bundle(3000, 10, null), 'is not signed'],
     [bundle(3000, 10).replace('amount > 10', 'amount > 99'), 'is not as it was signed'],
     [bundle(1500, 10), 'is older than the one in use'],
     ['<html>', 'is no bundle of this release'],

@@ -42,7 +42,7 @@ export function addPack(rules: Command): void {
     })
 }
 
-async function pack(dir: string, { key = '', out }: PackOptions): Promise<ExitCode> {
+async function pack(dir: string, { key, out }: PackOptions): Promise<ExitCode> {
   const read = await readPack(dir, { json: false, tested: true })
   if (typeof read === 'number') return read
   const { name, version } = read.pack
@@ -68,13 +68,14 @@ async function pack(dir: string, { key = '', out }: PackOptions): Promise<ExitCo
 function bundled(
   files: Parameters<typeof bundleOf>[0],
   name: string,
-  keyFile: string,
+  keyFile: string | undefined,
 ): ReturnType<typeof bundleOf> | string {
+  const nowMs = systemClock.nowMs()
+  if (keyFile === undefined) return bundleOf(files, name, nowMs, null)
   try {
-    const privateKey = keyFile === '' ? '' : readFileSync(keyFile, 'utf8')
-    return bundleOf(files, name, systemClock.nowMs(), privateKey)
+    return bundleOf(files, name, nowMs, readFileSync(keyFile, 'utf8'))
   } catch {
-    return `${keyFile} is no private key: arbiter rules keys makes one`
+    return `${keyFile} is no private key of Ed25519: arbiter rules keys makes one`
   }
 }
 

@@ -43,16 +43,18 @@ function sha256(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** The text of a bundle; `privateKey` is a PEM, '' leaves it unsigned. */
+/** The text of a bundle; `privateKey` is a PEM, null leaves it unsigned. Throws for any other key than of Ed25519. */
 export function bundleOf(
   files: PackFiles,
   name: string,
   madeAtMs: number,
-  privateKey: string,
+  privateKey: string | null,
 ): { readonly text: string; readonly key: string } {
   const content = { format: 1 as const, name, madeAtMs, files: Object.fromEntries(files) }
-  if (privateKey === '') return { text: textOf({ ...content, key: '', signature: '' }), key: '' }
+  if (privateKey === null) return { text: textOf({ ...content, key: '', signature: '' }), key: '' }
   const secret = createPrivateKey(privateKey)
+  // RULES_KEYS has no other kind, so no server could take it.
+  if (secret.asymmetricKeyType !== 'ed25519') throw new TypeError('a key of another kind')
   const key = idOf(createPublicKey(secret))
   const signature = sign(null, manifestOf(content), secret).toString('base64')
   return { text: textOf({ ...content, key, signature }), key }

@@ -248,6 +248,10 @@ describe('arbiter rules keys, pack, fmt and schema', patient, () => {
     writeFileSync(bundle, readFileSync(bundle, 'utf8').replace('sample', 'simple'))
     const { code, out } = await world.runWith(trusting, 'rules', 'check', bundle)
     expect([code, out]).toEqual([1, `${bundle} is not as it was signed\n`])
+    // As where a build has no secret: what should be signed is never written unsigned.
+    writeFileSync(key, '')
+    const unsigned = await world.run('rules', 'pack', copy, '--key', key, '--out', bundle)
+    expect([unsigned.code, unsigned.err]).toEqual([1, expect.stringContaining('no private key')])
   })
 
   it('writes files in one form, and schemas that know the pack', async () => {

@@ -31,7 +31,15 @@ it('gives the files back that went in, signed by a key that is trusted', () => {
   const { text, key } = bundleOf(files, 'small', 5, ours.pem)
   expect(key).toBe(ours.key.id)
   expect(openBundle(text, [theirs.key, ours.key])).toEqual({ files, madeAtMs: 5 })
-  expect(openBundle(bundleOf(files, 'small', 5, '').text, []).files).toEqual(files)
+  expect(openBundle(bundleOf(files, 'small', 5, null).text, []).files).toEqual(files)
+})
+
+it('is signed by no key that a server could not be given, nor left unsigned for want of one', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const rsa = String(privateKey.export({ format: 'pem', type: 'pkcs8' }))
+  for (const pem of [rsa, '', 'no key']) {
+    expect(() => bundleOf(files, 'small', 5, pem)).toThrow()
+  }
 })
 
 it('takes nothing unsigned, signed by another, or changed since, where keys are demanded', () => {
@@ -39,7 +47,7 @@ it('takes nothing unsigned, signed by another, or changed since, where keys are 
   const content = JSON.parse(text)
   const changed = (change: object) => JSON.stringify({ ...content, ...change })
   expect(refusal(text)).toBe('taken')
-  expect(refusal(bundleOf(files, 'small', 5, '').text)).toContain('is not signed')
+  expect(refusal(bundleOf(files, 'small', 5, null).text)).toContain('is not signed')
   expect(refusal(bundleOf(files, 'small', 5, theirs.pem).text)).toContain('not in RULES_KEYS')
   const other = JSON.parse(bundleOf(files, 'small', 5, theirs.pem).text)
   const forged = changed({ signature: other.signature })
