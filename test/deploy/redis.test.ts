@@ -15,7 +15,7 @@ import {
   startRedis,
   startRedisCluster,
 } from '../support/redis-server.ts'
-import { fastFolder, send, startServer } from '../support/server.ts'
+import { fastFolder, send, startServer, until } from '../support/server.ts'
 
 const program = join(import.meta.dirname, '../../deploy/redis/start.sh')
 const password = 'correct-horse-battery'
@@ -155,6 +155,25 @@ describe('the shipped Redis', () => {
     expect(await after.readLog('', 10)).toMatchObject([{ entry: 'a line' }])
     await after.close()
     await own.dispose()
+  })
+
+  it('has a replica that signs in as docs/STATE.md says', async () => {
+    const [, text = ''] = readFileSync(join(program, '../../../docs/STATE.md'), 'utf8').split(
+      '```text',
+    )
+    const folder = fastFolder()
+    const include = join(folder.path, 'replication.conf')
+    await writeFile(include, text.split('```')[0]!.replaceAll('PASSWORD', password))
+    const start = (settings: Record<string, string>) =>
+      startRedis(settings, { ...shipped, env: { REDIS_PASSWORD: password } })
+    const master = await start({ include, 'repl-diskless-sync-delay': '0' })
+    const replica = await start({ include, replicaof: `127.0.0.1 ${master.port}` })
+    await until(async () =>
+      String(await replica.command('INFO', 'replication')).includes('master_link_status:up'),
+    )
+    await replica.dispose()
+    await master.dispose()
+    folder.remove()
   })
 
   it('has a user who can do what is needed in a cluster, also while a slot moves', async () => {
