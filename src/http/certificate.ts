@@ -12,7 +12,7 @@ export interface CertificateFiles {
 }
 
 const minVersion = 'TLSv1.2'
-const lookMs = 10_000
+const lookMs = 5_000
 
 function pathsOf({ certFile, keyFile, clientCaFile }: CertificateFiles): string[] {
   return [certFile, keyFile, ...(clientCaFile === null ? [] : [clientCaFile])]

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -5,6 +7,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requestTypes } from '../../src/domain/record/event.ts'
 import { signBody } from '../../src/wire/authentication.ts'
+import { apiUrlOf } from '../support/api-client.ts'
 import { type Certificate, makeCertificate } from '../support/certificate.ts'
 import { type Exchange, exchange, type RawAnswer, requestOf } from '../support/raw-http.ts'
 import {
@@ -624,7 +627,7 @@ describe('authentication by client certificate', () => {
   const foreign = makeCertificate('relay', makeCertificate('another authority'))
   const forged = makeCertificate('relay', makeCertificate('authority'))
 
-  async function startTls() {
+  async function startTls(more: Record<string, string> = {}) {
     const folder = fastFolder()
     endings.push(folder.remove)
     const path = (name: string) => join(folder.path, name)
@@ -639,6 +642,9 @@ describe('authentication by client certificate', () => {
       TLS_CERT_FILE: path('cert.pem'),
       TLS_KEY_FILE: path('key.pem'),
       TLS_CLIENT_CA_FILE: path('ca.pem'),
+      API_TLS_CERT_FILE: path('cert.pem'),
+      API_TLS_KEY_FILE: path('key.pem'),
+      ...more,
     }
     const dataDir = path('data')
     const server = await startServer({ dataDir, args: ['--demo'], env })
@@ -673,6 +679,15 @@ describe('authentication by client certificate', () => {
     return { answer, session, resumed }
   }
 
+  /** The fingerprint of the certificate that a port shows. */
+  async function servedBy(place: ConnectionOptions): Promise<string> {
+    const socket = connectTls({ ...place, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { fingerprint256 } = socket.getPeerX509Certificate()!
+    socket.destroy()
+    return fingerprint256
+  }
+
   const identity = ({ certPem, keyPem }: Certificate) => ({ cert: certPem, key: keyPem })
 
   it('lets a certificate of the authority pass, without and with a resumed session', async () => {
@@ -704,7 +719,8 @@ describe('authentication by client certificate', () => {
   it('is by the authority that its file has now, also for who resumes a session of the one before', {
     timeout: 90_000,
   }, async () => {
-    const { server, serve } = await startTls()
+    const { server, serve } = await startTls({ API_PORT: '0' })
+    const api = { host: '127.0.0.1', port: Number(new URL(await apiUrlOf(server)).port) }
     const sessions = await Promise.all(
       versions.map(async (maxVersion) => {
         const { answer, session } = await call(server, { maxVersion, ...identity(client) })
@@ -712,8 +728,9 @@ describe('authentication by client certificate', () => {
         return { maxVersion, session: session! }
       }),
     )
-    const next = makeCertificate('the next authority')
-    serve(makeCertificate('localhost'), next)
+    const [before, next] = [await servedBy(api), makeCertificate('the next authority')]
+    const served = makeCertificate('localhost')
+    serve(served, next)
     await until(async () => server.output().includes('was renewed'), 60)
     for (const session of sessions) {
       const { answer } = await call(server, { ...session, ...identity(client) })
@@ -725,6 +742,8 @@ describe('authentication by client certificate', () => {
       })
       expect(renewed.answer.status).toBe(200)
     }
+    await until(async () => (await servedBy(api)) !== before, 60)
+    expect(await servedBy(api)).toBe(new X509Certificate(served.certPem).fingerprint256)
   })
 
   it('tells everybody else 401, also when they resume the session that told them so', async () => {
