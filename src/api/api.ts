@@ -59,7 +59,7 @@ export function createApi(
   const desks = { transfers, lists, numbers, outside }
   const context = { store, engine, aggregates, effects, box, clock, settings, ...desks }
   const tokens = createTokens(keys, settings.tokenSeconds)
-  const clients = createClientCache(store, box)
+  const clients = createClientCache(store, box, onTrouble)
   const { sandbox } = settings
   const tls = settings.tls && openTls({ ...settings.tls, clientCaFile: null })
   const server = createApiServer({

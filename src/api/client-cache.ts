@@ -21,7 +21,11 @@ const keptMs = 1_000
 /** Ids that nobody knows are kept too, so a flood of them must not push out all clients at once. */
 const maxKept = 10_000
 
-export function createClientCache(store: Store, box: SecretBox): ClientCache {
+export function createClientCache(
+  store: Store,
+  box: SecretBox,
+  onTrouble: (message: string) => void,
+): ClientCache {
   const kept = new Map<string, { readonly found: Promise<KnownClient | null>; atMs: number }>()
 
   async function load(clientId: string, nowMs: number): Promise<KnownClient | null> {
@@ -29,7 +33,14 @@ export function createClientCache(store: Store, box: SecretBox): ClientCache {
     if (client === null) return null
     const organization = await readOrganization(store, client.organizationId)
     const secrets = secretsOf(client, box, nowMs)
-    return { client, organization, secrets, uniqueKeyHash: sha256(uniqueKeyOf(client, box) ?? '') }
+    const uniqueKey = uniqueKeyOf(client, box)
+    // Its calls are refused as those of a wrong secret, so that only here somebody can learn why.
+    if (uniqueKey === null) {
+      onTrouble(
+        `no key opens the secrets of client ${clientId}: give the one that sealed them as SECRETS_KEY_OLD, then run arbiter secrets rewrap`,
+      )
+    }
+    return { client, organization, secrets, uniqueKeyHash: sha256(uniqueKey ?? '') }
   }
 
   return {

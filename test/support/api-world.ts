@@ -129,7 +129,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
     settings,
   }
   const tokens = createTokens([key], 900)
-  const clients = createClientCache(store, box)
+  const clients = createClientCache(store, box, () => {})
   await addOrganization(
     aggregates,
     'org-1',
