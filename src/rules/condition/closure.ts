@@ -1,4 +1,11 @@
-import type { Comparison, Quantity, Test, Text, TextSearch } from './expression.ts'
+import {
+  type Comparison,
+  orderOf,
+  type Quantity,
+  type Test,
+  type Text,
+  type TextSearch,
+} from './expression.ts'
 import type { FactSlots, Facts, NumberSlot } from './fact-slots.ts'
 import { compilePattern } from './pattern.ts'
 import { worthAt } from './worth.ts'
@@ -148,13 +155,13 @@ function textComparison(by: Comparison, left: Text, right: Text, codeOf: Coder):
     case '!=':
       return (facts) => a(facts) !== b(facts)
     case '<':
-      return (facts) => a(facts) < b(facts)
+      return (facts) => orderOf(a(facts), b(facts)) < 0
     case '<=':
-      return (facts) => a(facts) <= b(facts)
+      return (facts) => orderOf(a(facts), b(facts)) <= 0
     case '>':
-      return (facts) => a(facts) > b(facts)
+      return (facts) => orderOf(a(facts), b(facts)) > 0
     case '>=':
-      return (facts) => a(facts) >= b(facts)
+      return (facts) => orderOf(a(facts), b(facts)) >= 0
   }
 }
 

@@ -95,7 +95,9 @@ export function compare(by: Comparison, left: Quantity, right: Quantity): Test {
 }
 
 export function compareText(by: Comparison, left: Text, right: Text): Test {
-  if (left.op === 'text' && right.op === 'text') return known(by, left.value, right.value)
+  if (left.op === 'text' && right.op === 'text') {
+    return known(by, orderOf(left.value, right.value), 0)
+  }
   if (left.op === 'text') return { op: 'compareText', by: turned[by], left: right, right: left }
   return { op: 'compareText', by, left, right }
 }
@@ -133,7 +135,23 @@ export function search(by: TextSearch, text: Text, part: Text): Test {
 
 const turned = { '==': '==', '!=': '!=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const
 
-function known<T extends number | string>(by: Comparison, left: T, right: T): Test {
+/** Below zero where the left comes first, by characters: those of two units come after all others. */
+export function orderOf(left: string, right: string): number {
+  const common = Math.min(left.length, right.length)
+  for (let i = 0; i < common; i++) {
+    const [a, b] = [left.charCodeAt(i), right.charCodeAt(i)]
+    if (a !== b) return rankOf(a) - rankOf(b)
+  }
+  return left.length - right.length
+}
+
+/** The units of which two are a character stand below U+E000, among those that are one. */
+function rankOf(unit: number): number {
+  const isHalf = unit >= 0xd800 && unit < 0xe000
+  return isHalf ? unit + 0x10000 : unit
+}
+
+function known(by: Comparison, left: number, right: number): Test {
   const results = {
     '==': left === right,
     '!=': left !== right,

@@ -1,4 +1,11 @@
-import type { Comparison, Quantity, Test, Text, TextSearch } from '../condition/expression.ts'
+import {
+  type Comparison,
+  orderOf,
+  type Quantity,
+  type Test,
+  type Text,
+  type TextSearch,
+} from '../condition/expression.ts'
 
 /** Alternatives beyond so many are not gone through: the condition then counts as one that can hold. */
 const maxAlternatives = 512
@@ -80,7 +87,8 @@ function note(known: Known, test: Test, holds: boolean): boolean {
       if (test.right.op !== 'text') return noteOrder(known, left, right, by)
       const { value } = test.right
       if (by === '==') return narrowText(known, test.left, { only: new Set([value]) })
-      return narrowText(known, test.left, { tests: [(one) => compares[by](one, value)] })
+      const holdsFor = (one: Value) => compares[by](orderOf(String(one), value), 0)
+      return narrowText(known, test.left, { tests: [holdsFor] })
     }
     case 'among':
       return narrowText(known, test.text, oneOf(test.values, holds))

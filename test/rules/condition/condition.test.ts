@@ -78,6 +78,12 @@ describe('a condition', () => {
     ['hour * 2 + 1 in [25, 26]', {}, { atMs: 0 }],
     ['hour in [12.0, 12.5]', {}, { atMs: 0 }],
     ['weekday in ["sat", "sun"]', {}, { atMs: 0 }],
+    ['merchant.name > "\uff5e"', merchant({ name: '\u{1f600}' }), merchant({ name: '\uff5e' })],
+    [
+      'merchant.name <= "\u{1f600}"',
+      merchant({ name: '\uff5ez' }),
+      merchant({ name: '\u{1f600}a' }),
+    ],
     ['merchant.mcc in lists.gambling', merchant({ mcc: '7801' }), merchant({ mcc: '5411' })],
     ['!(merchant.mcc in ["5411", "5412"])', merchant({ mcc: '7801' }), merchant({ mcc: '5411' })],
     [
