@@ -21,7 +21,7 @@ import { openFilesProblem } from './http/connections.ts'
 import { hearSignals, hearStop } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'
-import { type DemoApi, demoText } from './try-it.ts'
+import { type DemoApi, demoText, sayAside } from './try-it.ts'
 import { readVersion } from './version.ts'
 import type { Authenticate } from './wire/authentication.ts'
 
@@ -267,7 +267,7 @@ function explainListening(error: NodeJS.ErrnoException & { port?: number }): str
 function tellDemo(gate: Gate, config: Config, demoApi: DemoApi, consolePort: number | null): void {
   const text = demoText(config, gate.engine.demoCard, portOf(gate.server), demoApi)
   const look = consolePort === null ? '' : `\n\nLook at it: http://localhost:${consolePort}/`
-  process.stderr.write(`\n${text}${look}\n\n`)
+  sayAside(`\n${text}${look}\n\n`)
 }
 
 /** PORT=0 takes a free port, so the address tells, not the configuration. */

@@ -61,3 +61,8 @@ function curl({ host }: Config, { cardId, currency }: DemoCard, port: number): s
   const url = `http://${name}:${port}/authorize`
   return `curl -s ${url} -H 'content-type: application/json' -d '${JSON.stringify(event)}'`
 }
+
+/** To people, who may be gone, as behind `| head`: a server goes on without them. */
+export function sayAside(text: string): void {
+  process.stderr.on('error', () => {}).write(text)
+}

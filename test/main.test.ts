@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { freePort } from './support/free-port.ts'
 import { fastFolder, spawnServer, until } from './support/server.ts'
@@ -58,6 +59,20 @@ it('refuses a limit of open files that it cannot start with', () => {
     'the limit of open files is 40: raise it to some 65,000 (ulimit -n, LimitNOFILE)\n',
   )
   expect(status).toBe(2)
+})
+
+it('goes on when nobody reads what a demo says', async () => {
+  const dataDir = join(newFolder(), 'data')
+  const child = spawnServer({ dataDir, args: ['--demo'] })
+  endings.push(() => child.kill('SIGKILL'))
+  child.stderr?.destroy()
+  let out = ''
+  child.stdout?.on('data', (chunk) => {
+    out += chunk
+  })
+  await until(async () => out.includes('serving POST /authorize'))
+  await sleep(200)
+  expect(child.exitCode).toBe(null)
 })
 
 describe('the command line', () => {
