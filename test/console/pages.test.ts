@@ -633,6 +633,9 @@ describe('who goes by keys', () => {
   })
 
   it('is in the page still when what he did takes its button away', async () => {
+    const { card } = await data<{ card: { accountId: string } }>('/data/card?id=card-3')
+    const adjust = { accountId: card.accountId, amount: '500.00', reference: 'ref-let-go' }
+    expect(await act('/act/adjust', adjust)).toBe(200)
     expect(await codeOf({ eventId: 'evt-let-go', cardId: 'card-3' })).toBe('000')
     await page.goto('/card/card-3')
     await open('Release')
@@ -671,7 +674,7 @@ it('the time of each decision is on a screen of 1280, however long the names of 
   const cardId = 'card_01JCQ8A0ZX9W7V5T3S1R0Q8P6N'
   await ask({ eventId: 'evt-long', cardId, merchant: { mid: 'LONG', mcc: '5411', name } })
   await page.goto('/decisions?merchant=LONG')
-  await page.getByText(name).first().waitFor()
+  await page.locator(`td[title="${name}"]`).first().waitFor()
   const hidden = await page.locator('.wide').evaluate((wide) => wide.scrollWidth - wide.clientWidth)
   expect(hidden).toBeLessThanOrEqual(0)
 })

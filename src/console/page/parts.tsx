@@ -20,6 +20,17 @@ export function Amount({ minor, currency }: { minor: number | null; currency: st
   return <span class="num">{moneyText({ minor, currency })}</span>
 }
 
+/** The whole name on hover; its list has room for the beginning. */
+export function MerchantCell({ name, country = '' }: { name: string; country?: string }) {
+  return (
+    <td class="merchant" title={plainText(name)}>
+      <span>
+        <bdi>{plainText(name)}</bdi> <span class="faint">{plainText(country)}</span>
+      </span>
+    </td>
+  )
+}
+
 export function CardLink({ id }: { id: string }) {
   return id === '' ? <span class="faint">–</span> : <IdLink to="card" ids={[id]} />
 }

@@ -1,7 +1,7 @@
 import type { DecisionRow } from '../../shape/decision.ts'
 import { pathOf } from '../address.ts'
 import { msText, plainText } from '../format.ts'
-import { Amount, CardLink, OutcomeMark, Time } from '../parts.tsx'
+import { Amount, CardLink, MerchantCell, OutcomeMark, Time } from '../parts.tsx'
 
 export function DecisionTable({ rows }: { rows: readonly DecisionRow[] }) {
   return (
@@ -62,10 +62,7 @@ function Row({ row }: { row: DecisionRow }) {
       <td class="right">
         <Amount minor={row.amountMinor} currency={row.currency} />
       </td>
-      <td class="merchant">
-        <bdi>{plainText(merchant.name || merchant.mid || '–')}</bdi>{' '}
-        <span class="faint">{plainText(merchant.country)}</span>
-      </td>
+      <MerchantCell name={merchant.name || merchant.mid || '–'} country={merchant.country} />
       <td class="num">{plainText(merchant.mcc)}</td>
       <td>
         <CardLink id={row.cardId} />

@@ -4,7 +4,7 @@ import { type Act, ActButton } from '../act.tsx'
 import { getData, useData } from '../ask.ts'
 import { plainText, spanText } from '../format.ts'
 import { browserMs } from '../live.ts'
-import { Amount, CardLink, Empty, IdLink, Panel, State, Time } from '../parts.tsx'
+import { Amount, CardLink, Empty, IdLink, MerchantCell, Panel, State, Time } from '../parts.tsx'
 
 const lists = [
   {
@@ -103,16 +103,14 @@ function Line({ row, again }: { row: WorkRow; again: () => void }) {
           <Time atMs={row.atMs} />
         </span>
       </td>
-      <td class="strong" title={row.codes}>
+      <td class="strong what" title={row.codes}>
         {row.what}
       </td>
       <td>{row.requestType}</td>
       <td class="right">
         <Amount minor={row.amountMinor} currency={row.currency} />
       </td>
-      <td class="merchant">
-        <bdi>{plainText(row.merchant)}</bdi>
-      </td>
+      <MerchantCell name={row.merchant} />
       <td>
         <CardLink id={row.cardId} />
       </td>
