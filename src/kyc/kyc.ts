@@ -6,7 +6,7 @@ import type { SecretBox } from '../management/secret-box.ts'
 import type { IndexEntryPut, Store } from '../store/port.ts'
 import type { EventType } from '../webhook/event-type.ts'
 import type { Verdict } from './provider.ts'
-import { holderFault, type Submission } from './submission.ts'
+import { holderFault, identityOf, type Submission } from './submission.ts'
 
 export const kycStatuses = ['Initiated', 'Pending', 'Approved', 'Rejected'] as const
 export const kycMethods = ['number', 'document', 'business'] as const
@@ -79,6 +79,8 @@ export function isFinal({ status }: Pick<Kyc, 'status'>): boolean {
 
 const rejectCodes = ['180', '181', '182', '184', '185', '305', '306', '307']
 const maxLabels = 20
+/** What is shown of an identity number anyway, so that a shorter one needs no hiding. */
+const shownLast = 4
 
 /** What counts of a verdict: names that do not agree reject, whatever the provider says. */
 export function judgeVerdict(verdict: Verdict, submission: Submission): Verdict {
@@ -93,13 +95,21 @@ export function judgeVerdict(verdict: Verdict, submission: Submission): Verdict 
     return { status: 'Rejected', kycCode: '182', rejectType, rejectLabels: [fault] }
   }
   const { kycCode = '', rejectType, rejectLabels = [] } = verdict
-  const labels = rejectLabels.filter((label) => /^[A-Z0-9_]{1,40}$/.test(label))
+  const isWord = (label: string) => /^[A-Z0-9_]{1,40}$/.test(label) && !tells(label, submission)
+  const labels = rejectLabels.filter(isWord)
   return {
     status,
     kycCode: rejectCodes.includes(kycCode) ? kycCode : '180',
     rejectType: rejectTypes.find((type) => type === rejectType) ?? '',
     rejectLabels: labels.slice(0, maxLabels),
   }
+}
+
+/** Whether it has the identity number in it: labels are kept, shown and sent as they are. */
+function tells(label: string, submission: Submission): boolean {
+  const plain = (text: string) => text.toUpperCase().replace(/[^A-Z0-9]/g, '')
+  const number = plain(identityOf(submission)?.number ?? '')
+  return number.length > shownLast && plain(label).includes(number)
 }
 
 /** Nothing leaves a final state, and nothing goes back; null when nothing changes. */

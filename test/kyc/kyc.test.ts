@@ -66,11 +66,16 @@ describe('what a provider says', () => {
     expect([codeOf('Pending', '183'), codeOf('Pending', '000')]).toEqual(['183', ''])
   })
 
-  it('has up to twenty labels that are words, and a type that is known', () => {
+  it('has up to twenty labels that are words and no identity number, and a type that is known', () => {
     const words = Array.from({ length: 25 }, (_, i) => `LABEL_${i}`)
     const rejectLabels = ['not a word', '22200000100 belongs to Ada', ...words]
     const judged = judgeVerdict({ status: 'Rejected', rejectType: 'MAYBE', rejectLabels }, business)
     expect(judged).toMatchObject({ rejectType: '', rejectLabels: words.slice(0, 20) })
+    const person = { idType: 'BVN', idNumber: '22200000100', address } as const
+    const submission: Submission = { method: 'number', individualKyc: person }
+    const told = ['22200000100', 'BVN_22200000100', '222_000_00100', 'BVN_0100']
+    const hidden = judgeVerdict({ status: 'Rejected', rejectLabels: told }, submission)
+    expect(hidden.rejectLabels).toEqual(['BVN_0100'])
     const retry = judgeVerdict({ status: 'Rejected', rejectType: 'RETRY' }, business)
     expect(retry).toMatchObject({ rejectType: 'RETRY', rejectLabels: [] })
   })
