@@ -209,4 +209,10 @@ describe('compose.yaml', () => {
     expect(services.arbiter.ulimits.nofile).toEqual({ soft: 65536, hard: 65536 })
     expect(services.redis.command).toEqual(['--maxmemory', '4gb'])
   })
+
+  it('has another process hear a SIGTERM that comes before Node has loaded what does', () => {
+    const { services } = parse(read('deploy/compose.yaml'), { merge: true })
+    expect(services.arbiter.init).toBe(true)
+    expect(read('docs/OPERATIONS.md')).toMatch(/docker run --init /)
+  })
 })
