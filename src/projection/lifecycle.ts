@@ -80,6 +80,7 @@ export function shownTransaction(t: Transaction, { currency }: Account) {
     voided: t.voided,
     closed: t.closed,
     expired: t.expired,
-    expiresAt: t.expiresAtMs === 0 ? null : new Date(t.expiresAtMs).toISOString(),
+    // Posted cash never expires; the time is kept for what it would be as a hold.
+    expiresAt: t.expiresAtMs === 0 || t.cashPosted ? null : new Date(t.expiresAtMs).toISOString(),
   }
 }

@@ -193,11 +193,11 @@ describe('GET /transactions', () => {
     expect(await get('/cards/card-9/transactions/e1')).toMatchObject({ status: 404, code: '148' })
   })
 
-  it('holds nothing for cash, which is posted at once', async () => {
+  it('holds nothing for cash, which is posted at once and does not expire', async () => {
     const { ask, get } = await openWorld()
     await ask({ eventId: 'e1', requestType: 'CashWithdrawal', amountMinor: 1_000 })
     const { data } = await get('/cards/card-0/transactions/e1')
-    expect(data).toMatchObject({ authorized: 10, settled: 0, held: 0 })
+    expect(data).toMatchObject({ authorized: 10, settled: 0, held: 0, expiresAt: null })
     const card = await get('/cards/card-0')
     expect(card.data).toMatchObject({ balances: { held: 0 } })
   })
