@@ -74,7 +74,7 @@ export const schema = z.object({
   )
     .optional()
     .describe(
-      'The address of the management API as clients write it, with a path if a proxy strips one. Without it: that of the `Host` header',
+      'The address of the management API as clients write it, or up to four, comma-separated, with a path if a proxy strips one. Without it: that of the `Host` header',
     ),
   CONSOLE_PORT: wholeNumber(0, 65_535)
     .optional()
