@@ -185,6 +185,11 @@ describe('the systemd unit', () => {
     expect(Number(values('LimitNOFILE')[0])).toBeGreaterThan(4 * 4_096)
     expect(values('RestartPreventExitStatus')).toEqual(['2'])
     expect(text).not.toMatch(/^MemoryDenyWriteExecute/m)
+    // What the image has is what a release needs.
+    const [, , final = ''] = read('Dockerfile').split(/^FROM /m)
+    const copied = [...final.matchAll(/^COPY (?:--from=build \/app\/)?(\S+)/gm)]
+    expect(copied.map(([, path = '']) => path)).toHaveLength(6)
+    for (const [, path = ''] of copied) expect(text.split('[Unit]')[0]).toContain(path)
     // To listen on 0.0.0.0 Fastify asks the kernel for all addresses, and the process ends when it may not.
     expect(env.HOST).toBe('0.0.0.0')
     expect(values('RestrictAddressFamilies')[0]?.split(' ')).toContain('AF_NETLINK')
