@@ -12,6 +12,7 @@ import { type Store, StoreRefused } from './store/port.ts'
 import { createApiLog } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { createServiceMetrics } from './telemetry/metrics.ts'
+import { createTroubleLog } from './telemetry/trouble-log.ts'
 import { readVersion } from './version.ts'
 
 export interface ApiProcessOptions {
@@ -121,7 +122,7 @@ function createWatch(sink: LogSink): Watch {
       },
       onProjection: metrics.projection,
       onPending: metrics.webhooks,
-      onTrouble: (message) => sink.logger.error(message),
+      onTrouble: createTroubleLog(sink.logger),
     },
   }
   return watch
