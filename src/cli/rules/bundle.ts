@@ -43,7 +43,7 @@ export function addPack(rules: Command): void {
 }
 
 async function pack(dir: string, { key, out }: PackOptions): Promise<ExitCode> {
-  const read = await readPack(dir, { json: false, tested: true })
+  const read = await readPack(dir, { json: false, tested: true, written: true })
   if (typeof read === 'number') return read
   const { name, version } = read.pack
   const made = bundled(read.files, name, key)

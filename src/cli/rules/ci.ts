@@ -64,7 +64,7 @@ function readRef(text: string): string {
 
 /** null when a session has set the exit code. */
 async function ci(dir: string, options: CiOptions): Promise<ExitCode | null> {
-  const read = await readPack(dir, { json: false, tested: false })
+  const read = await readPack(dir, { json: false, tested: false, written: true })
   if (typeof read === 'number') return read
   const { log } = options
   if (log !== undefined && options.base === undefined) {

@@ -4,7 +4,7 @@ import type { FileFault } from '../../document/yaml-document.ts'
 import { type CompileOptions, compilePack } from '../../rules/load/compiler.ts'
 import { bundleFile, type PackKey, packKeyIn } from '../../rules/pack/bundle.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
-import type { PackFiles } from '../../rules/pack/folder.ts'
+import { type PackFiles, readFolder } from '../../rules/pack/folder.ts'
 import { bundleAt, readPackFiles } from '../../rules/pack/reading.ts'
 import { lineOfFault, PackRefused } from '../../rules/pack/refusal.ts'
 import { complain, createPaint, type ExitCode, print, printJson } from '../terminal.ts'
@@ -21,6 +21,8 @@ interface ReadPack {
 
 interface ReadOptions extends Pick<CompileOptions, 'tested' | 'sealed'> {
   readonly json: boolean
+  /** The files that people write, also where a bundle of them lies beside them; else what a server takes. */
+  readonly written?: boolean
 }
 
 /** As the server has it, by which a pack is refused whose holds last longer. */
@@ -31,20 +33,24 @@ export function eventRetentionDays(): number {
 /** Says what is wrong with a pack; a number is the exit code when it was refused. */
 export async function readPack(
   dir: string,
-  { json, ...options }: ReadOptions,
+  { json, written = false, ...options }: ReadOptions,
 ): Promise<ReadPack | ExitCode> {
   if (!existsSync(dir)) {
     complain(`${dir} is not there: name the folder of a rule pack`)
     return 2
   }
   try {
-    const files = readPackFiles(dir, bundleAt(dir) === '' ? [] : trustedKeys())
+    const files = written && existsSync(join(dir, 'pack.yaml')) ? readFolder(dir) : filesOf(dir)
     return { files, pack: compilePack(files, eventRetentionDays(), options) }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
     await tellFaults(dir, error.faults, json)
     return 1
   }
+}
+
+function filesOf(dir: string): PackFiles {
+  return readPackFiles(dir, bundleAt(dir) === '' ? [] : trustedKeys())
 }
 
 /** A bundle is checked as a server with these keys would. */

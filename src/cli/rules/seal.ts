@@ -27,7 +27,12 @@ export function addSeal(rules: Command): void {
 }
 
 async function seal(dir: string): Promise<ExitCode> {
-  const read = await readPack(dir, { json: false, tested: true, sealed: false })
+  const read = await readPack(dir, {
+    json: false,
+    tested: true,
+    sealed: false,
+    written: true,
+  })
   if (typeof read === 'number') return read
   const text = sealOf(read.files)
   try {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
@@ -252,6 +252,22 @@ describe('arbiter rules keys, pack, fmt and schema', patient, () => {
     writeFileSync(key, '')
     const unsigned = await world.run('rules', 'pack', copy, '--key', key, '--out', bundle)
     expect([unsigned.code, unsigned.err]).toEqual([1, expect.stringContaining('no private key')])
+  })
+
+  it('packs and seals the files that are written, and not the bundle that lies beside them', async () => {
+    const rule = (most: number) =>
+      `- { id: zed, when: amount > ${most}, decline: "128", why: x, mode: shadow }\n`
+    const copy = packWith({ 'z.rules.yaml': rule(9001) })
+    const bundle = join(copy, 'pack.bundle')
+    await world.run('rules', 'pack', copy, '--out', bundle)
+    expect(readFileSync(bundle, 'utf8')).toContain('amount > 9001')
+    writeFileSync(join(copy, 'z.rules.yaml'), rule(9002))
+    await world.run('rules', 'pack', copy, '--out', bundle)
+    expect(readFileSync(bundle, 'utf8')).toContain('amount > 9002')
+    writeFileSync(join(copy, 'z.rules.yaml'), rule(9003))
+    await world.run('rules', 'seal', copy)
+    rmSync(bundle)
+    expect((await world.run('rules', 'check', copy)).code).toBe(0)
   })
 
   it('writes files in one form, and schemas that know the pack', async () => {
