@@ -40,7 +40,11 @@ export async function readPack(
     return 2
   }
   try {
-    const files = written && existsSync(join(dir, 'pack.yaml')) ? readFolder(dir) : filesOf(dir)
+    const isWritten = existsSync(join(dir, 'pack.yaml'))
+    if (isWritten && !written && bundleAt(dir) !== '') {
+      complain(`warning: ${bundleAt(dir)} is read, as by a server, and not the files beside it`)
+    }
+    const files = isWritten && written ? readFolder(dir) : filesOf(dir)
     return { files, pack: compilePack(files, eventRetentionDays(), options) }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
