@@ -53,7 +53,7 @@ async function format(dir: string, check: boolean): Promise<ExitCode> {
       await print(join(dir, name))
       if (!check) replace(join(dir, name), next)
     }
-    if (changed > 0 && files.has(sealFile))
+    if (changed > 0 && !check && files.has(sealFile))
       complain(`the seal is broken: arbiter rules seal ${dir}`)
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error

@@ -276,12 +276,17 @@ describe('arbiter rules keys, pack, fmt and schema', patient, () => {
     const copy = packWith({
       'z.rules.yaml': '- {why: x, id: zed, when: false,   decline: "128"}\n',
     })
-    expect((await world.run('rules', 'fmt', copy, '--check')).code).toBe(1)
-    expect((await world.run('rules', 'fmt', copy)).code).toBe(0)
+    await world.run('rules', 'seal', copy)
+    const looked = await world.run('rules', 'fmt', copy, '--check')
+    // Nothing was written, so the seal still holds.
+    expect([looked.code, looked.err]).toEqual([1, ''])
+    const written = await world.run('rules', 'fmt', copy)
+    expect([written.code, written.err]).toEqual([0, expect.stringContaining('seal is broken')])
     expect(readFileSync(join(copy, 'z.rules.yaml'), 'utf8')).toBe(
       '- { id: zed, when: false, decline: "128", why: x }\n',
     )
     expect(await world.run('rules', 'fmt', copy, '--check')).toMatchObject({ code: 0, out: '' })
+    await world.run('rules', 'seal', copy)
     expect((await world.run('rules', 'schema', copy)).code).toBe(0)
     expect(readFileSync(join(copy, 'schema', 'rules.json'), 'utf8')).toContain('"zed"')
   })
