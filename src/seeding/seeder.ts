@@ -1,6 +1,7 @@
 import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Engine } from '../engine/engine.ts'
+import { accountCodec } from '../engine/format/codec.ts'
 import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
 import { accountAggregate, cardKey } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
@@ -207,15 +208,30 @@ async function commitAll(
 
 /** false when the account has moved, or nobody wants it any more. */
 async function commitOne(
-  { engine, memories, mayGoOn }: SeederOptions,
+  { engine, store, memories, mayGoOn }: SeederOptions,
   accountId: string,
   seed: AccountSeed,
 ): Promise<boolean> {
   while (mayGoOn()) {
     const { result, told, next } = await engine.change(seedChange(accountId, seed, memories))
     if (result === 'moved') return false
+    const isCommitted = next > seed.next
     seed.settle(told, next)
-    if (result === 'whole') return true
+    if (result === 'whole') return isCommitted || standsAt(store, accountId, next)
   }
   return false
+}
+
+/**
+ * Where nothing had to be written no commit has shown that all was read at one moment: a card that was read later than
+ * its account may have counted meanwhile just what it lacks.
+ */
+async function standsAt(
+  store: Pick<Store, 'load'>,
+  accountId: string,
+  next: number,
+): Promise<boolean> {
+  const [root] = await store.load([{ aggregate: accountAggregate(accountId), group: '', id: '' }])
+  if (root === undefined) return false
+  return unlessUnreadable(() => accountCodec.decode(root.value).entryCount) === next
 }

@@ -8,6 +8,7 @@ import { type Seeded, seedFromLog } from '../../src/seeding/seeder.ts'
 import type { Store } from '../../src/store/port.ts'
 import { filesOf, retentionDays, runLive, traffic } from '../support/backtest-world.ts'
 import { startEngine } from '../support/engine-world.ts'
+import { eventOf } from '../support/event-generator.ts'
 import { rulesText } from '../support/rule-world.ts'
 
 const seed = Number(process.env.SEED ?? 2211)
@@ -60,9 +61,9 @@ function seedOn(
 }
 
 /** What rules look at, of all cards and accounts. */
-async function countedIn(store: Store): Promise<unknown> {
+async function countedIn(store: Store, count = cards): Promise<unknown> {
   const found: Record<string, unknown> = {}
-  for (let i = 0; i < cards; i++) {
+  for (let i = 0; i < count; i++) {
     const aggregate = accountAggregate(`account-${i % 3}`)
     const [root, card] = await store.load([
       { aggregate, group: '', id: '' },
@@ -136,6 +137,43 @@ it('meets an account between two of its decisions, however its entries and the r
   })
   const always = await runLive(after, arrivals, cards)
   expect(await countedIn(busy.store)).toEqual(await countedIn(always.store))
+})
+
+it('tells a window also where as much as it lacks is counted between the reads of the account and of its card', async () => {
+  const [lacking, since] = [3, 40]
+  const atMs = (i: number) => arrivals[0]!.atMs + i
+  const asks = Array.from({ length: lacking + since + 1 + lacking + 1 }, (_, i) => {
+    const named = { eventId: `e${i}`, transactionId: `t${i}`, cardId: 'card-0' }
+    const event = eventOf({ ...named, requestType: 'Authorization', amountMinor: 100 })
+    return { atMs: atMs(i), event, said: null }
+  })
+  const files = filesOf({
+    'windows.yaml': '- { name: week, scope: card, over: approved, period: { trailing: 7d } }',
+    'a.rules.yaml': rulesText([{ id: 'cap', when: 'windows.week.sum > 900', decline: '128' }]),
+  })
+  const late = await runLive(filesOf({}), asks, 1, {
+    atMs: atMs(lacking),
+    files,
+    async after(store, pack, clock, meetNext) {
+      for (let i = 0; i < since; i++) await meetNext()
+      const reads = { transactions: 0, cards: 0 }
+      const load: Store['load'] = async (keys) => {
+        const [{ group } = { group: '' }] = keys
+        const isCard = group === cardKey('card-0').group
+        const isTransaction = group.startsWith('t')
+        // What transactions give back is told; the windows would be next, but for one more decision.
+        if (isTransaction && ++reads.transactions === 2) await meetNext()
+        // Memory was dropped, and has the account again, up to the last entry of the log.
+        if (isCard && ++reads.cards === 2) for (let i = 0; i < lacking; i++) await meetNext()
+        return store.load(keys)
+      }
+      const told = await seedOn({ ...store, load }, pack, clock)
+      expect(told).toMatchObject({ accounts: 1, skipped: 0 })
+      expect(reads.cards).toBeGreaterThan(1)
+    },
+  })
+  const always = await runLive(files, asks, 1)
+  expect(await countedIn(late.store, 1)).toEqual(await countedIn(always.store, 1))
 })
 
 it('of a pack that another follows halfway leaves the other with what it would have counted', async () => {

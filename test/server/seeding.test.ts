@@ -105,15 +105,15 @@ it('the last of many packs with a window each, exchanged under load, knows every
   writePack({ 'pack.yaml': 'name: swaps', ...cappedBy('first', cap) }, place.rulesDir)
   const env = { RULES_DIR: place.rulesDir, RULES_RELOAD: 'manual' }
   server = await startServer({ dataDir: place.dataDir, env })
-  const spent = cards.map(() => 0)
   let running = true
+  let approved = 0
   let byDefault = 0
   async function drive(card: number): Promise<void> {
     while (running) {
       const { status, body } = await askOf(card, 1)
       expect(status).toBe(200)
       if (body.decidedBy === 'default') byDefault++
-      if (body.decision === 'approve') spent[card]!++
+      if (body.decision === 'approve') approved++
       await sleep(pauseMs)
     }
   }
@@ -132,10 +132,15 @@ it('the last of many packs with a window each, exchanged under load, knows every
     running = false
     await Promise.all(drivers)
   }
+  // Not what was heard: on a busy machine an approval may come too late, and is then taken back.
+  await until(async () => (await readiness(server!)).unbooked === 0)
   for (const card of cards) {
-    const left = cap - spent[card]!
+    const account = await runCli({ DATA_DIR: place.dataDir }, 'show', 'account', `account-${card}`)
+    const { heldMinor } = JSON.parse(account) as { heldMinor: number }
+    expect(heldMinor).toBeGreaterThan(0)
+    const left = cap - heldMinor / 100
     expect((await askOf(card, left + 0.01)).body).toMatchObject({ ruleId: `cap-no${packs - 1}` })
     expect((await askOf(card, left)).body).toMatchObject({ decision: 'approve' })
   }
-  expect(byDefault).toBeLessThan(spent.reduce((sum, some) => sum + some, 0))
+  expect(byDefault).toBeLessThan(approved)
 })
