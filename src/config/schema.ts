@@ -69,8 +69,8 @@ export const schema = z.object({
   API_TLS_CERT_FILE: path.optional().describe('Certificate chain (PEM) of the management API'),
   API_TLS_KEY_FILE: path.optional().describe('Its private key (PEM)'),
   PUBLIC_URL: text(
-    'must be up to 4 http:// or https:// addresses without a query, comma-separated',
-    /^https?:\/\/[^\s,?#]+(,https?:\/\/[^\s,?#]+){0,3}$/,
+    'must be up to 4 http:// or https:// addresses without credentials or a query, comma-separated',
+    /^https?:\/\/[^\s,?#@]+(,https?:\/\/[^\s,?#@]+){0,3}$/,
   )
     .optional()
     .describe(

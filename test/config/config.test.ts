@@ -192,6 +192,7 @@ describe('readConfig', () => {
     [{ CARD_NUMBERS_SECRET: 'whsec_short' }, 'CARD_NUMBERS_SECRET'],
     [{ SECRETS_KEY: 'c2hvcnQ=' }, 'SECRETS_KEY'],
     [{ PUBLIC_URL: 'ftp://a.example.com' }, 'PUBLIC_URL'],
+    [{ PUBLIC_URL: 'https://user:word@a.example.com' }, 'PUBLIC_URL'],
   ])('refuses %j for the management API', (env, variable) => {
     expect(problems(env).map((problem) => problem.variable)).toEqual([variable])
   })

@@ -15,12 +15,12 @@ import { isConfig, readConfig } from '../../config/config.ts'
 import { decodeEntry } from '../../engine/format/entry-codec.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
-import { readPackFiles } from '../../rules/pack/reading.ts'
 import { maskPan } from '../../telemetry/mask.ts'
 import { readCount, readSince } from '../argument.ts'
 import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
+import { servedFiles } from './pack.ts'
 
 interface BacktestOptions {
   readonly from?: number
@@ -193,7 +193,7 @@ function rulesDir(): string | null {
 }
 
 function packIn(folder: string, retentionDays: number): CompiledPack {
-  return compilePack(readPackFiles(folder), retentionDays, { tested: false })
+  return compilePack(servedFiles(folder), retentionDays, { tested: false })
 }
 
 /** How far the log was read, by the time of its entries where the newest is known. */

@@ -9,11 +9,11 @@ import { loosens, type PackSide, type PartChange } from '../../rules/diff/change
 import { diffPacks } from '../../rules/diff/pack-diff.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
-import { readPackFiles } from '../../rules/pack/reading.ts'
 import { storeFolder } from '../../store/open.ts'
 import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
 import { type ExitCode, printJson, printText, showProgress } from '../terminal.ts'
+import { servedFiles } from './pack.ts'
 
 interface DiffOptions {
   readonly log?: string | boolean
@@ -85,7 +85,7 @@ function hasStore({ redis, dataDir }: { redis: unknown; dataDir: string }): bool
 }
 
 function sideOf(folder: string, retentionDays: number): PackSide {
-  const files = readPackFiles(folder)
+  const files = servedFiles(folder)
   return { files, pack: compilePack(files, retentionDays, { tested: false }) }
 }
 

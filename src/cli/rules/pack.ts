@@ -40,11 +40,7 @@ export async function readPack(
     return 2
   }
   try {
-    const isWritten = existsSync(join(dir, 'pack.yaml'))
-    if (isWritten && !written && bundleAt(dir) !== '') {
-      complain(`warning: ${bundleAt(dir)} is read, as by a server, and not the files beside it`)
-    }
-    const files = isWritten && written ? readFolder(dir) : filesOf(dir)
+    const files = written && isWritten(dir) ? readFolder(dir) : servedFiles(dir, trustedKeys())
     return { files, pack: compilePack(files, eventRetentionDays(), options) }
   } catch (error) {
     if (!(error instanceof PackRefused)) throw error
@@ -53,8 +49,18 @@ export async function readPack(
   }
 }
 
-function filesOf(dir: string): PackFiles {
-  return readPackFiles(dir, bundleAt(dir) === '' ? [] : trustedKeys())
+function isWritten(dir: string): boolean {
+  return existsSync(join(dir, 'pack.yaml'))
+}
+
+/** What a server takes; that this is not what one sees in the folder is said. */
+export function servedFiles(dir: string, keys: readonly PackKey[] = []): PackFiles {
+  const bundle = bundleAt(dir)
+  if (bundle === '') return readPackFiles(dir)
+  if (isWritten(dir)) {
+    complain(`warning: ${bundle} is read, as by a server, and not the files beside it`)
+  }
+  return readPackFiles(dir, keys)
 }
 
 /** A bundle is checked as a server with these keys would. */

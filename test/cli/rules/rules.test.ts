@@ -265,8 +265,10 @@ describe('arbiter rules keys, pack, fmt and schema', patient, () => {
     await world.run('rules', 'pack', copy, '--out', bundle)
     expect(readFileSync(bundle, 'utf8')).toContain('amount > 9002')
     writeFileSync(join(copy, 'z.rules.yaml'), rule(9003))
-    const { err } = await world.run('rules', 'test', copy)
-    expect(err).toContain('pack.bundle is read, as by a server, and not the files beside it')
+    for (const command of [['test'], ['diff', packWith({})]]) {
+      const { err } = await world.run('rules', ...command, copy)
+      expect(err).toContain('pack.bundle is read, as by a server, and not the files beside it')
+    }
     await world.run('rules', 'seal', copy)
     rmSync(bundle)
     expect((await world.run('rules', 'check', copy)).code).toBe(0)
