@@ -55,7 +55,7 @@ export function createApi(
   const box = createSecretBox(keys)
   const cursors = createCursors(keys)
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
-  const numbers = createNumbers(settings.cardNumbers, { store, box, clock })
+  const numbers = createNumbers(settings.cardNumbers, { store, box, clock, onTrouble })
   const desks = { transfers, lists, numbers, outside }
   const context = { store, engine, aggregates, effects, box, clock, settings, ...desks }
   const tokens = createTokens(keys, settings.tokenSeconds)

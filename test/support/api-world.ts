@@ -82,7 +82,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
   const onTrouble = (message: string) => troubles.push(message)
   const { cardNumbers = { source: 'none' } } = options
-  const made = createNumbers(cardNumbers, { store, box, clock })
+  const made = createNumbers(cardNumbers, { store, box, clock, onTrouble })
   const numbers = options.numbers ?? made
   const publicUrls = ['https://cards.example.com']
   const { kyc = { provider: sandbox ? 'sandbox' : 'none', delayMs: 2_000 } as KycSettings } =

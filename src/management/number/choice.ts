@@ -14,6 +14,7 @@ export type CardNumbers =
 
 type Needs = Omit<SandboxNumbersOptions, 'bin'> & {
   readonly clock: HttpNumbersOptions['clock'] & { monoMs(): number }
+  readonly onTrouble: HttpNumbersOptions['onTrouble']
 }
 
 const maxCalls = 64
@@ -25,7 +26,7 @@ export function createNumbers(chosen: CardNumbers, needs: Needs): NumberSource {
     case 'sandbox':
       return createSandboxNumbers({ ...needs, bin: chosen.bin })
     case 'http': {
-      const { clock } = needs
+      const { clock, onTrouble } = needs
       const secret = readWebhookSecret(chosen.secret)
       if (secret === null) throw new Error('CARD_NUMBERS_SECRET was checked when it was read')
       const outgoing = createOutgoing({
@@ -36,7 +37,7 @@ export function createNumbers(chosen: CardNumbers, needs: Needs): NumberSource {
         resolve: createResolver(clock),
         maxCalls,
       })
-      return createHttpNumbers({ outgoing, clock, url: chosen.url, secret })
+      return createHttpNumbers({ outgoing, clock, url: chosen.url, secret, onTrouble })
     }
   }
 }

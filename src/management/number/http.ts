@@ -10,6 +10,8 @@ export interface HttpNumbersOptions {
   /** Without a slash at its end. */
   readonly url: string
   readonly secret: Buffer
+  /** Why it gave no number; nothing of an answer is in it. */
+  readonly onTrouble: (message: string) => void
 }
 
 const timeoutMs = 8_000
@@ -27,7 +29,12 @@ const full = z.object({
 
 /** Numbers of somebody who may keep them; they pass through here, and nothing of them stays. */
 export function createHttpNumbers(options: HttpNumbersOptions): NumberSource {
-  const { outgoing, clock, url, secret } = options
+  const { outgoing, clock, url, secret, onTrouble } = options
+
+  function failed(problem: string): 'failed' {
+    onTrouble(`the card number service ${problem}`)
+    return 'failed'
+  }
 
   async function ask<T>(
     method: 'GET' | 'POST',
@@ -45,17 +52,20 @@ export function createHttpNumbers(options: HttpNumbersOptions): NumberSource {
       ...(method === 'POST' && { body }),
       timeoutMs,
     })
-    if ('fault' in said) return said.fault === 'timedOut' ? 'timedOut' : 'failed'
+    if ('fault' in said) {
+      const fault = failed(`cannot be reached: ${said.detail}`)
+      return said.fault === 'timedOut' ? 'timedOut' : fault
+    }
     if (said.status === 404) return 'none'
-    if (said.status < 200 || said.status > 299 || said.isCut) return 'failed'
-    const found = answer.safeParse(plainOf(said.body))
-    return found.success ? found.data : 'failed'
+    if (said.status < 200 || said.status > 299) return failed(`answers ${said.status}`)
+    const found = said.isCut ? null : answer.safeParse(plainOf(said.body))
+    return found?.success ? found.data : failed('answers otherwise than docs/WEBHOOKS.md says')
   }
 
   return {
     async make(card) {
       const said = await ask('POST', '/cards', card.cardId, JSON.stringify(card), made)
-      return said === 'none' ? 'failed' : said
+      return said === 'none' ? failed('answers 404 to a new card') : said
     },
     read: (cardId) => ask('GET', `/cards/${encodeURIComponent(cardId)}/full`, cardId, '', full),
   }

@@ -148,8 +148,10 @@ async function openSource(answer: (path: string) => Said) {
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  const numbers = createHttpNumbers({ outgoing, clock: systemClock, url, secret })
-  return { numbers, asked, outgoing }
+  const troubles: string[] = []
+  const onTrouble = (message: string) => troubles.push(message)
+  const numbers = createHttpNumbers({ outgoing, clock: systemClock, url, secret, onTrouble })
+  return { numbers, asked, outgoing, onTrouble, troubles }
 }
 
 describe('numbers of somebody else', () => {
@@ -167,30 +169,36 @@ describe('numbers of somebody else', () => {
     ])
   })
 
-  it.each<readonly [string, Said]>([
-    ['an error', { status: 500, body: {} }],
-    ['a redirect', { status: 302, body: {} }],
-    ['no JSON', { body: 'x' }],
+  const otherwise = 'answers otherwise than docs/WEBHOOKS.md says'
+  it.each<readonly [string, Said, string]>([
+    ['an error', { status: 500, body: {} }, 'answers 500'],
+    ['a redirect', { status: 302, body: {} }, 'answers 302'],
+    ['no JSON', { body: 'x' }, otherwise],
     [
       'a number where a mask belongs',
       { body: { maskedPan: '9999990123456788', expiry: '2030-01' } },
+      otherwise,
     ],
-    ['no month', { body: { maskedPan: '999999******6788', expiry: '2030-13' } }],
-    ['nothing there', { status: 404, body: {} }],
-  ])('fail by %s', async (_name, said) => {
-    const { numbers } = await openSource(() => said)
+    ['no month', { body: { maskedPan: '999999******6788', expiry: '2030-13' } }, otherwise],
+    ['nothing there', { status: 404, body: {} }, 'answers 404 to a new card'],
+  ])('fail by %s, and the log says why', async (_name, said, why) => {
+    const { numbers, troubles } = await openSource(() => said)
     expect(await numbers.make(card)).toBe('failed')
+    expect(troubles).toEqual([`the card number service ${why}`])
   })
 
   it('are none where the source knows none, and late when it does not answer', async () => {
-    const { numbers, outgoing } = await openSource(() => ({ status: 404 }))
+    const { numbers, outgoing, onTrouble, troubles } = await openSource(() => ({ status: 404 }))
     expect(await numbers.read('card-1')).toBe('none')
+    expect(troubles).toEqual([])
     const late = {
       ...outgoing,
-      call: async () => ({ fault: 'timedOut', detail: '', ms: 0 }) as const,
+      call: async () => ({ fault: 'timedOut', detail: 'no answer', ms: 0 }) as const,
     }
-    const options = { outgoing: late, clock: systemClock, url: 'http://x', secret: randomBytes(32) }
+    const named = { url: 'http://x', secret: randomBytes(32), onTrouble }
+    const options = { outgoing: late, clock: systemClock, ...named }
     expect(await createHttpNumbers(options).read('card-1')).toBe('timedOut')
+    expect(troubles).toEqual(['the card number service cannot be reached: no answer'])
     outgoing.close()
     expect(await numbers.read('card-1')).toBe('failed')
   })
