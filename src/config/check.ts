@@ -258,7 +258,7 @@ function findEnded(values: Settings): string[] {
     const { validTo } = readCertificate(readFileSync(file))
     if (Date.parse(validTo) > systemClock.nowMs()) return []
     return [
-      `${name} holds a certificate that ended (${validTo}): put another there and start again`,
+      `${name} holds a certificate that ended (${validTo}): put another there, it is taken within seconds`,
     ]
   })
 }
