@@ -2,10 +2,14 @@ import { readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { type Kind, kindOf, pure } from './test/support/kind.ts'
+import { type Kind, kindOf, leftToAll, pure } from './test/support/kind.ts'
 
 /** `--project pure` is the edit loop. */
 const quick = process.argv.includes('pure')
+
+/** A file that is named runs in any case. */
+const everyday =
+  !process.env.ALL && !process.env.TORTURE && !process.argv.some((word) => /^test\//.test(word))
 
 /**
  * How many seconds files take, beside others on two cores; what takes less than one is not in it. `npm run
@@ -93,7 +97,7 @@ export default defineConfig({
   test: {
     name: quick ? 'pure' : 'all',
     include: quick ? pure : ['test/**/*.test.ts'],
-    exclude: quick ? long : [],
+    exclude: quick ? long : everyday ? leftToAll : [],
     // The pure ones need nothing that is built or installed.
     globalSetup: quick ? [] : ['test/support/build.ts'],
     setupFiles: ['test/support/turn.ts'],

@@ -9,6 +9,20 @@ const timed = [
   'slow-clients',
 ].map((name) => `test/server/${name}.test.ts`)
 
+/**
+ * Left to `npm run test:all`, which CI runs, so that `npm test` takes five minutes: what is around the server, and
+ * what takes long for a property of which `npm test` has a shorter case.
+ */
+export const leftToAll = [
+  'bench/smoke',
+  'cli/store/copy',
+  'console/pages',
+  'deploy/{ci,monitoring,redis}',
+  'readme',
+  'server/disturbed-engine',
+  'server/redis-cluster',
+].map((name) => `test/${name}.test.ts`)
+
 /** They start no process and need nothing built. */
 export const pure = [
   'api/{condition,input,signature,token}',
