@@ -208,14 +208,15 @@ function startApi(
 
 /** What a sandbox sends its card events with; null where the relay must show a certificate, or TLS is spoken. */
 function relayTarget(
-  { host, tls, relayAuthentication: auth }: Config,
+  { host, tls, relayAuthentication: auth, relayProfile: profile, rulesDir }: Config,
   port: Int32Array<SharedArrayBuffer>,
 ): RelayTarget | null {
   if (tls !== null || auth.mode === 'mtls') return null
   const secret = auth.mode === 'hmac' ? (auth.secrets[0] ?? '') : ''
   const password = auth.mode === 'basic' ? `${auth.user}:${auth.password}` : ''
   const authorization = password === '' ? '' : `Basic ${Buffer.from(password).toString('base64')}`
-  return { host: host === '0.0.0.0' ? '127.0.0.1' : host, port, secret, authorization }
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host
+  return { host: reached, port, secret, authorization, profile, rulesDir }
 }
 
 /** A line to paste can call it: on this machine, without a certificate or another name. */

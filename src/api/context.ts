@@ -42,6 +42,9 @@ export interface RelayTarget {
   readonly secret: string
   /** '' where none is asked for. */
   readonly authorization: string
+  /** What it speaks, by name or path, and the folder of rules that may have it. */
+  readonly profile: string
+  readonly rulesDir: string
 }
 
 /** What routes are made with. */

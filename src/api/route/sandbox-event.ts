@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readCard } from '../../management/card.ts'
 import { createRelayClient } from '../../relay/client.ts'
 import { refuse } from '../condition.ts'
-import type { ApiContext } from '../context.ts'
+import type { ApiContext, RelayTarget } from '../context.ts'
 import { defineRoute, type Route } from '../route.ts'
 
 const nothing = z.object({})
@@ -12,6 +12,17 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
   const { settings, clock } = context
   const { relay, sandbox } = settings
   if (!sandbox) return []
+  // Read with the first event: it costs the start of a server that gets none nothing.
+  let readCardId: ((body: string) => string) | null = null
+
+  async function cardIdOf(body: string, { profile, rulesDir }: RelayTarget): Promise<string> {
+    if (readCardId === null) {
+      const { createCardReader } = await import('../../relayed-card.ts')
+      readCardId = createCardReader(profile, rulesDir)
+    }
+    return readCardId(body)
+  }
+
   return [
     defineRoute({
       operation: 'sandbox.events',
@@ -32,9 +43,9 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
         }
         const { organizationId } = caller.organization
         // The relay port books what is declined where the card is, and that is no business of this caller.
-        const { cardId } = body
-        const isNamed = typeof cardId === 'string' && cardId !== ''
-        if (isNamed && (await readCard(context, organizationId, cardId)) === null) {
+        const text = JSON.stringify(body)
+        const cardId = await cardIdOf(text, relay)
+        if (cardId !== '' && (await readCard(context, organizationId, cardId)) === null) {
           return refuse('cardUnknown')
         }
         const path = `/authorize/${encodeURIComponent(organizationId)}`
@@ -47,7 +58,7 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
           connections: 1,
         })
         try {
-          const { answer, late } = await client.deliverBody(JSON.stringify(body))
+          const { answer, late } = await client.deliverBody(text)
           const said = answer ?? (await late)
           if (said === null) return refuse('unavailable', 'the relay port did not answer')
           const answered = jsonOf(said.text)
