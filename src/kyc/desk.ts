@@ -93,7 +93,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     return customerId
   }
 
-  /** null when nothing changed. */
+  /** null when nothing changed; what is over stays so. */
   async function change(kycToken: string, next: (kyc: Kyc) => Kyc | null): Promise<Kyc | null> {
     const found = await readKyc(store, kycToken)
     if (found === null) return null
@@ -105,7 +105,9 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       aggregate,
       decide({ root }) {
         const before = decodeKyc(root ?? '')
-        const after = before === null ? null : next(before)
+        const isOver = before !== null && isFinal(before)
+        // Its last word may have come while somebody was still asking: nobody looks at it again.
+        const after = isOver ? { ...before, dueMs: null } : before && next(before)
         if (before === null || after === null) return { result: [null, null], write: {} }
         const happening = happeningOf(before, after, nowMs)
         const told = happening && eventBeside(aggregate, happening, endpoints, retentionDays)
@@ -117,7 +119,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
           index: [...dueKyc(after), ...(told?.write.index ?? [])],
           unindex: dueKyc(before),
         }
-        return { result: [after, told?.event ?? null], write }
+        return { result: [isOver ? null : after, told?.event ?? null], write }
       },
     })
     if (event !== null) options.onMade(event)
@@ -135,7 +137,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     if (isApproved && (await claimApproval(kyc.kycToken, nowMs)) === null) return null
     const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
     return change(kyc.kycToken, (before) => {
-      if (isFinal(before) || (before.isApproving && !isApproved)) return null
+      if (before.isApproving && !isApproved) return null
       const { kycToken, method, submittedAtMs } = before
       const open = { kycToken, method, submission, submittedAtMs }
       const handed = { ...handedOver(before), dueMs: provider.nextMs(open, nowMs) }
@@ -144,10 +146,11 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
   }
 
   function claimApproval(kycToken: string, nowMs: number): Promise<Kyc | null> {
-    return change(kycToken, (before) => {
-      if (isFinal(before)) return null
-      return { ...handedOver(before), isApproving: true, dueMs: nowMs + handOverMs }
-    })
+    return change(kycToken, (before) => ({
+      ...handedOver(before),
+      isApproving: true,
+      dueMs: nowMs + handOverMs,
+    }))
   }
 
   async function handOver(kyc: Kyc, submission: Submission): Promise<void> {

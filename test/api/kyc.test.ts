@@ -500,6 +500,22 @@ describe('a provider by HTTP', () => {
     expect((await call('GET', `/kyc/${other.data.kycToken}`)).data.status).toBe('Approved')
   })
 
+  it('that tells the result before it fails to answer is not asked for it any more', async () => {
+    const provider = await startReceiver(async ({ method, body }) => {
+      if (method === 'GET') return 500
+      await world.outside.kyc!.desk.hear(JSON.parse(body).kycToken, { status: 'Rejected' })
+      return 500
+    })
+    const world = await openWorld({ kyc: kycOf(provider.url) })
+    const { data } = await world.call('POST', '/kyc/business', business('RC79'))
+    await world.passTime(0)
+    await expect.poll(() => provider.received.length).toBe(1)
+    await expect.poll(() => world.store.range(indexes.kycsDue, '', 10)).toEqual([])
+    await world.passTime(60_000)
+    expect(provider.received.map(({ method }) => method)).toEqual(['POST'])
+    expect((await world.call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Rejected')
+  })
+
   it('is told 503 while the store is away, and 500 for a bug that the log then has', async () => {
     const provider = await openProvider(() => ({ status: 'Pending' }))
     const { call, url, time, bugs, outside } = await openWorld({ kyc: kycOf(provider.url) })

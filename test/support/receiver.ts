@@ -17,7 +17,7 @@ type Answer = { readonly status: number; readonly body?: unknown } | number
 
 /** A server on this machine that answers as the test says, and remembers. */
 export async function startReceiver(
-  answer: (received: Received) => Answer = () => 200,
+  answer: (received: Received) => Answer | Promise<Answer> = () => 200,
   /** Of the test, where several run at once. */
   test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
   /** It speaks TLS then. */
@@ -38,7 +38,7 @@ export async function startReceiver(
     const one = { path: request.url ?? '', method: request.method ?? '', headers, body }
     if (library !== null && !isSigned(library, one)) forged.push(body)
     received.push(one)
-    const said = answer(one)
+    const said = await answer(one)
     const { status, body: answered } = typeof said === 'number' ? { status: said } : said
     response.writeHead(status).end(answered === undefined ? '' : JSON.stringify(answered))
   }
