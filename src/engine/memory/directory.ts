@@ -58,18 +58,16 @@ export function createDirectory(store: Store, maxCards: number): Directory {
     cards: readonly CardPlace[],
     newVersion: () => string,
   ): Promise<CardPlace[]> {
-    let there = await resolve(cards.map(({ cardId }) => cardId))
-    const elsewhere = cards.filter(({ cardId, accountId }) => {
-      const account = there.get(cardId)
-      return account !== undefined && account !== accountId
-    })
-    let missing = cards.filter(({ cardId }) => !there.has(cardId))
-    while (missing.length > 0) {
-      await enterOnce(missing, newVersion)
-      there = await resolve(missing.map(({ cardId }) => cardId))
-      missing = missing.filter(({ cardId }) => !there.has(cardId))
+    const accounts = new Map(await resolve(cards.map(({ cardId }) => cardId)))
+    const missing = () => cards.filter(({ cardId }) => !accounts.has(cardId))
+    for (let some = missing(); some.length > 0; some = missing()) {
+      await enterOnce(some, newVersion)
+      for (const [cardId, accountId] of await resolve(some.map(({ cardId }) => cardId))) {
+        accounts.set(cardId, accountId)
+      }
     }
-    return elsewhere
+    // Only now: another server may have entered one while this one did.
+    return cards.filter(({ cardId, accountId }) => accounts.get(cardId) !== accountId)
   }
 
   /** One command for each small group of cards; a conflict is tried again by the caller. */

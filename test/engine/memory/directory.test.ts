@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createDirectory } from '../../../src/engine/memory/directory.ts'
+import type { Store } from '../../../src/store/port.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
 import { createMemoryStore } from '../../support/memory-store.ts'
 
@@ -17,5 +19,24 @@ describe('the directory', () => {
     const engine = startEngine(createMemoryStore(), { cacheCards: 2 })
     await openCards(engine, 5)
     expect(await engine.ask({ eventId: 'e1', cardId: 'card-0' })).toMatchObject({ code: '000' })
+  })
+
+  it('names a card as of another account that another server enters there at the same time', async () => {
+    const store = createMemoryStore()
+    const [ours, theirs] = ['account-1', 'account-2'].map((accountId) => {
+      return { cardId: 'card-1', accountId }
+    })
+    let versions = 0
+    const newVersion = () => `v${versions++}`
+    const other = createDirectory(store, 10)
+    let isEntered = false
+    const commit: Store['commit'] = async (commands) => {
+      if (!isEntered) expect(await other.enter([theirs!], newVersion)).toEqual([])
+      isEntered = true
+      return store.commit(commands)
+    }
+    const directory = createDirectory({ ...store, commit }, 10)
+    expect(await directory.enter([ours!], newVersion)).toEqual([ours])
+    expect(directory.accountOf('card-1')).toBe('account-2')
   })
 })
