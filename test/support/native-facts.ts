@@ -169,6 +169,7 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     refundedMinor: minor(),
     voided: random() < 0.2,
     closed: random() < 0.2,
+    cashPosted: random() < 0.2,
     asks: Array.from({ length: big(3) }, (_, i) => ({
       ...{ eventKey: `e${i}`, preauthorized: false, addedMinor: 1 },
       ...{ unblockedMid: '', reopened: false, abroad: false, adjustment: null },
@@ -209,6 +210,7 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
         Math.max(transaction.preauthorizedMinor, transaction.authorizedMinor) -
           transaction.reversedMinor,
       )
+  const isOpenHold = !transaction.closed && !transaction.cashPosted
   const seenIn = (all: string, width: number, value: string) =>
     value !== '' &&
     Array.from({ length: all.length / width }, (_, i) =>
@@ -280,7 +282,7 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
       id: transaction.transactionId,
       asks: BigInt(transaction.asks.length),
       authorized: native(net),
-      held: native(transaction.closed ? 0 : Math.max(0, net - transaction.settledMinor)),
+      held: native(isOpenHold ? Math.max(0, net - transaction.settledMinor) : 0),
       settled: native(transaction.settledMinor),
       refunded: native(transaction.refundedMinor),
     },

@@ -11,7 +11,7 @@ import {
   cardTypes,
   customerTypes,
 } from '../../domain/record/card.ts'
-import { netAuthorized, openHold } from '../../domain/record/transaction.ts'
+import { heldPart, netAuthorized } from '../../domain/record/transaction.ts'
 import { detailFacts, namedFact } from './detail-fact.ts'
 import { askTypes, type Fact, type FactTable } from './fact.ts'
 import { anyAmount, money, number, text, yesNo } from './fact-kind.ts'
@@ -234,7 +234,7 @@ export const factTable: readonly Fact[] = [
   money('transaction.authorized', 'Authorized and not reversed so far', ({ transaction }) =>
     netAuthorized(transaction),
   ),
-  money('transaction.held', 'Held for it so far', ({ transaction }) => openHold(transaction)),
+  money('transaction.held', 'Held for it so far', ({ transaction }) => heldPart(transaction)),
   money('transaction.settled', 'Settled so far', ({ transaction }) => transaction.settledMinor),
   money('transaction.refunded', 'Refunded so far', ({ transaction }) => transaction.refundedMinor),
   ...detailFacts,

@@ -55,6 +55,18 @@ describe('the tests of a pack', () => {
     expect(faultsOf(steps)).toEqual([])
   })
 
+  it('see cash that is posted as nothing that is held for its transaction, and a hold as that', () => {
+    const held =
+      '- { id: held, when: transaction.held > 0, decline: "129", why: something is held }'
+    const tests = oneTest(
+      '{ send: CashWithdrawal, txn: cash, amount: 20, expect: approve, posted: 9980, held: 0 }',
+      '{ send: CashWithdrawal, txn: cash, amount: 20, expect: approve, posted: 9960, held: 0 }',
+      '{ send: Authorization, txn: purchase, amount: 20, expect: approve, held: 20 }',
+      '{ send: Authorization, txn: purchase, amount: 20, expect: "129", rule: held }',
+    )
+    expect(reportOf({ 'a.rules.yaml': held, 'a.test.yaml': tests })).toEqual([])
+  })
+
   it('fail at the place of what differs, and the pack is refused', () => {
     const wrong = oneTest(
       '{ send: Authorization, amount: 201, expect: approve }',
