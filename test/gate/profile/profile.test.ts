@@ -375,6 +375,13 @@ describe('stripe-issuing', () => {
   const profile = shipped('stripe-issuing')
   const request = example('stripe-issuing.request')
 
+  it('refuses the reversal of a refund, and an ask for less than nothing: neither is its opposite', () => {
+    const back = changed(example('stripe-issuing.refund'), '/data/object/amount', -1000)
+    expect(refusal(profile, back)).toMatchObject({ status: 400, field: 'amount', about: 'advice' })
+    const ask = changed(request, '/data/object/pending_request/amount', -2540)
+    expect(refusal(profile, ask)).toMatchObject({ field: 'amount', about: 'ask' })
+  })
+
   it('answers with approved, and with the amount when it is partial', () => {
     expect(profile.headers).toEqual({ 'Stripe-Version': '2024-06-20' })
     expect(reply(profile, request)).toEqual({
