@@ -1,6 +1,7 @@
 import { readLines } from '../backoffice/line-reader.ts'
 import type { RowProblem } from '../wire/card-row.ts'
 import { Interrupted, onInterrupt } from './interrupt.ts'
+import { explain, inSession, type Session, type SessionOptions } from './session.ts'
 import { complain, type ExitCode, showProgress } from './terminal.ts'
 import { openTwice, type TwiceRead } from './twice-read.ts'
 
@@ -13,28 +14,40 @@ type ReadRowOf<T> = (json: unknown) => T | RowProblem[]
 /** Runs an import of a file, or of standard input, and says what stands against reading it. */
 export async function inRowFile(
   file: string,
-  work: (input: TwiceRead, signal: AbortSignal) => Promise<ExitCode>,
-): Promise<ExitCode> {
+  work: (input: TwiceRead, session: Session, signal: AbortSignal) => Promise<ExitCode>,
+  options: SessionOptions = {},
+): Promise<void> {
   const stopping = new AbortController()
   const undo = onInterrupt(() => stopping.abort())
   let input: TwiceRead | null = null
   try {
-    input = await openTwice(file, stopping.signal)
-    return await work(input, stopping.signal)
+    // Before the session: no store is made for a file that is not there.
+    const opened = await openTwice(file, stopping.signal)
+    input = opened
+    await inSession(
+      (session) =>
+        work(opened, session, stopping.signal).catch((error) => sayUnreadable(file, error)),
+      options,
+    )
   } catch (error) {
-    const { code, name, syscall } = error as NodeJS.ErrnoException
-    if (name === 'AbortError') throw new Interrupted()
-    if (syscall === 'write') {
-      complain(`the rows cannot be kept in the meantime (${code}): name a file instead of a pipe`)
-      return 2
-    }
-    if (syscall !== 'open' && syscall !== 'read') throw error
-    complain(`${file} cannot be read (${code}): name a file of rows, or - for standard input`)
-    return 2
+    process.exitCode = await sayUnreadable(file, error).catch(explain)
   } finally {
     undo()
     await input?.close()
   }
+}
+
+/** Throws what has nothing to do with reading the file. */
+async function sayUnreadable(file: string, error: unknown): Promise<ExitCode> {
+  const { code, name, syscall } = error as NodeJS.ErrnoException
+  if (name === 'AbortError') throw new Interrupted()
+  if (syscall === 'write') {
+    complain(`the rows cannot be kept in the meantime (${code}): name a file instead of a pipe`)
+    return 2
+  }
+  if (syscall !== 'open' && syscall !== 'read') throw error
+  complain(`${file} cannot be read (${code}): name a file of rows, or - for standard input`)
+  return 2
 }
 
 interface NumberedRow<T> {

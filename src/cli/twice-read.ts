@@ -19,11 +19,14 @@ export interface TwiceRead {
 export async function openTwice(file: string, signal: AbortSignal): Promise<TwiceRead> {
   if (file === '-') return keepAside(addAbortSignal(signal, process.stdin))
   const handle = await open(file)
-  const read = () => bytesOf(handle)
-  if ((await handle.stat()).isFile()) {
+  const kind = await handle.stat()
+  // A folder opens, and fails when it is read.
+  if (kind.isDirectory()) await handle.read().finally(() => handle.close())
+  if (kind.isFile()) {
+    const read = () => bytesOf(handle)
     return { first: read, second: read, close: () => handle.close() }
   }
-  // A pipe gives its bytes once; a folder fails when it is read.
+  // A pipe gives its bytes once.
   const input = handle.createReadStream({ autoClose: false })
   const kept = await keepAside(addAbortSignal(signal, input))
   return {

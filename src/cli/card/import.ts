@@ -5,7 +5,7 @@ import { createImportPlan, type ImportPlan } from '../../engine/import-plan.ts'
 import { readCardRow } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
 import { batchesOf, createProblemList, inRowFile } from '../row-file.ts'
-import { inSession, type Session } from '../session.ts'
+import type { Session } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
 import type { TwiceRead } from '../twice-read.ts'
 
@@ -28,12 +28,7 @@ export function addImport(program: Command): void {
     .description('Import cards with their balances, limits and lists from a file, one JSON a line.')
     .argument('<file>', 'the file, or - for standard input')
     .addHelpText('after', help)
-    .action((file: string) =>
-      inSession(
-        (session) => inRowFile(file, (input, signal) => importTwiceRead(input, session, signal)),
-        { creates: true },
-      ),
-    )
+    .action((file: string) => inRowFile(file, importTwiceRead, { creates: true }))
 }
 
 /** Every row is checked before the first is written; between the two passes only accounts are remembered. */

@@ -57,11 +57,7 @@ export function addCustomers(program: Command): void {
     .description('Import customers that were verified elsewhere.')
     .argument('<file>', 'the file, or - for standard input')
     .addHelpText('after', help)
-    .action((file: string) =>
-      inSession((session) =>
-        inRowFile(file, (input, signal) => importCustomers(input, session, signal)),
-      ),
-    )
+    .action((file: string) => inRowFile(file, importCustomers))
   customers
     .command('export')
     .description('Write all customers to standard output, as rows for import.')

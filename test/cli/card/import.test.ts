@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -62,6 +63,19 @@ describe('arbiter import and export', () => {
     expect(first.err).toMatch(/line 4: type: /)
     const { store } = await serve()
     expect(await store.range(indexes.cards, '', 10)).toEqual([])
+  })
+
+  it('makes no store for a file that is not there, or for a folder', async () => {
+    const { run, folder } = await fresh()
+    for (const [file, why] of [
+      [join(folder, 'none.ndjson'), 'ENOENT'],
+      [folder, 'EISDIR'],
+    ] as const) {
+      const { code, err } = await run('import', file)
+      expect(code).toBe(2)
+      expect(err).toContain(`${file} cannot be read (${why}): name a file of rows`)
+    }
+    expect(existsSync(join(folder, 'data'))).toBe(false)
   })
 
   it('opens an account with the balance that one of its rows gives, however far apart', async () => {
