@@ -59,8 +59,8 @@ export async function openMemoryDesk(options: MemoryDeskOptions): Promise<Memory
     const { version, memories = [] } = pack
     try {
       await noteMemories(aggregates, memories, clock.nowMs())
-      await board.look()
-      if (pack.version === version) noted = true
+      // Until its age was read, a memory that has begun would count as one that was always kept.
+      if ((await board.look()) && pack.version === version) noted = true
     } catch {
       // The store is away: it is noted at a later look.
     }

@@ -8,8 +8,8 @@ type OnNotice = (found: Loaded | null) => void
 export interface NoticeBoard {
   /** Resolves after the first look, so that nothing is decided before it. */
   follow(aggregate: string, onNotice: OnNotice): Promise<void>
-  /** Looks now, for who has just changed something. */
-  look(): Promise<void>
+  /** Looks now, for who has just changed something; resolves to whether the store could be read. */
+  look(): Promise<boolean>
   stop(): void
 }
 
@@ -25,12 +25,27 @@ export interface NoticeBoardOptions {
 export function createNoticeBoard(options: NoticeBoardOptions): NoticeBoard {
   const { store, intervalMs, onState, onLook } = options
   const notices: { aggregate: string; version: string | null; onNotice: OnNotice }[] = []
-  let looking = false
+  let underWay: Promise<boolean> | null = null
+  let next: Promise<boolean> | null = null
   let stopped = false
 
-  async function look(): Promise<void> {
-    if (looking || stopped || notices.length === 0) return
-    looking = true
+  /** What is under way may have read before its caller's commit: who comes meanwhile has the next one. */
+  function look(): Promise<boolean> {
+    if (underWay === null) {
+      underWay = lookOnce().finally(() => {
+        underWay = null
+      })
+      return underWay
+    }
+    next ??= underWay.then(() => {
+      next = null
+      return look()
+    })
+    return next
+  }
+
+  async function lookOnce(): Promise<boolean> {
+    if (stopped || notices.length === 0) return true
     try {
       const looked = [...notices]
       const found = await store.load(
@@ -38,11 +53,11 @@ export function createNoticeBoard(options: NoticeBoardOptions): NoticeBoard {
       )
       onLook('')
       for (const [i, notice] of looked.entries()) tell(notice, found[i] ?? null)
+      return true
     } catch (error) {
       // A store that is away tells nothing: what was read last goes on.
       if (!stopped) onLook((error as Error).message)
-    } finally {
-      looking = false
+      return false
     }
   }
 

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import type { Pack } from '../../../src/domain/decide/pack.ts'
+import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { memoriesAggregate } from '../../../src/engine/format/layout.ts'
+import { openMemoryDesk } from '../../../src/engine/notice/memory-desk.ts'
+import { createNoticeBoard } from '../../../src/engine/notice/notice-board.ts'
+import { type Store, StoreError } from '../../../src/store/port.ts'
+import { createMemoryStore } from '../../support/memory-store.ts'
+
+const never = 2 ** 30
+const t0 = Date.UTC(2026, 10, 15)
+const week = { key: 'week', window: 'week', remembered: '', fullAfterMs: 86_400_000 } as const
+const packOf = (version: string, memories: Pack['memories']) => ({ version, memories }) as Pack
+
+/** A desk whose board looks when the test says so, and finds what `onLook` lets it find. */
+async function openDesk(onLook: () => Promise<void>) {
+  const memory = createMemoryStore()
+  const load: Store['load'] = async (keys) => {
+    const found = await memory.load(keys)
+    if (keys.some(({ aggregate }) => aggregate === 'another')) await onLook()
+    return found
+  }
+  const store = { ...memory, load }
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const clock = { nowMs: () => t0, monoMs: () => 0 }
+  const board = createNoticeBoard({ store, intervalMs: never, onState() {}, onLook() {} })
+  onTestFinished(board.stop)
+  await board.follow('another', () => {})
+  const options = { aggregates, clock, board, intervalMs: 5, onChange() {} }
+  const desk = await openMemoryDesk({ ...options, pack: packOf('one', []) })
+  onTestFinished(desk.stop)
+  const isNoted = async () => {
+    const [found] = await memory.load([{ aggregate: memoriesAggregate, group: '', id: '' }])
+    return found?.value.includes('week') === true
+  }
+  /** Until it is written since when the window is kept, and whoever could miss it had the time to. */
+  const begin = async () => {
+    desk.setPack(packOf('two', [{ ...week, ruleIds: ['r1'] }]))
+    await expect.poll(isNoted).toBe(true)
+    await sleep(20)
+  }
+  return { board, desk, begin }
+}
+
+it('keeps a rule in shadow whose window begins while the board looks', async () => {
+  let release = () => {}
+  let held = Promise.resolve()
+  const { board, desk, begin } = await openDesk(() => held)
+  held = new Promise((resolve) => {
+    release = resolve
+  })
+  const looking = board.look()
+  await begin()
+  expect(desk.seeding()).toEqual(['r1'])
+  release()
+  await looking
+  await expect.poll(() => desk.unseeded()).toBe(1)
+  expect(desk.seeding()).toEqual(['r1'])
+})
+
+it('keeps a rule in shadow whose window begins while the board cannot be read', async () => {
+  let isAway = false
+  const { desk, begin } = await openDesk(async () => {
+    if (isAway) throw new StoreError('away', 'no')
+  })
+  isAway = true
+  await begin()
+  expect(desk.seeding()).toEqual(['r1'])
+  isAway = false
+  await expect.poll(() => desk.unseeded()).toBe(1)
+  expect(desk.seeding()).toEqual(['r1'])
+})
