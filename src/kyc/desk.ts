@@ -16,6 +16,7 @@ import {
   decodeKyc,
   dueKyc,
   eventTypeOf,
+  handedOver,
   isFinal,
   judgeVerdict,
   type Kyc,
@@ -263,11 +264,6 @@ function newKyc(request: KycRequest, sealed: string): Kyc {
     dueMs: null,
     isApproving: false,
   }
-}
-
-/** Its provider has it: its pictures are not needed any more. */
-function handedOver(kyc: Kyc): Kyc {
-  return { ...kyc, isHandedOver: true, imageParts: 0 }
 }
 
 function writeOfNew(kyc: Kyc, put: NonNullable<AggregateWrite['put']>): AggregateWrite {

@@ -77,6 +77,11 @@ export function isFinal({ status }: Pick<Kyc, 'status'>): boolean {
   return status === 'Approved' || status === 'Rejected'
 }
 
+/** Its provider has it: its pictures are not needed any more. */
+export function handedOver(kyc: Kyc): Kyc {
+  return { ...kyc, isHandedOver: true, imageParts: 0 }
+}
+
 const rejectCodes = ['180', '181', '182', '184', '185', '305', '306', '307']
 const maxLabels = 20
 /** What is shown of an identity number anyway, so that a shorter one needs no hiding. */
