@@ -16,9 +16,10 @@ if [ "$REDIS_PASSWORD" != "$(printf %s "$REDIS_PASSWORD" | tr -d '[:cntrl:]')" ]
 fi
 hash=$(printf %s "$REDIS_PASSWORD" | sha256sum | cut -d ' ' -f 1)
 unset REDIS_PASSWORD
-users=$(sed "s/@REDIS_PASSWORD_SHA256@/$hash/" "$here/users.acl")
-# On standard input, for a file that Redis reads could be put there by another user of the machine.
+settings=$(sed "s/@REDIS_PASSWORD_SHA256@/$hash/" "$here/redis.conf" "$here/users.acl")
+# On standard input, for a file of its own could be put there by another user of the machine, and one that Redis
+# knows of is written by Sentinel at a failover, users too, which a start that names these again refuses.
 umask 077
-exec redis-server "$here/redis.conf" --dir "${REDIS_DIR:-/data}" "$@" - << END
-$users
+exec redis-server --dir "${REDIS_DIR:-/data}" "$@" - << END
+$settings
 END

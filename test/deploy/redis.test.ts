@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRedisKeys } from '../../src/store/redis/keys.ts'
 import { openRedisStore } from '../../src/store/redis/redis.ts'
 import { commandOf, conformanceNowMs, describeStore } from '../store/conformance.ts'
 import { createCliWorld, rowOf } from '../support/cli.ts'
+import { startSentinels } from '../support/redis-sentinel.ts'
 import {
   durable,
   type RedisServer,
@@ -133,11 +134,11 @@ describe('the shipped Redis', () => {
     const env = { PATH: path, REDIS_PASSWORD: password, REDIS_DIR: '/of/redis' }
     const { code, out } = await startWith(env)
     folder.remove()
-    const [args, ...users] = out.split('\n')
+    const [args, ...settings] = out.split('\n')
     expect(code).toBe(0)
-    expect(args).toBe(`${join(program, '../redis.conf')} --dir /of/redis -`)
+    expect(args).toBe('--dir /of/redis -')
     const hash = createHash('sha256').update(password).digest('hex')
-    expect(users.join('\n')).toContain(`\nuser arbiter on #${hash} `)
+    expect(settings.join('\n')).toContain(`\nuser arbiter on #${hash} `)
   })
 
   it('has all that it acknowledged when it is started again', async () => {
@@ -157,22 +158,42 @@ describe('the shipped Redis', () => {
     await own.dispose()
   })
 
-  it('has a replica that signs in as docs/STATE.md says', async () => {
-    const [, text = ''] = readFileSync(join(program, '../../../docs/STATE.md'), 'utf8').split(
-      '```text',
-    )
+  it('has replicas and sentinels that sign in as docs/STATE.md says, and starts again after a failover', async () => {
+    const page = readFileSync(join(program, '../../../docs/STATE.md'), 'utf8')
+    const users = [...page.matchAll(/```text\n(.*?)```/gs)].map(([, text = '']) => text)
+    expect(users.map((text) => text.split(' ')[1])).toEqual(['replica', 'sentinel'])
     const folder = fastFolder()
     const include = join(folder.path, 'replication.conf')
-    await writeFile(include, text.split('```')[0]!.replaceAll('PASSWORD', password))
+    await writeFile(include, users.join('').replaceAll('PASSWORD', password))
+    // A copy, for a Redis that knows its file writes to it.
+    await cp(join(program, '..'), join(folder.path, 'redis'), { recursive: true })
+    const place = { ...shipped, program: join(folder.path, 'redis/start.sh') }
     const start = (settings: Record<string, string>) =>
-      startRedis(settings, { ...shipped, env: { REDIS_PASSWORD: password } })
+      startRedis(settings, { ...place, env: { REDIS_PASSWORD: password } })
     const master = await start({ include, 'repl-diskless-sync-delay': '0' })
     const replica = await start({ include, replicaof: `127.0.0.1 ${master.port}` })
     await until(async () =>
       String(await replica.command('INFO', 'replication')).includes('master_link_status:up'),
     )
-    await replica.dispose()
-    await master.dispose()
+    const sentinels = await startSentinels(master, 3, { name: 'sentinel', password })
+    // Until they have seen the replica they refuse it.
+    const begun = () =>
+      sentinels.failOver().then(
+        () => true,
+        () => false,
+      )
+    await until(begun)
+    await until(async () => (await sentinels.masterPort()) === replica.port)
+    await until(async () =>
+      String(await replica.command('INFO', 'replication')).includes('role:master'),
+    )
+    await sentinels.dispose()
+    for (const server of [master, replica]) {
+      await server.kill()
+      await server.restart()
+      expect(await server.command('PING')).toBe('PONG')
+      await server.dispose()
+    }
     folder.remove()
   })
 

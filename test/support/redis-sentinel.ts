@@ -21,7 +21,12 @@ export interface Sentinels {
 
 export const masterName = 'mymaster'
 
-export async function startSentinels(master: RedisServer, count = 3): Promise<Sentinels> {
+/** A user is whom they sign in as at the servers that they watch. */
+export async function startSentinels(
+  master: RedisServer,
+  count = 3,
+  user?: { readonly name: string; readonly password: string },
+): Promise<Sentinels> {
   const folder = await mkdtemp(join(tmpdir(), 'arbiter-sentinel-'))
   const remove = removeWithTests(folder)
   const ports: number[] = []
@@ -38,6 +43,10 @@ export async function startSentinels(master: RedisServer, count = 3): Promise<Se
       // A replica that follows through a proxy is left alone for as long.
       `sentinel failover-timeout ${masterName} 60000`,
     ]
+    if (user !== undefined) {
+      lines.push(`sentinel auth-user ${masterName} ${user.name}`)
+      lines.push(`sentinel auth-pass ${masterName} ${user.password}`)
+    }
     await writeFile(file, `${lines.join('\n')}\n`)
     const child = spawn(findRedis(), [file, '--sentinel'], { stdio: 'ignore' })
     endWithTests(child)
