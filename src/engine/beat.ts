@@ -14,7 +14,7 @@ export function startBeat(
 ): NodeJS.Timeout {
   const lag = monitorEventLoopDelay({ resolution: 10 })
   lag.enable()
-  return setInterval(() => {
+  const beat = () => {
     const loopLagMs = lag.max / 1e6
     lag.reset()
     // Not process.memoryUsage: it opens a file, and an engine must beat also when no descriptor is left.
@@ -22,5 +22,8 @@ export function startBeat(
     const figures = { ...engine.stats(), ...others(), loopLagMs, heapUsedBytes }
     const [ruleCounts, findings] = [engine.takeRuleCounts(), engine.takeFindings()]
     send({ type: 'beat', figures, ruleCounts, findings })
-  }, beatMs)
+  }
+  // The first at once: until then nobody knows of damage and tripped rules.
+  beat()
+  return setInterval(beat, beatMs)
 }
