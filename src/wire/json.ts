@@ -52,7 +52,7 @@ export function parseJson(bytes: Buffer): JsonValue | JsonProblem {
   let text: string
   if (isAscii(bytes)) text = bytes.toString('latin1')
   else if (isUtf8(bytes)) text = bytes.toString('utf8')
-  else return { problem: 'not UTF-8', offsetBytes: 0 }
+  else return { problem: 'not UTF-8', offsetBytes: firstNotUtf8(bytes) }
 
   const cursor: JsonCursor = { text, at: 0, problem: '' }
   const value = readValue(cursor, 0)
@@ -62,6 +62,14 @@ export function parseJson(bytes: Buffer): JsonValue | JsonProblem {
   }
   const offsetBytes = Buffer.byteLength(text.slice(0, cursor.at))
   return { problem: cursor.problem, offsetBytes }
+}
+
+/** What cannot be decoded becomes another character, so there the bytes differ when they are encoded again. */
+function firstNotUtf8(bytes: Buffer): number {
+  const again = Buffer.from(bytes.toString('utf8'))
+  let at = 0
+  while (at < bytes.length && bytes[at] === again[at]) at++
+  return at
 }
 
 export function isJsonProblem(result: JsonValue | JsonProblem): result is JsonProblem {

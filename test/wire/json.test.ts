@@ -133,8 +133,10 @@ describe('parseJson', () => {
     ['a character cut off', [0x22, 0xc3, 0x22]],
     ['an overlong form', [0x22, 0xc0, 0xaf, 0x22]],
     ['a surrogate as UTF-8', [0x22, 0xed, 0xa0, 0x80, 0x22]],
-  ])('refuses %s', (_name, bytes) => {
-    expect(parseJson(Buffer.from(bytes))).toEqual({ problem: 'not UTF-8', offsetBytes: 0 })
+    ['one after a character that stands for such', [0x22, 0xef, 0xbf, 0xbd, 0xff, 0x22], 4],
+    ['the end of the body in a character', [0x22, 0x61, 0xe2, 0x82], 2],
+  ])('refuses %s and says where', (_name, bytes, offsetBytes = 1) => {
+    expect(parseJson(Buffer.from(bytes))).toEqual({ problem: 'not UTF-8', offsetBytes })
   })
 
   it('never shows what the body says', () => {
