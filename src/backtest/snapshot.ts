@@ -61,5 +61,19 @@ function cardBefore(card: Card, entries: readonly Entry[]): Card {
       ),
   )
   const status = restated ? ({ status: 'Active', terminatedBy: '' } as const) : {}
-  return { ...card, ...status, windows: {}, recentAsks: [], lastAskAtMs: 0 }
+  const declinesInRow = declinesBefore(card, entries)
+  return { ...card, ...status, windows: {}, recentAsks: [], lastAskAtMs: 0, declinesInRow }
+}
+
+/** What the first entry that tells of it had counted on; what seeding put came from the log itself. */
+function declinesBefore(card: Card, entries: readonly Entry[]): number {
+  for (const { cardId, changes } of entries) {
+    if (cardId !== card.cardId) continue
+    for (const change of changes) {
+      if (change.type === 'seeded' && change.remembered.declinesInRow !== undefined) return 0
+      if (change.type !== 'askNoted' || change.noted.declines === undefined) continue
+      return Math.max(0, change.noted.declines - 1)
+    }
+  }
+  return card.declinesInRow
 }

@@ -202,3 +202,35 @@ it('of a pack that another follows halfway leaves the other with what it would h
     expect(await countedIn(late.store)).toEqual(await countedIn(always.store))
   }
 })
+
+it('tells the declines in a row that the log has, once, of a card that is older than it', async () => {
+  const asks = Array.from({ length: 8 }, (_, i) => {
+    const named = { eventId: `e${i}`, transactionId: `t${i}`, cardId: 'card-0' }
+    const event = eventOf({ ...named, requestType: 'Authorization', amountMinor: 999_900 })
+    return { atMs: arrivals[0]!.atMs + i, event, said: null }
+  })
+  const when = 'declines_in_row > 90'
+  const files = filesOf({ 'a.rules.yaml': rulesText([{ id: 'tried', when, decline: '128' }]) })
+  const gone = 3
+  await runLive(filesOf({}), asks, 1, {
+    atMs: asks[5]!.atMs,
+    files,
+    async after(store, pack, clock, meetNext) {
+      await meetNext()
+      await meetNext()
+      const readLog: Store['readLog'] = async (cursor, limit) => {
+        return (await store.readLog(cursor, limit)).slice(cursor === '' ? gone : 0)
+      }
+      const declined = async () => {
+        const key = { aggregate: accountAggregate('account-0'), ...cardKey('card-0') }
+        return cardCodec.decode((await store.load([key]))[0]!.value).declinesInRow
+      }
+      expect(await declined()).toBe(2)
+      const inLog = (await store.readLog('', 100)).length - gone
+      for (let times = 0; times < 2; times++) {
+        expect(await seedOn({ ...store, readLog }, pack, clock)).toMatchObject({ skipped: 0 })
+        expect(await declined()).toBe(inLog)
+      }
+    },
+  })
+})
