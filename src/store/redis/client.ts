@@ -86,7 +86,9 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
     send,
     sendToMasters: async (name, args) => [await send('', name, args)],
     onConnected: (listener) => void client.on('ready', listener),
-    askMasters: async (name, args) => [await answerOf(addressOf(client), send('', name, args))],
+    askMasters: async (name, args) => [
+      await answerOf(masterAddressOf(client), send('', name, args)),
+    ],
     scanKeys: (pattern) => scanOne((args) => send('', 'SCAN', args), pattern),
     close() {
       isClosed = true
@@ -202,6 +204,15 @@ async function answerOf(address: string, asking: Promise<unknown>): Promise<Mast
 
 function addressOf({ options }: Redis): string {
   return `${options.host}:${options.port}`
+}
+
+/** Where sentinels tell who the master is, the options have defaults in the place of its address. */
+function masterAddressOf(client: Redis): string {
+  const { sentinels, name } = client.options
+  if (sentinels == null) return addressOf(client)
+  // There is no stream before the first connection, and no address of one that has ended.
+  const { remoteAddress, remotePort } = client.stream ?? {}
+  return remoteAddress === undefined ? String(name) : `${remoteAddress}:${remotePort}`
 }
 
 interface Trouble {

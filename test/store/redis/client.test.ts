@@ -82,6 +82,24 @@ async function startStandIn(masterPort: number): Promise<StandInSentinel> {
 }
 
 describe('a connection by sentinels', () => {
+  it('names the master by its address, and by its name while there is none', async () => {
+    const redis = await startRedis()
+    endings.push(redis.dispose)
+    const sentinel = await startStandIn(redis.port)
+    const connection = connectRedis({
+      urls: ['redis://mymaster'],
+      cluster: false,
+      sentinels: [sentinel.url],
+      commandTimeoutMs: 5_000,
+    })
+    endings.push(connection.close)
+    expect(await connection.askMasters('PING', [])).toMatchObject([{ address: 'mymaster' }])
+    await connection.ready(5_000)
+    expect(await connection.askMasters('PING', [])).toEqual([
+      { address: `127.0.0.1:${redis.port}`, reply: 'PONG' },
+    ])
+  })
+
   it('comes back when they tell of a failover while they are asked for the master', async () => {
     const redis = await startRedis()
     endings.push(redis.dispose)
