@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
@@ -90,6 +90,10 @@ async function conform(
   if (runId.length > maxRunIdChars)
     return misuse(`--run-id has more than ${maxRunIdChars} characters`)
   const all = readScenarios()
+  if (all.length === 0) {
+    complain(`there are no scenarios in ${scenarioFolder}: put those of the release there`)
+    return 2
+  }
   if (options.cardsOut !== undefined) return writeCards(options.cardsOut, all, runId)
   if (url === undefined) return misuse('name the URL of the server')
   if (!options.store && options.runId === undefined) {
@@ -131,16 +135,18 @@ interface Numbered {
   readonly number: number
 }
 
+// The compiler copies no YAML, so the scenarios are read from src.
+const scenarioFolder = fileURLToPath(new URL('src/relay/scenarios', releaseFolder))
+
 /** All scenarios of this release; a scenario has the same number whatever --only leaves out. */
 function readScenarios(): Numbered[] {
-  // The compiler copies no YAML, so the scenarios are read from src.
-  const folder = fileURLToPath(new URL('src/relay/scenarios', releaseFolder))
-  const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
+  if (!existsSync(scenarioFolder)) return []
+  const files = readdirSync(scenarioFolder).filter((name) => name.endsWith('.yaml'))
   return files
     .sort()
     .flatMap((file) =>
       scenarioFile
-        .parse(parse(readFileSync(join(folder, file), 'utf8')))
+        .parse(parse(readFileSync(join(scenarioFolder, file), 'utf8')))
         .map((scenario) => ({ file, scenario })),
     )
     .map((named, number) => ({ named, number }))

@@ -1,5 +1,6 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ScenarioOutcome } from '../../../src/relay/conformance.ts'
 import { type CliWorld, createCliWorld } from '../../support/cli.ts'
@@ -94,5 +95,24 @@ describe('arbiter conformance', () => {
     const args = ['conformance', server.url, '--store', '--rules', world.folder]
     const { code, err } = await world.run(...args)
     expect({ code, err }).toEqual({ code: 2, err: 'arbiter: pack.yaml is missing\n' })
+  })
+
+  it('says where the scenarios belong in a release that was put there without them', async () => {
+    const root = join(import.meta.dirname, '../../..')
+    const release = join(world.folder, 'release')
+    const program = /^dist(?:\/(?:cli(?:\/main\.js)?|[^/]+\.js))?$/
+    cpSync(join(root, 'dist'), join(release, 'dist'), {
+      recursive: true,
+      filter: (file) => program.test(relative(root, file)),
+    })
+    cpSync(join(root, 'package.json'), join(release, 'package.json'))
+    symlinkSync(join(root, 'node_modules'), join(release, 'node_modules'))
+    const line = ['dist/cli/main.js', 'conformance', 'http://127.0.0.1:1/', '--run-id', 'r']
+    const { status, stderr } = spawnSync(process.execPath, line, { cwd: release, encoding: 'utf8' })
+    const place = join(release, 'src/relay/scenarios')
+    expect([status, stderr]).toEqual([
+      2,
+      `arbiter: there are no scenarios in ${place}: put those of the release there\n`,
+    ])
   })
 })
