@@ -66,6 +66,7 @@ export function createApi(
     routes: routesOf(context),
     outside,
     version: settings.version,
+    publicUrls: settings.publicUrls,
     authenticate: createCallerAuthentication({
       clients,
       tokens,

@@ -37,6 +37,8 @@ export interface AnsweredCall {
 export interface ApiServerOptions {
   readonly routes: readonly Route[]
   readonly version: string
+  /** Where callers reach it; none when it was not said. */
+  readonly publicUrls: readonly string[]
   readonly authenticate: AuthenticateCaller
   readonly references: References
   readonly outside: Pick<Outside, 'kyc' | 'kycSecret'>
@@ -118,7 +120,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     },
   })
 
-  addDescription(server, options.routes, apiPrefix, options.version)
+  addDescription(server, options.routes, apiPrefix, options)
 
   addKycCallback(server, options.outside, clock)
 

@@ -98,6 +98,16 @@ describe('the OpenAPI document', () => {
     expect([document.openapi, document.info.version]).toEqual(['3.1.0', '1.2.3'])
   })
 
+  it('names the addresses that the server is reached at, where these were said', async () => {
+    const publicUrls = ['https://cards.example.com', 'https://b.example.com/arbiter']
+    const { url } = await openApi({ sandbox: true, publicUrls })
+    const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
+    expect(document.servers).toEqual(publicUrls.map((one) => ({ url: one })))
+    const { valid } = await new Validator().validate(structuredClone(document) as never)
+    expect(valid).toBe(true)
+    expect((await openDocument()).document.servers).toBeUndefined()
+  })
+
   it('has every operation of the contract with its scope, and no other', async () => {
     const { document } = await openDocument()
     const described = operationsIn(document)

@@ -32,6 +32,8 @@ import {
 const startMs = Date.UTC(2026, 10, 15, 10)
 
 export interface ApiWorldOptions {
+  /** Where the OpenAPI document says that it is. */
+  readonly publicUrls?: readonly string[]
   readonly sandbox?: boolean
   readonly kyc?: KycSettings
   readonly relay?: RelayTarget
@@ -153,6 +155,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const server = createApiServer({
     routes: [...routesOf(context), ...routes(context)],
     version: '1.2.3',
+    publicUrls: options.publicUrls ?? [],
     authenticate: createCallerAuthentication({
       clients,
       tokens,

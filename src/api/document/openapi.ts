@@ -28,8 +28,19 @@ const ofEveryCall: readonly Condition[] = [
 
 const callHeaders = ['Reference', 'Signature', 'UniqueKey', 'ServiceAuthorization']
 
+/** What the document says of the server. */
+export interface Described {
+  readonly version: string
+  /** Where callers reach it; none when it was not said. */
+  readonly publicUrls: readonly string[]
+}
+
 /** The OpenAPI 3.1 document of the routes, from the schemas that they validate with. */
-export function openApiOf(routes: readonly Route[], prefix: string, version: string): Json {
+export function openApiOf(
+  routes: readonly Route[],
+  prefix: string,
+  { version, publicUrls }: Described,
+): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const route of routes) {
     const path = `${prefix}${route.path}`.replace(/:([A-Za-z]+)/g, '{$1}')
@@ -42,6 +53,8 @@ export function openApiOf(routes: readonly Route[], prefix: string, version: str
       version,
       description: 'Customers, cards, money and merchant controls of a card programme.',
     },
+    // Without one a client goes by where it found the document.
+    ...(publicUrls.length > 0 && { servers: publicUrls.map((url) => ({ url })) }),
     paths: { '/connect/token': { post: tokenOperation }, ...paths, ...relayPaths },
     components: {
       securitySchemes: {
