@@ -74,6 +74,23 @@ describe('the Kubernetes manifests', () => {
     expect(mounts).toEqual([config.dataDir, config.rulesDir, '/run/secrets/arbiter'])
   })
 
+  it('are scraped with the token by a job that finds the pods, and not by annotations', () => {
+    expect(set.spec.template.metadata.annotations).toBeUndefined()
+    const [job] = parse(read('deploy/prometheus/kubernetes.yml')).scrape_configs
+    const { kubernetes_sd_configs, ...known } = job
+    expect(kubernetes_sd_configs).toEqual([{ role: 'pod' }])
+    // Debian's promtool knows all but Kubernetes.
+    const file = join(temporaryFolder().path, 'prometheus.yml')
+    writeFileSync(file, JSON.stringify({ scrape_configs: [known] }))
+    const [promtool = ''] = findPrograms('promtool')
+    const checked = spawnSync(promtool, ['check', 'config', '--syntax-only', file])
+    expect(checked.stderr.toString()).toBe('')
+    expect(job.authorization.credentials_file).toMatch(/admin_token$/)
+    const { app } = set.spec.template.metadata.labels
+    const { containerPort } = container.ports[1]
+    expect(job.relabel_configs[0].regex).toBe(`${app};${containerPort}`)
+  })
+
   it('gives the pods no right that they do not need', () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
