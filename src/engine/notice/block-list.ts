@@ -91,7 +91,8 @@ async function change(
       decide({ root }) {
         const { count, blocks } = unreadable ? { count: 0, blocks: unreadable } : decode(root)
         const changed = next(blocks)
-        if ('refused' in changed) return { result: changed.refused, write: null }
+        // By a commit: a command that is still on its way would contradict it.
+        if ('refused' in changed) return { result: changed.refused, write: {} }
         const kept = JSON.stringify({ format: 1, count: count + 1, blocks: changed })
         return { result: '', write: { root: kept, log: logOf(count) } }
       },

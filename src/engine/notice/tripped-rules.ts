@@ -125,7 +125,8 @@ function change(
     decide({ root }) {
       const { count, tripped } = decodeOrNothing(root)
       const changed = next(tripped)
-      if (changed === null) return { result: false, write: null }
+      // By a commit: a command that is still on its way would contradict it.
+      if (changed === null) return { result: false, write: {} }
       const kept = JSON.stringify({ format: 1, count: count + 1, tripped: changed })
       return { result: true, write: { root: kept, log: logOf(count) } }
     },

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest'
+import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { changeBlocks, readBlocks } from '../../../src/engine/notice/block-list.ts'
+import { armRule, readTripped, tripRule } from '../../../src/engine/notice/tripped-rules.ts'
+import { type Command, StoreError } from '../../../src/store/port.ts'
+import { createMemoryStore } from '../../support/memory-store.ts'
+
+const t0 = Date.UTC(2026, 10, 15)
+const mcc = { kind: 'mcc', value: '7995' } as const
+
+/** One writer whose only command is late, and another that knows nothing of it. */
+function lateWorld() {
+  const store = createMemoryStore()
+  let versions = 0
+  const newVersion = () => `v${versions++}`
+  const late: Command[] = []
+  const commit = async (commands: readonly Command[]) => {
+    late.push(...commands)
+    throw new StoreError('it took too long', 'unknown')
+  }
+  const hanging = createAggregates({ store: { ...store, commit }, newVersion })
+  const aggregates = createAggregates({ store, newVersion })
+  return {
+    store,
+    hanging,
+    aggregates,
+    isSent: () => late.length > 0,
+    async arrive() {
+      hanging.stop()
+      await store.commit(late.slice(0, 1))
+    },
+  }
+}
+
+it('what was said not to be blocked is not blocked by a command that was on its way', async () => {
+  const { store, hanging, aggregates, isSent, arrive } = lateWorld()
+  const block = { type: 'block', ...mcc, untilMs: t0 + 1_000 } as const
+  void changeBlocks({ store, aggregates: hanging }, block, 'fraud', t0)
+  await expect.poll(isSent).toBe(true)
+  const unblock = { type: 'unblock', ...mcc } as const
+  const refused = await changeBlocks({ store, aggregates }, unblock, 'over', t0)
+  expect(refused).toBe('mcc 7995 is not blocked')
+  await arrive()
+  expect(await readBlocks(store, t0)).toEqual([])
+})
+
+it('a rule that was said to be enforced is not put into shadow by a command that was on its way', async () => {
+  const { store, hanging, aggregates, isSent, arrive } = lateWorld()
+  void tripRule(hanging, { ruleId: 'r1', rulesVersion: 'a', atMs: t0, reason: 'declined 6 asks' })
+  await expect.poll(isSent).toBe(true)
+  expect(await armRule(aggregates, 'r1', 'mended', t0)).toBe(false)
+  await arrive()
+  expect(await readTripped(store)).toEqual([])
+})
