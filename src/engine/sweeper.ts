@@ -9,6 +9,7 @@ export interface SweeperOptions {
   readonly clock: FollowedClock
   readonly intervalMs: number
   readonly logRetentionMs: number
+  /** Told when it changes: a store may be away for hours, and is looked for every second. */
   readonly onError: (error: unknown) => void
   /** How many of the first entries name no transaction; told when it changes. */
   readonly onUnreadable?: (entries: number) => void
@@ -97,7 +98,21 @@ export function startSweeper(options: SweeperOptions): Sweeper {
     return running
   }
 
-  const timer = setInterval(() => void sweep().catch(options.onError), options.intervalMs)
+  let told = ''
+
+  function tell(error: unknown): void {
+    if (String(error) === told) return
+    told = String(error)
+    options.onError(error)
+  }
+
+  function sweepInTurn(): void {
+    sweep().then(() => {
+      told = ''
+    }, tell)
+  }
+
+  const timer = setInterval(sweepInTurn, options.intervalMs)
   timer.unref()
 
   return {
