@@ -21,8 +21,8 @@ export interface ApiProcessOptions {
   readonly settings: NonNullable<Config['api']>
   /** Health and metrics are served as well. */
   readonly hasAdmin: boolean
-  /** Resolves when it is to end. */
-  readonly ended: Promise<void>
+  /** From then on the listener is told when it is to end; until then it may end at any moment. */
+  readonly onStop: (listener: () => void) => void
 }
 
 /** Serves the management API beside servers that decide, on the Redis that they share. */
@@ -63,7 +63,7 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
     service = await Promise.race([openApiService(shared), refused])
     logger.info({ apiPort: await service.listen() }, 'serving the management API')
     watch.state = 'serving'
-    await options.ended
+    await new Promise<void>((resolve) => options.onStop(resolve))
     watch.state = 'stopping'
   } finally {
     await service?.stop()

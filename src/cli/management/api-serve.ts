@@ -17,10 +17,29 @@ export function addApiServe(api: Command): void {
     .command('serve')
     .description('Serve the management API alone, on the Redis that the servers share.')
     .addHelpText('after', help)
-    .action(() => inSession(serve, { serves: true }))
+    .action(() => {
+      const onStop = hearStop()
+      return inSession((session) => serve(session, onStop), { serves: true })
+    })
 }
 
-async function serve({ store, config }: Session): Promise<ExitCode> {
+/** From the first moment on: the first process of a container gets signals only if it listens. */
+function hearStop(): (listener: () => void) => void {
+  let stop = (): void => {
+    // Nobody was told anything yet, so nothing is waited for.
+    complain('stopped before it served')
+    process.exit(0)
+  }
+  onInterrupt(() => stop())
+  return (listener) => {
+    stop = listener
+  }
+}
+
+async function serve(
+  { store, config }: Session,
+  onStop: (listener: () => void) => void,
+): Promise<ExitCode> {
   const refused = refusalOf(config)
   if (refused !== '' || config.api === null) {
     complain(refused)
@@ -29,10 +48,9 @@ async function serve({ store, config }: Session): Promise<ExitCode> {
   const { refuseWrongClock } = await import('../wrong-clock.ts')
   const { serveApiAlone } = await import('../../api-process.ts')
   await refuseWrongClock(store, config)
-  const ended = new Promise<void>((resolve) => onInterrupt(resolve))
   // A server may run on the same machine, on the port that ADMIN_PORT has by itself.
   const hasAdmin = Boolean(process.env.ADMIN_PORT)
-  await serveApiAlone({ store, config, settings: config.api, hasAdmin, ended })
+  await serveApiAlone({ store, config, settings: config.api, hasAdmin, onStop })
   return 0
 }
 

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createCliWorld } from '../../support/cli.ts'
@@ -269,6 +270,32 @@ describe('the management API', () => {
     expect(await once(server, 'exit')).toEqual([0, null])
     const gone = await world.runWith({ env: caller }, 'api', 'GET', '/organization')
     expect(gone.err).toContain('ECONNREFUSED')
+  })
+
+  it('ends by SIGTERM also while it is served alone and still waits for its rules', async () => {
+    const world = await openWorld()
+    const redis = await startRedis()
+    onTestFinished(() => redis.dispose())
+    const silent = createServer()
+    const asked = once(silent.listen(0, '127.0.0.1'), 'connection')
+    onTestFinished(() => void silent.close())
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const env = { REDIS_URL: redis.url, SECRETS_KEY: randomBytes(32).toString('base64') }
+    await world.runWith({ env }, ...newOrganization, '--currency', 'USD')
+    const { out } = await world.run('rules', 'keys', join(world.folder, 'pack.key'))
+    const rules = {
+      RULES_URL: `http://127.0.0.1:${port}/pack`,
+      RULES_KEYS: out.trim().replace('RULES_KEYS=', ''),
+    }
+    const server = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'api', 'serve'], {
+      env: { ...world.env, ...env, ...rules, API_PORT: '0' },
+    })
+    onTestFinished(() => void server.kill('SIGKILL'))
+    const [socket] = await asked
+    onTestFinished(() => socket.destroy())
+    server.kill('SIGTERM')
+    expect(await once(server, 'exit')).toEqual([0, null])
   })
 
   it('is served alone on Redis', async () => {
