@@ -1,8 +1,10 @@
 import { createAdminServer, type Readiness } from './admin/server.ts'
 import { createFollowedPack, type FollowedPack } from './api/service/followed-pack.ts'
 import { type ApiService, openApiService, type ServiceListeners } from './api/service/service.ts'
-import { systemClock } from './clock.ts'
+import { systemClock, type TrustedClock } from './clock.ts'
 import type { Config } from './config/config.ts'
+import { watchServerClocks } from './engine/notice/server-clocks.ts'
+import { clockLookMs, createObserver } from './gate/clock-watch.ts'
 import { type PackReload, packSettings, startPackReload } from './gate/pack-reload.ts'
 import { listenAt } from './listening.ts'
 import { readSecretKeys } from './management/secret-keys.ts'
@@ -17,6 +19,8 @@ import { readVersion } from './version.ts'
 
 export interface ApiProcessOptions {
   readonly store: Store
+  /** Which the store goes by, too. */
+  readonly clock: TrustedClock
   readonly config: Config
   readonly settings: NonNullable<Config['api']>
   /** Health and metrics are served as well. */
@@ -27,7 +31,7 @@ export interface ApiProcessOptions {
 
 /** Serves the management API beside servers that decide, on the Redis that they share. */
 export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
-  const { store, config, hasAdmin } = options
+  const { store, clock, config, hasAdmin } = options
   const { sandbox, webhookRetentionDays } = config
   // It throws where there is no key: nothing may have been started then.
   const keys = readSecretKeys(config, () => {})
@@ -39,13 +43,14 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
   const admin = createAdminServer({
     config,
     metrics: watch.metrics,
-    readiness: () => readinessOf(watch, packs),
+    readiness: () => readinessOf(watch, packs, clock.doubt),
     reloadRules: packs.reload,
   })
   signals.onHangUp(() => void packs.reload())
   const own = { sandbox, webhookRetentionDays, relay: null, version: readVersion() }
   const settings = { ...options.settings, ...own, keys }
   let service: ApiService | null = null
+  let time: TimeWatch | null = null
   try {
     if (hasAdmin) {
       const place = { host: config.adminHost, port: config.adminPort }
@@ -56,9 +61,9 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
       })
       logger.info({ adminPort }, 'serving health and metrics')
     }
-    const clock = { ...systemClock, isDoubted: () => false }
     const { followed, refused } = packs
     const { listeners } = watch
+    time = await watchTime(options, sink, listeners.onTrouble)
     const shared = { store, clock, packs: followed, settings, listeners, isShared: true }
     service = await Promise.race([openApiService(shared), refused])
     logger.info({ apiPort: await service.listen() }, 'serving the management API')
@@ -67,10 +72,34 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
     watch.state = 'stopping'
   } finally {
     await service?.stop()
+    time?.stop()
     await packs.stop()
     await admin.close()
     logger.info('stopped')
     await sink.end()
+  }
+}
+
+interface TimeWatch {
+  stop(): void
+}
+
+/** As a server does, but for a mark: at the next start Redis says what time it is. */
+async function watchTime(
+  { store, clock }: Pick<ApiProcessOptions, 'store' | 'clock'>,
+  { logger }: LogSink,
+  onTrouble: (message: string) => void,
+): Promise<TimeWatch> {
+  const servers = await watchServerClocks(store, (message) => {
+    if (message.type === 'clock') clock.hear(message.serverOffsetsMs)
+    if (message.type === 'trouble') onTrouble(message.message)
+  })
+  const timer = setInterval(createObserver(clock, logger), clockLookMs)
+  return {
+    stop() {
+      clearInterval(servers)
+      clearInterval(timer)
+    },
   }
 }
 
@@ -164,17 +193,23 @@ function followPacks(config: Config, { metrics }: Watch, { logger }: LogSink): F
   }
 }
 
-function readinessOf(watch: Watch, { followed, problem: rulesProblem }: FollowedFolder): Readiness {
+function readinessOf(
+  watch: Watch,
+  { followed, problem: rulesProblem }: FollowedFolder,
+  clockProblem: string,
+): Readiness {
   const { state, storeProblem, transferProblem } = watch
   const detail = {
     api: state,
     store: storeProblem === '' ? 'available' : 'unavailable',
     rulesVersion: followed.rulesVersion,
     ...(storeProblem === '' ? {} : { storeProblem }),
+    ...(clockProblem === '' ? {} : { clockProblem }),
     ...(rulesProblem === '' ? {} : { rulesProblem }),
     ...(transferProblem === '' ? {} : { transferProblem }),
   }
   if (state !== 'serving') return { status: state, detail }
-  const isWell = [storeProblem, rulesProblem, transferProblem].every((problem) => problem === '')
+  const problems = [storeProblem, clockProblem, rulesProblem, transferProblem]
+  const isWell = problems.every((problem) => problem === '')
   return { status: isWell ? 'ready' : 'degraded', detail }
 }

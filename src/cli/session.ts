@@ -34,8 +34,8 @@ export interface Session {
 export interface SessionOptions {
   /** A store that is not there is made; else it is missed, because DATA_DIR must be wrong. */
   readonly creates?: boolean
-  /** It goes on while the store is away, and watches it for losing something, as a server does. */
-  readonly serves?: boolean
+  /** It goes on while the store is away, and watches it for losing something, as a server does; by this clock. */
+  readonly serves?: Clock
   /** The configuration to use instead of the process's own environment. */
   readonly env?: NodeJS.ProcessEnv
 }
@@ -84,11 +84,13 @@ async function runConfigured(
 async function runOpen(
   config: Config,
   claimed: ClaimedSettings,
-  { creates = false, serves = false }: SessionOptions,
+  { creates = false, serves }: SessionOptions,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { claimStore } = await import('../engine/format/meta.ts')
-  const store = serves ? await openToServe(config) : await openStore(config, systemClock.nowMs)
+  const store = serves
+    ? await openToServe(config, serves)
+    : await openStore(config, systemClock.nowMs)
   try {
     const { problem, sandbox } = await claimStore(store, claimed, creates)
     if (problem !== '') complain(`warning: ${problem}: see arbiter repair --record meta`)
@@ -99,10 +101,10 @@ async function runOpen(
   }
 }
 
-async function openToServe(config: Config): Promise<Store> {
+async function openToServe(config: Config, { nowMs }: Clock): Promise<Store> {
   // The servers that decide warn of what Redis does not keep.
   const serving = { marks: newMarks(randomUUID()), onWarning() {} }
-  return gatheringLoads(await openStore(config, systemClock.nowMs, serving))
+  return gatheringLoads(await openStore(config, nowMs, serving))
 }
 
 async function runServing(

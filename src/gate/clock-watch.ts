@@ -10,7 +10,7 @@ export interface ClockWatch {
   stop(): Promise<void>
 }
 
-const lookMs = 1_000
+export const clockLookMs = 1_000
 const markEveryMs = 60_000
 const fileName = 'clock.mark'
 
@@ -24,9 +24,23 @@ export function readClockMark(folder: string): number | null {
   }
 }
 
+/** Looks at the clocks, and says what is wrong with them; to be called every `clockLookMs`. */
+export function createObserver(clock: TrustedClock, logger: Logger): () => void {
+  let told = ''
+  return () => {
+    clock.observe()
+    const { doubt } = clock
+    if (doubt !== '' && told === '') {
+      logger.error(`${doubt}: nothing expires and nothing is dropped until the clocks agree again`)
+    }
+    if (doubt === '' && told !== '') logger.info('the clocks agree again')
+    told = doubt
+  }
+}
+
 /** Looks at the clocks, says what is wrong with them, and leaves a mark for the next start. */
 export function watchClock(clock: TrustedClock, folder: string, logger: Logger): ClockWatch {
-  let told = ''
+  const observe = createObserver(clock, logger)
   let markedMonoMs = Number.NEGATIVE_INFINITY
 
   /** Neither flushed nor missed: an older mark only makes the next start more careful. */
@@ -43,17 +57,11 @@ export function watchClock(clock: TrustedClock, folder: string, logger: Logger):
   }
 
   function look(): void {
-    clock.observe()
-    const { doubt } = clock
-    if (doubt !== '' && told === '') {
-      logger.error(`${doubt}: nothing expires and nothing is dropped until the clocks agree again`)
-    }
-    if (doubt === '' && told !== '') logger.info('the clocks agree again')
-    told = doubt
+    observe()
     if (clock.monoMs() - markedMonoMs >= markEveryMs) void mark()
   }
 
-  const timer = setInterval(look, lookMs)
+  const timer = setInterval(look, clockLookMs)
   return {
     accept() {
       const accepted = clock.accept()

@@ -14,6 +14,7 @@ import { fastFolder, type ReadinessShown, until } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const entry = join(import.meta.dirname, '../../dist/cli/main.js')
+const chaos = join(import.meta.dirname, '../support/chaos.mjs')
 const cards = 4
 const settings = ['--name', 'Acme', '--country', 'US', '--currency', 'USD']
 /** A command gives up a store that takes nothing for ten seconds. */
@@ -47,7 +48,8 @@ async function serveAlone(test: TestContext) {
   test.onTestFinished(rules.remove)
   const setPack = (text: string) => writeFileSync(join(rules.path, 'pack.yaml'), text)
   setPack('name: first')
-  const child = spawn(process.execPath, [entry, 'api', 'serve'], {
+  const child = spawn(process.execPath, ['--import', chaos, entry, 'api', 'serve'], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: {
       ...world.env,
       ...env,
@@ -59,7 +61,7 @@ async function serveAlone(test: TestContext) {
   })
   endWithTests(child)
   let output = ''
-  child.stdout.on('data', (chunk) => {
+  child.stdout!.on('data', (chunk) => {
     output += chunk
   })
   const adminUrl = `http://127.0.0.1:${adminPort}`
@@ -78,6 +80,7 @@ async function serveAlone(test: TestContext) {
     proxy,
     run,
     told: () => told,
+    setClock: (aheadMs: number) => child.send({ type: 'clock', aheadMs }),
     readiness: async () => (await fetch(`${adminUrl}/readyz`)).json() as Promise<ReadinessShown>,
     metrics: async () => (await fetch(`${adminUrl}/metrics`)).text(),
     setPack,
@@ -134,6 +137,29 @@ describe.concurrent('the management API alone', () => {
       `arbiter_api_requests_total{operation="cards.topUp",status="200",code="000"} ${told()}\n`,
     )
     await stop()
+  })
+
+  it('dates nothing by a wall clock that jumps, and tells of it', async (test) => {
+    const { run, told, setClock, readiness, settle, stop } = await serveAlone(test)
+    await until(async () => told() > 0)
+    setClock(40 * 86_400_000)
+    await until(async () => (await readiness()).clockProblem !== undefined)
+    expect(await readiness()).toMatchObject({
+      status: 'degraded',
+      clockProblem: 'the wall clock is 40 days ahead of the time that was trusted last',
+    })
+    const before = told()
+    await until(async () => told() > before + 2 * cards)
+    await sleep(awayMs / 2)
+    expect(await readiness()).toMatchObject({ status: 'degraded', store: 'available' })
+    setClock(0)
+    await until(async () => (await readiness()).status === 'ready')
+    await settle()
+    await stop()
+    for (let i = 0; i < cards; i++) {
+      const { lastArrivalMs } = JSON.parse(await run('show', 'account', `account-${i}`))
+      expect(lastArrivalMs).toBeLessThanOrEqual(Date.now())
+    }
   })
 
   it('goes by the pack that its folder has now, and by the one before when that is refused', async (test) => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { createTrustedClock, type TrustedClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { onInterrupt } from '../interrupt.ts'
 import { inSession, type Session } from '../session.ts'
@@ -19,7 +20,10 @@ export function addApiServe(api: Command): void {
     .addHelpText('after', help)
     .action(() => {
       const onStop = hearStop()
-      return inSession((session) => serve(session, onStop), { serves: true })
+      const clock = createTrustedClock(null)
+      // Nothing is known of before but what Redis says.
+      clock.remember(null)
+      return inSession((session) => serve(session, clock, onStop), { serves: clock })
     })
 }
 
@@ -38,6 +42,7 @@ function hearStop(): (listener: () => void) => void {
 
 async function serve(
   { store, config }: Session,
+  clock: TrustedClock,
   onStop: (listener: () => void) => void,
 ): Promise<ExitCode> {
   const refused = refusalOf(config)
@@ -50,7 +55,7 @@ async function serve(
   await refuseWrongClock(store, config)
   // A server may run on the same machine, on the port that ADMIN_PORT has by itself.
   const hasAdmin = Boolean(process.env.ADMIN_PORT)
-  await serveApiAlone({ store, config, settings: config.api, hasAdmin, onStop })
+  await serveApiAlone({ store, clock, config, settings: config.api, hasAdmin, onStop })
   return 0
 }
 

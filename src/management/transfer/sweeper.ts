@@ -135,6 +135,8 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
     open = unread === 0 ? read : atLeast(read, open, nowMs - lookedMs)
     lookedMs = nowMs
     options.onOpen?.(open)
+    // A clock that jumped would call everything due, which does no harm, or too old, which does.
+    if (clock.isDoubted?.() === true) return
     const known = new Set(places.map(({ sortKey }) => sortKey))
     for (const sortKey of failed.keys()) if (!known.has(sortKey)) failed.delete(sortKey)
     for (const place of places) {
@@ -153,8 +155,6 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
   }
 
   const timer = setInterval(() => {
-    // A clock that jumped would call everything due, which does no harm, or too old, which does.
-    if (clock.isDoubted?.() === true) return
     looking().catch((error: unknown) => {
       if (!(error instanceof StoreError)) options.onTrouble(`sweeping failed: ${messageOf(error)}`)
     })
