@@ -129,15 +129,17 @@ async function act(path: string, body: object): Promise<number> {
   return response.status
 }
 
-async function findFlaws(): Promise<string[]> {
-  await page.evaluate(axe)
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
-    }
-    const { violations } = await axe.run()
+interface Axe {
+  run(options?: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
+}
+
+async function findFlaws(shown = page, options = {}): Promise<string[]> {
+  await shown.evaluate(axe)
+  return shown.evaluate(async (given) => {
+    const { axe } = globalThis as unknown as { axe: Axe }
+    const { violations } = await axe.run(given)
     return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
-  })
+  }, options)
 }
 
 interface Rows {
@@ -545,6 +547,36 @@ describe('what strangers write', () => {
   })
 })
 
+describe('a page', () => {
+  beforeAll(async () => {
+    await page.goto('/find')
+  })
+
+  it.each([
+    '/card/nobody',
+    '/account/nobody',
+    '/transaction/card-1/none',
+    '/decision/none',
+    '/nowhere',
+  ])('has one heading of its own also where there is nothing: %s', async (path) => {
+    await goTo(path)
+    await page.locator('main .empty, main .error').first().waitFor()
+    expect(await page.locator('main h1').count()).toBe(1)
+    faults = []
+  })
+
+  it('is found of a card that is named as a step in a path', async () => {
+    for (const cardId of ['.', '..']) {
+      await ask({ eventId: `evt-of-${cardId}`, requestType: 'Settlement', cardId })
+      await goTo(`/decisions?card=${cardId}`)
+      const link = page.locator('main td a.id').first()
+      await page.goto((await link.getAttribute('href'))!)
+      await page.locator('main .error', { hasText: `there is no card ${cardId}` }).waitFor()
+    }
+    faults = []
+  })
+})
+
 describe('a narrow screen', () => {
   let narrow: Page
   beforeAll(async () => {
@@ -561,12 +593,21 @@ describe('a narrow screen', () => {
     ['/todo', 'To do'],
     ['/rules', 'Rules'],
     ['/changes', 'Changes'],
-  ])('shows %s without being wider than it is', async (path, heading) => {
-    await goTo(path, narrow)
-    await narrow.locator('main h1', { hasText: heading }).waitFor({ state: 'attached' })
-    await narrow.waitForTimeout(100)
-    expect(await beyondScreen()).toBe(0)
-  })
+  ])(
+    'shows %s without being wider than it is, and links that a finger meets',
+    async (path, heading) => {
+      await goTo(path, narrow)
+      await narrow.locator('main h1', { hasText: heading }).waitFor({ state: 'attached' })
+      await narrow.waitForTimeout(100)
+      expect(await beyondScreen()).toBe(0)
+      expect(await findFlaws(narrow, { runOnly: ['target-size'] })).toEqual([])
+      expect(await heightOf('.brand')).toBeGreaterThanOrEqual(24)
+      expect(await heightOf('.dot')).toBeGreaterThanOrEqual(24)
+    },
+  )
+
+  const heightOf = (name: string) =>
+    narrow.locator(name).evaluate((element) => element.getBoundingClientRect().height)
 
   it('shows a decision without being wider than it is, however long a word is', async () => {
     const name = 'W'.repeat(200)

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals'
+import { partOf } from './page-path.ts'
 
 /** The address of the page, as the browser shows it. */
 export const pageUrl = signal(new URL(location.href))
@@ -41,20 +42,7 @@ export function withParameters(changes: Readonly<Record<string, string>>): strin
   return next.pathname + next.search
 }
 
-export function pathOf(...parts: readonly string[]): string {
-  return `/${parts.map(encodeURIComponent).join('/')}`
-}
-
 /** The parts of the path behind its first one, as they were before they were written into it. */
 export function pathParts(): string[] {
-  return path.value.split('/').slice(2).map(decoded)
-}
-
-/** A part that cannot be decoded was written by hand: it is looked for as it stands. */
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
+  return path.value.split('/').slice(2).map(partOf)
 }

@@ -78,7 +78,12 @@ function App() {
       <StaleLine />
       <main id="main" tabIndex={-1}>
         <DoneLine />
-        {current === undefined && <Empty>There is no such page.</Empty>}
+        {current === undefined && (
+          <>
+            <h1 class="hidden">No page</h1>
+            <Empty>There is no such page.</Empty>
+          </>
+        )}
         {Page !== undefined && <Page key={at} />}
       </main>
       <KeysDialog />

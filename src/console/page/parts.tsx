@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import type { Balances, Looked } from '../shape/decision.ts'
-import { pathOf } from './address.ts'
 import { type Asked, useSubmit } from './ask.ts'
 import { clockText, countText, dayTimeText, moneyText, plainText, utcText } from './format.ts'
 import { browserMs } from './live.ts'
+import { pathOf } from './page-path.ts'
 
 /** Time in the zone of whoever looks; UTC on hover. */
 export function Time({ atMs, day = false }: { atMs: number; day?: boolean }) {

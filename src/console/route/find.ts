@@ -10,6 +10,7 @@ import { readOrganizations } from '../../management/organization.ts'
 import { readWallets } from '../../management/wallet.ts'
 import type { Store } from '../../store/port.ts'
 import { lookBounds, type Office, packCursor, personId } from '../office.ts'
+import { pathOf } from '../page/page-path.ts'
 import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
 import type { Who } from '../session.ts'
 import type { FoundThing, FoundThings } from '../shape/record.ts'
@@ -53,7 +54,7 @@ async function findCards(q: string, store: Store): Promise<FoundThing[]> {
   ]
   return cards.map(({ sortKey, value }) => ({
     kind: 'card',
-    href: `/card/${encodeURIComponent(sortKey)}`,
+    href: pathOf('card', sortKey),
     id: sortKey,
     about: `of account ${value}`,
   }))
@@ -73,7 +74,7 @@ async function findAccounts(q: string, store: Store): Promise<FoundThing[]> {
   return accounts.flatMap((account) => {
     if (account === null) return []
     const { accountId: id, currency } = account
-    const href = `/account/${encodeURIComponent(id)}`
+    const href = pathOf('account', id)
     return [{ kind: 'account', href, id, about: `in ${currency}` } as const]
   })
 }
@@ -90,7 +91,7 @@ async function findCustomers(q: string, who: Who, store: Store): Promise<FoundTh
     for (const { sortKey } of await store.range(indexes.customerCards, start, maxOfKind)) {
       const [, customerId = '', , cardId = ''] = sortKey.split('\n')
       if (!sortKey.startsWith(start)) break
-      const href = `/card/${encodeURIComponent(cardId)}`
+      const href = pathOf('card', cardId)
       const id = personId(customerId, who)
       found.set(cardId, { kind: 'customer', href, id, about: `has card ${cardId}` })
     }
@@ -153,12 +154,12 @@ async function findInLog(q: string, office: Office): Promise<FoundThings> {
     const { eventId, transactionId, requestType } = entry.event!
     const [cardId, keptAs] = entry.transaction
     if (transactionId.startsWith(q) && !things.has(`t ${keptAs}`)) {
-      const href = `/transaction/${encodeURIComponent(cardId)}/${encodeURIComponent(keptAs)}`
+      const href = pathOf('transaction', cardId, keptAs)
       const about = `of card ${cardId}`
       things.set(`t ${keptAs}`, { kind: 'transaction', href, id: transactionId, about })
     }
     if (eventId.startsWith(q)) {
-      const href = `/decision/${packCursor(cursor)}`
+      const href = pathOf('decision', packCursor(cursor))
       things.set(`e ${eventId}`, { kind: 'event', href, id: eventId, about: requestType })
     }
   }

@@ -13,6 +13,7 @@ export function AccountPage() {
   const shown = asked.data
   return (
     <>
+      {shown === null && <h1 class="hidden">Account</h1>}
       <State asked={asked} />
       {shown !== null && (
         <>

@@ -12,6 +12,7 @@ export function CardPage() {
   const asked = useData<CardShown>(`/data/card?id=${encodeURIComponent(id)}`)
   return (
     <>
+      {asked.data === null && <h1 class="hidden">Card</h1>}
       <State asked={asked} />
       {asked.data !== null && <Shown shown={asked.data} again={asked.again} />}
     </>

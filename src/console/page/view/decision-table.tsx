@@ -1,6 +1,6 @@
 import type { DecisionRow } from '../../shape/decision.ts'
-import { pathOf } from '../address.ts'
 import { msText, plainText } from '../format.ts'
+import { pathOf } from '../page-path.ts'
 import { Amount, CardLink, MerchantCell, OutcomeMark, Time } from '../parts.tsx'
 
 export function DecisionTable({ rows }: { rows: readonly DecisionRow[] }) {

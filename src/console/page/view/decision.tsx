@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Balances, DecisionShown, ShownWindow } from '../../shape/decision.ts'
-import { pathOf, pathParts } from '../address.ts'
+import { pathParts } from '../address.ts'
 import { getData, useData } from '../ask.ts'
 import { moneyText, plainText } from '../format.ts'
+import { pathOf } from '../page-path.ts'
 import { Amount, CardLink, IdLink, OutcomeMark, Panel, State, Time } from '../parts.tsx'
 import { isAskRow, outcomeWord } from './decision-table.tsx'
 import { Explanation } from './explanation.tsx'
@@ -14,6 +15,7 @@ export function DecisionPage() {
   const shown = asked.data
   return (
     <>
+      {shown === null && <h1 class="hidden">Decision</h1>}
       <State asked={asked} />
       {shown !== null && <Shown shown={shown} cursor={cursor} />}
     </>

@@ -11,6 +11,7 @@ export function RulesPage() {
   const asked = useData<RulesShown>('/data/rules')
   return (
     <>
+      {asked.data === null && <h1 class="hidden">Rules</h1>}
       <State asked={asked} />
       {asked.data !== null && <Shown shown={asked.data} again={asked.again} />}
     </>

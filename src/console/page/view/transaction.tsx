@@ -1,8 +1,9 @@
 import type { LifeStep, LifeSums, TransactionShown } from '../../shape/record.ts'
-import { pathOf, pathParts } from '../address.ts'
+import { pathParts } from '../address.ts'
 import { useData } from '../ask.ts'
 import { moneyText, plainText, spanText } from '../format.ts'
 import { browserMs } from '../live.ts'
+import { pathOf } from '../page-path.ts'
 import { Amount, CardLink, IdLink, OutcomeMark, Panel, State, Time } from '../parts.tsx'
 import { outcomeWord } from './decision-table.tsx'
 
@@ -13,6 +14,7 @@ export function TransactionPage() {
   )
   return (
     <>
+      {asked.data === null && <h1 class="hidden">Transaction</h1>}
       <State asked={asked} />
       {asked.data !== null && <Shown shown={asked.data} />}
     </>
