@@ -11,13 +11,10 @@ import { readClockMark, watchClock } from './gate/clock-watch.ts'
 import { type Gate, openGate } from './gate/gate.ts'
 import { isJournalProblem, type JournalProblem } from './gate/journal/error.ts'
 import { openJournal } from './gate/journal/journal.ts'
-import {
-  AuthenticationMismatch,
-  createProfileAuthentication,
-} from './gate/profile/authentication.ts'
-import { ProfileRefused } from './gate/profile/document.ts'
-import { findProfile, type Profile, unmetRequirements } from './gate/profile/profile.ts'
 import { openFilesProblem } from './http/connections.ts'
+import { AuthenticationMismatch, createProfileAuthentication } from './profile/authentication.ts'
+import { ProfileRefused } from './profile/document.ts'
+import { findProfile, type Profile, unmetRequirements } from './profile/profile.ts'
 import { hearSignals, hearStop } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { maskPan } from './telemetry/mask.ts'

@@ -44,6 +44,8 @@ const mayLookAt: Record<string, readonly string[]> = {
   config: ['document', 'outgoing'],
   wire: ['domain', 'config'],
   rules: ['domain', 'document', 'wire', 'outgoing'],
+  // How a peer of the relay speaks.
+  profile: ['domain', 'document', 'wire', 'config'],
   engine: ['domain', 'store', 'rules', 'wire'],
   backoffice: [
     'domain',
@@ -71,12 +73,13 @@ const mayLookAt: Record<string, readonly string[]> = {
     'webhook',
     'kyc',
     'relay',
+    'profile',
     'document',
     'http',
     'wire',
   ],
   telemetry: ['domain', 'engine', 'projection', 'api', 'wire'],
-  gate: ['domain', 'engine', 'rules', 'telemetry', 'config', 'document', 'http', 'wire'],
+  gate: ['domain', 'engine', 'rules', 'profile', 'telemetry', 'config', 'document', 'http', 'wire'],
   admin: ['telemetry', 'config', 'http'],
   console: [
     'domain',

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { readCard } from '../../management/card.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { createRelayClient } from '../../relay/client.ts'
+import { isRefusal } from '../../wire/refusal.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext, RelayTarget } from '../context.ts'
 import { defineRoute, type Route } from '../route.ts'
@@ -12,15 +14,13 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
   const { settings, clock } = context
   const { relay, sandbox } = settings
   if (!sandbox) return []
-  // Read with the first event: it costs the start of a server that gets none nothing.
-  let readCardId: ((body: string) => string) | null = null
+  let profile: Profile | null = null
 
-  async function cardIdOf(body: string, { profile, rulesDir }: RelayTarget): Promise<string> {
-    if (readCardId === null) {
-      const { createCardReader } = await import('../../relayed-card.ts')
-      readCardId = createCardReader(profile, rulesDir)
-    }
-    return readCardId(body)
+  /** Which card a body is about, by the profile that the relay port speaks; '' where that refuses it. */
+  async function cardIdOf(body: string, target: RelayTarget): Promise<string> {
+    profile ??= await readProfile(target)
+    const { event } = profile.read(Buffer.from(body))
+    return isRefusal(event) ? '' : event.cardId
   }
 
   return [
@@ -80,4 +80,10 @@ function jsonOf(text: string): unknown {
   } catch {
     return text
   }
+}
+
+/** With the first event: it costs the start of a server that gets none nothing. */
+async function readProfile({ profile, rulesDir }: RelayTarget): Promise<Profile> {
+  const { findProfile } = await import('../../profile/profile.ts')
+  return findProfile(profile, rulesDir)
 }

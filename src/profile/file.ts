@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { strict } from '../../document/schema-words.ts'
-import { isCurrency } from '../../domain/record/currency.ts'
+import { strict } from '../document/schema-words.ts'
+import { isCurrency } from '../domain/record/currency.ts'
 import {
   detailNames,
   isMetadataName,
   maxMetadata,
   type RequestType,
   requestTypes,
-} from '../../domain/record/event.ts'
+} from '../domain/record/event.ts'
 import { isPointer } from './pointer.ts'
 
 function mapping<const T extends z.ZodRawShape>(shape: T) {

@@ -1,4 +1,4 @@
-import { isCurrency } from '../../domain/record/currency.ts'
+import { isCurrency } from '../domain/record/currency.ts'
 import {
   type CardEvent,
   type EventDetails,
@@ -6,8 +6,8 @@ import {
   metadataPrefix,
   type RequestType,
   requestTypes,
-} from '../../domain/record/event.ts'
-import { formatMinor } from '../../domain/record/money.ts'
+} from '../domain/record/event.ts'
+import { formatMinor } from '../domain/record/money.ts'
 import {
   fieldShapes,
   isDetail,
@@ -15,8 +15,8 @@ import {
   maxTextChars,
   printable,
   type Shape,
-} from '../../wire/field-shape.ts'
-import type { Refusal } from '../../wire/refusal.ts'
+} from '../wire/field-shape.ts'
+import type { Refusal } from '../wire/refusal.ts'
 import {
   compileAmount,
   compileCountry,

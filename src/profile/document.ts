@@ -1,4 +1,4 @@
-import { type FileFault, openYaml, type YamlDocument } from '../../document/yaml-document.ts'
+import { type FileFault, openYaml, type YamlDocument } from '../document/yaml-document.ts'
 
 export type ProfileFault = FileFault
 export type ProfileDocument = YamlDocument

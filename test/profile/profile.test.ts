@@ -5,29 +5,29 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { RelayAuthentication } from '../../../src/config/config.ts'
-import { currencyDecimals } from '../../../src/domain/record/currency.ts'
-import { type CardEvent, requestTypes } from '../../../src/domain/record/event.ts'
-import type { Answer } from '../../../src/domain/record/event-record.ts'
-import { formatMinor } from '../../../src/domain/record/money.ts'
-import { createProfileAuthentication } from '../../../src/gate/profile/authentication.ts'
+import type { RelayAuthentication } from '../../src/config/config.ts'
+import { currencyDecimals } from '../../src/domain/record/currency.ts'
+import { type CardEvent, requestTypes } from '../../src/domain/record/event.ts'
+import type { Answer } from '../../src/domain/record/event-record.ts'
+import { formatMinor } from '../../src/domain/record/money.ts'
+import { createProfileAuthentication } from '../../src/profile/authentication.ts'
 import {
   defaultProfile,
   findProfile,
   loadProfile,
   type Profile,
   unmetRequirements,
-} from '../../../src/gate/profile/profile.ts'
-import { loadPack } from '../../../src/rules/load/compiler.ts'
-import { signatureWindowMs, signBody } from '../../../src/wire/authentication.ts'
-import { countries } from '../../../src/wire/country.ts'
-import { readEvent } from '../../../src/wire/event.ts'
-import { alpha2ByAlpha3, currencyByNumber } from '../../../src/wire/iso-codes.ts'
-import { isRefusal, type Refusal } from '../../../src/wire/refusal.ts'
-import { startServer, temporaryFolder } from '../../support/server.ts'
-import { defaultSwitches } from '../../support/world.ts'
+} from '../../src/profile/profile.ts'
+import { loadPack } from '../../src/rules/load/compiler.ts'
+import { signatureWindowMs, signBody } from '../../src/wire/authentication.ts'
+import { countries } from '../../src/wire/country.ts'
+import { readEvent } from '../../src/wire/event.ts'
+import { alpha2ByAlpha3, currencyByNumber } from '../../src/wire/iso-codes.ts'
+import { isRefusal, type Refusal } from '../../src/wire/refusal.ts'
+import { startServer, temporaryFolder } from '../support/server.ts'
+import { defaultSwitches } from '../support/world.ts'
 
-const root = join(import.meta.dirname, '..', '..', '..')
+const root = join(import.meta.dirname, '..', '..')
 const rules = join(root, 'rules')
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

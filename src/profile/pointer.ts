@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject, type JsonValue } from '../../wire/json.ts'
+import { isJsonObject, type JsonValue } from '../wire/json.ts'
 
 /** RFC 6901, but for the empty one: no field of an event is the whole body. */
 export function isPointer(text: string): boolean {

@@ -1,5 +1,5 @@
-import { hasExponent } from '../../wire/field-shape.ts'
-import { isJsonNumber } from '../../wire/json.ts'
+import { hasExponent } from '../wire/field-shape.ts'
+import { isJsonNumber } from '../wire/json.ts'
 import type { PartFile } from './file.ts'
 import type { Found, PointerPlan } from './pointer.ts'
 

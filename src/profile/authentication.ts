@@ -1,12 +1,12 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import type { RelayAuthentication } from '../../config/config.ts'
+import type { RelayAuthentication } from '../config/config.ts'
 import {
   type Authenticate,
   type AuthenticationRefusal,
   createAuthentication,
   signatureHeader,
   signatureWindowMs,
-} from '../../wire/authentication.ts'
+} from '../wire/authentication.ts'
 import type { AuthenticationFile } from './file.ts'
 
 export class AuthenticationMismatch extends Error {

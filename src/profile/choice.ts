@@ -1,5 +1,5 @@
-import type { RequestType } from '../../domain/record/event.ts'
-import type { BodyCode } from '../../wire/refusal.ts'
+import type { RequestType } from '../domain/record/event.ts'
+import type { BodyCode } from '../wire/refusal.ts'
 import type { ReadFields } from './event.ts'
 import type { ChoiceTarget, NoEvent } from './file.ts'
 import { type Found, type PointerPlan, positionOf } from './pointer.ts'

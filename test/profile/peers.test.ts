@@ -6,15 +6,15 @@ import * as adyen from '@adyen/api-library'
 import Lithic from 'lithic'
 import Stripe from 'stripe'
 import { describe, expect, it } from 'vitest'
-import { createLedger } from '../../../src/domain/ledger/ledger.ts'
-import type { CardEvent } from '../../../src/domain/record/event.ts'
-import { createProfileAuthentication } from '../../../src/gate/profile/authentication.ts'
-import { findProfile, type Profile } from '../../../src/gate/profile/profile.ts'
-import { readCardRow } from '../../../src/wire/card-row.ts'
-import { isRefusal, type Refusal } from '../../../src/wire/refusal.ts'
-import { defaultSwitches, packOf } from '../../support/world.ts'
+import { createLedger } from '../../src/domain/ledger/ledger.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
+import { createProfileAuthentication } from '../../src/profile/authentication.ts'
+import { findProfile, type Profile } from '../../src/profile/profile.ts'
+import { readCardRow } from '../../src/wire/card-row.ts'
+import { isRefusal, type Refusal } from '../../src/wire/refusal.ts'
+import { defaultSwitches, packOf } from '../support/world.ts'
 
-const root = join(import.meta.dirname, '..', '..', '..')
+const root = join(import.meta.dirname, '..', '..')
 const nowMs = Date.UTC(2026, 10, 20)
 const pack = packOf(defaultSwitches)
 

@@ -1,7 +1,7 @@
-import type { CardEvent } from '../../domain/record/event.ts'
-import { isJsonNumber, type JsonValue } from '../../wire/json.ts'
-import { quote } from '../../wire/quote.ts'
-import type { Refusal } from '../../wire/refusal.ts'
+import type { CardEvent } from '../domain/record/event.ts'
+import { isJsonNumber, type JsonValue } from '../wire/json.ts'
+import { quote } from '../wire/quote.ts'
+import type { Refusal } from '../wire/refusal.ts'
 import type { Found } from './pointer.ts'
 
 /** What the answer repeats of the body, as JSON, in the order of its places. */
