@@ -2,11 +2,7 @@ import { z } from 'zod'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
 import { organizationsAggregate } from '../engine/format/layout.ts'
 import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
-import {
-  decodeOrganizations,
-  encodeOrganizations,
-  type OrganizationTable,
-} from '../engine/notice/organization-table.ts'
+import { decodeOrganizations, encodeOrganizations } from '../engine/notice/organization-table.ts'
 import type { Store } from '../store/port.ts'
 
 /**
@@ -146,18 +142,25 @@ export function setOrganization(
 
 /** Writes what every decision needs of each organization anew, from their settings. */
 export async function repairOrganizations(store: Store, aggregates: Aggregates): Promise<string> {
-  const table: Record<string, OrganizationTable[string]> = {}
+  const ids: string[] = []
   for await (const page of store.scan()) {
     for (const one of page) {
-      if (one.kind !== 'child' || one.aggregate !== organizationsAggregate) continue
-      const { organizationId, enabled, defaultDecision } = decodeOrganization(one.value)
-      table[organizationId] = { enabled, defaultDecision }
+      if (one.kind === 'child' && one.aggregate === organizationsAggregate) ids.push(one.id)
     }
   }
-  const root = encodeOrganizations(table)
   return aggregates.change({
     aggregate: organizationsAggregate,
-    decide: () => ({ result: '', write: { root } }),
+    // Reading the whole store takes long: what they say is read again, with the version that the commit checks.
+    reads: ids.map(childOf),
+    decide(view) {
+      const found = ids.flatMap((id) => view.child(childOf(id)) ?? []).map(decodeOrganization)
+      const said = found.map(({ organizationId, enabled, defaultDecision }) => {
+        return [organizationId, { enabled, defaultDecision }] as const
+      })
+      const readable = unlessUnreadable(() => decodeOrganizations(view.root)) ?? {}
+      const root = encodeOrganizations({ ...readable, ...Object.fromEntries(said) })
+      return { result: '', write: { root } }
+    },
   })
 }
 

@@ -51,3 +51,16 @@ it('what decisions need of each is made anew from their settings', async () => {
   await repairOrganizations(world.store, world.aggregates)
   expect(decodeOrganizations(await rootIn(world))).toEqual(decodeOrganizations(root))
 })
+
+it('what is said of an organization while the record is written anew stays said', async () => {
+  const world = openWorld()
+  await world.add('org-1')
+  async function* scan() {
+    yield* world.store.scan()
+    await setOrganization(world.aggregates, 'org-1', { enabled: false })
+    await world.add('org-2')
+  }
+  await repairOrganizations({ ...world.store, scan }, world.aggregates)
+  const table = decodeOrganizations(await rootIn(world))
+  expect([table['org-1']?.enabled, table['org-2']?.enabled]).toEqual([false, true])
+})
