@@ -38,7 +38,7 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
   const signals = hearSignals(logger)
-  const watch = createWatch(sink)
+  const watch = createWatch(sink, clock)
   const packs = followPacks(config, watch, sink)
   const admin = createAdminServer({
     config,
@@ -116,14 +116,18 @@ interface Watch {
 /** The transfers on their way are looked at every second, as far as the store answers. */
 const storeSilentMs = 5_000
 
-function createWatch(sink: LogSink): Watch {
+function createWatch(sink: LogSink, clock: TrustedClock): Watch {
   const atWork = new Int32Array(1)
   const logCall = createApiLog(sink)
   let transfers = { oldestMs: 0, unread: 0 }
   let lookedMonoMs = systemClock.monoMs()
   const metrics = createServiceMetrics(() => {
     metrics.processing(atWork[0]!)
-    return { storeAvailable: watch.storeProblem === '', logDropped: sink.dropped }
+    return {
+      storeAvailable: watch.storeProblem === '',
+      clockTrusted: clock.doubt === '',
+      logDropped: sink.dropped,
+    }
   })
   const watch: Watch = {
     state: 'starting',

@@ -128,10 +128,11 @@ function createPackMetrics(registers: Registry[]): PackMetrics {
 
 type Reading = (readings: Readings) => number | null
 
-type ServiceReadings = Pick<Readings, 'storeAvailable' | 'logDropped'>
+type ServiceReadings = Pick<Readings, 'storeAvailable' | 'clockTrusted' | 'logDropped'>
 
 const serviceGauges: readonly GaugeRow<ServiceReadings>[] = [
   ['arbiter_store_available', '1 while the store takes commits', (r) => Number(r.storeAvailable)],
+  ['arbiter_clock_trusted', '0 while the clocks disagree', (r) => Number(r.clockTrusted)],
   ['arbiter_log_dropped', 'Log lines that could not be written in time', (r) => r.logDropped],
 ]
 
@@ -165,7 +166,6 @@ const gauges: readonly GaugeRow<Readings>[] = [
   ['arbiter_journal_in_place', '0 once its file is gone', (r) => Number(r.journalInPlace)],
   ['arbiter_engine_running', '1 while an engine takes events', (r) => Number(r.engineRunning)],
   ['arbiter_engine_restarts', 'Engines started again since the start', (r) => r.engineRestarts],
-  ['arbiter_clock_trusted', '0 while the clocks disagree', (r) => Number(r.clockTrusted)],
   ['arbiter_gate_loop_lag_ms', 'Longest delay of the gate loop of late', (r) => r.gateLoopLagMs],
   ['arbiter_connections', 'Connections of the relay port', (r) => r.connections.open],
   ['arbiter_connections_proven', 'Those that the relay has', (r) => r.connections.proven],

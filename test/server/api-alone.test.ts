@@ -140,7 +140,7 @@ describe.concurrent('the management API alone', () => {
   })
 
   it('dates nothing by a wall clock that jumps, and tells of it', async (test) => {
-    const { run, told, setClock, readiness, settle, stop } = await serveAlone(test)
+    const { run, told, setClock, readiness, metrics, settle, stop } = await serveAlone(test)
     await until(async () => told() > 0)
     setClock(40 * 86_400_000)
     await until(async () => (await readiness()).clockProblem !== undefined)
@@ -151,6 +151,7 @@ describe.concurrent('the management API alone', () => {
     const before = told()
     await until(async () => told() > before + 2 * cards)
     await sleep(awayMs / 2)
+    expect(await metrics()).toContain('\narbiter_clock_trusted 0\n')
     expect(await readiness()).toMatchObject({ status: 'degraded', store: 'available' })
     setClock(0)
     await until(async () => (await readiness()).status === 'ready')
