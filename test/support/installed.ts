@@ -4,6 +4,8 @@ import { join } from 'node:path'
 
 /** Programs of the machine that tests use, and Debian's package of each. */
 const packages = {
+  curl: 'curl',
+  git: 'git',
   'redis-server': 'redis-server',
   promtool: 'prometheus',
   'systemd-analyze': 'systemd',
