@@ -54,7 +54,8 @@ const operations = [
     '`x.matches("…")`',
     'a regular expression finds something in the text; RE2, so no text can make it slow: ' +
       '`merchant.name.matches("^(SQ|PP) ?\\\\*")`, `(?i)` for any case; some microseconds ' +
-      'each, and up to 30 more for each time that a counted repetition such as `.{0,40}` may repeat',
+      'each, and up to 40 more for each time that a counted repetition such as `.{0,40}` may repeat; one with more than ' +
+      'twelve steps for any of several characters (`.`, `[0-9]`) up to a millisecond, unless it has one way only from `^` on',
   ],
   [
     '`define: { night: "hour >= 23 \\|\\| hour < 6" }` in pack.yaml',

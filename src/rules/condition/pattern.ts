@@ -36,6 +36,32 @@ export function repeatedSteps(source: string): number {
   return Math.max(0, RE2JS.compile(source).programSize() - source.length)
 }
 
+/** The steps of a compiled pattern: the library has no other way to look at them. */
+interface Compiled {
+  readonly re2Input: { readonly prog: { readonly inst: readonly Step[] } }
+}
+
+interface Step {
+  readonly op: number
+  /** Pairs of a first and a last character; one alone for a letter. */
+  readonly runes: readonly number[]
+}
+
+/** Those for a class of characters, and the two for any character, in the library's numbers. */
+const [ofClass, ...ofAny] = [8, 10, 11]
+
+/**
+ * How many steps of a checked pattern take any of several characters, such as . and [0-9]. Beyond a dozen of them
+ * a text has more ways through than can be remembered, and each of its characters is tried at each step. A
+ * pattern with one way only, from the start of the text on, has none.
+ */
+export function wideSteps(source: string): number {
+  if (source.startsWith('^') && !/[*+?|]|\{\d+,/.test(source)) return 0
+  const { inst } = (RE2JS.compile(source) as unknown as Compiled).re2Input.prog
+  return inst.filter(({ op, runes }) => ofAny.includes(op) || (op === ofClass && runes.length > 1))
+    .length
+}
+
 /** A test by a pattern; a text is the fault that it has. */
 export function matches(text: Text, pattern: Text): Test | string {
   if (pattern.op !== 'text') return 'matches() takes a pattern in quotes'
