@@ -1,5 +1,6 @@
+import { getHeapStatistics } from 'node:v8'
 import { isAlias } from '../domain/change/book.ts'
-import { createLedger, type Ledger, type MemoryBook } from '../domain/ledger/ledger.ts'
+import { applyEntry, createMemoryBook, type MemoryBook } from '../domain/ledger/ledger.ts'
 import { accountCardsOf, encodeAccountCards } from '../engine/format/account-cards.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../engine/format/codec.ts'
 import {
@@ -9,8 +10,9 @@ import {
   eventKeyAt,
   merchantCountsKey,
 } from '../engine/format/layout.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { encodeMerchantCounts } from '../engine/format/window-codec.ts'
-import { entryIn, logPages } from '../engine/log-reading.ts'
+import { entryIn, logPages, partOfLine } from '../engine/log-reading.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
 /** A record that the log does not lead to. */
@@ -32,6 +34,11 @@ export interface Verification {
 
 const maxDifferences = 1000
 
+/** Of the records that an entry leads to, twice what was measured where each is a card. */
+const bytesPerEntry = 4_000
+/** More entries than this are replayed in parts, each with a look at the whole log, so that a long log fits as well. */
+const maxAtOnce = Math.floor(getHeapStatistics().heap_size_limit / 2 / bytesPerEntry)
+
 /**
  * Recomputes every account from the log and compares each record with the store, byte for byte. Run
  * it while nothing writes: what is committed meanwhile counts as a difference.
@@ -40,25 +47,52 @@ export async function verifyStore(
   store: Store,
   retentionMs: number,
   onProgress: (entries: number) => void = () => {},
+  atOnce = maxAtOnce,
 ): Promise<Verification> {
   const differences: Difference[] = []
-  const replayed = await replayLog(store, differences, onProgress)
-  const { ledger, accountIds, tooShort, entries } = replayed
-  let records = 0
-  for (const accountId of accountIds) {
-    const expected = recordsOf(ledger.book(accountId), retentionMs)
-    records += expected.length
-    const aggregate = accountAggregate(accountId)
-    const found = await store.load(expected.map(({ key }) => ({ aggregate, ...key })))
-    expected.forEach(({ key, value }, i) => {
-      const kept = found[i]?.value ?? 'nothing'
-      if (kept === value || isOfEarlier(key, kept, value)) return
-      if (differences.length >= maxDifferences) return
-      const record = key.group === '' ? 'account' : `${key.group} ${key.id.replace('\n', ' ')}`
-      differences.push({ accountId, record, expected: value, found: kept })
+  const tooShort: string[] = []
+  let [entries, accounts, records] = [0, 0, 0]
+  const parts = Math.ceil((await countEntries(store)) / atOnce) || 1
+  for (let part = 0; part < parts; part++) {
+    const replayed = await replayLog(store, { part, parts }, differences, (more) => {
+      onProgress(entries + more)
     })
+    entries += replayed.entries
+    accounts += replayed.books.size
+    tooShort.push(...replayed.tooShort)
+    for (const [accountId, book] of replayed.books) {
+      const expected = recordsOf(book, retentionMs)
+      records += expected.length
+      await compare(accountId, expected, store, differences)
+    }
   }
-  return { entries, accounts: accountIds.length, records, tooShort: [...tooShort], differences }
+  return { entries, accounts, records, tooShort, differences }
+}
+
+async function countEntries(store: Store): Promise<number> {
+  const [last] = await store.tailLog(1)
+  if (last === undefined) return 0
+  if (store.countLog !== undefined) return store.countLog('', last.cursor)
+  let entries = 0
+  for await (const page of logPages(store)) entries += page.length
+  return entries
+}
+
+async function compare(
+  accountId: string,
+  expected: ReturnType<typeof recordsOf>,
+  store: Store,
+  differences: Difference[],
+): Promise<void> {
+  const aggregate = accountAggregate(accountId)
+  const found = await store.load(expected.map(({ key }) => ({ aggregate, ...key })))
+  expected.forEach(({ key, value }, i) => {
+    const kept = found[i]?.value ?? 'nothing'
+    if (kept === value || isOfEarlier(key, kept, value)) return
+    if (differences.length >= maxDifferences) return
+    const record = key.group === '' ? 'account' : `${key.group} ${key.id.replace('\n', ' ')}`
+    differences.push({ accountId, record, expected: value, found: kept })
+  })
 }
 
 /** Whether only columns are missing that 0.2.0 did not have: what they say was not kept then. */
@@ -72,8 +106,7 @@ function isOfEarlier({ group }: ChildKey, kept: string, value: string): boolean 
 }
 
 interface Replayed {
-  readonly ledger: Ledger
-  readonly accountIds: readonly string[]
+  readonly books: ReadonlyMap<string, MemoryBook>
   readonly tooShort: ReadonlySet<string>
   readonly entries: number
 }
@@ -81,15 +114,23 @@ interface Replayed {
 /** A gap before an account's first entry is the log's retention; a later one is a loss. */
 async function replayLog(
   store: Store,
+  { part, parts }: { readonly part: number; readonly parts: number },
   differences: Difference[],
   onProgress: (entries: number) => void,
 ): Promise<Replayed> {
-  const ledger = createLedger()
+  const books = new Map<string, MemoryBook>()
   const next = new Map<string, number>()
   const tooShort = new Set<string>()
   let entries = 0
+
+  function giveUp(accountId: string): void {
+    tooShort.add(accountId)
+    books.delete(accountId)
+  }
+
   for await (const page of logPages(store)) {
     for (const line of page) {
+      if (partOf(line.entry, parts) !== part) continue
       const entry = entryIn(line)
       entries++
       if (entry === null) {
@@ -97,26 +138,33 @@ async function replayLog(
         continue
       }
       // Events of unknown cards stand under aggregates of their own, which hold no money.
-      if (entry.accountId === '' || tooShort.has(entry.accountId)) continue
-      const expected = next.get(entry.accountId)
-      if (entry.n !== (expected ?? 0)) {
-        tooShort.add(entry.accountId)
-        if (expected !== undefined) differences.push(gapOf(entry.accountId, expected, entry.n))
+      const { accountId, n } = entry
+      if (accountId === '' || tooShort.has(accountId)) continue
+      const expected = next.get(accountId)
+      if (n !== (expected ?? 0)) {
+        giveUp(accountId)
+        if (expected !== undefined) differences.push(gapOf(accountId, expected, n))
         continue
       }
-      next.set(entry.accountId, entry.n + 1)
+      next.set(accountId, n + 1)
+      const book = books.get(accountId) ?? createMemoryBook()
+      books.set(accountId, book)
       try {
-        ledger.replay(entry)
+        applyEntry(entry, book)
       } catch {
         // Written by a release that meant something else, or not by us.
-        tooShort.add(entry.accountId)
-        differences.push(unreadableAt(line.cursor, entry.accountId))
+        giveUp(accountId)
+        differences.push(unreadableAt(line.cursor, accountId))
       }
     }
     onProgress(entries)
   }
-  const accountIds = [...next.keys()].filter((accountId) => !tooShort.has(accountId))
-  return { ledger, accountIds, tooShort, entries }
+  return { books, tooShort, entries }
+}
+
+/** What cannot be read is told once, with the first part. */
+function partOf(line: string, parts: number): number {
+  return unlessUnreadable(() => partOfLine(line, parts)) ?? 0
 }
 
 function unreadableAt(cursor: string, accountId = '-'): Difference {

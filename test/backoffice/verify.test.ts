@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest'
+import { verifyStore } from '../../src/backoffice/verify.ts'
+import type { Store } from '../../src/store/port.ts'
+import { openCards, startEngine } from '../support/engine-world.ts'
+import { createMemoryState, createMemoryStore, type MemoryState } from '../support/memory-store.ts'
+
+const retentionMs = 45 * 86_400_000
+
+/** Some cards with asks, and one that nobody knows. */
+async function openWorld(): Promise<{ state: MemoryState; store: Store }> {
+  const state = createMemoryState()
+  const store = createMemoryStore(state)
+  const engine = startEngine(store)
+  await openCards(engine, 8)
+  for (let i = 0; i < 24; i++) {
+    await engine.ask({ eventId: `ask-${i}`, cardId: i % 9 === 8 ? 'nobody' : `card-${i % 9}` })
+  }
+  engine.stop()
+  return { state, store }
+}
+
+it('a log of more entries than are held at once is verified in parts, and all is told once', async () => {
+  const { state, store } = await openWorld()
+  const { length } = state.log
+  const sound = await verifyStore(store, retentionMs)
+  expect(sound).toMatchObject({ entries: length, accounts: 8, differences: [], tooShort: [] })
+  const inParts = (progress: number[] = []) =>
+    verifyStore(store, retentionMs, (entries) => progress.push(entries), 5)
+  const progress: number[] = []
+  expect(await inParts(progress)).toEqual(sound)
+  expect(progress).toHaveLength(Math.ceil(length / 5))
+  expect(progress.at(-1)).toBe(length)
+  expect(progress).toEqual(progress.toSorted((a, b) => a - b))
+
+  // A record that differs, an account with a gap, one that is older than the log, and a line that nobody can read.
+  state.aggregates.get('a:account-1')!.root += ' '
+  const lineOf = (name: string, which: number) =>
+    state.log.flatMap(({ entry }, i) => (entry.includes(`"account-${name}"`) ? [i] : []))[which]!
+  state.log.splice(lineOf('2', 1), 1)
+  state.log.splice(lineOf('3', 0), 1)
+  const unreadable = lineOf('4', 2)
+  state.log[unreadable] = { ...state.log[unreadable]!, entry: '{' }
+  const whole = await verifyStore(store, retentionMs)
+  const found = await inParts()
+  expect(whole.tooShort.toSorted()).toEqual(['account-2', 'account-3', 'account-4'])
+  expect(whole.differences.length).toBeGreaterThanOrEqual(3)
+  const told = ({ differences, tooShort, ...counts }: typeof whole) => ({
+    ...counts,
+    tooShort: tooShort.toSorted(),
+    differences: differences.map((one) => JSON.stringify(one)).sort(),
+  })
+  expect(told(found)).toEqual(told(whole))
+})
