@@ -19,8 +19,7 @@ export const leftToAll = [
   'console/pages',
   'deploy/{ci,monitoring,redis}',
   'readme',
-  'server/disturbed-engine',
-  'server/redis-cluster',
+  'server/{api-alone,disturbed-engine,flood,full-disk,redis-cluster}',
 ].map((name) => `test/${name}.test.ts`)
 
 /** They start no process and need nothing built. */
