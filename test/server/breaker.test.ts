@@ -46,9 +46,12 @@ describe('a breaker on two servers of one Redis', () => {
       await until(async () => (await readMetric(server, 'arbiter_rules_tripped')) === 1)
       expect(await readiness(server)).toMatchObject({ status: 'degraded', trippedRules: ['large'] })
     }
-    expect(await arbiter('rules', 'tripped')).toMatch(/^large .* declined [67] asks within 600 s/)
+    // On a busy machine some more are declined until the notice of the first is written.
+    expect(await arbiter('rules', 'tripped')).toMatch(
+      /^large .* declined ([6-9]|\d\d) asks within 600 s/,
+    )
     const log = await arbiter('log', '--kind', 'notice')
-    expect(log).toMatch(/ruleTripped\(large\).*declined [67] asks/)
+    expect(log).toMatch(/ruleTripped\(large\).*declined ([6-9]|\d\d) asks/)
     // What it would have declined is recorded.
     expect(await arbiter('log', '--limit', '2')).toContain('shadow=large')
 
