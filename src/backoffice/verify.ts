@@ -59,7 +59,7 @@ export async function verifyStore(
     })
     entries += replayed.entries
     accounts += replayed.books.size
-    tooShort.push(...replayed.tooShort)
+    for (const accountId of replayed.tooShort) tooShort.push(accountId)
     for (const [accountId, book] of replayed.books) {
       const expected = recordsOf(book, retentionMs)
       records += expected.length
@@ -89,9 +89,8 @@ async function compare(
   expected.forEach(({ key, value }, i) => {
     const kept = found[i]?.value ?? 'nothing'
     if (kept === value || isOfEarlier(key, kept, value)) return
-    if (differences.length >= maxDifferences) return
     const record = key.group === '' ? 'account' : `${key.group} ${key.id.replace('\n', ' ')}`
-    differences.push({ accountId, record, expected: value, found: kept })
+    tell(differences, { accountId, record, expected: value, found: kept })
   })
 }
 
@@ -134,7 +133,7 @@ async function replayLog(
       const entry = entryIn(line)
       entries++
       if (entry === null) {
-        if (differences.length < maxDifferences) differences.push(unreadableAt(line.cursor))
+        tell(differences, unreadableAt(line.cursor))
         continue
       }
       // Events of unknown cards stand under aggregates of their own, which hold no money.
@@ -143,7 +142,7 @@ async function replayLog(
       const expected = next.get(accountId)
       if (n !== (expected ?? 0)) {
         giveUp(accountId)
-        if (expected !== undefined) differences.push(gapOf(accountId, expected, n))
+        if (expected !== undefined) tell(differences, gapOf(accountId, expected, n))
         continue
       }
       next.set(accountId, n + 1)
@@ -154,7 +153,7 @@ async function replayLog(
       } catch {
         // Written by a release that meant something else, or not by us.
         giveUp(accountId)
-        differences.push(unreadableAt(line.cursor, accountId))
+        tell(differences, unreadableAt(line.cursor, accountId))
       }
     }
     onProgress(entries)
@@ -165,6 +164,11 @@ async function replayLog(
 /** What cannot be read is told once, with the first part. */
 function partOf(line: string, parts: number): number {
   return unlessUnreadable(() => partOfLine(line, parts)) ?? 0
+}
+
+/** Beyond a thousand nobody reads them. */
+function tell(differences: Difference[], one: Difference): void {
+  if (differences.length < maxDifferences) differences.push(one)
 }
 
 function unreadableAt(cursor: string, accountId = '-'): Difference {

@@ -51,3 +51,18 @@ it('a log of more entries than are held at once is verified in parts, and all is
   })
   expect(told(found)).toEqual(told(whole))
 })
+
+it('any number of accounts may be older than the log', async () => {
+  const { state, store } = await openWorld()
+  const { length } = state.log
+  const last = state.log.at(-1)!
+  const row = JSON.parse(state.log.find(({ entry }) => entry.includes('"ask-0"'))!.entry)
+  const old = 120_000
+  for (let i = 0; i < old; i++) {
+    const entry = JSON.stringify(row.with(2, 7).with(4, `old-${i}`))
+    state.log.push({ ...last, sequence: last.sequence + 1 + i, entry })
+  }
+  const { tooShort, differences, entries } = await verifyStore(store, retentionMs)
+  expect({ entries, old: tooShort.length }).toEqual({ entries: length + old, old })
+  expect(differences).toEqual([])
+})

@@ -31,11 +31,6 @@ function repeatsOf(source: string): number {
   return Array.from(counts, ([, least, most]) => Number(most || least)).reduce((a, b) => a + b, 0)
 }
 
-/** By how many steps a checked pattern is longer than it is written: those of counted repetitions. */
-export function repeatedSteps(source: string): number {
-  return Math.max(0, RE2JS.compile(source).programSize() - source.length)
-}
-
 /** The steps of a compiled pattern: the library has no other way to look at them. */
 interface Compiled {
   readonly re2Input: { readonly prog: { readonly inst: readonly Step[] } }
@@ -50,16 +45,30 @@ interface Step {
 /** Those for a class of characters, and the two for any character, in the library's numbers. */
 const [ofClass, ...ofAny] = [8, 10, 11]
 
-/**
- * How many steps of a checked pattern take any of several characters, such as . and [0-9]. Beyond a dozen of them
- * a text has more ways through than can be remembered, and each of its characters is tried at each step. A
- * pattern with one way only, from the start of the text on, has none.
- */
-export function wideSteps(source: string): number {
-  if (source.startsWith('^') && !/[*+?|]|\{\d+,/.test(source)) return 0
-  const { inst } = (RE2JS.compile(source) as unknown as Compiled).re2Input.prog
-  return inst.filter(({ op, runes }) => ofAny.includes(op) || (op === ofClass && runes.length > 1))
-    .length
+/** What a pattern that was checked before takes its time by. */
+export interface PatternSteps {
+  /** By how many it is longer than it is written: those of counted repetitions. */
+  readonly repeated: number
+  /**
+   * Those that take any of several characters, such as . and [0-9]. Beyond a dozen of them a text has more ways
+   * through than can be remembered, and each of its characters is tried at each step. A pattern with one way
+   * only, from the start of the text on, has none.
+   */
+  readonly wide: number
+}
+
+export function stepsOf(source: string): PatternSteps {
+  const compiled = RE2JS.compile(source)
+  const { inst } = (compiled as unknown as Compiled).re2Input.prog
+  const hasOneWay = source.startsWith('^') && !/[*+?|]|\{\d+,/.test(source)
+  return {
+    repeated: Math.max(0, compiled.programSize() - source.length),
+    wide: hasOneWay ? 0 : inst.filter(isWide).length,
+  }
+}
+
+function isWide({ op, runes }: Step): boolean {
+  return ofAny.includes(op) || (op === ofClass && runes.length > 1)
 }
 
 /** A test by a pattern; a text is the fault that it has. */

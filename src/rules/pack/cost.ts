@@ -1,7 +1,7 @@
 import type { WindowDefinition } from '../../domain/decide/window.ts'
 import { maxCountedMerchants } from '../../domain/record/merchant-counts.ts'
 import { maxWindowMerchants } from '../../domain/record/window-state.ts'
-import { repeatedSteps, wideSteps } from '../condition/pattern.ts'
+import { stepsOf } from '../condition/pattern.ts'
 import type { EvaluatedRule } from '../evaluate/plan.ts'
 
 /** A decision keeps all others waiting: five that take this long use up the budget. */
@@ -69,9 +69,9 @@ function conditionCost(node: object): number {
 
 /** A counted repetition, such as .{0,40}, is as many steps, and may be tried from each character on. */
 function patternCost(source: string): number {
-  const wide = wideSteps(source)
+  const { repeated, wide } = stepsOf(source)
   const varied = wide > maxNarrow ? costs.widePattern + wide * costs.wideStep : 0
-  return costs.pattern + Math.max(varied, repeatedSteps(source) * costs.repeatedStep)
+  return costs.pattern + Math.max(varied, repeated * costs.repeatedStep)
 }
 
 function sum(costs: readonly number[]): number {
