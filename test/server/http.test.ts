@@ -14,6 +14,7 @@ import {
   fastFolder,
   type RunningServer,
   readMetric,
+  send,
   startServer,
   type TemporaryFolder,
   until,
@@ -354,6 +355,10 @@ describe('an event', () => {
     folder = fastFolder()
     server = await startServer({ dataDir: folder.path, args: ['--demo'] })
     port = portOf(server)
+    // The first answer of a process takes ten times as long as others, and beside other tests too long.
+    await until(async () => {
+      return (await send(server.url, { eventId: eventId() })).body.decidedBy === 'engine'
+    })
   })
   afterAll(async () => {
     await server.kill()
