@@ -14,6 +14,7 @@ import { type Store, StoreRefused } from './store/port.ts'
 import { createApiLog } from './telemetry/api-log.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { createServiceMetrics } from './telemetry/metrics.ts'
+import { createStoreProblem } from './telemetry/store-problem.ts'
 import { createTroubleLog } from './telemetry/trouble-log.ts'
 import { readVersion } from './version.ts'
 
@@ -119,6 +120,7 @@ const storeSilentMs = 5_000
 function createWatch(sink: LogSink, clock: TrustedClock): Watch {
   const atWork = new Int32Array(1)
   const logCall = createApiLog(sink)
+  const refusal = createStoreProblem(sink.logger)
   let transfers = { oldestMs: 0, unread: 0 }
   let lookedMonoMs = systemClock.monoMs()
   const metrics = createServiceMetrics(() => {
@@ -137,7 +139,8 @@ function createWatch(sink: LogSink, clock: TrustedClock): Watch {
       if (silentMs > storeSilentMs) {
         return `it has not answered for ${Math.floor(silentMs / 1000)} s`
       }
-      return transfers.unread === 0 ? '' : `${transfers.unread} of its partitions do not answer`
+      if (transfers.unread > 0) return `${transfers.unread} of its partitions do not answer`
+      return refusal.text
     },
     get transferProblem() {
       return slowTransferProblem(transfers.oldestMs)
@@ -155,6 +158,7 @@ function createWatch(sink: LogSink, clock: TrustedClock): Watch {
       },
       onProjection: metrics.projection,
       onPending: metrics.webhooks,
+      onStore: refusal.note,
       onTrouble: createTroubleLog(sink.logger),
     },
   }

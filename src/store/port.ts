@@ -50,6 +50,11 @@ export interface Store {
    * and with '' when it can again. Meanwhile it refuses reads and commits.
    */
   onProblem?(listener: (problem: string) => void): void
+  /**
+   * Rejects with a StoreError where a commit would be refused now, and writes nothing. Only a store has it that can
+   * be read while it takes no commits: one that nobody writes to would not find out.
+   */
+  trial?(): Promise<void>
   /** Names the file of an embedded store, or a store in Redis, so that a later opening can insist on the same one. */
   readonly file?: string
   /** Only stores that can lose what they acknowledged have this. */

@@ -139,6 +139,22 @@ describe.concurrent('the management API alone', () => {
     await stop()
   })
 
+  it('tells that Redis refuses to write, also when nobody calls', async (test) => {
+    const { redis, readiness, metrics, settle, stop } = await serveAlone(test)
+    await settle()
+    await until(async () => (await readiness()).status === 'ready')
+    await redis.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
+    await until(async () => (await readiness()).status === 'degraded')
+    expect(await readiness()).toMatchObject({
+      store: 'unavailable',
+      storeProblem: expect.stringContaining('NOREPLICAS'),
+    })
+    expect(await metrics()).toContain('\narbiter_store_available 0\n')
+    await redis.command('CONFIG', 'SET', 'min-replicas-to-write', '0')
+    await until(async () => (await readiness()).status === 'ready')
+    await stop()
+  })
+
   it('dates nothing by a wall clock that jumps, and tells of it', async (test) => {
     const { run, told, setClock, readiness, metrics, settle, stop } = await serveAlone(test)
     await until(async () => told() > 0)

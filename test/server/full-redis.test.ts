@@ -35,3 +35,17 @@ it('a Redis that can be read and is full is told of, with its reason, until it t
   await until(async () => (await ask()) === 'engine')
   await told(/the store takes commits again/)
 })
+
+it('a Redis that refuses to write is told of before anybody asks', { timeout: 60_000 }, async () => {
+  const alone = await redis()
+  const server = await serve(alone.url)
+  await until(async () => (await readiness(server)).status === 'ready')
+  await alone.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
+  await until(async () => (await readiness(server)).status === 'degraded')
+  expect(await readiness(server)).toMatchObject({
+    store: 'unavailable',
+    storeProblem: expect.stringContaining('NOREPLICAS'),
+  })
+  await alone.command('CONFIG', 'SET', 'min-replicas-to-write', '0')
+  await until(async () => (await readiness(server)).status === 'ready')
+})

@@ -18,6 +18,8 @@ export interface ServiceListeners extends Omit<ApiListeners, 'onTransfers'> {
   readonly onTransfers: (figures: OpenTransfers & KeptFigures) => void
   readonly onProjection: (figures: ProjectionFigures) => void
   readonly onPending: (figures: WebhookFigures) => void
+  /** Why the store takes no commits, or '' when it does again. */
+  readonly onStore?: (problem: string) => void
 }
 
 export interface ApiServiceOptions {
@@ -44,7 +46,7 @@ const cachedCards = 10_000
 
 export async function openApiService(options: ApiServiceOptions): Promise<ApiService> {
   const { store, clock, packs, settings, isShared, listeners } = options
-  const { onTransfers, onProjection, onPending, ...told } = listeners
+  const { onTransfers, onProjection, onPending, onStore, ...told } = listeners
   const { onTrouble } = told
   const kept = createKeptTransfers({ monoMs: clock.monoMs, onTrouble })
   const engine = createEngine({
@@ -62,6 +64,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     },
     onCheckpoint: kept.onCheckpoint,
     onKept: kept.onKept,
+    ...(onStore && { onStore }),
   })
   packs.follow(engine.setPack)
   const { newVersion } = engine

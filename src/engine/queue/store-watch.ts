@@ -1,3 +1,4 @@
+import { failureText } from '../../store/failure-text.ts'
 import type { Store } from '../../store/port.ts'
 import { directoryKey, metaAggregate } from '../format/layout.ts'
 
@@ -25,10 +26,11 @@ const noCommand = {
 
 /**
  * A server that says it is not ready is asked nothing more, and would never find out that its store is back. So
- * it looks by itself. A store that is full, or has become a replica, can still be read: what failed is tried again.
+ * it looks by itself. A store that is full, or has become a replica, can still be read: what failed is tried again,
+ * and a store that can be tried is, so that one which nobody asks knows before the first card is used.
  */
 export function createStoreWatch(
-  store: Pick<Store, 'load' | 'commit' | 'onProblem'>,
+  store: Pick<Store, 'load' | 'commit' | 'trial' | 'onProblem'>,
   /** Whether something waits for the store: then it is tried anyway. */
   isBusy: () => boolean,
   /** `isTurn` when it could be used before, or can again; else only the reason is another. */
@@ -43,6 +45,7 @@ export function createStoreWatch(
     // What a store says of itself tells more than what has failed because of it.
     if (isKnown) onChange(problem, false)
   })
+  if (store.trial !== undefined) lookLater()
 
   function note(problem: string, of: Tried): void {
     if (problem === '') {
@@ -64,18 +67,23 @@ export function createStoreWatch(
   }
 
   async function look(): Promise<void> {
-    if (failed === null || isStopped) return
-    const of = failed
-    if (!isBusy() && (await works(of))) note('', of)
-    else lookLater()
+    if (!isBusy()) {
+      const of = failed ?? 'commit'
+      const problem = await problemOf(of)
+      if (isStopped) return
+      note(problem, of)
+    }
+    if (failed !== null || store.trial !== undefined) lookLater()
   }
 
-  function works(of: Tried): Promise<boolean> {
-    const tried = of === 'read' ? store.load([someKey]) : store.commit([noCommand])
-    return tried.then(
-      () => true,
-      () => false,
-    )
+  /** '' when it works. */
+  function problemOf(of: Tried): Promise<string> {
+    return tryIt(of).then(() => '', failureText)
+  }
+
+  function tryIt(of: Tried): Promise<unknown> {
+    if (of === 'read') return store.load([someKey])
+    return store.trial?.() ?? store.commit([noCommand])
   }
 
   return {

@@ -86,6 +86,11 @@ local function remark(keys, args)
   return 'OK'
 end
 
+-- It may write and does not: Redis refuses it where it would refuse a commit.
+local function trial()
+  return 'OK'
+end
+
 -- The place of the reader's mark and what was acknowledged to it; then key, field; key, field; … in that
 -- order: a root listed first is never newer than its children.
 -- A number stands for a key that holds another type: it must not fail what others read.
@@ -154,7 +159,7 @@ end
 const libraryName = `arbiter_${createHash('sha256').update(body).digest('hex').slice(0, 12)}`
 
 const readers = ['load', 'ids', 'denied', 'mark'] as const
-const writers = ['commit', 'claim', 'remark'] as const
+const writers = ['commit', 'claim', 'remark', 'trial'] as const
 
 export type FunctionName = (typeof readers)[number] | (typeof writers)[number]
 

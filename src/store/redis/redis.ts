@@ -176,6 +176,16 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     }
   }
 
+  async function trial(): Promise<void> {
+    refuseUnlessUsable()
+    const replies = await track(connection.askMasters('FCALL', [functionName('trial'), '0']))
+    for (const { address, problem } of replies) {
+      if (problem === undefined) continue
+      if (meaningOf(problem) === 'missing') await loadLibrary()
+      else throw storeErrorOf(`Redis at ${address} takes no commits`, problem)
+    }
+  }
+
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
@@ -236,6 +246,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     file: identity.name,
     onProblem: identity.onProblem,
     commit: refusingPassed(commit, nowMs),
+    trial,
     load: (wanted) => read(() => records.load(wanted)),
     ...createIndexReader(connection, keys, read),
     readLog: (after, limit) => read(() => log.read(after, limit)),

@@ -75,6 +75,35 @@ describe('a store that could not be reached', () => {
   })
 })
 
+describe('a store that can be tried', () => {
+  it('is, every second, and known to take no commits before anybody needs one', async () => {
+    const world = { full: false, trials: 0, told: [] as string[] }
+    const watch = createStoreWatch(
+      {
+        load: async () => [],
+        commit: async () => Promise.reject(new Error('nothing is to be written')),
+        async trial() {
+          world.trials++
+          if (world.full) throw new StoreError('full', 'no')
+        },
+      },
+      () => false,
+      (problem) => world.told.push(problem),
+    )
+    await vi.advanceTimersByTimeAsync(2_500)
+    expect([world.trials, world.told]).toEqual([2, []])
+    world.full = true
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect([watch.isAvailable, world.told]).toEqual([false, ['full']])
+    world.full = false
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect([watch.isAvailable, world.told]).toEqual([true, ['full', '']])
+    watch.stop()
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect([world.trials, vi.getTimerCount()]).toEqual([6, 0])
+  })
+})
+
 describe('a store that can be read and takes no commits', () => {
   it('is not taken for well by a read, and is tried with a commit until it takes one', async () => {
     const { world, watch } = openWatch()

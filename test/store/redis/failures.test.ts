@@ -216,6 +216,26 @@ describe('a single server', () => {
     await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0')
   })
 
+  it('that would refuse a commit says so to a trial, which writes nothing', async () => {
+    const offset = async () =>
+      /master_repl_offset:\d+/.exec(String(await server.command('INFO', 'replication')))?.[0]
+    const before = await offset()
+    await store.trial!()
+    for (const [setting, value, usual, problem] of [
+      ['min-replicas-to-write', '1', '0', 'NOREPLICAS'],
+      ['maxmemory', '1', '0', 'OOM'],
+    ] as const) {
+      await server.command('CONFIG', 'SET', setting, value)
+      const refused = `Redis at 127.0.0.1:${server.port} takes no commits: ${problem}`
+      await expect(store.trial!()).rejects.toThrow(refused)
+      await server.command('CONFIG', 'SET', setting, usual)
+    }
+    await server.command('FUNCTION', 'FLUSH')
+    await store.trial!()
+    await store.trial!()
+    expect(await offset()).toBe(before)
+  })
+
   it('that takes away the right to call refuses: NOPERM', async () => {
     await server.command('ACL', 'SETUSER', 'default', '-fcall')
     expect(await refusal('noperm')).toContain('NOPERM')
