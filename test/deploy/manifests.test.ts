@@ -138,7 +138,9 @@ interface Validator {
 async function validatorOf({ apiVersion, kind }: { apiVersion: string; kind: string }) {
   const group = apiVersion === 'v1' ? 'core' : apiVersion.slice(0, -'/v1'.length)
   const name = `IoK8sApi${group[0]?.toUpperCase()}${group.slice(1)}V1${kind}`
-  return (await import(`kubernetes-models/_schemas/${name}`)).validate as Validator
+  // Its validators are behind its classes, which copy what they are given.
+  const file = new URL(`../../node_modules/kubernetes-models/_schemas/${name}.mjs`, import.meta.url)
+  return (await import(file.href)).validate as Validator
 }
 
 /** Where a manifest does not fit its schema. */
