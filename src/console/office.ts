@@ -34,6 +34,14 @@ export function personId(id: string, { role }: Who): string {
   return role === 'operator' || id === '' ? id : `${id.slice(0, 2)}…${id.slice(-2)}`
 }
 
+/** By which names records and facts tell whose a card is. */
+const personFields: readonly string[] = ['customerId', 'card.customerId']
+
+/** What is shown of a field of a record, or of a fact that a rule looked at. */
+export function fieldFor(name: string, text: string, who: Who): string {
+  return personFields.includes(name) ? personId(text, who) : text
+}
+
 /** Cursors travel in a form that no digit stands in alone, so that nothing takes them for card numbers. */
 export function packCursor(cursor: string): string {
   return Buffer.from(cursor).toString('base64url')

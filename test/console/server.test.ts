@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askConsole, type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
@@ -49,12 +49,23 @@ async function cookieOf(name: string): Promise<string> {
   return String(headers['set-cookie']?.[0]).split(';')[0]!
 }
 
+/** A pack with a rule that looks at whose card it is. */
+function writeRules(): string {
+  const rulesDir = join(folder.path, 'rules')
+  mkdirSync(rulesDir)
+  writeFileSync(join(rulesDir, 'pack.yaml'), 'name: persons\n')
+  const rule = { id: 'guests', on: ['Authorization'], when: 'card.customerId == "guest"' }
+  const rules = [{ ...rule, decline: '127', why: 'Guests pay in cash' }]
+  writeFileSync(join(rulesDir, 'person.rules.yaml'), JSON.stringify(rules))
+  return rulesDir
+}
+
 beforeAll(async () => {
   addUser('alice', 'operator')
   addUser('victor', 'viewer')
   world = await startConsoleServer({
     dataDir: join(folder.path, 'data'),
-    env: { ...files, CONSOLE_URL: 'https://console.example' },
+    env: { ...files, CONSOLE_URL: 'https://console.example', RULES_DIR: writeRules() },
     args: ['--demo'],
   })
 })
@@ -149,6 +160,32 @@ describe('a viewer', () => {
       what: 'status Frozen',
       why: 'test',
     })
+  })
+})
+
+describe('whose a card is', () => {
+  async function toldOf(name: string): Promise<string[]> {
+    const cookie = await cookieOf(name)
+    const ask = (path: string) => askConsole(world.port, 'GET', path, { cookie })
+    const changes = JSON.parse((await ask('/data/changes?opened=1&card=card-4')).body).rows
+    const [{ cursor }] = JSON.parse((await ask('/data/decisions?card=card-4')).body).rows
+    const paths = [
+      `/data/change?cursor=${changes.at(-1).cursor}`,
+      `/data/decision?cursor=${cursor}`,
+      `/data/test-case?cursor=${cursor}`,
+    ]
+    return Promise.all(paths.map(async (path) => (await ask(path)).body))
+  }
+
+  it('is told in a change, a rule and a test case, and a viewer gets no full id', async () => {
+    const { status } = await send(world.server.url, { eventId: 'evt-whose', cardId: 'card-4' })
+    expect(status).toBe(200)
+    for (const text of await toldOf('alice')) expect(text).toContain('customer-3')
+    const [change, decision, testCase] = await toldOf('victor')
+    for (const text of [change, decision, testCase]) expect(text).not.toContain('customer-3')
+    expect(change).toContain('"after":"cu…-3"')
+    expect(decision).toContain('"name":"card.customerId","value":"')
+    expect(testCase).toContain('customerId: cu…-3')
   })
 })
 

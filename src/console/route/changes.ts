@@ -8,8 +8,9 @@ import { formatMinor } from '../../domain/record/money.ts'
 import type { Movement, MovementType } from '../../domain/record/movement.ts'
 import type { Notice } from '../../domain/record/notice.ts'
 import { RecordUnreadable } from '../../engine/format/row-codec.ts'
-import { lookBounds, type Office, packCursor, unpackCursor } from '../office.ts'
+import { fieldFor, lookBounds, type Office, packCursor, unpackCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
+import type { Who } from '../session.ts'
 import type { ChangeRow, ChangeShown, ChangesShown } from '../shape/rules.ts'
 
 const byPeople: readonly string[] = ['operated', 'booked', 'notice']
@@ -55,7 +56,7 @@ export function changeRoutes(office: Office): ConsoleRoute[] {
       method: 'GET',
       path: '/data/change',
       input: z.object({ cursor: z.string().min(1).max(200) }),
-      handle: ({ cursor }) => showChange(unpackCursor(cursor), office),
+      handle: ({ cursor }, who) => showChange(unpackCursor(cursor), who, office),
     }),
   ]
 }
@@ -187,7 +188,7 @@ function shown(value: unknown): string {
   return value === null ? 'none' : String(value)
 }
 
-async function showChange(cursor: string, office: Office): Promise<ChangeShown> {
+async function showChange(cursor: string, who: Who, office: Office): Promise<ChangeShown> {
   const entry = await entryAt(office.store, cursor)
   if (entry === null) throw new ConsoleRefused(404, 'the log no longer has this change')
   if (entry.accountId === '') return { note: 'It is about no account.', fields: [] }
@@ -199,10 +200,13 @@ async function showChange(cursor: string, office: Office): Promise<ChangeShown> 
   }
   const { before, after } = replay(entry, accountBefore(history, entry.n).book)
   const { currency } = after.account
-  const fields = [
+  const all = [
     ...differences(before.account, after.account, currency),
     ...differences(before.card, after.card, currency),
   ]
+  const fields = all.map(({ name, before: was, after: is }) => {
+    return { name, before: fieldFor(name, was, who), after: fieldFor(name, is, who) }
+  })
   const note = fields.length === 0 ? 'The records of the account did not change.' : ''
   return { note, fields }
 }

@@ -19,9 +19,16 @@ import { reasonOf } from '../../domain/record/response-code.ts'
 import { explainDecision } from '../../rules/explain/decision-explanation.ts'
 import { declineCodeOf } from '../../rules/pack/action.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
-import { lookBounds, type Office, unpackCursor } from '../office.ts'
+import { fieldFor, lookBounds, type Office, unpackCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
-import type { Balances, DecisionShown, ShownExplanation, ShownWindow } from '../shape/decision.ts'
+import type { Who } from '../session.ts'
+import type {
+  Balances,
+  DecisionShown,
+  ShownExplanation,
+  ShownPart,
+  ShownWindow,
+} from '../shape/decision.ts'
 import { decisionRow, timingOf } from './decision-row.ts'
 
 const place = z.object({ cursor: z.string().min(1).max(200) })
@@ -33,13 +40,13 @@ export function decisionPageRoutes(office: Office): ConsoleRoute[] {
       method: 'GET',
       path: '/data/decision',
       input: place,
-      handle: ({ cursor }) => showDecision(unpackCursor(cursor), office),
+      handle: ({ cursor }, who) => showDecision(unpackCursor(cursor), who, office),
     }),
     defineConsoleRoute({
       method: 'GET',
       path: '/data/test-case',
       input: place,
-      handle: ({ cursor }) => writeTestCase(unpackCursor(cursor), office),
+      handle: ({ cursor }, who) => writeTestCase(unpackCursor(cursor), who, office),
     }),
   ]
 }
@@ -58,7 +65,7 @@ function readHistory(entry: Entry, cursor: string, office: Office) {
   return readAccountHistory(office.store, entry.accountId, { cursor, n: entry.n }, bounds)
 }
 
-async function showDecision(cursor: string, office: Office): Promise<DecisionShown> {
+async function showDecision(cursor: string, who: Who, office: Office): Promise<DecisionShown> {
   const { store, figures } = office
   const entry = await findEntry(cursor, office)
   const { event } = entry
@@ -66,9 +73,10 @@ async function showDecision(cursor: string, office: Office): Promise<DecisionSho
   const history = await readHistory(entry, cursor, office)
   const views = history === null ? null : viewsOf(entry, history)
   const recorded = entry.changes.some(({ type }) => type === 'recorded')
-  const then = views === null || !recorded ? null : explain(event, views.gathered, pack, entry.atMs)
+  const explain = (view: View, atMs: number) => explanationOf(event, view, pack, atMs, who)
+  const then = views === null || !recorded ? null : explain(views.gathered, entry.atMs)
   const book = await readBook(store, event)
-  const now = book === null ? null : explain(event, gather(event, book), pack, office.clock.nowMs())
+  const now = book === null ? null : explain(gather(event, book), office.clock.nowMs())
   return {
     row: decisionRow(cursor, entry, figures.delivered(entry.slot)),
     event: flatEvent(event),
@@ -104,7 +112,13 @@ function viewsOf(entry: Entry & { event: CardEvent }, history: AccountHistory): 
   return { gathered, ...replay(entry, book) }
 }
 
-function explain(event: CardEvent, view: View, pack: CompiledPack, atMs: number): ShownExplanation {
+function explanationOf(
+  event: CardEvent,
+  view: View,
+  pack: CompiledPack,
+  atMs: number,
+  who: Who,
+): ShownExplanation {
   const { code, check, ruleId, checks, rules, funds } = explainDecision(event, view, pack, atMs)
   return {
     code,
@@ -120,11 +134,16 @@ function explain(event: CardEvent, view: View, pack: CompiledPack, atMs: number)
       why: rule.why,
       asleep,
       matched,
-      parts,
-      unless,
+      parts: parts.map((part) => shownPart(part, who)),
+      unless: unless && shownPart(unless, who),
     })),
     funds,
   }
+}
+
+function shownPart(part: ShownPart, who: Who): ShownPart {
+  const values = part.values.map(({ name, value }) => ({ name, value: fieldFor(name, value, who) }))
+  return { ...part, values, parts: part.parts.map((inner) => shownPart(inner, who)) }
 }
 
 function noteOf(
@@ -198,7 +217,7 @@ function flatEvent({ merchant, details = {}, ...event }: CardEvent): DecisionSho
   return Object.fromEntries(all)
 }
 
-async function writeTestCase(cursor: string, office: Office): Promise<{ text: string }> {
+async function writeTestCase(cursor: string, who: Who, office: Office): Promise<{ text: string }> {
   const entry = await findEntry(cursor, office)
   const history = await readHistory(entry, cursor, office)
   if (history === null) {
@@ -206,5 +225,9 @@ async function writeTestCase(cursor: string, office: Office): Promise<{ text: st
   }
   const made = testCaseOf(entry, history.entries, history.start())
   if (made === null) throw new ConsoleRefused(409, 'this decision makes no test case')
-  return { text: stringify([made], { lineWidth: 0 }) }
+  const cards = made.cards.map((card) => ({
+    ...card,
+    customerId: fieldFor('customerId', String(card.customerId), who),
+  }))
+  return { text: stringify([{ ...made, cards }], { lineWidth: 0 }) }
 }
