@@ -164,6 +164,57 @@ export async function searchBack(
   return { found: found.toReversed(), complete: next === '' || found.length >= limit }
 }
 
+/** Where the newest entries that were asked for lie: from the first to the last of them. */
+export interface LogSpan {
+  /** Cursors; both '' when there are none. */
+  readonly first: string
+  readonly last: string
+  readonly complete: boolean
+}
+
+/** As searchBack, and holds no more than a page: an entry takes more memory than a terminal has lines for. */
+export async function findSpan(
+  store: Pick<Store, 'tailLog'>,
+  filter: Filter,
+  limit: number,
+  sinceMs = 0,
+): Promise<LogSpan> {
+  let [first, last, next] = ['', '', '']
+  let [count, looked] = [0, 0]
+  do {
+    const atMost = Math.min(limit - count, linesPerRead)
+    const bounds = { limit: atMost, maxLooked: maxSearched - looked, sinceMs, mayGoOn: () => true }
+    const page = await searchPage(store, filter, next, bounds)
+    if (last === '') last = page.found[0]?.cursor ?? ''
+    first = page.found.at(-1)?.cursor ?? first
+    count += page.found.length
+    looked += page.looked
+    next = page.next
+  } while (next !== '' && count < limit && looked < maxSearched)
+  return { first, last, complete: next === '' || count >= limit }
+}
+
+/** What is asked for within a span, oldest first; also what appeared there since it was found. */
+export async function* entriesIn(
+  store: Pick<Store, 'readLog' | 'tailLog'>,
+  filter: Filter,
+  { first, last }: LogSpan,
+): AsyncGenerator<FoundEntry> {
+  if (first === '') return
+  const [before] = await store.tailLog(1, first)
+  let after = before?.cursor ?? ''
+  for (;;) {
+    const lines = await store.readLog(after, linesPerRead)
+    for (const line of lines) {
+      const match = filter(line)
+      if (match !== null) yield match
+      if (line.cursor === last) return
+    }
+    if (lines.length < linesPerRead) return
+    after = lines.at(-1)!.cursor
+  }
+}
+
 export interface Follower {
   /** These were told already by somebody else. */
   leaveOut(cursors: readonly string[]): void

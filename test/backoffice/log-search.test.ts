@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createFilter, followLog, searchBack, searchPage } from '../../src/backoffice/log-search.ts'
+import {
+  createFilter,
+  entriesIn,
+  findSpan,
+  followLog,
+  searchBack,
+  searchPage,
+} from '../../src/backoffice/log-search.ts'
 import { entryOfChanges } from '../../src/domain/ledger/entry.ts'
 import { noAccount } from '../../src/domain/record/account.ts'
 import { noCard } from '../../src/domain/record/card.ts'
@@ -118,5 +125,24 @@ describe('searching the log', () => {
     expect(since.found).toHaveLength(101)
     const nothing = await searchBack(store, createFilter({ card: 'nobody' }), 1)
     expect(nothing).toEqual({ found: [], complete: true })
+  })
+
+  it('of many holds a page at a time, and finds the same', async () => {
+    const { store, write } = createLog()
+    write(...Array.from({ length: 3500 }, (_, i) => padded(i + 1)))
+    for (const [filters, limit] of [
+      [{}, 2200],
+      [{}, 9000],
+      [{}, 0],
+      [{ since: 1200, until: 2400 }, 1150],
+      [{ card: 'nobody' }, 1],
+    ] as const) {
+      const filter = createFilter(filters)
+      const { found, complete } = await searchBack(store, filter, limit)
+      const span = await findSpan(store, filter, limit)
+      const streamed: { cursor: string }[] = []
+      for await (const one of entriesIn(store, filter, span)) streamed.push(one)
+      expect([cursorsOf(streamed), span.complete]).toEqual([cursorsOf(found), complete])
+    }
   })
 })

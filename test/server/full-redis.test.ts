@@ -36,7 +36,9 @@ it('a Redis that can be read and is full is told of, with its reason, until it t
   await told(/the store takes commits again/)
 })
 
-it('a Redis that refuses to write is told of before anybody asks', { timeout: 60_000 }, async () => {
+it('a Redis that refuses to write is told of before anybody asks', {
+  timeout: 60_000,
+}, async () => {
   const alone = await redis()
   const server = await serve(alone.url)
   await until(async () => (await readiness(server)).status === 'ready')

@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import {
   createFilter,
+  entriesIn,
   type Filters,
   type FoundEntry,
+  findSpan,
   followLog,
   maxSearched,
-  searchBack,
 } from '../../backoffice/log-search.ts'
 import { systemClock } from '../../clock.ts'
 import { entryKinds } from '../../domain/change/change.ts'
@@ -69,11 +70,15 @@ async function showLog(options: LogOptions, { store, clock }: Session): Promise<
     options.json ? printEntry(entry, options.exact ?? false) : printText(lineOfEntry(entry))
   // Following begins before the search, so that no entry written between the two is missed.
   const follower = options.follow ? await followLog(store, clock.monoMs) : null
-  const { found, complete } = await searchBack(store, filter, options.limit, options.since)
-  for (const one of found) await show(one)
-  if (!complete) complain(`only the newest ${maxSearched} entries were searched`)
+  const span = await findSpan(store, filter, options.limit, options.since)
+  const shown: string[] = []
+  for await (const one of entriesIn(store, filter, span)) {
+    await show(one)
+    if (follower !== null) shown.push(one.cursor)
+  }
+  if (!span.complete) complain(`only the newest ${maxSearched} entries were searched`)
   if (follower === null) return 0
-  follower.leaveOut(found.map(({ cursor }) => cursor))
+  follower.leaveOut(shown)
   for (;;) {
     for (const line of await follower.next()) {
       const match = filter(line)

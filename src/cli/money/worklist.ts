@@ -3,7 +3,7 @@ import { findWork, markHandled, type Work, workKey } from '../../backoffice/work
 import type { Worklist } from '../../domain/change/change.ts'
 import { indexes } from '../../engine/format/layout.ts'
 import { entryIn } from '../../engine/log-reading.ts'
-import type { Store } from '../../store/port.ts'
+import type { IndexEntry, Store } from '../../store/port.ts'
 import { readCount, reasonOption } from '../argument.ts'
 import { amountText, timeText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
@@ -55,9 +55,13 @@ async function printList(
   { limit, json }: ListOptions,
   store: Store,
 ): Promise<ExitCode> {
-  const entries = await store.range(indexes[list], '', limit + 1)
   let code: ExitCode = 0
-  for (const { sortKey, value } of entries.slice(0, limit)) {
+  let left = limit
+  for await (const { sortKey, value } of entriesOf(list, store)) {
+    if (left-- === 0) {
+      complain('there are more: see --limit')
+      break
+    }
     const entry = entryIn({ entry: value })
     if (entry === null) {
       complain(`${workKey(sortKey)} cannot be read: see arbiter verify`)
@@ -67,8 +71,20 @@ async function printList(
     const work = { list, sortKey, key: workKey(sortKey), entry }
     await (json ? printJson({ key: work.key, ...work.entry }) : printText(lineOf(work)))
   }
-  if (entries.length > limit) complain('there are more: see --limit')
   return code
+}
+
+const entriesPerRead = 500
+
+/** A page at a time: a Redis that writes all of a long list answers nobody else meanwhile. */
+async function* entriesOf(list: Worklist, store: Store): AsyncGenerator<IndexEntry> {
+  let page: readonly IndexEntry[]
+  let after = ''
+  do {
+    page = await store.range(indexes[list], after, entriesPerRead)
+    yield* page
+    after = page.at(-1)?.sortKey ?? ''
+  } while (page.length === entriesPerRead)
 }
 
 function lineOf({ key, entry }: Work): string {

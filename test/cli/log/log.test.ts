@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { timeSortKey } from '../../../src/engine/format/layout.ts'
 import { readRecorded } from '../../../src/relay/recording.ts'
 import { createServedWorld, type ServedWorld } from '../../support/cli.ts'
 
@@ -123,5 +124,25 @@ describe('arbiter log', () => {
     child.kill('SIGINT')
     await closed
     expect(lines.map((line) => /f\d/.exec(line)?.[0])).toEqual(['f0', 'f1', 'f2', 'f3', 'f4', 'f5'])
+  })
+
+  it('shows a log, and a list for people, that is longer than memory', {
+    timeout: 60_000,
+  }, async () => {
+    const { runPiped, store } = world
+    const [last] = await store.tailLog(1)
+    const { entry } = last!
+    const aggregate = 'a:long'
+    const ids = Array.from({ length: 20_000 }, (_, i) => i)
+    await store.fill(ids.map((i) => ({ kind: 'log', aggregate, writtenMicros: i, entry })))
+    const index = 'anomalies'
+    const listed = ids.map((i) => ({ index, sortKey: timeSortKey(i, 'x'), value: entry }))
+    await store.fill(listed.map((one) => ({ kind: 'index', aggregate, ...one })))
+    const env = { NODE_OPTIONS: '--max-old-space-size=32' }
+    for (const command of ['log', 'anomalies']) {
+      const { code, out } = await runPiped({ env }, command, '--limit', '20000', '--json')
+      expect([command, code]).toEqual([command, 0])
+      expect(out.split('\n')).toHaveLength(20_001)
+    }
   })
 })
