@@ -8,14 +8,8 @@ import {
 } from '../wire/json.ts'
 import { type Refused, refuse } from './condition.ts'
 
-/** A number of more digits than a double keeps: no field takes it. */
-class LongNumber {
-  readonly decimal: string
-
-  constructor(decimal: string) {
-    this.decimal = decimal
-  }
-}
+/** A number of more digits than a double keeps, by its decimals: no schema knows symbols, so no field takes it. */
+type LongNumber = symbol
 
 /** A body as the schemas read it. */
 export type Plain =
@@ -42,13 +36,24 @@ const maxDigits = 15
 function plainOf(value: JsonValue): Plain {
   if (isJsonNumber(value)) {
     const digits = value.decimal.replace(/e.*$/i, '').replace(/[^0-9]/g, '')
-    return digits.length > maxDigits ? new LongNumber(value.decimal) : Number(value.decimal)
+    return digits.length > maxDigits ? Symbol(value.decimal) : Number(value.decimal)
   }
   if (isJsonObject(value)) {
     return Object.fromEntries(value.names.map((name, i) => [name, plainOf(value.values[i]!)]))
   }
   if (Array.isArray(value)) return value.map(plainOf)
   return value as string | boolean | null
+}
+
+function decimalOf(long: LongNumber): string {
+  return long.description ?? ''
+}
+
+/** A body as JSON again; of a number that is too long, its decimals as text. */
+export function bodyText(body: unknown): string {
+  return JSON.stringify(body, (_name, value) =>
+    typeof value === 'symbol' ? decimalOf(value) : value,
+  )
 }
 
 /** Of a hash: a client could only mislead itself by another payload with the same, and cannot find one by chance. */
@@ -70,8 +75,8 @@ export function payloadHash(method: string, target: string, body: Plain | null):
 
 function canonical(value: Plain): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value === 'symbol') return decimalOf(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (value instanceof LongNumber) return value.decimal
   const members = Object.entries(value as Record<string, Plain>).sort(([a], [b]) =>
     a < b ? -1 : 1,
   )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { payloadHash, readBody } from '../../src/api/body.ts'
+import { bodyText, payloadHash, readBody } from '../../src/api/body.ts'
 import { isRefused } from '../../src/api/condition.ts'
 import { fieldConditions, readFields } from '../../src/api/input.ts'
 
@@ -52,6 +52,17 @@ describe('the fields of a body', () => {
     expect(isRefused(refused) && refused.detail).toContain(detail)
   })
 
+  it.each([
+    ['12345678901234567', 'bodyMalformed', 'must be an object'],
+    ['{"customerId":"c","cardLimits":12345678901234567}', 'bodyMalformed', 'cardLimits'],
+    ['{"customerId":"c","blackListedMccs":1.000000000000000}', 'bodyMalformed', 'must be a list'],
+    ['{"customerId":"c","balance":12345678901234567}', 'amountMalformed', 'balance'],
+  ])('%s has a number that no field takes', (text, condition, detail) => {
+    const refused = read(readBody(Buffer.from(text)))
+    expect(isRefused(refused) && refused.condition).toBe(condition)
+    expect(isRefused(refused) && refused.detail).toContain(detail)
+  })
+
   it('are all named when several are wrong, and the first one says the code', () => {
     const refused = read({ balance: true, blackListedMccs: ['x'] })
     expect(refused).toMatchObject({
@@ -91,6 +102,11 @@ describe('the payload of a call', () => {
     const hash = (text: string) =>
       payloadHash('POST', '/', readBody(Buffer.from(text)) as { readonly [name: string]: string })
     expect(hash('{"a":1.0000000000000000001}')).not.toBe(hash('{"a":1.0000000000000000002}'))
+  })
+
+  it('is written again with all digits of a number, so that whoever gets it can refuse it', () => {
+    const body = readBody(Buffer.from('{"amount":1.0000000000000005,"ids":["1"]}'))
+    expect(bodyText(body)).toBe('{"amount":"1.0000000000000005","ids":["1"]}')
   })
 
   it('refuses what is not JSON, and a name twice', () => {

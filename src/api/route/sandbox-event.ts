@@ -3,6 +3,7 @@ import { readCard } from '../../management/card.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { createRelayClient } from '../../relay/client.ts'
 import { isRefusal } from '../../wire/refusal.ts'
+import { bodyText } from '../body.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext, RelayTarget } from '../context.ts'
 import { defineRoute, type Route } from '../route.ts'
@@ -43,7 +44,7 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
         }
         const { organizationId } = caller.organization
         // The relay port books what is declined where the card is, and that is no business of this caller.
-        const text = JSON.stringify(body)
+        const text = bodyText(body)
         const cardId = await cardIdOf(text, relay)
         if (cardId !== '' && (await readCard(context, organizationId, cardId)) === null) {
           return refuse('cardUnknown')
