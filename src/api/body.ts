@@ -21,11 +21,16 @@ export type Plain =
   | readonly Plain[]
   | { readonly [name: string]: Plain }
 
+/** In a shell of its own: a body may have any names, also those that a refusal has. */
+interface GivenBody {
+  readonly body: Plain
+}
+
 /** An empty body is an empty object: some operations have nothing to say. */
-export function readBody(bytes: Buffer): Plain | Refused {
-  if (bytes.length === 0) return {}
+export function readBody(bytes: Buffer): GivenBody | Refused {
+  if (bytes.length === 0) return { body: {} }
   const value = parseJson(bytes)
-  if (!isJsonProblem(value)) return plainOf(value)
+  if (!isJsonProblem(value)) return { body: plainOf(value) }
   const { problem, offsetBytes } = value
   return refuse('bodyMalformed', `the body is not JSON: ${problem} at byte ${offsetBytes}`)
 }

@@ -28,6 +28,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** Names that stand for nothing: a slip is refused, others are ignored or, in a query, refused too. */
 export type Unknown = 'ignored' | 'refused'
 
+const noBody = { body: null } as const
 const jsonType = /^application\/json\s*(?:;|$)/i
 
 /** Checks 11: content type, JSON, path, query and fields. */
@@ -38,13 +39,14 @@ export function readInput(request: FastifyRequest, route: Route, target: string)
     const message = 'the content type must be application/json'
     return refuse('bodyMalformed', message, { errors: [{ field: 'Content-Type', message }] })
   }
-  const plain = hasBody ? readBody(bytes) : null
-  if (plain !== null && typeof plain === 'object' && isRefused(plain)) return plain
+  const given = hasBody ? readBody(bytes) : noBody
+  if (isRefused(given)) return given
+  const plain = given.body
   const params = readFields(route.params, request.params, 'ignored')
   if (isRefused(params)) return params
-  const given = queryOf(target)
-  if (typeof given === 'string') return refuseField('fieldNotAllowed', given, 'stands twice')
-  const query = readFields(route.query, given, 'refused')
+  const asked = queryOf(target)
+  if (typeof asked === 'string') return refuseField('fieldNotAllowed', asked, 'stands twice')
+  const query = readFields(route.query, asked, 'refused')
   if (isRefused(query)) return query
   const body = readFields(route.body, plain ?? {}, 'ignored')
   if (isRefused(body)) return body

@@ -178,6 +178,19 @@ describe('an update of a card', () => {
 })
 
 describe('the status of a card', () => {
+  it('takes a body whatever unknown names it has, also those of our own refusals', async () => {
+    const { send, bugs } = await openCardApi()
+    const names = { condition: 'notAuthenticated', detail: 'no', challenge: 'x', data: {} }
+    const { said, data, warnings } = await send('POST', '/cards/card-1/freeze', names)
+    expect([said, data, warnings]).toMatchObject([
+      '200 000',
+      { status: 'Frozen' },
+      ['condition', 'detail', 'challenge', 'data'],
+    ])
+    expect((await send('PATCH', '/cards/card-1', { condition: 'new' })).said).toBe('200 000')
+    expect(bugs).toEqual([])
+  })
+
   it('changes, again and again, until it is Terminated', async () => {
     const { send, engine, store, credentials } = await openCardApi()
     const steps: readonly (readonly [string, string, string | null, string | null])[] = [
