@@ -1,53 +1,25 @@
-import { isAlias } from '../domain/change/book.ts'
 import type { Account } from '../domain/record/account.ts'
-import type { Card } from '../domain/record/card.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import { heldPart, type Transaction } from '../domain/record/transaction.ts'
-import { cardCodec, transactionCodec } from '../engine/format/codec.ts'
-import { accountAggregate, cardKey, transactionChild } from '../engine/format/layout.ts'
-import type { ChildKey, Store } from '../store/port.ts'
+import { ownersOfTransaction } from '../management/transaction.ts'
+import type { Store } from '../store/port.ts'
 import { allTime, readPage } from './listing.ts'
 import type { TransactionRow } from './row.ts'
 import { rowListing } from './row-desk.ts'
 
-/** As many cards as are looked through for a transaction of a card that was issued again. */
-const maxReissues = 8
 const maxRows = 100
-/** Rows of other accounts with the same transaction id are passed over. */
+/** Rows of other accounts and cards with the same transaction id are passed over. */
 const maxPages = 10
-
-/** The record of a lifecycle by any of its names, on the card or on one that it replaces; null for none. */
-export async function readTransaction(
-  store: Store,
-  card: Card,
-  transactionId: string,
-): Promise<Transaction | null> {
-  const aggregate = accountAggregate(card.accountId)
-  async function read<T>(key: ChildKey, decode: (value: string) => T): Promise<T | null> {
-    const [found] = await store.load([{ aggregate, ...key }])
-    return found === undefined ? null : decode(found.value)
-  }
-  let of: Card | null = card
-  for (let i = 0; of !== null && i < maxReissues; i++) {
-    const found = await read(transactionChild(of.cardId, transactionId), transactionCodec.decode)
-    if (found !== null && !isAlias(found)) return found
-    if (found !== null) {
-      const home = transactionChild(found.cardId, found.aliasOf)
-      const named = await read(home, transactionCodec.decode)
-      return named === null || isAlias(named) ? null : named
-    }
-    of = of.replaces === '' ? null : await read(cardKey(of.replaces), cardCodec.decode)
-  }
-  return null
-}
 
 /** The newest rows of a lifecycle. */
 export async function rowsOfTransaction(
   store: Store,
   { organizationId, accountId }: Account,
-  transactionId: string,
+  transaction: Transaction,
 ): Promise<TransactionRow[]> {
+  const { transactionId } = transaction
   const listing = rowListing(store, organizationId, { transactionId }, allTime)
+  const isOwner = ownersOfTransaction(store, accountId, transaction)
   const rows: TransactionRow[] = []
   let place: string | null = ''
   for (let pages = 0; place !== null && rows.length < maxRows && pages < maxPages; pages++) {
@@ -57,7 +29,9 @@ export async function rowsOfTransaction(
       place,
       maxRows,
     )
-    rows.push(...items.filter((row) => row.accountId === accountId))
+    const ofAccount = items.filter((row) => row.accountId === accountId)
+    const owned = await Promise.all(ofAccount.map(({ cardId }) => isOwner(cardId)))
+    rows.push(...ofAccount.filter((_, i) => owned[i]))
     place = next
   }
   return rows.slice(0, maxRows)

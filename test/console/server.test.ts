@@ -189,6 +189,23 @@ describe('whose a card is', () => {
   })
 })
 
+describe('a transaction', () => {
+  it('has the events of its own card, also where another of the account uses the same id', async () => {
+    const cookie = await cookieOf('alice')
+    for (const cardId of ['card-2', 'card-3']) {
+      await send(world.server.url, { eventId: `evt-${cardId}`, cardId, transactionId: 'txn-same' })
+    }
+    const { body } = await askConsole(
+      world.port,
+      'GET',
+      '/data/transaction?card=card-2&id=txn-same',
+      { cookie },
+    )
+    const { cardId, steps } = JSON.parse(body)
+    expect([cardId, steps.length]).toEqual(['card-2', 1])
+  })
+})
+
 describe('requests from elsewhere', () => {
   it('are refused under a name that is not the console’s', async () => {
     const { status, body } = await askConsole(world.port, 'GET', '/', { host: 'evil.example' })

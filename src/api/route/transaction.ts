@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readCard } from '../../management/card.ts'
-import { readTransaction, rowsOfTransaction, shownTransaction } from '../../projection/lifecycle.ts'
+import { readTransaction } from '../../management/transaction.ts'
+import { rowsOfTransaction, shownTransaction } from '../../projection/lifecycle.ts'
 import { rowStatuses, transactionTypes } from '../../projection/row.ts'
 import { rowListing } from '../../projection/row-desk.ts'
 import { shownRow } from '../../projection/shown-row.ts'
@@ -109,7 +110,7 @@ export function transactionRoutes(context: ApiContext): readonly Route[] {
         const { account, card } = found
         const transaction = await readTransaction(store, card, params.transactionId)
         if (transaction === null) return refuse('recordUnknown', 'the card has no such transaction')
-        const rows = await rowsOfTransaction(store, account, transaction.transactionId)
+        const rows = await rowsOfTransaction(store, account, transaction)
         return { data: { ...shownTransaction(transaction, account), events: rows.map(shownRow) } }
       },
     }),

@@ -10,6 +10,7 @@ import {
   openHold,
   type Transaction,
 } from '../../domain/record/transaction.ts'
+import { ownersOfTransaction } from '../../management/transaction.ts'
 import { lookBounds, type Office, packCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
 import type { LifeStep, LifeSums, TransactionShown } from '../shape/record.ts'
@@ -37,7 +38,10 @@ async function showLife(cardId: string, id: string, office: Office): Promise<Tra
   if (kept === null) throw new ConsoleRefused(404, `card ${cardId} has no transaction ${id}`)
   const filter = createFilter({ account: accountId, transaction: kept.transactionId })
   const bounds = { ...lookBounds(office), limit: maxSteps }
-  const { found, next } = await searchPage(store, filter, '', bounds)
+  const { found: named, next } = await searchPage(store, filter, '', bounds)
+  const isOwner = ownersOfTransaction(store, accountId, kept)
+  const owned = await Promise.all(named.map(({ entry }) => isOwner(entry.cardId)))
+  const found = named.filter((_, i) => owned[i])
   const sums = await sumsAfter(found, kept, accountId, office)
   return {
     cardId: kept.cardId,
@@ -48,7 +52,7 @@ async function showLife(cardId: string, id: string, office: Office): Promise<Tra
     expiresAtMs: kept.expiresAtMs,
     sums: sumsOf(kept),
     steps: found.toReversed().map((one) => stepOf(one, sums.get(one.entry.n) ?? null)),
-    whole: next === '' || found.length < maxSteps,
+    whole: next === '' || named.length < maxSteps,
   }
 }
 

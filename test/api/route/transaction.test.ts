@@ -193,6 +193,26 @@ describe('GET /transactions', () => {
     expect(await get('/cards/card-9/transactions/e1')).toMatchObject({ status: 404, code: '148' })
   })
 
+  it('shows of one lifecycle the events of its card, and of the card that was issued again for it', async () => {
+    const { ask, get, engine } = await openWorld()
+    const row = { customerId: 'customer-0', accountId: 'account-0', type: 'retail' }
+    const shared = { ...row, organizationId: 'org-1', currency: 'USD', country: 'US' }
+    const cards = [{ cardId: 'beside' }, { cardId: 'again', replaces: 'card-0' }]
+    const given = cards.map((card) => ({ ...shared, ...card }))
+    expect((await importRows(given, engine)).problems).toEqual([])
+    const same = { transactionId: 't1', amountMinor: 1_000 }
+    await ask({ eventId: 'e1', ...same })
+    await ask({ eventId: 'e2', cardId: 'beside', ...same })
+    await ask({ eventId: 'e3', cardId: 'again', ...same })
+    const eventsOf = async (cardId: string) => {
+      const { data } = await get(`/cards/${cardId}/transactions/t1`)
+      return (data.events as Data['items']).map(({ relayEventId }) => relayEventId)
+    }
+    expect(await eventsOf('card-0')).toEqual(['e3', 'e1'])
+    expect(await eventsOf('again')).toEqual(['e3', 'e1'])
+    expect(await eventsOf('beside')).toEqual(['e2'])
+  })
+
   it('holds nothing for cash, which is posted at once and does not expire', async () => {
     const { ask, get } = await openWorld()
     await ask({ eventId: 'e1', requestType: 'CashWithdrawal', amountMinor: 1_000 })
