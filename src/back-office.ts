@@ -13,6 +13,7 @@ import type { Gate } from './gate/gate.ts'
 import { programFolder } from './installation.ts'
 import { readSecretKeys, SecretKeyMissing } from './management/secret-keys.ts'
 import { slowTransferProblem } from './management/transfer/slow-transfer.ts'
+import type { Profile } from './profile/profile.ts'
 import { type SeedingWatch, watchSeeding } from './seeding/seeding-watch.ts'
 import { createApiLog } from './telemetry/api-log.ts'
 import type { LogSink } from './telemetry/logger.ts'
@@ -43,6 +44,8 @@ export interface BackOfficeOptions {
   readonly config: Config
   readonly clock: TrustedClock
   readonly gate: Gate
+  /** Which the gate speaks. */
+  readonly profile: Profile
   readonly sink: LogSink
   /** Filled in for a demo; else null. */
   readonly demoApi: DemoApi | null
@@ -174,7 +177,7 @@ function startApi(
           atWork,
           pack: gate.pack,
           version: readVersion(),
-          relay: relayTarget(config, relayPort),
+          relay: relayTarget(options, relayPort),
           demo: demoApi !== null && isTriable(config),
         }) satisfies ApiWorkerSettings,
       onTold({ calls, demoClient, projection, pending, transfers }) {
@@ -208,15 +211,12 @@ function startApi(
 
 /** What a sandbox sends its card events with; null where the relay must show a certificate, or TLS is spoken. */
 function relayTarget(
-  { host, tls, relayAuthentication: auth, relayProfile: profile, rulesDir }: Config,
+  { config: { host, tls, relayAuthentication: authentication }, profile }: BackOfficeOptions,
   port: Int32Array<SharedArrayBuffer>,
 ): RelayTarget | null {
-  if (tls !== null || auth.mode === 'mtls') return null
-  const secret = auth.mode === 'hmac' ? (auth.secrets[0] ?? '') : ''
-  const password = auth.mode === 'basic' ? `${auth.user}:${auth.password}` : ''
-  const authorization = password === '' ? '' : `Basic ${Buffer.from(password).toString('base64')}`
+  if (tls !== null || authentication.mode === 'mtls') return null
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host
-  return { host: reached, port, secret, authorization, profile, rulesDir }
+  return { host: reached, port, authentication, profile: profile.source }
 }
 
 /** A line to paste can call it: on this machine, without a certificate or another name. */

@@ -174,7 +174,8 @@ async function main(): Promise<void> {
   try {
     await admin.listen({ host: config.adminHost, port: config.adminPort })
     await gate.started()
-    office = startBackOffice({ config, clock, gate, sink, flow, demoApi, readiness, refuse })
+    const seen = { config, clock, gate, profile, sink, flow }
+    office = startBackOffice({ ...seen, demoApi, readiness, refuse })
     await office.started()
     await gate.server.listen({ host: config.host, port: config.port, backlog })
     office.relayListens(portOf(gate.server))

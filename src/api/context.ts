@@ -4,7 +4,9 @@ import type { Engine } from '../engine/engine.ts'
 import type { CardNumbers } from '../management/number/choice.ts'
 import type { NumberSource } from '../management/number/source.ts'
 import type { SecretBox } from '../management/secret-box.ts'
+import type { ProfileSource } from '../profile/profile.ts'
 import type { Store } from '../store/port.ts'
+import type { RelayAuthentication } from '../wire/authentication.ts'
 import type { Effects } from './effects.ts'
 import type { TransferDesk } from './money/transfer-desk.ts'
 import type { KycSettings, Outside } from './outside/outside.ts'
@@ -39,12 +41,9 @@ export interface RelayTarget {
   readonly host: string
   /** Shared with the thread that listens there; 0 until it does. */
   readonly port: Int32Array<SharedArrayBuffer>
-  readonly secret: string
-  /** '' where none is asked for. */
-  readonly authorization: string
-  /** What it speaks, by name or path, and the folder of rules that may have it. */
-  readonly profile: string
-  readonly rulesDir: string
+  readonly authentication: RelayAuthentication
+  /** What it speaks; null for our own. */
+  readonly profile: ProfileSource | null
 }
 
 /** What routes are made with. */

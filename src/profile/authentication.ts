@@ -1,9 +1,17 @@
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import {
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomUUID,
+  timingSafeEqual,
+} from 'node:crypto'
 import type { RelayAuthentication } from '../config/config.ts'
 import {
   type Authenticate,
   type AuthenticationRefusal,
   createAuthentication,
+  createSigning,
+  type Sign,
   signatureHeader,
   signatureWindowMs,
 } from '../wire/authentication.ts'
@@ -46,15 +54,54 @@ export function createProfileAuthentication(
   if (relay.mode !== 'hmac' || scheme === 'basic') return createAuthentication(relay)
   switch (scheme) {
     case 'arbiter-hmac':
-      return createAuthentication(relay, (file.header ?? signatureHeader).toLowerCase())
+      return createAuthentication(relay, headerOf(file, signatureHeader))
     case 'stripe':
-      return createStripeCheck(relay.secrets, (file.header ?? 'stripe-signature').toLowerCase())
+      return createStripeCheck(relay.secrets, headerOf(file, stripeHeader))
     case 'standard-webhooks':
-      return createStandardCheck(relay.secrets, {
-        id: (file.idHeader ?? 'webhook-id').toLowerCase(),
-        timestamp: (file.timestampHeader ?? 'webhook-timestamp').toLowerCase(),
-        signature: (file.header ?? 'webhook-signature').toLowerCase(),
-      })
+      return createStandardCheck(relay.secrets, standardHeaders(file))
+  }
+}
+
+/** How this peer would sign, so that a sandbox can call as it does: what the above lets pass. */
+export function createProfileSigning(file: AuthenticationFile, relay: RelayAuthentication): Sign {
+  const { scheme } = file
+  if (relay.mode !== 'hmac' || scheme === 'none' || scheme === 'basic') return createSigning(relay)
+  if (scheme === 'arbiter-hmac') return createSigning(relay, headerOf(file, signatureHeader))
+  const secret = relay.secrets[0] ?? ''
+  const key = scheme === 'stripe' ? createSecretKey(secret, 'utf8') : readStandardSecret(secret)
+  const macOf = (text: string) => createHmac('sha256', key).update(text)
+  if (scheme === 'stripe') {
+    const header = headerOf(file, stripeHeader)
+    return (body, nowMs) => {
+      const seconds = Math.floor(nowMs / 1000)
+      return { [header]: `t=${seconds},v1=${macOf(`${seconds}.${body}`).digest('hex')}` }
+    }
+  }
+  const names = standardHeaders(file)
+  return (body, nowMs) => {
+    const [id, seconds] = [`msg_${randomUUID()}`, String(Math.floor(nowMs / 1000))]
+    const signature = `v1,${macOf(`${id}.${seconds}.${body}`).digest('base64')}`
+    return { [names.id]: id, [names.timestamp]: seconds, [names.signature]: signature }
+  }
+}
+
+const stripeHeader = 'stripe-signature'
+
+function headerOf({ header }: AuthenticationFile, usual: string): string {
+  return (header ?? usual).toLowerCase()
+}
+
+interface StandardHeaders {
+  readonly id: string
+  readonly timestamp: string
+  readonly signature: string
+}
+
+function standardHeaders(file: AuthenticationFile): StandardHeaders {
+  return {
+    id: (file.idHeader ?? 'webhook-id').toLowerCase(),
+    timestamp: (file.timestampHeader ?? 'webhook-timestamp').toLowerCase(),
+    signature: headerOf(file, 'webhook-signature'),
   }
 }
 
@@ -95,10 +142,7 @@ function readStripeHeader(header: string): { seconds: string; signatures: Buffer
 }
 
 /** The Standard Webhooks: base64 signatures over id, time and body, separated by dots. */
-function createStandardCheck(
-  secrets: readonly string[],
-  names: { readonly id: string; readonly timestamp: string; readonly signature: string },
-): Authenticate {
+function createStandardCheck(secrets: readonly string[], names: StandardHeaders): Authenticate {
   const keys = secrets.map(readStandardSecret)
   return (headers, rawBody, nowMs) => {
     const id = headers[names.id]

@@ -34,15 +34,25 @@ import {
 import { createPointerPlan } from './pointer.ts'
 import { createProfileReader } from './reader.ts'
 
+/** The text of a profile, so that all threads compile the same one, whatever becomes of its file. */
+export interface ProfileSource {
+  readonly file: string
+  readonly text: string
+}
+
 /** How one peer's bodies become events, and our answers its bodies. */
 export interface Profile {
   readonly name: string
+  /** null for our own. */
+  readonly source: ProfileSource | null
   readonly path: string
   /** Sent with every answer, besides our own. */
   readonly headers: Readonly<Record<string, string>>
   /** Switches of the pack that this peer's amounts need. */
   readonly requires: RequiresFile
   readonly authentication: AuthenticationFile
+  /** Those of answers to events; any other is a refusal. */
+  readonly statuses: ReadonlySet<number>
   read(bytes: Buffer, headers?: IncomingHttpHeaders): ReadBody
   renderReply(event: CardEvent, answer: Answer, echoes: Echoes): Rendered
   renderRefusal(refusal: Refusal, echoes: Echoes): Rendered
@@ -51,10 +61,12 @@ export interface Profile {
 /** Our own wire format; it needs no file. */
 export const defaultProfile: Profile = {
   name: 'default',
+  source: null,
   path: '/authorize',
   headers: {},
   requires: {},
   authentication: { scheme: 'none' },
+  statuses: new Set([200]),
   read: (bytes) => ({ event: readEvent(bytes), echoes: noEchoes }),
   renderReply: (event, answer) => ({
     status: 200,
@@ -99,14 +111,20 @@ export function findProfile(nameOrPath: string, rulesDir: string): Profile {
 
 /** Reads and compiles a profile; throws ProfileRefused with every fault that it found. */
 export function loadProfile(file: string): Profile {
-  const document = openProfileDocument(file, readText(file))
+  return compileProfile({ file, text: readText(file) })
+}
+
+/** As loadProfile; null gives our own. */
+export function compileProfile(source: ProfileSource | null): Profile {
+  if (source === null) return defaultProfile
+  const document = openProfileDocument(source.file, source.text)
   if (document.faults.length > 0) throw new ProfileRefused(document.faults)
   const content = document.parse(profileFile, document.value ?? undefined, [])
   // Also when the rest has faults: one report tells all.
   const { requestType } = (document.value ?? {}) as { requestType?: unknown }
   const choice = readChoice(document, requestType, ['requestType'], 0)
   if (content === null || choice === null) throw new ProfileRefused(document.faults)
-  const profile = compile(document, content, choice)
+  const profile = { ...compile(document, content, choice), source }
   if (document.faults.length > 0) throw new ProfileRefused(document.faults)
   return profile
 }
@@ -165,7 +183,11 @@ function readChoice(
   return { pointers: content.pointer, map, otherwise }
 }
 
-function compile(document: ProfileDocument, content: ProfileFile, choice: Choice): Profile {
+function compile(
+  document: ProfileDocument,
+  content: ProfileFile,
+  choice: Choice,
+): Omit<Profile, 'source'> {
   const { fields, overrides, answer } = content
   const plan = createPointerPlan()
   const echoed: string[] = []
@@ -176,6 +198,7 @@ function compile(document: ProfileDocument, content: ProfileFile, choice: Choice
   const { fault } = document
   const style = createAnswerStyle({ file: answer, decimals: fields.amount.decimals, echo, fault })
   checkAcross(content, fault)
+  const variants = [answer.approve, answer.decline, answer.partial, answer.acknowledge]
   const read = createProfileReader({ plan, choice, fields, overrides, echoed })
   return {
     name: content.name,
@@ -183,6 +206,7 @@ function compile(document: ProfileDocument, content: ProfileFile, choice: Choice
     headers: answer.headers,
     requires: content.requires,
     authentication: content.authentication,
+    statuses: new Set(variants.map((variant) => variant?.status ?? 200)),
     read,
     renderReply: style.renderReply,
     renderRefusal: style.renderRefusal,

@@ -4,7 +4,7 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../clock.ts'
 import { type CardEvent, isAsk } from '../domain/record/event.ts'
 import { formatMinor } from '../domain/record/money.ts'
-import { signBody } from '../wire/authentication.ts'
+import type { Sign } from '../wire/authentication.ts'
 import { contractLimitMs, type RelayAnswer } from './answer.ts'
 import { explainProblem, RelayRefused, whyTurnedAway } from './refusal.ts'
 
@@ -28,10 +28,7 @@ export interface RelayClient {
 export interface RelayClientOptions {
   readonly urls: readonly string[]
   readonly clock: Clock
-  /** Signs each body; '' sends none. */
-  readonly secret: string
-  /** The value of the Authorization header, for a server that wants a password. */
-  readonly authorization?: string
+  readonly sign: Sign
   /** Trusted authorities, and the client's own certificate, for https. */
   readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>
   readonly connections: number
@@ -42,7 +39,7 @@ const lateMs = 3000
 
 /** Does towards the Authorization URL what the card service does: signs, sends, waits, gives up. */
 export function createRelayClient(options: RelayClientOptions): RelayClient {
-  const { urls, clock, secret, authorization } = options
+  const { urls, clock, sign } = options
   const settings = { keepAlive: true, maxSockets: options.connections }
   const agents = {
     'http:': new Agent(settings),
@@ -70,8 +67,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
         headers: {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
-          ...(secret === '' ? {} : { 'relay-signature': signBody(secret, body, clock.nowMs()) }),
-          ...(authorization === undefined ? {} : { authorization }),
+          ...sign(body, clock.nowMs()),
         },
       })
       sending.on('response', (response: IncomingMessage) => {

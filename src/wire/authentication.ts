@@ -2,6 +2,8 @@ import { createHash, createHmac, createSecretKey, timingSafeEqual } from 'node:c
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RelayAuthentication } from '../config/config.ts'
 
+export type { RelayAuthentication }
+
 export interface AuthenticationRefusal {
   readonly status: 401
   /** Says no more than the caller knows: never which secret, which byte or which user. */
@@ -48,6 +50,20 @@ export function createAuthentication(
     case 'none':
       return () => null
   }
+}
+
+/** The headers by which a caller proves itself, for whoever calls as a relay does. */
+export type Sign = (body: string, nowMs: number) => Readonly<Record<string, string>>
+
+/** What `createAuthentication` lets pass; of several secrets it takes the first. */
+export function createSigning(relay: RelayAuthentication, hmacHeader = signatureHeader): Sign {
+  if (relay.mode === 'basic') {
+    const both = Buffer.from(`${relay.user}:${relay.password}`).toString('base64')
+    return () => ({ authorization: `Basic ${both}` })
+  }
+  const [secret] = relay.mode === 'hmac' ? relay.secrets : []
+  if (secret === undefined) return () => ({})
+  return (body, nowMs) => ({ [hmacHeader]: signBody(secret, body, nowMs) })
 }
 
 /** The value of the signature header, for clients, load generators and tests. */

@@ -48,7 +48,7 @@ export function simulate(
   const client = createRelayClient({
     urls: [url],
     clock: systemClock,
-    secret: '',
+    sign: () => ({}),
     connections: 2048,
   })
   const simulation = createSimulation({

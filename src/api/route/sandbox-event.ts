@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { readCard } from '../../management/card.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { createRelayClient } from '../../relay/client.ts'
+import type { Sign } from '../../wire/authentication.ts'
 import { isRefusal } from '../../wire/refusal.ts'
 import { bodyText } from '../body.ts'
 import { refuse } from '../condition.ts'
@@ -15,14 +16,7 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
   const { settings, clock } = context
   const { relay, sandbox } = settings
   if (!sandbox) return []
-  let profile: Profile | null = null
-
-  /** Which card a body is about, by the profile that the relay port speaks; '' where that refuses it. */
-  async function cardIdOf(body: string, target: RelayTarget): Promise<string> {
-    profile ??= await readProfile(target)
-    const { event } = profile.read(Buffer.from(body))
-    return isRefusal(event) ? '' : event.cardId
-  }
+  let peer: Peer | null = null
 
   return [
     defineRoute({
@@ -43,19 +37,20 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
           return refuse('notPermitted', 'this server has no relay port that speaks plain HTTP')
         }
         const { organizationId } = caller.organization
-        // The relay port books what is declined where the card is, and that is no business of this caller.
+        peer ??= await openPeer(relay)
+        const { profile, sign } = peer
         const text = bodyText(body)
-        const cardId = await cardIdOf(text, relay)
-        if (cardId !== '' && (await readCard(context, organizationId, cardId)) === null) {
+        const { event } = profile.read(Buffer.from(text))
+        const isEvent = !isRefusal(event)
+        // The relay port books what is declined where the card is, and that is no business of this caller.
+        if (isEvent && (await readCard(context, organizationId, event.cardId)) === null) {
           return refuse('cardUnknown')
         }
-        const path = `/authorize/${encodeURIComponent(organizationId)}`
-        const { secret, authorization } = relay
+        const path = `${profile.path}/${encodeURIComponent(organizationId)}`
         const client = createRelayClient({
           urls: [`http://${relay.host}:${port}${path}`],
           clock,
-          secret,
-          ...(authorization !== '' && { authorization }),
+          sign,
           connections: 1,
         })
         try {
@@ -63,7 +58,9 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
           const said = answer ?? (await late)
           if (said === null) return refuse('unavailable', 'the relay port did not answer')
           const answered = jsonOf(said.text)
-          if (said.status === 200) return { data: answered }
+          // A profile may decline with a status of its own.
+          const isAnswer = said.status === 200 || (isEvent && profile.statuses.has(said.status))
+          if (isAnswer) return { data: answered }
           return refuse('bodyMalformed', `the relay port answered ${said.status}`, {
             data: answered,
           })
@@ -83,8 +80,16 @@ function jsonOf(text: string): unknown {
   }
 }
 
+/** What the relay port of this server expects of its caller. */
+interface Peer {
+  readonly profile: Profile
+  readonly sign: Sign
+}
+
 /** With the first event: it costs the start of a server that gets none nothing. */
-async function readProfile({ profile, rulesDir }: RelayTarget): Promise<Profile> {
-  const { findProfile } = await import('../../profile/profile.ts')
-  return findProfile(profile, rulesDir)
+async function openPeer({ profile: source, authentication }: RelayTarget): Promise<Peer> {
+  const { compileProfile } = await import('../../profile/profile.ts')
+  const { createProfileSigning } = await import('../../profile/authentication.ts')
+  const profile = compileProfile(source)
+  return { profile, sign: createProfileSigning(profile.authentication, authentication) }
 }

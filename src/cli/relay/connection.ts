@@ -3,8 +3,10 @@ import { connect, type Socket } from 'node:net'
 import { rootCertificates, connect as tlsConnect } from 'node:tls'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../../clock.ts'
+import type { RelayAuthentication } from '../../config/config.ts'
 import { createRelayClient, type RelayClient, type RelayClientOptions } from '../../relay/client.ts'
 import { explainProblem, RelayRefused } from '../../relay/refusal.ts'
+import { createSigning } from '../../wire/authentication.ts'
 import { complain } from '../terminal.ts'
 
 /** The options of a connection; secrets come from the server's own variables. */
@@ -72,18 +74,19 @@ export function openClient(options: ConnectionOptions): RelayClient {
   return createRelayClient({
     urls: options.url.split(','),
     clock: systemClock,
-    ...credentials(process.env),
+    sign: createSigning(credentials(process.env)),
     tls: tlsOf(options),
     connections,
   })
 }
 
-function credentials(env: NodeJS.ProcessEnv): Pick<RelayClientOptions, 'secret' | 'authorization'> {
+/** As the server is set; without a secret nothing is signed. */
+function credentials(env: NodeJS.ProcessEnv): RelayAuthentication {
   const mode = env.RELAY_AUTH || 'hmac'
-  if (mode === 'hmac') return { secret: settingOf('RELAY_SECRET', env) }
-  if (mode !== 'basic') return { secret: '' }
-  const both = `${env.RELAY_USER ?? ''}:${settingOf('RELAY_PASSWORD', env)}`
-  return { secret: '', authorization: `Basic ${Buffer.from(both).toString('base64')}` }
+  const secret = mode === 'hmac' ? settingOf('RELAY_SECRET', env) : ''
+  if (secret !== '') return { mode: 'hmac', secrets: [secret] }
+  if (mode !== 'basic') return { mode: 'none' }
+  return { mode, user: env.RELAY_USER ?? '', password: settingOf('RELAY_PASSWORD', env) }
 }
 
 /** A setting as the server reads it: from its variable, or from the file that NAME_FILE names. */

@@ -1,29 +1,42 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import type { RelayAuthentication } from '../../../src/config/config.ts'
+import { createProfileAuthentication } from '../../../src/profile/authentication.ts'
+import { compileProfile, findProfile, type Profile } from '../../../src/profile/profile.ts'
 import { openCardApi } from '../../support/card-world.ts'
 import { startReceiver } from '../../support/receiver.ts'
 
-/** A sandbox whose relay port writes down what comes to it, and approves. */
-async function open(profile = 'default') {
-  const { url, received } = await startReceiver(() => ({
-    status: 200,
-    body: { decision: 'approve' },
-  }))
+const secret = `whsec_${Buffer.from('a secret of the relay').toString('base64')}`
+const secrets = { hmac: { mode: 'hmac', secrets: [secret] } } as const
+
+/** A sandbox whose relay port writes down what comes to it, lets pass what is signed, and answers. */
+async function open(given: string | Profile = 'default', status = 200) {
+  const profile = typeof given === 'string' ? findProfile(given, 'rules') : given
+  const { scheme } = profile.authentication
+  const authentication: RelayAuthentication =
+    scheme === 'basic' ? { mode: 'basic', user: 'relay', password: 'pass' } : secrets.hmac
+  const authenticate = createProfileAuthentication(profile.authentication, authentication)
+  const { url, received } = await startReceiver(({ headers, body }) => {
+    const refused = authenticate(headers, Buffer.from(body), api.clock.nowMs(), {})
+    return refused ?? { status, body: { decision: 'approve' } }
+  })
   const port = new Int32Array(new SharedArrayBuffer(4))
   port[0] = Number(new URL(url).port)
-  const relay = {
-    host: '127.0.0.1',
-    port,
-    secret: '',
-    authorization: '',
-    profile,
-    rulesDir: 'rules',
-  }
-  return { ...(await openCardApi({ sandbox: true, relay })), received }
+  const relay = { host: '127.0.0.1', port, authentication, profile: profile.source }
+  const api = await openCardApi({ sandbox: true, relay })
+  return { ...api, received }
 }
 
 const merchant = { mid: 'm-1', mcc: '5411' }
 
-/** The same ask in the words of each profile. */
+/** The example of a profile, with another card. */
+function example(name: string, cardId: string, was: string): object {
+  const text = readFileSync(join('test', 'profiles', `${name}.json`), 'utf8')
+  return JSON.parse(text.replaceAll(was, cardId))
+}
+
+/** An ask in the words of each profile. */
 const bodies: Readonly<Record<string, (cardId: string) => object>> = {
   default: (cardId) => ({
     eventId: 'e-1',
@@ -48,6 +61,11 @@ const bodies: Readonly<Record<string, (cardId: string) => object>> = {
       },
     },
   }),
+  'lithic-asa': (cardId) =>
+    example('lithic-asa.authorization', cardId, '0a1b2c3d-0000-4000-8000-00000000c001'),
+  'marqeta-jit': (cardId) => example('marqeta-jit.authorization', cardId, 'card-token-example-1'),
+  'adyen-relayed': (cardId) =>
+    example('adyen-relayed.authorisation', cardId, 'PI00000000000000000000001'),
 }
 
 it.each(Object.keys(bodies))(
@@ -76,4 +94,24 @@ it('what is no event of the profile goes to the relay port, which says what is w
   const { send, received } = await open()
   await send('POST', '/sandbox/events', { cardId: 'card-1' })
   expect(received).toHaveLength(1)
+})
+
+it('an event of a sandbox goes to the path that the profile has, as it was when the server started', async () => {
+  const { source } = findProfile('stripe-issuing', 'rules')
+  const text = `${source!.text}\npath: /hooks/cards\n`
+  const { send, received } = await open(compileProfile({ file: 'gone.yaml', text }))
+  const { said } = await send('POST', '/sandbox/events', bodies['stripe-issuing']!('card-1'))
+  expect([said, received[0]?.path]).toEqual(['200 000', '/hooks/cards/org-1'])
+})
+
+it('a decline with a status of the profile is an answer, and any other status a refusal', async () => {
+  const body = bodies['marqeta-jit']!('card-1')
+  for (const [status, expected] of [
+    [402, '200 000'],
+    [503, '400 136'],
+  ] as const) {
+    const { send } = await open('marqeta-jit', status)
+    const { said } = await send('POST', '/sandbox/events', body)
+    expect([status, said]).toEqual([status, expected])
+  }
 })
