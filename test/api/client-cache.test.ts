@@ -23,4 +23,25 @@ describe('a client that calls', () => {
       `no key opens the secrets of client ${clientId}: give the one that sealed them as SECRETS_KEY_OLD, then run arbiter secrets rewrap`,
     ])
   })
+
+  it('is remembered for a second among 10,000, known or not, and the one asked longest ago goes', async () => {
+    const store = createMemoryStore(createMemoryState())
+    let loads = 0
+    const load: typeof store.load = (keys) => {
+      loads++
+      return store.load(keys)
+    }
+    const box = createSecretBox([randomBytes(32)])
+    const cache = createClientCache({ ...store, load }, box, () => {})
+    const ask = async (i: number, nowMs: number) => {
+      const before = loads
+      expect(await cache.find(`cli_${i}`, nowMs)).toBe(null)
+      return loads - before
+    }
+    for (let i = 0; i < 10_000; i++) expect(await ask(i, 0)).toBe(1)
+    expect(await ask(0, 999)).toBe(0)
+    expect(await ask(10_000, 999)).toBe(1)
+    expect([await ask(1, 999), await ask(0, 999)]).toEqual([0, 1])
+    expect(await ask(2, 1_000)).toBe(1)
+  })
 })

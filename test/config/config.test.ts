@@ -197,6 +197,15 @@ describe('readConfig', () => {
     expect(problems(env).map((problem) => problem.variable)).toEqual([variable])
   })
 
+  it('takes ten keys of bundles, and not eleven', () => {
+    const keys = (count: number) =>
+      Array(count)
+        .fill(`ed25519:${'A'.repeat(43)}=`)
+        .join()
+    const refused = (count: number) => problems({ RULES_KEYS: keys(count) }).map((p) => p.variable)
+    expect([refused(10), refused(11)]).toEqual([[], ['RULES_KEYS']])
+  })
+
   it('reports every problem at once, those across variables too', () => {
     const found = problems({
       PORT: 'http',

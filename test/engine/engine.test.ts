@@ -104,6 +104,22 @@ describe('the engine', () => {
     expect(engine.answers.get('s0')?.code).toBe('000')
   })
 
+  it('puts 256 items of an account into one command, and the rest into the next', async () => {
+    const store = createMemoryStore(createMemoryState())
+    const counts: number[] = []
+    const commit: typeof store.commit = (commands) => {
+      counts.push(...commands.map(({ log }) => log.length))
+      return store.commit(commands)
+    }
+    const engine = startEngine({ ...store, commit })
+    await openCards(engine, 1)
+    counts.length = 0
+    const asks = Array.from({ length: 300 }, (_, i) => engine.ask({ eventId: `e${i}` }))
+    expect((await Promise.all(asks)).every(({ code }) => code === '000')).toBe(true)
+    expect(counts).toEqual([256, 44])
+    engine.stop()
+  })
+
   it('answers an event for an unknown card, its duplicates too', async () => {
     const engine = startEngine(createMemoryStore())
     const ask = { eventId: 'e1', cardId: 'nobody' }

@@ -90,6 +90,17 @@ describe('slots', () => {
     expect(requests.filter((request) => request.deref() !== undefined)).toHaveLength(0)
   })
 
+  it('are joined by 64 deliveries of their event, and the next has one of its own', async () => {
+    const gate = openGate('decline')
+    const told = Array.from({ length: 65 }, () => gate.take(testEvent({ eventId: 'e1' })))
+    expect([gate.slots.size, gate.handed]).toEqual([2, ['g.0', 'g.1']])
+    gate.slots.onAnswer('g.0', approval)
+    expect(await Promise.all(told.slice(0, 64))).toEqual(Array(64).fill(approval))
+    expect(gate.slots.size).toBe(1)
+    gate.slots.onAnswer('g.1', approval)
+    expect(await told[64]).toEqual(approval)
+  })
+
   it('tell the engine that came while they were journaled that a dead one may have acted', async () => {
     const gate = openGate('decline')
     const told = gate.take(testEvent({ eventId: 'e1' }))

@@ -40,6 +40,16 @@ describe('what the relay was told', () => {
     expect([recall.size, recall.forgotten]).toEqual([100, 10])
   })
 
+  it('is confirmed by the last 120 looks that have no answer yet', () => {
+    const { recall, noteAll } = world()
+    noteAll(0, 10, 0)
+    for (let number = 1; number <= 121; number++) recall.onCheckpoint(number)
+    recall.onKept(1, 2 * minuteMs)
+    expect(recall.size).toBe(10)
+    recall.onKept(2, 2 * minuteMs)
+    expect(recall.size).toBe(0)
+  })
+
   it('is not let go while it is booked again, whatever was known before', () => {
     const { recall, noteAll } = world()
     noteAll(0, 10, 0)

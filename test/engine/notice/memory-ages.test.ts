@@ -68,3 +68,22 @@ it('a pack that comes back within the hour goes on, a later one begins anew', as
   await note([first], t0 + 4 * hourMs)
   expect(await seeding([first], t0 + 4 * hourMs)).toEqual([['r1', t0 + 5 * hourMs]])
 })
+
+it('of 250 windows the age is known, first of those that are kept now; one that is forgotten fills anew', async () => {
+  const { note, seeding } = world()
+  const windows = (name: string): PackMemory[] =>
+    Array.from({ length: 100 }, (_, i) => {
+      return {
+        ...first,
+        key: `window ${name}${i}`,
+        window: `${name}${i}`,
+        ruleIds: [`${name}${i}`],
+      }
+    })
+  const [a, b, c] = [windows('a'), windows('b'), windows('c')]
+  await note(a, t0)
+  for (const [i, pack] of [b, c, a].entries()) await note(pack, t0 + i + 1)
+  expect((await seeding(a, t0 + 3)).map(([ruleId]) => ruleId)).toEqual(
+    a.slice(50).map(({ window }) => window),
+  )
+})

@@ -8,6 +8,7 @@ import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { accountAggregate, cardNumberKey } from '../../../src/engine/format/layout.ts'
 import { importRows } from '../../../src/engine/import.ts'
 import { accountIdOfCard } from '../../../src/management/card.ts'
+import { createNumbers } from '../../../src/management/number/choice.ts'
 import { createHttpNumbers } from '../../../src/management/number/http.ts'
 import { createSandboxNumbers, rewrapNumbers } from '../../../src/management/number/sandbox.ts'
 import { noNumbers } from '../../../src/management/number/source.ts'
@@ -18,6 +19,7 @@ import { createResolver } from '../../../src/outgoing/name.ts'
 import { writeWebhookSecret } from '../../../src/outgoing/signature.ts'
 import { startEngine } from '../../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
+import { until } from '../../support/server.ts'
 
 const card = {
   cardId: 'card-1',
@@ -155,6 +157,27 @@ async function openSource(answer: (path: string) => Said) {
 }
 
 describe('numbers of somebody else', () => {
+  it('are asked for by 64 calls at once, and one more fails at once', async () => {
+    let asked = 0
+    const server = http.createServer(() => void asked++)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const secret = writeWebhookSecret(randomBytes(32))
+    const troubles: string[] = []
+    const needs = { clock: systemClock, onTrouble: (line: string) => troubles.push(line) }
+    const numbers = createNumbers({ source: 'http', url, secret }, needs as never)
+    const answers = Array.from({ length: 65 }, (_, i) => numbers.read(`card-${i}`))
+    expect(await answers[64]).toBe('failed')
+    await until(async () => asked === 64)
+    server.closeAllConnections()
+    expect(await Promise.all(answers)).toEqual(Array(65).fill('failed'))
+    expect(troubles[0]).toMatch(/too many/)
+  })
+
   it('are asked for by signed calls, and passed on', async () => {
     const { numbers, asked } = await openSource((path) =>
       path.endsWith('/full')

@@ -289,6 +289,13 @@ describe('the folder of a pack', () => {
     expect(report()).toEqual(['b.rules.yaml:1:1 the pack has more than 10000 rules'])
   }, 30_000)
 
+  it('is refused when it has more than 500 files', () => {
+    for (let i = 0; i < 499; i++) write(`lists/l${i}.txt`, 'M1')
+    expect(report()).toEqual([])
+    write('lists/one_more.txt', 'M1')
+    expect(report()).toEqual([`${folder} has more than 500 files`])
+  })
+
   it('is refused when its files are too large together', () => {
     const large = Buffer.alloc(30 << 20, '#\n')
     for (const name of ['a', 'b', 'c']) write(`lists/${name}.txt`, large)

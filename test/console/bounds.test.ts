@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest'
+import { readBackOffice } from '../../src/console/back-office.ts'
+import { createDecisionWatch } from '../../src/console/decision-watch.ts'
+import { createFigures } from '../../src/console/figures.ts'
+import { createFlow, type FlowTaken } from '../../src/console/flow.ts'
+import { indexes } from '../../src/engine/format/layout.ts'
+import type { LogLine } from '../../src/store/port.ts'
+import { testEvent } from '../support/engine-world.ts'
+import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+
+const answer = {
+  code: '000',
+  decidedBy: 'engine',
+  cause: '',
+  ruleId: '',
+  approvedAmountMinor: null,
+  rulesVersion: 'test',
+} as const
+
+/** What the gate counts of so many answers in one second. */
+function flowOf(first: number, count: number): FlowTaken {
+  const flow = createFlow()
+  for (let i = first; i < first + count; i++) {
+    const event = testEvent({ eventId: `e${i}` })
+    flow.answered({ event, answer, trace: `s${i}`, arrivalMs: 1, origin: null, totalMs: 2 })
+  }
+  return flow.take()
+}
+
+describe('what the console remembers', () => {
+  it('is of a second the first 1,000 deliveries, while all are counted', () => {
+    const { approved, delivered } = flowOf(0, 1_001)
+    expect([approved, delivered.length, delivered.at(-1)?.slot]).toEqual([1_001, 1_000, 's999'])
+  })
+
+  it('is of all seconds 50,000 deliveries, the oldest of which go', () => {
+    const figures = createFigures()
+    const gauges = { open: 0, unbooked: 0 } as never
+    const readiness = { status: 'ready', engine: 'running', store: 'ok' } as never
+    for (let second = 0; second <= 50; second++) {
+      const flow = flowOf(1_000 * second, 1_000)
+      figures.add({ atMs: 1_000 * second, flow, gauges, readiness, rulesVersion: 'test' })
+    }
+    const known = ['s0', 's999', 's1000', 's50999'].map((slot) => figures.delivered(slot) !== null)
+    expect(known).toEqual([false, false, true, true])
+    expect(figures.deliveriesOf('card-0', 'e999')).toEqual([])
+    expect(figures.deliveriesOf('card-0', 'e1000')).toHaveLength(1)
+  })
+})
+
+describe('a live list', () => {
+  it('follows 100 decisions of a second, and says that more came in', async () => {
+    const lines: LogLine[] = []
+    const tailLog = async (limit: number) => lines.slice(-limit)
+    const watch = createDecisionWatch({ tailLog })
+    const add = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        lines.push({ cursor: `${lines.length}`, writtenMs: 0, entry: '' })
+      }
+      await watch.look()
+      return [watch.fresh(({ cursor }) => ({ cursor }) as never).length, watch.skipped]
+    }
+    expect(await add(1)).toEqual([1, false])
+    expect(await add(99)).toEqual([99, false])
+    expect(await add(101)).toEqual([100, true])
+    expect(await add(0)).toEqual([0, false])
+  })
+})
+
+describe('what is under way', () => {
+  it('is counted to 1,000', async () => {
+    const store = createMemoryStore(createMemoryState())
+    const entry = (index: string, i: number) => {
+      return { index, sortKey: `${String(i).padStart(15, '0')}\n${i}`, value: `${i}` }
+    }
+    const all = Array.from({ length: 1_001 }, (_, i) => i)
+    await store.commit([
+      {
+        aggregate: 'x',
+        expectedVersion: null,
+        newVersion: 'v1',
+        root: '',
+        mustBeAbsent: [],
+        put: [],
+        remove: [],
+        index: all.flatMap((i) => [entry(indexes.moving, i), entry(indexes.kycsDue, i)]),
+        unindex: [],
+        log: [],
+      },
+    ])
+    expect(await readBackOffice(store)).toMatchObject({ transfers: 1_000, kycs: 1_000 })
+  })
+})

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type DeliveryItem, newDeliveryItem } from '../../../src/engine/item.ts'
+import { createQuarantine, type Quarantine } from '../../../src/engine/quarantine/quarantine.ts'
+import { handed, testEvent } from '../../support/engine-world.ts'
+
+const maxListed = 10_000
+
+let nowMs = 0
+let told = 0
+let released: (readonly DeliveryItem[])[] = []
+let quarantine: Quarantine
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  nowMs = 0
+  told = 0
+  released = []
+  quarantine = createQuarantine({
+    store: { load: async (keys) => keys.map(() => ({ value: '?', version: '' })) },
+    clock: { nowMs: () => nowMs, monoMs: () => nowMs },
+    onDamage: () => void told++,
+    onHealed: () => {},
+    release: (items) => void released.push(items),
+  })
+})
+afterEach(() => {
+  quarantine.stop()
+  vi.useRealTimers()
+})
+
+function damageOf(i: number) {
+  return { aggregate: `a:A${i}`, key: { group: '', id: '' }, problem: 'no account' }
+}
+
+async function pass(seconds: number): Promise<void> {
+  for (let i = 0; i < seconds; i++) {
+    nowMs += 1_000
+    await vi.advanceTimersByTimeAsync(1_000)
+  }
+}
+
+describe('the quarantine', () => {
+  it('lists 10,000 damaged records; of more, what was set aside is tried again every 30 s', async () => {
+    for (let i = 0; i <= maxListed; i++) quarantine.note(damageOf(i))
+    expect([quarantine.list(2 * maxListed).length, quarantine.accounts, told]).toEqual(
+      Array(3).fill(maxListed),
+    )
+    const listed = newDeliveryItem(handed(testEvent({ eventId: 'e1' }), 's1'), 0)
+    const unlisted = newDeliveryItem(handed(testEvent({ eventId: 'e2' }), 's2'), 0)
+    await pass(31)
+    quarantine.keep(listed, damageOf(0))
+    quarantine.keep(unlisted, damageOf(maxListed))
+    expect(quarantine.kept).toBe(2)
+    await pass(31)
+    expect(released).toEqual([[unlisted]])
+    expect(quarantine.kept).toBe(1)
+  })
+})

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { indexes } from '../../src/engine/format/layout.ts'
+import { createKycFollowUp } from '../../src/kyc/follow-up.ts'
+import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+
+it('16 open verifications are followed up at once; when one ends, the next is', async () => {
+  const state = createMemoryState()
+  const tokens = Array.from({ length: 20 }, (_, i) => `kyc_${String(i).padStart(2, '0')}`)
+  const entries = tokens.map((token) => [`${'0'.repeat(15)}\n${token}`, token] as const)
+  state.indexes.set(indexes.kycsDue, new Map(entries))
+  const ends: (() => void)[] = []
+  const begun: string[] = []
+  const followUp = createKycFollowUp({
+    store: createMemoryStore(state),
+    clock: { nowMs: () => 1, monoMs: () => 1 },
+    desk: {
+      followUp: (token) => {
+        begun.push(token)
+        return new Promise((resolve) => ends.push(resolve as () => void))
+      },
+    },
+    owns: () => true,
+    onTrouble: () => {},
+  })
+  await followUp.look()
+  await followUp.look()
+  followUp.wake('kyc_19')
+  expect(begun).toEqual(tokens.slice(0, 16))
+  ends[3]!()
+  await new Promise((resolve) => setImmediate(resolve))
+  state.indexes.get(indexes.kycsDue)!.delete(entries[3]![0])
+  await followUp.look()
+  expect(begun).toEqual(tokens.slice(0, 17))
+})

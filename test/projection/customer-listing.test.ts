@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest'
+import { negativePrefix } from '../../src/engine/format/account-cards.ts'
+import { indexes } from '../../src/engine/format/layout.ts'
+import { customerListing } from '../../src/projection/customer-listing.ts'
+import { allTime } from '../../src/projection/listing.ts'
+import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
+
+it('2,000 negative customers are listed by name, and more are looked for among all', async () => {
+  const state = createMemoryState()
+  const places = Array.from({ length: 2_001 }, (_, i) => {
+    return `${negativePrefix('org-1', `cus_${String(i).padStart(4, '0')}`)}A${i}`
+  })
+  const isByName = async (count: number) => {
+    const entries = places.slice(0, count).map((sortKey) => [sortKey, ''] as const)
+    const others = ['org-0', 'org-10', 'org-2'].map(
+      (id) => [`${negativePrefix(id, 'c')}A`, ''] as const,
+    )
+    state.indexes.set(indexes.negative, new Map([...others, ...entries]))
+    const store = createMemoryStore(state)
+    const listing = await customerListing(store, 'org-1', { negative: true }, allTime)
+    return listing.range !== undefined
+  }
+  expect([await isByName(2_000), await isByName(2_001)]).toEqual([true, false])
+})
