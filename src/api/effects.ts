@@ -54,6 +54,15 @@ export interface Effects {
     reads?: readonly ChildKey[],
   ): Promise<Done<D> | Refused>
   /**
+   * The same, where something else is to be done before that may be done again. `prepare` does it, when the
+   * Reference is bound: a call that is refused for its Reference must have done nothing.
+   */
+  onPrepared<D>(
+    call: EffectCall,
+    aggregate: string,
+    prepare: () => Promise<Decide<AggregateView, D, AggregateWrite>>,
+  ): Promise<Done<D> | Refused>
+  /**
    * Makes an aggregate that is not there yet, under an id that retries make again. `prepare` may ask others
    * for what the creation needs; it is told how many attempts before were refused. Its own refusals may not
    * be read from what can change.
@@ -136,6 +145,19 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
     }
   }
 
+  function changeOnce<D>(
+    attempt: RequestAttempt,
+    aggregate: string,
+    decide: Decide<AggregateView, D, AggregateWrite>,
+    reads: readonly ChildKey[] = [],
+  ): Promise<Done<D> | Refused> {
+    return aggregates.change({
+      aggregate,
+      reads: [...readsOf(attempt), ...reads],
+      decide: decideOnce(attempt, decide),
+    })
+  }
+
   async function run<D>(
     bound: BoundCall | Refused,
     change: (attempt: RequestAttempt) => Promise<Done<D> | Refused>,
@@ -158,15 +180,13 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
         }),
       )
     },
-    async onAggregate(call, aggregate, decide, reads = []) {
+    async onAggregate(call, aggregate, decide, reads) {
       const bound = await bind(call, () => aggregate)
-      return run(bound, (attempt) =>
-        aggregates.change({
-          aggregate,
-          reads: [...readsOf(attempt), ...reads],
-          decide: decideOnce(attempt, decide),
-        }),
-      )
+      return run(bound, (attempt) => changeOnce(attempt, aggregate, decide, reads))
+    },
+    async onPrepared(call, aggregate, prepare) {
+      const bound = await bind(call, () => aggregate)
+      return run(bound, async (attempt) => changeOnce(attempt, aggregate, await prepare()))
     },
     async onNew(call, prefix, aggregateOf, prepare) {
       const { clientId, reference } = call.caller

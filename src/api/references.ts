@@ -31,17 +31,25 @@ export interface ReferencesOptions {
 export function createReferences(options: ReferencesOptions): References {
   const { store, aggregates, effects } = options
 
+  /** With the hash of its payload also what was begun with another. */
+  async function look(caller: Caller, route: Route, hash?: string): Promise<Refused | null> {
+    if (route.reads && !options.ofReads) return null
+    const found = await readReference(store, caller, options.nowMs())
+    if (found === null) return null
+    if (found.end?.done === true) return refuseSeen(caller.reference)
+    const standing = await readStanding(store, caller, found)
+    if (standing.state === 'done') return refuseSeen(caller.reference)
+    return hash === undefined || hash === found.hash ? null : refuseOther(caller.reference)
+  }
+
   return {
-    async look(caller, route) {
-      if (route.reads && !options.ofReads) return null
-      const found = await readReference(store, caller, options.nowMs())
-      if (found === null) return null
-      if (found.end?.done === true) return refuseSeen(caller.reference)
-      const standing = await readStanding(store, caller, found)
-      return standing.state === 'done' ? refuseSeen(caller.reference) : null
-    },
+    look,
     async run(call, route, handle) {
       const { caller, request } = call
+      // What counts as a read and is none may send something: that must not be refused afterwards.
+      const isSending = route.reads && route.method !== 'GET'
+      const refused = isSending ? await look(caller, route, request.hash) : null
+      if (refused !== null) return refused
       const result = await handle()
       if (!route.reads) {
         if (isRefused(result) || effects.isBound(call)) return result

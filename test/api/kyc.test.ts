@@ -278,6 +278,16 @@ describe('a document or a business', () => {
     expect(ended.data).toMatchObject({ ...given, kycCode: '180' })
   })
 
+  it('is not ended by a call whose Reference was begun with another', async () => {
+    const { call } = await openWorld()
+    const { data } = await call('POST', '/kyc/business', business('RC1230008'))
+    const given = { status: 'Rejected' }
+    await call('POST', '/sandbox/kyc/kyc_nobodys', given, 'Begun')
+    const refused = await call('POST', `/sandbox/kyc/${data.kycToken}`, given, 'Begun')
+    expect(refused).toMatchObject({ status: 400, code: '139' })
+    expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Initiated')
+  })
+
   it('keeps its pictures encrypted until they are handed over, for a day at most', async () => {
     const state = createMemoryState()
     const provider = await startReceiver(() => 500)

@@ -155,4 +155,26 @@ describe('an event', () => {
     expect(await call('POST', `/webhooks/${webhookId}/replay`, both)).toMatchObject({ code: '131' })
     expect(await call('POST', `/webhooks/${webhookId}/replay`, {})).toMatchObject({ code: '131' })
   })
+
+  it('is not sent again, nor is a ping, when the Reference is refused', async () => {
+    const { send, happen, idle } = await openWorld()
+    const { url, received, verifyWith } = await startReceiver()
+    const { data } = await send('POST', '/webhooks', { url, events: ['*'] })
+    const { webhookId, secret } = data as unknown as { webhookId: string; secret: string }
+    verifyWith(secret)
+    await happen('card-1')
+    await expect.poll(() => received.length).toBe(1)
+    await idle()
+    const path = `/webhooks/${webhookId}`
+    expect((await send('POST', `${path}/test`, undefined, 'Same')).said).toBe('200 000')
+    expect((await send('POST', `${path}/test`, undefined, 'Same')).said).toBe('400 139')
+    const unknown = { eventId: 'evt_01JCQ8A1B2C3D4E5F6G7H8J9KM' }
+    expect((await send('POST', `${path}/replay`, unknown, 'Begun')).said).toBe('404 157')
+    const span = { startDate: '2026-11-15', endDate: '2026-11-16' }
+    expect((await send('POST', `${path}/replay`, span, 'Begun')).said).toBe('400 139')
+    await idle()
+    expect(received).toHaveLength(2)
+    expect((await send('POST', `${path}/replay`, span)).data).toEqual({ queued: 1 })
+    await expect.poll(() => received.length).toBe(3)
+  })
 })

@@ -122,23 +122,25 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
         if (isRefused(span)) return span
         const { events = ['*'] } = body
         const { webhookId } = call.params
-        const found = isOne ? await findEvent(store, organizationId, body.eventId!) : null
-        const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
-        const isThere = endpoints.some((one) => one.webhookId === webhookId)
         const isAsked = ({ type }: WebhookEvent) => isChosen(type, events)
         const to = { organizationId, webhookId }
+        const one = async () => {
+          const found = await findEvent(store, organizationId, body.eventId!)
+          if (found === null) return 0
+          return Number(await replayEvent(aggregates, found.place, webhookId, nowMs))
+        }
+        const all = () => replaySpan(store, aggregates, to, span, isAsked, nowMs)
+        const home = webhooksAggregate(organizationId)
         // Before its Reference is done: a repetition after a crash sends what waits already, and no more.
-        const queued = !isThere
-          ? 0
-          : isOne
-            ? Number(
-                found !== null && (await replayEvent(aggregates, found.place, webhookId, nowMs)),
-              )
-            : await replaySpan(store, aggregates, to, span, isAsked, nowMs)
-        const done = await effects.onAggregate(call, webhooksAggregate(organizationId), () => {
-          if (!isThere) return refuse('recordUnknown', 'there is no such webhook')
-          if (isOne && queued === 0) return refuse('recordUnknown', 'there is no such event')
-          return { data: { queued }, write: {} }
+        const done = await effects.onPrepared<{ queued: number }>(call, home, async () => {
+          const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
+          const isThere = endpoints.some((endpoint) => endpoint.webhookId === webhookId)
+          const queued = !isThere ? 0 : await (isOne ? one() : all())
+          return () => {
+            if (!isThere) return refuse('recordUnknown', 'there is no such webhook')
+            if (isOne && queued === 0) return refuse('recordUnknown', 'there is no such event')
+            return { data: { queued }, write: {} }
+          }
         })
         outside.office.dispatcher.wake(organizationId, webhookId)
         return done

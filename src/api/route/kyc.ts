@@ -203,14 +203,16 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
     refusals: ['recordUnknown', 'notPermitted'],
     async handle(call) {
       const { kycToken } = call.params
-      const found = await readKyc(store, kycToken)
       const { organizationId } = call.caller.organization
-      const isOwn = found?.organizationId === organizationId
-      const kyc = isOwn ? ((await outside.kyc?.desk.hear(kycToken, call.body)) ?? null) : null
-      return effects.onAggregate(call, kycAggregate(kycToken), () => {
-        if (kyc === null) return unknown()
-        if (kyc === 'final') return refuse('notPermitted', 'it is over')
-        return { data: dataOf(kyc), write: {} }
+      return effects.onPrepared<z.input<typeof data>>(call, kycAggregate(kycToken), async () => {
+        const found = await readKyc(store, kycToken)
+        const isOwn = found?.organizationId === organizationId
+        const kyc = isOwn ? ((await outside.kyc?.desk.hear(kycToken, call.body)) ?? null) : null
+        return () => {
+          if (kyc === null) return unknown()
+          if (kyc === 'final') return refuse('notPermitted', 'it is over')
+          return { data: dataOf(kyc), write: {} }
+        }
       })
     },
   })

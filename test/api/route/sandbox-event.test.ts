@@ -115,3 +115,16 @@ it('a decline with a status of the profile is an answer, and any other status a 
     expect([status, said]).toEqual([status, expected])
   }
 })
+
+it('an event goes nowhere when its Reference was seen, or was begun with another payload', async () => {
+  const { send, received } = await open()
+  const event = bodies.default!('card-1')
+  expect((await send('POST', '/sandbox/events', event, 'Same')).said).toBe('200 000')
+  await send('POST', '/cards/nobody/freeze', {}, 'Begun')
+  for (const reference of ['Same', 'Begun']) {
+    const again = { ...event, eventId: `e-${reference}` }
+    const { said } = await send('POST', '/sandbox/events', again, reference)
+    expect([reference, said]).toEqual([reference, '400 139'])
+  }
+  expect(received).toHaveLength(1)
+})
