@@ -5,7 +5,8 @@ import { newTransaction } from '../../src/domain/record/transaction.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { cardCodec, transactionCodec } from '../../src/engine/format/codec.ts'
 import { accountAggregate, cardKey, transactionChild } from '../../src/engine/format/layout.ts'
-import { readTransaction, rowsOfTransaction } from '../../src/projection/lifecycle.ts'
+import { readTransaction } from '../../src/management/transaction.ts'
+import { rowsOfTransaction } from '../../src/projection/lifecycle.ts'
 import { blankRow } from '../../src/projection/row.ts'
 import { createRowDesk } from '../../src/projection/row-desk.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
@@ -25,11 +26,11 @@ describe('a lifecycle', () => {
     const rows = Array.from({ length: 130 }, (_, i) => {
       const bookedAtMs = nowMs - 130_000 + 1_000 * i
       const named = { accountId: 'A1', organizationId: 'org-1', transactionId: 't1' }
-      return { ...blankRow, ...named, cardId: 'card-1', eventId: `e${i}`, n: i, bookedAtMs }
+      return { ...blankRow, ...named, cardId: 'card-0', eventId: `e${i}`, n: i, bookedAtMs }
     })
     await desk.take([{ rows }] as never)
     const account = { ...noAccount, accountId: 'A1', organizationId: 'org-1' }
-    const found = await rowsOfTransaction(store, account, 't1')
+    const found = await rowsOfTransaction(store, account, newTransaction('card-0', 't1'))
     expect(found.map(({ n }) => n)).toEqual(
       rows
         .map(({ n }) => n)
