@@ -60,6 +60,7 @@ interface Answer {
   readonly responseCode: string
   readonly message: string
   readonly errors?: readonly { readonly field: string; readonly message: string }[]
+  readonly warnings?: readonly string[]
   // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asked for
   readonly data: any
 }
