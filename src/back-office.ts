@@ -1,6 +1,7 @@
 import type { Readiness } from './admin/server.ts'
 import type { RelayTarget } from './api/context.ts'
 import type { ApiWorkerSettings, ToldByApi } from './api/worker.ts'
+import { tellWork } from './back-office-work.ts'
 import type { TrustedClock } from './clock.ts'
 import { isLoopback } from './config/check.ts'
 import type { Config } from './config/config.ts'
@@ -72,6 +73,9 @@ export function startBackOffice(options: BackOfficeOptions): BackOffice {
     consolePort = port
   })
   const timer = setInterval(() => {
+    const work = gate.engine.figures?.backOffice ?? null
+    // Its thread tells it else, and more exactly.
+    if (api?.state !== 'serving' && work !== null) oldestTransferMs = tellWork(work, gate.metrics)
     if (console === null || flow === null) return
     console.give({
       atMs: clock.nowMs(),

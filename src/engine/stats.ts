@@ -1,4 +1,5 @@
 import type { Worklist } from '../domain/change/change.ts'
+import type { BackOfficeWork } from './notice/back-office-watch.ts'
 import type { SeedingFigures } from './notice/memory-desk.ts'
 
 export interface EngineStats {
@@ -35,6 +36,8 @@ export interface EngineFigures extends EngineStats, SeedingFigures {
   readonly trippedRules: readonly string[]
   /** What waits for people, of all instances; counted up to a bound. */
   readonly waiting: Readonly<Record<Worklist, number>>
+  /** null before it was read first. */
+  readonly backOffice: BackOfficeWork | null
   /** Records of no account that cannot be read. */
   readonly damagedRecords: readonly string[]
   /** The first records that keep accounts from being decided on. */

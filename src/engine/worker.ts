@@ -20,6 +20,7 @@ import {
   writeSetAside,
   writeStandIn,
 } from './messages.ts'
+import { watchBackOffice } from './notice/back-office-watch.ts'
 import { createNoticeBoard } from './notice/notice-board.ts'
 import { type ObeyedPack, openObeyedPack } from './notice/obeyed-pack.ts'
 import { startPresence } from './notice/presence.ts'
@@ -184,6 +185,7 @@ async function serve(served: Served, metaProblem: string): Promise<Serving> {
   // An embedded store has one instance.
   const presence = settings.redis === null ? null : startPresence({ aggregates, clock, ...own })
   const worklists = watchWorklists(store, worklistsMs)
+  const backOffice = watchBackOffice(store, clock.nowMs, worklistsMs)
   const beat = startBeat(engine, send, () => ({
     blocks: rules.blocks(),
     trippedRules: rules.tripped(),
@@ -192,6 +194,7 @@ async function serve(served: Served, metaProblem: string): Promise<Serving> {
     rulesSkew: presence?.skew ?? 0,
     sharedKeys: counts.size,
     waiting: worklists.waiting,
+    backOffice: backOffice.work,
     damagedRecords: shared.names(),
     damage: engine.damaged(maxDamageShown).map(nameOfDamage),
   }))
@@ -221,6 +224,7 @@ async function serve(served: Served, metaProblem: string): Promise<Serving> {
       board.stop()
       rules.stop()
       worklists.stop()
+      backOffice.stop()
       // The engine that took over goes on telling under the same name.
       if (Atomics.load(settings.retired, 0) === 0) await presence?.stop()
       clearInterval(beat)

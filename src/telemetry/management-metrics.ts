@@ -88,7 +88,7 @@ const projectionGauges: readonly GaugeRow<ProjectionFigures>[] = [
 const transferGauges: readonly GaugeRow<TransferFigures>[] = [
   [
     'arbiter_transfers_open',
-    'Transfers of all instances that are on their way, at least; 10000 is 10000 or more',
+    'Transfers of all instances that are on their way, at least; 10000 is 10000 or more, 1000 without API_PORT',
     ({ count }) => count,
   ],
   [
@@ -121,7 +121,7 @@ const transferGauges: readonly GaugeRow<TransferFigures>[] = [
 const webhookGauges: readonly GaugeRow<WebhookFigures>[] = [
   [
     'arbiter_webhooks_pending',
-    'Deliveries of webhooks of all instances that wait; 10000 is 10000 or more',
+    'Deliveries of webhooks of all instances that wait; 10000 is 10000 or more, 1000 without API_PORT',
     ({ pending }) => pending,
   ],
   [

@@ -15,6 +15,7 @@ it('tells its figures at once: whoever asks first hears of tripped rules', () =>
     rulesSkew: 0,
     sharedKeys: 0,
     waiting: { unmatched: 0, anomalies: 0 },
+    backOffice: null,
     damagedRecords: [],
     damage: [],
   }

@@ -4,7 +4,7 @@ import { createAggregates } from '../../src/engine/aggregates.ts'
 import { createSides } from '../../src/management/transfer/side.ts'
 import { createTransferSteps } from '../../src/management/transfer/step.ts'
 import { createCliWorld } from '../support/cli.ts'
-import { readiness, startServer, until } from '../support/server.ts'
+import { readiness, readMetric, startServer, until } from '../support/server.ts'
 
 it('is named by /readyz and by its list while nobody may finish it, and the others are finished', async () => {
   const world = await createCliWorld()
@@ -35,6 +35,15 @@ it('is named by /readyz and by its list while nobody may finish it, and the othe
   aggregates.stop()
   engine.stop()
   await store.close()
+
+  // One that serves no management API finishes none of them, and tells so.
+  const decidesOnly = await startServer({ dataDir: world.env.DATA_DIR! })
+  await until(async () => (await readiness(decidesOnly)).transferProblem !== undefined)
+  expect(await readMetric(decidesOnly, 'arbiter_transfers_open')).toBe(2)
+  expect(await readMetric(decidesOnly, 'arbiter_transfers_oldest_seconds')).toBeGreaterThan(
+    2_678_400,
+  )
+  await decidesOnly.stop()
 
   const server = await startServer({ dataDir: world.env.DATA_DIR!, env: { API_PORT: '0' } })
   onTestFinished(async () => {

@@ -1,0 +1,29 @@
+import { unlessUnreadable } from './engine/format/row-codec.ts'
+import type { BackOfficeWork } from './engine/notice/back-office-watch.ts'
+import { timeOfId } from './management/id.ts'
+import { lookedAfterMs } from './management/transfer/transfer.ts'
+import { decodeProgress } from './projection/lease.ts'
+import type { ManagementMetrics } from './telemetry/management-metrics.ts'
+import { figuresOf } from './webhook/pending.ts'
+
+/** Tells what nobody may be looking after, and gives the age of the oldest transfer. */
+export function tellWork(
+  work: BackOfficeWork,
+  metrics: Pick<ManagementMetrics, 'projection' | 'transfers' | 'webhooks'>,
+): number {
+  const { readAtMs, transfers: count, deliveries: pending, oldestEventId } = work
+  const oldestEventMs = oldestEventId === '' ? null : timeOfId(oldestEventId)
+  metrics.webhooks(figuresOf({ pending, oldestMs: oldestEventMs }, 0, readAtMs))
+  metrics.projection({ lagMs: lagOf(work), unreadable: 0, latestMs: 0 })
+  const ageMs = readAtMs - work.transferDueMs + lookedAfterMs
+  const oldestMs = count === 0 ? 0 : Math.max(0, ageMs)
+  metrics.transfers({ count, oldestMs, unread: 0, kept: 0, repeated: 0, forgotten: 0 })
+  return oldestMs
+}
+
+/** A store whose log nobody ever followed has no lists that could be late. */
+function lagOf({ progress, readAtMs }: BackOfficeWork): number {
+  if (progress === '') return 0
+  const doneMs = unlessUnreadable(() => decodeProgress(progress))?.doneMs ?? 0
+  return doneMs === 0 ? 0 : Math.max(0, readAtMs - doneMs)
+}

@@ -1,0 +1,69 @@
+import { expect, it, vi } from 'vitest'
+import { tellWork } from '../src/back-office-work.ts'
+import { indexes, projectionAggregate, timeSortKey } from '../src/engine/format/layout.ts'
+import { watchBackOffice } from '../src/engine/notice/back-office-watch.ts'
+import { maxCounted } from '../src/engine/notice/worklist-watch.ts'
+import { newId } from '../src/management/id.ts'
+import { noProgress } from '../src/projection/lease.ts'
+import { commandOf } from './store/conformance.ts'
+import { createMemoryStore } from './support/memory-store.ts'
+
+const nowMs = Date.parse('2026-11-17T12:00:00Z')
+const minuteMs = 60_000
+
+async function tell(store: ReturnType<typeof createMemoryStore>) {
+  const watch = watchBackOffice(store, () => nowMs, minuteMs)
+  await expect.poll(() => watch.work).not.toBeNull()
+  watch.stop()
+  const metrics = { projection: vi.fn(), transfers: vi.fn(), webhooks: vi.fn() }
+  const oldestMs = tellWork(watch.work!, metrics)
+  const [[projection], [transfers], [webhooks]] = [
+    metrics.projection.mock.calls[0]!,
+    metrics.transfers.mock.calls[0]!,
+    metrics.webhooks.mock.calls[0]!,
+  ]
+  return { oldestMs, projection, transfers, webhooks }
+}
+
+it('tells nothing of a store without a management plane', async () => {
+  expect(await tell(createMemoryStore())).toMatchObject({
+    oldestMs: 0,
+    projection: { lagMs: 0 },
+    transfers: { count: 0, oldestMs: 0 },
+    webhooks: { pending: 0, oldestSeconds: 0 },
+  })
+})
+
+it('tells how late lists, webhooks and transfers are that nobody looks after', async () => {
+  const store = createMemoryStore()
+  const root = JSON.stringify({ ...noProgress, doneMs: nowMs - 90_000 })
+  await store.commit([commandOf({ aggregate: projectionAggregate, root })])
+  const due = (webhookId: string, dueMs: number, madeMs: number) => ({
+    index: indexes.deliveries,
+    sortKey: `org-1\n${webhookId}\n${String(dueMs).padStart(15, '0')}\n${newId('evt', madeMs)}`,
+    value: '',
+  })
+  const left = timeSortKey(nowMs - 5 * minuteMs + 15_000, 'w:org-1:USD', 'client-1', 'r')
+  const index = [
+    due('whk_1', nowMs + minuteMs, nowMs - 2 * minuteMs),
+    due('whk_2', nowMs + 60 * minuteMs, nowMs - 120 * minuteMs),
+    { index: indexes.moving, sortKey: left, value: '' },
+  ]
+  await store.commit([commandOf({ aggregate: 'a', index })])
+  expect(await tell(store)).toMatchObject({
+    oldestMs: 5 * minuteMs,
+    projection: { lagMs: 90_000 },
+    transfers: { count: 1, oldestMs: 5 * minuteMs },
+    webhooks: { pending: 2, oldestSeconds: 7_200 },
+  })
+})
+
+it('counts no further than its bound', async () => {
+  const store = createMemoryStore()
+  const index = Array.from({ length: maxCounted + 1 }, (_, i) => {
+    const sortKey = timeSortKey(nowMs, 'w:org-1:USD', 'client-1', String(i))
+    return { index: indexes.moving, sortKey, value: '' }
+  })
+  await store.commit([commandOf({ aggregate: 'a', index })])
+  expect(await tell(store)).toMatchObject({ transfers: { count: maxCounted } })
+})
