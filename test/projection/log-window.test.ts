@@ -51,6 +51,13 @@ describe.each([
     return { ...log, window, follow, settle }
   }
 
+  it('tells 500 lines at a time', async () => {
+    const { show, follow, window } = await openWindow()
+    show(...Array.from({ length: 501 }, (_, i) => i + 1))
+    expect([(await follow()).length, window.caughtUp]).toEqual([500, false])
+    expect([await follow(), window.caughtUp]).toEqual([[501], true])
+  })
+
   it('tells each late line once, and anchors behind none that was not told', async () => {
     const { show, follow, settle, window } = await openWindow()
     show(10, 20, 40)
