@@ -87,17 +87,20 @@ async function runOpen(
   { creates = false, serves }: SessionOptions,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { claimStore } = await import('../engine/format/meta.ts')
-  const store = serves
+  const { claimStore, openClaimed } = await import('../engine/format/meta.ts')
+  const opened = serves
     ? await openToServe(config, serves)
     : await openStore(config, systemClock.nowMs)
   try {
-    const { problem, sandbox } = await claimStore(store, claimed, creates)
+    const claim = creates
+      ? await openClaimed(opened, claimed)
+      : { ...(await claimStore(opened, claimed, false)), store: opened }
+    const { problem, sandbox, store } = claim
     if (problem !== '') complain(`warning: ${problem}: see arbiter repair --record meta`)
     const run = serves ? runServing : runWatched
     return await run({ ...config, sandbox }, store, command)
   } finally {
-    await store.close()
+    await opened.close()
   }
 }
 

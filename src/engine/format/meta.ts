@@ -73,6 +73,32 @@ export async function claimStore(
   }
 }
 
+/**
+ * Checks a store as claimStore does. A new one is claimed by the first commit: a command that is refused must not
+ * fix what the store is.
+ */
+export async function openClaimed(
+  store: Store,
+  settings: ClaimedSettings,
+): Promise<Claim & { readonly store: Store }> {
+  if (await isClaimed(store)) return { ...(await claimStore(store, settings)), store }
+  let claiming: Promise<unknown> | null = null
+  const commit: Store['commit'] = async (commands) => {
+    claiming ??= claimStore(store, settings).catch((error) => {
+      claiming = null
+      throw error
+    })
+    await claiming
+    return store.commit(commands)
+  }
+  return { problem: '', sandbox: settings.sandbox ?? false, store: { ...store, commit } }
+}
+
+async function isClaimed(store: Store): Promise<boolean> {
+  const [found] = await store.load([{ aggregate, group: '', id: '' }])
+  return found !== undefined
+}
+
 function disagreement(
   kept: FixedSettings,
   { eventRetentionDays, sandbox }: ClaimedSettings,

@@ -78,6 +78,21 @@ describe('arbiter import and export', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false)
   })
 
+  it('that is refused leaves a store that is nobody’s yet, and that may become a sandbox', async () => {
+    const { run, runWith, write } = await fresh()
+    const wrong = await write('wrong.ndjson', rowOf(0, { type: 'nonsense' }))
+    const right = await write('right.ndjson', rowOf(0))
+    expect((await run('import', wrong)).code).toBe(1)
+    const noPack = { env: { RULES_DIR: 'nowhere' } }
+    expect((await runWith(noPack, 'import', right)).code).toBe(2)
+    expect((await run('show', 'card', 'card-0')).err).toContain('there is no store of Arbiter')
+    const sandbox = { env: { SANDBOX: 'true' } }
+    expect(await runWith(sandbox, 'import', right)).toMatchObject({ code: 0, err: '' })
+    expect((await runWith({ env: { SANDBOX: 'false' } }, 'import', right)).err).toContain(
+      'the store is a sandbox',
+    )
+  })
+
   it('opens an account with the balance that one of its rows gives, however far apart', async () => {
     const { run, write, serve } = await fresh()
     const far = { accountId: 'far', balance: undefined, country: undefined }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { copyStore } from '../../../src/backoffice/transfer.ts'
-import { claimStore, repairMeta } from '../../../src/engine/format/meta.ts'
+import { claimStore, openClaimed, repairMeta } from '../../../src/engine/format/meta.ts'
 import { createMemoryStore } from '../../support/memory-store.ts'
 
 const eventRetentionDays = 45
@@ -48,5 +48,24 @@ describe('the mark of a sandbox', () => {
     expect(claim).toEqual({ problem: expect.stringMatching('.'), sandbox: true })
     await repairMeta(damaged, { eventRetentionDays, sandbox: true })
     await expect(claimStore(damaged, { eventRetentionDays, sandbox: false })).rejects.toThrow()
+  })
+
+  it('is put on a new store by the first commit, and not by who only looks', async () => {
+    const made = createMemoryStore()
+    const { store, sandbox } = await openClaimed(made, { eventRetentionDays })
+    expect([sandbox, await made.load([{ aggregate: 'meta', group: '', id: '' }])]).toEqual([
+      false,
+      [undefined],
+    ])
+    const command = {
+      aggregate: 'one',
+      expectedVersion: null,
+      newVersion: '1',
+      root: '',
+      ...{ mustBeAbsent: [], put: [], remove: [], index: [], unindex: [], log: [] },
+    }
+    expect(await store.commit([command])).toEqual(['committed'])
+    const other = openClaimed(made, { eventRetentionDays, sandbox: true })
+    await expect(other).rejects.toThrow('the store is no sandbox')
   })
 })
