@@ -2,13 +2,14 @@ import type { Clock } from '../clock.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { kycAggregate } from '../engine/format/layout.ts'
-import { addCustomer, type CustomerFields } from '../management/customer.ts'
+import { addCustomer } from '../management/customer.ts'
 import { idMadeFrom } from '../management/id.ts'
 import { wasTurnedDown } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import { readEndpoints } from '../webhook/endpoint.ts'
 import { eventBeside, type Happening, type WebhookEvent } from '../webhook/event.ts'
+import { customerOf } from './customer-fields.ts'
 import { claimIdentity, type IdentityHashes, noteSubmission } from './identity.ts'
 import { imageKeys, imagesKeptMs, putImages, readImages } from './image.ts'
 import {
@@ -70,6 +71,13 @@ export interface KycDeskOptions {
 
 /** Between attempts to hand one over, or to make the customer of one that is approved. */
 const handOverMs = 30_000
+/** The end of what no provider has taken. */
+const unheard: Verdict = {
+  status: 'Rejected',
+  kycCode: '180',
+  rejectType: 'RETRY',
+  rejectLabels: ['PROVIDER_UNAVAILABLE'],
+}
 
 export function createKycDesk(options: KycDeskOptions): KycDesk {
   const { store, aggregates, box, clock, provider, hashes, retentionDays } = options
@@ -168,9 +176,12 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       await change(kycToken, (before) => ({ ...before, dueMs: nowMs + handOverMs }))
       return
     }
+    // A provider that has called back meanwhile has it, whatever became of the call that submits.
+    const rejected = await change(kycToken, (before) =>
+      before.isHandedOver ? null : afterVerdict(handedOver(before), unheard, '', nowMs),
+    )
+    if (rejected === null) return
     options.onTrouble(`KYC ${kycToken} could not be handed to its provider for a day: rejected`)
-    const rejectLabels = ['PROVIDER_UNAVAILABLE']
-    await apply(kyc, submission, { status: 'Rejected', rejectType: 'RETRY', rejectLabels })
   }
 
   return {
@@ -268,31 +279,4 @@ function newKyc(request: KycRequest, sealed: string): Kyc {
 
 function writeOfNew(kyc: Kyc, put: NonNullable<AggregateWrite['put']>): AggregateWrite {
   return { root: JSON.stringify(kyc), put, index: [listedKyc(kyc), ...dueKyc(kyc)] }
-}
-
-/** What a customer is known by; of an identity number its last four characters. */
-function customerOf(
-  kyc: Kyc,
-  submission: Submission,
-  customerId: string,
-  { holder }: Verdict,
-): CustomerFields {
-  const { organizationId, clientReference, kycToken } = kyc
-  const base = { customerId, organizationId, clientReference, kycToken }
-  if (submission.method === 'business') {
-    const { businessName: name, registrationNumber, ...rest } = submission.businessKyc
-    return { ...base, type: 'business', name, ...lastFour(registrationNumber), ...rest }
-  }
-  const { idType, idNumber = '', address, email, phoneNumber } = submission.individualKyc
-  const { firstName, middleName, lastName } = submission.individualKyc
-  const given = [firstName, middleName, lastName].filter((part) => part !== undefined)
-  const held = [holder?.firstName, holder?.lastName].filter((part) => part !== undefined)
-  const name = (given.length > 0 ? given : held).join(' ').trim() || clientReference
-  const contact = { address, email, phoneNumber }
-  return { ...base, type: 'individual', name, idType, ...lastFour(idNumber), ...contact }
-}
-
-function lastFour(number: string): { idLast4?: string } {
-  const characters = number.replace(/[^A-Za-z0-9]/g, '').slice(-4)
-  return characters === '' ? {} : { idLast4: characters }
 }

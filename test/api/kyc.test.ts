@@ -461,6 +461,24 @@ describe('a provider by HTTP', () => {
     expect(troubles.join()).toContain(data.kycToken)
   })
 
+  it('that has called back while the last call to submit failed is not taken for silent', async () => {
+    let kycToken = ''
+    let isLast = false
+    const provider = await startReceiver(async () => {
+      if (isLast) await world.outside.kyc!.desk.hear(kycToken, { status: 'Pending' })
+      return 500
+    })
+    const world = await openWorld({ kyc: kycOf(provider.url) })
+    const { call, passTime, troubles } = world
+    const { data } = await call('POST', '/kyc/individual', passport())
+    kycToken = data.kycToken
+    await passTime(60_000)
+    isLast = true
+    await passTime(86_400_000)
+    expect((await call('GET', `/kyc/${kycToken}`)).data.status).toBe('Pending')
+    expect(troubles.join()).not.toContain('rejected')
+  })
+
   it('gets the pictures, is polled, and tells later results by itself', async () => {
     let status = 'Pending'
     const provider = await openProvider(() => ({ status }))
