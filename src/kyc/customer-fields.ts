@@ -4,7 +4,7 @@ import type { Verdict } from './provider.ts'
 import type { Submission } from './submission.ts'
 
 /** What a customer is known by; of an identity number its last four characters. */
-export function customerOf(
+export function verifiedCustomer(
   kyc: Kyc,
   submission: Submission,
   customerId: string,

@@ -9,7 +9,7 @@ import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
 import { readEndpoints } from '../webhook/endpoint.ts'
 import { eventBeside, type Happening, type WebhookEvent } from '../webhook/event.ts'
-import { customerOf } from './customer-fields.ts'
+import { verifiedCustomer } from './customer-fields.ts'
 import { claimIdentity, type IdentityHashes, noteSubmission } from './identity.ts'
 import { imageKeys, imagesKeptMs, putImages, readImages } from './image.ts'
 import {
@@ -96,7 +96,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       names.length === 0
         ? own
         : await claimIdentity(aggregates, organizationId, names, own, { kycToken, submittedAtMs })
-    const fields = customerOf(kyc, submission, customerId, verdict)
+    const fields = verifiedCustomer(kyc, submission, customerId, verdict)
     const added = await addCustomer(aggregates, fields, clock.nowMs())
     if (wasTurnedDown(added)) throw new Error('an identity stands for a customer of another kind')
     return customerId
