@@ -68,7 +68,7 @@ const httpTimeoutMs = 15_000
 /** After the last call that may be at work when it stops; the thread has a second more. */
 const lingerMs = 1_000
 
-/** Beyond it the oldest idle connection that has proven nothing is closed; the relay's port has its own. */
+/** Beyond it the oldest idle connection is closed, one that has proven nothing before the others. */
 const maxConnections = 256
 
 type Result = Done<unknown> | Refused
@@ -107,7 +107,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   server.setNotFoundHandler((_request, reply) => refusePath(reply, apiPrefix))
   answerOuterFaults(server, (error) => options.onBug(error, ''))
   closeWithAnswers(server, callMs + lingerMs)
-  const connections = createConnections({ maxConnections, maxBodyBytes })
+  const connections = createConnections({ maxConnections, maxBodyBytes, provenYield: true })
   connections.watch(server.server)
   server.server.on('request', (request, response) => {
     if (!connections.receive(request, response)) connections.close(request.socket)

@@ -6,6 +6,11 @@ export interface ConnectionsOptions {
   readonly maxConnections: number
   /** The longest body that a request may have. */
   readonly maxBodyBytes: number
+  /**
+   * Whether a proven connection with nothing under way makes room for a new one: where many share a port, one that
+   * keeps a large pool must not keep the others out.
+   */
+  readonly provenYield?: boolean
 }
 
 /**
@@ -19,7 +24,7 @@ export interface Connections {
   readonly cut: number
   /** Takes in whoever connects to it. */
   watch(server: Server): void
-  /** Takes a new connection in, in the place of a stranger when all places are taken. */
+  /** Takes a new connection in, in the place of another when all places are taken. */
   admit(socket: Socket): void
   /** False when too many before it are unanswered: its connection then reads no further. */
   receive(request: IncomingMessage, response: ServerResponse): boolean
@@ -101,11 +106,13 @@ function readOpenFilesLimit(): number {
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
-  const { maxConnections, maxBodyBytes } = options
+  const { maxConnections, maxBodyBytes, provenYield = false } = options
   const all = new Map<Socket, Connection>()
   // Each in the order in which they came in: those that were there first are closed first.
   const idle = new Set<Connection>()
   const busy = new Set<Connection>()
+  /** Proven, with nothing under way, where these yield. */
+  const resting = new Set<Connection>()
   let strangerBytes = 0
   let proven = 0
   let cut = 0
@@ -113,10 +120,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
   function admit(socket: Socket): void {
     surviveReset(socket)
     if (all.size >= maxConnections) {
-      const [stranger] = idle.size > 0 ? idle : busy
+      const leaving = [idle, resting, busy].find(({ size }) => size > 0)
+      const [first] = leaving ?? []
       cut++
-      drop(stranger?.socket ?? socket)
-      if (stranger === undefined) return
+      drop(first?.socket ?? socket)
+      if (first === undefined) return
     }
     const connection: Connection = {
       socket,
@@ -125,7 +133,9 @@ export function createConnections(options: ConnectionsOptions): Connections {
       bodyBytes: 0,
       onAnswered() {
         connection.unanswered--
-        if (connection.standing !== 'proven' && connection.unanswered === 0) place(connection)
+        if (connection.unanswered > 0) return
+        if (connection.standing !== 'proven') place(connection)
+        else if (provenYield && all.has(socket)) resting.add(connection)
       },
     }
     all.set(socket, connection)
@@ -153,6 +163,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   function forget(connection: Connection): void {
     idle.delete(connection)
     busy.delete(connection)
+    resting.delete(connection)
     strangerBytes -= connection.bodyBytes
     connection.bodyBytes = 0
   }
@@ -174,6 +185,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return false
     }
     connection.unanswered++
+    resting.delete(connection)
     response.once('close', connection.onAnswered)
     if (connection.standing !== 'proven') {
       if (connection.unanswered === 1) place(connection)

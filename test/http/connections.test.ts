@@ -16,8 +16,8 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-function open(maxConnections: number) {
-  const connections = createConnections({ maxConnections, maxBodyBytes: mebibyte })
+function open(maxConnections: number, provenYield = false) {
+  const connections = createConnections({ maxConnections, maxBodyBytes: mebibyte, provenYield })
   return {
     connections,
     join(): FakeSocket & Socket {
@@ -74,6 +74,35 @@ describe('connections', () => {
     const fourth = join()
     expect(connections.standingOf(fourth)).toBe('new')
     expect([first, second, fourth].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+  })
+
+  it('that were proven and rest make room where many share a port, after idle strangers', () => {
+    const { connections, join, ask } = open(4, true)
+    const [first, second, third, stranger] = [join(), join(), join(), join()]
+    const [firstAsk, secondAsk] = [ask(first), ask(second)]
+    ask(third)
+    for (const socket of [first, second, third]) connections.prove(socket)
+    secondAsk.answer()
+    firstAsk.answer()
+    const destroyed = () => [first, second, third, stranger].map((one) => one.destroyed)
+    const next = join()
+    expect(destroyed()).toEqual([false, false, false, true])
+    ask(next)
+    join()
+    expect(destroyed()).toEqual([false, true, false, true])
+    expect(next.destroyed).toBe(false)
+    expect(connections).toMatchObject({ open: 4, proven: 2, cut: 2 })
+  })
+
+  it('that were proven and are at work are never closed, wherever they are', () => {
+    const { connections, join, ask } = open(1, true)
+    const first = join()
+    const { answer } = ask(first)
+    connections.prove(first)
+    expect([join().destroyed, first.destroyed]).toEqual([true, false])
+    answer()
+    ask(first)
+    expect([join().destroyed, first.destroyed]).toEqual([true, false])
   })
 
   it('that are new have one request that comes as new', () => {
