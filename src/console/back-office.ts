@@ -2,17 +2,15 @@ import { indexes, splitSortKey } from '../engine/format/layout.ts'
 import { lookedAfterMs } from '../management/transfer/transfer.ts'
 import type { IndexEntry, Store } from '../store/port.ts'
 import { readPending } from '../webhook/pending.ts'
+import { countedUpTo } from './page/counted.ts'
 import type { BackOfficeShown } from './shape/now.ts'
-
-/** That many is that many or more. */
-const maxCounted = 1_000
 
 /** What is under way besides decisions, of all instances. */
 export async function readBackOffice(store: Store): Promise<BackOfficeShown> {
   const [webhooks, moving, kycs] = await Promise.all([
     readPending(store),
-    store.range(indexes.moving, '', maxCounted),
-    store.range(indexes.kycsDue, '', maxCounted),
+    store.range(indexes.moving, '', countedUpTo.transfers),
+    store.range(indexes.kycsDue, '', countedUpTo.kycs),
   ])
   return {
     webhooks: webhooks.pending,

@@ -28,7 +28,7 @@ export interface PendingDeliveries {
   readonly oldestMs: number | null
 }
 
-const maxCountedDeliveries = 10_000
+export const maxCountedDeliveries = 10_000
 const pageLength = 1_000
 
 /** Of one endpoint, or of all with an empty prefix. */

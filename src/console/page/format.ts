@@ -1,5 +1,6 @@
 import { decimalsOf, isCurrency } from '../../domain/record/currency.ts'
 import type { Money } from '../shape/decision.ts'
+import { isCutOff } from './counted.ts'
 
 const numbers = new Intl.NumberFormat('en-GB')
 const formats = new Map<number, Intl.NumberFormat>()
@@ -21,6 +22,12 @@ export function moneyText({ minor, currency }: Money): string {
 
 export function countText(count: number): string {
   return numbers.format(count)
+}
+
+/** The sum of what is counted no further than a bound. */
+export function countedText(counts: Parameters<typeof isCutOff>[0]): string {
+  const sum = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return `${countText(sum)}${isCutOff(counts) ? '+' : ''}`
 }
 
 /** Milliseconds with as many digits as tell something. */

@@ -92,6 +92,11 @@ function App() {
   )
 }
 
+/** Counting ends at a thousand of each kind, and a phone has no room for more. */
+function badgeText(waiting: number): string {
+  return waiting > 999 ? '999+' : String(waiting)
+}
+
 function TopBar({ at }: { at: string }) {
   const person = who.value!
   const shown = now.value
@@ -108,7 +113,9 @@ function TopBar({ at }: { at: string }) {
           .map(({ href, name, pattern }) => (
             <a href={href} aria-current={pattern.test(at) ? 'page' : undefined}>
               {name}
-              {name === 'To do' && waiting > 0 && <span class="badge num">{waiting}</span>}
+              {name === 'To do' && waiting > 0 && (
+                <span class="badge num">{badgeText(waiting)}</span>
+              )}
             </a>
           ))}
       </nav>

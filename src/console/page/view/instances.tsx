@@ -1,5 +1,5 @@
 import type { NowShown } from '../../shape/now.ts'
-import { countText, spanText } from '../format.ts'
+import { countedText, spanText } from '../format.ts'
 import { browserMs, who } from '../live.ts'
 import { Panel } from '../parts.tsx'
 
@@ -54,18 +54,18 @@ export function BackOfficePanel({ shown: { backOffice } }: { shown: NowShown }) 
   if (backOffice === null) return null
   const { webhooks, oldestWebhookMs, transfers, oldestTransferMs, kycs } = backOffice
   const rows = [
-    ['Webhooks to send', webhooks, oldestWebhookMs],
-    ['Transfers on their way', transfers, oldestTransferMs],
-    ['Verifications not decided', kycs, null],
+    ['Webhooks to send', { webhooks }, oldestWebhookMs],
+    ['Transfers on their way', { transfers }, oldestTransferMs],
+    ['Verifications not decided', { kycs }, null],
   ] as const
   return (
     <Panel title="Back office" aside="of all instances">
       <dl class="rows">
-        {rows.map(([label, count, oldestMs]) => (
+        {rows.map(([label, counts, oldestMs]) => (
           <div key={label}>
             <dt>{label}</dt>
             <dd class="num">
-              {countText(count)}
+              {countedText(counts)}
               {oldestMs !== null && (
                 <span class="faint">, oldest {spanText(browserMs() - oldestMs)}</span>
               )}

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import type { Gauges, NowShown, Second } from '../../shape/now.ts'
-import { bytesText, countText, msText } from '../format.ts'
+import { bytesText, countedText, countText, msText } from '../format.ts'
 import { now, seconds, who } from '../live.ts'
 import { Empty, Panel } from '../parts.tsx'
 import { Legend, Plot } from '../plot.tsx'
@@ -72,6 +72,7 @@ function Tiles({ shown: { second, minute, gauges } }: { shown: NowShown }) {
     minute.inTime === null
       ? '–'
       : `${(Math.floor(minute.inTime * 1e5) / 1e3).toFixed(minute.inTime === 1 ? 0 : 3)} %`
+  const { unmatched, anomalies } = gauges
   const within = (ms: number) => (minute.answers === 0 ? '–' : msText(ms))
   const tiles = [
     ['Answers a second', countText(answers), `${countText(minute.answers)} in the last minute`],
@@ -81,8 +82,8 @@ function Tiles({ shown: { second, minute, gauges } }: { shown: NowShown }) {
     ['Slowest', within(minute.maxMs), 'of the last minute'],
     [
       'Waiting for people',
-      countText(gauges.unmatched + gauges.anomalies),
-      `${gauges.unmatched} unmatched, ${gauges.anomalies} anomalies`,
+      countedText({ unmatched, anomalies }),
+      `${countedText({ unmatched })} unmatched, ${countedText({ anomalies })} anomalies`,
     ],
   ] as const
   return (
