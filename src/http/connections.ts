@@ -55,6 +55,8 @@ interface HttpSocket extends Socket {
 
 /** Pipelined requests of one connection; a relay sends one after the other. */
 export const maxUnanswered = 16
+/** Of so many places one is a stranger's, where proven connections yield. */
+const placesOfStranger = 4
 /** What strangers can make the process hold by bodies that are on their way. */
 const maxStrangerBytes = 16 * 1024 * 1024
 
@@ -120,8 +122,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   function admit(socket: Socket): void {
     surviveReset(socket)
     if (all.size >= maxConnections) {
-      const leaving = [idle, resting, busy].find(({ size }) => size > 0)
-      const [first] = leaving ?? []
+      const [first] = crowdedOut()
       cut++
       drop(first?.socket ?? socket)
       if (first === undefined) return
@@ -141,6 +142,15 @@ export function createConnections(options: ConnectionsOptions): Connections {
     all.set(socket, connection)
     idle.add(connection)
     socket.once('close', () => leave(connection))
+  }
+
+  /**
+   * From which one must leave. Strangers have a place in four before one that rests leaves for them: of some that
+   * connect at once each has the time to send its request.
+   */
+  function crowdedOut(): Iterable<Connection> {
+    if (idle.size >= maxConnections / placesOfStranger) return idle
+    return [resting, idle, busy].find(({ size }) => size > 0) ?? []
   }
 
   function find(socket: Socket): Connection | undefined {
