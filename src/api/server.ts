@@ -10,6 +10,7 @@ import { noSchemas } from '../http/no-schemas.ts'
 import { StoreError } from '../store/port.ts'
 import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, shortHash } from './body.ts'
+import { createCallShare } from './call-share.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { addDescription } from './document/description.ts'
 import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
@@ -64,6 +65,8 @@ const maxLargeBodies = 4
 const defaultCallMs = 10_000
 /** Calls at work at once; the rest is turned away before it is read. */
 const maxCalls = 256
+/** Of them what one organization may have: some take as long as a receiver of its own likes. */
+const maxCallsOfOne = 192
 const httpTimeoutMs = 15_000
 /** After the last call that may be at work when it stops; the thread has a second more. */
 const lingerMs = 1_000
@@ -84,6 +87,7 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, atWork, callMs = defaultCallMs } = options
+  const share = createCallShare(maxCallsOfOne)
   let largeBodies = 0
   // Without a Host Node answers itself, bare; here the Signature is then of another address.
   const http = { ...headWithin(httpTimeoutMs), requireHostHeader: false }
@@ -179,6 +183,9 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     if (isRefused(caller)) return caller
     passing.get(request)!.caller = caller
     connections.prove(request.raw.socket)
+    if (share.isFull(caller.organization.organizationId)) {
+      return refuse('rateLimited', 'too many calls at once', { retryAfterSeconds: 1 })
+    }
     if (route === null) return refuse('routeUnknown', 'there is no such operation')
     if (!allows(caller.scopes, route.scope)) {
       return refuse('scopeMissing', `the token needs the scope ${route.scope}`)
@@ -254,7 +261,9 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
           config: { operation: route.operation, route } as object,
           handler: async (request, reply) => {
             Atomics.add(atWork, 0, 1)
-            const result = within(run(request, route), callMs).finally(() => {
+            const { organizationId } = passing.get(request)!.caller!.organization
+            const work = () => within(run(request, route), callMs)
+            const result = share.during(organizationId, work).finally(() => {
               Atomics.sub(atWork, 0, 1)
             })
             return answer(request, reply, await result.catch((error) => faultOf(error, request)))
