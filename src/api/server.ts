@@ -7,10 +7,10 @@ import { closeWithAnswers } from '../http/closing.ts'
 import { createConnections } from '../http/connections.ts'
 import { headWithin } from '../http/head-timeout.ts'
 import { noSchemas } from '../http/no-schemas.ts'
+import { createWorkShare } from '../http/work-share.ts'
 import { StoreError } from '../store/port.ts'
 import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, shortHash } from './body.ts'
-import { createCallShare } from './call-share.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { addDescription } from './document/description.ts'
 import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
@@ -87,7 +87,7 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, atWork, callMs = defaultCallMs } = options
-  const share = createCallShare(maxCallsOfOne)
+  const share = createWorkShare(maxCallsOfOne)
   let largeBodies = 0
   // Without a Host Node answers itself, bare; here the Signature is then of another address.
   const http = { ...headWithin(httpTimeoutMs), requireHostHeader: false }

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { createCallShare } from '../../src/api/call-share.ts'
+import { createWorkShare } from '../../src/http/work-share.ts'
 
-it('an organization has so many calls at work, and leaves the rest to the others', async () => {
-  const share = createCallShare(2)
+it('one has so many requests at work, and leaves the rest to the others', async () => {
+  const share = createWorkShare(2)
   let end = () => {}
   const ended = new Promise<void>((resolve) => {
     end = resolve
