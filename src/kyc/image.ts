@@ -30,7 +30,7 @@ const base64 = /^[A-Za-z0-9+/]+={0,2}$/
 export function imageProblem(text: string): string {
   const [prefix = '', type] = dataUri.exec(text.slice(0, 64)) ?? []
   const encoded = text.slice(prefix.length)
-  if (Math.floor((encoded.length * 3) / 4) > maxImageBytes + 2) return 'must be at most 4 MiB'
+  if (Buffer.byteLength(encoded, 'base64') > maxImageBytes) return 'must be at most 4 MiB'
   if (encoded.length % 4 !== 0 || !base64.test(encoded)) return 'must be Base64, or a data URI'
   if (type !== undefined && signatures[type] === undefined) {
     return `must be one of ${Object.keys(signatures).join(', ')}`
