@@ -55,12 +55,15 @@ export interface CourierOptions {
 const attemptMs = 15_000
 /** Somebody waits for it. */
 const pingMs = 8_000
+/** Under way at once, of all endpoints: they go beside what is delivered, and must not take its places. */
+const maxPings = 32
 const maxRemembered = 1_000
 
 export function createCourier(options: CourierOptions): Courier {
   const { store, aggregates, box, clock, outgoing } = options
   const remembered = new Map<string, WebhookEvent>()
   const opened = new WeakMap<Endpoint, readonly SigningSecret[]>()
+  let pings = 0
 
   function secretsOf(endpoint: Endpoint, atMs: number): Buffer[] {
     let secrets = opened.get(endpoint)
@@ -92,6 +95,16 @@ export function createCourier(options: CourierOptions): Courier {
       body,
       timeoutMs,
     })
+  }
+
+  async function pingWith(sent: () => Promise<OutgoingAnswer>): Promise<OutgoingAnswer> {
+    if (pings >= maxPings) return { fault: 'busy', detail: 'too many tests at once', ms: 0 }
+    pings++
+    try {
+      return await sent()
+    } finally {
+      pings--
+    }
   }
 
   /** Changes one delivery of an event, unless it is no longer what the index says. */
@@ -172,7 +185,8 @@ export function createCourier(options: CourierOptions): Courier {
       const eventId = newId('evt', atMs)
       const timestamp = new Date(atMs).toISOString()
       const told = { eventId, type: 'ping', timestamp, organizationId, sequence: 0, data: {} }
-      const attempt = attemptOf(await send(eventId, JSON.stringify(told), endpoint, pingMs), atMs)
+      const answer = await pingWith(() => send(eventId, JSON.stringify(told), endpoint, pingMs))
+      const attempt = attemptOf(answer, atMs)
       return { ...resultOf(attempt), ms: attempt.ms }
     },
   }
