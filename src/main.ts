@@ -1,3 +1,4 @@
+import './node-options.ts'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'

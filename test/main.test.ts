@@ -61,6 +61,20 @@ it('refuses a limit of open files that it cannot start with', () => {
   expect(status).toBe(2)
 })
 
+it.each([
+  ['--frozen-intrinsics', 'Node was started with --frozen-intrinsics: take it out of NODE_OPTIONS'],
+  [
+    '--disallow-code-generation-from-strings',
+    'Node was started with --disallow-code-generation-from-strings: take it out of NODE_OPTIONS',
+  ],
+  ['--no-addons', /the embedded store cannot be loaded .*: look for --no-addons.* in NODE_OPTIONS/],
+])('refuses %s, which takes away what it needs', async (option, said) => {
+  const { code, err } = await run({ NODE_OPTIONS: option })
+  expect(code).toBe(2)
+  expect(err).toMatch(said)
+  expect(err).not.toMatch(/\n\s+at /)
+})
+
 it('goes on when nobody reads what a demo says', async () => {
   const dataDir = join(newFolder(), 'data')
   const child = spawnServer({ dataDir, args: ['--demo'] })

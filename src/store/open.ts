@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Marks, Store } from './port.ts'
+import { type Marks, type Store, StoreRefused } from './port.ts'
 import type { Durability } from './redis/durability.ts'
 
 interface RedisAddress {
@@ -37,6 +37,16 @@ export function whyNoStore(dataDir: string, todo: string): string {
   }
 }
 
+/** Options of Node can keep its library from being loaded: no start that follows would be another. */
+function refuseUnloadable(error: NodeJS.ErrnoException): never {
+  const isOption = error.code === 'ERR_DLOPEN_DISABLED' || error instanceof EvalError
+  if (!isOption) throw error
+  throw new StoreRefused(
+    `the embedded store cannot be loaded (${error.message}): look for --no-addons, --permission or ` +
+      '--disallow-code-generation-from-strings in NODE_OPTIONS',
+  )
+}
+
 /**
  * Opens the store that the configuration names. A server gives `serving`: Redis is then asked whether it
  * keeps what it acknowledges, and is watched for losing it.
@@ -48,7 +58,7 @@ export async function openStore(
 ): Promise<Store> {
   // Each kind of store is loaded on demand, so that a command does not wait for the libraries of the other.
   if (redis === null) {
-    const { openLmdbStore } = await import('./lmdb/lmdb.ts')
+    const { openLmdbStore } = await import('./lmdb/lmdb.ts').catch(refuseUnloadable)
     const folder = storeFolder(dataDir)
     return openLmdbStore({
       folder,
