@@ -24,7 +24,7 @@ export interface Office {
 const maxLooked = 50_000
 const maxLookMs = 400
 
-export function lookBounds({ clock }: Office, maxMs = maxLookMs) {
+export function lookBounds({ clock }: Pick<Office, 'clock'>, maxMs = maxLookMs) {
   const untilMonoMs = clock.monoMs() + maxMs
   return { maxLooked, sinceMs: 0, mayGoOn: () => clock.monoMs() < untilMonoMs }
 }

@@ -21,7 +21,10 @@ const maxOrganizations = 200
 /** Sorts behind all ids, which are printable ASCII. */
 const lastId = '\x7f'
 
-export function findRoutes(office: Office): ConsoleRoute[] {
+/** What is looked through. */
+type Searched = Pick<Office, 'store' | 'clock'>
+
+export function findRoutes(office: Searched): ConsoleRoute[] {
   return [
     defineConsoleRoute({
       method: 'GET',
@@ -32,7 +35,7 @@ export function findRoutes(office: Office): ConsoleRoute[] {
   ]
 }
 
-async function find(q: string, who: Who, office: Office): Promise<FoundThings> {
+async function find(q: string, who: Who, office: Searched): Promise<FoundThings> {
   const { store } = office
   const things = [
     ...(await findCards(q, store)),
@@ -79,15 +82,12 @@ async function findAccounts(q: string, store: Store): Promise<FoundThing[]> {
   })
 }
 
-/** Customers are known by their cards, under each organization that has any. */
+/** Customers are known by their cards, under each organization that has any; the one of this id comes first. */
 async function findCustomers(q: string, who: Who, store: Store): Promise<FoundThing[]> {
+  const prefixes = (await organizationsWithCards(store)).map((one) => customerCardsPrefix(one, q))
   const found = new Map<string, FoundThing>()
-  let after = ''
-  for (let searched = 0; searched < maxOrganizations && found.size < maxOfKind; searched++) {
-    const [first] = await store.range(indexes.customerCards, after, 1)
-    if (first === undefined) break
-    const [organizationId = ''] = first.sortKey.split('\n', 1)
-    const start = customerCardsPrefix(organizationId, q).slice(0, -1)
+  for (const start of [...prefixes, ...prefixes.map((prefix) => prefix.slice(0, -1))]) {
+    if (found.size >= maxOfKind) break
     for (const { sortKey } of await store.range(indexes.customerCards, start, maxOfKind)) {
       const [, customerId = '', , cardId = ''] = sortKey.split('\n')
       if (!sortKey.startsWith(start)) break
@@ -95,9 +95,20 @@ async function findCustomers(q: string, who: Who, store: Store): Promise<FoundTh
       const id = personId(customerId, who)
       found.set(cardId, { kind: 'customer', href, id, about: `has card ${cardId}` })
     }
-    after = customerCardsPrefix(organizationId, lastId)
   }
   return [...found.values()].slice(0, maxOfKind)
+}
+
+async function organizationsWithCards(store: Store): Promise<string[]> {
+  const ids: string[] = []
+  for (let after = ''; ids.length < maxOrganizations; ) {
+    const [first] = await store.range(indexes.customerCards, after, 1)
+    if (first === undefined) break
+    const [organizationId = ''] = first.sortKey.split('\n', 1)
+    ids.push(organizationId)
+    after = customerCardsPrefix(organizationId, lastId)
+  }
+  return ids
 }
 
 /** Only by its whole id: a customer that may have no card yet, or the verification that makes one. */
@@ -134,7 +145,7 @@ async function findOrganizations(q: string, store: Store): Promise<FoundThing[]>
   )
 }
 
-async function findInLog(q: string, office: Office): Promise<FoundThings> {
+async function findInLog(q: string, office: Searched): Promise<FoundThings> {
   const needle = JSON.stringify(q).slice(0, -1)
   const { found, looked, lookedToMs, next } = await searchPage(
     office.store,
