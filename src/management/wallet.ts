@@ -77,7 +77,9 @@ export function moveWallet(
   const fromOutside = moved.type === 'WalletFunding' ? moved.amountMinor : 0
   const fundedMinor = wallet.fundedMinor + fromOutside
   if (!always && moved.amountMinor < 0 && balanceMinor < 0) return 'short'
-  if (!always && Math.max(balanceMinor, fundedMinor) > maxSideMinor) return 'full'
+  // All that ever came is no money that it has: it must only stay exact.
+  const isFull = balanceMinor > maxSideMinor || !Number.isSafeInteger(fundedMinor)
+  if (!always && isFull) return 'full'
   const lastAtMs = Math.max(wallet.lastAtMs, moved.atMs)
   const entryCount = wallet.entryCount + 1
   const next = { ...wallet, balanceMinor, fundedMinor, entryCount, lastAtMs }

@@ -61,6 +61,14 @@ describe('a wallet', () => {
     expect(await walletMinorNow()).toBe(1_000_000_000_000_000)
   })
 
+  it('is funded again when it has given, however much it was funded with before', async () => {
+    const card = [{ cardId: 'card-1' }]
+    const { post, walletMinorNow } = await openMoneyApi(card, 1_000_000_000_000_000)
+    expect((await post('/cards/card-1/topup', { amount: 10 })).status).toBe(200)
+    expect((await post('/wallets/USD/fund', { amount: 0.01 })).status).toBe(200)
+    expect(await walletMinorNow()).toBe(999_999_999_999_001)
+  })
+
   it('gives no more than it has to fifty top-ups at once', async () => {
     const { post, postedMinor, walletMinorNow, time, bugs } = await openMoneyApi(
       [{ cardId: 'card-1' }, { cardId: 'card-2' }],
