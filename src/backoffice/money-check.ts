@@ -3,19 +3,16 @@ import { parseStored } from '../engine/format/row-codec.ts'
 import type { Store } from '../store/port.ts'
 
 /** What must add up, of one currency: all that was funded is in wallets, on cards or on its way. */
-export interface MoneyCheck {
+export interface MoneyCheck extends Readonly<Sums> {
   readonly currency: string
-  readonly fundedMinor: number
-  readonly inWalletsMinor: number
-  readonly onCardsMinor: number
-  readonly onTheWayMinor: number
 }
 
+/** Of all wallets and cards: each has what a number holds exactly, and they may have more together. */
 interface Sums {
-  fundedMinor: number
-  inWalletsMinor: number
-  onCardsMinor: number
-  onTheWayMinor: number
+  fundedMinor: bigint
+  inWalletsMinor: bigint
+  onCardsMinor: bigint
+  onTheWayMinor: bigint
 }
 
 /** Pending transfers are numbered by currency, amount and id; who took one in has said so. */
@@ -33,7 +30,7 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
   const of = (currency: string): Sums => {
     const found = sums.get(currency)
     if (found !== undefined) return found
-    const none = { fundedMinor: 0, inWalletsMinor: 0, onCardsMinor: 0, onTheWayMinor: 0 }
+    const none = { fundedMinor: 0n, inWalletsMinor: 0n, onCardsMinor: 0n, onTheWayMinor: 0n }
     sums.set(currency, none)
     return none
   }
@@ -50,7 +47,7 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
     }
   }
   for (const { id, currency, amountMinor } of pending) {
-    if (!credited.has(id)) of(currency).onTheWayMinor += amountMinor
+    if (!credited.has(id)) of(currency).onTheWayMinor += BigInt(amountMinor)
   }
   return Array.from(sums, ([currency, found]) => ({ currency, ...found }))
 }
@@ -63,12 +60,12 @@ function addRoot(aggregate: string, value: string, of: (currency: string) => Sum
       fundedMinor: number
     }
     const found = of(currency)
-    found.fundedMinor += fundedMinor
-    found.inWalletsMinor += balanceMinor
+    found.fundedMinor += BigInt(fundedMinor)
+    found.inWalletsMinor += BigInt(balanceMinor)
   }
   if (!aggregate.startsWith('a:')) return
   const { currency, movedMinor } = accountCodec.decode(value)
-  if (movedMinor !== 0) of(currency).onCardsMinor += movedMinor
+  if (movedMinor !== 0) of(currency).onCardsMinor += BigInt(movedMinor)
 }
 
 export function isConserved(money: MoneyCheck): boolean {

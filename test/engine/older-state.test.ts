@@ -162,7 +162,7 @@ describe('a backup of a store with money, customers, webhooks and verifications'
     expect((await verifyStore(store, retentionMs, () => {})).differences).toEqual([])
     const [money] = await checkMoney(store)
     expect(isConserved(money!)).toBe(true)
-    expect(money).toMatchObject({ currency: 'USD', onTheWayMinor: 700 })
+    expect(money).toMatchObject({ currency: 'USD', onTheWayMinor: 700n })
   })
 
   it('has what was said to its clients, and what is on its way', async () => {

@@ -7,7 +7,7 @@ export async function printMoney(checked: readonly MoneyCheck[]): Promise<boolea
   let well = true
   for (const money of checked) {
     const { currency, fundedMinor, inWalletsMinor, onCardsMinor, onTheWayMinor } = money
-    const text = (minor: number) => formatMinor(minor, currency)
+    const text = (minor: bigint) => formatMinor(minor, currency)
     const parts = `${text(inWalletsMinor)} in wallets, ${text(onCardsMinor)} on cards, ${text(onTheWayMinor)} on its way`
     const fits = isConserved(money) ? 'adds up' : 'does NOT add up'
     await printText(`${currency}: ${text(fundedMinor)} funded ${fits}: ${parts}`)

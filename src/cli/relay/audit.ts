@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { checkMoney, isConserved } from '../../backoffice/money-check.ts'
+import { checkMoney, isConserved, type MoneyCheck } from '../../backoffice/money-check.ts'
 import { accountIdOf, showEvent } from '../../backoffice/show.ts'
 import { isAlias } from '../../domain/change/book.ts'
 import { transactionCodec } from '../../engine/format/codec.ts'
@@ -49,9 +49,15 @@ async function auditReport(session: Session, file: string, json: boolean): Promi
   // Money is added up over the whole store, which may take long.
   if (!json) await printAudit(result)
   const money = await checkMoney(session.store)
-  if (json) await printJson({ ...result, money })
+  if (json) await printJson({ ...result, money: money.map(inNumbers) })
   else await printMoney(money)
   return result.differences.length > 0 || !money.every(isConserved) ? 1 : 0
+}
+
+/** As JSON has them: a sum beyond 2^53 is rounded. */
+function inNumbers({ currency, ...sums }: MoneyCheck) {
+  const numbers = Object.entries(sums).map(([name, minor]) => [name, Number(minor)])
+  return { currency, ...Object.fromEntries(numbers) }
 }
 
 function openReport(file: string): Report | null {

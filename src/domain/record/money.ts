@@ -93,11 +93,11 @@ function readExponent(text: string, at: number): number | null {
 }
 
 /** The amount in major units with all the decimals of its currency: '12.50', '-3.00', '5'. */
-export function formatMinor(minor: number, currency: string): string {
-  assertSafeInteger(minor)
+export function formatMinor(minor: number | bigint, currency: string): string {
+  if (typeof minor === 'number') assertSafeInteger(minor)
   const decimals = decimalsOf(currency)
   const sign = minor < 0 ? '-' : ''
-  const digits = String(Math.abs(minor))
+  const digits = String(minor).slice(sign.length)
   if (decimals === 0) return sign + digits
   const padded = digits.padStart(decimals + 1, '0')
   const split = padded.length - decimals

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest'
+import { checkMoney, isConserved } from '../../src/backoffice/money-check.ts'
+import { formatMinor } from '../../src/domain/record/money.ts'
+import { createAggregates } from '../../src/engine/aggregates.ts'
+import { walletAggregate } from '../../src/engine/format/layout.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
+
+it('adds up exactly what all wallets have together, also beyond 2^53', async () => {
+  const store = createMemoryStore()
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const put = (organizationId: string, balanceMinor: number, fundedMinor: number) => {
+    const wallet = { currency: 'IDR', balanceMinor, fundedMinor }
+    return aggregates.change({
+      aggregate: walletAggregate(organizationId, 'IDR'),
+      decide: () => ({ result: null, write: { root: JSON.stringify(wallet) } }),
+    })
+  }
+  const most = Number.MAX_SAFE_INTEGER
+  await put('org-1', most, most)
+  await put('org-2', 2, 2)
+  const [whole] = await checkMoney(store)
+  expect(isConserved(whole!)).toBe(true)
+  expect(formatMinor(whole!.fundedMinor, 'IDR')).toBe('90071992547409.93')
+  await put('org-2', 1, 2)
+  const [short] = await checkMoney(store)
+  expect(isConserved(short!)).toBe(false)
+})
