@@ -234,7 +234,8 @@ function saidText({ code, ruleId }: Said): string {
 
 export function amountsText(amounts: Amounts): string {
   const texts = Object.entries(amounts).map(([currency, minor]) =>
-    currency === '' ? String(minor) : `${formatMinor(minor, currency)} ${currency}`,
+    // Of a long log the sum may be above what a number holds exactly.
+    currency === '' ? String(minor) : `${formatMinor(BigInt(minor), currency)} ${currency}`,
   )
   return texts.join(', ') || '-'
 }

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest'
-import { type BacktestReport, begunLines, begunWith } from '../../src/backtest/report.ts'
+import {
+  amountsText,
+  type BacktestReport,
+  begunLines,
+  begunWith,
+} from '../../src/backtest/report.ts'
 import { packOfFiles, rulesText } from '../support/rule-world.ts'
 
 it('says what a server asks the log for, and that it does not for windows over all cards', () => {
@@ -22,4 +27,8 @@ it('says what a server asks the log for, and that it does not for windows over a
       'a server keeps empty-shop in shadow until it has counted for all that time itself',
     ],
   )
+})
+
+it('tells sums of a long log that no number holds exactly', () => {
+  expect(amountsText({ IDR: 2 ** 60, JPY: 7 })).toBe('11529215046068469.76 IDR, 7 JPY')
 })
