@@ -50,6 +50,11 @@ export function meaningOf(error: unknown): Meaning {
   return failures.find(([pattern]) => pattern.test(text))?.[1] ?? 'unknown'
 }
 
+/** It can be read, and takes no writes. */
+export function isReadOnly(error: unknown): boolean {
+  return /^(READONLY|OOM|MISCONF|NOREPLICAS) /.test(failureText(error))
+}
+
 /**
  * The error that ioredis gives holds the command with all its arguments, the password among them when
  * signing in fails. So it is never passed on, only its text.

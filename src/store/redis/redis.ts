@@ -17,7 +17,7 @@ import type { RedisPlace } from './client-options.ts'
 import { type Call, isOutcome, readReply, toCalls } from './commands.ts'
 import { createFiller, scanServers } from './copy.ts'
 import { checkDurability, type Durability } from './durability.ts'
-import { adviceOn, meaningOf, storeErrorOf } from './failures.ts'
+import { adviceOn, isReadOnly, meaningOf, storeErrorOf } from './failures.ts'
 import { createIndexReader } from './index-reader.ts'
 import { createRedisKeys } from './keys.ts'
 import { type FunctionName, functionName, isReader, librarySource } from './library.ts'
@@ -226,7 +226,10 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
 
   try {
     await connection.ready(openTimeoutMs)
-    await loadLibrary()
+    await loadLibrary().catch((error) => {
+      // Who only looks finds the library where servers have loaded it.
+      if (marks !== undefined || !isReadOnly(error)) throw error
+    })
     const { durability, onWarning = ignore } = options
     if (durability !== undefined) {
       for (const warning of await checkDurability(connection, durability)) onWarning(warning)

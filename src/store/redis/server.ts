@@ -3,7 +3,7 @@ import { StoreRefused } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import type { RedisKeys } from './keys.ts'
 import type { CallFunction } from './library.ts'
-import { isNamed, readNames, storeGone } from './store-identity.ts'
+import { isNamed, readMetaFields, readNames, storeGone } from './store-identity.ts'
 
 const format = '1'
 const settledMs = 60_000
@@ -38,7 +38,12 @@ export async function claimServer(checks: ServerChecks): Promise<string> {
   const expected = expectedName || (names.find((found) => found !== null) ?? '')
   const newName = expected === '' ? randomUUID() : ''
   const fixed = [format, String(keys.partitions), newName]
-  const claimed = (await callFunction('claim', [keys.meta], fixed)) as (string | null)[]
+  // What is there is only read, also where nothing can be written now; a key that is no hash is told by the claim.
+  const found = await readMetaFields(connection, keys).catch(() => [null])
+  const isWhole = found.every((field) => field !== null)
+  const claimed = isWhole
+    ? found
+    : ((await callFunction('claim', [keys.meta], fixed)) as (string | null)[])
   const [foundFormat, partitions, name] = claimed
   if (expected !== '' && !isNamed(claimed, expected)) throw new StoreRefused(storeGone)
   if (foundFormat !== format) {

@@ -19,6 +19,13 @@ export const storeGone =
 
 const fields = ['format', 'partitions', 'name']
 
+export async function readMetaFields(
+  { send }: RedisConnection,
+  { meta }: RedisKeys,
+): Promise<(string | null)[]> {
+  return (await send(meta, 'HMGET', [meta, ...fields])) as (string | null)[]
+}
+
 /** `meta` as the fields above. A store that was made before stores had names may lack its own on a replica. */
 export function isNamed(meta: readonly (string | null)[], expected: string): boolean {
   const [format, , name] = meta
@@ -45,11 +52,11 @@ export function createStoreIdentity(connection: RedisConnection, keys: RedisKeys
       return problem
     },
     async isThere() {
-      const meta = await connection.send(keys.meta, 'HMGET', [keys.meta, ...fields])
+      const meta = await readMetaFields(connection, keys)
       const names = await Promise.allSettled(namesOf(connection, keys))
       // What cannot be asked now may be there.
       const isWhole = names.every((one) => one.status === 'rejected' || one.value === this.name)
-      const found = isWhole && isNamed(meta as (string | null)[], this.name) ? '' : storeGone
+      const found = isWhole && isNamed(meta, this.name) ? '' : storeGone
       const isChange = found !== problem
       problem = found
       if (isChange) tell(problem)

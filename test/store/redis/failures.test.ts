@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { newMarks } from '../../../src/engine/memory/recall.ts'
 import { PartlyFailed, type Store, StoreError } from '../../../src/store/port.ts'
 import { failures, type Meaning, meaningOf } from '../../../src/store/redis/failures.ts'
 import { createRedisKeys } from '../../../src/store/redis/keys.ts'
@@ -234,6 +235,18 @@ describe('a single server', () => {
     await store.trial!()
     await store.trial!()
     expect(await offset()).toBe(before)
+  })
+
+  it('that takes no writes can be opened to look, and not to serve', async () => {
+    await server.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
+    const place = { urls: [server.url], cluster: false, nowMs: Date.now }
+    const looking = await openRedisStore(place)
+    expect(await looking.load([{ aggregate: 'nobody', group: '', id: '' }])).toEqual([undefined])
+    await expect(looking.commit([nextOf('looked', null)])).rejects.toThrow('NOREPLICAS')
+    await looking.close()
+    const serving = openRedisStore({ ...place, marks: newMarks('serving') })
+    await expect(serving).rejects.toThrow('NOREPLICAS')
+    await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0')
   })
 
   it('that takes away the right to call refuses: NOPERM', async () => {
