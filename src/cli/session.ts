@@ -128,7 +128,7 @@ async function runWatched(
   store: Store,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const watch = watchStore()
+  const watch = watchStore(config.redis === null ? 'the disk of DATA_DIR' : 'Redis')
   const session = createSession(config, store, watch.onStore)
   try {
     return await Promise.race([command(session), watch.lost])
@@ -197,7 +197,7 @@ interface StoreWatch {
 }
 
 /** The engine tries for ever, as a server should; a person is told. */
-function watchStore(): StoreWatch {
+function watchStore(place: string): StoreWatch {
   let timer: NodeJS.Timeout | undefined
   let lose: (error: StoreError) => void = () => {}
   const lost = new Promise<never>((_, reject) => {
@@ -208,7 +208,7 @@ function watchStore(): StoreWatch {
     onStore(problem) {
       clearTimeout(timer)
       if (problem === '') return
-      const message = `the store takes no commits (${problem}): check the disk of DATA_DIR, look into arbiter log, then repeat`
+      const message = `the store takes no commits (${problem}): check ${place}, look into arbiter log, then repeat`
       timer = setTimeout(() => lose(new StoreError(message, 'unknown')), storeLostMs)
     },
     end: () => clearTimeout(timer),

@@ -106,13 +106,12 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       const views = await read(due, batches)
       const drafts = due.map((line, i) => decideAll(line, batches[i]!, views[i]!))
       await commit(due, drafts)
-      options.onStore?.('')
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       options.onStore?.(error.message)
       // One of several may be out of reach, and must not keep the others.
       if (due.length > 1) for (const line of due) void work([line])
-      else for (const line of due) retry(line, true)
+      else for (const line of due) retry(line, error.message)
     }
   }
 
@@ -156,8 +155,12 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       finish(line, draft)
       return []
     })
-    if (flying.length === 0) return
-    const outcomes = await outcomesOf(flying.map(({ command }) => command))
+    if (flying.length === 0) {
+      options.onStore?.('')
+      return
+    }
+    const { outcomes, problem } = await outcomesOf(flying.map(({ command }) => command))
+    options.onStore?.(outcomes.includes('committed') ? '' : problem)
     flying.forEach(({ line, draft }, i) => {
       const outcome = outcomes[i]!
       if (outcome === 'committed') {
@@ -166,18 +169,19 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
         return
       }
       if (outcome === 'unknown') line.mayStillCommit = true
-      retry(line, outcome === 'unknown' || outcome === 'refused')
+      retry(line, outcome === 'unknown' || outcome === 'refused' ? problem : '')
     })
   }
 
-  async function outcomesOf(commands: readonly Command[]): Promise<readonly PartOutcome[]> {
+  async function outcomesOf(commands: readonly Command[]): Promise<Outcomes> {
     try {
-      return await store.commit(commands)
+      return { outcomes: await store.commit(commands), problem: '' }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      options.onStore?.(error.message)
-      if (error instanceof PartlyFailed) return error.outcomes
-      return commands.map(() => (error.executed === 'no' ? 'refused' : 'unknown'))
+      const { message: problem } = error
+      if (error instanceof PartlyFailed) return { outcomes: error.outcomes, problem }
+      const outcome = error.executed === 'no' ? 'refused' : 'unknown'
+      return { outcomes: commands.map(() => outcome), problem }
     }
   }
 
@@ -192,10 +196,11 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
   }
 
   /** A little random patience lets the slowest of several writers through. */
-  function retry(line: Line, storeFails: boolean): void {
+  function retry(line: Line, problem: string): void {
+    const storeFails = problem !== ''
     line.failures++
     if (line.failures >= maxTries) {
-      giveUp(line)
+      giveUp(line, problem || 'others always came first')
       return
     }
     const longestMs = Math.min(
@@ -209,9 +214,9 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
   }
 
   /** Whoever asked is told; a command that may still come is closed by the next change that reads afresh. */
-  function giveUp(line: Line): void {
+  function giveUp(line: Line, why: string): void {
     const executed = line.mayStillCommit ? 'unknown' : 'no'
-    const error = new StoreError(`${line.aggregate} could not be committed`, executed)
+    const error = new StoreError(`${line.aggregate} could not be committed: ${why}`, executed)
     const finished = line.waiting.map(
       ({ fail }) =>
         () =>
@@ -244,6 +249,12 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       stopped = true
     },
   }
+}
+
+interface Outcomes {
+  readonly outcomes: readonly PartOutcome[]
+  /** '' when nothing failed. */
+  readonly problem: string
 }
 
 /** What became of a batch before it was committed. */

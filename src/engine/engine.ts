@@ -124,7 +124,7 @@ export function createEngine(options: EngineOptions): Engine {
   const deciding = createDeciding({ ...core, ...met, newVersion })
   const requests = createRequests(queues, schedule)
   const patience = createPatience(core)
-  const landings = createLandings({ ...core, open, patience, standIns })
+  const landings = createLandings({ ...core, open, patience, standIns, storeWatch })
   const { backOff } = landings
   const reading = createReading({ ...core, noteStore, backOff })
   let pack = sharing(options.pack)

@@ -5,6 +5,7 @@ import {
   AggregatesBusy,
   createAggregates,
 } from '../../src/engine/aggregates.ts'
+import { StoreError } from '../../src/store/port.ts'
 import {
   createMemoryState,
   createMemoryStore,
@@ -117,6 +118,21 @@ describe('the aggregates', () => {
       expect(await aggregates.change(reading)).toBe(exists ? '5' : '')
     },
   )
+
+  it('tells that a store takes no commits until it takes one, and why one was given up', async () => {
+    const told: string[] = []
+    const store = createMemoryStore(createMemoryState())
+    const full = { ...store, commit: () => Promise.reject(new StoreError('it is full', 'no')) }
+    const options = { newVersion: () => `v${made++}`, random: () => 0 }
+    const onStore = (problem: string) => void told.push(problem)
+    const aggregates = createAggregates({ ...options, store: full, onStore })
+    await expect(aggregates.change(adding(1))).rejects.toThrow(
+      'a could not be committed: it is full',
+    )
+    expect(new Set(told)).toEqual(new Set(['it is full']))
+    await createAggregates({ ...options, store, onStore }).change(adding(1))
+    expect(told.at(-1)).toBe('')
+  })
 
   it('fails a change by its own exception alone', async () => {
     const aggregates = openAggregates(createMemoryState())

@@ -7,6 +7,7 @@ import type { StandInDesk } from '../stand-in/desk.ts'
 import type { Flight } from './departures.ts'
 import type { Patience } from './patience.ts'
 import type { Queue, Queues } from './queue.ts'
+import type { StoreWatch } from './store-watch.ts'
 
 /** What becomes of a batch after its commit: it is said, or decided again. */
 export interface Landings {
@@ -30,6 +31,7 @@ export interface LandingsOptions {
   readonly patience: Patience
   readonly standIns: StandInDesk
   readonly schedule: () => void
+  readonly storeWatch: Pick<StoreWatch, 'problem'>
 }
 
 type Failure = Exclude<PartOutcome, 'committed'>
@@ -89,7 +91,9 @@ export function createLandings(options: LandingsOptions): Landings {
     if (queue.failures < maxChangeTries) return
     const over = queue.waiting.filter((item) => item.kind === 'change')
     queues.takeOut(queue, new Set(over))
-    for (const item of over) abandon(item, 'the store takes no commits')
+    const { problem: why } = options.storeWatch
+    const message = `the store takes no commits${why === '' ? '' : `: ${why}`}`
+    for (const item of over) abandon(item, message)
   }
 
   return {

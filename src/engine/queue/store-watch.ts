@@ -5,6 +5,8 @@ import { directoryKey, metaAggregate } from '../format/layout.ts'
 /** Whether the store takes commits, as far as anybody has tried. */
 export interface StoreWatch {
   readonly isAvailable: boolean
+  /** Why it does not; '' while it does. */
+  readonly problem: string
   /** What came of a read or a commit: '', or why it failed. */
   note(problem: string, of: Tried): void
   stop(): void
@@ -37,13 +39,14 @@ export function createStoreWatch(
   onChange: (problem: string, isTurn: boolean) => void,
 ): StoreWatch {
   let failed: Tried | null = null
+  let reason = ''
   let isStopped = false
   let timer: NodeJS.Timeout | undefined
   store.onProblem?.((problem) => {
     const isKnown = failed !== null && problem !== ''
     note(problem, 'commit')
     // What a store says of itself tells more than what has failed because of it.
-    if (isKnown) onChange(problem, false)
+    if (isKnown) change(problem, false)
   })
   if (store.trial !== undefined) lookLater()
 
@@ -51,14 +54,19 @@ export function createStoreWatch(
     if (problem === '') {
       if (failed === null || (failed === 'commit' && of === 'read')) return
       failed = null
-      onChange('', true)
+      change('', true)
       return
     }
     const isNew = failed === null
     if (failed !== 'commit') failed = of
     if (!isNew) return
-    onChange(problem, true)
+    change(problem, true)
     lookLater()
+  }
+
+  function change(problem: string, isTurn: boolean): void {
+    reason = problem
+    onChange(problem, isTurn)
   }
 
   function lookLater(): void {
@@ -89,6 +97,9 @@ export function createStoreWatch(
   return {
     get isAvailable() {
       return failed === null
+    },
+    get problem() {
+      return reason
     },
     note,
     stop() {
