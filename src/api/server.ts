@@ -7,7 +7,7 @@ import { closeWithAnswers } from '../http/closing.ts'
 import { createConnections } from '../http/connections.ts'
 import { headWithin } from '../http/head-timeout.ts'
 import { noSchemas } from '../http/no-schemas.ts'
-import { createWorkShare } from '../http/work-share.ts'
+import { createWorkShare, type WorkShare } from '../http/work-share.ts'
 import { StoreError } from '../store/port.ts'
 import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, shortHash } from './body.ts'
@@ -60,12 +60,12 @@ export interface ApiServerOptions {
 
 const apiPrefix = '/api/v1'
 const maxBodyBytes = 131_072
-/** Longer ones, where an operation takes them, that are read and worked on at once. */
+/** Longer ones, where an operation takes them, that are read and worked on at once; of one organization all but one. */
 const maxLargeBodies = 4
 const defaultCallMs = 10_000
 /** Calls at work at once; the rest is turned away before it is read. */
 const maxCalls = 256
-/** Of them what one organization may have: some take as long as a receiver of its own likes. */
+/** What one organization may have under way, from its headers on: some take as long as it likes. */
 const maxCallsOfOne = 192
 const httpTimeoutMs = 15_000
 /** After the last call that may be at work when it stops; the thread has a second more. */
@@ -87,8 +87,8 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, atWork, callMs = defaultCallMs } = options
-  const share = createWorkShare(maxCallsOfOne)
-  let largeBodies = 0
+  const calls = createWorkShare(maxCallsOfOne)
+  const largeBodies = createWorkShare(maxLargeBodies - 1, maxLargeBodies)
   // Without a Host Node answers itself, bare; here the Signature is then of another address.
   const http = { ...headWithin(httpTimeoutMs), requireHostHeader: false }
   const server = Fastify({
@@ -183,7 +183,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     if (isRefused(caller)) return caller
     passing.get(request)!.caller = caller
     connections.prove(request.raw.socket)
-    if (share.isFull(caller.organization.organizationId)) {
+    if (!takes(calls, caller, reply)) {
       return refuse('rateLimited', 'too many calls at once', { retryAfterSeconds: 1 })
     }
     if (route === null) return refuse('routeUnknown', 'there is no such operation')
@@ -193,17 +193,23 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     // A read that succeeds looks when it records its Reference; see `run`.
     const seen = route.reads ? null : await options.references.look(caller, route)
     if (seen !== null) return seen
-    return takesLarge(request, reply, route) ? null : refuse('unavailable', 'large bodies')
+    const isLarge = mayBeLarge(request, route)
+    return isLarge && !takes(largeBodies, caller, reply)
+      ? refuse('unavailable', 'large bodies')
+      : null
   }
 
-  /** Whether there is room for a body that is longer than most may be. */
-  function takesLarge({ headers }: FastifyRequest, { raw }: FastifyReply, route: Route): boolean {
+  /** Whether its body may be longer than most may be. */
+  function mayBeLarge({ headers }: FastifyRequest, route: Route): boolean {
     const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY)
-    if (route.maxBodyBytes === undefined || length <= maxBodyBytes) return true
-    if (largeBodies >= maxLargeBodies) return false
-    largeBodies++
-    raw.once('close', () => largeBodies--)
-    return true
+    return route.maxBodyBytes !== undefined && length > maxBodyBytes
+  }
+
+  /** Whether there is room for it; it then counts until it is answered, or its connection is gone. */
+  function takes(share: WorkShare, { organization }: Caller, { raw }: FastifyReply): boolean {
+    const leave = share.take(organization.organizationId)
+    if (leave !== null) raw.once('close', leave)
+    return leave !== null
   }
 
   /** Answers what may not go on; null is a path that no operation has. */
@@ -261,9 +267,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
           config: { operation: route.operation, route } as object,
           handler: async (request, reply) => {
             Atomics.add(atWork, 0, 1)
-            const { organizationId } = passing.get(request)!.caller!.organization
-            const work = () => within(run(request, route), callMs)
-            const result = share.during(organizationId, work).finally(() => {
+            const result = within(run(request, route), callMs).finally(() => {
               Atomics.sub(atWork, 0, 1)
             })
             return answer(request, reply, await result.catch((error) => faultOf(error, request)))

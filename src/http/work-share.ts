@@ -1,28 +1,24 @@
-/** How many requests of each of many are at work at once. */
+/** How many requests are under way at once, of all and of each of those that share a port. */
 export interface WorkShare {
-  /** Whether one has so many that the rest is for the others. */
-  isFull(name: string): boolean
-  /** Counts one until it has ended. */
-  during<T>(name: string, work: () => Promise<T>): Promise<T>
+  /** Counts one more, until what it gives is called; null when there is no room for another of this name. */
+  take(name: string): (() => void) | null
 }
 
-export function createWorkShare(maxOfOne: number): WorkShare {
-  const atWork = new Map<string, number>()
-
-  function add(name: string, requests: number): void {
-    const count = (atWork.get(name) ?? 0) + requests
-    if (count === 0) atWork.delete(name)
-    else atWork.set(name, count)
-  }
+export function createWorkShare(ofOne: number, ofAll = Number.POSITIVE_INFINITY): WorkShare {
+  const byName = new Map<string, number>()
+  let all = 0
 
   return {
-    isFull: (name) => (atWork.get(name) ?? 0) >= maxOfOne,
-    async during(name, work) {
-      add(name, 1)
-      try {
-        return await work()
-      } finally {
-        add(name, -1)
+    take(name) {
+      const before = byName.get(name) ?? 0
+      if (before >= ofOne || all >= ofAll) return null
+      byName.set(name, before + 1)
+      all++
+      return () => {
+        const left = byName.get(name)! - 1
+        if (left === 0) byName.delete(name)
+        else byName.set(name, left)
+        all--
       }
     },
   }

@@ -1,4 +1,4 @@
-import { Agent, get } from 'node:http'
+import { Agent, type ClientRequest, get, request } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineRoute } from '../../src/api/route.ts'
@@ -7,6 +7,8 @@ import { openApi } from '../support/api-world.ts'
 const path = '/api/v1/organization'
 /** As many as the port has places. */
 const places = 256
+
+const full = 'No action taken: too many calls at once'
 
 /** A client whose every call has a connection of its own, which stays open. */
 async function openCrowd() {
@@ -36,6 +38,37 @@ it('who keeps all connections open and idle keeps nobody out', { timeout: 30_000
   for (let i = 0; i < places; i++) expect([i, await connect()]).toEqual([i, 200])
   const atOnce = await Promise.all(Array.from({ length: 40 }, connect))
   expect(new Set(atOnce)).toEqual(new Set([200]))
+})
+
+it('who keeps 192 calls waiting for their bodies is told to wait, too', async () => {
+  const { url, headersOf, send, time } = await openApi({ scopes: ['CardAPIs'] })
+  const target = '/api/v1/cards/card-1/freeze'
+  const { authorization } = await headersOf('POST', target)
+  const said = async () => {
+    time.ms += 1_000
+    return (await send('GET', '/organization')).message
+  }
+  async function letIn() {
+    for (let i = 0; i < 3; i++) expect(['Success', full]).toContain(await said())
+    time.ms += 2_000
+  }
+  const calls: ClientRequest[] = []
+  onTestFinished(() => {
+    for (const call of calls) call.destroy()
+  })
+  // Some more: those beyond are refused.
+  for (let i = 0; i < 216; i++) {
+    const signed = await headersOf('POST', target, { authorization: authorization! })
+    const headers = { ...signed, 'content-type': 'application/json', 'content-length': '10' }
+    const call = request(`${url}${target}`, { method: 'POST', headers, agent: false })
+    call.on('error', () => {}).write('{')
+    calls.push(call)
+    // As many as a client may make at once; then its bucket is filled again.
+    if (i % 24 === 23) await letIn()
+  }
+  await expect.poll(said).toBe(full)
+  for (const call of calls) call.destroy()
+  await expect.poll(said).toBe('Success')
 })
 
 it('who has 192 calls at work is told to wait until one of them has ended', async () => {
@@ -74,7 +107,7 @@ it('who has 192 calls at work is told to wait until one of them has ended', asyn
   }
   expect(await send('GET', '/organization')).toMatchObject({
     said: '429 170',
-    message: 'No action taken: too many calls at once',
+    message: full,
   })
   end()
   expect(new Set((await Promise.all(calls)).map(({ said }) => said))).toEqual(new Set(['200 000']))

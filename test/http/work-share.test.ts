@@ -1,19 +1,13 @@
 import { expect, it } from 'vitest'
 import { createWorkShare } from '../../src/http/work-share.ts'
 
-it('one has so many requests at work, and leaves the rest to the others', async () => {
-  const share = createWorkShare(2)
-  let end = () => {}
-  const ended = new Promise<void>((resolve) => {
-    end = resolve
-  })
-  const fail = async () => {
-    await ended
-    throw new Error('a bug')
-  }
-  const calls = [share.during('org-1', () => ended), share.during('org-1', fail)]
-  expect([share.isFull('org-1'), share.isFull('org-2')]).toEqual([true, false])
-  end()
-  await Promise.allSettled(calls)
-  expect(share.isFull('org-1')).toBe(false)
+it('one has so many requests under way, and leaves the rest to the others', () => {
+  const share = createWorkShare(2, 3)
+  const leaves = [share.take('a'), share.take('a')]
+  expect(share.take('a')).toBe(null)
+  const other = share.take('b')
+  expect([other === null, share.take('c')]).toEqual([false, null])
+  for (const leave of leaves) leave?.()
+  expect([share.take('a') === null, share.take('a') === null]).toEqual([false, false])
+  expect(share.take('b')).toBe(null)
 })
