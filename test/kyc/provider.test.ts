@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createHttpProvider } from '../../src/kyc/http-provider.ts'
 import { judgeVerdict } from '../../src/kyc/kyc.ts'
@@ -69,7 +70,7 @@ describe('the sandbox', () => {
 })
 
 describe('a provider by HTTP', () => {
-  function open(answer: OutgoingAnswer) {
+  function open(answer: OutgoingAnswer, callbackUrl = '') {
     const calls: OutgoingCall[] = []
     const provider = createHttpProvider({
       outgoing: {
@@ -81,7 +82,7 @@ describe('a provider by HTTP', () => {
       clock: { nowMs: () => 0 },
       url: 'https://kyc.example/v1',
       secret: randomBytes(32),
-      callbackUrl: '',
+      callbackUrl,
     })
     const asked = { kycToken: 'kyc_1', submission: company('4321'), images: {}, attempt: 0 }
     return { provider, calls, submit: () => provider.submit(asked) }
@@ -89,6 +90,15 @@ describe('a provider by HTTP', () => {
   const said = (status: number, body: string, isCut = false): OutgoingAnswer => {
     return { status, body, isCut, retryAfter: '', etag: '', ms: 1 }
   }
+
+  it('is told what docs/WEBHOOKS.md shows', async () => {
+    const page = readFileSync('docs/WEBHOOKS.md', 'utf8').split('\n')
+    const shown = page.find((line) => line.startsWith('{"kycToken"'))!
+    const { kycToken, callbackUrl, ...submission } = JSON.parse(shown)
+    const { provider, calls } = open(said(200, '{"status":"Approved"}'), callbackUrl)
+    await provider.submit({ kycToken, submission, images: {}, attempt: 0 })
+    expect(calls[0]!.body).toBe(shown)
+  })
 
   it('has 8 s to answer, and is late then', async () => {
     const { calls, submit } = open({ fault: 'timedOut', detail: '', ms: 8_000 })
