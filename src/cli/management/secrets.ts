@@ -13,7 +13,8 @@ import { type ExitCode, printText, sayRefused, sayUnreadable } from '../terminal
 
 const help = `
 To change the key: set SECRETS_KEY to the new one and SECRETS_KEY_OLD to the old one, restart all servers,
-run this, and then take SECRETS_KEY_OLD away. Several servers that are restarted one after the other get the new
+run this, and then take SECRETS_KEY_OLD away. Tokens that the old key has signed end with it: who waits for
+API_TOKEN_SECONDS before breaks none. Several servers that are restarted one after the other get the new
 key as SECRETS_KEY_OLD first, all of them: else those of before refuse tokens of the others for that time, and
 cannot open what these seal.
 
