@@ -11,6 +11,7 @@ import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
 import { createCursors } from './cursor.ts'
 import { createEffects } from './effects.ts'
+import { faultText } from './fault-text.ts'
 import { openMoney } from './money/money.ts'
 import { createReferences } from './references.ts'
 import { createListDesk } from './route/list.ts'
@@ -90,10 +91,7 @@ export function createApi(
     atWork: new Int32Array(1),
     isPressed: () => false,
     ...told,
-    onBug(error, requestId) {
-      const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      onTrouble(`a bug in the management API, ${requestId}: ${message}`)
-    },
+    onBug: (error, requestId) => onTrouble(faultText(error, requestId)),
   })
   if (tls !== null && server.server instanceof TlsServer) {
     tls.follow(server.server, (problem) => {
