@@ -370,6 +370,12 @@ describe('the rule of a decision', () => {
     await page.waitForURL('**/rules#high-risk-merchant')
     await page.getByText('Decisions that it matched').waitFor()
   })
+
+  it('is a few elements of its page, which may list ten thousand', async () => {
+    const row = page.locator('tr[id="high-risk-merchant"]')
+    expect(await row.locator('.spark .enforced').getAttribute('d')).toMatch(/^M(88|92) 1h3v19h-3z$/)
+    expect(await row.locator('*').count()).toBeLessThan(20)
+  })
 })
 
 describe('reports of backtests', () => {
