@@ -7,7 +7,7 @@ import { idMadeFrom } from '../management/id.ts'
 import { wasTurnedDown } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Store } from '../store/port.ts'
-import { readEndpoints } from '../webhook/endpoint.ts'
+import { endpointsToTell } from '../webhook/endpoint.ts'
 import { eventBeside, type Happening, type WebhookEvent } from '../webhook/event.ts'
 import { verifiedCustomer } from './customer-fields.ts'
 import { claimIdentity, type IdentityHashes, noteSubmission } from './identity.ts'
@@ -107,7 +107,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     const found = await readKyc(store, kycToken)
     if (found === null) return null
     const { organizationId } = found
-    const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
+    const endpoints = (await endpointsToTell(store, [organizationId])).get(organizationId)!
     const nowMs = clock.nowMs()
     const aggregate = kycAggregate(kycToken)
     const [kyc, event] = await aggregates.change<readonly [Kyc | null, WebhookEvent | null]>({

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dayMs } from '../clock.ts'
 import type { AggregateView, AggregateWrite } from '../engine/aggregate-copy.ts'
 import { webhooksAggregate } from '../engine/format/layout.ts'
-import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import { readWebhookSecret, writeWebhookSecret } from '../outgoing/signature.ts'
 import type { Key, Store } from '../store/port.ts'
@@ -68,6 +68,25 @@ export async function readEndpoints(
 ): Promise<EndpointsOf> {
   const found = await store.load(organizationIds.map(endpointsKey))
   return new Map(organizationIds.map((id, i) => [id, decodeEndpoints(found[i]?.value)]))
+}
+
+/**
+ * For whoever tells them something: neither money nor the other organizations wait for a record that cannot be read. Its
+ * organization has none meanwhile, and `onUnreadable` hears of it.
+ */
+export async function endpointsToTell(
+  store: Store,
+  organizationIds: readonly string[],
+  onUnreadable: (organizationId: string) => void = () => {},
+): Promise<EndpointsOf> {
+  const found = await store.load(organizationIds.map(endpointsKey))
+  return new Map(
+    organizationIds.map((id, i) => {
+      const endpoints = unlessUnreadable(() => decodeEndpoints(found[i]?.value))
+      if (endpoints === null) onUnreadable(id)
+      return [id, endpoints ?? []]
+    }),
+  )
 }
 
 export function wants(endpoint: Endpoint, type: EventType, loggedMs: number): boolean {

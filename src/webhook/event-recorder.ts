@@ -3,7 +3,7 @@ import { eventsAggregate } from '../engine/format/layout.ts'
 import { idMadeFrom } from '../management/id.ts'
 import { isPassed } from '../store/dated-group.ts'
 import type { Store } from '../store/port.ts'
-import { type EndpointsOf, readEndpoints } from './endpoint.ts'
+import { type EndpointsOf, endpointsToTell } from './endpoint.ts'
 import { eventChild, type Happening, makeEvent, type WebhookEvent, writeOfEvent } from './event.ts'
 
 /** Makes events of what the log tells. */
@@ -38,7 +38,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   return {
     async record(happenings, nowMs, known) {
       const ids = new Set(happenings.map(({ organizationId }) => organizationId))
-      const endpoints = known ?? (await readEndpoints(store, [...ids]))
+      const endpoints = known ?? (await endpointsToTell(store, [...ids]))
       const events = happenings.flatMap((happening) => {
         const { organizationId, atMs, key } = happening
         const eventId = idMadeFrom('evt', atMs, [organizationId, key])

@@ -11,7 +11,7 @@ import type { Consumer, ProjectedEntry } from '../projection/consumer.ts'
 import type { TransactionRow, TransactionType } from '../projection/row.ts'
 import { shownRow } from '../projection/shown-row.ts'
 import type { Store } from '../store/port.ts'
-import { readEndpoints } from './endpoint.ts'
+import { endpointsToTell } from './endpoint.ts'
 import type { Happening } from './event.ts'
 import type { EventRecorder } from './event-recorder.ts'
 import type { EventType } from './event-type.ts'
@@ -20,14 +20,17 @@ export interface LogConsumerOptions {
   readonly store: Store
   readonly recorder: EventRecorder
   readonly nowMs: () => number
+  /** The webhooks of an organization cannot be read, and are told nothing. */
+  readonly onUnreadable?: (organizationId: string) => void
 }
 
 /** Makes events of the decision log, under the account and number of each entry. */
-export function createLogConsumer({ store, recorder, nowMs }: LogConsumerOptions): Consumer {
+export function createLogConsumer(options: LogConsumerOptions): Consumer {
+  const { store, recorder, nowMs, onUnreadable } = options
   return {
     name: 'webhooks',
     async take(entries) {
-      const endpoints = await readEndpoints(store, organizationsOf(entries))
+      const endpoints = await endpointsToTell(store, organizationsOf(entries), onUnreadable)
       const owned = entries.filter(({ organizationId }) => endpoints.get(organizationId)?.length)
       if (owned.length === 0) return
       const read: RecordsRead = {

@@ -1,7 +1,7 @@
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import { walletAggregate } from '../engine/format/layout.ts'
 import type { Store } from '../store/port.ts'
-import { readEndpoints } from './endpoint.ts'
+import { endpointsToTell } from './endpoint.ts'
 import { eventBeside, type WebhookEvent } from './event.ts'
 
 /** What a wallet tells of money that came in. */
@@ -23,7 +23,7 @@ export async function openWalletEvents(
   { organizationId, currency }: { readonly organizationId: string; readonly currency: string },
   retentionDays: number,
 ): Promise<WalletEvents> {
-  const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
+  const endpoints = (await endpointsToTell(store, [organizationId])).get(organizationId)!
   const aggregate = walletAggregate(organizationId, currency)
   return ({ transferId, ...told }) => {
     const happening = {

@@ -80,3 +80,45 @@ it('tells of all other cards when one cannot be read, and goes on behind it', as
   // Who asks for it alone must not be told that there is none.
   await expect(readCards(store, places)).rejects.toThrow()
 })
+
+it('tells the other organizations when the webhooks of one cannot be read', async () => {
+  const store = createMemoryStore()
+  const engine = startEngine(store)
+  const rows = ['org-1', 'org-2'].map((organizationId, i) => {
+    const named = { cardId: `card-${i}`, accountId: `account-${i}` }
+    return { ...row, ...named, organizationId, currency: 'USD', balance: '10.00' }
+  })
+  await importRows(rows, engine)
+  engine.stop()
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const write = (organizationId: string, root: string) =>
+    aggregates.change({
+      aggregate: webhooksAggregate(organizationId),
+      decide: () => ({ result: undefined, write: { root } }),
+    })
+  await write('org-1', '{"format":2,"endpoints":[]}')
+  await write('org-2', writeOfEndpoints([endpoint]).root!)
+  const told: Happening[] = []
+  const unreadable: string[] = []
+  const consumer = createLogConsumer({
+    store,
+    recorder: {
+      async record(happenings) {
+        told.push(...happenings)
+      },
+    },
+    nowMs: Date.now,
+    onUnreadable: (organizationId) => unreadable.push(organizationId),
+  })
+  let ms = Date.now()
+  const clock = { nowMs: () => ms, monoMs: () => ms }
+  const projecting = { store, aggregates, clock, instance: 'i', consumers: [consumer] }
+  const projector = createProjector({ ...projecting, onTrouble: () => {} })
+  ms += 1_000
+  while (await projector.step()) {}
+  expect(told.map(({ organizationId, type }) => [organizationId, type])).toEqual([
+    ['org-2', 'card.issued'],
+  ])
+  expect(new Set(unreadable)).toEqual(new Set(['org-1']))
+})

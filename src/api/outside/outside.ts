@@ -132,6 +132,16 @@ export function createOutside(options: OutsideOptions): Outside {
     return { desk, followUp }
   }
 
+  const unreadable = new Set<string>()
+  /** Once: every entry of the log meets it again. */
+  function onUnreadable(organizationId: string): void {
+    if (unreadable.has(organizationId)) return
+    unreadable.add(organizationId)
+    onTrouble(
+      `the webhooks of organization ${organizationId} cannot be read, and are told nothing of what happens: they are damaged, or a newer release wrote them and must run again`,
+    )
+  }
+
   let timer: NodeJS.Timeout | undefined
   return {
     office,
@@ -140,7 +150,12 @@ export function createOutside(options: OutsideOptions): Outside {
     kycSecret,
     retentionDays,
     urlProblem: (url) => urlProblem(url, sandbox, allows),
-    consumer: createLogConsumer({ store, recorder: office.recorder, nowMs: clock.nowMs }),
+    consumer: createLogConsumer({
+      store,
+      recorder: office.recorder,
+      nowMs: clock.nowMs,
+      onUnreadable,
+    }),
     async besideCredit({ id: transferId, to }) {
       if (to.kind !== 'wallet') throw new Error('what comes to a card is told by the log')
       const eventOf = await openWalletEvents(store, to, retentionDays)

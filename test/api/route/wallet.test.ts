@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { webhooksAggregate } from '../../../src/engine/format/layout.ts'
 import { openMoneyApi } from '../../support/money-world.ts'
 
 describe('a wallet', () => {
@@ -67,6 +68,18 @@ describe('a wallet', () => {
     expect((await post('/cards/card-1/topup', { amount: 10 })).status).toBe(200)
     expect((await post('/wallets/USD/fund', { amount: 0.01 })).status).toBe(200)
     expect(await walletMinorNow()).toBe(999_999_999_999_001)
+  })
+
+  it('is funded, and gets back what a card has, while the webhooks cannot be read', async () => {
+    const card = [{ cardId: 'card-1', balance: '100.00' }]
+    const { post, aggregates, walletMinorNow, bugs } = await openMoneyApi(card, 0)
+    await aggregates.change({
+      aggregate: webhooksAggregate('org-1'),
+      decide: () => ({ result: null, write: { root: '{"format":2,"endpoints":[]}' } }),
+    })
+    expect((await post('/wallets/USD/fund', { amount: 5 })).status).toBe(200)
+    expect((await post('/cards/card-1/withdrawal', { amount: 10 })).status).toBe(200)
+    expect([await walletMinorNow(), bugs]).toEqual([1_500, []])
   })
 
   it('gives no more than it has to fifty top-ups at once', async () => {
