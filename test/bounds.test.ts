@@ -7,7 +7,7 @@ const rows = readFileSync('docs/BOUNDS.md', 'utf8')
   .map((line) => line.slice(2, -2).split(' | '))
 
 describe('docs/BOUNDS.md', () => {
-  it('says of each thing its bound, what happens at it, and a test that is there if any', () => {
+  it('says of each thing its bound, what happens at it, and tests that are there if any', () => {
     expect(rows.length).toBeGreaterThan(30)
     for (const row of rows) {
       expect(row, row.join()).toHaveLength(4)

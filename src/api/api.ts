@@ -11,12 +11,12 @@ import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
 import { createCursors } from './cursor.ts'
 import { createEffects } from './effects.ts'
-import { faultText } from './fault-text.ts'
 import { openMoney } from './money/money.ts'
 import { createReferences } from './references.ts'
 import { createListDesk } from './route/list.ts'
 import { routesOf } from './routes.ts'
 import { type AnsweredCall, createApiServer } from './server.ts'
+import { faultText } from './service/fault-text.ts'
 import { createTokens } from './token/token.ts'
 
 export interface ApiListeners {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { faultText } from '../../src/api/fault-text.ts'
-import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
+import { faultText } from '../../../src/api/service/fault-text.ts'
+import { RecordUnreadable } from '../../../src/engine/format/row-codec.ts'
 
 it('a record that cannot be read is told with what to do, and a bug with where it is', () => {
   expect(faultText(new RecordUnreadable('it is no JSON'), 'r-1')).toBe(

@@ -1,4 +1,4 @@
-import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { RecordUnreadable } from '../../engine/format/row-codec.ts'
 
 /** What operators are told of a call that ended by an exception. A record that cannot be read is no bug of ours. */
 export function faultText(error: unknown, requestId: string): string {
