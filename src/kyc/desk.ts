@@ -147,8 +147,8 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
     return change(kyc.kycToken, (before) => {
       if (before.isApproving && !isApproved) return null
-      const { kycToken, method, submittedAtMs } = before
-      const open = { kycToken, method, submission, submittedAtMs }
+      const { kycToken, method, submittedAtMs, status } = before
+      const open = { kycToken, method, submission, submittedAtMs, status }
       const handed = { ...handedOver(before), dueMs: provider.nextMs(open, nowMs) }
       return afterVerdict(handed, judged, customerId, nowMs) ?? handed
     })
@@ -228,8 +228,8 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
         return
       }
       if (!kyc.isHandedOver) return handOver(kyc, submission)
-      const { method, submittedAtMs } = kyc
-      const open = { kycToken, method, submission, submittedAtMs }
+      const { method, submittedAtMs, status } = kyc
+      const open = { kycToken, method, submission, submittedAtMs, status }
       const verdict = await provider.ask(open, nowMs)
       const said = verdict === null || typeof verdict === 'string' ? null : verdict
       const word = said ?? { status: 'Initiated' as const }

@@ -25,6 +25,8 @@ export interface OpenVerification {
   readonly method: KycMethod
   readonly submission: Submission
   readonly submittedAtMs: number
+  /** As it was said last. */
+  readonly status: Verdict['status']
 }
 
 /** Who verifies people and businesses; Arbiter decides nothing of it but whether names agree. */

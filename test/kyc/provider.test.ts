@@ -52,7 +52,8 @@ describe('the sandbox', () => {
     const submission = company(ending)
     const asked = { kycToken: 'kyc_1', submission, images: {}, attempt: 0 }
     expect(await sandbox.submit(asked)).toEqual({ status: 'Initiated' })
-    const open = { kycToken: 'kyc_1', method: 'business', submission, submittedAtMs: 0 } as const
+    const named = { kycToken: 'kyc_1', method: 'business', submittedAtMs: 0 } as const
+    const open = { ...named, submission, status: 'Initiated' } as const
     const stepMs = ending === '0006' || ending === '0007' ? delayMs : delayMs / 2
     expect(await sandbox.ask(open, stepMs - 1)).toBeNull()
     expect(sandbox.nextMs(open, 0)).toBe(stepMs)
@@ -63,7 +64,8 @@ describe('the sandbox', () => {
       return
     }
     expect(sandbox.nextMs(open, stepMs)).toBe(2 * stepMs)
-    const verdict = await sandbox.ask(open, 2 * stepMs)
+    expect(await sandbox.ask(open, 2 * stepMs)).toMatchObject({ status: 'Pending' })
+    const verdict = await sandbox.ask({ ...open, status: 'Pending' }, 2 * stepMs)
     if (verdict === null || typeof verdict === 'string') throw new Error('no verdict')
     expect(judgeVerdict(verdict, submission)).toMatchObject(outcomeOf(ending))
   })
@@ -121,7 +123,8 @@ describe('a provider by HTTP', () => {
   it('is asked each minute for seven days', () => {
     const { provider } = open(said(200, '{}'))
     const submission = company('4321')
-    const pending = { kycToken: 'kyc_1', method: 'business', submission, submittedAtMs: 0 } as const
+    const named = { kycToken: 'kyc_1', method: 'business', submittedAtMs: 0 } as const
+    const pending = { ...named, submission, status: 'Pending' } as const
     const weekMs = 7 * 86_400_000
     expect(provider.nextMs(pending, 5)).toBe(60_005)
     expect(provider.nextMs(pending, weekMs - 1)).toBe(weekMs - 1 + 60_000)
