@@ -5,6 +5,7 @@ import { abandon, ChangeDamaged } from '../change/account-change.ts'
 import type { DeliveryItem, Item } from '../item.ts'
 import type { Cache, CachedAccount } from '../memory/cache.ts'
 import type { Table } from '../memory/table.ts'
+import { rootDamage } from '../memory/working-book.ts'
 import type { EngineOptions } from '../options.ts'
 import { type Damage, nameOfDamage } from '../quarantine/damage.ts'
 import type { Quarantine } from '../quarantine/quarantine.ts'
@@ -71,6 +72,8 @@ export function createDeciding(options: DecidingOptions): Deciding {
       return null
     }
     const batch = tryBatch(queue, cached, items)
+    // What was read beside a root that cannot be read is of no version: a root that is mended later is of another.
+    if (rootDamage(cached) !== undefined) cache.drop(queue.aggregate)
     // Only for this batch: what cannot be read is read again by the next that needs it.
     cached.reads?.unreadable.clear()
     if (batch === null) return null
