@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
+import { RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
 import { newId } from '../management/id.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Outgoing, OutgoingAnswer } from '../outgoing/call.ts'
@@ -107,26 +108,30 @@ export function createCourier(options: CourierOptions): Courier {
     }
   }
 
-  /** Changes one delivery of an event, unless it is no longer what the index says. */
-  function change(
+  /**
+   * Changes one delivery of an event, unless it is no longer what the index says. An event that cannot be read is not
+   * due any more: it would be met again and again, and nothing behind it be sent.
+   */
+  async function change(
     entry: DueEntry,
     next: (delivery: EventDelivery) => EventDelivery,
   ): Promise<void> {
-    const { place, webhookId, dueMs } = entry
-    return aggregates.change({
+    const { place, webhookId, dueMs, eventId } = entry
+    const isDamaged = await aggregates.change({
       aggregate: place.aggregate,
       reads: [place],
       decide(view) {
         const text = view.child(place)
-        const before = text === null ? null : decodeEvent(text)
+        const before = text === null ? null : unlessUnreadable(() => decodeEvent(text))
         const found = deliveryOf(before, webhookId)
         const isOver = before === null || found?.state !== 'pending' || found.dueMs !== dueMs
         const write: AggregateWrite = isOver
           ? { unindex: [dueKey(entry)] }
           : writeOfEvent(place, withDelivery(before, next(found)), before)
-        return { result: undefined, write }
+        return { result: text !== null && before === null, write }
       },
     })
+    if (isDamaged) throw new RecordUnreadable(`event ${eventId} cannot be read, and is not sent`)
   }
 
   const isDue = (event: WebhookEvent | null, { webhookId, dueMs }: DueEntry) => {
@@ -138,7 +143,7 @@ export function createCourier(options: CourierOptions): Courier {
     const known = remembered.get(entry.eventId) ?? null
     if (isDue(known, entry)) return known
     const [loaded] = await store.load([entry.place])
-    return loaded === undefined ? null : decodeEvent(loaded.value)
+    return loaded === undefined ? null : unlessUnreadable(() => decodeEvent(loaded.value))
   }
 
   /** Who finds it due in an older state of the index must not send it once more. */

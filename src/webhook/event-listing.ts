@@ -1,5 +1,6 @@
 import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { timeOfId } from '../management/id.ts'
 import type { Listing, Span } from '../projection/listing.ts'
 import type { IndexEntry, Key, Store } from '../store/port.ts'
@@ -24,21 +25,24 @@ export function eventListing(
     ...span,
     async read(entries) {
       const events = await readEvents(store, entries)
-      return events.map((one) => (one !== null && isAsked(one.event) ? one : null))
+      return events.map((read) => {
+        const one = unlessUnreadable(read)
+        return one !== null && isAsked(one.event) ? one : null
+      })
     },
   }
 }
 
-/** null where its record is gone. */
+/** null where its record is gone; each is read by itself, for one that is damaged must not stop a list. */
 async function readEvents(
   store: Pick<Store, 'load'>,
   entries: readonly IndexEntry[],
-): Promise<(PlacedEvent | null)[]> {
+): Promise<(() => PlacedEvent | null)[]> {
   const places = entries.map(({ sortKey, value }) => {
     return readPlace(value, sortKey.slice(sortKey.lastIndexOf('\n') + 1))
   })
   const found = await store.load(places)
-  return places.map((place, i) => {
+  return places.map((place, i) => () => {
     const text = found[i]?.value
     return text === undefined ? null : { place, event: decodeEvent(text) }
   })
@@ -58,6 +62,6 @@ export async function findEvent(
   const entries = await store.range(indexes.events, before, 2)
   const entry = entries.find((one) => one.sortKey === sortKey)
   if (entry === undefined) return null
-  const [found = null] = await readEvents(store, [entry])
-  return found
+  const [read] = await readEvents(store, [entry])
+  return read?.() ?? null
 }

@@ -165,6 +165,39 @@ describe('an event', () => {
     expect(reads).toBeLessThan(4)
   })
 
+  it('that cannot be read is passed over and told of, and what comes behind it is sent', async () => {
+    const world = openWebhooks()
+    const { webhookId } = await world.addEndpoint('https://a.example/')
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    await world.settle()
+    const [entry] = await world.store.range(indexes.events, '', 1)
+    const place = readPlace(entry!.value, entry!.sortKey.split('\n')[2]!)
+    const broken = { group: place.group, id: place.id, value: '[2]' }
+    await world.aggregates.change({
+      aggregate: place.aggregate,
+      decide: () => ({ result: null, write: { put: [broken] } }),
+    })
+    world.time.ms += minuteMs
+    await world.office.recorder.record([happened(2, world.time.ms)], world.time.ms)
+    await world.settle()
+    world.kill()
+    // Another process knows of events only what the store has.
+    const { office, store, aggregates } = world.startInstance('b', true)
+    world.receivers.set('https://a.example/', () => answered(200))
+    const failed = world.calls.length
+    for (let minute = 0; minute < 10; minute++) {
+      world.time.ms += minuteMs
+      await world.settle(office)
+    }
+    const sent = world.calls.slice(failed).map(({ call }) => JSON.parse(call.body!).data.cardId)
+    expect(sent).toEqual(['card-2'])
+    expect(await readPending(store)).toEqual({ pending: 0, oldestMs: null })
+    expect(world.troubles).toEqual([expect.stringContaining(place.id)])
+    const to = { organizationId: 'org-1', webhookId }
+    const all = () => true
+    expect(await replaySpan(store, aggregates, to, allTime, all, world.time.ms)).toBe(1)
+  })
+
   it('from before its endpoint asked for it is not sent', async () => {
     const world = openWebhooks()
     const logged = (n: number) => ({ ...happened(n), loggedMs: world.time.ms })
