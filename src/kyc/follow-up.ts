@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { indexes, splitSortKey } from '../engine/format/layout.ts'
-import type { Store } from '../store/port.ts'
+import { type Store, StoreError } from '../store/port.ts'
 import type { KycDesk } from './desk.ts'
 
 /** Does what is due for verifications that are open. */
@@ -22,18 +22,34 @@ export interface KycFollowUpOptions {
 /** A provider that hangs takes 8 s of each. */
 const maxAtWork = 16
 const pageLength = 100
+/** One that fails by itself, as a record that cannot be read, stays due: others are looked at meanwhile. */
+const restMs = 60_000
+/** The one that failed longest ago is tried again sooner. */
+const maxResting = 10_000
 
 export function createKycFollowUp(options: KycFollowUpOptions): KycFollowUp {
   const { store, clock, desk, owns } = options
   const atWork = new Set<string>()
+  const restUntilMonoMs = new Map<string, number>()
 
   function begin(kycToken: string): void {
     if (atWork.has(kycToken) || atWork.size >= maxAtWork) return
+    if (clock.monoMs() < (restUntilMonoMs.get(kycToken) ?? 0)) return
+    restUntilMonoMs.delete(kycToken)
     atWork.add(kycToken)
     desk
       .followUp(kycToken)
-      .catch(options.onTrouble)
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreError)) rest(kycToken)
+        options.onTrouble(error)
+      })
       .finally(() => atWork.delete(kycToken))
+  }
+
+  function rest(kycToken: string): void {
+    restUntilMonoMs.set(kycToken, clock.monoMs() + restMs)
+    const [oldest] = restUntilMonoMs.keys()
+    if (restUntilMonoMs.size > maxResting && oldest !== undefined) restUntilMonoMs.delete(oldest)
   }
 
   return {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { indexes } from '../../src/engine/format/layout.ts'
+import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
 import { createKycFollowUp } from '../../src/kyc/follow-up.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
@@ -31,4 +32,39 @@ it('16 open verifications are followed up at once; when one ends, the next is', 
   state.indexes.get(indexes.kycsDue)!.delete(entries[3]![0])
   await followUp.look()
   expect(begun).toEqual(tokens.slice(0, 17))
+})
+
+it('those that fail by themselves rest for a minute, and keep no other from being followed up', async () => {
+  const state = createMemoryState()
+  const tokens = Array.from({ length: 17 }, (_, i) => `kyc_${String(i).padStart(2, '0')}`)
+  const entries = tokens.map((token) => [`${'0'.repeat(15)}\n${token}`, token] as const)
+  state.indexes.set(indexes.kycsDue, new Map(entries))
+  const begun: string[] = []
+  let troubles = 0
+  let ms = 1
+  const followUp = createKycFollowUp({
+    store: createMemoryStore(state),
+    clock: { nowMs: () => ms, monoMs: () => ms },
+    desk: {
+      async followUp(token) {
+        begun.push(token)
+        if (token !== 'kyc_16') throw new RecordUnreadable('a KYC was written by a newer release')
+      },
+    },
+    owns: () => true,
+    onTrouble: () => {
+      troubles++
+    },
+  })
+  const look = async () => {
+    await followUp.look()
+    await new Promise((resolve) => setImmediate(resolve))
+    ms += 500
+  }
+  await look()
+  await look()
+  expect([begun, troubles]).toEqual([tokens, 16])
+  ms += 60_000
+  await look()
+  expect(begun.slice(17)).toEqual(tokens.slice(0, 16))
 })
