@@ -373,7 +373,12 @@ describe('the rule of a decision', () => {
 
   it('is a few elements of its page, which may list ten thousand', async () => {
     const row = page.locator('tr[id="high-risk-merchant"]')
-    expect(await row.locator('.spark .enforced').getAttribute('d')).toMatch(/^M(88|92) 1h3v19h-3z$/)
+    // What rules matched is told some time after the decision, and a page asks once.
+    const drawn = async () => {
+      await page.goto('/rules')
+      return row.locator('.spark .enforced').getAttribute('d')
+    }
+    await expect.poll(drawn, { timeout: 8_000 }).toMatch(/^M(88|92) 1h3v19h-3z$/)
     expect(await row.locator('*').count()).toBeLessThan(20)
   })
 })
