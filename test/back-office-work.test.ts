@@ -58,6 +58,21 @@ it('tells how late lists, webhooks and transfers are that nobody looks after', a
   })
 })
 
+it('tells how late the webhooks of one receiver are behind another that has more than is counted', async () => {
+  const store = createMemoryStore()
+  const due = (organizationId: string, madeMs: number, i: number) => {
+    const parts = [organizationId, 'whk_1', String(madeMs + i).padStart(15, '0')]
+    const sortKey = [...parts, newId('evt', madeMs + i)].join('\n')
+    return { index: indexes.deliveries, sortKey, value: '' }
+  }
+  const many = Array.from({ length: maxCounted + 1 }, (_, i) => due('a', nowMs - minuteMs, i))
+  const index = [...many, due('z', nowMs - 60 * minuteMs, 0)]
+  await store.commit([commandOf({ aggregate: 'a', index })])
+  expect(await tell(store)).toMatchObject({
+    webhooks: { pending: maxCounted, oldestSeconds: 3_600 },
+  })
+})
+
 it('counts no further than its bound', async () => {
   const store = createMemoryStore()
   const index = Array.from({ length: maxCounted + 1 }, (_, i) => {

@@ -1,5 +1,6 @@
 import type { Store } from '../../store/port.ts'
 import { indexes, projectionAggregate, splitSortKey } from '../format/layout.ts'
+import { countDeliveries } from './delivery-count.ts'
 import { maxCounted } from './worklist-watch.ts'
 
 /** What the management plane of any instance has left to do, as the store has it. */
@@ -37,14 +38,14 @@ export function watchBackOffice(
     reading = true
     try {
       const moving = await store.range(indexes.moving, '', maxCounted)
-      const due = await store.range(indexes.deliveries, '', maxCounted)
+      const { count: deliveries, oldestEventId } = await countDeliveries(store, maxCounted)
       const [progress] = await store.load([{ aggregate: projectionAggregate, group: '', id: '' }])
       work = {
         readAtMs: nowMs(),
         transfers: moving.length,
         transferDueMs: splitSortKey(moving[0]?.sortKey ?? '').atMs,
-        deliveries: due.length,
-        oldestEventId: due.map(({ sortKey }) => sortKey.split('\n').at(-1)!).sort()[0] ?? '',
+        deliveries,
+        oldestEventId,
         progress: progress?.value ?? '',
       }
     } catch {
