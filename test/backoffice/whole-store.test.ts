@@ -78,15 +78,15 @@ async function openStore() {
   const late = { requestType: 'Settlement', transactionId: 'late', amountMinor: 90_000 } as const
   await api.engine.ask({ eventId: 'settled', cardId: 'card-2', ...late })
   await api.engine.ask({ eventId: 'lost', cardId: 'nobody', requestType: 'Refund' })
-  return { state, store }
+  return { state, store, nowMs: api.clock.nowMs }
 }
 
 describe('a store with cards, money, customers, webhooks and verifications', () => {
   it('can be read, and copied with all of it', async () => {
-    const { store } = await openStore()
+    const { store, nowMs } = await openStore()
     expect(await damageIn(store)).toEqual([])
     const copy = createMemoryStore()
-    await copyStore(store, copy, { onProgress() {}, nowMs: Date.now })
+    await copyStore(store, copy, { onProgress() {}, nowMs })
     expect(await damageIn(copy)).toEqual([])
     expect([...(await recordsOf(copy)).keys()].sort()).toEqual(
       [...(await recordsOf(store)).keys()].sort(),

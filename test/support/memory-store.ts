@@ -75,9 +75,9 @@ export function createMemoryState(): MemoryState {
 
 export function createMemoryStore(
   state: MemoryState = createMemoryState(),
-  { faults = () => none, nowMs: today, guard = () => run }: MemoryStoreOptions = {},
+  { faults = () => none, nowMs: ownNowMs, guard = () => run }: MemoryStoreOptions = {},
 ): MemoryStore {
-  const nowMs = today ?? Date.now
+  const nowMs = ownNowMs ?? Date.now
   let isClosed = false
   let isDead = false
 
@@ -169,7 +169,7 @@ export function createMemoryStore(
   }
 
   return {
-    commit: today === undefined ? commit : refusingPassed(commit, today),
+    commit: ownNowMs === undefined ? commit : refusingPassed(commit, ownNowMs),
 
     async load(keys) {
       refuseWhenClosed()
@@ -238,7 +238,7 @@ export function createMemoryStore(
 
     async *scan() {
       refuseWhenClosed()
-      const today = Math.floor(nowMs() / dayMs)
+      const today = ownNowMs === undefined ? 0 : Math.floor(ownNowMs() / dayMs)
       const records: StoreRecord[] = []
       for (const [aggregate, { version, root, groups }] of state.aggregates) {
         records.push({ kind: 'root', aggregate, version, value: root })
