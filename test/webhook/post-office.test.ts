@@ -42,7 +42,7 @@ async function eventsOf({ store }: World) {
 /** The store in memory sorts a whole index for each look at it. */
 async function openEmbedded(): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'arbiter-webhooks-'))
-  const store = await openStore({ redis: null, dataDir: folder }, Date.now)
+  const store = await openStore({ redis: null, dataDir: folder }, () => startMs)
   onTestFinished(async () => {
     await store.close()
     rmSync(folder, { recursive: true })
