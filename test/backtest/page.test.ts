@@ -1,12 +1,12 @@
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pageOf } from '../../src/backtest/page.ts'
 import { reportedPack } from '../../src/backtest/report.ts'
 import { runBacktest } from '../../src/backtest/run.ts'
 import { createLedger } from '../../src/domain/ledger/ledger.ts'
 import { encodeEntry } from '../../src/engine/format/entry-codec.ts'
+import { launchBrowser } from '../support/browser.ts'
 import { eventOf, cardOf as naiveCard } from '../support/event-generator.ts'
-import { findPrograms } from '../support/installed.ts'
 import { packOfFiles, rulesText } from '../support/rule-world.ts'
 import { accountOf, cardOf } from '../support/world.ts'
 
@@ -92,12 +92,7 @@ let browser: Browser
 let html: string
 
 beforeAll(async () => {
-  const [executablePath] = findPrograms('chromium')
-  ;[html, browser] = await Promise.all([
-    reportPage(),
-    // Without a sandbox of its own it also runs as root, in a container.
-    chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] }),
-  ])
+  ;[html, browser] = await Promise.all([reportPage(), launchBrowser()])
 }, 60_000)
 
 afterAll(() => browser.close())

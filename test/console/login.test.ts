@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { launchBrowser } from '../support/browser.ts'
 import { type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
-import { findPrograms } from '../support/installed.ts'
 import { temporaryFolder } from '../support/server.ts'
 
 const folder = temporaryFolder()
@@ -15,7 +15,6 @@ let browser: Browser
 let page: Page
 
 beforeAll(async () => {
-  const [executablePath] = findPrograms('chromium')
   const command = ['dist/cli/main.js', 'console', 'user', 'add', 'alice', '--role', 'operator']
   execFileSync(process.execPath, [...command, '--password-stdin'], {
     env: { PATH: process.env.PATH ?? '', CONSOLE_OPERATORS_FILE: operators },
@@ -24,7 +23,7 @@ beforeAll(async () => {
   const dataDir = join(folder.path, 'data')
   ;[world, browser] = await Promise.all([
     startConsoleServer({ dataDir, env: { CONSOLE_OPERATORS_FILE: operators }, args: ['--demo'] }),
-    chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] }),
+    launchBrowser(),
   ])
   page = await browser.newPage({ baseURL: world.url })
   page.setDefaultTimeout(8_000)

@@ -4,12 +4,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { apiUrlOf } from '../support/api-client.ts'
+import { launchBrowser } from '../support/browser.ts'
 import { type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
-import { findPrograms } from '../support/installed.ts'
 import { send, temporaryFolder, until, type WireEvent } from '../support/server.ts'
 
 const folder = temporaryFolder()
@@ -23,12 +23,10 @@ let page: Page
 let faults: string[] = []
 
 beforeAll(async () => {
-  const [executablePath] = findPrograms('chromium')
   mkdirSync(reports)
   ;[world, browser] = await Promise.all([
     startConsoleServer({ dataDir: folder.path, env, args: ['--demo'] }),
-    // Without a sandbox of its own it also runs as root, in a container.
-    chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] }),
+    launchBrowser(),
   ])
   page = await browser.newPage({ baseURL: world.url })
   page.on('pageerror', (error) => faults.push(error.message))
