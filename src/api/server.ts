@@ -71,7 +71,7 @@ const httpTimeoutMs = 15_000
 /** After the last call that may be at work when it stops; the thread has a second more. */
 const lingerMs = 1_000
 
-/** Beyond it the oldest idle connection is closed, one that has proven nothing before the others. */
+/** Beyond it the oldest idle connection is closed: a proven one while strangers have less than a quarter of the places. */
 const maxConnections = 256
 
 type Result = Done<unknown> | Refused
@@ -208,7 +208,9 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   /** Whether there is room for it; it then counts until it is answered, or its connection is gone. */
   function takes(share: WorkShare, { organization }: Caller, { raw }: FastifyReply): boolean {
     const leave = share.take(organization.organizationId)
-    if (leave !== null) raw.once('close', leave)
+    // Who has gone while it was recognised is told of no more.
+    if (raw.closed) leave?.()
+    else if (leave !== null) raw.once('close', leave)
     return leave !== null
   }
 

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineRoute } from '../../src/api/route.ts'
 import { openApi } from '../support/api-world.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
 
 const path = '/api/v1/organization'
 /** As many as the port has places. */
@@ -69,6 +70,38 @@ it('who keeps 192 calls waiting for their bodies is told to wait, too', async ()
   await expect.poll(said).toBe(full)
   for (const call of calls) call.destroy()
   await expect.poll(said).toBe('Success')
+})
+
+it('who leaves while it is recognised has nothing under way', async () => {
+  let held: (() => void)[] | null = null
+  const memory = createMemoryStore()
+  const load: typeof memory.load = async (keys) => {
+    const waiting = held
+    if (waiting !== null) await new Promise<void>((resolve) => waiting.push(resolve))
+    return memory.load(keys)
+  }
+  const openStore = async () => ({ ...memory, load })
+  const { url, headersOf, send, time } = await openApi({ openStore })
+  const { authorization } = await headersOf('GET', path)
+  for (let round = 0; round < 9; round++) {
+    time.ms += 5_000
+    const signed = await Promise.all(
+      Array.from({ length: 24 }, () => headersOf('GET', path, { authorization: authorization! })),
+    )
+    held = []
+    const calls = signed.map((headers) => request(`${url}${path}`, { headers, agent: false }))
+    for (const call of calls) call.on('error', () => {}).end()
+    await expect.poll(() => held?.length).toBeGreaterThan(0)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    for (const call of calls) call.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const waiting: readonly (() => void)[] = held
+    held = null
+    for (const goOn of waiting) goOn()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  time.ms += 5_000
+  expect((await send('GET', '/organization')).message).toBe('Success')
 })
 
 it('who has 192 calls at work is told to wait until one of them has ended', async () => {
