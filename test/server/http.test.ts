@@ -80,7 +80,6 @@ describe('what is no event', () => {
   let folder: TemporaryFolder
   let server: RunningServer
   let port = 0
-  let decidedBefore = 0
 
   beforeAll(async () => {
     folder = fastFolder()
@@ -89,8 +88,6 @@ describe('what is no event', () => {
     port = portOf(server)
     const first = await only(exchange(port, requestOf(eventText({ eventId: 'before' }))))
     expect(first.status).toBe(200)
-    await until(async () => (await readMetric(server, 'arbiter_engine_decided')) > 0)
-    decidedBefore = await readMetric(server, 'arbiter_engine_decided')
   })
 
   // The last word of this group: whatever was sent above, the ledger has seen nothing of it.
@@ -98,8 +95,6 @@ describe('what is no event', () => {
     try {
       const last = await only(exchange(port, requestOf(eventText({ eventId: 'after' }))))
       expect(last.status).toBe(200)
-      await until(async () => (await readMetric(server, 'arbiter_engine_decided')) > decidedBefore)
-      expect(await readMetric(server, 'arbiter_engine_decided')).toBe(decidedBefore + 1)
       expect(await server.stop()).toBe(0)
       expect((await loggedEvents(folder.path)).map((event) => event.eventId)).toEqual([
         'before',
