@@ -1,12 +1,16 @@
 import type { Aggregates } from '../engine/aggregates.ts'
 import { readStanding } from '../management/effect.ts'
-import { bindReference, readReference } from '../management/reference.ts'
+import { bindReference, readReference, referenceIdOf } from '../management/reference.ts'
 import { success } from '../management/reference-record.ts'
 import type { Store } from '../store/port.ts'
 import type { Caller } from './authentication.ts'
 import { isRefused, type Refused } from './condition.ts'
 import { type Effects, refuseOther, refuseSeen } from './effects.ts'
 import type { ApiCall, Done, Route } from './route.ts'
+
+type Result = Done<unknown> | Refused
+type Handle = () => Promise<Result>
+type ReferencedRead = Pick<ApiCall, 'caller' | 'request'>
 
 /** Makes a call count once under its Reference. */
 export interface References {
@@ -15,8 +19,8 @@ export interface References {
   run(
     call: Pick<ApiCall, 'caller' | 'request' | 'nowMs'>,
     route: Route,
-    handle: () => Promise<Done<unknown> | Refused>,
-  ): Promise<Done<unknown> | Refused>
+    handle: Handle,
+  ): Promise<Result>
 }
 
 export interface ReferencesOptions {
@@ -42,28 +46,53 @@ export function createReferences(options: ReferencesOptions): References {
     return hash === undefined || hash === found.hash ? null : refuseOther(caller.reference)
   }
 
+  /** Notes that a read was answered; refuses what was answered before. */
+  async function end({ caller, request }: ReferencedRead): Promise<Refused | null> {
+    const endedAtMs = options.nowMs()
+    const { clientId, reference } = caller
+    const named = { clientId, reference, ...request, home: '' }
+    const bound = await bindReference(aggregates, named, endedAtMs, { ...success, endedAtMs })
+    if (bound === 'seen') return refuseSeen(reference)
+    return bound === 'other' ? refuseOther(reference) : null
+  }
+
+  /** Refuses before it sends; what was sent is told, also when another server was faster. */
+  async function send(call: ReferencedRead, route: Route, handle: Handle): Promise<Result> {
+    const refused = await look(call.caller, route, call.request.hash)
+    if (refused !== null) return refused
+    const result = await handle()
+    if (!isRefused(result)) await end(call)
+    return result
+  }
+
+  const underWay = new Map<string, { readonly hash: string; readonly work: Promise<Result> }>()
+
+  /** The same call joins the one that is under way, as the look before it is no lock. */
+  function sendOnce(call: ReferencedRead, route: Route, handle: Handle): Promise<Result> {
+    const { caller, request } = call
+    const id = referenceIdOf(caller)
+    const found = underWay.get(id)
+    if (found?.hash === request.hash) return found.work
+    if (found !== undefined) return Promise.resolve(refuseOther(caller.reference))
+    const work = send(call, route, handle).finally(() => underWay.delete(id))
+    underWay.set(id, { hash: request.hash, work })
+    return work
+  }
+
   return {
     look,
     async run(call, route, handle) {
-      const { caller, request } = call
-      // What counts as a read and is none may send something: that must not be refused afterwards.
+      // What counts as a read and is none may send something.
       const isSending = route.reads && route.method !== 'GET'
-      const refused = isSending ? await look(caller, route, request.hash) : null
-      if (refused !== null) return refused
+      if (isSending && options.ofReads) return sendOnce(call, route, handle)
       const result = await handle()
       if (!route.reads) {
         if (isRefused(result) || effects.isBound(call)) return result
         throw new Error(`${route.operation} had an effect beside its Reference`)
       }
       if (isRefused(result) || !options.ofReads) return result
-      const endedAtMs = options.nowMs()
-      const { clientId, reference } = caller
-      const named = { clientId, reference, ...request, home: '' }
-      const end = { ...success, endedAtMs }
       // After reading and before answering: of two equal reads at once, one is answered.
-      const bound = await bindReference(aggregates, named, endedAtMs, end)
-      if (bound === 'seen') return refuseSeen(reference)
-      return bound === 'other' ? refuseOther(reference) : result
+      return (await end(call)) ?? result
     },
   }
 }

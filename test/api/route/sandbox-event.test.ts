@@ -128,3 +128,16 @@ it('an event goes nowhere when its Reference was seen, or was begun with another
   }
   expect(received).toHaveLength(1)
 })
+
+it('of two events at once under one Reference one is sent; the same call has its answer, another is refused', async () => {
+  const { send, received } = await open()
+  const event = bodies.default!('card-1')
+  const both = (others: readonly object[], reference: string) =>
+    Promise.all(others.map((one) => send('POST', '/sandbox/events', one, reference)))
+  const equal = await both([event, event], 'Equal')
+  expect(equal.map(({ said }) => said)).toEqual(['200 000', '200 000'])
+  expect(received).toHaveLength(1)
+  const differing = await both([event, { ...event, eventId: 'e-2' }], 'Differing')
+  expect(differing.map(({ said }) => said).sort()).toEqual(['200 000', '400 139'])
+  expect(received).toHaveLength(2)
+})
