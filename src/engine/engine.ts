@@ -132,7 +132,9 @@ export function createEngine(options: EngineOptions): Engine {
 
   function memoryOf(cardId: string): CachedAccount | undefined {
     const accountId = directory.accountOf(cardId)
-    return accountId === undefined ? undefined : cache.find(accountAggregate(accountId))
+    if (accountId === undefined) return undefined
+    const aggregate = accountAggregate(accountId)
+    return standIns.kept(aggregate) ?? cache.find(aggregate)
   }
 
   function sharing(next: Pack): Pack {

@@ -1,5 +1,6 @@
 import type { View } from '../change/view.ts'
 import type { CardEvent } from '../record/event.ts'
+import type { Answer } from '../record/event-record.ts'
 import { decide } from './decide.ts'
 import type { Pack } from './pack.ts'
 
@@ -23,6 +24,8 @@ export function mayStandIn(
   pack: Pack,
   receivedAtMs: number,
   before: StandIns,
+  /** Its answer, where the view has what it did already: asked again, it would count twice. */
+  decided: Answer | null,
 ): boolean {
   const policy = pack.switches.standIn
   const amountMinor = event.amountMinor ?? 0
@@ -32,10 +35,9 @@ export function mayStandIn(
   if (before.cardCount >= policy.perCardCount) return false
   const totalMinor = before.cardTotalMinor + amountMinor
   if (totalMinor > (policy.perCardTotalMinor[currency] ?? 0)) return false
-  // It was decided already, by a commit that did not get through to the store.
-  if (view.event !== null) return view.event.claims.length > 0
   const heldMinor = view.account.heldMinor + before.accountTotalMinor
   const account = { ...view.account, heldMinor }
-  const { code, approvedAmountMinor } = decide(event, { ...view, account }, pack, receivedAtMs)
+  const { code, approvedAmountMinor } =
+    decided ?? view.event?.answer ?? decide(event, { ...view, account }, pack, receivedAtMs)
   return code === '000' && approvedAmountMinor === null
 }

@@ -7,10 +7,11 @@ import type { CachedAccount } from '../memory/cache.ts'
 import { openWorkingBook } from '../memory/working-book.ts'
 
 export interface StandInDesk {
-  /** Memory as it was before a command failed; the cache must forget it, this need not. */
+  /** Memory with what a command that failed was to write; the cache must forget it, this need not. */
   keep(cached: CachedAccount): void
+  kept(aggregate: string): CachedAccount | undefined
   /** Whether memory approves it; once for each delivery. */
-  approves(item: DeliveryItem, cached: CachedAccount | undefined, pack: Pack): boolean
+  approves(item: DeliveryItem, memory: CachedAccount | undefined, pack: Pack): boolean
   onStore(available: boolean): void
 }
 
@@ -39,10 +40,10 @@ export function createStandInDesk(clock: Clock): StandInDesk {
         kept.set(cached.aggregate, cached)
       }
     },
-    approves(item, cached, pack) {
+    kept: (aggregate) => kept.get(aggregate),
+    approves(item, memory, pack) {
       if (asked.has(item) || pack.switches.standIn === null) return false
       asked.add(item)
-      const memory = (cached && kept.get(cached.aggregate)) ?? cached
       if (memory === undefined || !memory.loaded || memory.root === null) return false
       const { event, receivedAtMs } = item
       const { cardId } = event
@@ -50,6 +51,10 @@ export function createStandInDesk(clock: Clock): StandInDesk {
       book.next(receivedAtMs, { event: true, transaction: true })
       const view = gather(event, book)
       if (book.wanted.length > 0) return false
+      // A command that is on its way, or failed, was to write it.
+      const isInMemory = view.transaction.asks.some(({ eventKey }) => eventKey === view.eventKey)
+      const decided = isInMemory ? (item.step?.answer ?? null) : null
+      if (isInMemory && decided === null) return false
       const ofCard = cards.get(cardId) ?? { count: 0, totalMinor: 0 }
       const accountTotalMinor = accounts.get(memory.aggregate) ?? 0
       const before = {
@@ -58,11 +63,11 @@ export function createStandInDesk(clock: Clock): StandInDesk {
         cardTotalMinor: ofCard.totalMinor,
         accountTotalMinor,
       }
-      if (!mayStandIn(event, view, pack, receivedAtMs, before)) return false
+      if (!mayStandIn(event, view, pack, receivedAtMs, before, decided)) return false
       const amountMinor = event.amountMinor ?? 0
       const { count, totalMinor } = ofCard
       cards.set(cardId, { count: count + 1, totalMinor: totalMinor + amountMinor })
-      accounts.set(memory.aggregate, accountTotalMinor + amountMinor)
+      if (!isInMemory) accounts.set(memory.aggregate, accountTotalMinor + amountMinor)
       return true
     },
     onStore(available) {

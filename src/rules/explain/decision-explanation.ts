@@ -96,7 +96,7 @@ export function explainDecision(
     standsIn:
       pack.switches.standIn === null
         ? null
-        : mayStandIn(event, view, used, receivedAtMs, noStandIns),
+        : mayStandIn(event, view, used, receivedAtMs, noStandIns, null),
     funds: {
       holds: formatMinor(Math.max(0, sums.openRise), event.currency),
       available: formatMinor(availableMinor(account), account.currency || event.currency),

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { Pack } from '../../../src/domain/decide/pack.ts'
 import { noAccount } from '../../../src/domain/record/account.ts'
 import { noCard } from '../../../src/domain/record/card.ts'
@@ -6,7 +6,8 @@ import { accountCodec, cardCodec } from '../../../src/engine/format/codec.ts'
 import { newDeliveryItem } from '../../../src/engine/item.ts'
 import { type CachedAccount, createCache } from '../../../src/engine/memory/cache.ts'
 import { createStandInDesk } from '../../../src/engine/stand-in/desk.ts'
-import { handed, testEvent } from '../../support/engine-world.ts'
+import { handed, openCards, startEngine, testEvent } from '../../support/engine-world.ts'
+import { createMemoryState, createMemoryStore, type Fault } from '../../support/memory-store.ts'
 import { defaultSwitches, packOf } from '../../support/world.ts'
 
 const money = { USD: 1_000_000 }
@@ -33,11 +34,50 @@ function isStoodIn(others: number): boolean {
   for (let i = 0; i < others; i++) desk.keep({ ...memoryOf('a:x'), aggregate: `a:x${i}` })
   desk.keep(memoryOf('a:A1'))
   const item = newDeliveryItem(handed(testEvent({ eventId: 'e1' }), 's1', 0), 0)
-  const forgotten = createCache(1).open('a:A1')
-  return desk.approves(item, forgotten, pack)
+  return desk.approves(item, desk.kept('a:A1'), pack)
 }
 
 it('memory of 10,000 accounts is kept while the store is away, and others are not stood in for', () => {
   expect(isStoodIn(9_999)).toBe(true)
   expect(isStoodIn(10_000)).toBe(false)
+})
+
+/** Which of these asks, one after the other and 60.00 each, memory approves while commits meet the fault. */
+async function standInsOf(balance: string, asks: number, fault: Fault): Promise<boolean[]> {
+  let met: Fault = { kind: 'none' } as Fault
+  const store = createMemoryStore(createMemoryState(), { faults: () => met })
+  const approved = new Set<string>()
+  const engine = startEngine(store, { pack, onStandIn: (slot) => approved.add(slot) })
+  await openCards(engine, 1, balance)
+  await engine.ask({ eventId: 'warm', amountMinor: 0 })
+  met = fault
+  const answers: boolean[] = []
+  for (let i = 0; i < asks; i++) {
+    const slot = `s${i}`
+    const delivery = handed(testEvent({ eventId: `e${i}`, amountMinor: 6_000 }), slot)
+    engine.deliver(delivery)
+    await vi.waitFor(() => expect(approved).toContain(slot), 300).catch(() => {})
+    answers.push(approved.has(slot))
+    const code = approved.has(slot) ? '000' : '176'
+    engine.say({ ...delivery, said: { ...defaultAnswer, code } })
+  }
+  engine.stop()
+  return answers
+}
+
+const defaultAnswer = {
+  decidedBy: 'default',
+  cause: 'storeUnavailable',
+  ruleId: '',
+  approvedAmountMinor: null,
+  rulesVersion: '',
+} as const
+
+it('an ask whose command is on its way counts once, also where it takes the most of the money', async () => {
+  const hangs: Fault = { kind: 'delayed', until: new Promise(() => {}) }
+  expect(await standInsOf('100.00', 2, hangs)).toEqual([true, false])
+})
+
+it('an ask whose command failed counts once for those after it', async () => {
+  expect(await standInsOf('200.00', 4, { kind: 'refused' })).toEqual([true, true, true, false])
 })
