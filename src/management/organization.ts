@@ -97,6 +97,8 @@ export function addOrganization(
   nowMs: number,
 ): Promise<ManagementResult<Organization>> {
   return change(aggregates, organizationId, (found, count) => {
+    // Zod passes it over in the table of all, so that no decision would hear of it.
+    if (organizationId === '__proto__') return 'no organization can be called __proto__'
     if (found !== null) return `there is an organization ${organizationId} already: set it instead`
     if (count >= maxOrganizations) return `there are ${maxOrganizations} organizations, the most`
     return { format: 1, organizationId, enabled: true, createdAtMs: nowMs, ...given }

@@ -41,6 +41,22 @@ it('there are a thousand organizations at most', async () => {
   expect((await readOrganizations(world.store)).organizations).toHaveLength(1_000)
 })
 
+it('a change of one that is not there leaves what can be read, also before the first', async () => {
+  const world = openWorld()
+  const refused = await setOrganization(world.aggregates, 'org-1', { enabled: false })
+  expect(wasTurnedDown(refused)).toBe(true)
+  expect(await readOrganizations(world.store)).toEqual({ organizations: [], unreadable: [] })
+  expect(wasTurnedDown(await world.add('org-1'))).toBe(false)
+})
+
+it('none is made that the table of all could not have', async () => {
+  const world = openWorld()
+  expect(await world.add('__proto__')).toEqual({ refused: expect.stringContaining('__proto__') })
+  expect(wasTurnedDown(await world.add('constructor'))).toBe(false)
+  const { organizations } = await readOrganizations(world.store)
+  expect(organizations.map(({ organizationId }) => organizationId)).toEqual(['constructor'])
+})
+
 it('what decisions need of each is made anew from their settings', async () => {
   const world = openWorld()
   await Promise.all(['org-1', 'org-2'].map(world.add))

@@ -13,8 +13,9 @@ const record = z.object({
 /** What every gate and every engine must know of each organization, by its id. */
 export type OrganizationTable = Readonly<z.output<typeof record>['organizations']>
 
+/** Empty before the first one, when a change was refused. */
 export function decodeOrganizations(value: string | null): OrganizationTable {
-  if (value === null) return {}
+  if (value === null || value === '') return {}
   const found = record.safeParse(parseStored(value))
   if (found.success) return found.data.organizations
   throw new RecordUnreadable('the organizations were not written by this release')
