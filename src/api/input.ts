@@ -134,7 +134,12 @@ function isMissing(issue: z.core.$ZodIssue, given: Fields): boolean {
 /** Fields that the schema does not have; the message suggests the one that was meant. */
 function strangersIn(schema: z.ZodType, given: unknown, prefix: string): FieldError[] {
   const inner = unwrapped(schema).at(-1)
-  if (!(inner instanceof z.ZodObject) || !isFields(given)) return []
+  if (!isFields(given)) return []
+  // The one name that zod passes over where any may stand.
+  if (inner instanceof z.ZodRecord && Object.hasOwn(given, '__proto__')) {
+    return [{ field: `${prefix}__proto__`, message: '' }]
+  }
+  if (!(inner instanceof z.ZodObject)) return []
   // What takes any name knows them all.
   if (inner.def.catchall instanceof z.ZodUnknown) return []
   const shape = inner.shape as Record<string, z.ZodType>

@@ -104,7 +104,8 @@ function changeRows({ changes }: DecisionTally): string[][] {
 
 /** What the pack says of the rule: the new one, or the old one of a rule that went. */
 function withWhy([id = '', ...cells]: string[], { newPack, oldPack }: BacktestReport): string[] {
-  const said = newPack.rules[id] ?? oldPack.rules[id]
+  const pack = [newPack, oldPack].find(({ rules }) => Object.hasOwn(rules, id))
+  const said = pack?.rules[id]
   const why =
     said === undefined ? '' : [said.owner, said.why].filter((text) => text !== '').join(': ')
   return [id, why, ...cells]

@@ -128,7 +128,8 @@ export function newDecisionTally(): DecisionTally {
       otherAmount: newChange(),
     },
     rows: [],
-    rules: {},
+    // A rule may be called constructor, which every other object has from the start.
+    rules: Object.create(null),
     days: {},
     cards: [],
     merchants: [],

@@ -31,6 +31,15 @@ function bodyOf(text: string): Plain {
 }
 
 describe('the fields of a body', () => {
+  it('may have any name where they are named by the caller, and the one that cannot be kept is told', () => {
+    const named = z.object({ metadata: z.record(z.string(), z.string()).optional() })
+    const body = bodyOf('{"metadata":{"constructor":"a","__proto__":"b"}}')
+    expect(readFields(named, body, 'ignored')).toEqual({
+      value: { metadata: Object.fromEntries([['constructor', 'a']]) },
+      warnings: ['metadata.__proto__'],
+    })
+  })
+
   it('are read, and what was not understood is named', () => {
     expect(read({ customerId: 'c', colour: 1, cardLimits: { hue: 1 } })).toEqual({
       value: { customerId: 'c', cardLimits: {}, blackListedMccs: [] },

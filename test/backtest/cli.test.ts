@@ -234,3 +234,12 @@ it('a past decision is explained with the state that it had, today beside it', a
   expect([none.code, none.err]).toEqual([1, expect.stringContaining('no decision on event')])
   expect((await world.run('rules', 'explain')).code).toBe(2)
 }, 60_000)
+
+it('a rule may have a name that every object has', async () => {
+  const folder = packFolder('named', [{ id: 'constructor', when: 'amount > 110', decline: '129' }])
+  const html = join(world.folder, 'named.html')
+  const { code, out, err } = await world.run('rules', 'backtest', folder, '--html', html)
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toMatch(/^constructor +0 +1 /m)
+  expect(readFileSync(html, 'utf8')).toContain('<td>constructor</td>')
+})
