@@ -68,3 +68,30 @@ it('those that fail by themselves rest for a minute, and keep no other from bein
   await look()
   expect(begun.slice(17)).toEqual(tokens.slice(0, 16))
 })
+
+it('of more than 10,000 that fail by themselves, the one that failed longest ago is tried again sooner', async () => {
+  const tried: string[] = []
+  const followUp = createKycFollowUp({
+    store: createMemoryStore(createMemoryState()),
+    clock: { nowMs: () => 1, monoMs: () => 1 },
+    desk: {
+      async followUp(token) {
+        tried.push(token)
+        throw new RecordUnreadable('a KYC was written by a newer release')
+      },
+    },
+    owns: () => true,
+    onTrouble: () => {},
+  })
+  const wake = async (token: string) => {
+    followUp.wake(token)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  for (let i = 0; i < 10_000; i++) await wake(`kyc_${i}`)
+  await wake('kyc_0')
+  expect(tried).toHaveLength(10_000)
+  await wake('kyc_10000')
+  await wake('kyc_0')
+  await wake('kyc_2')
+  expect(tried.slice(10_000)).toEqual(['kyc_10000', 'kyc_0'])
+})

@@ -32,7 +32,7 @@ export interface TransferSweeper {
   stop(): void
 }
 
-/** Transfers that are counted, and looked after in one look. */
+/** Transfers that are counted, and looked after in one look; the next one begins behind them. */
 const maxOpen = 10_000
 const perRead = 500
 /** Those that failed before have places of their own: a node that is down must not take all. */
@@ -58,21 +58,24 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
   const [fresh, again] = [createPool(), createPool()]
   let open: OpenTransfers = { count: 0, oldestMs: 0, unread: 0 }
   let lookedMs = 0
+  /** Where the next look begins: one that found too many has not seen what is behind them. */
+  let begin = ''
   let running: Promise<void> | null = null
   let stopped = false
 
-  /** Also those that are not due yet, because they count as open. */
+  /** Also those that are not due yet, because they count as open; `end` is '' when there are no more. */
   async function list() {
     const places: Place[] = []
     let unread = 0
-    for (let after = ''; places.length < maxOpen; ) {
-      const read = await range(after)
+    let end = begin
+    while (places.length < maxOpen) {
+      const read = await range(end)
       unread = Math.max(unread, read.unread)
       places.push(...read.entries.flatMap(({ sortKey }) => placeOf(sortKey)))
-      if (read.entries.length < perRead) break
-      after = read.entries.at(-1)!.sortKey
+      end = read.entries.length < perRead ? '' : read.entries.at(-1)!.sortKey
+      if (end === '') break
     }
-    return { places, unread }
+    return { places, unread, end }
   }
 
   async function range(after: string): Promise<ReachableEntries> {
@@ -127,19 +130,23 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
   }
 
   async function look(): Promise<void> {
-    const { places, unread } = await list()
+    const { places, unread, end } = await list()
     const nowMs = clock.nowMs()
     const [oldest] = places
     const oldestMs = oldest === undefined ? 0 : nowMs - oldest.dueAtMs + lookedAfterMs
     const read = { count: places.length, oldestMs: Math.max(0, oldestMs), unread }
-    open = unread === 0 ? read : atLeast(read, open, nowMs - lookedMs)
+    const isWhole = unread === 0 && begin === ''
+    open = isWhole ? read : atLeast(read, open, nowMs - lookedMs)
     lookedMs = nowMs
     options.onOpen?.(open)
+    const isSeen = (sortKey: string) => sortKey > begin && (end === '' || sortKey <= end)
+    const known = new Set(places.map(({ sortKey }) => sortKey))
+    for (const key of failed.keys()) if (isSeen(key) && !known.has(key)) failed.delete(key)
+    begin = end
     // A clock that jumped would call everything due, which does no harm, or too old, which does.
     if (clock.isDoubted?.() === true) return
-    const known = new Set(places.map(({ sortKey }) => sortKey))
-    for (const sortKey of failed.keys()) if (!known.has(sortKey)) failed.delete(sortKey)
     for (const place of places) {
+      if (atWork.size >= maxOpen) break
       if (place.dueAtMs > nowMs || atWork.has(place.sortKey)) continue
       const againAtMs = failed.get(place.sortKey)
       if (againAtMs === undefined) fresh.add(place)

@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { slowTransferProblem } from '../../../src/management/transfer/slow-transfer.ts'
 import { startTransferSweeper } from '../../../src/management/transfer/sweeper.ts'
 import { movingEntry, type Transfer } from '../../../src/management/transfer/transfer.ts'
+import { StoreError } from '../../../src/store/port.ts'
 import { until } from '../../support/server.ts'
 
 const clientId = 'client-1'
@@ -38,6 +39,49 @@ it('finishes what comes behind many whose destinations do not answer', async () 
   const once = tried.filter((reference) => reference !== 'moves')
   expect(once.toSorted()).toEqual(hanging.toSorted())
   expect(sweeper.open.count).toBe(places.length)
+})
+
+it('looks at what is behind 10,000 that fail, and has no more at work', async () => {
+  const places = Array.from({ length: 10_001 }, (_, i) => {
+    const reference = i < 10_000 ? `fails-${i}` : 'moves'
+    const { sortKey } = movingEntry({ from, clientId, reference, seenAtMs: i } as Transfer)
+    return { sortKey, value: '' }
+  })
+  const tried: string[] = []
+  const sweeper = startTransferSweeper({
+    store: {
+      async range(_, after, limit) {
+        const at = places.findIndex(({ sortKey }) => sortKey > after)
+        return at < 0 ? [] : places.slice(at, at + limit)
+      },
+    },
+    steps: { find: async (_, { reference }) => ({ reference }) as Transfer },
+    transfers: {
+      async finish({ reference }) {
+        tried.push(reference)
+        if (reference !== 'moves') throw new StoreError('a node is down', 'no')
+        places.pop()
+        return { state: 'busy' }
+      },
+    },
+    clock: { nowMs: () => Date.UTC(2026, 10, 15, 10) },
+    intervalMs: 600_000,
+    onTrouble(message) {
+      throw new Error(message)
+    },
+  })
+  onTestFinished(sweeper.stop)
+  await sweeper.sweep()
+  expect([tried.length, tried.includes('moves'), sweeper.open.count]).toEqual([
+    10_000,
+    false,
+    10_000,
+  ])
+  await sweeper.sweep()
+  expect([tried.length, tried.at(-1), sweeper.open.count]).toEqual([10_001, 'moves', 10_000])
+  // From the first again: those that failed a moment ago rest.
+  await sweeper.sweep()
+  expect(tried.length).toBe(10_001)
 })
 
 it('is told of a transfer when it is on its way for more than two minutes', () => {
