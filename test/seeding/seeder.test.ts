@@ -1,8 +1,8 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
 import { accountCodec, cardCodec } from '../../src/engine/format/codec.ts'
-import { accountAggregate, cardKey } from '../../src/engine/format/layout.ts'
+import { accountAggregate, cardKey, transactionChild } from '../../src/engine/format/layout.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { type Seeded, seedFromLog } from '../../src/seeding/seeder.ts'
 import type { Store } from '../../src/store/port.ts'
@@ -232,5 +232,56 @@ it('tells the declines in a row that the log has, once, of a card that is older 
         expect(await declined()).toBe(inLog)
       }
     },
+  })
+})
+
+describe('of an account with very many decisions', () => {
+  const files = filesOf({
+    'windows.yaml': '- { name: week, scope: card, over: approved, period: { trailing: 7d } }',
+    'a.rules.yaml': rulesText([{ id: 'cap', when: 'windows.week.sum > 9000', decline: '128' }]),
+  })
+  const asksOf = (count: number) =>
+    Array.from({ length: count }, (_, i) => {
+      const named = { eventId: `e${i}`, transactionId: `t${i}`, cardId: 'card-0' }
+      const event = eventOf({ ...named, requestType: 'Authorization', amountMinor: 1 })
+      return { atMs: arrivals[0]!.atMs + i, event, said: null }
+    })
+
+  it('the newest 2,000 transactions give back to a window that they were counted in before it was', async () => {
+    const asks = asksOf(2_003)
+    const isTold: boolean[] = []
+    await runLive(filesOf({}), asks, 1, {
+      atMs: asks[2_001]!.atMs,
+      files,
+      async after(store, pack, clock) {
+        expect(await seedOn(store, pack, clock)).toMatchObject({ accounts: 1, skipped: 0 })
+        const aggregate = accountAggregate('account-0')
+        const keys = [0, 1, 2_000].map((i) => transactionChild('card-0', `t${i}`))
+        const found = await store.load(keys.map((key) => ({ aggregate, ...key })))
+        isTold.push(...found.map((row) => row!.value.includes('"week"')))
+      },
+    })
+    expect(isTold).toEqual([false, true, true])
+  })
+
+  it('it is given up after 500 tries to meet it between two of them, and begun again', async () => {
+    const asks = asksOf(600)
+    let tries = 0
+    await runLive(filesOf({}), asks, 1, {
+      atMs: asks[2]!.atMs,
+      files,
+      async after(store, pack, clock, meetNext) {
+        const readLog: Store['readLog'] = async (...args) => {
+          const page = await store.readLog(...args)
+          // One more comes whenever all have just been read.
+          if (page.length === 0) await meetNext()
+          tries += Number(page.length === 0)
+          return page
+        }
+        expect(await seedOn({ ...store, readLog }, pack, clock)).toBeNull()
+        expect(tries).toBe(500)
+        expect(await seedOn(store, pack, clock)).toMatchObject({ accounts: 1, skipped: 0 })
+      },
+    })
   })
 })

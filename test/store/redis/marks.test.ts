@@ -3,7 +3,9 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { claimStore } from '../../../src/engine/format/meta.ts'
 import { newMarks } from '../../../src/engine/memory/recall.ts'
 import type { LossListener, Marks, Store } from '../../../src/store/port.ts'
+import type { RedisConnection } from '../../../src/store/redis/client.ts'
 import { createRedisKeys } from '../../../src/store/redis/keys.ts'
+import { createMarkKeeper } from '../../../src/store/redis/marks.ts'
 import { openRedisStore } from '../../../src/store/redis/redis.ts'
 import { type RedisServer, startRedis, startRedisCluster } from '../../support/redis-server.ts'
 import { until } from '../../support/server.ts'
@@ -319,5 +321,37 @@ describe.concurrent('a node of a cluster that comes back with less', () => {
         () => false,
       )
     })
+  })
+})
+
+describe('looks that replicas have not caught up with', () => {
+  async function keptAfter(looks: number): Promise<readonly number[]> {
+    let [offset, replica] = [0, 0]
+    const kept: number[] = []
+    const keeper = createMarkKeeper({
+      marks: newMarks('w1'),
+      connection: { isCluster: false, onConnected: () => {} } as unknown as RedisConnection,
+      keys: createRedisKeys('', 1),
+      callFunction: async () => {
+        const replicas = `slave0:ip=127.0.0.1,port=1,state=online,offset=${replica},lag=0`
+        return ['0', `role:master\nmaster_replid:m\nmaster_repl_offset:${++offset}\n${replicas}`]
+      },
+      identity: { isThere: async () => true },
+    })
+    keeper.watch({
+      onLoss() {},
+      onCheckpoint() {},
+      onKept: (number) => void kept.push(number),
+    })
+    for (let i = 0; i < looks; i++) await keeper.look()
+    replica = 1
+    await keeper.look()
+    keeper.stop()
+    return kept
+  }
+
+  it('are 60 at most: of more the oldest confirms nothing', async () => {
+    expect(await keptAfter(59)).toEqual([1])
+    expect(await keptAfter(60)).toEqual([])
   })
 })
