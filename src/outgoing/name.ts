@@ -1,28 +1,49 @@
 import { Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import type { Clock } from '../clock.ts'
 
 /** The addresses of a host, those of IPv4 first; rejects when there are none. */
 export type ResolveName = (host: string) => Promise<readonly string[]>
 
+/** What this machine knows of names. */
+export interface NameSources {
+  /** The texts of /etc/hosts and /etc/resolv.conf, '' where there is none. */
+  readonly files: () => Promise<readonly [hosts: string, resolver: string]>
+  /** What the name servers tell; none where they know no such name. */
+  readonly query: (name: string) => Promise<readonly string[]>
+}
+
 const keptMs = 5_000
 const maxKept = 1_000
 const queryMs = 2_000
 const tries = 2
+const maxDomains = 6
 
 /**
  * Asks the name servers by itself: the system's own resolver would keep threads that the journal is
- * written with. Names of /etc/hosts are therefore unknown, but for localhost.
+ * written with. So it looks itself at what the machine names and at the domains that it searches.
  */
-export function createResolver(clock: Pick<Clock, 'monoMs'>): ResolveName {
-  const resolver = new Resolver({ timeout: queryMs, tries })
-  const kept = new Map<string, { readonly found: Promise<string[]>; readonly untilMs: number }>()
+export function createResolver(
+  clock: Pick<Clock, 'monoMs'>,
+  sources: NameSources = systemSources(),
+): ResolveName {
+  const kept = new Map<string, { readonly found: Promise<readonly string[]>; untilMs: number }>()
 
-  async function ask(host: string): Promise<string[]> {
-    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-    const found = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
-    if (found.length === 0) throw new Error(`the name ${host} has no address`)
-    return found
+  async function ask(host: string): Promise<readonly string[]> {
+    const [hosts, resolver] = await sources.files()
+    const listed = addressesIn(hosts, host)
+    if (listed.length > 0) return listed
+    let trouble: unknown = new Error(`the name ${host} has no address`)
+    for (const name of namesOf(host, domainsIn(resolver))) {
+      try {
+        const found = await sources.query(name)
+        if (found.length > 0) return found
+      } catch (error) {
+        trouble = error
+      }
+    }
+    throw trouble
   }
 
   return async (host) => {
@@ -37,4 +58,47 @@ export function createResolver(clock: Pick<Clock, 'monoMs'>): ResolveName {
     if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest)
     return found
   }
+}
+
+function systemSources(): NameSources {
+  const resolver = new Resolver({ timeout: queryMs, tries })
+  const textOf = (path: string) => readFile(path, 'utf8').catch(() => '')
+  return {
+    files: () => Promise.all([textOf('/etc/hosts'), textOf('/etc/resolv.conf')]),
+    async query(name) {
+      const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+      const found = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
+      const codes = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []))
+      const failed = codes.find((code) => code !== 'ENOTFOUND' && code !== 'ENODATA')
+      if (found.length > 0 || failed === undefined) return found
+      throw new Error(`the name servers do not tell the address of ${name} (${failed})`)
+    },
+  }
+}
+
+function wordsOf(line: string): string[] {
+  return line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/)
+}
+
+function addressesIn(hosts: string, host: string): string[] {
+  const found = hosts.split('\n').flatMap((line) => {
+    const [address = '', ...names] = wordsOf(line)
+    return isIP(address) !== 0 && names.includes(host) ? [address] : []
+  })
+  return found.sort((a, b) => isIP(a) - isIP(b))
+}
+
+/** Of several lines the last counts. */
+function domainsIn(resolver: string): string[] {
+  const lines = resolver.split('\n').map(wordsOf)
+  const last = lines.findLast(([word]) => word === 'search' || word === 'domain')
+  // A dot alone is the root, where names are looked for in any case.
+  return (last ?? []).slice(1, 1 + maxDomains).filter((domain) => domain !== '.')
+}
+
+/** A name with a dot is mostly whole already; one without is of a neighbour. */
+function namesOf(host: string, domains: readonly string[]): string[] {
+  if (host.endsWith('.')) return [host]
+  const inDomains = domains.map((domain) => `${host}.${domain}`)
+  return host.includes('.') ? [host, ...inDomains] : [...inDomains, host]
 }
