@@ -4,7 +4,7 @@ import { entryIn } from '../engine/log-reading.ts'
 import { timeOfId } from '../management/id.ts'
 import { readOrganization, readOrganizations } from '../management/organization.ts'
 import { openTransfers } from '../management/transfer/open-transfer.ts'
-import { decodeWalletEntry, readWallets, type WalletEntry } from '../management/wallet.ts'
+import { readableEntry, readWallets, type WalletEntry } from '../management/wallet.ts'
 import type { Store } from '../store/port.ts'
 import { type Filter, searchBack } from './log-search.ts'
 import { readAccount, type Shown } from './show.ts'
@@ -23,7 +23,10 @@ export async function showWallet(
   const prefix = walletEntriesPrefix(organizationId, currency)
   const found = await store.range(indexes.walletEntries, prefix, entriesShown)
   const own = found.filter(({ sortKey }) => sortKey.startsWith(prefix))
-  return { ...wallet, newest: own.map(({ value }) => decodeWalletEntry(value)) }
+  const newest = own.flatMap(({ value }) => readableEntry(value) ?? [])
+  const broken = own.length - newest.length
+  const said = broken === 0 ? {} : { unreadable: `${broken} of the newest: see arbiter damaged` }
+  return { ...wallet, newest, ...said }
 }
 
 /** One change of a card's or a wallet's money by a transfer. */
@@ -153,7 +156,8 @@ async function* entriesAround(
     const page = await store.range(indexes.walletEntries, after, entriesPerRead)
     for (const { sortKey, value } of page) {
       if (!sortKey.startsWith(prefix)) return
-      const entry = decodeWalletEntry(value)
+      const entry = readableEntry(value)
+      if (entry === null) continue
       if (entry.atMs < madeAtMs - beforeIdMs) return
       yield entry
     }

@@ -3,7 +3,7 @@ import { formatMinor } from '../domain/record/money.ts'
 import { maxSideMinor } from '../domain/record/movement.ts'
 import { indexes, walletAggregate, walletEntriesPrefix } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
-import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { IndexEntryPut, Store } from '../store/port.ts'
 
 /** What an organization has to fund its cards with, in one currency: the root of an aggregate. */
@@ -62,6 +62,11 @@ export function decodeWalletEntry(text: string): WalletEntry {
   const found = entry.safeParse(parseStored(text))
   if (found.success) return found.data
   throw new RecordUnreadable('an entry of a wallet was written by a newer release')
+}
+
+/** null for one that cannot be read: it must not keep a list from showing the others. */
+export function readableEntry(text: string): WalletEntry | null {
+  return unlessUnreadable(() => decodeWalletEntry(text))
 }
 
 /**

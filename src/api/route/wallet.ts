@@ -4,7 +4,7 @@ import { indexes, walletAggregate, walletEntriesPrefix } from '../../engine/form
 import { fundWallet } from '../../management/funding.ts'
 import { newId } from '../../management/id.ts'
 import {
-  decodeWalletEntry,
+  readableEntry,
   readWallets,
   shownWallet,
   type WalletEntry,
@@ -81,9 +81,11 @@ function entries({ lists }: ApiContext): Route {
         index: indexes.walletEntries,
         prefix: walletEntriesPrefix(organizationId, currency),
         read: async (found) =>
-          found
-            .map(({ value }) => decodeWalletEntry(value))
-            .map((one) => (one.type === (query.type ?? one.type) ? shown(one, currency) : null)),
+          found.map(({ value }) => {
+            const one = readableEntry(value)
+            const isAsked = one !== null && one.type === (query.type ?? one.type)
+            return isAsked ? shown(one, currency) : null
+          }),
       }))
     },
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { webhooksAggregate } from '../../../src/engine/format/layout.ts'
+import { showWallet } from '../../../src/backoffice/show-money.ts'
+import { walletAggregate, webhooksAggregate } from '../../../src/engine/format/layout.ts'
 import { openMoneyApi } from '../../support/money-world.ts'
 
 describe('a wallet', () => {
@@ -41,6 +42,27 @@ describe('a wallet', () => {
     expect(fundings.data).toMatchObject({ items: [{ type: 'WalletFunding' }] })
     time.ms += 1
     expect((await get('/wallets/EUR/entries')).code).toBe('121')
+  })
+
+  it('shows what moved its money also when one entry cannot be read', async () => {
+    const { post, get, store, aggregates, bugs } = await openMoneyApi([{ cardId: 'card-1' }], 0)
+    await post('/wallets/USD/fund', { amount: 100 })
+    for (let i = 1; i <= 2; i++) await post('/cards/card-1/topup', { amount: i })
+    const [newest] = await store.range('wallet-entries', '', 1)
+    const index = [{ index: 'wallet-entries', sortKey: newest!.sortKey, value: '{"transferId":' }]
+    await aggregates.change({
+      aggregate: walletAggregate('org-1', 'USD'),
+      decide: () => ({ result: null, write: { index } }),
+    })
+    const types = ['TopUp', 'WalletFunding']
+    expect((await get('/wallets/USD/entries')).data).toMatchObject({
+      items: types.map((type) => ({ type })),
+    })
+    expect(await showWallet(store, 'org-1', 'USD')).toMatchObject({
+      newest: types.map((type) => ({ type })),
+      unreadable: '1 of the newest: see arbiter damaged',
+    })
+    expect(bugs).toEqual([])
   })
 
   it.each([
