@@ -98,9 +98,7 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
     const line = lineOf(slot, said)
     const full = said.cause === 'damaged' && damaged >= maxDamaged
     if (full && isAsk(slot.event) && !slot.handed) {
-      // An approval that nobody keeps is not given, and no engine has anything to follow.
-      const declined = lineOf(slot, defaultAnswer(defaultCodes.decline, 'damaged'))
-      if (!close(slot, declined.said)) keepAndTell(slot, followDefault(declined))
+      declineUnseen(slot, declinedLine(line))
       return
     }
     const leftMs = slot.deadlineMonoMs - options.budgetMs + options.lastCallMs - clock.monoMs()
@@ -111,6 +109,11 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
       close(slot, null)
     } else if (isTooLate(slot)) {
       await sayTooLate(slot, line, flushed)
+    } else if (!flushed && !slot.handed) {
+      const declined = declinedLine(line)
+      // A line that comes late is followed by one that says what was said, and then neither is needed.
+      const forget = () => journal.drop(slot.id)
+      if (declineUnseen(slot, declined)) journal.append(declined).then(forget, () => {})
     } else {
       const spoken = flushed ? line : declineUnjournaled(line)
       keepAndTell(slot, close(slot, spoken.said) ? spoken : followDefault(spoken))
@@ -134,17 +137,25 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
     keepAndTell(slot, followed)
   }
 
+  function declinedLine(line: JournalLine): JournalLine {
+    return { ...line, said: defaultAnswer(defaultCodes.decline, line.said.cause as Cause) }
+  }
+
   /**
    * An approval that a crash could forget is not given. The engine may hold what is now declined: a line
    * that comes late, and the journal may have given up the first, still has it undone.
    */
   function declineUnjournaled(line: JournalLine): JournalLine {
-    const declined = {
-      ...line,
-      said: defaultAnswer(defaultCodes.decline, line.said.cause as Cause),
-    }
+    const declined = declinedLine(line)
     journal.append(declined).catch(() => {})
     return declined
+  }
+
+  /** The same where no engine has anything to follow, so nothing is kept. Whether anybody may have heard it. */
+  function declineUnseen(slot: Slot, declined: JournalLine): boolean {
+    const heard = close(slot, declined.said)
+    if (!heard) keepAndTell(slot, followDefault(declined))
+    return heard
   }
 
   function keep(line: JournalLine): void {

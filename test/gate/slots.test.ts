@@ -15,6 +15,8 @@ interface Gate {
   readonly dropped: string[]
   readonly handed: string[]
   nowMs: number
+  /** Whether there is an engine. */
+  alive: boolean
   flush(): void
   take(event: CardEvent, isThere?: boolean): Promise<Answer | null>
 }
@@ -27,12 +29,15 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamag
     dropped: [] as string[],
     handed: [] as string[],
     nowMs: 0,
+    alive: true,
     flush: () => waiting.splice(0).forEach((resolve) => void resolve()),
   }
   const slots = createSlots({
     clock: { nowMs: () => gate.nowMs, monoMs: () => gate.nowMs },
     link: {
-      alive: true,
+      get alive() {
+        return gate.alive
+      },
       deliver: ({ slot }) => void gate.handed.push(slot),
       say: ({ slot, said: { code }, mayStillCommit }) =>
         void gate.said.push({ slot, code, mayStillCommit }),
@@ -256,6 +261,22 @@ describe('slots', () => {
     gate.slots.sweep()
     gate.nowMs = 399
     expect(await told).toMatchObject({ code: '176', decidedBy: 'default' })
+  })
+
+  it('keep nothing of a decline for want of the journal that no engine has seen', async () => {
+    const gate = openGate('approve')
+    gate.alive = false
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 250
+    gate.slots.sweep()
+    expect(await told).toMatchObject({ code: '176' })
+    expect(gate.slots.unbooked).toBe(0)
+    // The line of the approval comes late, and the one behind it says what was said.
+    gate.flush()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(gate.dropped).toEqual(['g.0'])
+    gate.slots.onEngineStart()
+    expect(gate.said).toEqual([])
   })
 
   it('follow the default when nobody heard a decline that was said for want of the journal', async () => {
