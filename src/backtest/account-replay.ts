@@ -160,20 +160,20 @@ export function createAccountReplay(
   /** Before the time of the backtest both accounts follow the log; the new pack's windows fill. */
   function warmUp(entry: OpenEntry, delivery: Delivery | null): void {
     partBooks()
-    oldAccount.follow(entry.whole())
-    if (newAccount !== oldAccount) {
-      if (delivery === null) repeatOnNew(entry)
-      else keepNew(answerAsLogged(entry.head, delivery, newAccount, newPack))
-    }
     if (newPack.shared !== undefined || oldPack.shared !== undefined) warmShared(entry)
+    oldAccount.follow(entry.whole())
+    if (newAccount === oldAccount) return
+    if (delivery === null) repeatOnNew(entry)
+    else keepNew(answerAsLogged(entry.head, delivery, newAccount, newPack))
   }
 
-  /** Windows over several cards count what the log says was answered. */
+  /** Windows over several cards count what the log says was answered, by the records before it. */
   function warmShared({ head, whole }: OpenEntry): void {
     const { event, answer, atMs } = head
     if (event === null || answer === null) return
     const { changes } = whole()
-    const step = { ...noStep, answer, atMs, changes, after: gather(event, oldAccount.book) }
+    const before = gather(event, oldAccount.book)
+    const step = { ...noStep, answer, atMs, changes, before, after: before }
     countShared(oldPack, event, step)
     countShared(newPack, event, step)
   }

@@ -506,7 +506,7 @@ function isOthers({ event, slot }: Delivery, view: View): boolean {
 function nothingDone({ receivedAtMs }: Delivery, view: View, answer: Answer): Step {
   const atMs = Math.max(receivedAtMs, view.account.lastArrivalMs)
   const nothing = { anomalies: [], unmatched: '', matchedRules: [], shadowRules: [] } as const
-  return { answer, atMs, changes: [], after: view, ...nothing }
+  return { answer, atMs, changes: [], before: view, after: view, ...nothing }
 }
 
 function unclaimedRecords(change: Change): Change {

@@ -20,6 +20,7 @@ export interface Step {
   readonly atMs: number
   /** Empty when the event's record already says everything. */
   readonly changes: readonly Change[]
+  readonly before: View
   readonly after: View
   readonly anomalies: readonly Anomaly[]
   readonly unmatched: Decided['unmatched']
@@ -160,6 +161,7 @@ function unchanged(delivery: Delivery, view: View, answer: Answer): Step {
     answer,
     atMs,
     changes: nothing,
+    before: view,
     after: view,
     anomalies: nothing,
     unmatched: '',
@@ -170,7 +172,7 @@ function unchanged(delivery: Delivery, view: View, answer: Answer): Step {
 
 function committed(draft: Draft, answer: Answer, decided: Partial<Decided> = {}): Step {
   const { anomalies = [], unmatched = '', matchedRules = [], shadowRules = [] } = decided
-  const after = stamp(draft.before, draft.view, draft.atMs, 'event')
-  const { atMs, changes } = draft
-  return { answer, atMs, changes, after, anomalies, unmatched, matchedRules, shadowRules }
+  const { before, atMs, changes } = draft
+  const after = stamp(before, draft.view, atMs, 'event')
+  return { answer, atMs, changes, before, after, anomalies, unmatched, matchedRules, shadowRules }
 }

@@ -27,7 +27,8 @@ export const maxSharedKeys = 100_000
  */
 export function countShared(pack: Pack, event: CardEvent, step: Step): void {
   const { shared, sharedWindows = [] } = pack
-  const { account, card, transaction, otherContent } = step.after
+  // Its rules saw the records before it, and the conditions of windows see the same.
+  const { account, card, transaction, otherContent } = step.before
   const amountMinor = event.amountMinor ?? 0
   // An id that came before with other content is a mistake of the relay, and no ask.
   const first = step.changes.at(-1)?.type === 'recorded' && !otherContent

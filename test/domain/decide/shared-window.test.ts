@@ -10,7 +10,7 @@ import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
 import { countedPlace } from '../../../src/domain/record/window-state.ts'
 import { createRandom, eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
-import { packOfFiles } from '../../support/rule-world.ts'
+import { packOfFiles, reportOf } from '../../support/rule-world.ts'
 import { accountOf, cardOf } from '../../support/world.ts'
 
 const seed = Number(process.env.SEED ?? 20_261_116)
@@ -145,6 +145,33 @@ it(`windows over several cards count what was asked of all of them (SEED=${seed}
   }
   expect(asked.some(({ approved }) => approved)).toBe(true)
   expect(asked.some(({ approved }) => !approved)).toBe(true)
+})
+
+it('the condition of a window over several cards sees what rules see: the records before the ask', () => {
+  const where = {
+    new_here: '!merchant_seen',
+    after_a_rest: 'minutes_since_last_ask >= 5',
+    poor: 'account.available < 9960',
+    after_declines: 'declines_in_row >= 1',
+    first: 'transaction.asks == 0',
+  }
+  const shared = Object.entries(where).map(([name, condition]) => ({
+    ...{ name, scope: 'merchant', over: 'asks', period: 'day', where: condition },
+  }))
+  const expected = (counts: number[]) =>
+    Object.keys(where).map((name, i) => `${name}: { of: SHOP, count: ${counts[i]} }`)
+  const tests = `
+- name: each ask counts as it was met
+  steps:
+    - { send: Authorization, amount: 50, mid: SHOP, expect: approve, windows: { ${expected([1, 1, 0, 0, 1])} } }
+    - { send: Authorization, amount: 600, mid: SHOP, expect: "129", windows: { ${expected([1, 1, 1, 0, 2])} } }
+`
+  const files = {
+    'windows.yaml': JSON.stringify(shared),
+    'a.rules.yaml': '- { id: large, when: amount > 500, decline: "129", why: w }',
+    'a.test.yaml': tests,
+  }
+  expect(reportOf(files)).toEqual([])
 })
 
 it('forgets what was counted longest ago when there is too much', () => {
