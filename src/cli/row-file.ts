@@ -11,12 +11,28 @@ const maxProblemsShown = 100
 /** Reads a row of a file, or says everything that is wrong with it. */
 type ReadRowOf<T> = (json: unknown) => T | RowProblem[]
 
-/** Runs an import of a file, or of standard input, and says what stands against reading it. */
+/** What an import has written so far: the store may cut it off at any row. */
+export interface WrittenRows {
+  imported: number
+  present: number
+  /** From the first row that is written until all were, or it has said itself that they were not. */
+  isOpen: boolean
+}
+
+type ImportWork = (
+  input: TwiceRead,
+  session: Session,
+  signal: AbortSignal,
+  written: WrittenRows,
+) => Promise<ExitCode>
+
+/** Runs an import of a file, or of standard input, and says what stands against reading or keeping it. */
 export async function inRowFile(
   file: string,
-  work: (input: TwiceRead, session: Session, signal: AbortSignal) => Promise<ExitCode>,
+  work: ImportWork,
   options: SessionOptions = {},
 ): Promise<void> {
+  const written = { imported: 0, present: 0, isOpen: false }
   const stopping = new AbortController()
   const undo = onInterrupt(() => stopping.abort())
   let input: TwiceRead | null = null
@@ -26,7 +42,9 @@ export async function inRowFile(
     input = opened
     await inSession(
       (session) =>
-        work(opened, session, stopping.signal).catch((error) => sayUnreadable(file, error)),
+        work(opened, session, stopping.signal, written).catch((error) =>
+          sayUnreadable(file, error),
+        ),
       options,
     )
   } catch (error) {
@@ -34,7 +52,12 @@ export async function inRowFile(
   } finally {
     undo()
     await input?.close()
+    if (written.isOpen) complain(cutOffText(written))
   }
+}
+
+function cutOffText({ imported, present }: WrittenRows): string {
+  return `cut off: at least ${imported} rows are imported, ${present} were already there; import the file again for the rest, it leaves these as they are`
 }
 
 /** Throws what has nothing to do with reading the file. */

@@ -15,7 +15,7 @@ const timed = [
  */
 export const leftToAll = [
   'bench/smoke',
-  'cli/store/copy',
+  'cli/{row-file,store/copy}',
   'console/pages',
   'deploy/{ci,monitoring,redis}',
   'readme',

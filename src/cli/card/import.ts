@@ -4,7 +4,7 @@ import { findObstacles, writeRows } from '../../engine/import.ts'
 import { createImportPlan, type ImportPlan } from '../../engine/import-plan.ts'
 import { readCardRow } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
-import { batchesOf, createProblemList, inRowFile } from '../row-file.ts'
+import { batchesOf, createProblemList, inRowFile, type WrittenRows } from '../row-file.ts'
 import type { Session } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
 import type { TwiceRead } from '../twice-read.ts'
@@ -36,6 +36,7 @@ async function importTwiceRead(
   input: TwiceRead,
   session: Session,
   signal: AbortSignal,
+  written: WrittenRows,
 ): Promise<ExitCode> {
   const engine = await session.engine()
   const plan = createImportPlan()
@@ -50,7 +51,7 @@ async function importTwiceRead(
     showProgress(`checked ${rows.at(-1)?.line ?? 0} lines`)
   }
   showProgress('')
-  if (problems.rows === 0) return writeAll(input.second(), plan, engine, signal)
+  if (problems.rows === 0) return writeAll(input.second(), plan, engine, signal, written)
   problems.end()
   complain('nothing was imported: correct these rows, then import the whole file again')
   await printText(summaryOf(0, 0, problems.rows))
@@ -66,27 +67,30 @@ async function writeAll(
   plan: ImportPlan,
   engine: Engine,
   signal: AbortSignal,
+  written: WrittenRows,
 ): Promise<ExitCode> {
   const problems = createProblemList()
-  let imported = 0
-  let present = 0
+  const summary = () => summaryOf(written.imported, written.present, problems.rows)
+  written.isOpen = true
   for await (const rows of batchesOf(bytes, readCardRow, problems)) {
     if (signal.aborted) {
+      written.isOpen = false
       showProgress('')
       complain('stopped: import the file again for the rest')
-      await printText(summaryOf(imported, present, problems.rows))
+      await printText(summary())
       return 130
     }
     const complete = rows.map(({ row }) => plan.complete(row))
     const result = await writeRows(complete, engine)
-    imported += result.imported
-    present += result.present
+    written.imported += result.imported
+    written.present += result.present
     // Another command may have made a card since the rows were checked.
     for (const { row, message } of result.problems) problems.add(rows[row]!.line, [message])
-    showProgress(summaryOf(imported, present, problems.rows))
+    showProgress(summary())
   }
+  written.isOpen = false
   showProgress('')
   problems.end()
-  await printText(summaryOf(imported, present, problems.rows))
+  await printText(summary())
   return problems.rows > 0 ? 1 : 0
 }

@@ -24,7 +24,7 @@ import type { Store } from '../../store/port.ts'
 import type { RowProblem } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
-import { batchesOf, createProblemList, inRowFile } from '../row-file.ts'
+import { batchesOf, createProblemList, inRowFile, type WrittenRows } from '../row-file.ts'
 import { inSession, type Session } from '../session.ts'
 import {
   complain,
@@ -147,6 +147,7 @@ async function importCustomers(
   input: TwiceRead,
   session: Session,
   signal: AbortSignal,
+  written: WrittenRows,
 ): Promise<ExitCode> {
   const problems = createProblemList()
   const organizations = new Map<string, boolean>()
@@ -159,7 +160,7 @@ async function importCustomers(
       if (!known) problems.add(line, [`there is no organization ${id}`])
     }
   }
-  if (problems.rows === 0) return writeCustomers(input, session, signal)
+  if (problems.rows === 0) return writeCustomers(input, session, signal, written)
   problems.end()
   complain('nothing was imported: correct these rows, then import the whole file again')
   return 1
@@ -169,20 +170,22 @@ async function writeCustomers(
   input: TwiceRead,
   { aggregates, clock }: Session,
   signal: AbortSignal,
+  written: WrittenRows,
 ): Promise<ExitCode> {
   const problems = createProblemList()
-  let imported = 0
-  let present = 0
+  written.isOpen = true
   for await (const rows of batchesOf(input.second(), readRow, problems)) {
     if (signal.aborted) throw new Interrupted()
     const outcomes = rows.map(({ row }) => addCustomer(aggregates, row, clock.nowMs()))
     for (const [i, outcome] of (await Promise.all(outcomes)).entries()) {
       if (wasTurnedDown(outcome)) problems.add(rows[i]!.line, [outcome.refused])
-      else if (outcome.value.added) imported++
-      else present++
+      else if (outcome.value.added) written.imported++
+      else written.present++
     }
   }
+  written.isOpen = false
   problems.end()
+  const { imported, present } = written
   await printText(`imported ${imported}, already there ${present}, refused ${problems.rows}`)
   return problems.rows > 0 ? 1 : 0
 }
