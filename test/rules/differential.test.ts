@@ -227,7 +227,7 @@ function verdictOf(holds: readonly boolean[], actions: readonly Action[]): RuleV
   const isAllowed = (id: string) =>
     allows.some((one) => rulesOf(one) === 'all' || rulesOf(one)?.includes(id))
   const counts = ({ id, mode, decline, review }: (typeof hits)[number]) =>
-    mode === 'enforce' && !((decline ?? review) !== undefined && isAllowed(id))
+    mode === 'enforce' && !((decline ?? review ?? 'approve') !== 'approve' && isAllowed(id))
   const enforced = hits.filter(counts)
   const [first] = enforced.filter(
     ({ decline, review = 'approve' }) => (decline ?? review) !== 'approve',

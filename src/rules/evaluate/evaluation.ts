@@ -93,9 +93,9 @@ function verdictOf(
 
 type Over = readonly string[] | 'all'
 
-/** An allowed rule records as one in shadow does; tags and other allowances stay. */
+/** An allowed rule records as one in shadow does; what declines nothing stays, a review that approves too. */
 function isOver(over: Over, { id, action }: EvaluatedRule): boolean {
-  if (action.does !== 'decline' && action.does !== 'review') return false
+  if (declineCodeOf(action) === '000') return false
   return over === 'all' || over.includes(id)
 }
 

@@ -89,6 +89,13 @@ describe('a rule that asks for a review, or tags', () => {
     })
     const allowed = { id: 'vip', when: 'true', allow: ['odd'] }
     expect(verdictOf([{ ...look, review: '128' }, allowed], 700).review).toBeUndefined()
+    const cleared = { ...allowed, allow: 'all' }
+    expect(verdictOf([{ ...look, review: '128' }, cleared], 700).review).toBeUndefined()
+    expect(verdictOf([{ ...look, review: 'approve' }, cleared], 700)).toMatchObject({
+      matched: ['odd', 'vip'],
+      shadow: [],
+      review: true,
+    })
   })
 
   it('is recorded by its tag, once, beside its id', () => {
