@@ -28,7 +28,7 @@ export async function customerListing(
   span: Span,
   onUnreadable: (customerId: string) => void = () => {},
 ): Promise<Listing<ListedCustomer>> {
-  const prefix = customersPrefix(organizationId, filters)
+  const prefix = customersPrefix(organizationId, { ...filters, name: listedStart(filters.name) })
   const negative = filters.negative
     ? await negativeCustomers(store, organizationId, onUnreadable)
     : null
@@ -111,6 +111,15 @@ function matches(
   return (
     (type === undefined || customer.type === type) &&
     (clientReference === undefined || customer.clientReference === clientReference) &&
-    foldedName(customer.name).startsWith(foldedName(name))
+    comparedName(customer.name).startsWith(comparedName(name))
   )
+}
+
+/** A Σ has another small letter where a word ends, and what was typed so far may end before its word does. */
+function listedStart(name = ''): string {
+  return name.replace(/[Σσς]+$/, '')
+}
+
+function comparedName(name: string): string {
+  return foldedName(name).replaceAll('ς', 'σ')
 }

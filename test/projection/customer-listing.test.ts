@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest'
+import { createAggregates } from '../../src/engine/aggregates.ts'
 import { negativePrefix } from '../../src/engine/format/account-cards.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
+import { addCustomer } from '../../src/management/customer.ts'
 import { customerListing } from '../../src/projection/customer-listing.ts'
-import { allTime } from '../../src/projection/listing.ts'
+import { allTime, readPage } from '../../src/projection/listing.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
 it('2,000 negative customers are listed by name, and more are looked for among all', async () => {
@@ -21,4 +23,24 @@ it('2,000 negative customers are listed by name, and more are looked for among a
     return listing.range !== undefined
   }
   expect([await isByName(2_000), await isByName(2_001)]).toEqual([true, false])
+})
+
+it('a name is found by what it begins with in capitals, also where that ends with a sigma', async () => {
+  const store = createMemoryStore()
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  for (const [i, name] of ['Οδυσσέας', 'ΟΔΥΣΣΕΑΣ ΠΑΠΑΣ', 'Ada'].entries()) {
+    const fields = { customerId: `c-${i}`, organizationId: 'org-1', type: 'individual', name }
+    await addCustomer(aggregates, fields as never, i)
+  }
+  const found = async (name: string) => {
+    const listing = await customerListing(store, 'org-1', { name }, allTime)
+    const { items } = await readPage(store, listing, '', 10)
+    return items.map(({ customer }) => customer.customerId)
+  }
+  for (const name of ['ΟΔ', 'ΟΔΥΣ', 'οδυσ', 'ΟΔΥΣΣ'])
+    expect(await found(name)).toEqual(['c-1', 'c-0'])
+  for (const name of ['ΟΔΥΣΣΕΑΣ', 'οδυσσεας']) {
+    expect([name, await found(name)]).toEqual([name, ['c-1']])
+  }
 })
