@@ -1,4 +1,3 @@
-import { dayMs } from '../clock.ts'
 import { stamp } from '../domain/change/apply.ts'
 import { gatherCard, isAlias } from '../domain/change/book.ts'
 import { type Entry, entryOfChanges } from '../domain/ledger/entry.ts'
@@ -18,7 +17,6 @@ import {
 } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
-import { lastDayOf } from '../store/dated-group.ts'
 import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
 import { begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { recordsOf } from './verify.ts'
@@ -104,8 +102,7 @@ async function tryRepair(
   if (account === null) {
     return refuse('neither the log nor the backup knows it: is the name right?')
   }
-  const today = Math.floor(nowMs / dayMs)
-  const expected = recordsOf(book, retentionMs).filter(({ key }) => lastDayOf(key.group) >= today)
+  const expected = recordsOf(book, retentionMs, nowMs)
   const stored = await store.load(expected.map(({ key }) => ({ aggregate, ...key })))
   // Redis would refuse it half-way, and what lies there is somebody's.
   const foreign = expected.find((_, i) => stored[i]?.wrongType === true)

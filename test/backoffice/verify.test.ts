@@ -4,7 +4,8 @@ import type { Store } from '../../src/store/port.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore, type MemoryState } from '../support/memory-store.ts'
 
-const retentionMs = 45 * 86_400_000
+const dayMs = 86_400_000
+const retentionMs = 45 * dayMs
 
 /** Some cards with asks, and one that nobody knows. */
 async function openWorld(): Promise<{ state: MemoryState; store: Store }> {
@@ -25,7 +26,7 @@ it('a log of more entries than are held at once is verified in parts, and all is
   const sound = await verifyStore(store, retentionMs)
   expect(sound).toMatchObject({ entries: length, accounts: 8, differences: [], tooShort: [] })
   const inParts = (progress: number[] = []) =>
-    verifyStore(store, retentionMs, (entries) => progress.push(entries), 5)
+    verifyStore(store, retentionMs, { onProgress: (n) => progress.push(n), atOnce: 5 })
   const progress: number[] = []
   expect(await inParts(progress)).toEqual(sound)
   expect(progress).toHaveLength(Math.ceil(length / 5))
@@ -65,4 +66,12 @@ it('any number of accounts may be older than the log', async () => {
   const { tooShort, differences, entries } = await verifyStore(store, retentionMs)
   expect({ entries, old: tooShort.length }).toEqual({ entries: length + old, old })
   expect(differences).toEqual([])
+})
+
+it('what the log knows of events that are past their time is not missed', async () => {
+  const { store } = await openWorld()
+  const nowMs = Date.now() + retentionMs + 16 * dayMs
+  while ((await store.sweep(nowMs, 0, 1_000)) > 0) {}
+  expect((await verifyStore(store, retentionMs)).differences).not.toEqual([])
+  expect((await verifyStore(store, retentionMs, { nowMs })).differences).toEqual([])
 })

@@ -114,7 +114,7 @@ async function weather(
   expect(report.overHeld, note).toEqual([])
   expect(report.declinedYetHeld, note).toEqual([])
   expect(report.unlike, note).toEqual([])
-  const verified = await verifyStore(calm, retentionMs, () => {})
+  const verified = await verifyStore(calm, retentionMs)
   expect(verified.differences, note).toEqual([])
   expect(report.events).toBeGreaterThan(50)
   expect(

@@ -14,9 +14,10 @@ export function addVerify(program: Command): void {
     .description('Recompute every account from the decision log and compare it with the store.')
     .addHelpText('after', '\nRun it while no server writes.\n\nExample:\n  $ arbiter verify')
     .action(() =>
-      inSession(async ({ config, store, retentionMs }) => {
-        const result = await verifyStore(store, retentionMs, (entries) => {
-          showProgress(`${entries} entries replayed`)
+      inSession(async ({ config, store, clock, retentionMs }) => {
+        const result = await verifyStore(store, retentionMs, {
+          nowMs: clock.nowMs(),
+          onProgress: (entries) => showProgress(`${entries} entries replayed`),
         })
         showProgress('')
         const { entries, accounts, records, tooShort, differences } = result
