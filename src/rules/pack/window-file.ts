@@ -87,7 +87,8 @@ export const windowFields = strict({
 export const windowFile = windowFields
   .refine(({ scope, distinct }) => distinct === false || scope !== 'card-and-merchant', {
     path: ['distinct'],
-    message: 'a window of one merchant has one: count distinct merchants per card or account',
+    message:
+      'cannot stand beside card-and-merchant, which tells merchants apart: count values per card, account or merchant',
   })
   .refine(
     ({ period, firstDay }) =>

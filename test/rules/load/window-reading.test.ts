@@ -28,6 +28,12 @@ describe('what is wrong with a window', () => {
     expect(one).toContain(said)
   })
 
+  it('is said of what cannot be counted at each merchant of a card, whatever the field', () => {
+    const written = '{ name: w, scope: card-and-merchant, period: day, distinct: channel }'
+    const said = 'windows.yaml:1:63 distinct cannot stand beside card-and-merchant'
+    expect(reportOf(windows(written)).join('\n')).toContain(said)
+  })
+
   it('is not laid to the rules, nor to the other windows', () => {
     const when = 'windows.w.max > 5 || windows.w.distinct > 2 || windows.wrong.deviation > 1'
     const report = reportOf({
