@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type RepairOptions, repairAccount, repairStray } from '../../src/backoffice/repair.ts'
+import { showAccount } from '../../src/backoffice/show.ts'
 import { findDamage } from '../../src/backoffice/store-check.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
 import { eventCodec } from '../../src/engine/format/codec.ts'
@@ -141,6 +142,25 @@ describe('a repair', () => {
       countOut(held).heldMinor,
     )
     expect(await repairAccount(store, 'account-0', options())).toEqual({ refused: '', changed: [] })
+  })
+
+  it('knows the events of an account that a clock has opened in the future, for as long as of any other', async () => {
+    const store = createMemoryStore()
+    const clockAt = (nowMs: number) => ({ clock: { nowMs: () => nowMs, monoMs: () => 0 } })
+    const ahead = startEngine(store, clockAt(Date.now() + 40 * dayMs))
+    await openCards(ahead, 1)
+    ahead.stop()
+    await repairAccount(store, 'account-0', options())
+    const engine = startEngine(store)
+    const event = testEvent({ eventId: 'once', amountMinor: 6_000 })
+    engine.deliver(handed(event, 'first'))
+    await engine.idle()
+    const laterMs = Date.now() + 30 * dayMs
+    engine.deliver(handed(event, 'repeated', laterMs))
+    await engine.idle()
+    engine.stop()
+    expect(await showAccount(store, 'account-0')).toMatchObject({ heldMinor: 6_000 })
+    expect((await verifyStore(store, retentionMs)).differences).toEqual([])
   })
 
   it('begins where the log does for events of unknown cards', async () => {

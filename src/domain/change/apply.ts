@@ -169,7 +169,8 @@ export function apply(view: View, change: Change, atMs: number): View {
  */
 export function stamp(before: View, after: View, atMs: number, kind: EntryKind): View {
   const account = copyAccount(after.account)
-  if (account.entryCount === 0) account.openedAtMs = atMs
+  // One that is dated back was not opened later than that: events are looked for since then.
+  if (account.entryCount === 0 || atMs < account.openedAtMs) account.openedAtMs = atMs
   if (kind !== 'tended') account.lastArrivalMs = atMs
   account.entryCount++
   const stamped = copyView(after)
