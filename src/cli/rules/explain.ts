@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { readBook } from '../../backoffice/stored-book.ts'
+import { systemClock } from '../../clock.ts'
 import { suggestion } from '../../document/spelling.ts'
 import { type Book, gather } from '../../domain/change/book.ts'
 import { maxAskMinor } from '../../domain/decide/check.ts'
 import { createLedger } from '../../domain/ledger/ledger.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
 import { formatMinor } from '../../domain/record/money.ts'
+import { surroundingsNow } from '../../engine/notice/surroundings.ts'
 import { withStoredCounts } from '../../engine/shared/reading.ts'
 import { isRecordingProblem, readRecorded } from '../../relay/recording.ts'
 import { explainDecision, type Surroundings } from '../../rules/explain/decision-explanation.ts'
@@ -15,7 +17,7 @@ import { readCardRow } from '../../wire/card-row.ts'
 import { readId, readTime } from '../argument.ts'
 import { inSession } from '../session.ts'
 import { complain, type ExitCode, sayRefused } from '../terminal.ts'
-import { explainPast, surroundingsNow } from './explain-past.ts'
+import { explainPast } from './explain-past.ts'
 import { packFolder, readPack } from './pack.ts'
 import { type ShownDecision, tellExplained, tellExplainedJson } from './view.ts'
 
@@ -107,7 +109,8 @@ async function explain(options: ExplainOptions): Promise<ExitCode | null> {
     if (book !== null) {
       const atMs = options.at ?? event.occurredAtMs
       const counting = await withStoredCounts(pack, store, event, gather(event, book), atMs)
-      return tell(event, book, counting, options, whose, await surroundingsNow(store, pack))
+      const around = await surroundingsNow(store, pack, systemClock.nowMs())
+      return tell(event, book, counting, options, whose, around)
     }
     complain(`there is no card ${card}`)
     return 1

@@ -5,9 +5,9 @@ import { formatMinor } from '../../domain/record/money.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import type { ExplainedDecision } from '../../rules/explain/decision-explanation.ts'
 import type { ExplainedPart, ExplainedRule } from '../../rules/explain/explanation.ts'
+import { ruleWords } from '../../rules/explain/rule-words.ts'
 import { declineCodeOf } from '../../rules/pack/action.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
-import type { Rule } from '../../rules/pack/rule.ts'
 import { createPaint, type Paint, plain, print, printJson } from '../terminal.ts'
 
 export interface ShownDecision {
@@ -114,9 +114,8 @@ function checkLines({ checks, funds }: ExplainedDecision, currency: string, pain
 }
 
 function ruleLines(explained: ExplainedRule, paint: Paint) {
-  const { rule, asleep, matched, spared, parts, unless } = explained
-  const but = spared === '' || rule.mode === 'shadow' ? '' : `, but ${spared}`
-  const says = matched ? `${actionText(rule, spared === '')}${but}` : asleep || 'does not match'
+  const { rule, asleep, matched, parts, unless } = explained
+  const says = ruleWords(explained)
   const name = matched ? paint.bad(rule.id) : paint.strong(rule.id)
   const head = `  ${matched ? paint.bad('✗') : ' '} ${name}  ${plain(says)}  ${paint.faint(`${rule.file}:${rule.line}`)}`
   if (asleep !== '') return [head]
@@ -126,25 +125,6 @@ function ruleLines(explained: ExplainedRule, paint: Paint) {
     ...parts.flatMap((part) => partLines(part, '      ', paint)),
     ...(unless === null ? [] : ['      unless', ...partLines(unless, '        ', paint)]),
   ]
-}
-
-function actionText({ action }: Rule, enforced: boolean): string {
-  const would = enforced ? '' : 'would '
-  const s = enforced ? 's' : ''
-  switch (action.does) {
-    case 'decline':
-      return `${would}decline${s} ${action.code} (${reasonOf(action.code)})`
-    case 'review': {
-      const code = action.code === '000' ? '' : ` and decline${s} ${action.code}`
-      return `${would}ask${s} people to look${code}`
-    }
-    case 'allow': {
-      const over = action.over === 'all' ? ['all rules'] : action.over
-      return `${would}allow${s} it over ${[...over, ...action.above].join(', ')}`
-    }
-    case 'tag':
-      return `${would}tag${s} it ${action.tag}`
-  }
 }
 
 const textWidth = 50

@@ -16,8 +16,9 @@ import { type Entry, replay } from '../../domain/ledger/entry.ts'
 import { type Account, availableMinor } from '../../domain/record/account.ts'
 import { type CardEvent, metadataPrefix } from '../../domain/record/event.ts'
 import { reasonOf } from '../../domain/record/response-code.ts'
-import { explainDecision } from '../../rules/explain/decision-explanation.ts'
-import { declineCodeOf } from '../../rules/pack/action.ts'
+import { explainNow, explainThen } from '../../engine/notice/surroundings.ts'
+import type { ExplainedDecision } from '../../rules/explain/decision-explanation.ts'
+import { declinesAsk, ruleWords } from '../../rules/explain/rule-words.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { fieldFor, lookBounds, type Office, unpackCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
@@ -73,10 +74,12 @@ async function showDecision(cursor: string, who: Who, office: Office): Promise<D
   const history = await readHistory(entry, cursor, office)
   const views = history === null ? null : viewsOf(entry, history)
   const recorded = entry.changes.some(({ type }) => type === 'recorded')
-  const explain = (view: View, atMs: number) => explanationOf(event, view, pack, atMs, who)
-  const then = views === null || !recorded ? null : explain(views.gathered, entry.atMs)
+  const shown = (one: ExplainedDecision) => shownExplanation(one, pack, who)
+  const gathered = recorded ? views?.gathered : undefined
+  const then = gathered ? shown(await explainThen(store, pack, entry, gathered)) : null
   const book = await readBook(store, event)
-  const now = book === null ? null : explain(gather(event, book), office.clock.nowMs())
+  const nowMs = office.clock.nowMs()
+  const now = book === null ? null : shown(await explainNow(store, pack, event, book, nowMs))
   return {
     row: decisionRow(cursor, entry, figures.delivered(entry.slot)),
     event: flatEvent(event),
@@ -112,14 +115,12 @@ function viewsOf(entry: Entry & { event: CardEvent }, history: AccountHistory): 
   return { gathered, ...replay(entry, book) }
 }
 
-function explanationOf(
-  event: CardEvent,
-  view: View,
+function shownExplanation(
+  explained: ExplainedDecision,
   pack: CompiledPack,
-  atMs: number,
   who: Who,
 ): ShownExplanation {
-  const { code, check, ruleId, checks, rules, funds } = explainDecision(event, view, pack, atMs)
+  const { code, check, ruleId, checks, rules, blocks, standsIn, funds } = explained
   return {
     code,
     reason: reasonOf(code),
@@ -127,16 +128,19 @@ function explanationOf(
     ruleId,
     rulesVersion: pack.version,
     checks,
-    rules: rules.map(({ rule, asleep, matched, parts, unless }) => ({
-      id: rule.id,
-      mode: rule.mode,
-      code: declineCodeOf(rule.action),
-      why: rule.why,
-      asleep,
-      matched,
-      parts: parts.map((part) => shownPart(part, who)),
-      unless: unless && shownPart(unless, who),
+    rules: rules.map((look) => ({
+      id: look.rule.id,
+      mode: look.rule.mode,
+      says: ruleWords(look),
+      why: look.rule.why,
+      isAsleep: look.asleep !== '',
+      matched: look.matched,
+      declines: declinesAsk(look),
+      parts: look.parts.map((part) => shownPart(part, who)),
+      unless: look.unless && shownPart(look.unless, who),
     })),
+    blocks: blocks.map(({ kind, value, reason }) => ({ kind, value, reason })),
+    standsIn,
     funds,
   }
 }

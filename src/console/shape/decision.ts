@@ -77,10 +77,12 @@ export interface ShownPart {
 export interface ShownRuleLook {
   readonly id: string
   readonly mode: string
-  readonly code: string
+  /** What it does to this ask. */
+  readonly says: string
   readonly why: string
-  readonly asleep: string
+  readonly isAsleep: boolean
   readonly matched: boolean
+  readonly declines: boolean
   readonly parts: readonly ShownPart[]
   readonly unless: ShownPart | null
 }
@@ -97,6 +99,14 @@ export interface ShownExplanation {
     readonly outcome: 'passed' | 'failed' | 'allowed' | 'not asked'
   }[]
   readonly rules: readonly ShownRuleLook[]
+  /** Emergency blocks that it meets. */
+  readonly blocks: readonly {
+    readonly kind: string
+    readonly value: string
+    readonly reason: string
+  }[]
+  /** Whether it is approved from memory while the store is away; null where the pack allows none. */
+  readonly standsIn: boolean | null
   readonly funds: { readonly holds: string; readonly available: string } | null
 }
 

@@ -40,14 +40,7 @@ function Shown({ shown, cursor }: { shown: DecisionShown; cursor: string }) {
         , card <CardLink id={row.cardId} />, transaction{' '}
         <IdLink to="transaction" ids={[row.cardId, row.transactionId]} />,{' '}
         <Time atMs={row.atMs} day />
-        {row.ruleId !== '' && (
-          <>
-            , by rule{' '}
-            <a href={`/rules#${row.ruleId}`} class="id">
-              {plainText(row.ruleId)}
-            </a>
-          </>
-        )}
+        {row.ruleId !== '' && <DecidedBy ruleId={row.ruleId} />}
       </p>
       <TimingPanel shown={shown} />
       <div class="columns two">
@@ -66,6 +59,25 @@ function Shown({ shown, cursor }: { shown: DecisionShown; cursor: string }) {
           <EventPanel shown={shown} />
         </div>
       </div>
+    </>
+  )
+}
+
+function DecidedBy({ ruleId }: { ruleId: string }) {
+  // Emergency blocks are in no pack.
+  if (ruleId.startsWith('block:')) {
+    return (
+      <>
+        , by the emergency <span class="id">{plainText(ruleId)}</span>
+      </>
+    )
+  }
+  return (
+    <>
+      , by rule{' '}
+      <a href={`/rules#${ruleId}`} class="id">
+        {plainText(ruleId)}
+      </a>
     </>
   )
 }

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import type { ShownExplanation, ShownPart, ShownRuleLook } from '../../shape/decision.ts'
 import { plainText } from '../format.ts'
 
@@ -5,7 +6,7 @@ const marks = { passed: '✓', failed: '✗', allowed: '+', 'not asked': '·' } 
 
 /** Each check and each rule in its order, with what it saw. */
 export function Explanation({ explained }: { explained: ShownExplanation }) {
-  const { checks, rules, funds } = explained
+  const { checks, rules, blocks, standsIn, funds } = explained
   if (checks.length === 0)
     return <p>An advice tells what has happened, and is always acknowledged.</p>
   const funded = checks.at(-1)
@@ -17,13 +18,21 @@ export function Explanation({ explained }: { explained: ShownExplanation }) {
           <CheckLine {...check} detail="" />
         ))}
       </ol>
+      {blocks.length > 0 && <h3>Emergency blocks</h3>}
+      <ul class="looks">
+        {blocks.map(({ kind, value, reason }) => (
+          <li class="failed">
+            <span class="mark" aria-hidden="true">
+              ✗
+            </span>
+            {kind} <span class="id">{plainText(value)}</span>{' '}
+            <span class="faint">{plainText(reason)}</span>
+          </li>
+        ))}
+      </ul>
       <h3>Rules</h3>
       {rules.length === 0 && <p class="faint">The pack has no rules.</p>}
-      <ol class="looks">
-        {rules.map((look) => (
-          <RuleLook look={look} />
-        ))}
-      </ol>
+      <RuleLooks rules={rules} />
       <h3>Funds</h3>
       <ol class="looks">
         {funded !== undefined && (
@@ -33,6 +42,35 @@ export function Explanation({ explained }: { explained: ShownExplanation }) {
           />
         )}
       </ol>
+      {standsIn !== null && (
+        <p class="faint">
+          While the store is away{' '}
+          {standsIn ? 'it is approved from memory' : 'it gets the default decision'}.
+        </p>
+      )}
+    </>
+  )
+}
+
+/** With more rules than this, those that do not match are behind a click: a pack may have ten thousand. */
+const maxRules = 30
+
+function RuleLooks({ rules }: { rules: readonly ShownRuleLook[] }) {
+  const [isOpen, setOpen] = useState(false)
+  const first = rules.length <= maxRules || isOpen ? rules : rules.filter(({ matched }) => matched)
+  const rest = rules.length - first.length
+  return (
+    <>
+      <ol class="looks">
+        {first.map((look) => (
+          <RuleLook look={look} />
+        ))}
+      </ol>
+      {rest > 0 && (
+        <button type="button" onClick={() => setOpen(true)}>
+          Show the {rest} rules that do not match
+        </button>
+      )}
     </>
   )
 }
@@ -58,21 +96,15 @@ function CheckLine(props: {
 }
 
 function RuleLook({ look }: { look: ShownRuleLook }) {
-  const { id, mode, code, why, asleep, matched, parts, unless } = look
-  const says = matched
-    ? mode === 'shadow'
-      ? 'would decline'
-      : 'declines'
-    : asleep || 'does not match'
+  const { id, mode, says, why, isAsleep, matched, declines, parts, unless } = look
   return (
-    <li class={matched ? 'failed' : 'passed'}>
+    <li class={declines ? 'failed' : isAsleep ? 'not-asked' : 'passed'}>
       <details open={matched}>
         <summary>
           <span class="mark" aria-hidden="true">
-            {matched ? '✗' : asleep === '' ? '✓' : '·'}
+            {declines ? '✗' : matched ? '+' : isAsleep ? '·' : '✓'}
           </span>
-          <span class="id">{plainText(id)}</span> <span class="faint">{says}</span>
-          {matched && <span class="code num">{code}</span>}
+          <span class="id">{plainText(id)}</span> <span class="faint">{plainText(says)}</span>
           {mode !== 'enforce' && <span class="tag">{mode}</span>}
         </summary>
         <p class="why">{why}</p>
