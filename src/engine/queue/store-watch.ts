@@ -41,16 +41,30 @@ export function createStoreWatch(
   let failed: Tried | null = null
   let reason = ''
   let isStopped = false
+  let isLooking = false
+  /** Since the failure that is told now. */
+  let hasLooked = false
   let timer: NodeJS.Timeout | undefined
   store.onProblem?.((problem) => {
     const isKnown = failed !== null && problem !== ''
-    note(problem, 'commit')
+    learn(problem, 'commit')
     // What a store says of itself tells more than what has failed because of it.
     if (isKnown) change(problem, false)
   })
   if (store.trial !== undefined) lookLater()
 
   function note(problem: string, of: Tried): void {
+    const isBack = problem === '' && failed !== null
+    if (isBack && store.trial !== undefined) lookSoon()
+    else learn(problem, of)
+  }
+
+  /** What one node of several takes tells nothing of the one that failed: all are tried. */
+  function lookSoon(): void {
+    if (!hasLooked) void look()
+  }
+
+  function learn(problem: string, of: Tried): void {
     if (problem === '') {
       if (failed === null || (failed === 'commit' && of === 'read')) return
       failed = null
@@ -60,6 +74,7 @@ export function createStoreWatch(
     const isNew = failed === null
     if (failed !== 'commit') failed = of
     if (!isNew) return
+    hasLooked = false
     change(problem, true)
     lookLater()
   }
@@ -75,11 +90,15 @@ export function createStoreWatch(
   }
 
   async function look(): Promise<void> {
-    if (!isBusy()) {
+    const isLeftToUs = failed !== null && store.trial !== undefined
+    if (!isLooking && (isLeftToUs || !isBusy())) {
+      isLooking = true
+      hasLooked = true
       const of = failed ?? 'commit'
       const problem = await problemOf(of)
+      isLooking = false
       if (isStopped) return
-      note(problem, of)
+      learn(problem, of)
     }
     if (failed !== null || store.trial !== undefined) lookLater()
   }
@@ -90,8 +109,8 @@ export function createStoreWatch(
   }
 
   function tryIt(of: Tried): Promise<unknown> {
-    if (of === 'read') return store.load([someKey])
-    return store.trial?.() ?? store.commit([noCommand])
+    if (store.trial !== undefined) return store.trial()
+    return of === 'read' ? store.load([someKey]) : store.commit([noCommand])
   }
 
   return {

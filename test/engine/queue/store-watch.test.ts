@@ -104,6 +104,41 @@ describe('a store that can be tried', () => {
   })
 })
 
+describe('a store of several nodes', () => {
+  it('is back when all of them are, whatever one of them takes meanwhile', async () => {
+    const world = { full: true, trials: 0, told: [] as string[] }
+    const store = {
+      load: async () => [],
+      commit: async () => Promise.reject(new Error('nothing is to be written')),
+      async trial() {
+        world.trials++
+        if (world.full) throw new StoreError('full', 'no')
+      },
+    }
+    const watch = createStoreWatch(
+      store,
+      () => true,
+      (problem) => world.told.push(problem),
+    )
+    for (let i = 0; i < 30; i++) {
+      watch.note('full', 'commit')
+      watch.note('', 'commit')
+      watch.note('', 'read')
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    expect([watch.isAvailable, world.told, world.trials]).toEqual([false, ['full'], 4])
+    world.full = false
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect([watch.isAvailable, world.told]).toEqual([true, ['full', '']])
+    // What was a moment's failure is over with the next commit.
+    watch.note('slow', 'commit')
+    watch.note('', 'commit')
+    await vi.advanceTimersByTimeAsync(1)
+    expect([watch.isAvailable, world.told]).toEqual([true, ['full', '', 'slow', '']])
+    watch.stop()
+  })
+})
+
 describe('a store that can be read and takes no commits', () => {
   it('is not taken for well by a read, and is tried with a commit until it takes one', async () => {
     const { world, watch } = openWatch()
