@@ -28,7 +28,8 @@ REDIS_URL, or --log FILE of "arbiter backup"), also what each rule matched in it
 Looser are: an enforced rule that was removed, or goes to shadow or off; fewer request types; an
 exception, a scope, an earlier end or a breaker added; a smaller rollout; in a condition, a part added to
 && or taken from ||, a raised limit of >, a lowered limit of <, values taken from [..]; values taken
-from a list that declines, or added to one that excepts or allows; a rule that is now in the folder of one
+from a list that declines, or added to one that excepts or allows; an amount in a rule that had none, which
+then looks at asks in its currency only; a rule that is now in the folder of one
 organization; partial approval, stand-in or uncovered
 refunds raised; and a rule that matches less in the log. What these cannot tell is "unknown", which
 counts as looser. Exit codes: 0 nothing loosens, 3 something does: a second reviewer should look.

@@ -30,6 +30,7 @@ export function diffRules(before: PackSide, after: PackSide): PartChange[] {
     const fields = [
       ...ruleFields(was.written, is.written, before, after),
       ...ownerField(was, is),
+      ...currenciesField(was, is),
       ...orderField(placesBefore?.get(id) ?? '', placesAfter?.get(id) ?? ''),
     ]
     if (fields.length === 0) return []
@@ -59,10 +60,28 @@ function orderField(before: string, after: string): FieldChange[] {
 function ownerField(was: Rule, is: Rule): FieldChange[] {
   const [before, after] = [organizationOf(was.file), organizationOf(is.file)]
   if (before === after) return []
-  const judged = judgeOwner(before, after)
-  const { effect, because } = allows(was.written, is.written) ? reversed(judged) : judged
-  const told = acts(was.written, is.written) ? { effect, because } : idle
-  return [{ field: 'organization', before, after, ...told }]
+  return [{ field: 'organization', before, after, ...toldOf(was, is, judgeOwner(before, after)) }]
+}
+
+/** A number beside an amount, wherever it stands in a rule, says in which currencies the whole rule looks. */
+function currenciesField(was: Rule, is: Rule): FieldChange[] {
+  const [before, after] = [was, is].map(({ currencies }) => currencies?.toSorted().join(', ') ?? '')
+  if (before === after) return []
+  const told = toldOf(was, is, judgeCurrencies(was.currencies, is.currencies))
+  return [{ field: 'currencies', before: before!, after: after!, ...told }]
+}
+
+function judgeCurrencies(was: Rule['currencies'], is: Rule['currencies']): Judgement {
+  if (is === null) return judge('tighter', 'it looks at asks in all currencies')
+  if (was?.every((currency) => is.includes(currency))) {
+    return judge('tighter', 'it looks at asks in more currencies')
+  }
+  return judge('looser', `it looks at asks in ${is.join(', ')} only`)
+}
+
+function toldOf(was: Rule, is: Rule, judged: Judgement): Judgement {
+  if (!acts(was.written, is.written)) return idle
+  return allows(was.written, is.written) ? reversed(judged) : judged
 }
 
 function judgeOwner(before: string, after: string): Judgement {

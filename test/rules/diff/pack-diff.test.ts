@@ -33,6 +33,36 @@ describe('the difference of a rule', () => {
     ['a part added to ||', { when: 'foreign' }, { when: 'foreign || hour < 6' }, 'tighter'],
     ['a part taken from ||', { when: 'foreign || hour < 6' }, { when: 'foreign' }, 'looser'],
     [
+      'an amount added to ||, by which other currencies are passed over',
+      { when: 'foreign' },
+      { when: 'foreign || amount > 500' },
+      'looser',
+    ],
+    [
+      'an amount added to && of an exception, by which other currencies are passed over',
+      { when: 'foreign', unless: 'hour < 6' },
+      { when: 'foreign', unless: 'hour < 6 && amount < 50' },
+      'looser',
+    ],
+    [
+      'an amount taken from || of an allowance, by which it looks at all currencies',
+      { allow: 'all', decline: undefined, when: 'foreign || amount < 5' },
+      { allow: 'all', decline: undefined, when: 'foreign' },
+      'looser',
+    ],
+    [
+      'an amount of another currency added to ||',
+      { when: 'foreign' },
+      { when: 'foreign || currency == "EUR" && amount > 500' },
+      'tighter',
+    ],
+    [
+      'an amount added to || that is shadow',
+      { when: 'foreign', mode: 'shadow' },
+      { when: 'foreign || amount > 500', mode: 'shadow' },
+      'none',
+    ],
+    [
       'a limit raised within &&',
       { when: 'foreign && amount > 1' },
       { when: 'foreign && amount > 2' },
