@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { reasonOf } from '../../domain/record/response-code.ts'
 import { readBlocks } from '../../engine/notice/block-list.ts'
+import { readMemoryAges, seedingRules } from '../../engine/notice/memory-ages.ts'
 import { readTripped, type TrippedRule } from '../../engine/notice/tripped-rules.ts'
+import { actionText } from '../../rules/explain/rule-words.ts'
 import { declineCodeOf } from '../../rules/pack/action.ts'
-import type { Rule } from '../../rules/pack/rule.ts'
+import { type Rule, ruleScopes } from '../../rules/pack/rule.ts'
 import { coveredPercent, type TestReport } from '../../rules/testing/pack-test.ts'
 import type { Office } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
@@ -47,7 +49,10 @@ async function showRules(office: Office): Promise<RulesShown> {
   const pack = packs.pack()
   const tests = packs.tests()
   const failed = tests.results.filter(({ faults }) => faults.length > 0).length
-  const tripped = await readTripped(store)
+  const states: RuleStates = {
+    tripped: (await readTripped(store)).filter(({ rulesVersion }) => rulesVersion === pack.version),
+    seeding: seedingRules(pack.memories ?? [], await readMemoryAges(store), clock.nowMs()),
+  }
   const problem =
     pack.version === figures.rulesVersion || figures.rulesVersion === ''
       ? ''
@@ -57,7 +62,7 @@ async function showRules(office: Office): Promise<RulesShown> {
     version: pack.version,
     inUse: figures.rulesVersion,
     problem,
-    rules: pack.rules.map((rule) => shownRule(rule, tests, tripped, office)),
+    rules: pack.rules.map((rule) => shownRule(rule, tests, states, figures)),
     lists: [...pack.parts.lists].map(([name, list]) => ({ name, size: list.size })),
     blocks: await readBlocks(store, clock.nowMs()),
     tests: {
@@ -69,23 +74,28 @@ async function showRules(office: Office): Promise<RulesShown> {
   }
 }
 
+interface RuleStates {
+  readonly tripped: readonly TrippedRule[]
+  readonly seeding: ReturnType<typeof seedingRules>
+}
+
 function shownRule(
   rule: Rule,
   { coverage }: TestReport,
-  tripped: readonly TrippedRule[],
-  { figures, packs }: Office,
+  { tripped, seeding }: RuleStates,
+  figures: Office['figures'],
 ): RuleShown {
   const { written } = rule
   const code = declineCodeOf(rule.action)
   const covered = coverage.find(({ id }) => id === rule.id)
-  const trip = tripped.find(
-    ({ ruleId, rulesVersion }) => ruleId === rule.id && rulesVersion === packs.pack().version,
-  )
+  const trip = tripped.find(({ ruleId }) => ruleId === rule.id)
   return {
     id: rule.id,
     mode: rule.mode,
-    code,
+    code: code === '000' ? '' : code,
     reason: rule.action.does === 'decline' ? reasonOf(code) : rule.action.does,
+    does: actionText(rule, true),
+    scopes: scopesText(written),
     why: rule.why,
     owner: rule.owner,
     place: `${rule.file}:${rule.line}`,
@@ -96,9 +106,19 @@ function shownRule(
     breaker: breakerText(written.breaker),
     expires: written.expires ?? '',
     tripped: trip?.reason ?? '',
+    seedingUntilMs: rule.mode === 'enforce' ? (seeding.get(rule.id) ?? null) : null,
     covered: covered === undefined ? '' : `${covered.matched} matched, ${covered.unmatched} not`,
     spans: figures.ruleSpans(rule.id),
   }
+}
+
+function scopesText(written: Rule['written']): string {
+  const names = Object.keys(ruleScopes) as (keyof typeof ruleScopes)[]
+  return names
+    .flatMap((name) =>
+      written[name] === undefined ? [] : [`${name} of the list ${written[name]}`],
+    )
+    .join(', ')
 }
 
 function breakerText(breaker: Rule['written']['breaker']): string {

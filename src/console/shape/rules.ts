@@ -5,8 +5,13 @@ import type { Looked } from './decision.ts'
 export interface RuleShown {
   readonly id: string
   readonly mode: string
+  /** '' where it declines nothing. */
   readonly code: string
   readonly reason: string
+  /** All that it does where it matches. */
+  readonly does: string
+  /** Whom it looks at; '' for all. */
+  readonly scopes: string
   readonly why: string
   readonly owner: string
   readonly place: string
@@ -17,6 +22,8 @@ export interface RuleShown {
   readonly breaker: string
   readonly expires: string
   readonly tripped: string
+  /** Until then it only records, because what it looks at is not full; null when it is. */
+  readonly seedingUntilMs: number | null
   readonly covered: string
   readonly spans: readonly {
     readonly startMs: number

@@ -16,7 +16,8 @@ export function declinesAsk({ rule, matched, spared }: Look): boolean {
   return matched && spared === '' && declineCodeOf(rule.action) !== '000'
 }
 
-function actionText({ action }: Rule, enforced: boolean): string {
+/** What a rule does, or would do where it does not count. */
+export function actionText({ action }: Pick<Rule, 'action'>, enforced: boolean): string {
   const would = enforced ? '' : 'would '
   const s = enforced ? 's' : ''
   switch (action.does) {

@@ -92,7 +92,7 @@ describe('the page of a decision', () => {
     await runCli({ DATA_DIR: dataDir }, 'block', 'mid', 'M-2', '--for', '1h', '--reason', 'fraud')
     await until(async () => {
       const asked = { ...named, eventId: `evt-${Math.random()}`, transactionId: 'txn-5' }
-      return (await send(world.server.url, asked)).body.responseCode !== '000'
+      return (await send(world.server.url, asked)).body.ruleId === 'block:mid:M-2'
     })
     await send(world.server.url, { ...named, eventId: 'evt-6', transactionId: 'txn-6' })
     const block = { kind: 'mid', value: 'M-2' }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RuleShown, RulesShown } from '../../shape/rules.ts'
 import { type Act, ActButton } from '../act.tsx'
 import { useData } from '../ask.ts'
-import { countText, plainText } from '../format.ts'
+import { countText, dayTimeText, plainText } from '../format.ts'
 import { browserMs } from '../live.ts'
 import { State } from '../parts.tsx'
 import { BlocksPanel, PackLists, ReportsPanel } from './rule-panels.tsx'
@@ -94,7 +94,7 @@ function RuleRow({ rule, again }: { rule: RuleShown; again: () => void }) {
         <td>
           {rule.tripped === '' ? (
             <>
-              {rule.mode}
+              {rule.seedingUntilMs === null ? rule.mode : <span class="warn">seeding</span>}
               {rule.rollout !== '' && <span class="tag">{rule.rollout}</span>}
             </>
           ) : (
@@ -104,7 +104,8 @@ function RuleRow({ rule, again }: { rule: RuleShown; again: () => void }) {
           )}
         </td>
         <td>
-          <span class="code num">{rule.code}</span> <span class="faint">{rule.reason}</span>
+          {rule.code !== '' && <span class="code num">{rule.code}</span>}{' '}
+          <span class="faint">{rule.reason}</span>
         </td>
         <td>
           <Spark rule={rule} />
@@ -161,10 +162,13 @@ function columnPath(hour: number, below: number, height: number): string {
 
 function RuleDetail({ rule }: { rule: RuleShown }) {
   const rows = [
+    ['Does', rule.does],
     ['Looks at', rule.on.join(', ')],
+    ['Only for', rule.scopes],
     ['Breaker', rule.breaker],
     ['Expires', rule.expires],
     ['Tripped', rule.tripped],
+    ['Seeding', seedingText(rule.seedingUntilMs)],
     ['In tests', rule.covered],
     ['Source', rule.place],
   ].filter(([, value]) => value !== '')
@@ -188,4 +192,9 @@ function RuleDetail({ rule }: { rule: RuleShown }) {
       </p>
     </div>
   )
+}
+
+function seedingText(untilMs: number | null): string {
+  if (untilMs === null) return ''
+  return `it only records until ${dayTimeText(untilMs)}, when what it looks at is full`
 }
