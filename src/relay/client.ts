@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../clock.ts'
-import { type CardEvent, isAsk } from '../domain/record/event.ts'
+import { type CardEvent, isAsk, metadataPrefix } from '../domain/record/event.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import type { Sign } from '../wire/authentication.ts'
 import { contractLimitMs, type RelayAnswer } from './answer.ts'
@@ -151,5 +151,18 @@ function bodyOf(event: CardEvent): string {
           merchantCurrency: event.merchantCurrency,
         }),
     occurredAt: new Date(event.occurredAtMs).toISOString(),
+    ...detailsOf(event),
   })
+}
+
+/** What was said beside, in the two objects that it comes in. */
+function detailsOf({ details = {} }: CardEvent): Record<string, object> {
+  const parts: Record<string, Record<string, string>> = {}
+  for (const [name, said] of Object.entries(details)) {
+    const isMetadata = name.startsWith(metadataPrefix)
+    const part = isMetadata ? 'metadata' : 'details'
+    parts[part] ??= {}
+    parts[part][isMetadata ? name.slice(metadataPrefix.length) : name] = said
+  }
+  return parts
 }
