@@ -17,8 +17,8 @@ const files = new Map([
   [
     'a.rules.yaml',
     JSON.stringify([
-      { id: 'cap', when: 'windows.day.sum > 100', decline: '130', why },
-      { id: 'tried', when: 'windows.day.sum > 90', decline: '130', mode: 'shadow', why },
+      { id: 'cap', when: 'windows.day.count < 1', decline: '130', why },
+      { id: 'tried', when: 'windows.day.count < 2', decline: '130', mode: 'shadow', why },
       { id: 'staff', when: 'amount > 1', allow: ['cap'], customers: 'staff', why },
       { id: 'big', when: 'amount > 1', review: '129', why },
     ]),
