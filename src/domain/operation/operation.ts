@@ -152,6 +152,11 @@ function open(
 export function whyNotOpened(there: Account, account: Account, givesBalance: boolean): string {
   const { accountId, currency, openingMinor } = there
   if (currency !== account.currency) return `account ${accountId} is in ${currency}`
+  for (const name of ['organizationId', 'country'] as const) {
+    // What one of them leaves open is no contradiction.
+    if (there[name] === '' || account[name] === '' || there[name] === account[name]) continue
+    return `account ${accountId} has ${name} ${there[name]}, not ${account[name]}: name another account, or leave ${name} out`
+  }
   if (!givesBalance || openingMinor === account.openingMinor) return ''
   const [was, is] = [openingMinor, account.openingMinor].map((m) => formatMinor(m, currency))
   return `account ${accountId} was opened with ${was}, not ${is}: leave the balance out, or give it as it was, and use arbiter adjust for the difference`
