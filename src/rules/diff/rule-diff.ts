@@ -65,7 +65,9 @@ function ownerField(was: Rule, is: Rule): FieldChange[] {
 
 /** A number beside an amount, wherever it stands in a rule, says in which currencies the whole rule looks. */
 function currenciesField(was: Rule, is: Rule): FieldChange[] {
-  const [before, after] = [was, is].map(({ currencies }) => currencies?.toSorted().join(', ') ?? '')
+  const [before, after] = [was, is].map(
+    ({ currencies }) => currencies?.toSorted().join(', ') ?? 'all',
+  )
   if (before === after) return []
   const told = toldOf(was, is, judgeCurrencies(was.currencies, is.currencies))
   return [{ field: 'currencies', before: before!, after: after!, ...told }]
@@ -73,10 +75,20 @@ function currenciesField(was: Rule, is: Rule): FieldChange[] {
 
 function judgeCurrencies(was: Rule['currencies'], is: Rule['currencies']): Judgement {
   if (is === null) return judge('tighter', 'it looks at asks in all currencies')
-  if (was?.every((currency) => is.includes(currency))) {
-    return judge('tighter', 'it looks at asks in more currencies')
-  }
-  return judge('looser', `it looks at asks in ${is.join(', ')} only`)
+  const only = `it looks at asks in ${is.join(', ')} only`
+  return was === null ? judge('looser', only) : judgeSets(was, is, only, 'in more currencies')
+}
+
+/** One that lacks some and has others loosens one that declines as it does one that allows. */
+function judgeSets(
+  was: Iterable<string>,
+  is: Iterable<string>,
+  fewer: string,
+  more: string,
+): Judgement {
+  const [old, next] = [new Set(was), new Set(is)]
+  if ([...old].every((one) => next.has(one))) return judge('tighter', more)
+  return judge([...next].every((one) => old.has(one)) ? 'looser' : 'unknown', fewer)
 }
 
 function toldOf(was: Rule, is: Rule, judged: Judgement): Judgement {
@@ -127,9 +139,7 @@ const scope: Judge = (before, after, sides) => {
   if (before === '') return judge('looser', 'it is limited to a list now')
   if (after === '') return judge('tighter', 'it is no longer limited to a list')
   const [was, is] = [valuesIn(sides.before.files, before), valuesIn(sides.after.files, after)]
-  if ([...was].every((value) => is.has(value)))
-    return judge('tighter', 'the other list has all of it')
-  return judge('looser', 'the other list lacks some of it')
+  return judgeSets(was, is, 'the other list lacks some of it', 'the other list has all of it')
 }
 
 /** Judges the codes by which a rule declines, '' for none: a review may have one as well. */
@@ -153,12 +163,9 @@ const judges: { readonly [F in keyof RuleFile]-?: Judge } = {
       : judge('none', 'it declined nothing')
   },
   on: (before, after) => {
-    const types = (text: string) => new Set(JSON.parse(text) as string[])
-    const [was, is] = [types(before), types(after)]
-    const gone = [...was].filter((type) => !is.has(type))
-    return gone.length > 0
-      ? judge('looser', `no longer on ${gone.join(', ')}`)
-      : judge('tighter', 'on more asks')
+    const [was, is] = [before, after].map((text) => JSON.parse(text) as string[])
+    const gone = was!.filter((type) => !is!.includes(type))
+    return judgeSets(was!, is!, `no longer on ${gone.join(', ')}`, 'on more asks')
   },
   when: (before, after) => ofReach(reachChange(before, after)),
   unless: (before, after) => {

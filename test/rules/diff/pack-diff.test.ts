@@ -20,7 +20,11 @@ function effectOf(before: Rule, after: Rule, files: Record<string, string> = {})
   return change?.effect ?? 'nothing'
 }
 
-const lists = { 'lists/few.txt': 'C1\n', 'lists/many.txt': 'C1\nC2\n' }
+const lists = {
+  'lists/few.txt': 'C1\n',
+  'lists/many.txt': 'C1\nC2\n',
+  'lists/others.txt': 'C2\n',
+}
 
 describe('the difference of a rule', () => {
   it.each<[string, Rule, Rule, string]>([
@@ -61,6 +65,18 @@ describe('the difference of a rule', () => {
       { when: 'foreign', mode: 'shadow' },
       { when: 'foreign || amount > 500', mode: 'shadow' },
       'none',
+    ],
+    [
+      'an allowance of other request types',
+      { allow: 'all', decline: undefined, when: 'foreign', on: ['CashWithdrawal'] },
+      { allow: 'all', decline: undefined, when: 'foreign', on: ['Authorization'] },
+      'unknown',
+    ],
+    [
+      'an allowance of other cards',
+      { allow: 'all', decline: undefined, when: 'foreign', cards: 'few' },
+      { allow: 'all', decline: undefined, when: 'foreign', cards: 'others' },
+      'unknown',
     ],
     [
       'a limit raised within &&',
