@@ -1,6 +1,7 @@
 import type { Remembers } from '../domain/decide/ask-memory.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { holdFilterPrefix } from '../rules/evaluate/window-filter.ts'
+import { rulesLookingAt } from '../rules/evaluate/window-use.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { isShared } from '../rules/pack/window-file.ts'
 
@@ -30,23 +31,9 @@ export function joinedWith(pack: Pack, other: Pack): Pack {
 }
 
 /** The rules that look at windows over several cards. */
-export function sharedRulesOf({ sharedWindows = [], rules, parts }: CompiledPack): string[] {
-  const names = sharedWindows.map(({ name }) => `windows.${name}.`)
-  const slots = new Set(
-    parts.places.numbers.flatMap((fact, i) =>
-      names.some((name) => fact.startsWith(name)) ? i : [],
-    ),
-  )
-  return slots.size === 0
-    ? []
-    : rules.filter((rule) => reads(rule.condition, slots)).map(({ id }) => id)
-}
-
-function reads(node: object, slots: ReadonlySet<number>): boolean {
-  return Object.entries(node).some(([name, part]) => {
-    if (name === 'slot') return slots.has(part.index)
-    return typeof part === 'object' && part !== null && reads(part, slots)
-  })
+export function sharedRulesOf(pack: CompiledPack): string[] {
+  const names = (pack.sharedWindows ?? []).map(({ name }) => name)
+  return rulesLookingAt(pack, names).map(({ id }) => id)
 }
 
 /** What both packs do to the records of an account beside counting in windows. */

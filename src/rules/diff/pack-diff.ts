@@ -1,4 +1,5 @@
 import { openYaml } from '../../document/yaml-document.ts'
+import { rulesLookingAt } from '../evaluate/window-use.ts'
 import { packFile } from '../pack/file.ts'
 import type { PackFiles } from '../pack/folder.ts'
 import { type WindowFile, windowsFile } from '../pack/window-file.ts'
@@ -26,14 +27,7 @@ function diffWindows(before: PackSide, after: PackSide): PartChange[] {
     // The rules that name the window were added or removed too, and are changes of their own.
     if (was === undefined) return [{ ...part, what: 'added', effect: 'none' }]
     if (is === undefined) return [{ ...part, what: 'removed', effect: 'none' }]
-    const names = (text: string) => text.includes(`windows.${id}.`)
-    // What a definition names, any rule may look at.
-    const used =
-      names(after.files.get('pack.yaml') ?? '') ||
-      after.pack.rules.some(
-        ({ mode, written }) =>
-          mode === 'enforce' && names(`${written.when} ${written.unless ?? ''}`),
-      )
+    const used = rulesLookingAt(after.pack, [id]).some(({ mode }) => mode === 'enforce')
     const told = used
       ? judge('unknown', 'rules look at what it counts')
       : judge('none', 'no enforced rule looks at it')

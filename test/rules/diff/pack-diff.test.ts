@@ -300,6 +300,8 @@ describe('the difference of lists, windows and settings', () => {
     expect(looked).toMatchObject([
       { part: 'window', id: 'w', effect: 'unknown', fields: [{ field: 'period' }] },
     ])
+    const spaced = 'windows .w\n  . count > 3'
+    expect(diffPacks(side('1h', spaced), side('2h', spaced))[0]?.effect).toBe('unknown')
     expect(diffPacks(side('1h', 'true'), side('2h', 'true'))[0]?.effect).toBe('none')
     const defined = (period: string) =>
       sideOf({
