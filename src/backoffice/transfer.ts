@@ -68,7 +68,8 @@ export function createRecordTally(): RecordTally {
 function contentOf(record: StoreRecord, number: number): string {
   switch (record.kind) {
     case 'root':
-      return JSON.stringify([record.aggregate, record.version, record.value])
+      // As a copy has it, so that what is printed of a backup is what is printed of its restored store.
+      return JSON.stringify([record.aggregate, record.version, inCopy(record).value])
     case 'child':
       return JSON.stringify([record.aggregate, record.group, record.id, record.value])
     case 'index':
@@ -177,7 +178,7 @@ export function kindName(kind: RecordKind): string {
 }
 
 /** The log of a copy has other cursors. */
-function inCopy(record: StoreRecord): StoreRecord {
+function inCopy<R extends StoreRecord>(record: R): R {
   if (record.kind !== 'root' || record.aggregate !== projectionAggregate) return record
   return { ...record, value: progressInCopy(record.value) }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { copyStore } from '../../src/backoffice/transfer.ts'
+import { copyStore, createRecordTally, readStore } from '../../src/backoffice/transfer.ts'
 import { claimStore, markUnfinished, readMeta } from '../../src/engine/format/meta.ts'
+import { noProgress } from '../../src/projection/lease.ts'
 import { type OwnedRecord, type Store, StoreRefused } from '../../src/store/port.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
@@ -32,6 +33,19 @@ describe('copying a store', () => {
     await expect(claimStore(target, { eventRetentionDays: 46 })).rejects.toThrow(
       'EVENT_RETENTION_DAYS=45',
     )
+  })
+
+  it('is told by what both hold, also where the log was followed', async () => {
+    const { store } = await makeSource()
+    const progress = JSON.stringify({ ...noProgress, cursor: 'c-9', owner: 'me', beat: 7 })
+    const followed = { kind: 'root', aggregate: 'projection', version: 'v', value: progress }
+    await store.fill([followed as OwnedRecord])
+    const target = createMemoryStore()
+    const copied = await copyStore(store, target, options)
+    const source = createRecordTally()
+    for await (const page of readStore(store)) for (const record of page) source.add(record)
+    expect(source.result()).toEqual(copied)
+    expect(target.dump()).not.toEqual(store.dump())
   })
 
   it('is refused when the source was written to meanwhile, and the copy is not taken', async () => {
