@@ -86,7 +86,7 @@ async function showDecision(cursor: string, who: Who, office: Office): Promise<D
     rulesVersion: entry.answer?.rulesVersion ?? '',
     then,
     now,
-    note: noteOf(entry, history, recorded, pack),
+    note: noteOf(entry, history, recorded, pack) || differenceOf(entry, then),
     before: views === null ? null : shownBalances(views.before.account),
     after: views === null ? null : shownBalances(views.after.account),
     windows: views === null ? [] : windowsOf(event, views, pack, entry.atMs),
@@ -170,6 +170,14 @@ function noteOf(
   if (!history.isWhole)
     return 'The account is older than what was read of the log: windows begin empty.'
   return ''
+}
+
+/** Of the same pack on the records of then. */
+function differenceOf({ answer }: Entry, then: ShownExplanation | null): string {
+  const isSame = then === null || (then.code === answer?.code && then.ruleId === answer.ruleId)
+  return isSame
+    ? ''
+    : 'Not all that it looked at is still known, such as counts over all cards: the explanation is another.'
 }
 
 export function shownBalances(account: Account): Balances {

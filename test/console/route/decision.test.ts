@@ -22,7 +22,7 @@ function writeRules(): string {
   const rulesDir = join(folder.path, 'rules')
   mkdirSync(rulesDir)
   writeFileSync(join(rulesDir, 'pack.yaml'), 'name: all that rules do\n')
-  const here = '- { name: here, scope: merchant, over: approved, period: { trailing: 1h } }\n'
+  const here = '- { name: here, scope: merchant, over: approved, period: { trailing: 30d } }\n'
   writeFileSync(join(rulesDir, 'windows.yaml'), here)
   writeFileSync(join(rulesDir, 'a.rules.yaml'), JSON.stringify(rules))
   return rulesDir
@@ -83,6 +83,10 @@ describe('the page of a decision', () => {
     expect([row.ruleId, then!.ruleId, now!.ruleId]).toEqual(['crowd', 'crowd', 'crowd'])
     const crowd = then!.rules.find(({ id }) => id === 'crowd')!
     expect([crowd.says, crowd.declines]).toEqual(['declines 131 (invalid request)', true])
+    // They are not known as they were then.
+    const first = await shown('evt-1')
+    expect([first.row.code, first.then!.code]).toEqual(['000', '131'])
+    expect(first.note).toContain('Not all that it looked at is still known')
   })
 
   it('names the emergency block that a decision met, and one of now', async () => {
