@@ -13,7 +13,8 @@ interface AdjustOptions {
 }
 
 const help = `
-With --reference it is done once, however often it is repeated; a script should give one.
+With --reference it is done once within EVENT_RETENTION_DAYS (45), however often it is repeated; a script
+should give one. Later the reference is forgotten, and the same again is done again.
 
 Examples:
   $ arbiter adjust account-1 25.00 --reason "goodwill, case 4711"

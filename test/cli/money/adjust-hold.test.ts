@@ -33,6 +33,8 @@ describe('arbiter adjust and hold release', () => {
     const log = await run('log', '--account', 'account-3', '--limit', '3')
     expect(log.out).toContain('did=transferred(25),recorded  reason="a \\"b\\"\\nc"\n')
     expect(await run('adjust', 'nobody', '1', '--reason', 'x')).toMatchObject({ code: 1 })
+    // References are kept as events are, and not for ever.
+    expect((await run('adjust', '--help')).out).toMatch(/once within EVENT_RETENTION_DAYS \(45\)/)
   })
 
   it('releases a hold, also under its second name', async () => {
