@@ -53,7 +53,10 @@ ${table(
 `
 }
 
-/** Colours are told apart in both schemes; cells wrap, so that no column leaves the screen. */
+/**
+ * Colours are told apart in both schemes; cells wrap, so that no column leaves the screen. On a small one they would
+ * wrap within words, so there tables and the plot keep their width, and each is moved sideways by itself.
+ */
 const style = `
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --line: #d8dee4; --old: #6e7781; --new: #0969da;
   --bad: #cf222e; --other: #9a6700; --well: #116329 }
@@ -74,6 +77,8 @@ svg { width: 100%; max-width: 70em; height: auto; font: 12px system-ui, sans-ser
 .bars div { display: flex; overflow-wrap: anywhere } .bars i { height: 1.3em }
 .old { background: var(--old) } .new { background: var(--new) } .lost { background: var(--bad) }
 .others { background: var(--other) }
+.frame { overflow-x: auto }
+@media (max-width: 55em) { .frame td { overflow-wrap: normal } .frame svg { min-width: 45em } }
 `
 
 function packText({ name, version }: BacktestReport['newPack']): string {
@@ -114,8 +119,12 @@ function withWhy([id = '', ...cells]: string[], { newPack, oldPack }: BacktestRe
 function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[], tag: string) =>
     `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`
-  return `<table>${line(heads, 'th')}\n${rows.map((row) => line(row, 'td')).join('\n')}</table>`
+  return framed(
+    `<table>${line(heads, 'th')}\n${rows.map((row) => line(row, 'td')).join('\n')}</table>`,
+  )
 }
+
+const framed = (wide: string) => `<div class="frame">${wide}</div>`
 
 const plotWidth = 1000
 const plotHeight = 240
@@ -155,7 +164,7 @@ function dayPlot({ days }: DecisionTally): string {
     ['old', 'old pack'],
     ['new', 'new pack'],
   ])
-  return `${key}<svg viewBox="0 0 ${plotWidth} ${plotHeight}" role="img">${drawn}</svg>`
+  return key + framed(`<svg viewBox="0 0 ${plotWidth} ${plotHeight}" role="img">${drawn}</svg>`)
 }
 
 function ruleBars({ rules }: DecisionTally): string {

@@ -115,3 +115,15 @@ it.each([
   },
   30_000,
 )
+
+it('on a telephone only tables and the plot are moved sideways, and no word of ours is broken', async () => {
+  const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
+  await page.setContent(html)
+  const screen = '(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)'
+  expect(await page.evaluate(`${screen}(document.documentElement)`)).toBe(0)
+  const lines = `[...document.querySelectorAll('td')].find((cell) => cell.textContent === 'newly declined')
+    .getBoundingClientRect().height`
+  // Two words are on two lines at most.
+  expect(await page.evaluate(lines)).toBeLessThan(60)
+  await page.close()
+}, 30_000)
