@@ -44,6 +44,11 @@ const commands: readonly (readonly [call: string, says: string, load: () => Prom
   ],
   ['hold', 'Release a hold.', async () => (await import('./money/hold.ts')).addHold],
   [
+    'refund',
+    'Let a refund be spent that is withheld.',
+    async () => (await import('./money/refund.ts')).addRefund,
+  ],
+  [
     'adjust [options] <account> <amount>',
     'add to or take from what an account has',
     async () => (await import('./money/adjust.ts')).addAdjust,

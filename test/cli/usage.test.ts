@@ -149,6 +149,6 @@ describe('the command line', () => {
       expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
       return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
     }
-    expect(helps(await createProgram(), 'arbiter')).toHaveLength(107)
+    expect(helps(await createProgram(), 'arbiter')).toHaveLength(109)
   })
 })

@@ -123,7 +123,7 @@ function refund(event: CardEvent, draft: Draft, pack: Pack): Anomaly[] {
 }
 
 /** The transaction that a refund's uncovered part stands at. */
-function bearer({ transaction, linked }: View): Transaction {
+export function bearer({ transaction, linked }: View): Transaction {
   return transaction.linkedTo === '' || linked === null ? transaction : linked
 }
 

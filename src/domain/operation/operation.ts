@@ -11,7 +11,7 @@ import { doneRecord } from '../record/event-record.ts'
 import { formatMinor } from '../record/money.ts'
 import { openHold } from '../record/transaction.ts'
 import { type Handling, handle } from './handling.ts'
-import { type Move, move, type TakeCharge, takeCharge } from './moving.ts'
+import { type Moving, moveMoney } from './moving.ts'
 import type { OperationRefused } from './outcome.ts'
 
 /** An action of a person, or of a tool for one, on an account; always with a reason in the log. */
@@ -43,8 +43,7 @@ export type Operation =
       readonly seed: Seed
     }
   | Handling
-  | Move
-  | TakeCharge
+  | Moving
 
 /** The part of a card that people set. */
 export type CardSettings = Partial<
@@ -108,9 +107,9 @@ export function operate(
     case 'book':
       return handle(operation, book, pack, nowMs)
     case 'move':
-      return move(operation, book, nowMs)
     case 'takeCharge':
-      return takeCharge(operation, book, nowMs)
+    case 'grantRefund':
+      return moveMoney(operation, book, pack, nowMs)
     case 'seed':
       return seed(operation, book, nowMs)
   }

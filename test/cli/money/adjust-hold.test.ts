@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { showTransaction } from '../../../src/backoffice/show.ts'
 import { createServedWorld, type ServedWorld } from '../../support/cli.ts'
 
-describe('arbiter adjust and hold release', () => {
+describe('arbiter adjust, hold release and refund grant', () => {
   let world: ServedWorld
   const run = (...args: string[]) => world.run(...args)
 
@@ -65,6 +65,19 @@ describe('arbiter adjust and hold release', () => {
     expect(unknown).toMatchObject({
       code: 1,
       err: 'arbiter: card card-4 has no transaction none\n',
+    })
+  })
+
+  it('grants a refund that is withheld', async () => {
+    const refund = { requestType: 'Refund', cardId: 'card-2', amountMinor: 5000 } as const
+    await world.engine.ask({ eventId: 'g1', transactionId: 'gt1', ...refund })
+    const grant = ['refund', 'grant', 'card-2', 'gt1', '--reason', 'receipt seen']
+    expect((await run(...grant)).out).toMatch(
+      /^granted 50\.00 USD of transaction gt1\naccount account-2: .* available 1050\.00 USD\n$/,
+    )
+    expect(await run(...grant)).toMatchObject({
+      code: 1,
+      err: 'arbiter: nothing of transaction gt1 is withheld\n',
     })
   })
 })
