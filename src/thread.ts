@@ -1,4 +1,4 @@
-import { Worker, type WorkerOptions } from 'node:worker_threads'
+import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads'
 
 /** What every thread beside gate and engine can say. */
 export type FromThread<Told> =
@@ -7,6 +7,8 @@ export type FromThread<Told> =
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'trouble'; readonly message: string }
   | { readonly type: 'told'; readonly told: Told }
+  /** Its loop goes round. */
+  | { readonly type: 'beat' }
 
 export type ToThread<Given> =
   | { readonly type: 'stop' }
@@ -29,7 +31,8 @@ export interface SideThreadOptions<Told> {
 }
 
 export interface SideThread<Given> {
-  readonly state: 'starting' | 'serving' | 'down' | 'stopped'
+  /** silent: it listens, and its loop has not gone round for some seconds. */
+  readonly state: 'starting' | 'serving' | 'silent' | 'down' | 'stopped'
   readonly restarts: number
   /** Resolves when it listens, or when it cannot. */
   started(): Promise<void>
@@ -40,6 +43,14 @@ export interface SideThread<Given> {
 
 const firstRestartMs = 100
 const maxRestartMs = 10_000
+const beatMs = 1_000
+/** Beats that are missed before it is told: a machine that was suspended has missed one. */
+const maxMissed = 10
+
+/** Shows whoever started this thread that its loop goes round. */
+export function beatOn(port: MessagePort): void {
+  setInterval(() => port.postMessage({ type: 'beat' }), beatMs).unref()
+}
 
 /** Keeps a server for people or back offices in a thread of its own; decisions go on whatever happens to it. */
 export function startSideThread<Told, Given = never>(
@@ -47,10 +58,11 @@ export function startSideThread<Told, Given = never>(
 ): SideThread<Given> {
   const { name, youngHeapMb } = options
   let worker: Worker | null = null
-  let state: SideThread<Given>['state'] = 'starting'
+  let state: Exclude<SideThread<Given>['state'], 'silent'> = 'starting'
   let served = false
   let restarts = 0
   let pauseMs = firstRestartMs
+  let missed = 0
   let tellStarted: () => void = () => {}
   const first = new Promise<void>((resolve) => {
     tellStarted = resolve
@@ -73,6 +85,7 @@ export function startSideThread<Told, Given = never>(
   }
 
   function receive(message: FromThread<Told>): void {
+    missed = 0
     switch (message.type) {
       case 'told':
         options.onTold(message.told)
@@ -90,6 +103,8 @@ export function startSideThread<Told, Given = never>(
       case 'refused':
         if (served) options.onTrouble(`${name} cannot start: ${message.message}`)
         else options.onRefused(message.message)
+        return
+      case 'beat':
     }
   }
 
@@ -107,10 +122,17 @@ export function startSideThread<Told, Given = never>(
     tellStarted()
   }
 
+  /** Ending it inside native code could end the process: people are told. */
+  function listen(): void {
+    if (++missed !== maxMissed || state !== 'serving') return
+    options.onTrouble(`${name} has not answered for ${maxMissed} seconds: its thread hangs`)
+  }
+
   start()
+  setInterval(listen, beatMs).unref()
   return {
     get state() {
-      return state
+      return state === 'serving' && missed >= maxMissed ? 'silent' : state
     },
     get restarts() {
       return restarts

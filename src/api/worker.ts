@@ -15,7 +15,7 @@ import { createRightOfWay, lowerOwnPriority, type OpenDecisions } from '../right
 import { gatheringLoads } from '../store/gathered-loads.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { type Store, StoreRefused } from '../store/port.ts'
-import type { FromThread, ToThread } from '../thread.ts'
+import { beatOn, type FromThread, type ToThread } from '../thread.ts'
 import type { WebhookFigures } from '../webhook/pending.ts'
 import type { ApiSettings } from './context.ts'
 import type { AnsweredCall } from './server.ts'
@@ -132,6 +132,7 @@ function createTelling(tell: (calls: readonly AnsweredCall[]) => void) {
 if (parentPort !== null) {
   lowerOwnPriority()
   const port = parentPort
+  beatOn(port)
   run(port, workerData as ApiWorkerSettings).catch((error: unknown) => {
     if (!(error instanceof StoreRefused)) throw error
     port.postMessage({ type: 'refused', message: error.message } satisfies FromApi)

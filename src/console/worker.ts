@@ -5,7 +5,7 @@ import { listenAt } from '../listening.ts'
 import { lowerOwnPriority } from '../right-of-way.ts'
 import { openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
-import type { FromThread, ToThread } from '../thread.ts'
+import { beatOn, type FromThread, type ToThread } from '../thread.ts'
 import { type ConsoleSettings, createConsole } from './console.ts'
 import type { Given } from './figures.ts'
 
@@ -43,6 +43,7 @@ async function run(port: MessagePort, settings: ConsoleWorkerSettings): Promise<
 if (parentPort !== null) {
   lowerOwnPriority()
   const port = parentPort
+  beatOn(port)
   run(port, workerData as ConsoleWorkerSettings).catch((error: unknown) => {
     if (!(error instanceof StoreRefused)) throw error
     port.postMessage({ type: 'refused', message: error.message } satisfies FromConsole)
