@@ -6,6 +6,9 @@ import { decodeProgress } from './projection/lease.ts'
 import type { ManagementMetrics } from './telemetry/management-metrics.ts'
 import { figuresOf } from './webhook/pending.ts'
 
+/** What only the thread itself counts, since its start: it may come back with it. */
+const unknown = { kept: null, repeated: null, forgotten: null }
+
 /** Tells what nobody may be looking after, and gives the age of the oldest transfer. */
 export function tellWork(
   work: BackOfficeWork,
@@ -13,11 +16,12 @@ export function tellWork(
 ): number {
   const { readAtMs, transfers: count, deliveries: pending, oldestEventId } = work
   const oldestEventMs = oldestEventId === '' ? null : timeOfId(oldestEventId)
-  metrics.webhooks(figuresOf({ pending, oldestMs: oldestEventMs }, 0, readAtMs))
+  const late = figuresOf({ pending, oldestMs: oldestEventMs }, 0, readAtMs)
+  metrics.webhooks({ ...late, disabled: null })
   metrics.projection({ lagMs: lagOf(work), unreadable: 0, latestMs: 0 })
   const ageMs = readAtMs - work.transferDueMs + lookedAfterMs
   const oldestMs = count === 0 ? 0 : Math.max(0, ageMs)
-  metrics.transfers({ count, oldestMs, unread: 0, kept: 0, repeated: 0, forgotten: 0 })
+  metrics.transfers({ count, oldestMs, unread: 0, ...unknown })
   return oldestMs
 }
 

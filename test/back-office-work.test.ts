@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client'
 import { expect, it, vi } from 'vitest'
 import { tellWork } from '../src/back-office-work.ts'
 import { indexes, projectionAggregate, timeSortKey } from '../src/engine/format/layout.ts'
@@ -5,6 +6,7 @@ import { watchBackOffice } from '../src/engine/notice/back-office-watch.ts'
 import { maxCounted } from '../src/engine/notice/worklist-watch.ts'
 import { newId } from '../src/management/id.ts'
 import { noProgress } from '../src/projection/lease.ts'
+import { createManagementMetrics } from '../src/telemetry/management-metrics.ts'
 import { commandOf } from './store/conformance.ts'
 import { createMemoryStore } from './support/memory-store.ts'
 
@@ -56,6 +58,27 @@ it('tells how late lists, webhooks and transfers are that nobody looks after', a
     transfers: { count: 1, oldestMs: 5 * minuteMs },
     webhooks: { pending: 2, oldestSeconds: 7_200 },
   })
+})
+
+it('leaves what only the thread of the management API counts: it may hang, and come back', async () => {
+  const registry = new Registry()
+  const metrics = createManagementMetrics([registry])
+  metrics.webhooks({ pending: 1, oldestSeconds: 1, disabled: 3 })
+  metrics.transfers({ count: 1, oldestMs: 1, unread: 0, kept: 4, repeated: 5, forgotten: 6 })
+  const watch = watchBackOffice(createMemoryStore(), () => nowMs, minuteMs)
+  await expect.poll(() => watch.work).not.toBeNull()
+  watch.stop()
+  tellWork(watch.work!, metrics)
+  const text = await registry.metrics()
+  for (const line of [
+    'arbiter_webhooks_pending 0',
+    'arbiter_webhooks_disabled 3',
+    'arbiter_transfers_kept 4',
+    'arbiter_transfers_repeated 5',
+    'arbiter_transfers_forgotten 6',
+  ]) {
+    expect(text.split('\n')).toContain(line)
+  }
 })
 
 it('tells how late the webhooks of one receiver are behind another that has more than is counted', async () => {

@@ -3,19 +3,22 @@ import type { AnsweredCall } from '../api/server.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
 import { createGauges, type GaugeRow } from './gauge-table.ts'
 
+/** null: as it was; who tells of it instead of a thread that hangs does not know it. */
+type Told = number | null
+
 interface TransferFigures {
   readonly count: number
   readonly oldestMs: number
   readonly unread: number
-  readonly kept: number
-  readonly repeated: number
-  readonly forgotten: number
+  readonly kept: Told
+  readonly repeated: Told
+  readonly forgotten: Told
 }
 
 interface WebhookFigures {
   readonly pending: number
   readonly oldestSeconds: number
-  readonly disabled: number
+  readonly disabled: Told
 }
 
 /** Of the management API, and of what it leaves behind. */
