@@ -4,6 +4,7 @@ import { type Draft, openDraft, resumeDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import { bookAdvice } from '../decide/advice.ts'
 import type { Pack } from '../decide/pack.ts'
+import type { Account } from '../record/account.ts'
 import { type CardEvent, contentHash, isAsk } from '../record/event.ts'
 import { doneRecord, type UnmatchedCause } from '../record/event-record.ts'
 import type { OperationRefused } from './outcome.ts'
@@ -70,6 +71,17 @@ function assign(
   return draft
 }
 
+/**
+ * Where the advice did not come to this account, it is recorded under its own id: the relay may send it again, now that
+ * the card is known, and may have done so already.
+ */
+function recordKey(key: string, { eventId }: CardEvent, { accountId }: Account): string {
+  return key.startsWith(bookingKey(accountId, '')) ? key : eventId
+}
+
+const cameAgain =
+  'the relay has sent it again, and that waits in the list too: book that one, and mark this as done'
+
 const bookedOtherwise =
   'its booking was begun with another card, transaction or amount: repeat it with those'
 
@@ -80,8 +92,9 @@ function bookUnmatched(
   nowMs: number,
 ): Draft | OperationRefused {
   const gathered = gather(event, book)
-  const done = book.event(bookingKey)
-  const view: View = { ...gathered, eventKey: bookingKey, otherContent: false, event: done }
+  const eventKey = recordKey(bookingKey, event, gathered.account)
+  const done = book.event(bookingKey) ?? book.event(eventKey)
+  const view: View = { ...gathered, eventKey, otherContent: false, event: done }
   const { account, card } = view
   if (isAsk(event)) {
     return { refused: `${event.requestType} is not an advice: its Settlement can be booked` }
@@ -95,6 +108,7 @@ function bookUnmatched(
     }
   }
   const hash = contentHash(event)
+  if (done !== null && done.unmatched !== '') return { refused: cameAgain }
   if (done !== null) {
     return done.contentHash === hash ? openDraft(view, nowMs) : { refused: bookedOtherwise }
   }

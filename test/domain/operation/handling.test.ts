@@ -46,6 +46,37 @@ describe('what people do', () => {
     expect(ledger.entries).toHaveLength(2)
   })
 
+  it('books an advice of a card that nobody knew once, also when the relay sends it again, before or after', () => {
+    const stray = { ...booking(), bookingKey: bookingKey('', 'E1'), sortKey: '' } as Operation
+    const repeat = (ledger: Ledger) =>
+      ledger.deliver({ event: advice, slot: 's1', receivedAtMs: 2000, said: null }, pack).answer
+        .code
+    for (const steps of [
+      [(ledger: Ledger) => operate(ledger, stray), repeat],
+      [repeat, (ledger: Ledger) => operate(ledger, stray)],
+    ]) {
+      const ledger = openLedger()
+      expect(steps.map((step) => step(ledger)).sort()).toEqual(['', '000'])
+      expect(ledger.book('A1').account()).toMatchObject({ postedMinor: 97_500 })
+      expect(operate(ledger, stray)).toBe('')
+      expect(ledger.book('A1').account()).toMatchObject({ postedMinor: 97_500 })
+    }
+  })
+
+  it('does not book an advice of which a repetition waits in the list as well', () => {
+    const ledger = openLedger()
+    const event = { ...advice, currency: 'EUR' }
+    ledger.deliver({ event, slot: 's1', receivedAtMs: 2000, said: null }, pack)
+    const dollars: Operation = {
+      type: 'book',
+      event: advice,
+      bookingKey: bookingKey('', 'E1'),
+      sortKey: '',
+    }
+    expect(operate(ledger, dollars)).toMatch(/^the relay has sent it again/)
+    expect(ledger.book('A1').account()).toMatchObject({ postedMinor: 100_000 })
+  })
+
   it('books an advice however old it is, and a Reversal in any currency', () => {
     const ledger = openLedger()
     const old = { ...advice, occurredAtMs: 1 }
