@@ -82,6 +82,9 @@ function recordKey(key: string, { eventId }: CardEvent, { accountId }: Account):
 const cameAgain =
   'the relay has sent it again, and that waits in the list too: book that one, and mark this as done'
 
+const knownThere = ({ eventId }: CardEvent) =>
+  `event ${eventId} is known there, with another transaction or amount: the relay has sent it again. Mark this as done, or use arbiter adjust`
+
 const bookedOtherwise =
   'its booking was begun with another card, transaction or amount: repeat it with those'
 
@@ -109,9 +112,10 @@ function bookUnmatched(
   }
   const hash = contentHash(event)
   if (done !== null && done.unmatched !== '') return { refused: cameAgain }
-  if (done !== null) {
-    return done.contentHash === hash ? openDraft(view, nowMs) : { refused: bookedOtherwise }
+  if (done !== null && done.contentHash !== hash) {
+    return { refused: book.event(bookingKey) === null ? knownThere(event) : bookedOtherwise }
   }
+  if (done !== null) return openDraft(view, nowMs)
   // Its age and its address were the relay's to explain; a person has looked at it now.
   const { organizationId: _, ...plain } = event
   const looked = { ...plain, occurredAtMs: 0 }

@@ -75,6 +75,10 @@ describe('what people do', () => {
     }
     expect(operate(ledger, dollars)).toMatch(/^the relay has sent it again/)
     expect(ledger.book('A1').account()).toMatchObject({ postedMinor: 100_000 })
+    const booked = openLedger()
+    booked.deliver({ event: advice, slot: 's1', receivedAtMs: 2000, said: null }, pack)
+    const otherwise = { ...dollars, event: { ...advice, amountMinor: 9 } }
+    expect(operate(booked, otherwise)).toMatch(/^event E1 is known there, with another/)
   })
 
   it('books an advice however old it is, and a Reversal in any currency', () => {
