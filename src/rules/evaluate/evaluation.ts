@@ -15,7 +15,7 @@ import { buildIndexes, type Candidates, type GuardTable } from './rule-index.ts'
 /** Evaluates an ask; the rules named in `shadowed` only record. */
 type Evaluate = (ask: AskFacts, shadowed?: ReadonlySet<string>) => RuleVerdict
 
-/** More than this many matches of one ask are not recorded; the decline is always the first. */
+/** More than this many matches of one ask are not recorded, nor tags of one; the decline is always the first. */
 const maxRecordedMatches = 100
 
 const noRules: ReadonlySet<string> = new Set()
@@ -74,48 +74,49 @@ function verdictOf(
     mode === 'enforce' &&
     (rollout === null || isRolledOut(rollout, card.cardId)) &&
     !shadowed.has(id)
-  const allows: Over[] = []
-  for (const number of hits) {
-    const rule = rules[number]!
-    if (rule.action.does === 'allow' && isEnforced(rule)) allows.push(rule.action.over)
-  }
+  const isAllowed = allowancesOf(hits.map((number) => rules[number]!).filter(isEnforced))
   const verdict = createVerdict()
   let last = -1
   for (const number of hits) {
     if (number === last) continue
     last = number
     const rule = rules[number]!
-    const enforced = isEnforced(rule) && !allows.some((over) => isOver(over, rule))
-    verdict.add(rule, enforced)
+    verdict.add(rule, isEnforced(rule) && !isAllowed(rule))
   }
   return verdict.said()
 }
 
-type Over = readonly string[] | 'all'
-
 /** An allowed rule records as one in shadow does; what declines nothing stays, a review that approves too. */
-function isOver(over: Over, { id, action }: EvaluatedRule): boolean {
-  if (declineCodeOf(action) === '000') return false
-  return over === 'all' || over.includes(id)
+function allowancesOf(enforced: readonly EvaluatedRule[]): (rule: EvaluatedRule) => boolean {
+  let all = false
+  // One set for all of them: thousands of rules may match, and thousands of others allow.
+  const ids = new Set<string>()
+  for (const { action } of enforced) {
+    if (action.does !== 'allow') continue
+    if (action.over === 'all') all = true
+    else for (const id of action.over) ids.add(id)
+  }
+  return ({ id, action }) => declineCodeOf(action) !== '000' && (all || ids.has(id))
 }
 
 function createVerdict() {
   const matched: string[] = []
   const shadow: string[] = []
+  const tags = new Set<string>()
   let decline: RuleVerdict['decline'] = null
   const allowances: Allowance[] = []
   let review = false
   return {
     add({ id, action }: EvaluatedRule, enforced: boolean): void {
-      const ids = enforced ? matched : shadow
-      if (ids.length < maxRecordedMatches) ids.push(id)
+      const recorded = enforced ? matched.length - tags.size : shadow.length
+      if (recorded < maxRecordedMatches) (enforced ? matched : shadow).push(id)
       if (action.does === 'allow' && action.above.length > 0) {
         allowances.push({ ruleId: id, above: action.above, enforced })
       }
       if (!enforced) return
-      if (action.does === 'tag') {
-        const tag = `${tagPrefix}${action.tag}`
-        if (!matched.includes(tag)) matched.push(tag)
+      if (action.does === 'tag' && !tags.has(action.tag) && tags.size < maxRecordedMatches) {
+        tags.add(action.tag)
+        matched.push(`${tagPrefix}${action.tag}`)
       }
       if (action.does === 'review') review = true
       const code = declineCodeOf(action)

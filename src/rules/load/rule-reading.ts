@@ -30,12 +30,12 @@ export function readRules(files: PackFiles, vocabulary: Vocabulary, faults: File
 
 /** Ids in `allow` of rules that are not there, or that decline nothing: a slip would allow nothing. */
 function strayAllowances(rules: readonly Rule[]): FileFault[] {
-  const declining = rules
-    .filter(({ action }) => declineCodeOf(action) !== '000')
-    .map(({ id }) => id)
+  const declining = new Set(
+    rules.filter(({ action }) => declineCodeOf(action) !== '000').map(({ id }) => id),
+  )
   return rules.flatMap(({ id, action, file, line }) => {
     if (action.does !== 'allow' || action.over === 'all') return []
-    const wrong = action.over.filter((over) => !declining.includes(over))
+    const wrong = action.over.filter((over) => !declining.has(over))
     return wrong.map((over) => {
       const meant = suggestion(over, declining)
       const isThere = rules.some((rule) => rule.id === over)

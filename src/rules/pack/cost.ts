@@ -10,7 +10,7 @@ export const maxDecisionMs = 50
 /**
  * Upper figures for a slow core, in microseconds, from twice what was measured: reading, counting and
  * writing one bucket of a window, one merchant of it, its sketch and the window itself, one part of a
- * condition, and over the longest text one regular expression and each further step of it, with those that
+ * condition, one rule that another allows, and over the longest text one regular expression and each further step of it, with those that
  * have too many steps for any of several characters apart.
  */
 const costs = {
@@ -20,6 +20,7 @@ const costs = {
   sketch: 20,
   bucket: 0.5,
   part: 0.05,
+  allowedRule: 0.1,
   pattern: 20,
   repeatedStep: 30,
   widePattern: 500,
@@ -36,13 +37,16 @@ export interface PackCost {
   readonly decisionMs: number
 }
 
+/** What a window or a hold adjustment has is a condition without an action. */
+type CostedRule = Pick<EvaluatedRule, 'condition'> & Partial<Pick<EvaluatedRule, 'action'>>
+
 export function costOf(
   windows: readonly WindowDefinition[],
-  rules: readonly Pick<EvaluatedRule, 'condition'>[],
+  rules: readonly CostedRule[],
 ): PackCost {
   const named = windows.some(({ scope }) => scope === 'card-and-merchant') ? maxCountedMerchants : 0
   const windowsMs = (named * costs.merchant + sum(windows.map(windowCost))) / 1000
-  const rulesMs = sum(rules.map(({ condition }) => conditionCost(condition))) / 1000
+  const rulesMs = sum(rules.map(ruleCost)) / 1000
   return { windowsMs, rulesMs, decisionMs: costs.decision / 1000 + windowsMs + rulesMs }
 }
 
@@ -55,6 +59,11 @@ function windowCost({ scope, over, distinct, span }: WindowDefinition): number {
   const each = distinct && attempts ? 1 : span
   const buckets = (span + merchants * each) * costs.bucket
   return costs.window + merchants * costs.merchant + sketch + buckets
+}
+
+function ruleCost({ condition, action }: CostedRule): number {
+  const allowed = action?.does === 'allow' && action.over !== 'all' ? action.over.length : 0
+  return conditionCost(condition) + allowed * costs.allowedRule
 }
 
 /** By the operations and values that a condition has. */
@@ -84,7 +93,7 @@ export function costFault(cost: PackCost): { file: string; message: string } | n
   if (decisionMs <= maxDecisionMs) return null
   const whole = `a decision may take ${Math.ceil(decisionMs)} ms, which is more than ${maxDecisionMs}`
   if (windowsMs < rulesMs) {
-    const message = `has too much in its conditions: ${whole}; a pattern with many steps for any character, such as .{0,99}, costs the most`
+    const message = `has too much in its conditions: ${whole}; a pattern with many steps for any character, such as .{0,99}, costs the most, then long lists of allow, which may say all`
     return { file: 'pack.yaml', message }
   }
   const message = `counts too much: ${whole}; a trailing window with distinct costs the most, a calendar one far less`

@@ -39,6 +39,16 @@ describe('a verdict', () => {
     expect(decline?.ruleId).toBe('r0')
   })
 
+  it('records at most a hundred tags, each once, beside a hundred matches', () => {
+    const rules = Array.from({ length: 300 }, (_, i) => ({
+      ...{ when: 'true', decline: undefined, tag: `t${i >> 1}` },
+    }))
+    const { matched } = verdictOf(rules)
+    const tags = matched.filter((one) => one.startsWith('tag:'))
+    expect(matched).toHaveLength(200)
+    expect(new Set(tags).size).toBe(100)
+  })
+
   it('looks at the asks that a rule is on', () => {
     const rules = [
       { id: 'cash', on: ['CashWithdrawal'], when: 'true' },

@@ -47,6 +47,16 @@ describe('the cost of a pack', () => {
     expect(cost).toBeLessThan(10)
   })
 
+  it('counts the rules that others allow', () => {
+    const declining = Array.from({ length: 500 }, (_, i) => ({ id: `d${i}`, when: 'foreign' }))
+    const allow = declining.map(({ id }) => id)
+    const allowing = Array.from({ length: 20 }, (_, i) => ({
+      ...{ id: `a${i}`, when: 'foreign', decline: undefined, allow },
+    }))
+    const { cost } = packOfFiles({ 'a.rules.yaml': rulesText([...declining, ...allowing]) })
+    expect(cost.rulesMs).toBeGreaterThan(1)
+  })
+
   const matching = (pattern: string, rules = 1) => {
     const when = `merchant.name.matches("${pattern}")`
     return packOfFiles({ 'a.rules.yaml': rulesText(Array(rules).fill({ when })) })
