@@ -21,6 +21,7 @@ export async function watchServerClocks(
       return null
     })
     if (times === null) return
+    missed = false
     const monoMs = machineClock.monoMs()
     const serverOffsetsMs = (times ?? []).map((atMs) => atMs - monoMs)
     send({ type: 'clock', newestMs, serverOffsetsMs })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import { countPlace, maxSharedKeys, sharedKeysOf } from '../../domain/decide/shared-window.ts'
@@ -7,7 +8,7 @@ import { type ChildPut, type Loaded, StoreError } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { sharedCountsKey } from '../format/layout.ts'
 import type { Wanted } from '../memory/working-book.ts'
-import { encodeCounts, readCounts, withIds } from './record.ts'
+import { encodeCounts, isWrittenBy, readCounts, withIds } from './record.ts'
 
 /** How often an instance writes what it has counted: what a crash can lose. */
 const sharedFlushMs = 1000
@@ -110,18 +111,26 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
       pendingCount -= counted.length
       return { key, held, counted, place: sharedCountsKey(key) }
     })
+    const writing = randomBytes(6).toString('base64url')
     try {
       const written = await aggregates.change({
         aggregate,
         reads: taken.map(({ place }) => place),
         decide(view) {
           const merged = taken.map(({ key, counted, place }) => {
-            return withCounted(readCounts(key, view.child(place)), counted)
+            const text = view.child(place)
+            const states = readCounts(key, text)
+            // It is decided again where nobody heard what became of it: nothing counts twice.
+            return isWrittenBy(text, writing) ? states : withCounted(states, counted)
           })
           const ids = taken.map(({ place }) => place.id)
           const { root, gone } = withIds(view.root, ids, maxIdsPerPartition)
           const put = taken.map(({ key, place }, i): ChildPut => {
-            return { group: place.group, id: place.id, value: encodeCounts(key, merged[i]!) }
+            return {
+              group: place.group,
+              id: place.id,
+              value: encodeCounts(key, merged[i]!, writing),
+            }
           })
           const remove = gone.map((id) => ({ group: taken[0]!.place.group, id }))
           return { result: merged, write: { root, put, remove } }

@@ -3,8 +3,13 @@ import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
 import { readWindowRows, windowRows } from '../format/window-codec.ts'
 
 /** What windows over several cards have counted of one merchant, customer and so on. */
-export function encodeCounts(key: string, states: WindowStates): string {
-  return JSON.stringify([1, key, windowRows(states)])
+export function encodeCounts(key: string, states: WindowStates, writing = ''): string {
+  return JSON.stringify([1, key, windowRows(states), writing])
+}
+
+/** Whether this writing is the last that the record has had: its answer may have been lost. */
+export function isWrittenBy(value: string | null, writing: string): boolean {
+  return value?.endsWith(`,${JSON.stringify(writing)}]`) === true
 }
 
 /** Nothing for a record that is missing, or that another key with the same hash has written. */

@@ -30,9 +30,12 @@ function deskOn(
   { staleMs = 0, maxKeys = 1000, maxPending = 1000, faults = false } = {},
 ) {
   const clock = { ms: 0 }
-  const failing = { now: faults }
+  const failing = { now: faults, lostReplies: 0 }
   const store = createMemoryStore(state, {
-    faults: () => ({ kind: failing.now ? 'refused' : 'none' }),
+    faults: () => {
+      if (failing.lostReplies-- > 0) return { kind: 'replyLost' }
+      return { kind: failing.now ? 'refused' : 'none' }
+    },
   })
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
   const told: string[] = []
@@ -125,6 +128,19 @@ describe('windows over several cards', () => {
     clock.ms = 1001
     expect(desk.missing(pack, facts)).not.toBeNull()
     expect(desk.missing(pack, askOf({ merchant: { mid: '' } }))).toBeNull()
+  })
+
+  it('count once what was written and not answered', async () => {
+    const one = deskOn(createMemoryState())
+    one.count('M1')
+    one.failing.lostReplies = 2
+    await one.desk.stop()
+    one.clock.ms = 1
+    expect(await one.value('M1')).toMatchObject({ sumMinor: 100, count: 1 })
+    one.count('M1', 50)
+    await one.desk.stop()
+    one.clock.ms = 2
+    expect(await one.value('M1')).toMatchObject({ sumMinor: 150, count: 2 })
   })
 
   it('are written once the store is back', async () => {
