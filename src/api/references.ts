@@ -2,7 +2,7 @@ import type { Aggregates } from '../engine/aggregates.ts'
 import { readStanding } from '../management/effect.ts'
 import { bindReference, readReference, referenceIdOf } from '../management/reference.ts'
 import { success } from '../management/reference-record.ts'
-import type { Store } from '../store/port.ts'
+import { type Store, StoreError } from '../store/port.ts'
 import type { Caller } from './authentication.ts'
 import { isRefused, type Refused } from './condition.ts'
 import { type Effects, refuseOther, refuseSeen } from './effects.ts'
@@ -56,12 +56,12 @@ export function createReferences(options: ReferencesOptions): References {
     return bound === 'other' ? refuseOther(reference) : null
   }
 
-  /** Refuses before it sends; what was sent is told, also when another server was faster. */
+  /** Refuses before it sends; what was sent is told, also when another server was faster, or nobody can note it. */
   async function send(call: ReferencedRead, route: Route, handle: Handle): Promise<Result> {
     const refused = await look(call.caller, route, call.request.hash)
     if (refused !== null) return refused
     const result = await handle()
-    if (!isRefused(result)) await end(call)
+    if (!isRefused(result)) await end(call).catch(unlessAway)
     return result
   }
 
@@ -95,4 +95,8 @@ export function createReferences(options: ReferencesOptions): References {
       return (await end(call)) ?? result
     },
   }
+}
+
+function unlessAway(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error
 }

@@ -5,13 +5,18 @@ import type { RelayAuthentication } from '../../../src/config/config.ts'
 import { createProfileAuthentication } from '../../../src/profile/authentication.ts'
 import { compileProfile, findProfile, type Profile } from '../../../src/profile/profile.ts'
 import { openCardApi } from '../../support/card-world.ts'
+import type { MemoryStoreOptions } from '../../support/memory-store.ts'
 import { startReceiver } from '../../support/receiver.ts'
 
 const secret = `whsec_${Buffer.from('a secret of the relay').toString('base64')}`
 const secrets = { hmac: { mode: 'hmac', secrets: [secret] } } as const
 
 /** A sandbox whose relay port writes down what comes to it, lets pass what is signed, and answers. */
-async function open(given: string | Profile = 'default', status = 200) {
+async function open(
+  given: string | Profile = 'default',
+  status = 200,
+  faults: MemoryStoreOptions['faults'] = () => ({ kind: 'none' }),
+) {
   const profile = typeof given === 'string' ? findProfile(given, 'rules') : given
   const { scheme } = profile.authentication
   const authentication: RelayAuthentication =
@@ -24,7 +29,7 @@ async function open(given: string | Profile = 'default', status = 200) {
   const port = new Int32Array(new SharedArrayBuffer(4))
   port[0] = Number(new URL(url).port)
   const relay = { host: '127.0.0.1', port, authentication, profile: profile.source }
-  const api = await openCardApi({ sandbox: true, relay })
+  const api = await openCardApi({ sandbox: true, relay, faults })
   return { ...api, received }
 }
 
@@ -141,3 +146,12 @@ it('of two events at once under one Reference one is sent; the same call has its
   expect(differing.map(({ said }) => said).sort()).toEqual(['200 000', '400 139'])
   expect(received).toHaveLength(2)
 })
+
+it('an event that was sent is told, also where the store is away before its Reference is noted', async () => {
+  let received: readonly unknown[] = []
+  const isAway = () => received.length > 0
+  const api = await open('default', 200, () => ({ kind: isAway() ? 'refused' : 'none' }))
+  received = api.received
+  const { said } = await api.send('POST', '/sandbox/events', bodies.default!('card-1'))
+  expect([said, received.length]).toEqual(['200 000', 1])
+}, 20_000)
