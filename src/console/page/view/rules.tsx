@@ -37,7 +37,7 @@ function Shown({ shown, again }: { shown: RulesShown; again: () => void }) {
             <tr>
               <th>Rule</th>
               <th>Mode</th>
-              <th>Declines with</th>
+              <th>Does</th>
               <th>Last 24 hours</th>
               <th class="right">Matched</th>
               <th class="right">Declined</th>
