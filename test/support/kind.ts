@@ -16,10 +16,10 @@ const timed = [
 export const leftToAll = [
   'bench/smoke',
   'cli/{row-file,store/copy}',
-  'console/pages',
+  'console/{login,pages}',
   'deploy/{ci,monitoring,redis}',
   'readme',
-  'server/{api-alone,disturbed-engine,flood,full-disk,redis-cluster}',
+  'server/{api-alone,disturbed-engine,flood,full-disk,redis-cluster,rules-bundle,slow-clients,transfer-cluster}',
 ].map((name) => `test/${name}.test.ts`)
 
 /** They start no process and need nothing built. */
