@@ -18,18 +18,7 @@ export function Explanation({ explained }: { explained: ShownExplanation }) {
           <CheckLine {...check} detail="" />
         ))}
       </ol>
-      {blocks.length > 0 && <h3>Emergency blocks</h3>}
-      <ul class="looks">
-        {blocks.map(({ kind, value, reason }) => (
-          <li class="failed">
-            <span class="mark" aria-hidden="true">
-              ✗
-            </span>
-            {kind} <span class="id">{plainText(value)}</span>{' '}
-            <span class="faint">{plainText(reason)}</span>
-          </li>
-        ))}
-      </ul>
+      {blocks.length > 0 && <Blocks blocks={blocks} />}
       <h3>Rules</h3>
       {rules.length === 0 && <p class="faint">The pack has no rules.</p>}
       <RuleLooks rules={rules} />
@@ -48,6 +37,25 @@ export function Explanation({ explained }: { explained: ShownExplanation }) {
           {standsIn ? 'it is approved from memory' : 'it gets the default decision'}.
         </p>
       )}
+    </>
+  )
+}
+
+function Blocks({ blocks }: Pick<ShownExplanation, 'blocks'>) {
+  return (
+    <>
+      <h3>Emergency blocks</h3>
+      <ul class="looks">
+        {blocks.map(({ kind, value, reason }) => (
+          <li class="failed">
+            <span class="mark" aria-hidden="true">
+              ✗
+            </span>
+            {kind} <span class="id">{plainText(value)}</span>{' '}
+            <span class="faint">{plainText(reason)}</span>
+          </li>
+        ))}
+      </ul>
     </>
   )
 }
