@@ -101,7 +101,7 @@ describe('the page of a decision', () => {
     await send(world.server.url, { ...named, eventId: 'evt-6', transactionId: 'txn-6' })
     const block = { kind: 'mid', value: 'M-2' }
     const before = await shown('evt-4')
-    expect([before.then!.code, before.then!.blocks]).toEqual(['000', []])
+    expect([before.row.code, before.then!.blocks]).toEqual(['000', []])
     expect(before.now).toMatchObject({ blocks: [{ ...block, reason: 'fraud' }] })
     const after = await shown('evt-6')
     expect(after.then).toMatchObject({ code: after.row.code, ruleId: after.row.ruleId })
