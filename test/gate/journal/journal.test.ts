@@ -647,8 +647,9 @@ describe('when its file is no longer in its place', () => {
       await journal.append({ ...line(`wide-${i}`, ack), event: wide })
       if (i > 0) journal.drop(`wide-${i}`)
     }
-    await nodeFs.rm(path)
-    await nodeFs.writeFile(path, 'of somebody else')
+    // At once: a look between the two would find it gone.
+    await nodeFs.writeFile(`${path}.other`, 'of somebody else')
+    await nodeFs.rename(`${path}.other`, path)
     while (journal.whereabouts === '') await sleep(5)
     expect(journal.whereabouts).toBe(`${path} was replaced while it was in use`)
     await expect(journal.append(line('b', ack))).rejects.toMatchObject({ kind: 'gone' })
