@@ -6,6 +6,7 @@ import { hash64 } from '../domain/record/event.ts'
 import type { Engine } from '../engine/engine.ts'
 import { decodeEntry } from '../engine/format/entry-codec.ts'
 import { indexes, splitSortKey, timeSortKey } from '../engine/format/layout.ts'
+import { entryIn } from '../engine/log-reading.ts'
 import type { Store } from '../store/port.ts'
 
 /** One entry of a list for people. */
@@ -28,7 +29,7 @@ export function workKey(sortKey: string): string {
   return `${splitSortKey(sortKey).atMs.toString(36)}-${hash64(sortKey).slice(0, 6)}`
 }
 
-const entriesPerRead = 100
+const entriesPerRead = 500
 
 export async function findWork(list: Worklist, key: string, store: Store): Promise<Work | null> {
   const [, time] = /^([0-9a-z]{1,10})-[0-9a-f]{6}$/.exec(key) ?? []
@@ -44,6 +45,39 @@ export async function findWork(list: Worklist, key: string, store: Store): Promi
     }
     if (ofThatTime.length < entriesPerRead) return null
     after = ofThatTime.at(-1)!.sortKey
+  }
+}
+
+/** As it stands in a list: null where its entry cannot be read. */
+export type Listed = Omit<Work, 'entry'> & { readonly entry: Entry | null }
+
+/** Which of a list: those to which all applies that is said. */
+export interface WorkChoice {
+  /** An anomaly, or why an advice could not be booked. */
+  readonly what?: string
+  readonly card?: string
+  /** Listed before this time. */
+  readonly before?: number
+}
+
+/** The oldest first. A page at a time: a Redis that writes all of a long list answers nobody else meanwhile. */
+export async function* chosenIn(
+  list: Worklist,
+  { what, card, before = Number.POSITIVE_INFINITY }: WorkChoice,
+  store: Store,
+): AsyncGenerator<Listed> {
+  const isWanted = ({ unmatched, anomalies, event, cardId }: Entry) =>
+    (what === undefined || unmatched === what || anomalies.some((one) => one === what)) &&
+    (card === undefined || (event?.cardId || cardId) === card)
+  for (let after = ''; ; ) {
+    const page = await store.range(indexes[list], after, entriesPerRead)
+    for (const { sortKey, value } of page) {
+      if (splitSortKey(sortKey).atMs >= before) return
+      const entry = entryIn({ entry: value })
+      if (entry === null || isWanted(entry)) yield { list, sortKey, key: workKey(sortKey), entry }
+    }
+    if (page.length < entriesPerRead) return
+    after = page.at(-1)!.sortKey
   }
 }
 

@@ -476,9 +476,9 @@ describe('what an operator does', () => {
 
   it('releases a hold, adjusts an account once, and handles what waits', async () => {
     const { transactionId } = await ask({ eventId: 'evt-hold' })
-    const hold = { cardId: 'card-1', transactionId }
-    expect(await act('/act/hold', hold)).toBe(200)
-    expect(await act('/act/hold', hold)).toBe(409)
+    const hold = { act: 'releaseHold', cardId: 'card-1', transactionId }
+    expect(await act('/act/transaction', hold)).toBe(200)
+    expect(await act('/act/transaction', hold)).toBe(409)
     interface Shown {
       readonly balances: { readonly postedMinor: number }
     }
@@ -491,7 +491,46 @@ describe('what an operator does', () => {
     const { rows } = await data<{ rows: { key: string }[] }>('/data/work?list=unmatched')
     const { key } = rows[0]!
     expect(await act('/act/work/book', { key, card: 'card-1' })).toBe(200)
-    expect(await act('/act/work/done', { list: 'unmatched', key })).toBe(409)
+    expect(await act('/act/work/done', { list: 'unmatched', keys: [key] })).toBe(409)
+  })
+
+  it('grants a refund that no settlement covers', async () => {
+    await ask({ eventId: 'evt-back', requestType: 'Refund', transactionId: 'txn-back' })
+    const withheld = async () =>
+      (await data<{ balances: { withheldMinor: number } }>('/data/account?id=account-1')).balances
+        .withheldMinor
+    const before = await withheld()
+    expect(before).toBeGreaterThanOrEqual(600)
+    await goTo('/transaction/card-1/txn-back')
+    await page.getByRole('button', { name: 'Grant refund' }).click()
+    await page.getByLabel('Reason').fill('receipt seen')
+    await page.getByRole('dialog').getByRole('button', { name: 'Grant refund' }).click()
+    await page.getByRole('cell', { name: 'refund granted receipt seen' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Grant refund' }).count()).toBe(0)
+    expect(await withheld()).toBe(before - 600)
+  })
+
+  it('marks several of a list as handled with one reason', async () => {
+    for (const eventId of ['evt-odd-1', 'evt-odd-2', 'evt-odd-3']) {
+      await ask({ eventId, requestType: 'Settlement', transactionId: `txn-${eventId}` })
+    }
+    const waiting = async () =>
+      (await data<{ rows: { eventId: string }[] }>('/data/work?list=anomalies')).rows
+    const kept = (await waiting()).find(({ eventId }) => eventId === 'evt-odd-2')!
+    await goTo('/')
+    await goTo('/todo')
+    await page.getByLabel('All of Anomalies').check()
+    await page.getByLabel(kept.eventId).uncheck()
+    expect(await page.getByLabel('All of Anomalies').isChecked()).toBe(false)
+    expect(await findFlaws()).toEqual([])
+    const count = (await waiting()).length - 1
+    await page.getByRole('button', { name: `Mark ${count} as handled` }).click()
+    await page.getByLabel('Reason').fill('all of one shop')
+    await page.getByRole('dialog').getByRole('button', { name: 'Mark as handled' }).click()
+    await page.getByText('Mark as handled: done.').waitFor()
+    expect((await waiting()).map(({ eventId }) => eventId)).toEqual([kept.eventId])
+    await page.getByLabel('All of Anomalies').waitFor()
+    expect(await page.getByRole('button', { name: /^Mark/ }).count()).toBe(0)
   })
 
   it('takes and gives money that the next decision has, and ends a card for good', async () => {
@@ -506,7 +545,8 @@ describe('what an operator does', () => {
     const { transactionId, responseCode } = await ask({ eventId: 'evt-money-1', cardId })
     expect(responseCode).toBe('000')
     expect(await codeOf({ eventId: 'evt-money-2', cardId })).toBe('116')
-    expect(await act('/act/hold', { cardId, transactionId })).toBe(200)
+    const hold = { act: 'releaseHold', cardId, transactionId }
+    expect(await act('/act/transaction', hold)).toBe(200)
     expect(await codeOf({ eventId: 'evt-money-3', cardId })).toBe('000')
     await goTo('/card/card-2')
     await page.getByRole('button', { name: 'Terminate' }).click()

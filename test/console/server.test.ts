@@ -144,7 +144,7 @@ describe('a viewer', () => {
     expect(found.body).not.toContain('customer-1')
     const freeze = { act: 'freeze', cardId: 'card-1', reason: 'test' }
     const headers = { ...own(), cookie }
-    for (const path of ['/act/card', '/act/hold', '/act/adjust', '/act/block', '/act/arm']) {
+    for (const path of ['/act/card', '/act/transaction', '/act/adjust', '/act/block', '/act/arm']) {
       const { status, body } = await askConsole(world.port, 'POST', path, headers, freeze)
       expect([path, status, body]).toEqual([
         path,

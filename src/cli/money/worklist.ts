@@ -1,23 +1,45 @@
-import type { Command } from 'commander'
-import { findWork, markHandled, type Work, workKey } from '../../backoffice/worklist.ts'
+import { type Command, Option } from 'commander'
+import {
+  chosenIn,
+  findWork,
+  markHandled,
+  type Work,
+  type WorkChoice,
+} from '../../backoffice/worklist.ts'
+import { systemClock } from '../../clock.ts'
 import type { Worklist } from '../../domain/change/change.ts'
-import { indexes } from '../../engine/format/layout.ts'
-import { entryIn } from '../../engine/log-reading.ts'
-import type { IndexEntry, Store } from '../../store/port.ts'
-import { readCount, reasonOption } from '../argument.ts'
+import { anomalies } from '../../domain/decide/anomaly.ts'
+import type { Entry } from '../../domain/ledger/entry.ts'
+import { unmatchedCauses } from '../../domain/record/event-record.ts'
+import type { Store } from '../../store/port.ts'
+import { readCount, readId, readSince, reasonOption } from '../argument.ts'
 import { amountText, timeText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, printJson, printText, sayRefused } from '../terminal.ts'
+import {
+  complain,
+  type ExitCode,
+  printJson,
+  printText,
+  sayRefused,
+  showProgress,
+} from '../terminal.ts'
 
-interface ListOptions {
+interface ListOptions extends WorkChoice {
   readonly limit: number
   readonly json?: boolean
+}
+
+interface DoneOptions extends WorkChoice {
+  readonly reason: string
+  readonly all?: true
 }
 
 const about = {
   unmatched: 'Advices that could not be booked and wait for a person.',
   anomalies: 'Events that were booked, and that somebody should look at.',
 } as const satisfies Record<Worklist, string>
+
+const causes = { unmatched: unmatchedCauses, anomalies } as const
 
 export function addWorklist(program: Command, list: Worklist): Command {
   const group = program
@@ -28,71 +50,73 @@ export function addWorklist(program: Command, list: Worklist): Command {
       'after',
       `\nExamples:\n  $ arbiter ${list}\n  $ arbiter ${list} done KEY --reason ok`,
     )
-  group
-    .command('list', { isDefault: true })
+  const cause = causes[list].at(-1)
+  addChoice(group.command('list', { isDefault: true }), list)
     .description('List them, the oldest first: key, time, what, event, card, transaction, amount.')
     .option('--limit <n>', 'at most so many', readCount, 100)
     .option('--json', 'one JSON a line')
-    .addHelpText('after', `\nExample:\n  $ arbiter ${list} list --limit 20`)
+    .addHelpText('after', `\nExample:\n  $ arbiter ${list} list --what "${cause}" --limit 20`)
     .action((options: ListOptions) => inSession(({ store }) => printList(list, options, store)))
-  group
-    .command('done')
+  addChoice(group.command('done'), list)
     .description('Mark as handled: it leaves the list, and the log says why.')
-    .argument('<key...>', 'the key in the list')
+    .argument('[key...]', 'the key in the list; or say which by --what, --card and --before')
+    .option('--all', 'all that are in the list now')
     .addOption(reasonOption())
     .addHelpText(
       'after',
-      `\nExample:\n  $ arbiter ${list} done mhz3k9q1-4f2a17 --reason "called them"`,
+      `\nExamples:\n  $ arbiter ${list} done mhz3k9q1-4f2a17 --reason "called them"\n  $ arbiter ${list} done --what "${cause}" --before 30d --reason "looked at in the monthly report"`,
     )
-    .action((keys: string[], { reason }: { reason: string }) =>
-      inSession((session) => markDone(list, keys, reason, session)),
-    )
+    .action((keys: string[], options: DoneOptions, command: Command) => {
+      const { what, card, before, all } = options
+      const many = all === true || [what, card, before].some((given) => given !== undefined)
+      if (many === keys.length > 0) command.error(many ? keysOrChoice : whichOnes)
+      return inSession((session) =>
+        many ? markChosen(list, options, session) : markDone(list, keys, options.reason, session),
+      )
+    })
   return group
+}
+
+const whichOnes = 'say which: by their keys, by --what, --card or --before, or --all'
+const keysOrChoice = 'give keys, or say which by options, not both'
+
+function addChoice(command: Command, list: Worklist): Command {
+  return command
+    .addOption(new Option('--what <cause>', 'those with this finding').choices(causes[list]))
+    .option('--card <id>', 'those of this card', readId)
+    .option('--before <time>', 'those older than this: 15m, 2h, 30d or an ISO time', (text) =>
+      readSince(text, systemClock.nowMs()),
+    )
 }
 
 async function printList(
   list: Worklist,
-  { limit, json }: ListOptions,
+  { limit, json, ...choice }: ListOptions,
   store: Store,
 ): Promise<ExitCode> {
   let code: ExitCode = 0
   let left = limit
-  for await (const { sortKey, value } of entriesOf(list, store)) {
+  for await (const { key, entry } of chosenIn(list, choice, store)) {
     if (left-- === 0) {
       complain('there are more: see --limit')
       break
     }
-    const entry = entryIn({ entry: value })
-    if (entry === null) {
-      complain(`${workKey(sortKey)} cannot be read: see arbiter verify`)
-      code = 1
-      continue
-    }
-    const work = { list, sortKey, key: workKey(sortKey), entry }
-    await (json ? printJson({ key: work.key, ...work.entry }) : printText(lineOf(work)))
+    if (entry === null) code = sayDamaged(key)
+    else await (json ? printJson({ key, ...entry }) : printText(lineOf(key, entry)))
   }
   return code
 }
 
-const entriesPerRead = 500
-
-/** A page at a time: a Redis that writes all of a long list answers nobody else meanwhile. */
-async function* entriesOf(list: Worklist, store: Store): AsyncGenerator<IndexEntry> {
-  let page: readonly IndexEntry[]
-  let after = ''
-  do {
-    page = await store.range(indexes[list], after, entriesPerRead)
-    yield* page
-    after = page.at(-1)?.sortKey ?? ''
-  } while (page.length === entriesPerRead)
+function sayDamaged(key: string): ExitCode {
+  return sayRefused(`${key} cannot be read: see arbiter verify`)
 }
 
-function lineOf({ key, entry }: Work): string {
-  const { event, unmatched, anomalies } = entry
+function lineOf(key: string, entry: Entry): string {
+  const { event, unmatched } = entry
   return [
     key,
     timeText(entry.atMs),
-    unmatched === '' ? anomalies.join(',') : unmatched,
+    unmatched === '' ? entry.anomalies.join(',') : unmatched,
     event?.requestType ?? '-',
     event?.cardId || entry.cardId || '-',
     event?.transactionId || entry.transaction[1] || '-',
@@ -121,5 +145,42 @@ async function markDone(
     if (refused === '') await printText(`${key} is done`)
     else code = sayRefused(refused)
   }
+  return code
+}
+
+const markedAtOnce = 50
+
+/** What comes meanwhile was not looked at, and stays. */
+async function markChosen(
+  list: Worklist,
+  { reason, ...choice }: DoneOptions,
+  session: Session,
+): Promise<ExitCode> {
+  const { store, clock } = session
+  const engine = await session.engine()
+  const before = Math.min(choice.before ?? Number.POSITIVE_INFINITY, clock.nowMs() + 1)
+  let code: ExitCode = 0
+  let done = 0
+  let waiting: Work[] = []
+
+  async function mark(): Promise<void> {
+    const doing = { reason, origin: '' }
+    const outcomes = await Promise.all(waiting.map((work) => markHandled(work, doing, engine)))
+    for (const { refused } of outcomes) {
+      if (refused === '') done++
+      else code = sayRefused(refused)
+    }
+    waiting = []
+    showProgress(`${done} are done`)
+  }
+
+  for await (const { entry, ...listed } of chosenIn(list, { ...choice, before }, store)) {
+    if (entry === null) code = sayDamaged(listed.key)
+    else waiting.push({ ...listed, entry })
+    if (waiting.length === markedAtOnce) await mark()
+  }
+  await mark()
+  showProgress('')
+  await printText(done === 1 ? '1 is done' : `${done} are done`)
   return code
 }

@@ -62,15 +62,20 @@ export function actRoutes(office: Office): ConsoleRoute[] {
     }),
     defineConsoleRoute({
       method: 'POST',
-      path: '/act/hold',
-      input: z.object({ cardId: id, transactionId: z.string().min(1).max(200), reason }),
-      async handle({ cardId, transactionId, reason: why }, who) {
+      path: '/act/transaction',
+      input: z.object({
+        act: z.enum(['releaseHold', 'grantRefund']),
+        cardId: id,
+        transactionId: z.string().min(1).max(200),
+        reason,
+      }),
+      async handle({ act: type, cardId, transactionId, reason: why }, who) {
         const accountId = await placeOfCard(cardId, office)
         // The transaction may be kept under another name, on the card that this one replaced.
         const kept = await showTransaction(store, cardId, transactionId)
         if (kept === null) throw new ConsoleRefused(404, 'there is no such transaction')
         const operation = {
-          type: 'releaseHold',
+          type,
           cardId: String(kept.cardId),
           transactionId: String(kept.transactionId),
         } as const

@@ -9,6 +9,7 @@ import {
   netAuthorized,
   openHold,
   type Transaction,
+  withheld,
 } from '../../domain/record/transaction.ts'
 import { ownersOfTransaction } from '../../management/transaction.ts'
 import { lookBounds, type Office, packCursor } from '../office.ts'
@@ -71,6 +72,7 @@ function sumsOf(t: Transaction): LifeSums {
     settledMinor: t.settledMinor,
     reversedMinor: t.reversedMinor,
     refundedMinor: t.refundedMinor,
+    withheldMinor: withheld(t),
   }
 }
 
@@ -116,5 +118,6 @@ function whatOf({ kind, event, changes }: Entry): string {
   if (changes.some(({ type }) => type === 'expired')) {
     return kind === 'tended' ? 'hold expired' : 'hold released'
   }
+  if (changes.some(({ type }) => type === 'granted')) return 'refund granted'
   return changes.some(({ type }) => type === 'forgotten') ? 'forgotten' : kind
 }

@@ -14,6 +14,8 @@ import { actReason as reason } from './act.ts'
 const list = z.enum(worklists)
 const key = z.string().max(40)
 const rowsPerPage = 50
+/** What a page that was made longer twenty times shows. */
+const maxMarked = 1_000
 
 /** What was found, for people who have never seen the code for it. */
 const anomalyWords: Readonly<Record<Anomaly, string>> = {
@@ -61,12 +63,18 @@ export function workRoutes(office: Office): ConsoleRoute[] {
     defineConsoleRoute({
       method: 'POST',
       path: '/act/work/done',
-      input: z.object({ list, key, reason }),
-      async handle({ list: of, key: wanted, reason: why }, who) {
+      input: z.object({ list, keys: z.array(key).min(1).max(maxMarked), reason }),
+      async handle({ list: of, keys, reason: why }, who) {
         const doing = { reason: why, origin: originOf(who) }
-        const done = markHandled(await find(of, wanted), doing, desk.engine())
-        const { refused } = await desk.within(done)
-        if (refused !== '') throw new ConsoleRefused(409, refused)
+        const found = await Promise.all(keys.map((wanted) => findWork(of, wanted, store)))
+        // What somebody else has marked meanwhile is as it is wanted.
+        const works = found.filter((work) => work !== null)
+        if (works.length === 0) throw new ConsoleRefused(409, 'no longer in the list')
+        const engine = desk.engine()
+        const marked = works.map((work) => markHandled(work, doing, engine))
+        const outcomes = await desk.within(Promise.all(marked))
+        const refused = outcomes.find((outcome) => outcome.refused !== '')
+        if (refused !== undefined) throw new ConsoleRefused(409, refused.refused)
       },
     }),
     defineConsoleRoute({

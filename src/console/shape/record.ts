@@ -94,6 +94,7 @@ export interface LifeSums {
   readonly settledMinor: number
   readonly reversedMinor: number
   readonly refundedMinor: number
+  readonly withheldMinor: number
 }
 
 export interface TransactionShown {

@@ -9,7 +9,7 @@ describe('arbiter unmatched and anomalies', () => {
   const run = (...args: string[]) => world.run(...args)
 
   beforeAll(async () => {
-    world = await createServedWorld(...[0, 6, 7].map((card) => rowOf(card)))
+    world = await createServedWorld(...[0, 6, 7, 8].map((card) => rowOf(card)))
   })
   afterAll(() => world.dispose())
 
@@ -35,6 +35,36 @@ describe('arbiter unmatched and anomalies', () => {
     expect((await run('anomalies', 'done', key, '--reason', 'x')).code).toBe(1)
     const log = await run('log', '--account', 'account-6', '--kind', 'operated', '--limit', '1')
     expect(log.out).toMatch(/did=handled\(anomalies\) {2}reason="known merchant"\n$/)
+  })
+
+  it('marks many by what they are, and leaves the others', async () => {
+    const advice = { cardId: 'card-8', requestType: 'Settlement', amountMinor: 100 } as const
+    for (let i = 0; i < 120; i++) await world.engine.ask({ eventId: `many-${i}`, ...advice })
+    await world.engine.ask({ eventId: 'r1', ...advice, requestType: 'Refund', amountMinor: 999 })
+    const listed = async (...which: string[]) =>
+      (await run('anomalies', '--limit', '1000', ...which)).out.split('\n').length - 1
+    expect(await listed('--card', 'card-8', '--what', 'no_authorization')).toBe(120)
+    expect(await listed('--card', 'card-8')).toBe(121)
+    expect(await listed('--before', '1h')).toBe(0)
+    const done = ['anomalies', 'done', '--reason', 'of the test shop']
+    expect(await run(...done, '--card', 'card-8', '--before', '1h')).toMatchObject({
+      out: '0 are done\n',
+    })
+    const others = (await listed()) - 120
+    expect(await run(...done, '--card', 'card-8', '--what', 'no_authorization')).toEqual({
+      code: 0,
+      out: '120 are done\n',
+      err: '',
+    })
+    expect(await listed()).toBe(others)
+    expect((await run(...done, '--all')).out).toMatch(/^\d+ (is|are) done\n$/)
+    expect(await listed()).toBe(0)
+  })
+
+  it('marks nothing when it is not said which, or said in two ways', async () => {
+    for (const wrong of [[], ['mhz3k9q1-4f2a17', '--all'], ['--what', 'nothing']]) {
+      expect(await run('anomalies', 'done', ...wrong, '--reason', 'x')).toMatchObject({ code: 2 })
+    }
   })
 
   async function keyOf(eventId: string): Promise<string> {

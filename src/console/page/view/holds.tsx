@@ -6,6 +6,19 @@ import { browserMs } from '../live.ts'
 import { Amount, Empty, IdLink, Panel, Time } from '../parts.tsx'
 import { DecisionTable } from './decision-table.tsx'
 
+export function releaseAct(
+  { cardId, transactionId }: Pick<ShownHold, 'cardId' | 'transactionId'>,
+  onDone: () => void,
+): Act {
+  return {
+    title: 'Release hold',
+    says: `Releases what transaction ${transactionId} holds, as if it had expired. A settlement that still comes is posted.`,
+    url: '/act/transaction',
+    body: (_, reason) => ({ act: 'releaseHold', cardId, transactionId, reason }),
+    onDone,
+  }
+}
+
 export function HoldsPanel({
   shown,
   currency,
@@ -16,13 +29,6 @@ export function HoldsPanel({
   again: () => void
 }) {
   const { holds, allHolds } = shown
-  const release = (hold: ShownHold) => (): Act => ({
-    title: 'Release hold',
-    says: `Releases what transaction ${hold.transactionId} holds, as if it had expired. A settlement that still comes is posted.`,
-    url: '/act/hold',
-    body: (_, reason) => ({ cardId: hold.cardId, transactionId: hold.transactionId, reason }),
-    onDone: again,
-  })
   return (
     <Panel title="Holds" aside={allHolds ? `${holds.length}` : `the first ${holds.length}`}>
       {holds.length === 0 && (
@@ -56,7 +62,7 @@ export function HoldsPanel({
                   <span class="faint">in {spanText(hold.expiresAtMs - browserMs())}</span>
                 </td>
                 <td class="right">
-                  <ActButton label="Release" act={release(hold)} />
+                  <ActButton label="Release" act={() => releaseAct(hold, again)} />
                 </td>
               </tr>
             ))}

@@ -3,7 +3,7 @@ import type { WorkRow, WorkShown } from '../../shape/record.ts'
 import { type Act, ActButton } from '../act.tsx'
 import { getData, useData } from '../ask.ts'
 import { plainText, spanText } from '../format.ts'
-import { browserMs } from '../live.ts'
+import { browserMs, who } from '../live.ts'
 import { Amount, CardLink, Empty, IdLink, MerchantCell, Panel, State, Time } from '../parts.tsx'
 
 const lists = [
@@ -39,8 +39,15 @@ function WorkPanel({ list, title, about, empty }: (typeof lists)[number]) {
   const [more, setMore] = useState<WorkShown | null>(null)
   const rows = [...(asked.data?.rows ?? []), ...(more?.rows ?? [])]
   const next = more?.next ?? asked.data?.next ?? ''
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
+  const chosen = rows.filter(({ key }) => picked.has(key))
+  const pick = (keys: readonly string[], isPicked: boolean) => {
+    const others = [...picked].filter((key) => !keys.includes(key))
+    setPicked(new Set(isPicked ? [...others, ...keys] : others))
+  }
   const again = () => {
     setMore(null)
+    setPicked(new Set())
     asked.again()
   }
   async function showMore(): Promise<void> {
@@ -51,11 +58,30 @@ function WorkPanel({ list, title, about, empty }: (typeof lists)[number]) {
     <Panel title={title} aside={about}>
       <State asked={asked} />
       {asked.data !== null && rows.length === 0 && <Empty>{empty}</Empty>}
+      {chosen.length > 0 && (
+        <p>
+          <ActButton
+            label={`Mark ${chosen.length} as handled`}
+            act={() => doneAct(chosen, again)}
+          />
+        </p>
+      )}
       {rows.length > 0 && (
         <div class="scroll">
           <table>
             <thead>
               <tr>
+                <PickCell
+                  label={`All of ${title}`}
+                  head
+                  isPicked={chosen.length === rows.length}
+                  onPick={(isPicked) =>
+                    pick(
+                      rows.map(({ key }) => key),
+                      isPicked,
+                    )
+                  }
+                />
                 <th>Age</th>
                 <th>What</th>
                 <th>Kind</th>
@@ -70,7 +96,13 @@ function WorkPanel({ list, title, about, empty }: (typeof lists)[number]) {
             </thead>
             <tbody>
               {rows.map((row) => (
-                <Line key={row.key} row={row} again={again} />
+                <Line
+                  key={row.key}
+                  row={row}
+                  isPicked={picked.has(row.key)}
+                  onPick={(isPicked) => pick([row.key], isPicked)}
+                  again={again}
+                />
               ))}
             </tbody>
           </table>
@@ -87,16 +119,46 @@ function WorkPanel({ list, title, about, empty }: (typeof lists)[number]) {
   )
 }
 
-function Line({ row, again }: { row: WorkRow; again: () => void }) {
-  const done = (): Act => ({
+interface Picking {
+  readonly isPicked: boolean
+  onPick(isPicked: boolean): void
+}
+
+/** Only who may mark can choose what to mark. */
+function PickCell({
+  label,
+  head = false,
+  isPicked,
+  onPick,
+}: Picking & { label: string; head?: boolean }) {
+  if (who.value?.role !== 'operator') return null
+  const box = (
+    <input
+      type="checkbox"
+      aria-label={label}
+      checked={isPicked}
+      onChange={(event) => onPick(event.currentTarget.checked)}
+    />
+  )
+  return head ? <th>{box}</th> : <td>{box}</td>
+}
+
+function doneAct(rows: readonly WorkRow[], onDone: () => void): Act {
+  const [{ list, what, requestType, eventId }] = rows as [WorkRow]
+  const which = rows.length === 1 ? `${what}: ${requestType} ${eventId}` : `${rows.length} entries`
+  return {
     title: 'Mark as handled',
-    says: `${row.what}: ${row.requestType} ${row.eventId}. It leaves the list; the log says why.`,
+    says: `${which}. What is handled leaves the list; the log says why.`,
     url: '/act/work/done',
-    body: (_, reason) => ({ list: row.list, key: row.key, reason }),
-    onDone: again,
-  })
+    body: (_, reason) => ({ list, keys: rows.map(({ key }) => key), reason }),
+    onDone,
+  }
+}
+
+function Line({ row, again, isPicked, onPick }: Picking & { row: WorkRow; again: () => void }) {
   return (
     <tr tabIndex={-1} data-row>
+      <PickCell label={`${row.what} ${row.eventId}`} isPicked={isPicked} onPick={onPick} />
       <td>
         <span class="num">{spanText(browserMs() - row.atMs)}</span>{' '}
         <span class="faint">
@@ -123,7 +185,7 @@ function Line({ row, again }: { row: WorkRow; again: () => void }) {
       </td>
       <td class="right buttons">
         {row.list === 'unmatched' && <ActButton label="Book" act={() => bookAct(row, again)} />}
-        <ActButton label="Handled" act={done} />
+        <ActButton label="Handled" act={() => doneAct([row], again)} />
       </td>
     </tr>
   )

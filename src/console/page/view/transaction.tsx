@@ -1,4 +1,5 @@
 import type { LifeStep, LifeSums, TransactionShown } from '../../shape/record.ts'
+import { type Act, ActButton } from '../act.tsx'
 import { pathParts } from '../address.ts'
 import { useData } from '../ask.ts'
 import { moneyText, plainText, spanText } from '../format.ts'
@@ -6,6 +7,7 @@ import { browserMs } from '../live.ts'
 import { pathOf } from '../page-path.ts'
 import { Amount, CardLink, IdLink, OutcomeMark, Panel, State, Time } from '../parts.tsx'
 import { outcomeWord } from './decision-table.tsx'
+import { releaseAct } from './holds.tsx'
 
 export function TransactionPage() {
   const [card = '', id = ''] = pathParts()
@@ -16,7 +18,7 @@ export function TransactionPage() {
     <>
       {asked.data === null && <h1 class="hidden">Transaction</h1>}
       <State asked={asked} />
-      {asked.data !== null && <Shown shown={asked.data} />}
+      {asked.data !== null && <Shown shown={asked.data} again={asked.again} />}
     </>
   )
 }
@@ -27,9 +29,10 @@ const sumWords = [
   ['Settled', 'settledMinor'],
   ['Reversed', 'reversedMinor'],
   ['Refunded', 'refundedMinor'],
+  ['Withheld', 'withheldMinor'],
 ] as const satisfies readonly (readonly [string, keyof LifeSums])[]
 
-function Shown({ shown }: { shown: TransactionShown }) {
+function Shown({ shown, again }: { shown: TransactionShown; again: () => void }) {
   const { currency, sums } = shown
   const open = sums.heldMinor > 0
   return (
@@ -39,6 +42,12 @@ function Shown({ shown }: { shown: TransactionShown }) {
           Transaction <span class="id">{plainText(shown.transactionId)}</span>{' '}
           <span class="status">{shown.state}</span>
         </h1>
+        <div class="buttons">
+          {open && <ActButton label="Release hold" act={() => releaseAct(shown, again)} />}
+          {sums.withheldMinor > 0 && (
+            <ActButton label="Grant refund" act={() => grantAct(shown, again)} />
+          )}
+        </div>
       </div>
       <p class="summary">
         Card <CardLink id={shown.cardId} />, account <IdLink to="account" ids={[shown.accountId]} />
@@ -65,6 +74,19 @@ function Shown({ shown }: { shown: TransactionShown }) {
       </Panel>
     </>
   )
+}
+
+function grantAct(
+  { cardId, transactionId, sums, currency }: TransactionShown,
+  onDone: () => void,
+): Act {
+  return {
+    title: 'Grant refund',
+    says: `Lets ${moneyText({ minor: sums.withheldMinor, currency })} be spent that are withheld because no settlement covers them. It counts to what the pack allows on a day.`,
+    url: '/act/transaction',
+    body: (_, reason) => ({ act: 'grantRefund', cardId, transactionId, reason }),
+    onDone,
+  }
 }
 
 /** The steps on a line of time; those that lie close are set apart so that each can be seen. */
