@@ -2,6 +2,8 @@ import type { Command } from 'commander'
 import type { Engine } from '../../engine/engine.ts'
 import { findObstacles, writeRows } from '../../engine/import.ts'
 import { createImportPlan, type ImportPlan } from '../../engine/import-plan.ts'
+import { readOrganizationIds } from '../../management/organization.ts'
+import type { Store } from '../../store/port.ts'
 import { readCardRow } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
 import { batchesOf, createProblemList, inRowFile, type WrittenRows } from '../row-file.ts'
@@ -41,9 +43,11 @@ async function importTwiceRead(
   const engine = await session.engine()
   const plan = createImportPlan()
   const problems = createProblemList()
+  const named = new Set<string>()
   for await (const rows of batchesOf(input.first(), plan.add, problems)) {
     if (signal.aborted) throw new Interrupted()
     const read = rows.map(({ row }) => row)
+    for (const { account } of read) named.add(account.organizationId)
     const obstacles = await findObstacles(read, session.store)
     obstacles.forEach((obstacle, i) => {
       if (obstacle !== '') problems.add(rows[i]!.line, [obstacle])
@@ -51,11 +55,28 @@ async function importTwiceRead(
     showProgress(`checked ${rows.at(-1)?.line ?? 0} lines`)
   }
   showProgress('')
-  if (problems.rows === 0) return writeAll(input.second(), plan, engine, signal, written)
+  if (problems.rows === 0) {
+    await warnOfUnknown(named, session.store)
+    return writeAll(input.second(), plan, engine, signal, written)
+  }
   problems.end()
   complain('nothing was imported: correct these rows, then import the whole file again')
   await printText(summaryOf(0, 0, problems.rows))
   return 1
+}
+
+const maxNamed = 10
+
+/** They may be made later, as when all of a store is moved; a name that is mistyped would never be. */
+async function warnOfUnknown(named: ReadonlySet<string>, store: Store): Promise<void> {
+  const known = new Set(['', ...(await readOrganizationIds(store))])
+  const unknown = [...named].filter((id) => !known.has(id))
+  if (unknown.length === 0) return
+  const shown = unknown.slice(0, maxNamed).join(', ')
+  const more = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
+  complain(
+    `warning: no organization ${shown}${more}: until it is made (arbiter organization add) no client can see its cards`,
+  )
 }
 
 function summaryOf(imported: number, present: number, refused: number): string {

@@ -65,6 +65,16 @@ describe('arbiter import and export', () => {
     expect(await store.range(indexes.cards, '', 10)).toEqual([])
   })
 
+  it('warns of organizations that nobody has made, which may still come', async () => {
+    const { run, write } = await fresh()
+    const rows = Array.from({ length: 12 }, (_, i) => rowOf(i, { organizationId: `typo-${i}` }))
+    const result = await run('import', await write('cards.ndjson', rows.join('\n')))
+    expect(result).toMatchObject({ code: 0, out: 'imported 12, already there 0, refused 0\n' })
+    expect(result.err).toMatch(
+      /^arbiter: warning: no organization typo-0, typo-1, .*typo-9 and 2 more: until it is made /,
+    )
+  })
+
   it('makes no store for a file that is not there, or for a folder', async () => {
     const { run, folder } = await fresh()
     for (const [file, why] of [
