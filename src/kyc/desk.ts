@@ -147,7 +147,8 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
     return change(kyc.kycToken, (before) => {
       if (before.isApproving && !isApproved) return null
-      const { kycToken, method, submittedAtMs, status } = before
+      const { kycToken, method, submittedAtMs } = before
+      const status = judged.status === 'Initiated' ? before.status : judged.status
       const open = { kycToken, method, submission, submittedAtMs, status }
       const handed = { ...handedOver(before), dueMs: provider.nextMs(open, nowMs) }
       return afterVerdict(handed, judged, customerId, nowMs) ?? handed

@@ -278,6 +278,22 @@ describe('a document or a business', () => {
     expect(ended.data).toMatchObject({ ...given, kycCode: '180' })
   })
 
+  it('waits for a person also when it is handed over late, by another server', async () => {
+    const state = createMemoryState()
+    let commits = 0
+    const faults: NonNullable<ApiWorldOptions['faults']> = (commands) => {
+      if (commands.some(({ aggregate }) => aggregate.startsWith('ky:'))) commits++
+      return commits > 1 ? { kind: 'dies', executed: false } : { kind: 'none' }
+    }
+    const first = await openWorld({ sandbox: true, state, faults })
+    const { data } = await first.call('POST', '/kyc/business', business('RC1230008'))
+    const second = await openWorld({ sandbox: true, state, like: first })
+    second.time.ms = first.time.ms
+    await second.passTime(60_000)
+    const waiting = await second.call('GET', `/kyc/${data.kycToken}`, undefined, 'Later')
+    expect(waiting.data).toMatchObject({ status: 'Pending', kycCode: '183' })
+  })
+
   it('is not ended by a call whose Reference was begun with another', async () => {
     const { call } = await openWorld()
     const { data } = await call('POST', '/kyc/business', business('RC1230008'))

@@ -60,7 +60,8 @@ describe('the sandbox', () => {
     expect(await sandbox.ask(open, stepMs)).toMatchObject({ status: 'Pending' })
     if (ending === '0008') {
       expect(await sandbox.ask(open, 100 * delayMs)).toEqual({ status: 'Pending', kycCode: '183' })
-      expect(sandbox.nextMs(open, stepMs)).toBeNull()
+      expect(sandbox.nextMs(open, stepMs)).not.toBeNull()
+      expect(sandbox.nextMs({ ...open, status: 'Pending' }, stepMs)).toBeNull()
       return
     }
     expect(sandbox.nextMs(open, stepMs)).toBe(2 * stepMs)
