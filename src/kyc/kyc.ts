@@ -34,8 +34,8 @@ const record = z.object({
   /** Whether the provider has it; until then its pictures are kept, in so many parts. */
   isHandedOver: z.boolean(),
   imageParts: z.int(),
-  /** When to look at it again; null: not by itself. */
-  dueMs: z.int().nullable(),
+  /** When to look at it again; null: not by itself. Sandboxes of earlier releases wrote halves of a millisecond. */
+  dueMs: z.number().nullable(),
   /** Whether its approval is decided, and only its customer has yet to be made: no other word counts from here on. */
   isApproving: z.boolean().default(false),
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { afterVerdict, judgeVerdict, type Kyc, kycStatuses } from '../../src/kyc/kyc.ts'
+import { afterVerdict, decodeKyc, judgeVerdict, type Kyc, kycStatuses } from '../../src/kyc/kyc.ts'
 import type { Submission } from '../../src/kyc/submission.ts'
 
 const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'NG' }
@@ -79,4 +79,9 @@ describe('what a provider says', () => {
     const retry = judgeVerdict({ status: 'Rejected', rejectType: 'RETRY' }, business)
     expect(retry).toMatchObject({ rejectType: 'RETRY', rejectLabels: [] })
   })
+})
+
+it('is read with the half of a millisecond that sandboxes of earlier releases wrote', () => {
+  const halved = { ...kycAt('Initiated'), dueMs: 150.5 }
+  expect(decodeKyc(JSON.stringify(halved))).toEqual(halved)
 })

@@ -72,6 +72,13 @@ describe('the sandbox', () => {
   })
 })
 
+it('is asked at whole milliseconds in a sandbox whose delay has no half', () => {
+  const named = { kycToken: 'kyc_1', method: 'business', submittedAtMs: 0 } as const
+  const open = { ...named, submission: company('4321'), status: 'Initiated' } as const
+  expect(createSandboxProvider(301).nextMs(open, 0)).toBe(151)
+  expect(createSandboxProvider(301).nextMs(open, 151)).toBe(302)
+})
+
 describe('a provider by HTTP', () => {
   function open(answer: OutgoingAnswer, callbackUrl = '') {
     const calls: OutgoingCall[] = []
