@@ -1,10 +1,11 @@
 import type { FollowedClock } from '../clock.ts'
-import type { Store } from '../store/port.ts'
+import type { ReachableEntries, Store } from '../store/port.ts'
 import type { Engine } from './engine.ts'
 import { indexes, splitSortKey } from './format/layout.ts'
+import { waitAtMost } from './queue/patient-wait.ts'
 
 export interface SweeperOptions {
-  readonly engine: Engine
+  readonly engine: Pick<Engine, 'sweepTransaction'>
   readonly store: Store
   readonly clock: FollowedClock
   readonly intervalMs: number
@@ -16,12 +17,19 @@ export interface SweeperOptions {
 }
 
 export interface Sweeper {
-  /** Sweeps all that is due now and drops what is past its time; resolves to how many there were. */
+  /**
+   * Sweeps all that is due now and drops what is past its time; resolves to how many there were. What a node keeps
+   * that is down is not waited for.
+   */
   sweep(): Promise<number>
   stop(): void
 }
 
 const batchSize = 200
+/** A portion that takes longer leaves its place to the next: some of its accounts may be on a node that is down. */
+const patientMs = 500
+/** Of a node that can be read and takes no commits all that is due comes to wait. */
+const maxAtWork = 10_000
 
 interface DuePlace {
   readonly sortKey: string
@@ -45,6 +53,8 @@ export function startSweeper(options: SweeperOptions): Sweeper {
   let stopped = false
   let running: Promise<number> | null = null
   let unreadable = 0
+  /** Sort keys of what waits for its account's commit. */
+  const atWork = new Set<string>()
 
   /** What a wrong clock has expired or dropped does not come back: while there is a doubt, all waits. */
   function isOver(): boolean {
@@ -54,17 +64,20 @@ export function startSweeper(options: SweeperOptions): Sweeper {
   async function sweepDue(): Promise<number> {
     let swept = 0
     let after = ''
-    while (!isOver()) {
-      const entries = await store.range(indexes.due, after, batchSize)
+    while (!isOver() && atWork.size < maxAtWork) {
+      const { entries, unread } = await dueAfter(after)
       const nowMs = clock.nowMs()
       // What is no place of a transaction is passed over: its neighbours are.
       const places = entries.map(({ sortKey }) => duePlace(sortKey))
       const due = places.filter((place) => place !== null && place.dueAtMs <= nowMs)
+      const begun = due.filter((place) => !atWork.has(place!.sortKey))
       const broken = places.filter((place) => place === null).length
-      if (broken !== unreadable && after === '') options.onUnreadable?.(broken)
-      if (after === '') unreadable = broken
-      await Promise.all(due.map((place) => sweepOne(place!)))
-      swept += due.length
+      if (after === '' && unread === 0 && broken !== unreadable) {
+        unreadable = broken
+        options.onUnreadable?.(broken)
+      }
+      await waitAtMost(patientMs, Promise.all(begun.map((place) => sweepOne(place!))))
+      swept += begun.length
       const last = places.at(-1)
       if (entries.length < batchSize || (last && last.dueAtMs > nowMs)) return swept
       after = entries.at(-1)!.sortKey
@@ -72,9 +85,19 @@ export function startSweeper(options: SweeperOptions): Sweeper {
     return swept
   }
 
-  function sweepOne({ sortKey, parts }: DuePlace): Promise<void> {
+  /** A node that is away keeps only its own. */
+  async function dueAfter(after: string): Promise<ReachableEntries> {
+    if (store.rangeReachable !== undefined) {
+      return store.rangeReachable(indexes.due, after, batchSize)
+    }
+    return { entries: await store.range(indexes.due, after, batchSize), unread: 0 }
+  }
+
+  async function sweepOne({ sortKey, parts }: DuePlace): Promise<void> {
     const [accountId, cardId, transactionId] = parts
-    return engine.sweepTransaction(accountId, cardId, transactionId, sortKey)
+    atWork.add(sortKey)
+    await engine.sweepTransaction(accountId, cardId, transactionId, sortKey)
+    atWork.delete(sortKey)
   }
 
   async function dropOld(): Promise<void> {

@@ -36,3 +36,41 @@ it('says once why it cannot sweep, and again when that changes or comes back', a
   sweeper.stop()
   engine.stop()
 })
+
+it('ends what is due elsewhere while a node is down, and begins nothing there twice', async () => {
+  const memory = createMemoryStore()
+  const due = (accountId: string) => ({
+    sortKey: [String(1).padStart(15, '0'), accountId, 'card', 'transaction'].join('\n'),
+    value: '',
+  })
+  // Read before the node was gone, so they wait for its return; what it has besides cannot be read.
+  const hanging = Array.from({ length: 200 }, (_, i) => due(`away-${i}`.padEnd(9, 'x')))
+  const entries = [...hanging, due('near')].toSorted((a, b) => (a.sortKey < b.sortKey ? -1 : 1))
+  const swept: string[] = []
+  const sweeper = startSweeper({
+    engine: {
+      sweepTransaction(accountId) {
+        swept.push(accountId)
+        return accountId === 'near' ? Promise.resolve() : new Promise(() => {})
+      },
+    },
+    store: {
+      ...memory,
+      range: () => Promise.reject(new StoreError('a node is down', 'no')),
+      async rangeReachable(_, after, limit) {
+        const left = entries.filter(({ sortKey }) => sortKey > after)
+        return { entries: left.slice(0, limit), unread: 5 }
+      },
+    },
+    clock: { ...systemClock, isDoubted: () => false },
+    intervalMs: 1_000,
+    logRetentionMs: 1,
+    onError: (error) => {
+      throw error
+    },
+  })
+  await vi.advanceTimersByTimeAsync(10_000)
+  sweeper.stop()
+  expect(swept.filter((accountId) => accountId !== 'near')).toHaveLength(hanging.length)
+  expect(swept).toContain('near')
+})

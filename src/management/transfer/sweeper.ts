@@ -1,4 +1,5 @@
 import { indexes, splitSortKey } from '../../engine/format/layout.ts'
+import { waitAtMost } from '../../engine/queue/patient-wait.ts'
 import { type ReachableEntries, type Store, StoreError } from '../../store/port.ts'
 import type { TransferSteps } from './step.ts'
 import { lookedAfterMs } from './transfer.ts'
@@ -98,7 +99,7 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
           driven.delete(ended)
         })
         driven.add(ended)
-        await within(patientMs, ended)
+        await waitAtMost(patientMs, ended)
       }
     }
     return {
@@ -188,16 +189,6 @@ function atLeast(read: OpenTransfers, before: OpenTransfers, passedMs: number): 
   const agedMs = before.oldestMs === 0 ? 0 : before.oldestMs + passedMs
   const count = Math.max(read.count, before.count)
   return { ...read, count, oldestMs: Math.max(read.oldestMs, agedMs) }
-}
-
-/** Resolves when the work ends, or when so much time has passed. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const passed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, passed])
-  clearTimeout(timer)
 }
 
 function messageOf(error: unknown): string {
