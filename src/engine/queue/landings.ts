@@ -50,6 +50,7 @@ export function createLandings(options: LandingsOptions): Landings {
   function finish(flight: Flight, sentMonoMs: number): void {
     const { queue, cached, batch, decideMs, startedMonoMs } = flight
     if (batch.command !== null) cached.version = batch.command.newVersion
+    standIns.landed(queue.aggregate)
     cache.settle(cached)
     // Another server may open it, and nothing that is said of what is not there is checked by a commit.
     if (cached.root === null) cache.drop(queue.aggregate)

@@ -10,6 +10,8 @@ export interface StandInDesk {
   /** Memory with what a command that failed was to write; the cache must forget it, this need not. */
   keep(cached: CachedAccount): void
   kept(aggregate: string): CachedAccount | undefined
+  /** A commit of this account was taken: the store may be away elsewhere, and memory is newer than what was kept. */
+  landed(aggregate: string): void
   /** Whether memory approves it; once for each delivery. */
   approves(item: DeliveryItem, memory: CachedAccount | undefined, pack: Pack): boolean
   onStore(available: boolean): void
@@ -41,6 +43,7 @@ export function createStandInDesk(clock: Clock): StandInDesk {
       }
     },
     kept: (aggregate) => kept.get(aggregate),
+    landed: (aggregate) => void kept.delete(aggregate),
     approves(item, memory, pack) {
       if (asked.has(item) || pack.switches.standIn === null) return false
       asked.add(item)

@@ -27,6 +27,7 @@ import { createMarkKeeper, isLossOf } from './marks.ts'
 import { createRecordReader } from './record-reader.ts'
 import { claimServer } from './server.ts'
 import { createStoreIdentity } from './store-identity.ts'
+import { tryCommits } from './trial.ts'
 
 export interface RedisStoreOptions {
   /** One server, or some nodes of a cluster. */
@@ -178,12 +179,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
 
   async function trial(): Promise<void> {
     refuseUnlessUsable()
-    const replies = await track(connection.askMasters('FCALL', [functionName('trial'), '0']))
-    for (const { address, problem } of replies) {
-      if (problem === undefined) continue
-      if (meaningOf(problem) === 'missing') await loadLibrary()
-      else throw storeErrorOf(`Redis at ${address} takes no commits`, problem)
-    }
+    await track(tryCommits({ connection, keys, callFunction, loadLibrary }))
   }
 
   async function close(): Promise<void> {

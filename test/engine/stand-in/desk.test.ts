@@ -37,6 +37,14 @@ function isStoodIn(others: number): boolean {
   return desk.approves(item, desk.kept('a:A1'), pack)
 }
 
+it('memory of an account whose next commit was taken is not kept, while the store is away elsewhere', () => {
+  const desk = createStandInDesk({ nowMs: () => 0, monoMs: () => 0 })
+  desk.onStore(false)
+  desk.keep(memoryOf('a:A1'))
+  desk.landed('a:A1')
+  expect(desk.kept('a:A1')).toBeUndefined()
+})
+
 it('memory of 10,000 accounts is kept while the store is away, and others are not stood in for', () => {
   expect(isStoodIn(9_999)).toBe(true)
   expect(isStoodIn(10_000)).toBe(false)
