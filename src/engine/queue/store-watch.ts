@@ -15,6 +15,8 @@ export interface StoreWatch {
 type Tried = 'read' | 'commit'
 
 const lookMs = 1_000
+/** What failed first only says that a connection was lost; by the second look it is known why there is no other. */
+const looksUntilExplained = 2
 /** Of no card: only whether it can be read is of interest. */
 const someKey = directoryKey('')
 /** Of a version that is never there: it is turned away, if commits are taken at all, and changes nothing. */
@@ -43,7 +45,7 @@ export function createStoreWatch(
   let isStopped = false
   let isLooking = false
   /** Since the failure that is told now. */
-  let hasLooked = false
+  let looks = 0
   let timer: NodeJS.Timeout | undefined
   store.onProblem?.((problem) => {
     const isKnown = failed !== null && problem !== ''
@@ -61,7 +63,7 @@ export function createStoreWatch(
 
   /** What one node of several takes tells nothing of the one that failed: all are tried. */
   function lookSoon(): void {
-    if (!hasLooked) void look()
+    if (looks === 0) void look()
   }
 
   function learn(problem: string, of: Tried): void {
@@ -74,7 +76,7 @@ export function createStoreWatch(
     const isNew = failed === null
     if (failed !== 'commit') failed = of
     if (!isNew) return
-    hasLooked = false
+    looks = 0
     change(problem, true)
     lookLater()
   }
@@ -93,12 +95,14 @@ export function createStoreWatch(
     const isLeftToUs = failed !== null && store.trial !== undefined
     if (!isLooking && (isLeftToUs || !isBusy())) {
       isLooking = true
-      hasLooked = true
+      looks++
       const of = failed ?? 'commit'
       const problem = await problemOf(of)
       isLooking = false
       if (isStopped) return
+      const isKnown = failed !== null && problem !== ''
       learn(problem, of)
+      if (isKnown && looks === looksUntilExplained && problem !== reason) change(problem, false)
     }
     if (failed !== null || store.trial !== undefined) lookLater()
   }

@@ -221,6 +221,9 @@ interface Trouble {
   unreachable(): Error
 }
 
+/** Said after the reason: that none of the sentinels would do, and that a connection which failed is closed. */
+const tellsNoReason = /^(All sentinels are unreachable|Connection is closed)/
+
 /** Keeps what was last wrong with the connection, for those who ask later. */
 function createTrouble(urls: readonly string[]): Trouble {
   const where = urls.map(withoutCredentials).join(',')
@@ -230,8 +233,7 @@ function createTrouble(urls: readonly string[]): Trouble {
       // A cluster's error only says that no node would do; what the last of them said is inside.
       const inner = (error as { lastNodeError?: unknown } | undefined)?.lastNodeError
       const text = failureText(inner ?? error)
-      // That none of the sentinels would do is said after what the last of them said.
-      if (!text.startsWith('All sentinels are unreachable')) last = text
+      if (!tellsNoReason.test(text)) last = text
     },
     notSent: () => new StoreError(`not sent to Redis at ${where}: ${last}`, 'no'),
     unreachable() {

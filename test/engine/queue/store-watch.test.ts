@@ -104,6 +104,31 @@ describe('a store that can be tried', () => {
   })
 })
 
+it('a failure that lasts is told with what the store says then, once', async () => {
+  const world = { problem: 'a connection was lost', told: [] as string[] }
+  const trial = async () => {
+    if (world.problem !== '') throw new StoreError(world.problem, 'no')
+  }
+  const store = { load: async () => [], commit: async () => [], trial }
+  const isBusy = () => true
+  const watch = createStoreWatch(store, isBusy, (problem) => world.told.push(problem))
+  watch.note('closed', 'commit')
+  await vi.advanceTimersByTimeAsync(1_500)
+  expect(world.told).toEqual(['closed'])
+  world.problem = 'refused at 127.0.0.1:7202'
+  await vi.advanceTimersByTimeAsync(1_000)
+  world.problem = 'timed out'
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect([watch.problem, world.told]).toEqual([
+    'refused at 127.0.0.1:7202',
+    ['closed', 'refused at 127.0.0.1:7202'],
+  ])
+  world.problem = ''
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(world.told.at(-1)).toBe('')
+  watch.stop()
+})
+
 describe('a store of several nodes', () => {
   it('is back when all of them are, whatever one of them takes meanwhile', async () => {
     const world = { full: true, trials: 0, told: [] as string[] }
