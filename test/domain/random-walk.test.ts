@@ -142,19 +142,25 @@ function naiveStateOf(model: NaiveModel, world: World) {
   }
 }
 
+/** A transaction by any of its names, on its card or one that was issued for it again. */
+function keptAt(ledger: Ledger, world: World, cardId: string, id: string): Transaction | undefined {
+  const accountId = world.cards.find((card) => card.cardId === cardId)?.accountId ?? ''
+  const book = ledger.book(accountId)
+  const found = book.transaction(cardId, id)
+  const t = found !== null && isAlias(found) ? book.transaction(found.cardId, found.aliasOf) : found
+  if (t !== null && !isAlias(t)) return t
+  const { replaces = '' } = world.cards.find((card) => card.cardId === cardId) ?? {}
+  return replaces === '' ? undefined : keptAt(ledger, world, replaces, id)
+}
+
 function transactionAt(
   ledger: Ledger,
   world: World,
   cardId: string,
   id: string,
 ): NaiveTransaction | undefined {
-  const accountId = world.cards.find((card) => card.cardId === cardId)?.accountId ?? ''
-  const book = ledger.book(accountId)
-  const found = book.transaction(cardId, id)
-  const t = found !== null && isAlias(found) ? book.transaction(found.cardId, found.aliasOf) : found
-  if (t !== null && !isAlias(t)) return inLetters(t)
-  const { replaces = '' } = world.cards.find((card) => card.cardId === cardId) ?? {}
-  return replaces === '' ? undefined : transactionAt(ledger, world, replaces, id)
+  const kept = keptAt(ledger, world, cardId, id)
+  return kept && inLetters(kept)
 }
 
 function inLetters(t: Transaction): NaiveTransaction {
@@ -225,6 +231,13 @@ function compareWalk(seed: number): void {
         ledger.operate(accountId, operation, pack, nowMs)
         model.adopt(accountId, organizationId, nowMs)
       }
+    } else if (step.kind === 'person') {
+      const { act, cardId, transactionId, nowMs } = step
+      const kept = keptAt(ledger, world, cardId, transactionId)
+      const accountId = world.cards.find((card) => card.cardId === cardId)?.accountId ?? ''
+      const place = { cardId: kept?.cardId ?? '', transactionId: kept?.transactionId ?? '' }
+      const refused = kept && ledger.operate(accountId, { type: act, ...place }, pack, nowMs)
+      expectEqual(refused === null, model[act](cardId, transactionId, nowMs), where)
     } else {
       const { event, receivedAtMs, slot = event.eventId } = step
       const { cardId, transactionId, originalTransactionId } = event

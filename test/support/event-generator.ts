@@ -30,6 +30,14 @@ type WalkStep =
       readonly organizationId: string
       readonly nowMs: number
     }
+  /** A person ends a hold, or lets a refund be spent, of a transaction that was named before. */
+  | {
+      readonly kind: 'person'
+      readonly act: 'releaseHold' | 'grantRefund'
+      readonly cardId: string
+      readonly transactionId: string
+      readonly nowMs: number
+    }
 
 export interface Walk {
   readonly seed: number
@@ -208,17 +216,38 @@ export function walk(seed: number): Walk {
         .map((each) => (rarer.chance(0.06) ? { ...each, expiryMonth: month } : each))
         .map((each) => (isLarge ? { ...each, dailyLimitMinor: null } : each)),
     ),
-    steps: withAdoption(
-      rarer,
-      accounts,
-      withDefaults(
+    steps: withPeople(
+      createRandom(seed ^ 0x9e0),
+      withAdoption(
         rarer,
-        (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
-          return shift(step, shiftMs)
-        }),
+        accounts,
+        withDefaults(
+          rarer,
+          (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
+            return shift(step, shiftMs)
+          }),
+        ),
       ),
     ),
   }
+}
+
+/** In half of the walks; refunds more often than others. */
+function withPeople(random: Random, steps: WalkStep[]): WalkStep[] {
+  if (random.chance(0.5)) return steps
+  const named: CardEvent[] = []
+  return steps.flatMap((step): WalkStep[] => {
+    if (step.kind !== 'deliver') return [step]
+    named.push(step.event)
+    if (random.chance(0.8)) return [step]
+    const refunds = named.filter(({ requestType }) => requestType === 'Refund')
+    const isGrant = refunds.length > 0 && random.chance(0.6)
+    const { cardId, transactionId, originalTransactionId } = random.pick(isGrant ? refunds : named)
+    const id = random.chance(0.3) ? originalTransactionId : transactionId
+    const act = isGrant ? 'grantRefund' : 'releaseHold'
+    const nowMs = step.receivedAtMs + random.between(0, 1_000)
+    return [step, { kind: 'person', act, cardId, transactionId: id, nowMs }]
+  })
 }
 
 const { MAX_SAFE_INTEGER: largest } = Number

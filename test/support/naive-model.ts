@@ -1268,6 +1268,37 @@ export function createNaiveModel(options: NaiveOptions) {
     arrivals.push({ scope: accountId, atMs: Math.max(nowMs, newestArrivalMs(accountId)) })
   }
 
+  /** Ends a hold at once; false where there is none. */
+  function releaseHold(cardId: string, name: string, nowMs: number): boolean {
+    const key = keyOf(fold(), cardId, name)
+    if (key === undefined) return false
+    const t = transactionOf(fold(), key)
+    if (O(t) === 0 || isPostedCash(t)) return false
+    operated(key, [{ kind: 'expire', key }], nowMs)
+    return true
+  }
+
+  /** "or a person grants it: G += what is withheld, which counts to that day's allowance". */
+  function grantRefund(cardId: string, name: string, nowMs: number): boolean {
+    const key = keyOf(fold(), cardId, name)
+    if (key === undefined) return false
+    const holder = holderOf(fold(), key)
+    const minor = Math.max(0, U(fold(), holder) - transactionOf(fold(), holder).G)
+    if (minor === 0) return false
+    const { accountId } = cardOf(cardId)!
+    const atMs = Math.max(nowMs, newestArrivalMs(accountId))
+    const day = dayOf(atMs, accountOf(accountId).country)
+    operated(key, [{ kind: 'grant', key: holder, minor, day }], nowMs)
+    return true
+  }
+
+  function operated(key: string, effects: Effect[], nowMs: number): void {
+    const card = cardOf(transactionOf(fold(), key).cardId)!
+    const atMs = Math.max(nowMs, newestArrivalMs(card.accountId))
+    record(card, key, effects, atMs, noMerchant)
+    arrivals.push({ scope: card.accountId, atMs })
+  }
+
   function card(cardId: string) {
     const found = cardOf(cardId)
     if (found === undefined) throw new Error(`no card ${cardId}`)
@@ -1310,6 +1341,8 @@ export function createNaiveModel(options: NaiveOptions) {
     deliver,
     expireDue,
     adopt,
+    releaseHold,
+    grantRefund,
     account: (accountId: string) => balances(fold(), accountId),
     card,
     transaction,
