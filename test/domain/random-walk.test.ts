@@ -231,6 +231,13 @@ function compareWalk(seed: number): void {
         ledger.operate(accountId, operation, pack, nowMs)
         model.adopt(accountId, organizationId, nowMs)
       }
+    } else if (step.kind === 'adjust') {
+      const { accountId, amountMinor, reference, nowMs } = step
+      if (accountIdsOf(world).includes(accountId)) {
+        const operation = { type: 'adjust', amountMinor, reference } as const
+        const refused = ledger.operate(accountId, operation, pack, nowMs)
+        expectEqual(refused === null, model.adjust(accountId, amountMinor, reference, nowMs), where)
+      }
     } else if (step.kind === 'person') {
       const { act, cardId, transactionId, nowMs } = step
       const kept = keptAt(ledger, world, cardId, transactionId)

@@ -30,12 +30,19 @@ type WalkStep =
       readonly organizationId: string
       readonly nowMs: number
     }
-  /** A person ends a hold, or lets a refund be spent, of a transaction that was named before. */
+  /** A person ends a hold, lets a refund be spent, or takes a pending charge, of a transaction that was named before. */
   | {
       readonly kind: 'person'
-      readonly act: 'releaseHold' | 'grantRefund'
+      readonly act: 'releaseHold' | 'grantRefund' | 'takeCharge'
       readonly cardId: string
       readonly transactionId: string
+      readonly nowMs: number
+    }
+  | {
+      readonly kind: 'adjust'
+      readonly accountId: string
+      readonly amountMinor: number
+      readonly reference: string
       readonly nowMs: number
     }
 
@@ -218,6 +225,7 @@ export function walk(seed: number): Walk {
     ),
     steps: withPeople(
       createRandom(seed ^ 0x9e0),
+      accounts,
       withAdoption(
         rarer,
         accounts,
@@ -233,19 +241,25 @@ export function walk(seed: number): Walk {
 }
 
 /** In half of the walks; refunds more often than others. */
-function withPeople(random: Random, steps: WalkStep[]): WalkStep[] {
+function withPeople(random: Random, accounts: NaiveAccount[], steps: WalkStep[]): WalkStep[] {
   if (random.chance(0.5)) return steps
   const named: CardEvent[] = []
   return steps.flatMap((step): WalkStep[] => {
     if (step.kind !== 'deliver') return [step]
     named.push(step.event)
-    if (random.chance(0.8)) return [step]
+    if (random.chance(0.75)) return [step]
+    const nowMs = step.receivedAtMs + random.between(0, 1_000)
+    if (random.chance(0.2)) {
+      const amountMinor = random.pick([-5_000, -300, 40, 700, 700])
+      const reference = `R${random.between(1, 6)}`
+      const { accountId } = random.pick(accounts)
+      return [step, { kind: 'adjust', accountId, amountMinor, reference, nowMs }]
+    }
     const refunds = named.filter(({ requestType }) => requestType === 'Refund')
     const isGrant = refunds.length > 0 && random.chance(0.6)
     const { cardId, transactionId, originalTransactionId } = random.pick(isGrant ? refunds : named)
     const id = random.chance(0.3) ? originalTransactionId : transactionId
-    const act = isGrant ? 'grantRefund' : 'releaseHold'
-    const nowMs = step.receivedAtMs + random.between(0, 1_000)
+    const act = isGrant ? 'grantRefund' : random.pick(['releaseHold', 'takeCharge'] as const)
     return [step, { kind: 'person', act, cardId, transactionId: id, nowMs }]
   })
 }

@@ -261,6 +261,10 @@ export function createNaiveModel(options: NaiveOptions) {
     return account
   }
 
+  const adjustments: { accountId: string; reference: string; minor: number }[] = []
+  const adjusted = (accountId: string) =>
+    total(adjustments.filter((each) => each.accountId === accountId).map(({ minor }) => minor))
+
   const countryOf = (card: NaiveCard) => accountOf(card.accountId).country
 
   // "Sums and flags of a transaction": its formulas.
@@ -310,6 +314,7 @@ export function createNaiveModel(options: NaiveOptions) {
     const chargesTakenMinor = total(all.map((t) => t.takenMinor))
     const postedMinor = total([
       accountOf(accountId).openingMinor,
+      adjusted(accountId),
       ...all.map((t) => -t.S),
       ...all.filter(isPostedCash).map((t) => -O(t)),
       ...all.map(Credit),
@@ -1292,6 +1297,33 @@ export function createNaiveModel(options: NaiveOptions) {
     return true
   }
 
+  /** Of what is pending, as much as is available. */
+  function takeCharge(cardId: string, name: string, nowMs: number): boolean {
+    const key = keyOf(fold(), cardId, name)
+    if (key === undefined) return false
+    const { accountId } = cardOf(cardId)!
+    const { availableMinor } = balances(fold(), accountId)
+    const minor = Math.min(transactionOf(fold(), key).pendingMinor, Math.max(0, availableMinor))
+    if (minor > 0) {
+      operated(key, [{ kind: 'charge', key, takenMinor: minor, pendingMinor: -minor }], nowMs)
+    }
+    return true
+  }
+
+  /** Once for each reference of an account, and never beyond what is kept exactly. */
+  function adjust(accountId: string, minor: number, reference: string, nowMs: number): boolean {
+    const done = adjustments.find((each) => {
+      return each.accountId === accountId && each.reference === reference
+    })
+    if (done !== undefined) return done.minor === minor
+    const { postedMinor, availableMinor } = balances(fold(), accountId)
+    const after = [postedMinor, availableMinor, adjusted(accountId)].map((sum) => sum + minor)
+    if (!after.every(Number.isSafeInteger)) return false
+    adjustments.push({ accountId, reference, minor })
+    arrivals.push({ scope: accountId, atMs: Math.max(nowMs, newestArrivalMs(accountId)) })
+    return true
+  }
+
   function operated(key: string, effects: Effect[], nowMs: number): void {
     const card = cardOf(transactionOf(fold(), key).cardId)!
     const atMs = Math.max(nowMs, newestArrivalMs(card.accountId))
@@ -1343,6 +1375,8 @@ export function createNaiveModel(options: NaiveOptions) {
     adopt,
     releaseHold,
     grantRefund,
+    takeCharge,
+    adjust,
     account: (accountId: string) => balances(fold(), accountId),
     card,
     transaction,
