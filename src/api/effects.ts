@@ -76,7 +76,7 @@ export interface Effects {
       attempt: number,
     ) => Promise<Decide<AggregateView, D, AggregateWrite> | Refused>,
   ): Promise<Done<D> | Refused>
-  /** Refuses a call that has no home: it is about something that is not there. */
+  /** Notes a refusal that no home was asked for, such as one for something that is not there. */
   refuse(call: EffectCall, refused: Refused): Promise<Refused>
   /** For effects of more than one commit. */
   bind(call: EffectCall, home: string): Promise<BoundCall | Refused>

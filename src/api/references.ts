@@ -4,7 +4,7 @@ import { bindReference, readReference, referenceIdOf } from '../management/refer
 import { success } from '../management/reference-record.ts'
 import { type Store, StoreError } from '../store/port.ts'
 import type { Caller } from './authentication.ts'
-import { isRefused, type Refused } from './condition.ts'
+import { conditions, isRefused, type Refused } from './condition.ts'
 import { type Effects, refuseOther, refuseSeen } from './effects.ts'
 import type { ApiCall, Done, Route } from './route.ts'
 
@@ -87,7 +87,8 @@ export function createReferences(options: ReferencesOptions): References {
       if (isSending && options.ofReads) return sendOnce(call, route, handle)
       const result = await handle()
       if (!route.reads) {
-        if (isRefused(result) || effects.isBound(call)) return result
+        if (effects.isBound(call)) return result
+        if (isRefused(result)) return isVerdict(result) ? effects.refuse(call, result) : result
         throw new Error(`${route.operation} had an effect beside its Reference`)
       }
       if (isRefused(result) || !options.ofReads) return result
@@ -95,6 +96,12 @@ export function createReferences(options: ReferencesOptions): References {
       return (await end(call)) ?? result
     },
   }
+}
+
+/** What was understood and refused is told to whoever asks for it; what is malformed leaves no record. */
+function isVerdict({ condition }: Refused): boolean {
+  const { status } = conditions[condition]
+  return status === 404 || status === 422
 }
 
 function unlessAway(error: unknown): void {

@@ -234,6 +234,33 @@ describe('a request that was lost sight of', () => {
     const none = await call('GET', unknown, await headersOf('GET', unknown))
     expect([none.status, none.body.responseCode]).toEqual([404, '157'])
   })
+
+  it.each([
+    ['POST', '/cards/nobodys/topup', { amount: 1 }, 404, '148'],
+    ['POST', '/cards/nobodys/withdrawal', { amount: 1 }, 404, '148'],
+    ['POST', '/cards/nobodys/regularize', {}, 404, '148'],
+    ['POST', '/cards/nobodys/charges/reprocess', {}, 404, '148'],
+    ['POST', '/cards/nobodys/freeze', {}, 404, '148'],
+    ['POST', '/cards/retail', { customerId: 'nobody' }, 404, '157'],
+    ['POST', '/wallets/CHF/fund', { amount: 1 }, 422, '121'],
+    ['PATCH', '/webhooks/nobodys', { url: 'ftp://example.com/' }, 422, '119'],
+  ])('is found also when it was refused: %s %s %j', async (method, path, given, status, code) => {
+    const { headersOf, call } = await openApi({ scopes: ['CardAPIs', 'CardAPIs.Fund'] })
+    const reference = 'Refused/1'
+    const send = async (at: string, body: object) => {
+      const target = `/api/v1${at}`
+      const headers = await headersOf(method, target, { reference })
+      return call(method, target, headers, JSON.stringify(body))
+    }
+    const refused = { status, body: { responseCode: code } }
+    expect(await send(path, given)).toMatchObject(refused)
+    const asked = '/api/v1/requests/Refused%2F1'
+    const { body } = await call('GET', asked, await headersOf('GET', asked))
+    expect(body.data).toMatchObject({ state: 'Failed', httpStatus: status, responseCode: code })
+    const other = await send(path, { ...given, more: true })
+    expect(other).toMatchObject({ status: 400, body: { responseCode: '139' } })
+    expect(await send(path, given)).toMatchObject(refused)
+  })
 })
 
 describe('the reference page', () => {

@@ -33,7 +33,7 @@ export async function affectCard<D>(
 ): Promise<Done<D> | Refused> {
   const accountId = await accountIdOfCard({ engine }, cardId)
   const unknown = refuse('cardUnknown')
-  if (accountId === null) return effects.refuse(call, unknown)
+  if (accountId === null) return unknown
   const key = cardDetailsKey(cardId)
   const change = (view: AccountView): { data: D; write: AccountWrite } | Refused => {
     const { account } = view

@@ -151,12 +151,10 @@ async function issueNew(
   const customer = await customerOf(context, call, body.customerId)
   const draft = customer && drafted(newDraft(type, customer), body, currency || 'USD')
   if (draft !== null && isRefused(draft)) return draft
-  const { effects } = context
-  if (customer === null || draft === null) return effects.refuse(call, refuse('recordUnknown'))
+  if (customer === null || draft === null) return refuse('recordUnknown')
   if (currency === '') {
     // Nothing can ever be issued in it, so this needs no commit of a wallet.
-    const unfit = unfitFor(type, customer)
-    return effects.refuse(call, unfit ?? refuse('currencyNotSupported'))
+    return unfitFor(type, customer) ?? refuse('currencyNotSupported')
   }
   const card = { ...draft.card, swipesLeft: lite?.swipeCount ?? null }
   return issueCard(context, call, { customer, draft: { ...draft, card }, currency, amountMinor })

@@ -29,14 +29,10 @@ function reissueRoute(context: ApiContext): Route {
       const { body } = call
       const mistaken = mistakeIn(body)
       if (mistaken !== null) return mistaken
-      const { effects } = context
       const customer = await customerOf(context, call, body.customerId)
-      if (customer === null) return effects.refuse(call, refuse('recordUnknown'))
+      if (customer === null) return refuse('recordUnknown')
       const original = await originalOf(context, call, customer)
-      if (isRefused(original)) {
-        const unfit = unfitFor('retail', customer)
-        return effects.refuse(call, unfit ?? original)
-      }
+      if (isRefused(original)) return unfitFor('retail', customer) ?? original
       return again(context, call, customer, original)
     },
   })
