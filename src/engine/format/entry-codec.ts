@@ -1,7 +1,9 @@
 import { type Change, type EntryKind, entryKinds } from '../../domain/change/change.ts'
 import type { Entry, Place } from '../../domain/ledger/entry.ts'
+import { isCurrency } from '../../domain/record/currency.ts'
 import { type CardEvent, type RequestType, requestTypes } from '../../domain/record/event.ts'
 import type { Fresh } from '../../domain/record/fresh.ts'
+import type { Notice } from '../../domain/record/notice.ts'
 import {
   type EntryRow,
   readAnswerRow,
@@ -55,11 +57,34 @@ function readable(read: () => Entry): Entry {
   return entry
 }
 
-function checkHead({ kind, n, atMs, accountId, cardId, transaction }: OpenEntry['head']): void {
+function checkHead(head: OpenEntry['head']): void {
+  const { kind, n, atMs, accountId, cardId, transaction, event, notice } = head
   const numbered = Number.isSafeInteger(n) && typeof atMs === 'number'
   const named = typeof accountId === 'string' && typeof cardId === 'string'
-  if (entryKinds.includes(kind) && numbered && named && Array.isArray(transaction)) return
+  const placed = entryKinds.includes(kind) && numbered && named && Array.isArray(transaction)
+  if (placed && isReadEvent(event) && isReadNotice(notice)) return
   throw new RecordUnreadable('a log entry holds something else')
+}
+
+/** Whoever shows an amount needs to know its currency, and must not stop at an entry that has lost it. */
+function isReadEvent(event: CardEvent | null): boolean {
+  if (event === null) return true
+  const { eventId, requestType, currency, merchantCurrency } = event
+  const known = [currency, merchantCurrency].every((code) => code === '' || isCurrency(code))
+  return typeof eventId === 'string' && requestType !== undefined && known
+}
+
+const noticeTypes: Readonly<Record<Notice['type'], true>> = {
+  blocked: true,
+  unblocked: true,
+  ruleTripped: true,
+  ruleArmed: true,
+}
+
+function isReadNotice(notice: Notice | undefined): boolean {
+  if (notice === undefined) return true
+  const timed = notice.type !== 'blocked' || Number.isSafeInteger(notice.untilMs)
+  return Object.hasOwn(noticeTypes, notice.type) && timed
 }
 
 /** An entry of which the changes are still text: they are half of it, and not everybody looks at them. */

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { lineOfEntry } from '../../../src/cli/log/entry-line.ts'
+import type { Entry } from '../../../src/domain/ledger/entry.ts'
 import { createLedger } from '../../../src/domain/ledger/ledger.ts'
 import { noAccount } from '../../../src/domain/record/account.ts'
 import { noCard } from '../../../src/domain/record/card.ts'
@@ -14,7 +16,7 @@ import {
   transactionCodec,
 } from '../../../src/engine/format/codec.ts'
 import { decodeEntry, encodeEntry, openEntry } from '../../../src/engine/format/entry-codec.ts'
-import { RecordUnreadable } from '../../../src/engine/format/row-codec.ts'
+import { RecordUnreadable, unlessUnreadable } from '../../../src/engine/format/row-codec.ts'
 import { eventOf } from '../../support/event-generator.ts'
 import { defaultSwitches, packOf } from '../../support/world.ts'
 
@@ -223,5 +225,36 @@ describe('an entry whose changes are read later', () => {
 
   it('is refused when it is of a later release', () => {
     expect(() => openEntry('[4,0,1,[["x"]]]')).toThrow('format 4')
+  })
+})
+
+describe('a log entry in which one bit has turned', () => {
+  const ledger = createLedger()
+  const event = eventOf({ eventId: 'E1', currency: 'USD', merchantCurrency: 'EUR' })
+  const delivery = { event, slot: 's/1', receivedAtMs: 1_790_000_000_000, said: null }
+  ledger.deliver(delivery, packOf(defaultSwitches))
+  const [decided] = ledger.entries
+  const blocked = {
+    type: 'blocked',
+    kind: 'mcc',
+    value: '7995',
+    untilMs: 1_790_000_000_000,
+  } as const
+  const told: Entry = { ...decided!, kind: 'notice', event: null, changes: [], notice: blocked }
+
+  it.each([
+    ['an event', decided!],
+    ['a notice', { ...told, eventKey: 'E1', transaction: ['C1', 'T1'] }],
+  ] as const)('of %s is refused, or can be shown', (_, entry) => {
+    const text = encodeEntry(entry)
+    for (let at = 0; at < text.length; at++) {
+      for (let bit = 1; bit < 128; bit *= 2) {
+        const turned = String.fromCharCode(text.charCodeAt(at) ^ bit)
+        const found = unlessUnreadable(() => {
+          return decodeEntry(text.slice(0, at) + turned + text.slice(at + 1))
+        })
+        if (found !== null) lineOfEntry(found)
+      }
+    }
   })
 })
