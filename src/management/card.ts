@@ -3,9 +3,9 @@ import type { Card } from '../domain/record/card.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type CardDetails, decodeDetails } from '../engine/format/card-details.ts'
-import { accountCodec, cardCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardDetailsKey, cardKey } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
+import { decodeAccount, decodeCard } from '../engine/quarantine/damage.ts'
 import type { Store } from '../store/port.ts'
 
 /** A card with what it draws on. */
@@ -78,12 +78,12 @@ async function loadCards(
     return [root, cardKey(cardId), cardDetailsKey(cardId)].map((key) => ({ aggregate, ...key }))
   })
   const loaded = await store.load(keys)
-  return places.map((_, i) => () => {
+  return places.map(({ cardId, accountId }, i) => () => {
     const [root, card, own] = loaded.slice(3 * i, 3 * i + 3)
     if (root === undefined || card === undefined) return null
     return {
-      account: accountCodec.decode(root.value),
-      card: cardCodec.decode(card.value),
+      account: decodeAccount(accountAggregate(accountId), root.value),
+      card: decodeCard(cardId, card.value),
       details: decodeDetails(own?.value ?? null),
     }
   })

@@ -1,4 +1,6 @@
 import { isAlias } from '../../domain/change/book.ts'
+import { cardStatuses, cardTypes } from '../../domain/record/card.ts'
+import { isCurrency } from '../../domain/record/currency.ts'
 import type { ChildKey, Key } from '../../store/port.ts'
 import { decodeAccountCards } from '../format/account-cards.ts'
 import { accountCodec, cardCodec, eventCodec, transactionCodec } from '../format/codec.ts'
@@ -51,12 +53,18 @@ export function decodeAccount(aggregate: string, value: string) {
   const account = accountCodec.decode(value)
   const own = aggregate.startsWith('u:') ? '' : account.accountId
   const mine = own === '' ? account.accountId === '' : accountAggregate(own) === aggregate
-  return mine ? account : refuseOthers('account')
+  if (!mine) refuseOthers('account')
+  // Whoever shows its money needs the decimals of its currency.
+  if (account.currency !== '' && !isCurrency(account.currency)) refuseWord('currency')
+  return account
 }
 
 export function decodeCard(cardId: string, value: string) {
   const card = cardCodec.decode(value)
-  return card.cardId === cardId ? card : refuseOthers('card')
+  if (card.cardId !== cardId) refuseOthers('card')
+  if (!cardStatuses.includes(card.status)) refuseWord('status')
+  if (!cardTypes.includes(card.type)) refuseWord('type')
+  return card
 }
 
 export function decodeTransaction(cardId: string, id: string, value: string) {
@@ -67,6 +75,10 @@ export function decodeTransaction(cardId: string, id: string, value: string) {
 
 function refuseOthers(kind: string): never {
   throw new RecordUnreadable(`it is the record of another ${kind}`)
+}
+
+function refuseWord(column: string): never {
+  throw new RecordUnreadable(`its column ${column} holds something else`)
 }
 
 /** 1 to 64 printable ASCII characters, as everywhere. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { answerDelivery } from '../../../src/domain/decide/answer.ts'
 import { directoryKey } from '../../../src/engine/format/layout.ts'
-import type { Damage } from '../../../src/engine/quarantine/damage.ts'
+import { type Damage, problemOf } from '../../../src/engine/quarantine/damage.ts'
 import {
   handed,
   openCards,
@@ -241,4 +241,15 @@ describe('a decision that fails', () => {
     expect([...aside]).toEqual([['slot-a', true]])
     expect(seen).not.toContain('a:account-0')
   })
+})
+
+it('a word that no account or card can have is a damage', () => {
+  const account = (currency: string) =>
+    problemOf({ aggregate: 'a:A1', group: '', id: '' }, `[1,"A1","${currency}",5]`)
+  const card = (type: string, status: string) =>
+    problemOf({ aggregate: 'a:A1', group: 'c', id: 'C1' }, `[1,"C1","","A1","${type}","${status}"]`)
+  expect([account('USD'), card('retail', 'Active')]).toEqual(['', ''])
+  expect(account('USF')).toBe('its column currency holds something else')
+  expect(card('reteil', 'Active')).toBe('its column type holds something else')
+  expect(card('retail', 'Acuive')).toBe('its column status holds something else')
 })
