@@ -7,6 +7,7 @@ import {
   accountAggregate,
   accountCardsKey,
   cardKey,
+  directoryKey,
   eventKeyAt,
   merchantCountsKey,
 } from '../engine/format/layout.ts'
@@ -72,6 +73,7 @@ export async function verifyStore(
       const expected = recordsOf(book, retentionMs, nowMs)
       records += expected.length
       await compare(accountId, expected, store, differences)
+      await comparePlaces(accountId, book, store, differences)
     }
   }
   return { entries, accounts, records, tooShort, differences }
@@ -99,6 +101,27 @@ async function compare(
     if (kept === value || isOfEarlier(key, kept, value)) return
     const record = key.group === '' ? 'account' : `${key.group} ${key.id.replace('\n', ' ')}`
     tell(differences, { accountId, record, expected: value, found: kept })
+  })
+}
+
+/** A card whose place names another account is unknown to the engine, though all of its records are right. */
+async function comparePlaces(
+  accountId: string,
+  book: MemoryBook,
+  store: Store,
+  differences: Difference[],
+): Promise<void> {
+  const cardIds = [...book.cards.keys()]
+  const found = await store.load(cardIds.map(directoryKey))
+  cardIds.forEach((cardId, i) => {
+    const kept = found[i]?.value ?? 'nothing'
+    if (kept === accountId) return
+    tell(differences, {
+      accountId,
+      record: `place of card ${cardId}`,
+      expected: accountId,
+      found: kept,
+    })
   })
 }
 

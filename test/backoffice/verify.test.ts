@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { verifyStore } from '../../src/backoffice/verify.ts'
+import { directoryKey } from '../../src/engine/format/layout.ts'
 import type { Store } from '../../src/store/port.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore, type MemoryState } from '../support/memory-store.ts'
@@ -74,4 +75,22 @@ it('what the log knows of events that are past their time is not missed', async 
   while ((await store.sweep(nowMs, 0, 1_000)) > 0) {}
   expect((await verifyStore(store, retentionMs)).differences).not.toEqual([])
   expect((await verifyStore(store, retentionMs, { nowMs })).differences).toEqual([])
+})
+
+it('a card whose place names another account, or that has none, is told', async () => {
+  const { state, store } = await openWorld()
+  const placeOf = (cardId: string) => state.aggregates.get(directoryKey(cardId).aggregate)!
+  placeOf('card-1').groups.get('d')!.set('card-1', 'account-2')
+  placeOf('card-3').groups.get('d')!.delete('card-3')
+  const { differences } = await verifyStore(store, retentionMs)
+  const place = { accountId: 'account-1', record: 'place of card card-1', expected: 'account-1' }
+  expect(differences).toEqual([
+    { ...place, found: 'account-2' },
+    {
+      accountId: 'account-3',
+      record: 'place of card card-3',
+      expected: 'account-3',
+      found: 'nothing',
+    },
+  ])
 })
