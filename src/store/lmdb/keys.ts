@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { lastDayOf } from '../dated-group.ts'
-import { type ChildKey, type IndexKey, type Key, StoreError } from '../port.ts'
+import { type ChildKey, type IndexKey, type Key, type LogLine, StoreError } from '../port.ts'
 
 /**
  * One tree holds everything. The first byte says what an entry is, so that a sweep walks only what
@@ -179,4 +179,9 @@ export function versionHash(token: string): number {
 /** Stands for the version of a root whose own token cannot be read; no writer's token begins so. */
 export function hashToken(hash: number): string {
   return `#${hash}`
+}
+
+export function logLineOf({ key, value }: { key: string; value: string }): LogLine {
+  const cursor = cursorOf(key)
+  return { cursor, writtenMs: microsOfCursor(cursor) / 1_000, entry: value }
 }

@@ -20,11 +20,11 @@ import { throwCause, writeFailureText } from './database.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,
-  cursorOf,
   expiredRange,
   hashToken,
   indexRange,
   type KeyRange,
+  logLineOf,
   logRange,
   logRangeBefore,
   logRangeUpTo,
@@ -35,6 +35,7 @@ import {
   versionHash,
 } from './keys.ts'
 import { openFolder } from './opening.ts'
+import { refuseUnlessRoom } from './room.ts'
 import { fileOf, watchWhereabouts } from './whereabouts.ts'
 
 export interface LmdbStoreOptions {
@@ -48,6 +49,8 @@ export interface LmdbStoreOptions {
   readonly expectedFile?: string
   /** The files are no longer in place, or are again (''). */
   readonly onWarning?: (message: string) => void
+  /** What the disk of a folder has left; tests say otherwise. */
+  readonly freeBytes?: (folder: string) => number
 }
 
 const defaultCommitTimeoutMs = 5_000
@@ -89,7 +92,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
 
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
     while (peers.isOpening()) await peers.untilOpened()
-    refuseUnlessUsable()
+    refuseUnlessWritable()
     const writes = toWrites(commands, clock)
     const foreseen = read(() => writes.map((write) => foresee(db, write)))
     // Nothing below may refuse: what is queued will be executed, so a throw would leave half a call.
@@ -143,7 +146,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   }
 
   async function readLog(after: string, limit: number): Promise<LogLine[]> {
-    return read(() => entriesIn(logRange(after), limit).map(toLogLine))
+    return read(() => entriesIn(logRange(after), limit).map(logLineOf))
   }
 
   async function countLog(after: string, last: string): Promise<number> {
@@ -159,6 +162,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     // A process that was killed while it read would keep the pages of its snapshot from being used again.
     read(() => db.readerCheck())
     while (peers.isOpening()) await peers.untilOpened()
+    refuseUnlessWritable()
     const keys = read(() => [
       ...keysIn(expiredRange(Math.floor(sweptAtMs / dayMs)), limit),
       ...keysIn(logRangeBefore(logBeforeMs * 1_000), limit),
@@ -169,7 +173,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
 
   async function fill(records: readonly OwnedRecord[]): Promise<void> {
     while (peers.isOpening()) await peers.untilOpened()
-    refuseUnlessUsable()
+    refuseUnlessWritable()
     const puts = records.map((record) => toPut(record, clock.nonce, logMicrosAt))
     await written(
       puts.map(({ key, value, version }) =>
@@ -211,6 +215,11 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     if (whereabouts.problem !== '') throw new StoreError(whereabouts.problem, 'no')
   }
 
+  function refuseUnlessWritable(): void {
+    refuseUnlessUsable()
+    refuseUnlessRoom(folder, options.freeBytes)
+  }
+
   /** Everything read in one turn is of one snapshot: the newest, also of what others committed. */
   function read<T>(reads: () => T): T {
     refuseUnlessUsable()
@@ -227,7 +236,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     const { start, end } = logRangeUpTo(before)
     // Backwards, a range runs from its start, not included, down to its end.
     const backwards = { start: end, end: start, reverse: true, exclusiveStart: true }
-    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(toLogLine).reverse()
+    return limit < 1 ? [] : [...db.getRange({ ...backwards, limit })].map(logLineOf).reverse()
   }
 
   // lmdb-js takes a limit of 0 for no limit.
@@ -265,9 +274,6 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     }
   }
 
-  const scan = () =>
-    scanTree(Math.floor(nowMs() / dayMs), (keys, limit) => read(() => entriesIn(keys, limit)))
-
   return {
     file: whereabouts.file,
     commit: refusingPassed(commit, nowMs),
@@ -279,7 +285,8 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     countLog,
     tailLog,
     sweep,
-    scan,
+    scan: () =>
+      scanTree(Math.floor(nowMs() / dayMs), (keys, limit) => read(() => entriesIn(keys, limit))),
     snapshot,
     fill,
     onProblem(listener) {
@@ -287,11 +294,6 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     },
     close,
   }
-}
-
-function toLogLine({ key, value }: { key: string; value: string }): LogLine {
-  const cursor = cursorOf(key)
-  return { cursor, writtenMs: microsOfCursor(cursor) / 1_000, entry: value }
 }
 
 function ignore(): void {}

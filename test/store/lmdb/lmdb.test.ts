@@ -28,6 +28,27 @@ describeStore('the LMDB store', async () => {
   }
 })
 
+describe('a disk with hardly any room', () => {
+  it('is not written to, so that nothing is unknown, can be read, and goes on when it has room', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbiter-lmdb-'))
+    let freeBytes = 32 * 2 ** 20
+    const store = await openLmdbStore({ folder, nowMs: Date.now, freeBytes: () => freeBytes })
+    expect(await store.commit([commandOf({ aggregate: 'a1' })])).toEqual(['committed'])
+    freeBytes--
+    const refused = { name: 'StoreError', executed: 'no' }
+    const told = expect.stringContaining('less than 32 MB left: free some space')
+    const full = await store.commit([commandOf({ aggregate: 'a2' })]).catch((error) => error)
+    expect(full).toMatchObject({ ...refused, message: told })
+    await expect(store.sweep(Date.now(), 0, 10)).rejects.toMatchObject(refused)
+    const roots = ['a1', 'a2'].map((aggregate) => ({ aggregate, group: '', id: '' }))
+    expect(await store.load(roots)).toMatchObject([{}, undefined])
+    freeBytes++
+    expect(await store.commit([commandOf({ aggregate: 'a2' })])).toEqual(['committed'])
+    await store.close()
+    await rm(folder, { recursive: true })
+  })
+})
+
 describe('an LMDB folder', () => {
   const hourMs = 3_600_000
   let folder: string
