@@ -117,7 +117,8 @@ const unanswered = { code: '', decidedBy: '' }
 const adjustmentKey = 'adjust·'
 
 /** A change that is a row of its own, whatever else its entry says. */
-function movementOf(change: Change, { eventKey }: Entry): Partial<TransactionRow> | null {
+function movementOf(change: Change, entry: Entry): Partial<TransactionRow> | null {
+  const { eventKey } = entry
   switch (change.type) {
     case 'expired':
       return { type: 'Expiry', amountMinor: change.releasedMinor ?? null }
@@ -126,7 +127,7 @@ function movementOf(change: Change, { eventKey }: Entry): Partial<TransactionRow
     case 'chargeReturned':
       return chargeOf(-change.takenMinor)
     case 'chargeTaken':
-      return chargeOf(change.amountMinor)
+      return chargeOf(change.amountMinor, callOf(entry))
     case 'moved': {
       const { type, transferId, relatedCardId, reference, takesBack } = change.movement
       const moved = Math.abs(change.amountMinor)
@@ -147,6 +148,12 @@ function movementOf(change: Change, { eventKey }: Entry): Partial<TransactionRow
 }
 
 /** What is only due so far moves nothing. */
-function chargeOf(amountMinor: number): Partial<TransactionRow> | null {
-  return amountMinor === 0 ? null : { type: 'CrossBorderCharge', amountMinor }
+function chargeOf(amountMinor: number, reference = ''): Partial<TransactionRow> | null {
+  return amountMinor === 0 ? null : { type: 'CrossBorderCharge', amountMinor, reference }
+}
+
+/** The Reference of the call of the management API that an entry is from; '' for any other. */
+function callOf({ origin = '' }: Entry): string {
+  const [by, , reference = ''] = origin.split(' ')
+  return by === 'api' ? reference : ''
 }
