@@ -11,6 +11,7 @@ import {
   windowValue,
 } from '../../src/domain/decide/window.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
+import { bookingKey } from '../../src/domain/operation/handling.ts'
 import { type Account, availableMinor } from '../../src/domain/record/account.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
 import {
@@ -230,6 +231,18 @@ function compareWalk(seed: number): void {
       if (accountIdsOf(world).includes(accountId)) {
         ledger.operate(accountId, operation, pack, nowMs)
         model.adopt(accountId, organizationId, nowMs)
+      }
+    } else if (step.kind === 'book') {
+      const { event, amountMinor: given, nowMs } = step
+      const accountId = world.cards.find((card) => card.cardId === event.cardId)?.accountId ?? ''
+      const book = ledger.book(accountId)
+      if (accountId !== '' && (book.event(event.eventId)?.unmatched ?? '') !== '') {
+        const amountMinor = event.amountMinor === null ? null : given
+        const booked = { ...event, amountMinor, currency: book.account()!.currency }
+        const key = bookingKey(accountId, event.eventId)
+        const operation = { type: 'book', event: booked, bookingKey: key, sortKey: '' } as const
+        const refused = ledger.operate(accountId, operation, pack, nowMs)
+        expectEqual(refused === null, model.book(booked, nowMs), where)
       }
     } else if (step.kind === 'adjust') {
       const { accountId, amountMinor, reference, nowMs } = step

@@ -38,6 +38,13 @@ type WalkStep =
       readonly transactionId: string
       readonly nowMs: number
     }
+  /** A person books an advice that could not be booked, with an amount in the currency of its account. */
+  | {
+      readonly kind: 'book'
+      readonly event: CardEvent
+      readonly amountMinor: number
+      readonly nowMs: number
+    }
   | {
       readonly kind: 'adjust'
       readonly accountId: string
@@ -254,6 +261,13 @@ function withPeople(random: Random, accounts: NaiveAccount[], steps: WalkStep[])
       const reference = `R${random.between(1, 6)}`
       const { accountId } = random.pick(accounts)
       return [step, { kind: 'adjust', accountId, amountMinor, reference, nowMs }]
+    }
+    // One in another currency, mostly: of the others few are left unbooked.
+    const advices = named.filter(({ requestType }) => requestTypes[requestType] === 'advice')
+    const foreign = advices.filter(({ currency }) => currency !== accounts[0]!.currency)
+    const event = random.pick(foreign.length > 0 ? foreign : [...advices, null])
+    if (event !== null && random.chance(0.4)) {
+      return [step, { kind: 'book', event, amountMinor: random.pick([30, 30, 250]), nowMs }]
     }
     const refunds = named.filter(({ requestType }) => requestType === 'Refund')
     const isGrant = refunds.length > 0 && random.chance(0.6)

@@ -261,6 +261,8 @@ export function createNaiveModel(options: NaiveOptions) {
     return account
   }
 
+  /** By account and event, what unmatched advices were booked as. */
+  const booked = new Map<string, string>()
   const adjustments: { accountId: string; reference: string; minor: number }[] = []
   const adjusted = (accountId: string) =>
     total(adjustments.filter((each) => each.accountId === accountId).map(({ minor }) => minor))
@@ -1310,6 +1312,22 @@ export function createNaiveModel(options: NaiveOptions) {
     return true
   }
 
+  /** As it came, whenever that was, and with what was given; once. */
+  function book(event: CardEvent, nowMs: number): boolean {
+    const card = cardOf(event.cardId)!
+    const name = `${card.accountId} ${event.eventId}`
+    const done = booked.get(name)
+    if (done !== undefined) return done === contentOf(event)
+    const { organizationId: _, ...plain } = event
+    const atMs = Math.max(nowMs, newestArrivalMs(card.accountId))
+    const { answer, effects, key } = decideAdvice({ ...plain, occurredAtMs: 0 }, card, atMs)
+    if (answer.unmatched !== null) return false
+    record(card, key, effects, atMs, event.merchant)
+    booked.set(name, contentOf(event))
+    arrivals.push({ scope: card.accountId, atMs })
+    return true
+  }
+
   /** Once for each reference of an account, and never beyond what is kept exactly. */
   function adjust(accountId: string, minor: number, reference: string, nowMs: number): boolean {
     const done = adjustments.find((each) => {
@@ -1376,6 +1394,7 @@ export function createNaiveModel(options: NaiveOptions) {
     releaseHold,
     grantRefund,
     takeCharge,
+    book,
     adjust,
     account: (accountId: string) => balances(fold(), accountId),
     card,
