@@ -87,10 +87,20 @@ export function operationOf({ kind, event, eventKey, transaction, changes }: Ent
   if (kind === 'booked' && event !== null) {
     return { type: 'book', event, bookingKey: eventKey, sortKey: '' } as const
   }
-  if (!changes.some(({ type }) => type === 'expired')) return null
+  if (kind !== 'operated') return null
   const [cardId, transactionId] = transaction
-  return { type: 'releaseHold', cardId, transactionId } as const
+  for (const [made, type] of deeds) {
+    if (changes.some((change) => change.type === made)) return { type, cardId, transactionId }
+  }
+  return null
 }
+
+/** What people do to a transaction, by the change that tells it. */
+const deeds = [
+  ['expired', 'releaseHold'],
+  ['granted', 'grantRefund'],
+  ['chargeTaken', 'takeCharge'],
+] as const
 
 export function transactionIn(book: Book, cardId: string, id: string): Transaction | null {
   const found = book.transaction(cardId, id)

@@ -1,19 +1,22 @@
 import { describe, expect, it } from 'vitest'
 import { storeSource } from '../../src/backoffice/log-source.ts'
 import { runBacktest } from '../../src/backtest/run.ts'
-import { isAsk } from '../../src/domain/record/event.ts'
+import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import type { CompiledPack } from '../../src/rules/pack/compiled-pack.ts'
 import type { PackFiles } from '../../src/rules/pack/folder.ts'
 import {
   type Arrival,
+  type Deed,
   filesOf,
   type LiveRun,
   retentionDays,
   runLive,
   sourceOf,
   traffic,
+  withPeople,
 } from '../support/backtest-world.ts'
+import { eventOf } from '../support/event-generator.ts'
 import { rulesText } from '../support/rule-world.ts'
 
 const seed = Number(process.env.SEED ?? 31_337)
@@ -170,6 +173,94 @@ describe(`a backtest (SEED=${seed})`, () => {
     const says = predicted(old, rows)
     for (const id of asksOf(arrivals))
       expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
+  })
+
+  it('does again what people did, as a server would on which they do the same', async () => {
+    const charging = (files: PackFiles) =>
+      new Map([...files, ['pack.yaml', 'crossBorder: { fixed: 2.00, percent: 9 }']])
+    const [before, after] = [charging(oldFiles), charging(stricter)]
+    const arrivals = withPeople(seed, traffic(seed, 600, cards))
+    const old = await runLive(before, arrivals, cards)
+    const done = arrivals.map((arrival) => {
+      return { ...arrival, deeds: (arrival.deeds ?? []).filter((deed) => old.deeds.has(deed)) }
+    })
+    const kinds = new Set([...old.deeds].map(({ operation }) => operation.type))
+    if (process.env.SEED === undefined) expect(kinds.size).toBe(5)
+    const live = await runLive(after, done, cards)
+    const { rows, disagreements } = await runBacktest({
+      oldPack: packOf(before),
+      newPack: packOf(after),
+      fromMs: 0,
+      toMs: Infinity,
+      source: sourceOf(old.store),
+      threads: 0,
+    })
+    expect(disagreements).toBe(0)
+    const says = predicted(old, rows)
+    for (const id of asksOf(arrivals))
+      expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
+  })
+
+  it('takes a charge again, and grants a refund again, only as far as that account has them', async () => {
+    const home = { mid: 'M1', mcc: '7995', name: 'Shop', city: 'Lagos', country: 'US' }
+    const abroad = { ...home, mcc: '5411', country: 'NG' }
+    const of = { cardId: 'card-1', currency: 'USD' }
+    const asked = { ...of, transactionId: 'ask', amountMinor: 390_000, merchant: home }
+    const bought = { ...of, transactionId: 'buy', amountMinor: 10_000, merchant: abroad }
+    const deed = (type: 'takeCharge' | 'grantRefund', transactionId: string): Deed => {
+      const operation = { type, cardId: 'card-1', transactionId }
+      return { accountId: 'account-1', operation }
+    }
+    const story: [Partial<CardEvent>, Deed[]?][] = [
+      // Declined by the new pack: only for the old one is there nothing to take the charge of.
+      [{ ...asked, eventId: 'e1', requestType: 'Authorization' }],
+      [{ ...bought, eventId: 'e2', requestType: 'Settlement' }],
+      [{ ...asked, eventId: 'e3', requestType: 'Reversal' }],
+      // Covered by a capture that only the new account has none of.
+      [{ ...bought, eventId: 'e4', requestType: 'Refund', transactionId: 'back' }],
+      [
+        {
+          ...asked,
+          eventId: 'e5',
+          requestType: 'Authorization',
+          transactionId: 'left',
+          amountMinor: 398_500,
+          merchant: { ...abroad, country: 'US' },
+        },
+        [deed('takeCharge', 'buy'), deed('grantRefund', 'back')],
+      ],
+    ]
+    const arrivals = story.map(([event, deeds = []], i) => {
+      const atMs = Date.UTC(2026, 8, 1, 10, i)
+      return {
+        atMs,
+        event: eventOf({ eventId: '', ...event, occurredAtMs: atMs }),
+        said: null,
+        deeds,
+      }
+    })
+    const charging = (when: string) =>
+      filesOf({
+        'pack.yaml': 'crossBorder: { fixed: 10.00, percent: 0 }',
+        'a.rules.yaml': rulesText([{ id: 'gambling', when }]),
+      })
+    const [before, after] = [charging('amount > 10000'), charging('merchant.mcc == "7995"')]
+    const old = await runLive(before, arrivals, cards)
+    expect(old.deeds.size).toBe(2)
+    const live = await runLive(after, arrivals, cards)
+    const [oldPack, newPack] = [packOf(before), packOf(after)]
+    const source = sourceOf(old.store)
+    const { rows } = await runBacktest({
+      oldPack,
+      newPack,
+      fromMs: 0,
+      toMs: Infinity,
+      source,
+      threads: 0,
+    })
+    expect([...live.answers].map(([id, { code }]) => [id, code])).toEqual([...predicted(old, rows)])
+    expect(live.answers.get('e5')?.code).toBe('000')
+    expect(rows.map(({ eventId }) => eventId)).toEqual(['e1'])
   })
 
   it('of a pack whose breakers trip says what a server decides with the rules in shadow from then on', async () => {

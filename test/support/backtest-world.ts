@@ -2,6 +2,7 @@ import type { LogSource } from '../../src/backtest/run.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
 import { createSharedTally } from '../../src/domain/decide/shared-window.ts'
+import type { Operation } from '../../src/domain/operation/operation.ts'
 import type { CardEvent, RequestType } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { indexes, splitSortKey } from '../../src/engine/format/layout.ts'
@@ -16,6 +17,7 @@ import { createMemoryStore } from './memory-store.ts'
 
 export const retentionDays = 45
 const minuteMs = 60_000
+const accounts = 3
 const startMs = Date.UTC(2026, 8, 1, 9)
 
 export function filesOf(files: Record<string, string>): PackFiles {
@@ -28,6 +30,44 @@ export interface Arrival {
   readonly event: CardEvent
   /** What the watchdog says instead of the engine. */
   readonly said: Answer | null
+  /** What people do before it. */
+  readonly deeds?: readonly Deed[]
+}
+
+export interface Deed {
+  readonly accountId: string
+  readonly operation: Operation
+}
+
+/** The same with what people do between: with money, holds, refunds, charges and cards. */
+export function withPeople(seed: number, arrivals: readonly Arrival[]): Arrival[] {
+  const random = createRandom(seed)
+  return arrivals.map((arrival, i) => {
+    const earlier = arrivals.slice(0, i).map(({ event }) => event)
+    const event = random.pick([...earlier.slice(-40), arrival.event])
+    const refunds = earlier.filter(({ requestType }) => requestType === 'Refund')
+    const captures = earlier.filter(({ requestType }) => requestType === 'Settlement')
+    const operation = random.pick<() => Operation | null>([
+      () => null,
+      () => ({ type: 'adjust', amountMinor: random.between(-60_000, 50_000), reference: `r${i}` }),
+      () => ({ type: 'releaseHold', ...placeOf(event) }),
+      () => ({ type: 'grantRefund', ...placeOf(random.pick([...refunds, event])) }),
+      () => ({ type: 'takeCharge', ...placeOf(random.pick([...captures, event])) }),
+      () => ({ type: 'changeCard', cardId: event.cardId, set: limitsOf(random) }),
+    ])()
+    if (operation === null) return arrival
+    const cardId = 'cardId' in operation ? operation.cardId : event.cardId
+    const accountId = `account-${Number(cardId.slice('card-'.length)) % accounts}`
+    return { ...arrival, deeds: [{ accountId, operation }] }
+  })
+}
+
+function placeOf({ cardId, transactionId }: CardEvent) {
+  return { cardId, transactionId }
+}
+
+function limitsOf(random: Random) {
+  return { dailyLimitMinor: random.pick([null, 20_000, 60_000]) }
 }
 
 /** Purchases, cash and what follows them, over some days, on cards that share accounts. */
@@ -108,6 +148,8 @@ export interface LiveRun {
   readonly store: Store
   /** By event id, what the first delivery was told. */
   readonly answers: Map<string, Answer>
+  /** Of what people did, that which was not refused. */
+  readonly deeds: ReadonlySet<Deed>
 }
 
 interface PackChange {
@@ -147,6 +189,7 @@ export async function runLive(
   })
   await importRows(cardRows(cards), engine)
   const answers = new Map<string, Answer>()
+  const deeds = new Set<Deed>()
   let left = change
   let i = 0
   async function meetNext(): Promise<void> {
@@ -162,6 +205,10 @@ export async function runLive(
     }
     const [next] = await store.range(indexes.due, '', 1)
     if (next !== undefined && splitSortKey(next.sortKey).atMs <= atMs) await sweeper.sweep()
+    for (const deed of arrivals[i]!.deeds ?? []) {
+      const { refused } = await engine.operate(deed.accountId, deed.operation, 'test')
+      if (refused === '') deeds.add(deed)
+    }
     const slot = `s${i++}`
     if (said === null) engine.deliver(handed(event, slot, atMs))
     else engine.say({ ...handed(event, slot, atMs), said })
@@ -172,19 +219,19 @@ export async function runLive(
   while (i < arrivals.length) await meetNext()
   sweeper.stop()
   engine.stop()
-  return { store, answers }
+  return { store, answers, deeds }
 }
 
 function cardRows(cards: number) {
   return Array.from({ length: cards }, (_, i) => ({
     cardId: `card-${i}`,
     customerId: `customer-${i}`,
-    accountId: `account-${i % 3}`,
+    accountId: `account-${i % accounts}`,
     type: i % 5 === 4 ? 'lite' : 'retail',
     ...(i % 5 === 4 ? { swipeCount: 40 } : {}),
     currency: 'USD',
     country: 'US',
-    ...(i < 3 ? { balance: '4000.00' } : {}),
+    ...(i < accounts ? { balance: '4000.00' } : {}),
     cardLimits: i % 2 === 0 ? { dailyLimit: '600.00' } : {},
   }))
 }
