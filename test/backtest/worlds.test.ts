@@ -12,6 +12,7 @@ import {
   retentionDays,
   runLive,
   traffic,
+  withPeople,
 } from '../support/backtest-world.ts'
 import { createRandom, type Random } from '../support/event-generator.ts'
 import { rulesText } from '../support/rule-world.ts'
@@ -147,7 +148,7 @@ it(`says with one book for both packs what it says with a book for each (SEED=${
   let changed = 0
   for (let log = 0; log < logs; log++) {
     const random = createRandom(seed + log)
-    const arrivals = traffic(seed + log, events, cards)
+    const arrivals = withPeople(seed + log, traffic(seed + log, events, cards))
     const decider = draftOf(random)
     const { store } = await runLive(filesIn(decider), arrivals, cards)
     const source = storeSource(store)
