@@ -6,14 +6,14 @@ import { accountAggregate, cardKey, transactionChild } from '../../src/engine/fo
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { type Seeded, seedFromLog } from '../../src/seeding/seeder.ts'
 import type { Store } from '../../src/store/port.ts'
-import { filesOf, retentionDays, runLive, traffic } from '../support/backtest-world.ts'
+import { filesOf, retentionDays, runLive, traffic, withPeople } from '../support/backtest-world.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { eventOf } from '../support/event-generator.ts'
 import { rulesText } from '../support/rule-world.ts'
 
 const seed = Number(process.env.SEED ?? 2211)
 const cards = 6
-const arrivals = traffic(seed, 400, cards)
+const arrivals = withPeople(seed, traffic(seed, 400, cards))
 const changeMs = arrivals[280]!.atMs
 
 const windows = `
