@@ -68,6 +68,26 @@ describe('who is no longer logged in', () => {
     await page.getByText('Answers a second').first().waitFor()
   })
 
+  it('finds what was typed into a form again after the login', async () => {
+    await logIn('/card/card-1')
+    await page.getByRole('button', { name: 'Adjust' }).click()
+    await page.getByLabel('Amount').fill('12.50')
+    await page.getByLabel('Reason').fill('case 4711')
+    const users = readFileSync(operators, 'utf8')
+    writeFileSync(operators, users.replace('alice:', 'bob:'))
+    await page.waitForURL('**/login?to=%2Fcard%2Fcard-1')
+    await page.getByText('Your session has ended').waitFor()
+    writeFileSync(operators, users)
+    await page.getByLabel('Name').fill('alice')
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByLabel('Amount').waitFor()
+    expect(await page.getByLabel('Amount').inputValue()).toBe('12.50')
+    expect(await page.getByLabel('Reason').inputValue()).toBe('case 4711')
+    await page.getByRole('dialog').getByRole('button', { name: 'Adjust' }).click()
+    await page.getByText('Adjust: done.').waitFor()
+  })
+
   it('is led to the login also by going back in the browser', async () => {
     await logIn('/changes')
     await page.getByRole('button', { name: 'Log out' }).click()

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { postData, useSubmit } from './ask.ts'
 import { who } from './live.ts'
 import { ErrorLine } from './parts.tsx'
@@ -26,8 +26,19 @@ export interface Act {
 
 const current = signal<Act | null>(null)
 const said = signal('')
+/** What the form has: it outlives a session that ends while somebody types. */
+const typed = signal<Typed>({ fields: {}, reason: '' })
+let askedBy = ''
+
+interface Typed {
+  readonly fields: Readonly<Record<string, string>>
+  readonly reason: string
+}
 
 function ask(act: Act): void {
+  const fields = (act.fields ?? []).map(({ name, value = '' }) => [name, value] as const)
+  typed.value = { fields: Object.fromEntries(fields), reason: '' }
+  askedBy = who.value?.name ?? ''
   current.value = act
 }
 
@@ -72,15 +83,17 @@ function forget(): void {
 
 export function ActDialog() {
   const act = current.value
-  return act === null ? null : <Form key={act.title} act={act} />
+  // Another person may have logged in since.
+  if (act === null || who.value?.name !== askedBy) return null
+  return <Form key={act.title} act={act} />
 }
 
 function Form({ act }: { act: Act }) {
   const dialog = useRef<HTMLDialogElement>(null)
-  const [fields, setFields] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries((act.fields ?? []).map(({ name, value = '' }) => [name, value])),
-  )
-  const [reason, setReason] = useState('')
+  const { fields, reason } = typed.value
+  const type = (change: Partial<Typed>) => {
+    typed.value = { ...typed.value, ...change }
+  }
   useEffect(() => {
     dialog.current?.showModal()
   }, [])
@@ -107,7 +120,7 @@ function Form({ act }: { act: Act }) {
             key={field.name}
             field={field}
             value={fields[field.name] ?? ''}
-            onValue={(value) => setFields({ ...fields, [field.name]: value })}
+            onValue={(value) => type({ fields: { ...fields, [field.name]: value } })}
           />
         ))}
         <label>
@@ -117,7 +130,7 @@ function Form({ act }: { act: Act }) {
             required
             maxLength={500}
             value={reason}
-            onInput={(event) => setReason(event.currentTarget.value)}
+            onInput={(event) => type({ reason: event.currentTarget.value })}
           />
         </label>
         <ErrorLine error={error} />

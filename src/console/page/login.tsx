@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { goTo, pageUrl } from './address.ts'
 import { postData, useSubmit } from './ask.ts'
-import { loadWho } from './live.ts'
+import { loadWho, who } from './live.ts'
 import { ErrorLine } from './parts.tsx'
 
 /** Of this console, or its first page: a link that strangers wrote may name any other place. */
@@ -25,6 +25,11 @@ export function LoginPage() {
       <form onSubmit={submit}>
         <img src="/icon.svg" alt="" width="40" height="40" />
         <h1>Arbiter</h1>
+        {who.value !== null && (
+          <p class="faint" role="status">
+            Your session has ended. Log in, and go on where you were.
+          </p>
+        )}
         <label>
           Name
           <input
