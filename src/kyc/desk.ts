@@ -200,7 +200,10 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       if (typeof verdict === 'string') return verdict
       const judged = judgeVerdict(verdict, submission)
       // A number is verified at once, or not at all.
-      if (!isFinal(judged as Pick<Kyc, 'status'>)) return 'failed'
+      if (!isFinal(judged as Pick<Kyc, 'status'>)) {
+        options.onTrouble(`the KYC provider answers ${judged.status} to a number: it must decide`)
+        return 'failed'
+      }
       await note(kyc, names)
       const isApproved = judged.status === 'Approved'
       const customerId = isApproved ? await approve(kyc, submission, verdict) : ''

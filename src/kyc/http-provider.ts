@@ -12,6 +12,8 @@ export interface HttpKycOptions {
   readonly secret: Buffer
   /** Where later results may be sent; '' when nobody knows our own address. */
   readonly callbackUrl: string
+  /** Why it did not answer as it should; nothing of an answer is in it. */
+  readonly onTrouble: (message: string) => void
 }
 
 const timeoutMs = 8_000
@@ -38,7 +40,12 @@ export type ToldVerdict = Verdict & { readonly kycToken: string }
 
 /** Somebody's own server that verifies; it is asked by its token, which is also what makes a repeat safe. */
 export function createHttpProvider(options: HttpKycOptions): KycProvider {
-  const { outgoing, clock, url, secret, callbackUrl } = options
+  const { outgoing, clock, url, secret, callbackUrl, onTrouble } = options
+
+  function failed(problem: string): 'failed' {
+    onTrouble(`the KYC provider ${problem}`)
+    return 'failed'
+  }
 
   async function call(
     method: 'GET' | 'POST',
@@ -54,10 +61,13 @@ export function createHttpProvider(options: HttpKycOptions): KycProvider {
       ...(method === 'POST' && { body }),
       timeoutMs,
     })
-    if ('fault' in said) return said.fault === 'timedOut' ? 'timedOut' : 'failed'
-    if (said.status < 200 || said.status > 299 || said.isCut) return 'failed'
-    const found = verdict.safeParse(jsonOf(said.body))
-    return found.success ? found.data : 'failed'
+    if ('fault' in said) {
+      const fault = failed(`cannot be reached: ${said.detail}`)
+      return said.fault === 'timedOut' ? 'timedOut' : fault
+    }
+    if (said.status < 200 || said.status > 299) return failed(`answers ${said.status}`)
+    const found = said.isCut ? null : verdict.safeParse(jsonOf(said.body))
+    return found?.success ? found.data : failed('answers otherwise than docs/WEBHOOKS.md says')
   }
 
   return {

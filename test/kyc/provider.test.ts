@@ -82,6 +82,7 @@ it('is asked at whole milliseconds in a sandbox whose delay has no half', () => 
 describe('a provider by HTTP', () => {
   function open(answer: OutgoingAnswer, callbackUrl = '') {
     const calls: OutgoingCall[] = []
+    const troubles: string[] = []
     const provider = createHttpProvider({
       outgoing: {
         async call(call) {
@@ -93,10 +94,12 @@ describe('a provider by HTTP', () => {
       url: 'https://kyc.example/v1',
       secret: randomBytes(32),
       callbackUrl,
+      onTrouble: (message) => troubles.push(message),
     })
     const asked = { kycToken: 'kyc_1', submission: company('4321'), images: {}, attempt: 0 }
-    return { provider, calls, submit: () => provider.submit(asked) }
+    return { provider, calls, troubles, submit: () => provider.submit(asked) }
   }
+  const otherwise = 'answers otherwise than docs/WEBHOOKS.md says'
   const said = (status: number, body: string, isCut = false): OutgoingAnswer => {
     return { status, body, isCut, retryAfter: '', etag: '', ms: 1 }
   }
@@ -111,21 +114,28 @@ describe('a provider by HTTP', () => {
   })
 
   it('has 8 s to answer, and is late then', async () => {
-    const { calls, submit } = open({ fault: 'timedOut', detail: '', ms: 8_000 })
+    const { calls, troubles, submit } = open({ fault: 'timedOut', detail: 'silent', ms: 8_000 })
     expect(await submit()).toBe('timedOut')
+    expect(troubles).toEqual(['the KYC provider cannot be reached: silent'])
     expect(calls).toMatchObject([{ timeoutMs: 8_000 }])
     expect(calls[0]!.url).toBe('https://kyc.example/v1/verifications')
   })
 
   it.each([
-    ['another fault', { fault: 'unreachable', detail: '', ms: 1 } as const],
-    ['an error', said(500, '{"status":"Approved"}')],
-    ['a redirect', said(302, '{"status":"Approved"}')],
-    ['no JSON', said(200, 'Approved')],
-    ['another status', said(200, '{"status":"Maybe"}')],
-    ['an answer without end', said(200, '{"status":"Approved"}', true)],
-  ])('has failed by %s', async (_name, answer) => {
-    expect(await open(answer).submit()).toBe('failed')
+    [
+      'another fault',
+      { fault: 'unreachable', detail: 'E', ms: 1 } as const,
+      'cannot be reached: E',
+    ],
+    ['an error', said(500, '{"status":"Approved"}'), 'answers 500'],
+    ['a redirect', said(302, '{"status":"Approved"}'), 'answers 302'],
+    ['no JSON', said(200, 'Approved'), otherwise],
+    ['another status', said(200, '{"status":"Maybe"}'), otherwise],
+    ['an answer without end', said(200, '{"status":"Approved"}', true), otherwise],
+  ])('has failed by %s, and somebody is told', async (_name, answer, problem) => {
+    const { submit, troubles } = open(answer)
+    expect(await submit()).toBe('failed')
+    expect(troubles).toEqual([`the KYC provider ${problem}`])
   })
 
   it('is asked each minute for seven days', () => {

@@ -111,8 +111,8 @@ export function createOutside(options: OutsideOptions): Outside {
     if (given.provider === 'none') return null
     if (given.provider === 'sandbox') return createSandboxProvider(given.delayMs)
     const callbackUrl = publicUrls[0] === undefined ? '' : `${publicUrls[0]}/callbacks/kyc`
-    const { url } = given
-    return createHttpProvider({ outgoing: providers, clock, url, secret: kycSecret!, callbackUrl })
+    const called = { outgoing: providers, clock, url: given.url, secret: kycSecret! }
+    return createHttpProvider({ ...called, callbackUrl, onTrouble })
   }
 
   function openKyc(chosen: KycProvider) {
