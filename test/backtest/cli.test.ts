@@ -51,7 +51,8 @@ beforeAll(async () => {
   for (let i = 1; i <= 12; i++) {
     const ask = {
       eventId: `evt-${i}`,
-      transactionId: `txn-${i}`,
+      // One that looks like a card number.
+      transactionId: i === 9 ? '5555555555554444' : `txn-${i}`,
       cardId: `card-${i % 2}`,
       amountMinor: i * 1000,
       merchant: {
@@ -187,6 +188,8 @@ it('a decision becomes a test that passes with its pack and fails with another',
   expect(text).toContain('wallet: apple_pay')
   expect(text).toContain('basket: b-1')
   expect(text).toContain('mid: ""')
+  expect(text).toContain('txn: masked-1')
+  expect(text).not.toContain('555555')
   const passed = await world.run('rules', 'test', oldDir)
   expect([passed.code, passed.out]).toEqual([0, expect.stringContaining('2')])
   writeFileSync(join(newDir, 'made.test.yaml'), text)

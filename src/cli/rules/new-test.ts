@@ -3,9 +3,12 @@ import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { maxSearched } from '../../backoffice/log-search.ts'
 import { findDecision, readPastAccount } from '../../backoffice/past-decision.ts'
+import { sharedRulesOf } from '../../backtest/counting.ts'
 import { type TestCase, testCaseOf } from '../../backtest/test-case.ts'
+import { whyNoPack } from '../../backtest/told-past.ts'
 import { dayMs } from '../../clock.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
+import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { readPackFiles } from '../../rules/pack/reading.ts'
 import { runPackTests } from '../../rules/testing/pack-test.ts'
 import { maskPan } from '../../telemetry/mask.ts'
@@ -23,8 +26,10 @@ interface NewTestOptions {
 
 const help = `
 The case has the card as it was, as much money as was available, and the events before it that windows
-still count or that are of its transaction, at their times. It expects what was answered. Where the
-pack in RULES_DIR answers otherwise by now, that is said, and the case is written all the same.
+still count or that are of its transaction, at their times, with what people changed between them. It expects
+what was answered. Where the pack in RULES_DIR answers otherwise by now, or its rule looks at other accounts
+too, that is said, and the case is written all the same. What no pack decides has no case: a default decision,
+an emergency block, a disabled organization. Ids that look like card numbers get others.
 With --out it goes to the end of that file, which should be a NAME.test.yaml of the pack.
 
 Examples:
@@ -47,22 +52,34 @@ export function addNewTest(rules: Command): void {
 async function write(options: NewTestOptions, session: Session): Promise<ExitCode> {
   const { store } = session
   const target = await findDecision(store, options.event, options.card)
-  if (target === null || target.kind !== 'event') {
+  if (target === null) {
     return sayRefused(
       `no decision on event ${options.event} is in the newest ${maxSearched} entries of the log`,
     )
   }
   if (target.accountId === '')
     return sayRefused(`event ${options.event} came for a card nobody knew`)
+  const noPack = whyNoPack(target)
+  if (noPack !== '') {
+    return sayRefused(`no pack decides event ${options.event} so, ${noPack}: name another event`)
+  }
   const past = await readPastAccount(store, target.accountId)
   if (past?.whole === false) {
     complain('warning: the account is older than the log: its windows begin empty')
   }
-  const made = past === null ? null : testCaseOf(target, past.entries, past.start)
+  const pack = compilePack(readPackFiles(packFolder()), session.retentionMs / dayMs, {
+    tested: false,
+  })
+  const alone = new Set(sharedRulesOf(pack))
+  const made = past === null ? null : testCaseOf(target, past.entries, past.start, alone)
   if (made === null) return sayRefused(`account ${target.accountId} cannot be told from the log`)
   const named = options.name === undefined ? made : { ...made, name: options.name }
   const text = yamlOf(named)
-  tellOtherwise(named, text, session)
+  const { ruleId } = target.answer!
+  if (alone.has(ruleId)) {
+    complain(`warning: ${ruleId} looks at other accounts too, whose events are not in the case`)
+  }
+  tellOtherwise(named, text, pack)
   if (options.out === undefined) {
     await print(text.trimEnd())
     return 0
@@ -79,20 +96,29 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   return 0
 }
 
+/** Texts that may say anything; an id must stay one. */
+const freeTexts: ReadonlySet<string> = new Set(['name', 'city'])
+
+/** Without card numbers: an id that looks like one gets another, the same wherever it stands. */
 function yamlOf(made: TestCase): string {
-  const masked = JSON.parse(JSON.stringify(made), (_name, value: unknown) =>
-    typeof value === 'string' ? maskPan(value) : value,
-  ) as TestCase
+  const ids = new Map<string, string>()
+  const masked = JSON.parse(JSON.stringify(made), (name, value: unknown) => {
+    if (typeof value !== 'string') return value
+    const shown = maskPan(value)
+    if (shown === value || freeTexts.has(name)) return shown
+    const id = ids.get(value) ?? `masked-${ids.size + 1}`
+    ids.set(value, id)
+    return id
+  }) as TestCase
   return stringify([masked], { lineWidth: 0 })
 }
 
 const fileName = 'new-test.test.yaml'
 
 /** Runs the case by itself, as a load of the pack would. */
-function tellOtherwise({ name }: TestCase, text: string, { retentionMs }: Session): void {
-  const files = readPackFiles(packFolder())
-  const pack = compilePack(files, retentionMs / dayMs, { tested: false })
+function tellOtherwise({ name }: TestCase, text: string, pack: CompiledPack): void {
   for (const { message } of runPackTests(new Map([[fileName, text]]), pack)) {
-    complain(`warning: the pack says otherwise now: ${message.replace(`"${name}": `, '')}`)
+    const found = message.replace(`"${name}": `, '')
+    complain(`warning: the pack says otherwise now, or looked at what is not in the case: ${found}`)
   }
 }

@@ -8,6 +8,7 @@ import {
 } from '../../backoffice/account-history.ts'
 import { readBook } from '../../backoffice/stored-book.ts'
 import { testCaseOf } from '../../backtest/test-case.ts'
+import { whyNoPack } from '../../backtest/told-past.ts'
 import { gather } from '../../domain/change/book.ts'
 import type { View } from '../../domain/change/view.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
@@ -231,6 +232,8 @@ function flatEvent({ merchant, details = {}, ...event }: CardEvent): DecisionSho
 
 async function writeTestCase(cursor: string, who: Who, office: Office): Promise<{ text: string }> {
   const entry = await findEntry(cursor, office)
+  const noPack = whyNoPack(entry)
+  if (noPack !== '') throw new ConsoleRefused(409, `no pack decides it so: ${noPack}`)
   const history = await readHistory(entry, cursor, office)
   if (history === null) {
     throw new ConsoleRefused(409, 'the account cannot be told from what was read of the log')

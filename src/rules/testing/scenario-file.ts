@@ -93,6 +93,8 @@ const setStep = z.strictObject({
   ...expectations,
 })
 
+const adjustStep = z.strictObject({ adjust: money, card: text.optional(), ...expectations })
+
 export const scenarioFile = z.array(
   z.strictObject({
     name: text,
@@ -105,7 +107,7 @@ export const scenarioFile = z.array(
       })
       .prefault({}),
     cards: z.array(z.looseObject({})).default([{}]),
-    steps: z.array(z.union([sendStep, saidStep, waitStep, atStep, setStep])),
+    steps: z.array(z.union([sendStep, saidStep, waitStep, atStep, setStep, adjustStep])),
   }),
 )
 

@@ -9,6 +9,7 @@ import type { CardEvent, RequestType } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { defaultCodes } from '../../domain/record/response-code.ts'
+import { minorOf } from '../../wire/amount.ts'
 import { tagPrefix } from '../pack/action.ts'
 import { compileSwitches } from '../pack/file.ts'
 import { compileDailyWindow, compileWindow, durationMs } from '../pack/window-file.ts'
@@ -86,6 +87,7 @@ export function startScenario(
   const firstCard = rows[0]!.card.cardId
   const { eventOf } = createEventNaming(scenario)
   let nowMs = beginsAtMs
+  let adjusted = 0
 
   function deliver(event: CardEvent, delivery: number, said: Answer | null): Step {
     const slot = `${event.eventId}/${delivery}`
@@ -110,9 +112,20 @@ export function startScenario(
       ledger.operate(row.account.accountId, operation, pack, nowMs)
       return differences(step, null, card)
     }
+    if ('adjust' in step) return runAdjust(step)
     nowMs = 'wait' in step ? nowMs + durationMs(step.wait) : Date.parse(step.at)
     ledger.sweep(pack, nowMs)
     return differences(step, null, step.card ?? firstCard)
+  }
+
+  function runAdjust(step: Extract<ScenarioStep, { adjust: string }>): string[] {
+    const { adjust, card = firstCard } = step
+    const { accountId, currency } = rows.find((one) => one.card.cardId === card)!.account
+    const amountMinor = minorOf(adjust, currency)
+    if (typeof amountMinor !== 'number') return [`adjust ${amountMinor.refused}`]
+    const operation = { type: 'adjust', amountMinor, reference: String(adjusted++) } as const
+    const refused = ledger.operate(accountId, operation, pack, nowMs)
+    return refused === null ? differences(step, null, card) : [`adjust ${refused.refused}`]
   }
 
   function runSend(step: Extract<ScenarioStep, { send: RequestType }>, index: number): string[] {

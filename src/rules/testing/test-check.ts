@@ -3,6 +3,7 @@ import type { FileFault, Path } from '../../document/yaml-document.ts'
 import { checkId, checks, fundsCheck } from '../../domain/decide/check.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { parseMinor } from '../../domain/record/money.ts'
+import { minorOf } from '../../wire/amount.ts'
 import { readCardRow } from '../../wire/card-row.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { rowOf } from './scenario-card.ts'
@@ -36,6 +37,7 @@ export function checkTest(
     const at = ['steps', i] as const
     if ('set' in step) checkSet(step.set, cards, [...at, 'set'], fault)
     if ('send' in step) checkSend(step, cards, pack, at, fault)
+    if ('adjust' in step) checkAdjust(step, cards, at, fault)
     checkWindows(step, cards, pack, at, fault)
   })
   return faults
@@ -61,6 +63,20 @@ function checkSet(
   const changed = card === '' ? cards[0] : cards.find(({ cardId }) => cardId === card)
   if (changed === undefined) fault([...path, 'card'], unknownOf('card', card, idsOf(cards)))
   else checkRow({ ...changed, ...set }, path, fault)
+}
+
+function checkAdjust(
+  { adjust, card = '' }: Extract<TestStep, { adjust: string }>,
+  cards: readonly WrittenCard[],
+  at: Path,
+  fault: TestFault,
+): void {
+  const adjusted = card === '' ? cards[0] : cards.find(({ cardId }) => cardId === card)
+  if (adjusted === undefined) fault([...at, 'card'], unknownOf('card', card, idsOf(cards)))
+  else {
+    const minor = minorOf(adjust, adjusted.currency)
+    if (typeof minor !== 'number') fault([...at, 'adjust'], minor.refused)
+  }
 }
 
 /** Checks that a rule allowed stand among the rules in shadow. */

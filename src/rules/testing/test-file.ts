@@ -181,8 +181,20 @@ const setStep = strict({
   ...expectations,
 })
 
+const adjustStep = strict({
+  adjust: amount.describe('Adds to what the account has, or takes from it, as a person would'),
+  card: id.optional(),
+  ...expectations,
+})
+
 /** The kinds of steps, by the field that only they have. */
-export const testSteps = { send: sendStep, wait: waitStep, at: atStep, set: setStep } as const
+export const testSteps = {
+  send: sendStep,
+  wait: waitStep,
+  at: atStep,
+  set: setStep,
+  adjust: adjustStep,
+} as const
 
 export type TestStep = z.output<(typeof testSteps)[keyof typeof testSteps]>
 export type SendStep = z.output<typeof sendStep>
@@ -209,7 +221,7 @@ export const testsFile = z
       ...frame,
       cards: z.array(testCard).min(1).max(maxTestCards).optional(),
       steps: z
-        .array(z.union([sendStep, waitStep, atStep, setStep]))
+        .array(z.union([sendStep, waitStep, atStep, setStep, adjustStep]))
         .min(1)
         .max(maxTestSteps),
     }),

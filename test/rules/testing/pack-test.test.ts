@@ -67,6 +67,24 @@ describe('the tests of a pack', () => {
     expect(reportOf({ 'a.rules.yaml': held, 'a.test.yaml': tests })).toEqual([])
   })
 
+  it('add to what an account has, and take from it', () => {
+    const adjusted = oneTest(
+      '{ adjust: -9900, posted: 100, available: 100 }',
+      '{ send: Authorization, amount: 120, expect: "116" }',
+      '{ adjust: "25.50", card: card-1, available: 125.5 }',
+      '{ send: Authorization, amount: 120, expect: approve, available: 5.5 }',
+    )
+    expect(faultsOf(adjusted)).toEqual([])
+    const wrong = oneTest('{ adjust: 1.005 }', '{ adjust: 5, card: card-2 }', '{ adjust: much }')
+    expect(faultsOf(wrong)).toEqual([
+      'a.test.yaml:5:17 steps.2.adjust must be an amount such as 12.50',
+    ])
+    expect(faultsOf(oneTest('{ adjust: 1.005 }', '{ adjust: 5, card: card-2 }'))).toEqual([
+      'a.test.yaml:3:17 "t": 1.005 has too many decimals for USD',
+      'a.test.yaml:4:26 "t": there is no card card-2: did you mean card-1?',
+    ])
+  })
+
   it('fail at the place of what differs, and the pack is refused', () => {
     const wrong = oneTest(
       '{ send: Authorization, amount: 201, expect: approve }',
@@ -104,7 +122,7 @@ describe('the tests of a pack', () => {
       'a.test.yaml:3:3 strat is not known: did you mean start?',
       'a.test.yaml:4:13 cards.0.balence is not known: did you mean balance?',
       'a.test.yaml:4:38 cards.1.status must be one of Active, Frozen, Terminated: did you mean Active?',
-      'a.test.yaml:6:7 steps.0 is no step: it has one of send, wait, at, set: did you mean send?',
+      'a.test.yaml:6:7 steps.0 is no step: it has one of send, wait, at, set, adjust: did you mean send?',
       'a.test.yaml:7:15 steps.1.send must be one of Authorization, PreAuthorization, CashWithdrawal, Settlement, PartialReversal, Reversal, Refund: did you mean Authorization?',
       'a.test.yaml:7:49 steps.1.expect must be approve, decline, or a response code in quotes such as "127": did you mean approve?',
       'a.test.yaml:8:30 steps.2.ammount is not known: did you mean amount?',
