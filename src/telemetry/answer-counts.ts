@@ -1,4 +1,5 @@
 import { Counter, type Metric, type Registry } from 'prom-client'
+import { causes } from '../domain/record/event-record.ts'
 import type { AnsweredEvent } from './decision-log.ts'
 
 /** From 1 ms to the contract limit. */
@@ -37,6 +38,8 @@ export function createAnswerCounts(registry: Registry): AnswerCounts {
     labelNames: ['cause'],
     registers,
   })
+  // From nothing to fifty, in one short outage, is no rise that Prometheus sees; from 0 to 50 is.
+  for (const cause of causes) defaults.inc({ cause }, 0)
   const decisions = new Counter({
     name: 'arbiter_decisions_total',
     help: 'Answers given, by request type, answer, response code and who decided',

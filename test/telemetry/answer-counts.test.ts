@@ -1,5 +1,6 @@
 import { Histogram, Registry } from 'prom-client'
 import { expect, it } from 'vitest'
+import { causes } from '../../src/domain/record/event-record.ts'
 import { createAnswerCounts } from '../../src/telemetry/answer-counts.ts'
 
 function answered(totalMs: number, code: string, cause = '') {
@@ -31,6 +32,13 @@ it('counts as the library would', async () => {
   expect(await registry.getSingleMetricAsString('arbiter_decision_seconds')).toBe(
     await theirs.metrics().then((text) => text.trimEnd()),
   )
+})
+
+it('shows every cause of a default decision before there is one', async () => {
+  const registry = new Registry()
+  createAnswerCounts(registry)
+  const text = await registry.getSingleMetricAsString('arbiter_default_decisions_total')
+  for (const cause of causes) expect(text).toContain(`{cause="${cause}"} 0`)
 })
 
 it('shows each answer once, by what was said and why', async () => {

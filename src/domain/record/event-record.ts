@@ -1,7 +1,7 @@
 import type { ResponseCode } from './response-code.ts'
 
 /** Why the default decision was used. */
-const causes = [
+export const causes = [
   'deadline',
   'engineDown',
   'overload',
