@@ -294,6 +294,17 @@ describe('a document or a business', () => {
     expect(waiting.data).toMatchObject({ status: 'Pending', kycCode: '183' })
   })
 
+  it('leaves nothing that stays when it is refused for what it says', async () => {
+    const state = createMemoryState()
+    const { call } = await openWorld({ sandbox: true, state })
+    const abroad = { address: { line1: '1', city: 'Accra', state: 'Accra', country: 'GH' } }
+    const refused = await call('POST', '/kyc/individual', person('22200000100', abroad))
+    expect(refused).toMatchObject({ status: 422, code: '126' })
+    const ended = await call('POST', '/sandbox/kyc/kyc_nobodys', { status: 'Approved' })
+    expect(ended).toMatchObject({ status: 404, code: '157' })
+    expect([...state.aggregates.keys()].filter((name) => name.startsWith('ky:'))).toEqual([])
+  })
+
   it('is not ended by a call whose Reference was begun with another', async () => {
     const { call } = await openWorld()
     const { data } = await call('POST', '/kyc/business', business('RC1230008'))

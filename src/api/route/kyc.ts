@@ -50,18 +50,19 @@ function submissionRoutes({ effects, outside }: ApiContext): readonly Route[] {
     check: () => Refused | null,
   ) {
     const { kyc } = outside
+    if (kyc === null) return refuse('notPermitted', 'no KYC provider is configured')
+    // Whoever repeats it hears the same, so nothing has to stay in its place.
+    const refused = check()
+    if (refused !== null) return refused
     const { organizationId } = call.caller.organization
     const result = await effects.onNew(call, 'kyc', kycAggregate, async (kycToken, attempt) => {
-      if (kyc === null) return refuse('notPermitted', 'no KYC provider is configured')
-      const refused = check()
-      if (refused !== null) return refused
       const { nowMs } = call
       const begun = await kyc.desk.begin({ ...given, kycToken, organizationId, attempt, nowMs })
       if (begun === 'timedOut') return refuse('providerTimedOut', 'the KYC provider is silent')
       if (begun === 'failed') return refuse('providerFailed', 'the KYC provider did not decide')
       return () => ({ data: dataOf(begun.kyc), write: begun.write })
     })
-    if ('data' in result && !('condition' in result)) kyc?.followUp.wake(result.data.kycToken)
+    if ('data' in result && !('condition' in result)) kyc.followUp.wake(result.data.kycToken)
     return result
   }
 
@@ -203,11 +204,10 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
     refusals: ['recordUnknown', 'notPermitted'],
     async handle(call) {
       const { kycToken } = call.params
-      const { organizationId } = call.caller.organization
+      const found = await readKyc(store, kycToken)
+      if (found?.organizationId !== call.caller.organization.organizationId) return unknown()
       return effects.onPrepared<z.input<typeof data>>(call, kycAggregate(kycToken), async () => {
-        const found = await readKyc(store, kycToken)
-        const isOwn = found?.organizationId === organizationId
-        const kyc = isOwn ? ((await outside.kyc?.desk.hear(kycToken, call.body)) ?? null) : null
+        const kyc = (await outside.kyc?.desk.hear(kycToken, call.body)) ?? null
         return () => {
           if (kyc === null) return unknown()
           if (kyc === 'final') return refuse('notPermitted', 'it is over')
