@@ -528,7 +528,7 @@ function randomDelivery(random: Random, sent: CardEvent[], draw: () => CardEvent
     { ...earlier, transactionId: `${earlier.transactionId}x` },
     { ...earlier, originalTransactionId: `${earlier.originalTransactionId}x` },
     { ...earlier, final: earlier.final === null },
-    { ...other, eventId: earlier.eventId, currency: 'XXX' },
+    { ...other, eventId: earlier.eventId, currency: 'CHF' },
   ])
 }
 

@@ -1285,7 +1285,7 @@ export function createNaiveModel(options: NaiveOptions) {
     return true
   }
 
-  /** "or a person grants it: G += what is withheld, which counts to that day's allowance". */
+  /** What is withheld may be spent, and counts to the allowance of that day; false where nothing is. */
   function grantRefund(cardId: string, name: string, nowMs: number): boolean {
     const key = keyOf(fold(), cardId, name)
     if (key === undefined) return false

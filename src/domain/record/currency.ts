@@ -1,7 +1,8 @@
 /**
  * ISO 4217 list one, by number of decimals, fund codes included. It is written out because Intl
  * follows CLDR, which gives cash decimals: 0 for COP, IDR, HUF and IQD. Codes whose decimals ISO
- * gives as N.A. (metals, XDR, XTS, XXX) cannot name an amount of money and are left out.
+ * gives as N.A. (metals, XDR, XTS, XXX) cannot name an amount of money and are left out. None is ever
+ * taken out: records that name it would count as damaged.
  */
 const codesByDecimals: readonly (readonly [decimals: number, codes: string])[] = [
   [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
