@@ -56,9 +56,11 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
     const startedMonoMs = clock.monoMs()
     const secure = url.protocol === 'https:'
     return new Promise((resolve) => {
+      let isGivenUp = false
       const fail = ({ code = 'failed' }: NodeJS.ErrnoException) => {
         clearTimeout(timer)
-        onProblem(code)
+        // A connection that we have closed ourselves tells nothing of the other side.
+        if (!isGivenUp) onProblem(code)
         resolve(null)
       }
       const sending = (secure ? tlsRequest : request)(url, {
@@ -81,7 +83,10 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
         })
       })
       // The timer also ends the wait for a free connection, so that requests given up do not pile up.
-      const timer = setTimeout(() => sending.destroy(), waitsMs)
+      const timer = setTimeout(() => {
+        isGivenUp = true
+        sending.destroy()
+      }, waitsMs)
       sending.on('error', fail)
       sending.end(body)
     })

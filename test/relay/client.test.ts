@@ -24,6 +24,18 @@ async function arrived(event: CardEvent): Promise<unknown> {
   return readEvent(Buffer.concat(bodies))
 }
 
+it('tells no failure of a connection that it has given up itself', async () => {
+  const server = createServer(() => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const urls = [`http://127.0.0.1:${(server.address() as AddressInfo).port}/authorize`]
+  const client = createRelayClient({ urls, clock: systemClock, sign: () => ({}), connections: 1 })
+  const event = testEvent({ eventId: 'e1', requestType: 'Settlement' })
+  const { answer, late, problem } = await client.deliver(event)
+  expect([answer, await late, problem()]).toEqual([null, null, ''])
+  client.close()
+  server.close()
+})
+
 it('an event arrives as it was recorded, with all that rules look at', async () => {
   const plain = { ...testEvent({ eventId: 'e1' }), occurredAtMs: Date.UTC(2026, 10, 14) }
   const full: CardEvent = {

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ScenarioOutcome } from '../../../src/relay/conformance.ts'
@@ -79,6 +81,33 @@ describe('arbiter conformance', () => {
     expect(code).toBe(0)
     expect(countOf(outcomes, 'passed')).toBeGreaterThan(20)
     expect(new Set(outcomes.map(({ file }) => file))).toEqual(new Set(['asks.yaml']))
+  }, 60_000)
+
+  it('sends an advice again that was not acknowledged in time, as a relay does', async () => {
+    const seen = new Set<string>()
+    const deaf = createServer((request, response) => {
+      const parts: Buffer[] = []
+      request.on('data', (part: Buffer) => parts.push(part))
+      request.on('end', async () => {
+        const body = Buffer.concat(parts).toString()
+        const { eventId, requestType } = JSON.parse(body || '{}')
+        const isFirst = requestType === 'Settlement' && !seen.has(eventId)
+        seen.add(eventId)
+        if (isFirst) return
+        const { method = '', headers } = request
+        const given = { 'content-type': String(headers['content-type']) }
+        const sent = method === 'POST' ? { method, body, headers: given } : { method }
+        const answer = await fetch(server.url, sent)
+        response.writeHead(answer.status).end(await answer.text())
+      })
+    })
+    await new Promise<void>((resolve) => deaf.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void deaf.close().closeAllConnections())
+    const url = `http://127.0.0.1:${(deaf.address() as AddressInfo).port}/authorize`
+    const { out } = await world.run('conformance', url, '--store', '--only', 'advices', '--json')
+    const outcomes = outcomesIn(out)
+    expect(outcomes.filter(({ outcome }) => outcome === 'differed')).toEqual([])
+    expect(countOf(outcomes, 'passed')).toBeGreaterThan(5)
   }, 60_000)
 
   it('imports nothing when nobody listens there', async () => {

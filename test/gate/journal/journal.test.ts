@@ -513,7 +513,7 @@ describe('when the disk fails', () => {
 
   it('lets a decline take the place of an approval that was not flushed in time', async () => {
     const disk = createDisk()
-    const journal = await open({ fs: disk.fs, flushTimeoutMs: 50 })
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 300 })
     const release = disk.hold('datasync')
     await expect(journal.append(line('a', ack))).rejects.toMatchObject({ kind: 'timeout' })
     const instead = journal.append(line('a', decline))
