@@ -34,8 +34,15 @@ interface PackInUse {
 
 export type FromEngine =
   | { readonly type: 'answers'; readonly cells: readonly Cell[] }
-  /** With the file of an embedded store, or the name of one in Redis: later engines must find the same. */
-  | ({ readonly type: 'ready'; readonly storeFile: string } & PackInUse)
+  /**
+   * With the file of an embedded store, or the name of one in Redis: later engines must find the same. And with why it
+   * takes no commits; '' while it does.
+   */
+  | ({
+      readonly type: 'ready'
+      readonly storeFile: string
+      readonly storeProblem: string
+    } & PackInUse)
   | {
       readonly type: 'beat'
       readonly figures: EngineFigures

@@ -43,7 +43,11 @@ const worklistsMs = 15_000
 
 /** The content of the engine's thread. */
 async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
-  const send = (message: FromEngine) => port.postMessage(message)
+  let storeProblem = ''
+  const send = (message: FromEngine) => {
+    if (message.type === 'store') storeProblem = message.problem
+    port.postMessage(message)
+  }
   const clock = followTime(settings.time)
   let rules: RunningRules | null = null
   let serving: Serving | null = null
@@ -103,7 +107,8 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
   const { pack: newest, packNumber } = rules as RunningRules
   serving.setPack(newest)
   const storeFile = store.file ?? ''
-  send({ type: 'ready', packNumber, rulesVersion: newest.version, storeFile })
+  // What was found of the store while the engine started is not over because it has.
+  send({ type: 'ready', packNumber, rulesVersion: newest.version, storeFile, storeProblem })
 }
 
 interface RunningRules {

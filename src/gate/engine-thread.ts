@@ -146,8 +146,8 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         packNumber = message.packNumber
         storeFile = message.storeFile
         state = 'running'
-        storeAvailable = true
-        options.onStore('')
+        storeAvailable = message.storeProblem === ''
+        options.onStore(message.storeProblem)
         started = true
         recall.onEngineStart()
         options.onStart()

@@ -1,4 +1,6 @@
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RequestType } from '../../src/domain/record/event.ts'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
@@ -14,6 +16,23 @@ const endings: (() => Promise<void> | void)[] = []
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
+
+it('a server whose disk was full at its start says so before anybody asks', async () => {
+  const folder = temporaryFolder()
+  endings.push(folder.remove)
+  await seedCards(folder.path, ['1000.00'])
+  const preload = pathToFileURL(join(import.meta.dirname, '../support/full-disk.mjs'))
+  const env = { NODE_OPTIONS: `--import=${preload}` }
+  const server = await startServer({ dataDir: folder.path, env })
+  endings.push(server.kill)
+  await until(async () => (await readiness(server)).status === 'degraded', 20)
+  await sleep(1_500)
+  expect(await readiness(server)).toMatchObject({
+    status: 'degraded',
+    store: 'unavailable',
+    storeProblem: expect.stringContaining('free some space'),
+  })
+}, 60_000)
 
 describe('a journal that cannot be written', () => {
   for (const decision of ['approve', 'decline'] as const) {

@@ -277,6 +277,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   return {
     file: whereabouts.file,
     commit: refusingPassed(commit, nowMs),
+    trial: async () => refuseUnlessWritable(),
     load,
     hasVersion,
     range,

@@ -40,9 +40,11 @@ describe('a disk with hardly any room', () => {
     const full = await store.commit([commandOf({ aggregate: 'a2' })]).catch((error) => error)
     expect(full).toMatchObject({ ...refused, message: told })
     await expect(store.sweep(Date.now(), 0, 10)).rejects.toMatchObject(refused)
+    await expect(store.trial!()).rejects.toMatchObject(refused)
     const roots = ['a1', 'a2'].map((aggregate) => ({ aggregate, group: '', id: '' }))
     expect(await store.load(roots)).toMatchObject([{}, undefined])
     freeBytes++
+    await store.trial!()
     expect(await store.commit([commandOf({ aggregate: 'a2' })])).toEqual(['committed'])
     await store.close()
     await rm(folder, { recursive: true })
