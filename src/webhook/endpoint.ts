@@ -128,7 +128,7 @@ export function newEndpoint(
   }
 }
 
-/** One that is enabled again begins anew, and gets nothing of what it missed by itself. */
+/** One that is enabled again gets nothing of what it missed by itself; as one that has moved, it has not failed yet. */
 export function changedEndpoint(
   endpoint: Endpoint,
   given: Partial<EndpointSettings & { readonly enabled: boolean }>,
@@ -137,13 +137,14 @@ export function changedEndpoint(
   const events = given.events === undefined ? endpoint.events : [...given.events]
   const asksAnew = given.events !== undefined && `${given.events}` !== `${endpoint.events}`
   const isBack = given.enabled === true && !endpoint.enabled
+  const isElsewhere = given.url !== undefined && given.url !== endpoint.url
   return {
     ...endpoint,
     ...given,
     events,
     ...(asksAnew && { sinceMs: nowMs }),
     ...(given.enabled !== undefined && { disabledBecause: '' as const }),
-    ...(isBack && { failingSinceMs: null }),
+    ...((isBack || isElsewhere) && { failingSinceMs: null }),
   }
 }
 

@@ -252,6 +252,26 @@ describe('a receiver', () => {
     expect((await readPending(world.store)).pending).toBe(0)
   })
 
+  it('that has moved has five days of its own to fail', async () => {
+    const world = openWebhooks()
+    const { webhookId } = await world.addEndpoint('https://a.example/')
+    const urls = ['https://a.example/', 'https://b.example/']
+    for (const url of urls) world.receivers.set(url, () => answered(500))
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    await world.settle()
+    await advance(world, 4 * dayMs, dayMs)
+    world.time.ms += 2 * dayMs
+    await world.setEndpoint(webhookId, { url: 'https://b.example/' })
+    const movedMs = world.time.ms
+    await world.office.recorder.record([happened(2)], world.time.ms)
+    await world.settle()
+    await advance(world, minuteMs, 2_500)
+    expect(world.calls.at(-1)!.call.url).toBe('https://b.example/')
+    const endpoint = await world.endpoint(webhookId)
+    expect(endpoint.enabled).toBe(true)
+    expect(endpoint.failingSinceMs).toBeGreaterThanOrEqual(movedMs)
+  })
+
   it('is tried again no sooner than it asks for, up to an hour', async () => {
     const world = openWebhooks()
     await world.addEndpoint('https://a.example/')
