@@ -29,6 +29,8 @@ export interface Session {
   engine(): Promise<Engine>
   /** Encrypts and decrypts client secrets. */
   secretBox(): SecretBox
+  /** For what is written without the two above. */
+  checkClock(): Promise<void>
 }
 
 export interface SessionOptions {
@@ -115,7 +117,13 @@ async function runServing(
   store: Store,
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const session = createSession(config, store, () => {})
+  // It has a clock of its own, which it compares itself.
+  const session = createSession(
+    config,
+    store,
+    () => {},
+    async () => {},
+  )
   try {
     return await command(session)
   } finally {
@@ -129,7 +137,11 @@ async function runWatched(
   command: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const watch = watchStore(config.redis === null ? 'the disk of DATA_DIR' : 'Redis')
-  const session = createSession(config, store, watch.onStore)
+  const checkClock = async () => {
+    const { refuseWrongClock } = await import('./wrong-clock.ts')
+    await refuseWrongClock(store, config)
+  }
+  const session = createSession(config, store, watch.onStore, checkClock)
   try {
     return await Promise.race([command(session), watch.lost])
   } finally {
@@ -142,6 +154,8 @@ function createSession(
   config: Config,
   store: Store,
   onStore: (problem: string) => void,
+  /** Throws StoreRefused where nothing may be dated. */
+  checkClock: () => Promise<void>,
 ): Session & { end(): void } {
   let engine: Engine | null = null
   const nonce = randomUUID().slice(0, 8)
@@ -152,7 +166,8 @@ function createSession(
     store,
     clock: systemClock,
     retentionMs: config.eventRetentionDays * dayMs,
-    aggregates: createAggregates({ store, newVersion, onStore }),
+    aggregates: afterCheck(createAggregates({ store, newVersion, onStore }), checkClock),
+    checkClock,
     secretBox() {
       const { redis, secretsKey } = config
       if (redis !== null && secretsKey === null) {
@@ -161,8 +176,7 @@ function createSession(
       return createSecretBox(readSecretKeys(config, (file) => complain(`made ${file}: keep it`)))
     },
     async engine() {
-      const { refuseWrongClock } = await import('./wrong-clock.ts')
-      await refuseWrongClock(store, config)
+      await checkClock()
       // Half of what there is to load: a command that only reads does not wait for it.
       const { createEngine } = await import('../engine/engine.ts')
       const { compilePack } = await import('../rules/load/compiler.ts')
@@ -182,6 +196,22 @@ function createSession(
       return engine
     },
     end: () => engine?.stop(),
+  }
+}
+
+/** What is changed is dated, or ends at a time, so the clock is checked before the first change. */
+function afterCheck(aggregates: Aggregates, check: () => Promise<void>): Aggregates {
+  let checked: Promise<void> | null = null
+  return {
+    get waiting() {
+      return aggregates.waiting
+    },
+    async change(change) {
+      checked ??= check()
+      await checked
+      return aggregates.change(change)
+    },
+    stop: aggregates.stop,
   }
 }
 

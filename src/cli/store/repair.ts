@@ -52,11 +52,13 @@ export function addRepair(program: Command): void {
       if ((account === undefined) === (given.record === undefined)) {
         return command.error('name an account, or a --record')
       }
-      return inSession((session) =>
-        account === undefined
+      return inSession(async (session) => {
+        // By a clock that went back all accounts would seem to be dated in the future.
+        await session.checkClock()
+        return account === undefined
           ? repairRecord(given.record ?? '', given, session)
-          : report(repairAccount(session.store, account, optionsOf(given, session)), given),
-      )
+          : report(repairAccount(session.store, account, optionsOf(given, session)), given)
+      })
     })
 }
 

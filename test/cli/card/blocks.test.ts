@@ -1,3 +1,5 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 
@@ -24,6 +26,22 @@ describe('the emergency list', () => {
     expect(code).toBe(2)
     expect(err).toMatch(said)
     expect(err.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  it('is left as it is by a clock that went back: its ends would have passed already', async () => {
+    const mark = join(world.env.DATA_DIR!, 'clock.mark')
+    writeFileSync(mark, String(Date.now() + 3 * 86_400_000))
+    for (const command of [
+      ['block', 'mcc', '7995', '--for', '2h', '--reason', 'attack'],
+      ['repair', 'account-1', '--reason', 'x'],
+      ['organization', 'add', 'org-1', '--name', 'A', '--country', 'US', '--currency', 'USD'],
+    ]) {
+      const { code, out, err } = await world.run(...command)
+      expect([code, out]).toEqual([2, ''])
+      expect(err).toContain('the wall clock is wrong')
+    }
+    rmSync(mark)
+    expect((await world.run('blocks', '--json')).out).toBe('[]\n')
   })
 
   it('is shown with its ends and reasons, and is in a copy of the store with its log', async () => {
