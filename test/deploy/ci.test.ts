@@ -74,6 +74,11 @@ it('a test that fails, too little cover and a base that is not there fail', () =
     expect.stringContaining('at nowhere cannot be read'),
   ])
   expect(arbiter('rules', '--base', '--upload-pack=x').status).toBe(2)
+  const unwritten = arbiter('rules', '--out', 'nowhere/summary.md')
+  expect([unwritten.status, unwritten.stderr]).toEqual([
+    2,
+    'arbiter: nowhere/summary.md cannot be written (ENOENT): name another place\n',
+  ])
 }, 60_000)
 
 it('a change that brings the pack, or mends one that is refused, passes as one to look at twice', () => {

@@ -32,7 +32,7 @@ Check, tests, coverage, cost, what differs from the pack at --base, and with --l
 asks of a log: a file of "arbiter backup", or the word store for that of DATA_DIR or REDIS_URL. The
 summary is Markdown; --out adds it to a file, such as $GITHUB_STEP_SUMMARY.
 Exit codes: 0 all is well, 1 the pack has faults, a test fails, too little is covered or the base is not
-proven on the log, 2 the base cannot be read, 3 something loosens, or the base has no pack that could be
+proven on the log, 2 the base cannot be read or --out not written, 3 something loosens, or the base has no pack that could be
 loaded, and a second reviewer should look.
 
 Examples:
@@ -115,12 +115,24 @@ async function tell(
   const result: CiResult = { pack, tests, minCoverage, base, tally }
   const summary = summaryOf(result)
   for (const line of summary) await printText(line)
-  if (out !== undefined) writeFileSync(out, `${summary.join('\n')}\n`, { flag: 'a' })
+  const unwritten = out === undefined ? '' : append(out, `${summary.join('\n')}\n`)
+  if (unwritten !== '') return refuse(unwritten)
   const unproven = (tally?.disagreements ?? 0) > 0
   const covered = coveredPercent(tests.coverage) >= minCoverage
   if (tests.faults.length > 0 || !covered || unproven) return 1
   if (base === null) return 0
   return 'missing' in base || base.changes.some(loosens) ? 3 : 0
+}
+
+/** '' or why it was not written. */
+function append(file: string, text: string): string {
+  try {
+    writeFileSync(file, text, { flag: 'a' })
+    return ''
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return `${file} cannot be written (${code}): name another place`
+  }
 }
 
 function compare(before: PackSide, after: PackSide): ComparedBase {
