@@ -89,7 +89,9 @@ async function readSlice(
   let whole = false
 
   function add(line: string): void {
-    if (slices > 1 && partOfLine(line, slices) !== slice) return
+    // A line that nobody can read is of no part, and must not end the reading of all others.
+    const part = slices > 1 ? unlessUnreadable(() => partOfLine(line, slices)) : slice
+    if (part !== slice) return
     const entry = readable(line)
     const accountId = entry?.head.accountId ?? ''
     if (entry === null || accountId === '') return

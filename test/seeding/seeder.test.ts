@@ -120,6 +120,21 @@ it('reads the log in parts where it is too large for memory, and comes to the sa
   expect(await countedIn(small.store)).toEqual(await countedIn(always.store))
 })
 
+it('goes on after a line that nobody can read, also where the log is read in parts', async () => {
+  await runLive(before, arrivals, cards, {
+    atMs: changeMs,
+    files: after,
+    async after(store, pack, clock) {
+      const readLog: Store['readLog'] = async (cursor, limit) => {
+        const lines = await store.readLog(cursor, limit)
+        return lines.flatMap((line) => [{ ...line, entry: 'no row' }, line])
+      }
+      const whole = await seedOn({ ...store, readLog }, pack, clock, { maxHeldEntries: 50 })
+      expect(whole).toMatchObject({ sinceMs: 0, skipped: 0 })
+    },
+  })
+})
+
 it('meets an account between two of its decisions, however its entries and the reads of them fall', async () => {
   const busy = await runLive(before, arrivals, cards, {
     atMs: changeMs,
