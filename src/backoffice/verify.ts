@@ -31,7 +31,10 @@ export interface Verification {
   readonly records: number
   /** Accounts whose first entries the log no longer has: nothing can be said about them. */
   readonly tooShort: readonly string[]
+  /** The first thousand of them. */
   readonly differences: readonly Difference[]
+  /** How many there are. */
+  readonly differing: number
 }
 
 const maxDifferences = 1000
@@ -58,7 +61,7 @@ export async function verifyStore(
   retentionMs: number,
   { nowMs = 0, onProgress = () => {}, atOnce = maxAtOnce }: VerifyOptions = {},
 ): Promise<Verification> {
-  const differences: Difference[] = []
+  const differences: Differences = { told: [], count: 0 }
   const tooShort: string[] = []
   let [entries, accounts, records] = [0, 0, 0]
   const parts = Math.ceil((await countEntries(store)) / atOnce) || 1
@@ -76,7 +79,8 @@ export async function verifyStore(
       await comparePlaces(accountId, book, store, differences)
     }
   }
-  return { entries, accounts, records, tooShort, differences }
+  const { told, count: differing } = differences
+  return { entries, accounts, records, tooShort, differences: told, differing }
 }
 
 async function countEntries(store: Store): Promise<number> {
@@ -92,7 +96,7 @@ async function compare(
   accountId: string,
   expected: ReturnType<typeof recordsOf>,
   store: Store,
-  differences: Difference[],
+  differences: Differences,
 ): Promise<void> {
   const aggregate = accountAggregate(accountId)
   const found = await store.load(expected.map(({ key }) => ({ aggregate, ...key })))
@@ -109,7 +113,7 @@ async function comparePlaces(
   accountId: string,
   book: MemoryBook,
   store: Store,
-  differences: Difference[],
+  differences: Differences,
 ): Promise<void> {
   const cardIds = [...book.cards.keys()]
   const found = await store.load(cardIds.map(directoryKey))
@@ -145,7 +149,7 @@ interface Replayed {
 async function replayLog(
   store: Store,
   { part, parts }: { readonly part: number; readonly parts: number },
-  differences: Difference[],
+  differences: Differences,
   onProgress: (entries: number) => void,
 ): Promise<Replayed> {
   const books = new Map<string, MemoryBook>()
@@ -197,9 +201,15 @@ function partOf(line: string, parts: number): number {
   return unlessUnreadable(() => partOfLine(line, parts)) ?? 0
 }
 
+interface Differences {
+  readonly told: Difference[]
+  count: number
+}
+
 /** Beyond a thousand nobody reads them. */
-function tell(differences: Difference[], one: Difference): void {
-  if (differences.length < maxDifferences) differences.push(one)
+function tell(differences: Differences, one: Difference): void {
+  differences.count++
+  if (differences.told.length < maxDifferences) differences.told.push(one)
 }
 
 function unreadableAt(cursor: string, accountId = '-'): Difference {

@@ -94,3 +94,13 @@ it('a card whose place names another account, or that has none, is told', async 
     },
   ])
 })
+
+it('more differences than are told are counted', async () => {
+  const { state, store } = await openWorld()
+  const last = state.log.at(-1)!
+  for (let i = 1; i <= 1_500; i++) {
+    state.log.push({ ...last, sequence: last.sequence + i, entry: 'no row' })
+  }
+  const { differences, differing } = await verifyStore(store, retentionMs)
+  expect([differences.length, differing]).toEqual([1_000, 1_500])
+})

@@ -20,21 +20,19 @@ export function addVerify(program: Command): void {
           onProgress: (entries) => showProgress(`${entries} entries replayed`),
         })
         showProgress('')
-        const { entries, accounts, records, tooShort, differences } = result
+        const { entries, accounts, records, tooShort, differences, differing } = result
         for (const { accountId, record, expected, found } of differences.slice(0, maxShown)) {
           await printText(`${accountId} ${record}: the log leads to ${expected}, there is ${found}`)
         }
-        if (differences.length > maxShown) {
-          await printText(`and ${differences.length - maxShown} more`)
-        }
+        if (differing > maxShown) await printText(`and ${differing - maxShown} more`)
         if (tooShort.length > 0) {
           await printText(`${tooShort.length} accounts are older than the log and not verified`)
         }
         await printText(
-          `${accounts} accounts, ${records} records, ${entries} entries: ${differences.length} differences`,
+          `${accounts} accounts, ${records} records, ${entries} entries: ${differing} differences`,
         )
         const moneyWell = await printMoney(await checkMoney(store))
-        if (differences.length === 0 && moneyWell) return 0
+        if (differing === 0 && moneyWell) return 0
         const note = await whyDifferent(config)
         if (note !== '') complain(`note: ${note}`)
         return 1
