@@ -1,5 +1,6 @@
-import { accountCodec } from '../engine/format/codec.ts'
-import { parseStored } from '../engine/format/row-codec.ts'
+import { decodeAccount } from '../engine/quarantine/damage.ts'
+import { decodeTransfer, decodeVerdict, type Transfer } from '../management/transfer/transfer.ts'
+import { decodeWallet } from '../management/wallet.ts'
 import type { Store } from '../store/port.ts'
 
 /** What must add up, of one currency: all that was funded is in wallets, on cards or on its way. */
@@ -15,17 +16,11 @@ interface Sums {
   onTheWayMinor: bigint
 }
 
-/** Pending transfers are numbered by currency, amount and id; who took one in has said so. */
-interface PendingTransfer {
-  readonly id: string
-  readonly currency: string
-  readonly amountMinor: number
-}
-
-/** Adds up what cards were given by wallets and each other; run it while nothing writes. */
+/** Adds up what cards were given by wallets and each other; run it while nothing writes. Throws RecordUnreadable. */
 export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
   const sums = new Map<string, Sums>()
-  const pending: PendingTransfer[] = []
+  /** Who took one in has said so. */
+  const pending: Transfer[] = []
   const credited = new Set<string>()
   const of = (currency: string): Sums => {
     const found = sums.get(currency)
@@ -38,11 +33,9 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
     for (const record of page) {
       if (record.kind === 'root') addRoot(record.aggregate, record.value, of)
       else if (record.kind === 'child' && record.group === 'x') {
-        pending.push(parseStored(record.value) as PendingTransfer)
+        pending.push(decodeTransfer(record.value))
       } else if (record.kind === 'child' && record.group.startsWith('i@')) {
-        if ((parseStored(record.value) as { state: string }).state === 'credited') {
-          credited.add(record.id)
-        }
+        if (decodeVerdict(record.value).state === 'credited') credited.add(record.id)
       }
     }
   }
@@ -54,17 +47,13 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
 
 function addRoot(aggregate: string, value: string, of: (currency: string) => Sums): void {
   if (aggregate.startsWith('w:') && value !== '') {
-    const { currency, balanceMinor, fundedMinor } = parseStored(value) as {
-      currency: string
-      balanceMinor: number
-      fundedMinor: number
-    }
+    const { currency, balanceMinor, fundedMinor } = decodeWallet(value)
     const found = of(currency)
     found.fundedMinor += BigInt(fundedMinor)
     found.inWalletsMinor += BigInt(balanceMinor)
   }
   if (!aggregate.startsWith('a:')) return
-  const { currency, movedMinor } = accountCodec.decode(value)
+  const { currency, movedMinor } = decodeAccount(aggregate, value)
   if (movedMinor !== 0) of(currency).onCardsMinor += BigInt(movedMinor)
 }
 

@@ -3,6 +3,7 @@ import { checkMoney, isConserved } from '../../src/backoffice/money-check.ts'
 import { formatMinor } from '../../src/domain/record/money.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { walletAggregate } from '../../src/engine/format/layout.ts'
+import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
 it('adds up exactly what all wallets have together, also beyond 2^53', async () => {
@@ -10,7 +11,8 @@ it('adds up exactly what all wallets have together, also beyond 2^53', async () 
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
   const put = (organizationId: string, balanceMinor: number, fundedMinor: number) => {
-    const wallet = { currency: 'IDR', balanceMinor, fundedMinor }
+    const sums = { currency: 'IDR', balanceMinor, fundedMinor, entryCount: 0, lastAtMs: 0 }
+    const wallet = { format: 1, organizationId, ...sums }
     return aggregates.change({
       aggregate: walletAggregate(organizationId, 'IDR'),
       decide: () => ({ result: null, write: { root: JSON.stringify(wallet) } }),
@@ -25,4 +27,12 @@ it('adds up exactly what all wallets have together, also beyond 2^53', async () 
   await put('org-2', 1, 2)
   const [short] = await checkMoney(store)
   expect(isConserved(short!)).toBe(false)
+})
+
+it('a wallet that has lost a part is one that cannot be read', async () => {
+  const value = '{"format":1,"organizationId":"org-1","currency":"USD","balanceMinos":5}'
+  const store = createMemoryStore()
+  const aggregate = walletAggregate('org-1', 'USD')
+  await store.fill([{ kind: 'root', aggregate, version: 'v1', value }])
+  await expect(checkMoney(store)).rejects.toThrow(RecordUnreadable)
 })
