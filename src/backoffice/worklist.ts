@@ -29,6 +29,8 @@ export function workKey(sortKey: string): string {
   return `${splitSortKey(sortKey).atMs.toString(36)}-${hash64(sortKey).slice(0, 6)}`
 }
 
+/** Few have the same time. */
+const entriesPerLook = 20
 const entriesPerRead = 500
 
 export async function findWork(list: Worklist, key: string, store: Store): Promise<Work | null> {
@@ -37,13 +39,13 @@ export async function findWork(list: Worklist, key: string, store: Store): Promi
   const atMs = Number.parseInt(time, 36)
   let after = timeSortKey(atMs)
   for (;;) {
-    const entries = await store.range(indexes[list], after, entriesPerRead)
+    const entries = await store.range(indexes[list], after, entriesPerLook)
     const ofThatTime = entries.filter(({ sortKey }) => splitSortKey(sortKey).atMs === atMs)
     const found = ofThatTime.find(({ sortKey }) => workKey(sortKey) === key)
     if (found !== undefined) {
       return { list, sortKey: found.sortKey, key, entry: decodeEntry(found.value) }
     }
-    if (ofThatTime.length < entriesPerRead) return null
+    if (ofThatTime.length < entriesPerLook) return null
     after = ofThatTime.at(-1)!.sortKey
   }
 }
