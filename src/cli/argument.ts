@@ -68,17 +68,24 @@ export function readSince(text: string, nowMs: number): number {
   if (agoMs !== null) return nowMs - agoMs
   const looksLikeTime =
     /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
-  const atMs = looksLikeTime.test(text) ? Date.parse(text) : Number.NaN
+  const atMs = looksLikeTime.test(text) && isDay(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(atMs)) {
     throw new InvalidArgumentError('It must be a duration such as 15m or 2d, or an ISO time.')
   }
   return atMs
 }
 
+/** Date.parse takes 30 February for 2 March. */
+function isDay(text: string): boolean {
+  const day = text.slice(0, 10)
+  const atMs = Date.parse(day)
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(day)
+}
+
 /** A time that stands on its own. */
 export function readTime(text: string): number {
   const shape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
-  const atMs = shape.test(text) ? Date.parse(text) : Number.NaN
+  const atMs = shape.test(text) && isDay(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(atMs))
     throw new InvalidArgumentError('It must be a time such as 2026-01-15T23:30:00Z.')
   return atMs

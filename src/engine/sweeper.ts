@@ -96,8 +96,11 @@ export function startSweeper(options: SweeperOptions): Sweeper {
   async function sweepOne({ sortKey, parts }: DuePlace): Promise<void> {
     const [accountId, cardId, transactionId] = parts
     atWork.add(sortKey)
-    await engine.sweepTransaction(accountId, cardId, transactionId, sortKey)
-    atWork.delete(sortKey)
+    try {
+      await engine.sweepTransaction(accountId, cardId, transactionId, sortKey)
+    } finally {
+      atWork.delete(sortKey)
+    }
   }
 
   async function dropOld(): Promise<void> {

@@ -72,6 +72,7 @@ describe('the command line', () => {
       ['anomalies done k', "option '--reason <text>' not specified"],
       ['log --since yesterday', 'a duration such as 15m'],
       ['log --since 2026-13-40', 'a duration such as 15m'],
+      ['log --since 2026-02-30', 'a duration such as 15m'],
       ['log --limit many', 'a whole number'],
       ['log --kind other', 'Allowed choices'],
       ['limits card-0 --reason x', 'give --daily or --transaction'],

@@ -74,3 +74,34 @@ it('ends what is due elsewhere while a node is down, and begins nothing there tw
   expect(swept.filter((accountId) => accountId !== 'near')).toHaveLength(hanging.length)
   expect(swept).toContain('near')
 })
+
+it('has 10,000 that wait for their commits at most, and goes on when some have ended', async () => {
+  const memory = createMemoryStore()
+  const entries = Array.from({ length: 10_300 }, (_, i) => ({
+    sortKey: [String(i + 1).padStart(15, '0'), `account-${i}`, 'card', 'transaction'].join('\n'),
+    value: '',
+  }))
+  const waiting: (() => void)[] = []
+  const sweeper = startSweeper({
+    engine: { sweepTransaction: () => new Promise<void>((resolve) => waiting.push(resolve)) },
+    store: {
+      ...memory,
+      async range(_, after, limit) {
+        return entries.filter(({ sortKey }) => sortKey > after).slice(0, limit)
+      },
+    },
+    clock: { ...systemClock, isDoubted: () => false },
+    intervalMs: 1_000,
+    logRetentionMs: 1,
+    onError: (error) => {
+      throw error
+    },
+  })
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(waiting).toHaveLength(10_000)
+  for (const end of waiting.slice(0, 400)) end()
+  entries.splice(0, 400)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(waiting).toHaveLength(10_300)
+  sweeper.stop()
+})
