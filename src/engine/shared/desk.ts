@@ -65,6 +65,7 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
   const { maxKeys = maxSharedKeys, maxPending = maxPendingCounts } = options
   const byKey = new Map<string, Held>()
   const dirty = new Set<string>()
+  const underWay = new Set<Promise<boolean>>()
   let pendingCount = 0
 
   /** Gives the key's place, as the one that was used last. */
@@ -100,8 +101,8 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
     held.states = withCounted(readCounts(key, found?.value ?? null), held.pending)
   }
 
-  /** Writes the counts of one partition. */
-  async function write(aggregate: string, keys: readonly string[]): Promise<void> {
+  /** Writes the counts of one partition; resolves to whether they are written. */
+  async function write(aggregate: string, keys: readonly string[]): Promise<boolean> {
     const taken = keys.map((key) => {
       const held = open(key)
       const counted = held.pending
@@ -140,9 +141,13 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
         held.states = withCounted(written[i]!, held.pending)
         held.readMonoMs = clock.monoMs()
       })
+      return true
     } catch (error) {
       // A bug would come back with the same counts: they are left out, and somebody is told.
-      if (!(error instanceof StoreError)) return options.onTrouble(`counting failed: ${error}`)
+      if (!(error instanceof StoreError)) {
+        options.onTrouble(`counting failed: ${error}`)
+        return false
+      }
       // The store is away: it is written with the next, or not at all when too much waits.
       for (const { key, held, counted } of taken) {
         if (pendingCount + counted.length > maxPending) continue
@@ -150,6 +155,7 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
         pendingCount += counted.length
         dirty.add(key)
       }
+      return false
     } finally {
       for (const { held } of taken) held.flying = false
     }
@@ -164,7 +170,12 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
       if (keys === undefined) byAggregate.set(aggregate, [key])
       else keys.push(key)
     }
-    await Promise.all(Array.from(byAggregate, ([aggregate, keys]) => write(aggregate, keys)))
+    const writes = Array.from(byAggregate, ([aggregate, keys]) => write(aggregate, keys))
+    for (const one of writes) {
+      underWay.add(one)
+      void one.finally(() => underWay.delete(one))
+    }
+    await Promise.all(writes)
     trim()
   }
 
@@ -197,7 +208,10 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
     },
     async stop() {
       clearInterval(timer)
+      const begun = Promise.all(underWay)
       await flush()
+      // What was counted while its key was on its way is left; a store that is away takes it no more.
+      if ((await begun).every((isWritten) => isWritten)) await flush()
     },
   }
 }

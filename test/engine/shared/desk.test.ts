@@ -89,6 +89,17 @@ afterEach(async () => {
   for (const desk of desks.splice(0)) await desk.stop()
 })
 
+it('writes at its stop also what was counted while its merchant was being written', async () => {
+  const state = createMemoryState()
+  const { desk, count } = deskOn(state)
+  count('M1')
+  const writing = desk.stop()
+  count('M1')
+  await desk.stop()
+  expect(await deskOn(state).value('M1')).toMatchObject({ count: 2, sumMinor: 200 })
+  await writing
+})
+
 describe('windows over several cards', () => {
   it('meet in the store what other instances have counted, and are there after a restart', async () => {
     const state = createMemoryState()
