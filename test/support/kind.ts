@@ -14,12 +14,13 @@ const timed = [
  * what takes long for a property of which `npm test` has a shorter case.
  */
 export const leftToAll = [
+  'backtest/test-case',
   'bench/smoke',
   'cli/{row-file,store/copy}',
-  'console/{login,pages}',
+  'console/{instances,login,pages}',
   'deploy/{ci,monitoring,redis}',
   'readme',
-  'server/{api-alone,disturbed-engine,flood,full-disk,redis-cluster,rules-bundle,slow-clients,transfer-cluster}',
+  'server/{api-alone,disturbed-engine,flood,full-disk,lost-folder,redis-cluster,rules-bundle,slow-clients,transfer-cluster,wrong-clock}',
 ].map((name) => `test/${name}.test.ts`)
 
 /** They start no process and need nothing built. */
