@@ -491,7 +491,10 @@ describe('what an operator does', () => {
     const { rows } = await data<{ rows: { key: string }[] }>('/data/work?list=unmatched')
     const { key } = rows[0]!
     expect(await act('/act/work/book', { key, card: 'card-1' })).toBe(200)
-    expect(await act('/act/work/done', { list: 'unmatched', keys: [key] })).toBe(409)
+    const done = (keys: string[]) => act('/act/work/done', { list: 'unmatched', keys })
+    expect(await done([key])).toBe(409)
+    expect(await done(Array.from({ length: 1_000 }, () => key))).toBe(409)
+    expect(await done(Array.from({ length: 1_001 }, () => key))).toBe(400)
   })
 
   it('grants a refund that no settlement covers', async () => {

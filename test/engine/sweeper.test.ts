@@ -5,6 +5,15 @@ import { StoreError } from '../../src/store/port.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
+const faultless = {
+  clock: { ...systemClock, isDoubted: () => false },
+  intervalMs: 1_000,
+  logRetentionMs: 1,
+  onError: (error: unknown) => {
+    throw error
+  },
+}
+
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
@@ -62,12 +71,7 @@ it('ends what is due elsewhere while a node is down, and begins nothing there tw
         return { entries: left.slice(0, limit), unread: 5 }
       },
     },
-    clock: { ...systemClock, isDoubted: () => false },
-    intervalMs: 1_000,
-    logRetentionMs: 1,
-    onError: (error) => {
-      throw error
-    },
+    ...faultless,
   })
   await vi.advanceTimersByTimeAsync(10_000)
   sweeper.stop()
@@ -90,12 +94,7 @@ it('has 10,000 that wait for their commits at most, and goes on when some have e
         return entries.filter(({ sortKey }) => sortKey > after).slice(0, limit)
       },
     },
-    clock: { ...systemClock, isDoubted: () => false },
-    intervalMs: 1_000,
-    logRetentionMs: 1,
-    onError: (error) => {
-      throw error
-    },
+    ...faultless,
   })
   await vi.advanceTimersByTimeAsync(60_000)
   expect(waiting).toHaveLength(10_000)

@@ -32,8 +32,8 @@ Check, tests, coverage, cost, what differs from the pack at --base, and with --l
 asks of a log: a file of "arbiter backup", or the word store for that of DATA_DIR or REDIS_URL. The
 summary is Markdown; --out adds it to a file, such as $GITHUB_STEP_SUMMARY.
 Exit codes: 0 all is well, 1 the pack has faults, a test fails, too little is covered or the base is not
-proven on the log, 2 the base cannot be read or --out not written, 3 something loosens, or the base has no pack that could be
-loaded, and a second reviewer should look.
+proven on the log, 2 the base cannot be read or --out not written, 3 something loosens, or the base has
+no pack that could be loaded, and a second reviewer should look.
 
 Examples:
   $ arbiter rules ci rules --base origin/main

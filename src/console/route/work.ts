@@ -66,7 +66,9 @@ export function workRoutes(office: Office): ConsoleRoute[] {
       input: z.object({ list, keys: z.array(key).min(1).max(maxMarked), reason }),
       async handle({ list: of, keys, reason: why }, who) {
         const doing = { reason: why, origin: originOf(who) }
-        const found = await Promise.all(keys.map((wanted) => findWork(of, wanted, store)))
+        const found = await Promise.all(
+          [...new Set(keys)].map((wanted) => findWork(of, wanted, store)),
+        )
         // What somebody else has marked meanwhile is as it is wanted.
         const works = found.filter((work) => work !== null)
         if (works.length === 0) throw new ConsoleRefused(409, 'no longer in the list')

@@ -60,9 +60,20 @@ function checkSet(
   path: Path,
   fault: TestFault,
 ): void {
-  const changed = card === '' ? cards[0] : cards.find(({ cardId }) => cardId === card)
-  if (changed === undefined) fault([...path, 'card'], unknownOf('card', card, idsOf(cards)))
-  else checkRow({ ...changed, ...set }, path, fault)
+  const changed = cardOf(card, cards, path, fault)
+  if (changed !== undefined) checkRow({ ...changed, ...set }, path, fault)
+}
+
+/** The first one where none is named. */
+function cardOf(
+  card: string,
+  cards: readonly WrittenCard[],
+  path: Path,
+  fault: TestFault,
+): WrittenCard | undefined {
+  const found = card === '' ? cards[0] : cards.find(({ cardId }) => cardId === card)
+  if (found === undefined) fault([...path, 'card'], unknownOf('card', card, idsOf(cards)))
+  return found
 }
 
 function checkAdjust(
@@ -71,12 +82,9 @@ function checkAdjust(
   at: Path,
   fault: TestFault,
 ): void {
-  const adjusted = card === '' ? cards[0] : cards.find(({ cardId }) => cardId === card)
-  if (adjusted === undefined) fault([...at, 'card'], unknownOf('card', card, idsOf(cards)))
-  else {
-    const minor = minorOf(adjust, adjusted.currency)
-    if (typeof minor !== 'number') fault([...at, 'adjust'], minor.refused)
-  }
+  const adjusted = cardOf(card, cards, at, fault)
+  const minor = adjusted === undefined ? 0 : minorOf(adjust, adjusted.currency)
+  if (typeof minor !== 'number') fault([...at, 'adjust'], minor.refused)
 }
 
 /** Checks that a rule allowed stand among the rules in shadow. */
