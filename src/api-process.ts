@@ -33,7 +33,7 @@ export interface ApiProcessOptions {
 /** Serves the management API beside servers that decide, on the Redis that they share. */
 export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
   const { store, clock, config, hasAdmin } = options
-  const { sandbox, webhookRetentionDays } = config
+  const { sandbox, webhookRetentionDays, outgoingProxy } = config
   // It throws where there is no key: nothing may have been started then.
   const keys = readSecretKeys(config, () => {})
   const sink = createLogSink(config.logLevel)
@@ -48,7 +48,7 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
     reloadRules: packs.reload,
   })
   signals.onHangUp(() => void packs.reload())
-  const own = { sandbox, webhookRetentionDays, relay: null, version: readVersion() }
+  const own = { sandbox, webhookRetentionDays, outgoingProxy, relay: null, version: readVersion() }
   const settings = { ...options.settings, ...own, keys }
   let service: ApiService | null = null
   let time: TimeWatch | null = null

@@ -176,6 +176,7 @@ function startApi(
           sandbox,
           eventRetentionDays,
           webhookRetentionDays,
+          outgoingProxy: config.outgoingProxy,
           time: clock.time,
           openDecisions: gate.slots.shown,
           atWork,

@@ -56,12 +56,12 @@ export function createApi(
   const box = createSecretBox(keys)
   const cursors = createCursors(keys)
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
-  const numbers = createNumbers(settings.cardNumbers, { store, box, clock, onTrouble })
+  const { sandbox, outgoingProxy: proxy } = settings
+  const numbers = createNumbers(settings.cardNumbers, { store, box, clock, proxy, onTrouble })
   const desks = { transfers, lists, numbers, outside }
   const context = { store, engine, aggregates, effects, box, clock, settings, ...desks }
   const tokens = createTokens(keys, settings.tokenSeconds)
   const clients = createClientCache(store, box, onTrouble)
-  const { sandbox } = settings
   const tls = settings.tls && openTls({ ...settings.tls, clientCaFile: null })
   const server = createApiServer({
     routes: routesOf(context),

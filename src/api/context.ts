@@ -29,6 +29,8 @@ export interface ApiSettings {
   /** Private networks that webhooks may reach. */
   readonly webhookNetworks: readonly string[]
   readonly webhookRetentionDays: number
+  /** Through which others are called; '' when there is none. */
+  readonly outgoingProxy: string
   readonly kyc: KycSettings
   /** Where a sandbox sends card events to; null where it cannot. */
   readonly relay: RelayTarget | null

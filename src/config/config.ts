@@ -72,6 +72,8 @@ export interface Config {
   readonly rulesKeys: readonly string[]
   /** '' for none. */
   readonly rulesUrl: string
+  /** Through which others are called; '' when there is none. */
+  readonly outgoingProxy: string
   readonly rulesPullMs: number
   readonly rulesReload: 'auto' | 'manual'
   readonly defaultDecision: 'approve' | 'decline'
@@ -175,6 +177,7 @@ function configOf(v: Settings): Config {
     rulesDir: v.RULES_URL === undefined ? v.RULES_DIR : join(v.DATA_DIR, 'rules'),
     rulesKeys: v.RULES_KEYS?.split(',') ?? [],
     rulesUrl: v.RULES_URL ?? '',
+    outgoingProxy: v.OUTGOING_PROXY ?? '',
     rulesPullMs: v.RULES_PULL_SECONDS * 1000,
     rulesReload: v.RULES_RELOAD,
     defaultDecision: v.DEFAULT_DECISION,

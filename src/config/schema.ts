@@ -171,6 +171,15 @@ export const schema = z.object({
   WEBHOOK_RETENTION_DAYS: wholeNumber(4, 400)
     .default(30)
     .describe('How long events of webhooks and their deliveries are kept, in days'),
+  OUTGOING_PROXY: text(
+    'must be http://HOST:PORT or https://HOST:PORT, with USER:PASSWORD@ before HOST if it asks for them',
+    /^https?:\/\/[^\s/?#]+$/,
+  )
+    .refine((url) => URL.canParse(url), 'must be an address')
+    .optional()
+    .describe(
+      'Proxy (CONNECT) for webhooks, `KYC_URL`, `CARD_NUMBERS_URL` and `RULES_URL`; what is found at a private address is called without it',
+    ),
   REDIS_URL: text(
     'must be redis:// or rediss:// addresses, comma-separated',
     /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
@@ -270,6 +279,7 @@ export const fromFiles: readonly Name[] = [
   'SECRETS_KEY_OLD',
   'CARD_NUMBERS_SECRET',
   'KYC_SECRET',
+  'OUTGOING_PROXY',
   'REDIS_URL',
   'REDIS_SENTINEL',
 ]

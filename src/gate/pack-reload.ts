@@ -108,6 +108,7 @@ export function packSettings(config: Config): RulesThreadOptions['settings'] {
     rulesDir: config.rulesDir,
     keys: config.rulesKeys,
     url: config.rulesUrl,
+    proxy: config.outgoingProxy,
     pullMs: config.rulesPullMs,
     eventRetentionDays: config.eventRetentionDays,
     watches: config.rulesReload === 'auto',

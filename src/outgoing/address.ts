@@ -64,9 +64,13 @@ export function createAddressPolicy(networks: readonly string[], sandbox: boolea
     if (holds(linkLocal, address)) return 'it is link-local'
     if (holds(loopback, address) && sandbox) return ''
     if (holds(allowed, address)) return ''
-    const isPublic = holds(publicRange, address) && !holds(special, address)
-    return isPublic ? '' : 'it is no public address, and in none of WEBHOOK_NETWORKS'
+    return isPublic(address) ? '' : 'it is no public address, and in none of WEBHOOK_NETWORKS'
   }
+}
+
+/** Whether it is a server's that everybody may call. */
+export function isPublic(address: string): boolean {
+  return holds(publicRange, address) && !holds(special, address)
 }
 
 /** By family: a list of both would take an IPv4 address for its mapped one. */

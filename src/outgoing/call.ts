@@ -1,8 +1,10 @@
 import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import type { AddressPolicy } from './address.ts'
+import { type AddressPolicy, isPublic } from './address.ts'
+import { type Agents, createDirect, createTunnels } from './agents.ts'
 import type { ResolveName } from './name.ts'
 
 /** A call to somebody else's server. */
@@ -50,6 +52,8 @@ export interface OutgoingOptions {
   readonly maxAnswerBytes?: number
   /** Authorities (PEM) besides those that Node knows. */
   readonly ca?: string
+  /** What is not in our own networks is called through it; '' when there is none. */
+  readonly proxy?: string
 }
 
 const defaultAnswerBytes = 65_536
@@ -58,6 +62,8 @@ const maxAddresses = 3
 /** Below the 5 s after which many servers close what is idle. */
 const idleMs = 4_000
 const maxIdlePerHost = 8
+/** Behind a proxy name servers may know nothing, and say so late. */
+const lookUpMs = 1_000
 
 /** Why a text is no address that may be called; '' when it is one. The name is looked up at each call. */
 export function urlProblem(text: string, allowsPlain: boolean, allows: AddressPolicy): string {
@@ -80,30 +86,46 @@ function readUrl(text: string, allowsPlain: boolean, allows: AddressPolicy): URL
 
 /** Calls of other servers that cannot be led astray, kept waiting or fed without end. */
 export function createOutgoing(options: OutgoingOptions): Outgoing {
-  const { clock, allows, resolve, ca, maxAnswerBytes = defaultAnswerBytes } = options
+  const { clock, allows, resolve, ca, proxy = '', maxAnswerBytes = defaultAnswerBytes } = options
   const pooled = { keepAlive: true, maxFreeSockets: maxIdlePerHost, timeout: idleMs }
-  const agents = {
-    plain: new http.Agent(pooled),
-    secure: new https.Agent({ ...pooled, ...(ca !== undefined && { ca }) }),
-  }
+  const secured = { ...pooled, ...(ca !== undefined && { ca }) }
+  const direct = createDirect(pooled, secured)
+  const tunnels = proxy === '' ? null : createTunnels(proxy, secured)
   const open = new Set<AbortController>()
   let isEnding = false
 
-  async function find(url: URL): Promise<readonly string[]> {
-    const found = await resolve(hostOf(url)).catch((error: Error) => {
+  async function find(url: URL): Promise<Way> {
+    const host = hostOf(url)
+    const found = await lookUp(host)
+    const allowed = found.filter((address) => allows(address) === '')
+    if (found.length > 0 && allowed.length === 0) {
+      throw new Failed('refused', `its address may not be called: ${allows(found[0]!)}`)
+    }
+    // The proxy is told the name: what it lets pass it often judges by it.
+    const isAbroad = found.length === 0 || allowed.some(isPublic)
+    if (tunnels !== null && isAbroad) return { agents: tunnels, hosts: [host] }
+    return { agents: direct, hosts: allowed.slice(0, maxAddresses) }
+  }
+
+  /** None where only the proxy may know the name. */
+  async function lookUp(host: string): Promise<readonly string[]> {
+    const looked = resolve(host)
+    if (tunnels !== null) {
+      const givenUp = sleep(lookUpMs, [], { ref: false })
+      return Promise.race([looked.catch(() => []), givenUp])
+    }
+    return looked.catch((error: Error) => {
       throw new Failed('unreachable', error.message)
     })
-    const allowed = found.filter((address) => allows(address) === '')
-    if (allowed.length > 0) return allowed.slice(0, maxAddresses)
-    throw new Failed('refused', `its address may not be called: ${allows(found[0] ?? '')}`)
   }
 
   async function attempt(call: OutgoingCall, signal: AbortSignal): Promise<Received> {
     const url = readUrl(call.url, options.allowsPlain, allows)
     if (typeof url === 'string') throw new Failed('refused', url)
+    const { agents, hosts } = await find(url)
     const agent = url.protocol === 'http:' ? agents.plain : agents.secure
     let last: unknown
-    for (const address of await find(url)) {
+    for (const address of hosts) {
       // A connection that was kept may be closed by the other side just now: one that is new tells.
       for (const isLast of [false, true]) {
         try {
@@ -149,10 +171,16 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     close() {
       isEnding = true
       for (const ending of open) ending.abort()
-      agents.plain.destroy()
-      agents.secure.destroy()
+      direct.close()
+      tunnels?.close()
     },
   }
+}
+
+/** Which hosts are tried, one after the other, and how. */
+interface Way {
+  readonly agents: Agents
+  readonly hosts: readonly string[]
 }
 
 interface Received {

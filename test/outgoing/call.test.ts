@@ -1,55 +1,19 @@
-import http from 'node:http'
-import https from 'node:https'
-import type { AddressInfo } from 'node:net'
-import type { TLSSocket } from 'node:tls'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { describe, expect, it } from 'vitest'
 import { createAddressPolicy } from '../../src/outgoing/address.ts'
-import { createOutgoing, type OutgoingOptions, urlProblem } from '../../src/outgoing/call.ts'
-import { createResolver } from '../../src/outgoing/name.ts'
-import { type Certificate, makeCertificate } from '../support/certificate.ts'
-
-type Answering = (request: http.IncomingMessage, response: http.ServerResponse) => void
-
-async function serve(answering: Answering): Promise<{ port: number; connections: () => number }> {
-  let connections = 0
-  const server = http.createServer(answering)
-  server.on('connection', () => connections++)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { port: (server.address() as AddressInfo).port, connections: () => connections }
-}
-
-function open(given: Partial<OutgoingOptions> = {}) {
-  const outgoing = createOutgoing({
-    clock: systemClock,
-    allows: createAddressPolicy([], true),
-    allowsPlain: true,
-    resolve: createResolver(systemClock),
-    maxCalls: 4,
-    ...given,
-  })
-  onTestFinished(() => outgoing.close())
-  const get = (url: string, timeoutMs = 5_000) =>
-    outgoing.call({ method: 'GET', url, headers: {}, timeoutMs })
-  const post = (url: string, body: string) =>
-    outgoing.call({ method: 'POST', url, headers: { 'x-a': 'b' }, body, timeoutMs: 5_000 })
-  return { outgoing, get, post }
-}
+import { urlProblem } from '../../src/outgoing/call.ts'
+import { makeCertificate } from '../support/certificate.ts'
+import { openOutgoing, serveCalls, serveTlsCalls } from '../support/outgoing.ts'
 
 describe('a call of another server', () => {
   it('sends the body as it is, and uses a connection again', async () => {
     const seen: unknown[] = []
-    const { port, connections } = await serve(async (request, response) => {
+    const { port, connections } = await serveCalls(async (request, response) => {
       let text = ''
       for await (const part of request) text += part
       seen.push([request.method, request.url, request.headers.host, request.headers['x-a'], text])
       response.writeHead(202, { 'retry-after': '7' }).end('done')
     })
-    const { post, outgoing } = open()
+    const { post, outgoing } = openOutgoing()
     const url = `http://localhost:${port}/hooks?a=1`
     for (const body of ['{"é":1}', '{}']) {
       expect(await post(url, body)).toMatchObject({ status: 202, retryAfter: '7', body: 'done' })
@@ -64,10 +28,10 @@ describe('a call of another server', () => {
   })
 
   it('goes on over a connection that the other side has closed meanwhile', async () => {
-    const { port } = await serve((request, response) => {
+    const { port } = await serveCalls((request, response) => {
       response.end('ok', () => request.socket.destroySoon())
     })
-    const { get } = open()
+    const { get } = openOutgoing()
     for (let i = 0; i < 5; i++) {
       expect(await get(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 200 })
       await new Promise((resolve) => setTimeout(resolve, 5))
@@ -76,22 +40,22 @@ describe('a call of another server', () => {
 
   it('does not follow a redirect', async () => {
     let calls = 0
-    const { port } = await serve((_request, response) => {
+    const { port } = await serveCalls((_request, response) => {
       calls++
       response.writeHead(302, { location: '/other' }).end()
     })
-    expect(await open().get(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 302 })
+    expect(await openOutgoing().get(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 302 })
     expect(calls).toBe(1)
   })
 
   it('ends at its time when the other side says nothing, or never ends', async () => {
-    const { port } = await serve((request, response) => {
+    const { port } = await serveCalls((request, response) => {
       if (request.url === '/silent') return
       response.writeHead(200)
       const timer = setInterval(() => response.write('x'), 5)
       response.on('close', () => clearInterval(timer))
     })
-    const { get, outgoing } = open()
+    const { get, outgoing } = openOutgoing()
     for (const path of ['/silent', '/endless']) {
       const answer = await get(`http://127.0.0.1:${port}${path}`, 100)
       expect(answer).toMatchObject({ fault: 'timedOut', detail: 'no whole answer in 0.1 s' })
@@ -100,23 +64,23 @@ describe('a call of another server', () => {
   })
 
   it('ends at its time when the name server says nothing', async () => {
-    const { get } = open({ resolve: () => new Promise(() => {}) })
+    const { get } = openOutgoing({ resolve: () => new Promise(() => {}) })
     expect(await get('https://slow.example/', 50)).toMatchObject({ fault: 'timedOut' })
   })
 
   it('reads 64 KiB of an answer', async () => {
-    const { port } = await serve((_request, response) => {
+    const { port } = await serveCalls((_request, response) => {
       response.on('error', () => {})
       response.end('x'.repeat(10_000_000))
     })
-    const answer = await open().get(`http://127.0.0.1:${port}/`)
+    const answer = await openOutgoing().get(`http://127.0.0.1:${port}/`)
     expect(answer).toMatchObject({ status: 200, isCut: true })
     expect('body' in answer && answer.body.length).toBe(65_536)
   })
 
   it('is refused beyond so many at once', async () => {
-    const { port } = await serve(() => {})
-    const { get } = open({ maxCalls: 2 })
+    const { port } = await serveCalls(() => {})
+    const { get } = openOutgoing({ maxCalls: 2 })
     const url = `http://127.0.0.1:${port}/`
     const answers = await Promise.all([get(url, 50), get(url, 50), get(url, 50)])
     expect(answers.map((one) => 'fault' in one && one.fault)).toEqual([
@@ -127,10 +91,10 @@ describe('a call of another server', () => {
   })
 
   it('is not made to an address that is not allowed, whatever the name', async () => {
-    const { port, connections } = await serve((_request, response) => response.end())
+    const { port, connections } = await serveCalls((_request, response) => response.end())
     const allows = createAddressPolicy([], false)
     const resolve = async () => ['127.0.0.1', '10.0.0.1', '::ffff:127.0.0.1']
-    const { get } = open({ allows, resolve })
+    const { get } = openOutgoing({ allows, resolve })
     for (const host of ['rebound.example', '127.0.0.1', '[::1]', '0x7f.1', '2130706433']) {
       expect(await get(`http://${host}:${port}/`)).toMatchObject({ fault: 'refused' })
     }
@@ -138,13 +102,13 @@ describe('a call of another server', () => {
   })
 
   it('goes to the address that was checked, though the name leads elsewhere by then', async () => {
-    const { port } = await serve((request, response) => response.end(request.headers.host))
+    const { port } = await serveCalls((request, response) => response.end(request.headers.host))
     let asked = 0
     const resolve = async () => {
       asked++
       return asked === 1 ? ['127.0.0.1'] : ['10.0.0.1']
     }
-    const { get } = open({ resolve })
+    const { get } = openOutgoing({ resolve })
     const url = `http://rebound.example:${port}/`
     expect(await get(url)).toMatchObject({ body: `rebound.example:${port}` })
     expect(asked).toBe(1)
@@ -153,13 +117,13 @@ describe('a call of another server', () => {
   })
 
   it('tries the next address when there is no connection to one', async () => {
-    const { port } = await serve((_request, response) => response.end('there'))
-    const { get } = open({ resolve: async () => ['::1', '127.0.0.1'] })
+    const { port } = await serveCalls((_request, response) => response.end('there'))
+    const { get } = openOutgoing({ resolve: async () => ['::1', '127.0.0.1'] })
     expect(await get(`http://two.example:${port}/`)).toMatchObject({ body: 'there' })
   })
 
   it('tells what stood against it', async () => {
-    const { get } = open({ resolve: async () => Promise.reject(new Error('no such name')) })
+    const { get } = openOutgoing({ resolve: async () => Promise.reject(new Error('no such name')) })
     expect(await get('https://nobody.example/')).toMatchObject({
       fault: 'unreachable',
       detail: 'no such name',
@@ -197,25 +161,9 @@ describe('a call by TLS', () => {
   const authority = makeCertificate('Test authority')
   const resolve = async () => ['127.0.0.1']
 
-  /** Answers with the name that the client asked a certificate for, and the one it wrote. */
-  async function serveTls({ certPem: cert, keyPem: key }: Certificate) {
-    const server = https.createServer({ cert, key }, (request, response) => {
-      const { servername } = request.socket as TLSSocket & { servername: unknown }
-      response.end(`${servername} ${request.headers.host}`)
-    })
-    let handshakes = 0
-    server.on('secureConnection', () => handshakes++)
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return { port: (server.address() as AddressInfo).port, handshakes: () => handshakes }
-  }
-
   it('goes to the address that was checked, and asks for the certificate of the name', async () => {
-    const { port, handshakes } = await serveTls(makeCertificate('hooks.example', authority))
-    const { get } = open({ resolve, ca: authority.certPem, allowsPlain: false })
+    const { port, handshakes } = await serveTlsCalls(makeCertificate('hooks.example', authority))
+    const { get } = openOutgoing({ resolve, ca: authority.certPem, allowsPlain: false })
     const url = `https://hooks.example:${port}/`
     const body = `hooks.example hooks.example:${port}`
     expect(await get(url)).toMatchObject({ status: 200, body })
@@ -228,10 +176,12 @@ describe('a call by TLS', () => {
   })
 
   it('is not made to who shows a certificate that nobody vouches for', async () => {
-    const { port } = await serveTls(makeCertificate('hooks.example', makeCertificate('Another')))
+    const { port } = await serveTlsCalls(
+      makeCertificate('hooks.example', makeCertificate('Another')),
+    )
     const url = `https://hooks.example:${port}/`
     for (const ca of [{}, { ca: authority.certPem }]) {
-      expect(await open({ resolve, ...ca }).get(url)).toMatchObject({
+      expect(await openOutgoing({ resolve, ...ca }).get(url)).toMatchObject({
         fault: 'unreachable',
         detail: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
       })

@@ -85,7 +85,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const lists = createListDesk({ store, cursors, zone: () => engine.pack().zone })
   const onTrouble = (message: string) => troubles.push(message)
   const { cardNumbers = { source: 'none' } } = options
-  const made = createNumbers(cardNumbers, { store, box, clock, onTrouble })
+  const made = createNumbers(cardNumbers, { store, box, clock, proxy: '', onTrouble })
   const numbers = options.numbers ?? made
   const publicUrls = ['https://cards.example.com']
   const { kyc = { provider: sandbox ? 'sandbox' : 'none', delayMs: 2_000 } as KycSettings } =
@@ -101,6 +101,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
       kyc,
       webhookNetworks: [],
       webhookRetentionDays: 30,
+      outgoingProxy: '',
     },
     isShared: false,
     onPending() {},

@@ -34,6 +34,7 @@ interface OutsideSettings {
   readonly keys: readonly Uint8Array[]
   readonly webhookNetworks: readonly string[]
   readonly webhookRetentionDays: number
+  readonly outgoingProxy: string
   readonly kyc: KycSettings
 }
 
@@ -80,7 +81,7 @@ export function createOutside(options: OutsideOptions): Outside {
   const aggregates = createAggregates({ store, newVersion: options.newVersion })
   const resolve = createResolver(clock)
   const allows = createAddressPolicy(settings.webhookNetworks, sandbox)
-  const common = { clock, resolve }
+  const common = { clock, resolve, proxy: settings.outgoingProxy }
   const receivers = { ...common, allows, allowsPlain: sandbox, maxCalls: maxWebhookCalls }
   const share = options.isShared ? createShare(aggregates, clock, randomUUID()) : wholeShare
   const office = createPostOffice({

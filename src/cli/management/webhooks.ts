@@ -178,6 +178,7 @@ async function sendPing(id: string, session: Session): Promise<ExitCode> {
     allows: createAddressPolicy(networks, config.sandbox),
     allowsPlain: config.sandbox,
     resolve: createResolver(clock),
+    proxy: config.outgoingProxy,
     maxCalls: 1,
   })
   const box = session.secretBox()

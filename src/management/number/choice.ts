@@ -15,6 +15,8 @@ export type CardNumbers =
 type Needs = Omit<SandboxNumbersOptions, 'bin'> & {
   readonly clock: HttpNumbersOptions['clock'] & { monoMs(): number }
   readonly onTrouble: HttpNumbersOptions['onTrouble']
+  /** Through which a source is called; '' when there is none. */
+  readonly proxy: string
 }
 
 const maxCalls = 64
@@ -26,7 +28,7 @@ export function createNumbers(chosen: CardNumbers, needs: Needs): NumberSource {
     case 'sandbox':
       return createSandboxNumbers({ ...needs, bin: chosen.bin })
     case 'http': {
-      const { clock, onTrouble } = needs
+      const { clock, proxy, onTrouble } = needs
       const secret = readWebhookSecret(chosen.secret)
       if (secret === null) throw new Error('CARD_NUMBERS_SECRET was checked when it was read')
       const outgoing = createOutgoing({
@@ -35,6 +37,7 @@ export function createNumbers(chosen: CardNumbers, needs: Needs): NumberSource {
         // Whether it may be plain was checked with the configuration.
         allowsPlain: true,
         resolve: createResolver(clock),
+        proxy,
         maxCalls,
       })
       return createHttpNumbers({ outgoing, clock, url: chosen.url, secret, onTrouble })

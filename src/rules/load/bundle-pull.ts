@@ -13,7 +13,7 @@ const pullTimeoutMs = 20_000
 /** Asks an address for its bundle; `anew` also for the one that it has answered already. */
 export type Puller = (anew: boolean) => Promise<Pulled>
 
-export function createPuller(url: string, monoMs: () => number): Puller {
+export function createPuller(url: string, proxy: string, monoMs: () => number): Puller {
   const clock = { monoMs }
   const outgoing = createOutgoing({
     clock,
@@ -21,6 +21,7 @@ export function createPuller(url: string, monoMs: () => number): Puller {
     allows: () => '',
     allowsPlain: true,
     resolve: createResolver(clock),
+    proxy,
     maxCalls: 1,
     maxAnswerBytes: maxBundleBytes,
   })

@@ -19,6 +19,8 @@ export interface LoaderSettings {
   readonly keys: readonly string[]
   /** Where a bundle is pulled from and kept in the folder; '' for a folder that others fill. */
   readonly url: string
+  /** Through which it is called; '' when there is none. */
+  readonly proxy: string
   readonly pullMs: number
   /** false loads a changed pack on request only. */
   readonly watches: boolean
@@ -56,7 +58,7 @@ function run(port: MessagePort, settings: LoaderSettings): void {
   const { rulesDir, url } = settings
   const keys = settings.keys.flatMap((text) => packKeyIn(text) ?? [])
   const send = (message: FromLoader) => port.postMessage(message)
-  const pull = url === '' ? null : createPuller(url, systemClock.monoMs)
+  const pull = url === '' ? null : createPuller(url, settings.proxy, systemClock.monoMs)
   let { used, seen } = settings
   let seenProblem = ''
   let asked: number[] = []

@@ -20,7 +20,7 @@ it('a bundle of 128 MiB is taken, a longer one is not, and one is asked for at a
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const pull = createPuller(`http://127.0.0.1:${port}/`, () => performance.now())
+  const pull = createPuller(`http://127.0.0.1:${port}/`, '', () => performance.now())
   const [whole, busy] = await Promise.all([pull(false), pull(false)])
   expect(whole.type === 'bundle' ? whole.text.length : whole).toBe(128 * mib)
   expect(busy).toMatchObject({ type: 'failed', problem: expect.stringMatching(/too many/) })
