@@ -62,8 +62,13 @@ export function isReadOnly(error: unknown): boolean {
 export function storeErrorOf(doing: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   const executed = meaningOf(error) === 'unknown' ? 'unknown' : 'no'
-  return new StoreError(`${doing}: ${failureText(error)}`, executed)
+  const text = failureText(error)
+  const hint = isReplica.test(text) ? ' It is a replica: name its master, or promote it.' : ''
+  return new StoreError(`${doing}: ${text}${hint}`, executed)
 }
+
+/** Waiting may help, while a failover is on; where it does not, the address is the wrong one. */
+const isReplica = /^(READONLY |ERR Can not run script with write flag on readonly replica)/
 
 /** What an operator must change before a server can be used; undefined when waiting may help. */
 export function adviceOn(problem: string): string | undefined {

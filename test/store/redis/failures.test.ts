@@ -145,7 +145,9 @@ describe('a single server', () => {
     const urls = [master.url]
     const other = await openRedisStore({ urls, cluster: false, nowMs: Date.now })
     await server.command('REPLICAOF', '127.0.0.1', String(master.port))
-    expect(await refusal('readonly')).toMatch(/READONLY|readonly replica/)
+    const said = await refusal('readonly')
+    expect(said).toMatch(/READONLY|readonly replica/)
+    expect(said).toContain('It is a replica: name its master, or promote it.')
     await server.command('REPLICAOF', 'NO', 'ONE')
     await other.close()
     await master.dispose()
