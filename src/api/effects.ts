@@ -35,6 +35,8 @@ interface BoundCall {
   readonly attempt: RequestAttempt
   /** The one that was given, or that of an earlier attempt: money may be on its way from there. */
   readonly home: string
+  /** When its attempt began, by this request or by one before that has not ended: what was done since may be its own. */
+  readonly begunAtMs: number
   /** Notes for whoever asks that it ended without an effect. */
   end(refused: Refused): Promise<Refused>
 }
@@ -55,12 +57,13 @@ export interface Effects {
   ): Promise<Done<D> | Refused>
   /**
    * The same, where something else is to be done before that may be done again. `prepare` does it, when the
-   * Reference is bound: a call that is refused for its Reference must have done nothing.
+   * Reference is bound: a call that is refused for its Reference must have done nothing. It is told since when a request
+   * with the same Reference may be doing it, and must not do again what that one did.
    */
   onPrepared<D>(
     call: EffectCall,
     aggregate: string,
-    prepare: () => Promise<Decide<AggregateView, D, AggregateWrite>>,
+    prepare: (begunAtMs: number) => Promise<Decide<AggregateView, D, AggregateWrite>>,
   ): Promise<Done<D> | Refused>
   /**
    * Makes an aggregate that is not there yet, under an id that retries make again. `prepare` may ask others
@@ -102,11 +105,13 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
     const bound = await bindReference(aggregates, named, call.nowMs, null, homeOf)
     if (bound === 'seen') return refuseSeen(reference)
     if (bound === 'other') return refuseOther(reference)
-    const { seenAtMs, attempt: number, home } = bound
+    const { seenAtMs, startedAtMs, attempt: number, home } = bound
     const { hash, path } = call.request
     const id = newId('trf', call.nowMs)
     return {
       home,
+      // Of what ended refused only the first beginning is kept.
+      begunAtMs: number === 0 ? startedAtMs : call.nowMs,
       attempt: { clientId, reference, hash, path, id, seenAtMs, beganAtMs: call.nowMs },
       async end(refused) {
         const { status: httpStatus } = conditions[refused.condition]
@@ -186,7 +191,9 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
     },
     async onPrepared(call, aggregate, prepare) {
       const bound = await bind(call, () => aggregate)
-      return run(bound, async (attempt) => changeOnce(attempt, aggregate, await prepare()))
+      if (isRefused(bound)) return bound
+      const prepared = () => prepare(bound.begunAtMs)
+      return run(bound, async (attempt) => changeOnce(attempt, aggregate, await prepared()))
     },
     async onNew(call, prefix, aggregateOf, prepare) {
       const { clientId, reference } = call.caller

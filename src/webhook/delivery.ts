@@ -77,6 +77,13 @@ export function sentAgain(delivery: EventDelivery, dueMs: number): EventDelivery
   return { ...delivery, state: 'pending', dueMs, tries: 0 }
 }
 
+/** Whether it has been sent since then, or is about to be. */
+export function isSentSince(delivery: EventDelivery, sinceMs: number): boolean {
+  const { state, tries, dueMs, attempts } = delivery
+  if (state === 'pending' && tries === 0) return dueMs >= sinceMs
+  return (attempts.at(-1)?.atMs ?? 0) >= sinceMs
+}
+
 /** What the header says, in seconds or as a date; 0 when it says nothing. */
 export function readRetryAfter(header: string, nowMs: number): number {
   if (/^[0-9]{1,9}$/.test(header)) return Number(header) * secondMs

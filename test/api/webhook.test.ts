@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { indexes } from '../../src/engine/format/layout.ts'
+import type { Command } from '../../src/store/port.ts'
 import type { Happening } from '../../src/webhook/event.ts'
-import { openApi } from '../support/api-world.ts'
+import { type ApiWorldOptions, openApi } from '../support/api-world.ts'
+import { createMemoryState, type Fault } from '../support/memory-store.ts'
 import { startReceiver } from '../support/receiver.ts'
 
-async function openWorld(sandbox = true) {
-  const world = await openApi({ sandbox, scopes: ['CardAPIs'] })
+async function openWorld(sandbox = true, options: ApiWorldOptions = {}) {
+  const world = await openApi({ sandbox, scopes: ['CardAPIs'], ...options })
   async function call(method: string, path: string, body?: unknown) {
     const target = `/api/v1${path}`
     // Each asks for a token, of which a client gets five a second.
@@ -176,5 +179,55 @@ describe('an event', () => {
     expect(received).toHaveLength(2)
     expect((await send('POST', `${path}/replay`, span)).data).toEqual({ queued: 1 })
     await expect.poll(() => received.length).toBe(3)
+  })
+
+  it('is sent again once by two equal calls at once, and by the retry of one that was killed', async () => {
+    const state = createMemoryState()
+    const noting: { fault: Fault } = { fault: { kind: 'none' } }
+    const isNote = ({ aggregate, put }: Command) =>
+      aggregate.startsWith('wh:') && put.some(({ group }) => group.startsWith('x@'))
+    const faults = (commands: readonly Command[]): Fault =>
+      commands.some(isNote) ? noting.fault : { kind: 'none' }
+    const first = await openWorld(true, { state, faults })
+    const { url, received, verifyWith } = await startReceiver()
+    const { data } = await first.send('POST', '/webhooks', { url, events: ['*'] })
+    verifyWith(String(data.secret))
+    await first.happen('card-1', 'card-2')
+    await expect.poll(() => received.length).toBe(2)
+    await first.idle()
+    const path = `/webhooks/${data.webhookId}/replay`
+    const span = { startDate: '2026-11-15', endDate: '2026-11-16' }
+    const replay = (at: typeof first, reference: string) => at.send('POST', path, span, reference)
+    const sentBy = async (at: typeof first, count: number) => {
+      at.time.ms += 1_000
+      await at.outside.office.dispatcher.look()
+      await expect.poll(() => at.store.range(indexes.deliveries, '', 9)).toEqual([])
+      expect(received).toHaveLength(count)
+    }
+    let note = () => {}
+    const until = new Promise<void>((resolve) => {
+      note = resolve
+    })
+    noting.fault = { kind: 'delayed', until }
+    const slow = replay(first, 'Same')
+    await expect.poll(() => first.store.range(indexes.deliveries, '', 9)).toHaveLength(2)
+    await sentBy(first, 4)
+    const equal = replay(first, 'Same')
+    await expect.poll(() => first.aggregates.waiting).toBe(2)
+    note()
+    expect((await slow).data).toEqual({ queued: 2 })
+    expect((await equal).said).toBe('400 139')
+    await sentBy(first, 4)
+
+    noting.fault = { kind: 'dies', executed: false }
+    void replay(first, 'Begun').catch(() => null)
+    await expect.poll(() => first.store.range(indexes.deliveries, '', 9)).toHaveLength(2)
+    const second = await openWorld(true, { state, like: first })
+    second.time.ms = first.time.ms
+    await sentBy(second, 6)
+    expect((await replay(second, 'Begun')).data).toEqual({ queued: 2 })
+    await sentBy(second, 6)
+    expect((await replay(second, 'Other')).data).toEqual({ queued: 2 })
+    await sentBy(second, 8)
   })
 })

@@ -55,7 +55,7 @@ function unbound(effects: Effects): Effects {
     async bind({ caller: { clientId, reference }, request: { hash, path }, nowMs: atMs }, home) {
       const id = newId('trf', atMs)
       const attempt = { clientId, reference, hash, path, id, seenAtMs: atMs, beganAtMs: atMs }
-      return { attempt, home, end: async (refused) => refused }
+      return { attempt, home, begunAtMs: atMs, end: async (refused) => refused }
     },
   }
 }

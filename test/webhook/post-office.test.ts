@@ -31,6 +31,9 @@ function happened(n: number, atMs = startMs, organizationId = 'org-1'): Happenin
 const timedOut = { fault: 'timedOut', detail: 'no whole answer in 15 s', ms: 15_000 } as const
 const refused = { fault: 'refused', detail: 'its address may not be called', ms: 1 } as const
 
+/** Asked for once, then. */
+const at = (nowMs: number) => ({ nowMs, sinceMs: nowMs })
+
 type World = ReturnType<typeof openWebhooks>
 
 async function eventsOf({ store }: World) {
@@ -195,7 +198,7 @@ describe('an event', () => {
     expect(world.troubles).toEqual([expect.stringContaining(place.id)])
     const to = { organizationId: 'org-1', webhookId }
     const all = () => true
-    expect(await replaySpan(store, aggregates, to, allTime, all, world.time.ms)).toBe(1)
+    expect(await replaySpan(store, aggregates, to, allTime, all, at(world.time.ms))).toBe(1)
   })
 
   it('from before its endpoint asked for it is not sent', async () => {
@@ -308,7 +311,7 @@ describe('a receiver', () => {
     const { store, aggregates, time } = world
     const to = { organizationId: 'org-1', webhookId }
     const replay = (max?: number) =>
-      replaySpan(store, aggregates, to, allTime, () => true, time.ms, max)
+      replaySpan(store, aggregates, to, allTime, () => true, at(time.ms), max)
     expect(await replay(1)).toBe(1)
     await world.settle()
     expect(world.calls).toHaveLength(2)

@@ -6,7 +6,7 @@ import { readEndpoints } from '../../webhook/endpoint.ts'
 import type { WebhookEvent } from '../../webhook/event.ts'
 import { eventListing, findEvent, type PlacedEvent } from '../../webhook/event-listing.ts'
 import { type EventType, eventChoices, eventTypes, isChosen } from '../../webhook/event-type.ts'
-import { replayEvent, replaySpan } from '../../webhook/replay.ts'
+import { type ReplayTime, replayEvent, replaySpan } from '../../webhook/replay.ts'
 import { isRefused, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { defineRoute, type Route } from '../route.ts'
@@ -124,18 +124,19 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
         const { webhookId } = call.params
         const isAsked = ({ type }: WebhookEvent) => isChosen(type, events)
         const to = { organizationId, webhookId }
-        const one = async () => {
+        const one = async (time: ReplayTime) => {
           const found = await findEvent(store, organizationId, body.eventId!)
           if (found === null) return 0
-          return Number(await replayEvent(aggregates, found.place, webhookId, nowMs))
+          return Number(await replayEvent(aggregates, found.place, webhookId, time))
         }
-        const all = () => replaySpan(store, aggregates, to, span, isAsked, nowMs)
+        const all = (time: ReplayTime) => replaySpan(store, aggregates, to, span, isAsked, time)
         const home = webhooksAggregate(organizationId)
-        // Before its Reference is done: a repetition after a crash sends what waits already, and no more.
-        const done = await effects.onPrepared<{ queued: number }>(call, home, async () => {
+        // Before its Reference is done: whoever repeats it after a crash sends only what was not sent yet.
+        const done = await effects.onPrepared<{ queued: number }>(call, home, async (sinceMs) => {
           const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
           const isThere = endpoints.some((endpoint) => endpoint.webhookId === webhookId)
-          const queued = !isThere ? 0 : await (isOne ? one() : all())
+          const time = { nowMs, sinceMs }
+          const queued = !isThere ? 0 : await (isOne ? one(time) : all(time))
           return () => {
             if (!isThere) return refuse('recordUnknown', 'there is no such webhook')
             if (isOne && queued === 0) return refuse('recordUnknown', 'there is no such event')

@@ -206,8 +206,12 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
       const { kycToken } = call.params
       const found = await readKyc(store, kycToken)
       if (found?.organizationId !== call.caller.organization.organizationId) return unknown()
-      return effects.onPrepared<z.input<typeof data>>(call, kycAggregate(kycToken), async () => {
-        const kyc = (await outside.kyc?.desk.hear(kycToken, call.body)) ?? null
+      const home = kycAggregate(kycToken)
+      return effects.onPrepared<z.input<typeof data>>(call, home, async (begunAtMs) => {
+        const heard = (await outside.kyc?.desk.hear(kycToken, call.body)) ?? null
+        const isRetry = begunAtMs < call.nowMs
+        const isOver = heard === 'final' && isRetry
+        const kyc = isOver ? await endedSince(begunAtMs, kycToken, call.body.status) : heard
         return () => {
           if (kyc === null) return unknown()
           if (kyc === 'final') return refuse('notPermitted', 'it is over')
@@ -216,6 +220,13 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
       })
     },
   })
+
+  /** What ended as it was asked to, since it was asked, was ended by the request that is repeated. */
+  async function endedSince(begunAtMs: number, kycToken: string, status: Kyc['status']) {
+    const kyc = await readKyc(store, kycToken)
+    const isAsked = kyc?.status === status && (kyc.completedAtMs ?? 0) >= begunAtMs
+    return isAsked ? kyc : 'final'
+  }
 }
 
 function unknown(): Refused {

@@ -195,6 +195,7 @@ async function sendPing(id: string, session: Session): Promise<ExitCode> {
 async function replay(id: string, given: Replayed, session: Session): Promise<ExitCode> {
   const { store, aggregates, clock } = session
   const nowMs = clock.nowMs()
+  const time = { nowMs, sinceMs: nowMs }
   const found = await find(id, session)
   if (found === null) return sayRefused(`there is no webhook ${id}`)
   const { organizationId } = found
@@ -204,14 +205,14 @@ async function replay(id: string, given: Replayed, session: Session): Promise<Ex
   if (given.eventId !== undefined) {
     const event = await findEvent(store, organizationId, given.eventId)
     if (event === null) return sayRefused(`there is no event ${given.eventId}`)
-    await replayEvent(aggregates, event.place, id, nowMs)
+    await replayEvent(aggregates, event.place, id, time)
     await printText('1 event is sent again')
     return 0
   }
   const fromMs = readSince(given.since ?? '', nowMs)
   const beforeMs = given.until === undefined ? nowMs + dayMs : readSince(given.until, nowMs)
   const to = { organizationId, webhookId: id }
-  const count = await replaySpan(store, aggregates, to, { fromMs, beforeMs }, () => true, nowMs)
+  const count = await replaySpan(store, aggregates, to, { fromMs, beforeMs }, () => true, time)
   await printText(`${count} events are sent again`)
   return 0
 }
