@@ -104,7 +104,7 @@ function stateOf(ledger: Ledger, world: World, pack: Pack) {
     const { status, swipesLeft, unblockedMids, windows } = book.card(cardId)!
     const { lastArrivalMs: atMs, country } = book.account()!
     const spentTodayMinor = windowValue(windows, pack.windows[0]!, atMs, country).sumMinor
-    return { status, swipesLeft, spentTodayMinor, unblockedMids }
+    return { status, swipesLeft, spentTodayMinor, unblockedMids: [...unblockedMids].sort() }
   })
   return { accounts, cards }
 }
@@ -251,6 +251,8 @@ function compareWalk(seed: number): void {
         const refused = ledger.operate(accountId, operation, pack, nowMs)
         expectEqual(refused === null, model.adjust(accountId, amountMinor, reference, nowMs), where)
       }
+    } else if (step.kind === 'card') {
+      changeCard(step, ledger, model, world, pack, where)
     } else if (step.kind === 'person') {
       const { act, cardId, transactionId, nowMs } = step
       const kept = keptAt(ledger, world, cardId, transactionId)
@@ -290,6 +292,28 @@ function compareWalk(seed: number): void {
     expectEqual(transactionAt(ledger, world, cardId, id), model.transaction(cardId, id), where)
   }
   compareReplay(ledger, world, seed)
+}
+
+function changeCard(
+  { cardId, change, nowMs }: Extract<Walk['steps'][number], { kind: 'card' }>,
+  ledger: Ledger,
+  model: NaiveModel,
+  world: World,
+  pack: Pack,
+  where: () => string,
+): void {
+  const { accountId } = world.cards.find((card) => card.cardId === cardId)!
+  if ('edit' in change) {
+    const edits = [{ clears: false, ...change.edit }]
+    ledger.operate(accountId, { type: 'editLists', cardId, edits }, pack, nowMs)
+    model.editList(cardId, change.edit, nowMs)
+    return
+  }
+  const { set } = change
+  const by = set.status === 'Terminated' ? ({ terminatedBy: 'operator' } as const) : {}
+  const operation = { type: 'changeCard', cardId, set: { ...set, ...by } } as const
+  const refused = ledger.operate(accountId, operation, pack, nowMs)
+  expectEqual(refused === null, model.changeCard(cardId, set, nowMs), where)
 }
 
 interface Told {

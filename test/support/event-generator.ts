@@ -8,7 +8,14 @@ import {
   requestTypes,
 } from '../../src/domain/record/event.ts'
 import type { WindowFile } from '../../src/rules/pack/window-file.ts'
-import { type NaiveAccount, type NaiveCard, type NaiveSaid, naiveFilters } from './naive-model.ts'
+import {
+  type NaiveAccount,
+  type NaiveCard,
+  type NaiveEdit,
+  type NaiveSaid,
+  type NaiveSettings,
+  naiveFilters,
+} from './naive-model.ts'
 
 /** Random worlds and events; the seed alone decides all, so print it when something fails. */
 
@@ -43,6 +50,13 @@ type WalkStep =
       readonly kind: 'book'
       readonly event: CardEvent
       readonly amountMinor: number
+      readonly nowMs: number
+    }
+  /** A person sets something of a card, or edits one of its lists. */
+  | {
+      readonly kind: 'card'
+      readonly cardId: string
+      readonly change: { readonly set: NaiveSettings } | { readonly edit: NaiveEdit }
       readonly nowMs: number
     }
   | {
@@ -230,17 +244,21 @@ export function walk(seed: number): Walk {
         .map((each) => (rarer.chance(0.06) ? { ...each, expiryMonth: month } : each))
         .map((each) => (isLarge ? { ...each, dailyLimitMinor: null } : each)),
     ),
-    steps: withPeople(
-      createRandom(seed ^ 0x9e0),
-      accounts,
-      withAdoption(
-        rarer,
+    steps: withChanges(
+      createRandom(seed ^ 0xca2d),
+      cards,
+      withPeople(
+        createRandom(seed ^ 0x9e0),
         accounts,
-        withDefaults(
+        withAdoption(
           rarer,
-          (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
-            return shift(step, shiftMs)
-          }),
+          accounts,
+          withDefaults(
+            rarer,
+            (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
+              return shift(step, shiftMs)
+            }),
+          ),
         ),
       ),
     ),
@@ -276,6 +294,45 @@ function withPeople(random: Random, accounts: NaiveAccount[], steps: WalkStep[])
     const act = isGrant ? 'grantRefund' : random.pick(['releaseHold', 'takeCharge'] as const)
     return [step, { kind: 'person', act, cardId, transactionId: id, nowMs }]
   })
+}
+
+/** In half of the walks; most cards are soon thawed again. */
+function withChanges(random: Random, cards: NaiveCard[], steps: WalkStep[]): WalkStep[] {
+  if (random.chance(0.5)) return steps
+  return steps.flatMap((step): WalkStep[] => {
+    if (step.kind !== 'deliver' || random.chance(0.8)) return [step]
+    const { cardId } = random.pick(cards)
+    const nowMs = step.receivedAtMs + random.between(0, 1_000)
+    const change = random.chance(0.5)
+      ? { set: randomSettings(random) }
+      : { edit: randomEdit(random) }
+    return [step, { kind: 'card', cardId, change, nowMs }]
+  })
+}
+
+function randomSettings(random: Random): NaiveSettings {
+  const limit = random.pick([null, null, 100, 250, 400])
+  return random.pick<NaiveSettings>([
+    { status: 'Active' },
+    { status: 'Active' },
+    { status: 'Active' },
+    { status: random.pick(['Frozen', 'Frozen', 'Terminated']) },
+    { dailyLimitMinor: limit },
+    { transactionLimitMinor: limit },
+    { dailyLimitMinor: limit, transactionLimitMinor: limit, status: 'Active' },
+  ])
+}
+
+function randomEdit(random: Random): NaiveEdit {
+  const list = random.pick([
+    ...(['unblockedMids', 'unblockedMids', 'unblockedMids', 'blockedMids', 'blockedMids'] as const),
+    ...(['allowedMids', 'allowedMccs', 'blockedMccs'] as const),
+  ])
+  const values = list.endsWith('Mids') ? ['M1', 'M2', 'M3'] : ['5411', '7011', '6011', '5999']
+  const some = () => values.filter(() => random.chance(0.4))
+  // A list of what is allowed is mostly emptied again, or nothing would pass.
+  if (list.startsWith('allowed') && random.chance(0.6)) return { list, add: [], remove: values }
+  return { list, add: some(), remove: some() }
 }
 
 const { MAX_SAFE_INTEGER: largest } = Number

@@ -30,6 +30,17 @@ export interface NaiveCard {
   swipesLeft: number | null
 }
 
+/** What a person sets of a card. */
+export type NaiveSettings = Partial<
+  Pick<NaiveCard, 'status' | 'dailyLimitMinor' | 'transactionLimitMinor'>
+>
+
+export interface NaiveEdit {
+  list: 'allowedMccs' | 'blockedMccs' | 'allowedMids' | 'blockedMids' | 'unblockedMids'
+  add: string[]
+  remove: string[]
+}
+
 export interface NaiveAccount {
   accountId: string
   organizationId?: string
@@ -124,6 +135,8 @@ type Effect =
   | { kind: 'charge'; key: string; takenMinor: number; pendingMinor: number }
   | { kind: 'terminate'; cardId: string; bySwipes: boolean }
   | { kind: 'revive'; cardId: string }
+  /** A MID is unblocked once more. */
+  | { kind: 'unblockAgain'; cardId: string; mid: string }
 
 type AskEffect = Extract<Effect, { kind: 'ask' }>
 
@@ -254,7 +267,8 @@ export function createNaiveModel(options: NaiveOptions) {
   let folded: World | undefined
 
   const accounts = options.accounts.map((account) => ({ ...account }))
-  const cardOf = (cardId: string) => options.cards.find((card) => card.cardId === cardId)
+  const cards = options.cards.map((card) => ({ ...card }))
+  const cardOf = (cardId: string) => cards.find((card) => card.cardId === cardId)
   const accountOf = (accountId: string): NaiveAccount => {
     const account = accounts.find((each) => each.accountId === accountId)
     if (account === undefined) throw new Error(`no account ${accountId}`)
@@ -344,7 +358,8 @@ export function createNaiveModel(options: NaiveOptions) {
     const swiped = all.filter((t) => t.swiped === card.cardId).length
     return {
       status: termination ? ('Terminated' as const) : card.status,
-      bySwipes: termination?.bySwipes ?? false,
+      // Who ends a card that has ended by itself means it for good.
+      bySwipes: (termination?.bySwipes ?? false) && card.status !== 'Terminated',
       swipesLeft: card.swipesLeft === null ? null : Math.max(0, card.swipesLeft - swiped),
       spentTodayMinor: total(
         all.flatMap((t) =>
@@ -402,6 +417,10 @@ export function createNaiveModel(options: NaiveOptions) {
     }
     if (effect.kind === 'revive') {
       world.terminated.delete(effect.cardId)
+      return
+    }
+    if (effect.kind === 'unblockAgain') {
+      world.usedUnblocks.delete(`${effect.cardId} ${effect.mid}`)
       return
     }
     if (effect.kind === 'name') {
@@ -1328,6 +1347,39 @@ export function createNaiveModel(options: NaiveOptions) {
     return true
   }
 
+  /** What a person sets of a card; nothing brings one back that has ended. */
+  function changeCard(cardId: string, set: NaiveSettings, nowMs: number): boolean {
+    const card = cardOf(cardId)!
+    const { status } = cardState(fold(), card, 0)
+    if (status === 'Terminated' && (set.status ?? status) !== status) return false
+    const before = JSON.stringify(card)
+    Object.assign(card, set)
+    if (JSON.stringify(card) !== before) touched(card, nowMs)
+    return true
+  }
+
+  /** A list as it then is: an unblock that was used is no longer on it. */
+  function editList(cardId: string, { list, add, remove }: NaiveEdit, nowMs: number): void {
+    const card = cardOf(cardId)!
+    const isUsed = (mid: string) =>
+      list === 'unblockedMids' && fold().usedUnblocks.has(`${cardId} ${mid}`)
+    const before = card[list].filter((value) => !isUsed(value))
+    const after = [...new Set([...before.filter((value) => !remove.includes(value)), ...add])]
+    if (after.join() === before.join()) return
+    const used = card[list].filter((value) => isUsed(value) && !add.includes(value))
+    card[list] = [...after, ...used]
+    if (list === 'unblockedMids') {
+      const effects = add.map((mid): Effect => ({ kind: 'unblockAgain', cardId, mid }))
+      steps.push({ atMs: nowMs, cardId, merchant: noMerchant, effects })
+      folded = undefined
+    }
+    touched(card, nowMs)
+  }
+
+  function touched({ accountId }: NaiveCard, nowMs: number): void {
+    arrivals.push({ scope: accountId, atMs: Math.max(nowMs, newestArrivalMs(accountId)) })
+  }
+
   /** Once for each reference of an account, and never beyond what is kept exactly. */
   function adjust(accountId: string, minor: number, reference: string, nowMs: number): boolean {
     const done = adjustments.find((each) => {
@@ -1354,7 +1406,7 @@ export function createNaiveModel(options: NaiveOptions) {
     if (found === undefined) throw new Error(`no card ${cardId}`)
     const day = dayOf(newestArrivalMs(found.accountId), countryOf(found))
     const { bySwipes: _, ...shown } = cardState(fold(), found, day)
-    return shown
+    return { ...shown, unblockedMids: shown.unblockedMids.sort() }
   }
 
   function transaction(cardId: string, transactionId: string): NaiveTransaction | undefined {
@@ -1396,6 +1448,8 @@ export function createNaiveModel(options: NaiveOptions) {
     takeCharge,
     book,
     adjust,
+    changeCard,
+    editList,
     account: (accountId: string) => balances(fold(), accountId),
     card,
     transaction,

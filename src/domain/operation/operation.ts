@@ -191,10 +191,8 @@ function changeCard(
   if (view.card.status === 'Terminated' && revives) {
     return { refused: `card ${cardId} is Terminated, which is final` }
   }
-  if (view.card.status !== 'Terminated') return settingCard(view, set, nowMs)
-  // What ended a card first stays said of it.
-  const { status: _, terminatedBy: __, ...others } = set
-  return settingCard(view, others, nowMs)
+  // Who ends a card that has ended by itself means it for good: no transaction of it goes on, and nothing revives it.
+  return settingCard(view, set, nowMs)
 }
 
 /** Makes no change when everything was so already. */

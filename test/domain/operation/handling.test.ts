@@ -153,7 +153,7 @@ describe('what people do', () => {
     expect(operate(ledger, { type: 'unfreeze', cardId: 'C9' })).toBe('there is no card C9')
   })
 
-  it('leaves what ended a card first said of it', () => {
+  it('ends a card for good that has ended by itself, once', () => {
     const ledger = openLedger()
     const end = (terminatedBy: 'swipes' | 'operator') =>
       operate(ledger, {
@@ -162,10 +162,11 @@ describe('what people do', () => {
         set: { status: 'Terminated', terminatedBy },
       })
     end('swipes')
+    expect(end('operator')).toBe('')
+    expect(ledger.book('A1').card('C1')?.terminatedBy).toBe('operator')
     const entries = ledger.entries.length
     expect(end('operator')).toBe('')
     expect(ledger.entries).toHaveLength(entries)
-    expect(ledger.book('A1').card('C1')?.terminatedBy).toBe('swipes')
   })
 
   it('replays byte for byte', () => {

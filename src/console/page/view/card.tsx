@@ -41,7 +41,10 @@ function Shown({ shown, again }: { shown: CardShown; again: () => void }) {
             <ActButton label="Unblock once" act={acts.unblockOnce} />
           )}
           <ActButton label="Adjust" act={acts.adjust} />
-          {!ended && <ActButton label="Terminate" act={acts.terminate} danger />}
+          {/* One that its swipes have ended still pays under what has begun. */}
+          {card.terminatedBy !== 'operator' && (
+            <ActButton label="Terminate" act={acts.terminate} danger />
+          )}
         </div>
       </div>
       {card.blockedUntilMs !== null && (

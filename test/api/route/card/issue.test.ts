@@ -171,6 +171,11 @@ describe('a card is issued', () => {
       terminatedBy: 'swipes',
       swipesLeft: 0,
     })
+    const more = { transactionId: 'a1', cardId: swiped, amountMinor: 5 }
+    expect((await api.engine.ask({ ...more, eventId: 'a2' })).code).toBe('000')
+    const ended = await api.send('POST', `/cards/${swiped}/terminate`, {})
+    expect(ended.data).toMatchObject({ status: 'Terminated', terminatedBy: 'operator' })
+    expect((await api.engine.ask({ ...more, eventId: 'a3' })).code).toBe('143')
     const { cardId: spent } = (await issue(api, 'lite', { balance: 2 })).data
     expect(await spend(spent, 'b1', 200)).toBe('000')
     const settled = { eventId: 'b2', transactionId: 'b1', requestType: 'Settlement' } as const
