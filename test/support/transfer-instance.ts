@@ -107,8 +107,9 @@ export function startInstance(options: InstanceOptions): TransferInstance {
   const plain = createTransferSteps(change, nowMs, undefined, mayLose)
   const rightLost = createLostSteps(sides, nowMs)
   const lost = planted.lost?.(rightLost) ?? rightLost
-  const again = createLostTransfers({ steps: plain, lost, engine, keep: kept.keep })
-  kept.repeatBy(planted.repeats === false ? async () => {} : again)
+  const storeNowMs = async () => nowMs()
+  const again = createLostTransfers({ steps: plain, lost, engine, keep: kept.keep, storeNowMs })
+  kept.repeatBy(planted.repeats === false ? async () => 'driven' : again)
   const rightSteps = mayLose ? kept.watch(plain) : plain
   const steps = planted.steps?.(rightSteps, change) ?? rightSteps
   const rightTransfers = createTransfers({ steps, engine, nowMs })

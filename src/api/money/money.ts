@@ -11,11 +11,13 @@ import {
   type TransferSweeperOptions,
 } from '../../management/transfer/sweeper.ts'
 import { createTransfers } from '../../management/transfer/transfers.ts'
+import { type Store, StoreError } from '../../store/port.ts'
 import type { Effects } from '../effects.ts'
 import { createTransferDesk, type TransferDesk } from './transfer-desk.ts'
 
 export interface MoneyOptions
-  extends Pick<TransferSweeperOptions, 'store' | 'clock' | 'onOpen' | 'onTrouble'> {
+  extends Pick<TransferSweeperOptions, 'clock' | 'onOpen' | 'onTrouble'> {
+  readonly store: TransferSweeperOptions['store'] & Pick<Store, 'serverTimes'>
   readonly engine: Engine
   readonly aggregates: Aggregates
   readonly effects: Effects
@@ -32,15 +34,24 @@ export function openMoney(options: MoneyOptions): {
   readonly transfers: TransferDesk
   readonly sweeper: TransferSweeper
 } {
-  const { engine, aggregates, effects, clock, prepareBeside, kept = null } = options
+  const { store, engine, aggregates, effects, clock, prepareBeside, kept = null } = options
   const { nowMs } = clock
   const change = createSides({ engine, aggregates, nowMs })
   const mayLose = kept !== null
   const plain = createTransferSteps(change, nowMs, prepareBeside, mayLose)
   const lost = createLostSteps(change, nowMs, prepareBeside)
-  kept?.repeatBy(createLostTransfers({ steps: plain, lost, engine, keep: kept.keep }))
+  const storeNowMs = () => latestTime(store, nowMs)
+  kept?.repeatBy(createLostTransfers({ steps: plain, lost, engine, keep: kept.keep, storeNowMs }))
   const steps = kept?.watch(plain) ?? plain
   const transfers = createTransfers({ steps, engine, nowMs })
   const sweeper = startTransferSweeper({ ...options, steps, transfers, intervalMs: sweepMs })
   return { transfers: createTransferDesk(effects, transfers), sweeper }
+}
+
+async function latestTime(store: Pick<Store, 'serverTimes'>, nowMs: () => number): Promise<number> {
+  try {
+    return Math.max(nowMs(), ...((await store.serverTimes?.()) ?? []))
+  } catch (error) {
+    throw new StoreError('the time of the store is unknown', 'no', { cause: error })
+  }
 }

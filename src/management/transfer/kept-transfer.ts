@@ -1,6 +1,6 @@
 import { createRecall } from '../../engine/memory/recall.ts'
 import { StoreError } from '../../store/port.ts'
-import type { KnownTransfer } from './lost-transfer.ts'
+import type { DriveAgain, KnownTransfer } from './lost-transfer.ts'
 import type { TransferSteps } from './step.ts'
 import { decodeTransfer, encodeTransfer, type TransferVerdict } from './transfer.ts'
 
@@ -17,7 +17,7 @@ export interface KeptTransfers {
   /** What whoever drives one again has learnt. */
   keep(known: KnownTransfer): void
   /** How one is driven again; before the first loss. */
-  repeatBy(driveAgain: (known: KnownTransfer) => Promise<void>): void
+  repeatBy(driveAgain: DriveAgain): void
   onLoss(): void
   onCheckpoint(number: number): void
   onKept(number: number): void
@@ -42,11 +42,14 @@ export interface KeptTransfersOptions {
 const defaultMaxKept = 30_000
 const maxAtWork = 32
 const pauseMs = 100
+const leftAlone =
+  'transfers that are nearly a day old are not driven again, because their sources no longer know them: ' +
+  'arbiter verify tells whether money is missing'
 
 export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfers {
   const { monoMs, onTrouble, maxKept = defaultMaxKept } = options
   const recall = createRecall({ maxKept, send: receive })
-  let driveAgain: (known: KnownTransfer) => Promise<void> = async () => {}
+  let driveAgain: DriveAgain = async () => 'driven'
   let losses = 0
   let repeated = 0
   let received: string[] = []
@@ -93,7 +96,8 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
     while (!stopped) {
       const before = losses
       try {
-        await driveAgain(known)
+        const end = await driveAgain(known)
+        if (end === 'tooOld') return onTrouble(leftAlone)
         repeated++
         if (before === losses) return
       } catch (error) {

@@ -1,3 +1,4 @@
+import { referenceMs } from '../reference.ts'
 import type { LostSteps } from './lost-step.ts'
 import type { TransferSteps } from './step.ts'
 import {
@@ -17,13 +18,24 @@ export interface KnownTransfer {
   readonly verdict: TransferVerdict | null
 }
 
+/** To its end; `tooOld` where nobody can tell any more whether its source has given. */
+export type DriveAgain = (known: KnownTransfer) => Promise<'driven' | 'tooOld'>
+
 export interface LostTransfersOptions {
   readonly steps: Pick<TransferSteps, 'credit' | 'close' | 'find'>
   readonly lost: LostSteps
   readonly engine: TransfersOptions['engine']
   /** What is learnt on the way may be lost again, and then nobody else may know of it. */
   readonly keep: (known: KnownTransfer) => void
+  /** The time of the store's servers: they forget by it, also while our own clock is not believed. */
+  readonly storeNowMs: () => Promise<number>
 }
+
+/**
+ * After a day the source has forgotten what it gave, and would give once more. An hour less, because clocks differ and
+ * driving takes its time.
+ */
+const maxDrivenAgainMs = referenceMs - 3_600_000
 
 /** Nobody was told of it, and what it would take is not there any more. */
 const overtaken: DestinationRefusal = {
@@ -36,8 +48,16 @@ const overtaken: DestinationRefusal = {
  * credit where the destination lacks it. The source comes first, so that a crash on the way leaves a record that a
  * sweeper finds.
  */
-export function createLostTransfers({ steps, lost, engine, keep }: LostTransfersOptions) {
-  return async function driveAgain({ transfer, verdict }: KnownTransfer): Promise<void> {
+export function createLostTransfers(options: LostTransfersOptions): DriveAgain {
+  const { steps, lost, engine, keep, storeNowMs } = options
+
+  return async function driveAgain(known) {
+    if ((await storeNowMs()) - known.transfer.seenAtMs > maxDrivenAgainMs) return 'tooOld'
+    await drive(known)
+    return 'driven'
+  }
+
+  async function drive({ transfer, verdict }: KnownTransfer): Promise<void> {
     const heard = await lost.hear(transfer)
     // What had arrived can be spent, and was perhaps told: a refusal of after the loss does not count.
     const word = verdict?.state === 'credited' ? verdict : (heard ?? verdict)

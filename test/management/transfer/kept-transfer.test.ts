@@ -25,7 +25,9 @@ function transferOf(id: string): Transfer {
 
 function open(maxKept = 10) {
   const driven: KnownTransfer[] = []
-  const kept = createKeptTransfers({ monoMs: () => 0, onTrouble() {}, maxKept })
+  const troubles: string[] = []
+  const onTrouble = (message: string) => void troubles.push(message)
+  const kept = createKeptTransfers({ monoMs: () => 0, onTrouble, maxKept })
   const steps = {
     debit: async ({ id }: { id: string }) => ({
       state: 'moving',
@@ -36,7 +38,7 @@ function open(maxKept = 10) {
   } as unknown as TransferSteps
   const watched = kept.watch(steps)
   const debit = (id: string) => watched.debit({ id } as never, {} as never)
-  return { kept, driven, watched, debit }
+  return { kept, driven, watched, debit, troubles }
 }
 
 it('drives again what it knows, with the last word of the destination, and lets new debits wait', async () => {
@@ -45,6 +47,7 @@ it('drives again what it knows, with the last word of the destination, and lets 
   kept.repeatBy(async (known) => {
     if (fails-- > 0) throw new StoreError('away', 'no')
     driven.push(known)
+    return 'driven'
   })
   await debit('T1')
   await debit('T2')
@@ -65,7 +68,10 @@ it('drives again what it knows, with the last word of the destination, and lets 
 
 it('keeps that a transfer had arrived, though its destination refuses it after a loss', async () => {
   const { kept, driven, debit } = open()
-  kept.repeatBy(async (known) => void driven.push(known))
+  kept.repeatBy(async (known) => {
+    driven.push(known)
+    return 'driven'
+  })
   await debit('T1')
   const transfer = transferOf('T1')
   kept.keep({ transfer, verdict: credited })
@@ -74,6 +80,16 @@ it('keeps that a transfer had arrived, though its destination refuses it after a
   kept.onLoss()
   await debit('T2')
   expect(driven).toEqual([{ transfer, verdict: credited }])
+})
+
+it('tells of those that are too old to be driven again, and goes on', async () => {
+  const { kept, debit, troubles } = open()
+  kept.repeatBy(async () => 'tooOld')
+  await debit('T1')
+  kept.onLoss()
+  await debit('T2')
+  expect(troubles).toEqual([expect.stringContaining('are not driven again')])
+  expect(kept.figures).toEqual({ kept: 2, repeated: 0, forgotten: 0 })
 })
 
 it('lets the oldest go when there are too many, and counts them', async () => {
@@ -86,7 +102,8 @@ it('lets the oldest go when there are too many, and counts them', async () => {
 function heldDrives(kept: ReturnType<typeof open>['kept']) {
   const begun: { id: string; end: () => void }[] = []
   kept.repeatBy(
-    (known) => new Promise((end) => begun.push({ id: known.transfer.id, end: () => end() })),
+    (known) =>
+      new Promise((end) => begun.push({ id: known.transfer.id, end: () => end('driven') })),
   )
   return begun
 }

@@ -63,9 +63,14 @@ async function open() {
   }
   const learnt: KnownTransfer[] = []
   const keep = (one: KnownTransfer) => void learnt.push(one)
-  const driveAgain = createLostTransfers({ steps, lost, engine, keep })
+  let storeAheadMs = 0
+  const storeNowMs = async () => nowMs() + storeAheadMs
+  const setStoreAhead = (ms: number) => {
+    storeAheadMs = ms
+  }
+  const driveAgain = createLostTransfers({ steps, lost, engine, keep, storeNowMs })
   const known = { state, store, steps, lost, told, attemptOf, driveAgain, engine, keep, learnt }
-  return { ...known, debit, setStatus, movedMinor }
+  return { ...known, storeNowMs, setStoreAhead, debit, setStatus, movedMinor }
 }
 
 /** One that has arrived, in a store that is lost afterwards. */
@@ -256,6 +261,18 @@ describe('the steps of a transfer', () => {
     expect(await after.movedMinor()).toEqual([-1_000, 1_000])
     expect(await after.lost.hear(told)).toMatchObject({ state: 'refused' })
     expect(await after.lost.hear(successorOf(told))).toMatchObject({ state: 'credited' })
+  })
+
+  it('take nothing twice from a source that has forgotten what it gave, because the store is a day ahead', async () => {
+    const { steps, debit, driveAgain, movedMinor, setStoreAhead, state } = await open()
+    const transfer = await debit('T1')
+    const verdict = await steps.credit(transfer)
+    if (verdict === 'tooOld') throw new Error('too old')
+    await steps.close(transfer, verdict)
+    setStoreAhead(3 * dayMs)
+    state.aggregates.get('a:account-0')!.groups.clear()
+    expect(await driveAgain({ transfer, verdict })).toBe('tooOld')
+    expect(await movedMinor()).toEqual([-1_000, 1_000])
   })
 
   it('bring what was told where it was refused, though a close of before the loss ends it as done', async () => {
