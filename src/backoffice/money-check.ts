@@ -1,5 +1,5 @@
 import { decodeAccount } from '../engine/quarantine/damage.ts'
-import { decodeTransfer, decodeVerdict, type Transfer } from '../management/transfer/transfer.ts'
+import { decodeInbox, decodeTransfer, type Transfer } from '../management/transfer/transfer.ts'
 import { decodeWallet } from '../management/wallet.ts'
 import type { Store } from '../store/port.ts'
 
@@ -35,7 +35,7 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
       else if (record.kind === 'child' && record.group === 'x') {
         pending.push(decodeTransfer(record.value))
       } else if (record.kind === 'child' && record.group.startsWith('i@')) {
-        if (decodeVerdict(record.value).state === 'credited') credited.add(record.id)
+        if (decodeInbox(record.value).state === 'credited') credited.add(record.id)
       }
     }
   }

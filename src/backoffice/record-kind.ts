@@ -14,7 +14,7 @@ import { decodeCustomer } from '../management/customer.ts'
 import { decodeNote } from '../management/done-note.ts'
 import { decodeOrganization } from '../management/organization.ts'
 import { decodeReference } from '../management/reference-record.ts'
-import { decodeTransfer, decodeVerdict } from '../management/transfer/transfer.ts'
+import { decodeInbox, decodeTransfer } from '../management/transfer/transfer.ts'
 import { decodeWallet } from '../management/wallet.ts'
 import { decodeProgress } from '../projection/lease.ts'
 import { transactionRowCodec } from '../projection/row.ts'
@@ -50,7 +50,7 @@ const saidAnew: Read = () => {}
 const anywhere: Readonly<Record<string, Read>> = {
   x: decodeTransfer,
   'x@': (value) => decodeNote(value, ''),
-  'i@': decodeVerdict,
+  'i@': decodeInbox,
   'v@': decodeEvent,
 }
 

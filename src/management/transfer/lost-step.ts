@@ -13,6 +13,7 @@ import {
   type DestinationRefusal,
   decodeTransfer,
   decodeVerdict,
+  givenWord,
   inboxPlace,
   type Transfer,
   type TransferVerdict,
@@ -106,7 +107,7 @@ export function createLostSteps(
           const another = as === 'asked' || (as === 'told' && there.hash === transfer.hash)
           if (another) return said(there.state === 'done' ? 'moved' : 'next')
           view.move(transfer, transfer.from, 'owed')
-          return { result: 'done', write: { put: [{ ...given, value: '{"state":"given"}' }] } }
+          return { result: 'done', write: { put: [{ ...given, value: givenWord }] } }
         },
       })
     },

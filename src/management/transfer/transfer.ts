@@ -167,6 +167,14 @@ export function decodeVerdict(text: string): TransferVerdict {
   throw new RecordUnreadable('a verdict on a transfer was written by a newer release')
 }
 
+/** Where verdicts are at a destination, a source has this of what it gave after a loss. */
+export const givenWord = '{"state":"given"}'
+
+/** For whoever looks through a whole store, and so meets both. */
+export function decodeInbox(text: string): TransferVerdict | { readonly state: 'given' } {
+  return text === givenWord ? { state: 'given' } : decodeVerdict(text)
+}
+
 const inboxDays = 45
 /** After this nothing is credited: the inbox entry must outlive every command. */
 const creditableMs = 30 * dayMs

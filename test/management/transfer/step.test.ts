@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { checkMoney } from '../../../src/backoffice/money-check.ts'
+import { readRecord } from '../../../src/backoffice/record-kind.ts'
 import { repairAccount } from '../../../src/backoffice/repair.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { createLostSteps } from '../../../src/management/transfer/lost-step.ts'
@@ -261,6 +263,34 @@ describe('the steps of a transfer', () => {
     expect(await after.movedMinor()).toEqual([-1_000, 1_000])
     expect(await after.lost.hear(told)).toMatchObject({ state: 'refused' })
     expect(await after.lost.hear(successorOf(told))).toMatchObject({ state: 'credited' })
+  })
+
+  it('leave records that can be read at a source that lost one, and gave another under its Reference', async () => {
+    const { steps, lost, driveAgain, debit, movedMinor, state, store } = await open()
+    const before = structuredClone(state.aggregates.get('a:account-0'))!
+    const ends: KnownTransfer[] = []
+    for (const id of ['T1', 'T2']) {
+      const transfer = await debit(id)
+      const verdict = await steps.credit(transfer)
+      if (verdict === 'tooOld') throw new Error('too old')
+      await steps.close(transfer, verdict)
+      ends.push({ transfer, verdict })
+      // A failover of the source alone takes the first debit.
+      if (id === 'T1') state.aggregates.set('a:account-0', { ...before, version: 'lost' })
+    }
+    await driveAgain(ends[0]!)
+    expect(await movedMinor()).toEqual([-2_000, 2_000])
+    expect(await lost.hasGiven(ends[0]!.transfer)).toBe(true)
+    const keys: string[] = []
+    for await (const page of store.scan()) {
+      for (const record of page) {
+        if (record.kind !== 'child' || !record.group.startsWith('i@')) continue
+        keys.push(record.aggregate)
+        readRecord(record, record.value)
+      }
+    }
+    expect(keys.toSorted()).toEqual(['a:account-0', 'a:account-1', 'a:account-1'])
+    await checkMoney(store)
   })
 
   it('take nothing twice from a source that has forgotten what it gave, because the store is a day ahead', async () => {
