@@ -2,7 +2,7 @@ import { dayMs, type FollowedClock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
-import type { IndexKey, Store } from '../store/port.ts'
+import type { IndexEntry, IndexKey, Store } from '../store/port.ts'
 import { createIndexRound } from './index-round.ts'
 import { facetPrefix, indexKeysAt, rowPlaceOf } from './row-place.ts'
 
@@ -25,24 +25,34 @@ export function createRowSweep(options: SweepOptions): () => Promise<boolean> {
   const round = createIndexRound(store, indexes.rows, 1, async ([organizationId = '']) => {
     const oldestMs = clock.nowMs() - retentionDays * dayMs
     const prefix = facetPrefix(organizationId, ['all', ''])
-    const after = prefix + newestFirst(oldestMs - 1)
-    const entries = await store.range(indexes.rows, after, rowsPerTurn)
-    const old = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
-    const byAggregate = new Map<string, IndexKey[]>()
-    for (const entry of old) {
-      const place = rowPlaceOf(entry)
-      if (place === null) continue
-      const { aggregate } = place.key
-      const keys = byAggregate.get(aggregate) ?? []
-      byAggregate.set(aggregate, [...keys, ...indexKeysAt(organizationId, entry, place)])
+    for (let after = prefix + newestFirst(oldestMs - 1); ; ) {
+      const entries = await store.range(indexes.rows, after, rowsPerTurn)
+      const old = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
+      const keys = keysByAggregate(organizationId, old)
+      await Promise.all([...keys].map(([aggregate, own]) => unindex(options, aggregate, own)))
+      if (keys.size > 0) return true
+      if (old.length < rowsPerTurn) return false
+      // Entries that cannot be read stay, and what is behind them must go all the same.
+      after = old.at(-1)!.sortKey
     }
-    await Promise.all(
-      [...byAggregate].map(([aggregate, keys]) => unindex(options, aggregate, keys)),
-    )
-    return byAggregate.size > 0
   })
   // What a wrong clock takes out does not come back.
   return async () => !clock.isDoubted() && round()
+}
+
+function keysByAggregate(
+  organizationId: string,
+  entries: readonly IndexEntry[],
+): ReadonlyMap<string, readonly IndexKey[]> {
+  const byAggregate = new Map<string, IndexKey[]>()
+  for (const entry of entries) {
+    const place = rowPlaceOf(entry)
+    if (place === null) continue
+    const { aggregate } = place.key
+    const keys = byAggregate.get(aggregate) ?? []
+    byAggregate.set(aggregate, [...keys, ...indexKeysAt(organizationId, entry, place)])
+  }
+  return byAggregate
 }
 
 function unindex(

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { dayMs } from '../../src/clock.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
+import { newestFirst } from '../../src/engine/format/newest-first.ts'
 import { blankRow, type TransactionRow } from '../../src/projection/row.ts'
 import { createRowDesk } from '../../src/projection/row-desk.ts'
+import { facetPrefix } from '../../src/projection/row-place.ts'
 import { createRowSweep } from '../../src/projection/row-sweep.ts'
 import { rowsIn } from '../support/row-check.ts'
 import { openSweptWorld, retentionDays, startMs, sweepRound } from '../support/swept-world.ts'
@@ -73,5 +75,16 @@ describe('rows whose time is over', () => {
     damage('org-1')
     await sweep()
     expect(entries()).toBe(0)
+  })
+
+  it('leave though they stand behind hundreds of entries that cannot be read', async () => {
+    const { time, state, write, sweep, entries } = await openWorld()
+    await write('org-1', 3)
+    const rows = state.indexes.get(indexes.rows)!
+    const newest = facetPrefix('org-1', ['all', '']) + newestFirst(time.ms + dayMs)
+    for (let i = 0; i < 450; i++) rows.set(`${newest}\naccount\n${newestFirst(i)}\n0`, 'damaged')
+    time.ms += 400 * dayMs
+    await sweep()
+    expect(entries()).toBe(450)
   })
 })
