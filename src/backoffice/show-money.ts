@@ -1,13 +1,23 @@
-import { indexes, walletEntriesPrefix } from '../engine/format/layout.ts'
+import {
+  accountAggregate,
+  indexes,
+  walletAggregate,
+  walletEntriesPrefix,
+} from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import { timeOfId } from '../management/id.ts'
 import { readOrganization, readOrganizations } from '../management/organization.ts'
 import { openTransfers } from '../management/transfer/open-transfer.ts'
+import {
+  decodeVerdict,
+  likelyInboxPlaces,
+  type TransferVerdict,
+} from '../management/transfer/transfer.ts'
 import { readableEntry, readWallets, type WalletEntry } from '../management/wallet.ts'
 import type { Store } from '../store/port.ts'
 import { type Filter, searchBack } from './log-search.ts'
-import { readAccount, type Shown } from './show.ts'
+import { accountIdOf, readAccount, type Shown } from './show.ts'
 
 const entriesShown = 10
 
@@ -41,6 +51,8 @@ interface Part {
   readonly currency: string
   /** '' where no wallet can be a side of it. */
   readonly organizationId: string
+  /** The card on the other side; '' where that is a wallet. */
+  readonly otherCardId: string
 }
 
 /** An id is made before the money moves, by a clock that may be another's. */
@@ -77,7 +89,7 @@ export async function showTransfer(store: Store, transferId: string): Promise<Sh
   const { currency, reference, narration } = first
   return {
     transferId,
-    state: stateOf(parts),
+    state: stateOf(parts) ?? stateToldBy(await verdictOn(store, transferId, first)),
     type: isBetweenCards ? 'CardToCard' : first.type,
     amountMinor: Math.abs(first.amountMinor),
     currency,
@@ -87,10 +99,29 @@ export async function showTransfer(store: Store, transferId: string): Promise<Sh
   }
 }
 
-/** Finished: it is not on its way, and what is kept does not tell any more how it ended. */
-function stateOf(parts: readonly Part[]): 'arrived' | 'taken back' | 'finished' {
+/** null when what was found is not enough to tell how it ended. */
+function stateOf(parts: readonly Part[]): 'arrived' | 'taken back' | null {
   if (parts.some(({ isBack }) => isBack)) return 'taken back'
-  return parts.some(({ amountMinor }) => amountMinor > 0) ? 'arrived' : 'finished'
+  return parts.some(({ amountMinor }) => amountMinor > 0) ? 'arrived' : null
+}
+
+/** Finished: it is not on its way, and what is kept does not tell any more how it ended. */
+function stateToldBy(verdict: TransferVerdict | null): 'arrived' | 'taken back' | 'finished' {
+  if (verdict === null) return 'finished'
+  return verdict.state === 'credited' ? 'arrived' : 'taken back'
+}
+
+/** Of its destination, which keeps it for longer than the entries are near the time of the id. */
+async function verdictOn(store: Store, id: string, given: Part): Promise<TransferVerdict | null> {
+  const { otherCardId, organizationId, currency } = given
+  const aggregate =
+    otherCardId === ''
+      ? walletAggregate(organizationId, currency)
+      : accountAggregate((await accountIdOf(store, otherCardId)) ?? '')
+  const places = likelyInboxPlaces(id, timeOfId(id) + beforeIdMs)
+  const found = await store.load(places.map((place) => ({ aggregate, ...place })))
+  const [text] = found.flatMap((one) => one?.value ?? [])
+  return text === undefined ? null : decodeVerdict(text)
 }
 
 async function movementsOf(store: Store, transferId: string, madeAtMs: number): Promise<Part[]> {
@@ -109,7 +140,8 @@ async function movementsOf(store: Store, transferId: string, madeAtMs: number): 
       const { amountMinor } = change
       const named = { at: `card ${entry.cardId}`, type, isBack, reference, narration }
       const { currency = '', organizationId = '' } = account ?? {}
-      parts.push({ ...named, amountMinor, atMs: entry.atMs, currency, organizationId })
+      const owned = { currency, organizationId, otherCardId: change.movement.relatedCardId }
+      parts.push({ ...named, amountMinor, atMs: entry.atMs, ...owned })
     }
   }
   return parts
@@ -135,10 +167,10 @@ async function entriesOf(
     }
     if (found.length === 0) continue
     const at = `wallet ${organizationId} ${currency}`
-    return found.map(({ type, amountMinor, reference, narration, atMs }) => {
+    return found.map(({ type, amountMinor, cardId, reference, narration, atMs }) => {
       const isBack = amountMinor > 0 && found.length > 1
       const named = { at, type, isBack, reference, narration, currency, organizationId }
-      return { ...named, amountMinor, atMs }
+      return { ...named, otherCardId: cardId, amountMinor, atMs }
     })
   }
   return []

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { showTransfer, showWallet } from '../../src/backoffice/show-money.ts'
+import { createMemoryState } from '../support/memory-store.ts'
 import { openMoneyApi } from '../support/money-world.ts'
 
 type World = Awaited<ReturnType<typeof openMoneyApi>>
@@ -94,5 +95,34 @@ describe('a transfer is shown', () => {
         { at: 'wallet org-1 USD', amountMinor: 1_000, isBack: true },
       ],
     })
+  })
+
+  it.each([
+    { path: '/cards/card-1/withdrawal', isEnded: false, state: 'arrived' },
+    { path: '/cards/card-1/topup', isEnded: true, state: 'taken back' },
+  ])('as $state when $path ended hours after its call', async ({ path, isEnded, state }) => {
+    const shared = createMemoryState()
+    let transferId = ''
+    const first = await openMoneyApi(two, 5_000, {
+      state: shared,
+      faults(commands) {
+        const begun = commands.flatMap(({ put }) => put).find(({ group }) => group === 'x')
+        if (begun === undefined) return { kind: 'none' }
+        transferId = (JSON.parse(begun.value) as { id: string }).id
+        return { kind: 'dies', executed: true }
+      },
+    })
+    void first.post(path, { amount: 5 }).catch(() => null)
+    await expect.poll(() => transferId).not.toBe('')
+    const second = await openMoneyApi([], 0, { state: shared, like: first })
+    if (isEnded) {
+      const set = { status: 'Terminated', terminatedBy: 'operator' } as const
+      const change = { type: 'changeCard', cardId: 'card-1', set } as const
+      await second.engine.operate('account-of-card-1', change, 't')
+    }
+    second.time.ms = first.time.ms + 3 * 3_600_000
+    await second.sweeper.sweep()
+    expect(second.sweeper.open.count).toBe(1)
+    expect(await showTransfer(second.store, transferId)).toMatchObject({ state })
   })
 })
