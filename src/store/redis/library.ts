@@ -68,8 +68,8 @@ local function checkMark(keys, place, acknowledged)
   return name, mark
 end
 
--- The mark of a writer that is gone expires. One in use is prolonged now and then: should it expire all
--- the same, its writer finds it too low and books again what it remembers, for nothing.
+-- The mark of a writer that is gone expires. Should it expire while its writer only stands, as on a machine that is
+-- suspended, that one finds it too low and books again what it remembers, for nothing.
 local function writeMark(name, mark)
   redis.call('HSET', name, markField, string.format('%.0f', mark))
   if mark % marksPerLife == 1 then redis.call('PEXPIRE', name, markLifeMs) end
@@ -84,6 +84,11 @@ end
 local function remark(keys, args)
   writeMark(keys[1], markNumber(args[1]))
   return 'OK'
+end
+
+-- Few commits may come to a partition in a day, or none, while their writer is there.
+local function prolong(keys, args)
+  return redis.call('PEXPIRE', keys[1], markLifeMs)
 end
 
 -- It may write and does not: Redis refuses it where it would refuse a commit.
@@ -159,7 +164,7 @@ end
 const libraryName = `arbiter_${createHash('sha256').update(body).digest('hex').slice(0, 12)}`
 
 const readers = ['load', 'ids', 'denied', 'mark'] as const
-const writers = ['commit', 'claim', 'remark', 'trial'] as const
+const writers = ['commit', 'claim', 'remark', 'prolong', 'trial'] as const
 
 export type FunctionName = (typeof readers)[number] | (typeof writers)[number]
 

@@ -35,6 +35,8 @@ export interface MarkKeeperOptions {
 }
 
 const lookMs = 1_000
+/** An hour: a mark lives for a day after it. */
+const looksPerProlonging = 3_600
 /** After the first of several connections, so that one look serves them all. */
 const settleMs = 50
 /** Calls of one connection, by far; a number holds two million of these exactly. */
@@ -116,6 +118,7 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
 
   async function readMarks(): Promise<void> {
     const number = ++checkpoints
+    if (number % looksPerProlonging === 0) void prolongMarks()
     // Before the marks are read: what comes later may be missing from them.
     listener?.onCheckpoint(number)
     const expected = targets.map(acknowledgedAt)
@@ -136,6 +139,12 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
     if (!isThere) return
     if (lost.size > 0) await tell()
     else if (servers.length === targets.length) confirm({ number, servers })
+  }
+
+  /** Where it fails, the next one comes long before the marks expire. */
+  async function prolongMarks(): Promise<void> {
+    const written = targets.filter((target) => acknowledgedAt(target) > 0)
+    await Promise.allSettled(written.map((target) => callFunction('prolong', [keyOf(target)], [])))
   }
 
   /** What was there when all replicas have caught up with it is on all of them. */

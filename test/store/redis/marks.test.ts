@@ -266,6 +266,17 @@ describe.concurrent('marks', () => {
     expect(JSON.stringify(pages)).not.toContain('w1')
   })
 
+  it('are kept for a writer that is there and commits nothing', async () => {
+    const server = await redis()
+    const mark = createRedisKeys('', 16).mark(0, 'w1')
+    const { store } = await watched(server.url)
+    await commits(store)
+    await server.command('PEXPIRE', mark, '60000')
+    // As many looks as are made in an hour.
+    for (let i = 0; i < 3_600; i++) await store.losses!.look()
+    await until(async () => Number(await server.command('PTTL', mark)) > 80_000_000)
+  })
+
   it('are confirmed once the replicas have caught up, and not by a master they have left', {
     timeout: 30_000,
   }, async () => {
