@@ -62,7 +62,7 @@ export function createReplayedAccount(book = createReplayBook()): ReplayedAccoun
     repeat(entry, pack) {
       // This book has counted from the log itself.
       if (entry.changes.some(({ type }) => type === 'seeded')) return
-      const operation = operationOf(entry)
+      const operation = operationOf(entry) ?? cardChangeOf(entry)
       if (operation === null) {
         follow(entry)
         return
@@ -93,6 +93,13 @@ export function operationOf({ kind, event, eventKey, transaction, changes }: Ent
     if (changes.some((change) => change.type === made)) return { type, cardId, transactionId }
   }
   return null
+}
+
+/** A card that has ended in this book is not thawed, as a server would refuse it. */
+function cardChangeOf({ kind, cardId, changes }: Entry) {
+  const [change] = changes
+  if (kind !== 'operated' || change?.type !== 'cardChanged' || changes.length > 1) return null
+  return { type: 'changeCard', cardId, set: change.set } as const
 }
 
 /** What people do to a transaction, by the change that tells it. */

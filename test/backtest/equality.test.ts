@@ -105,6 +105,18 @@ holdAdjustments: [{ when: 'foreign && merchant.mcc == "5541"', plusPercent: 25 }
   ]),
 })
 
+/** Events, one a minute, each with what people do before it. */
+type Story = [Partial<CardEvent>, Deed[]?][]
+
+function told(story: Story): Arrival[] {
+  return story.map(([event, deeds = []], i) => {
+    const atMs = Date.UTC(2026, 8, 1, 10, i)
+    const { eventId = '', transactionId = eventId } = event
+    const whole = eventOf({ ...event, eventId, transactionId, occurredAtMs: atMs })
+    return { atMs, event: whole, said: null, deeds }
+  })
+}
+
 function packOf(files: PackFiles): CompiledPack {
   return compilePack(files, retentionDays, { tested: false })
 }
@@ -201,6 +213,29 @@ describe(`a backtest (SEED=${seed})`, () => {
       expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
   })
 
+  it('thaws no card again that has ended meanwhile', async () => {
+    const merchant = { mid: 'M1', mcc: '7995', name: 'Shop', city: 'Lagos', country: 'US' }
+    const ask = { cardId: 'card-4', amountMinor: 100, merchant }
+    const set = (status: 'Frozen' | 'Active'): Deed => {
+      const operation = { type: 'changeCard', cardId: 'card-4', set: { status } } as const
+      return { accountId: 'account-1', operation }
+    }
+    // As many as it has swipes, declined by the old pack.
+    const story: Story = Array.from({ length: 12 }, (_, i) => [{ ...ask, eventId: `e${i}` }])
+    const cheap = { ...ask, amountMinor: 50, eventId: 'last' }
+    const arrivals = told([...story, [cheap, [set('Frozen'), set('Active')]]])
+    const declining = (when: string) => filesOf({ 'a.rules.yaml': rulesText([{ id: 'r', when }]) })
+    const [before, after] = [declining('amount > 0.50'), declining('amount > 10000')]
+    const old = await runLive(before, arrivals, cards)
+    expect(old.deeds.size).toBe(2)
+    const live = await runLive(after, arrivals, cards)
+    expect([live.deeds.size, live.answers.get('last')?.code]).toEqual([0, '143'])
+    const [oldPack, newPack] = [packOf(before), packOf(after)]
+    const range = { fromMs: 0, toMs: Infinity, threads: 0 }
+    const { rows } = await runBacktest({ ...range, oldPack, newPack, source: sourceOf(old.store) })
+    expect([...live.answers].map(([id, { code }]) => [id, code])).toEqual([...predicted(old, rows)])
+  })
+
   it('takes a charge again, and grants a refund again, only as far as that account has them', async () => {
     const home = { mid: 'M1', mcc: '7995', name: 'Shop', city: 'Lagos', country: 'US' }
     const abroad = { ...home, mcc: '5411', country: 'NG' }
@@ -211,7 +246,7 @@ describe(`a backtest (SEED=${seed})`, () => {
       const operation = { type, cardId: 'card-1', transactionId }
       return { accountId: 'account-1', operation }
     }
-    const story: [Partial<CardEvent>, Deed[]?][] = [
+    const story: Story = [
       // Declined by the new pack: only for the old one is there nothing to take the charge of.
       [{ ...asked, eventId: 'e1', requestType: 'Authorization' }],
       [{ ...bought, eventId: 'e2', requestType: 'Settlement' }],
@@ -230,15 +265,7 @@ describe(`a backtest (SEED=${seed})`, () => {
         [deed('takeCharge', 'buy'), deed('grantRefund', 'back')],
       ],
     ]
-    const arrivals = story.map(([event, deeds = []], i) => {
-      const atMs = Date.UTC(2026, 8, 1, 10, i)
-      return {
-        atMs,
-        event: eventOf({ eventId: '', ...event, occurredAtMs: atMs }),
-        said: null,
-        deeds,
-      }
-    })
+    const arrivals = told(story)
     const charging = (when: string) =>
       filesOf({
         'pack.yaml': 'crossBorder: { fixed: 10.00, percent: 0 }',

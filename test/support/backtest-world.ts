@@ -2,7 +2,7 @@ import type { LogSource } from '../../src/backtest/run.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
 import { createSharedTally } from '../../src/domain/decide/shared-window.ts'
-import type { Operation } from '../../src/domain/operation/operation.ts'
+import type { CardSettings, Operation } from '../../src/domain/operation/operation.ts'
 import type { CardEvent, RequestType } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { indexes, splitSortKey } from '../../src/engine/format/layout.ts'
@@ -54,6 +54,7 @@ export function withPeople(seed: number, arrivals: readonly Arrival[]): Arrival[
       () => ({ type: 'grantRefund', ...placeOf(random.pick([...refunds, event])) }),
       () => ({ type: 'takeCharge', ...placeOf(random.pick([...captures, event])) }),
       () => ({ type: 'changeCard', cardId: event.cardId, set: limitsOf(random) }),
+      () => ({ type: 'changeCard', cardId: event.cardId, set: statusOf(random) }),
     ])()
     if (operation === null) return arrival
     const cardId = 'cardId' in operation ? operation.cardId : event.cardId
@@ -64,6 +65,12 @@ export function withPeople(seed: number, arrivals: readonly Arrival[]): Arrival[
 
 function placeOf({ cardId, transactionId }: CardEvent) {
   return { cardId, transactionId }
+}
+
+/** One that is frozen is mostly thawed before its next ask. */
+function statusOf(random: Random): CardSettings {
+  if (random.chance(0.02)) return { status: 'Terminated', terminatedBy: 'operator' }
+  return { status: random.pick(['Active', 'Active', 'Active', 'Frozen']) }
 }
 
 function limitsOf(random: Random) {
@@ -228,7 +235,7 @@ function cardRows(cards: number) {
     customerId: `customer-${i}`,
     accountId: `account-${i % accounts}`,
     type: i % 5 === 4 ? 'lite' : 'retail',
-    ...(i % 5 === 4 ? { swipeCount: 40 } : {}),
+    ...(i % 5 === 4 ? { swipeCount: 12 } : {}),
     currency: 'USD',
     country: 'US',
     ...(i < accounts ? { balance: '4000.00' } : {}),
