@@ -1,5 +1,7 @@
+import type { Snapshot } from '../backtest/snapshot.ts'
 import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Pack } from '../domain/decide/pack.ts'
+import { ChangeDamaged } from '../engine/change/account-change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { accountCodec } from '../engine/format/codec.ts'
 import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
@@ -28,7 +30,7 @@ export interface Seeded {
   readonly sinceMs: number
   readonly entries: number
   readonly accounts: number
-  /** Their entries cannot be read whole, so they keep what was counted since the pack came. */
+  /** Their entries or records cannot be read whole, so they keep what was counted since the pack came. */
   readonly skipped: number
 }
 
@@ -51,14 +53,14 @@ export async function seedFromLog(options: SeederOptions): Promise<Seeded | null
     const read = await readSlice(options, slice, slices)
     if (read === null) return null
     slices = read.slices
-    await beginCut(options.store, read.seeds)
+    const unbegun = await beginCut(options.store, read.seeds)
     const settled = await commitAll(options, read)
     if (settled === null) return null
     total.firstMs ||= read.firstMs
     total.isCut ||= read.isCut
     total.entries += read.entries
-    total.accounts += read.seeds.size
-    total.skipped += settled.skipped
+    total.accounts += read.seeds.size + unbegun
+    total.skipped += settled.skipped + unbegun
   }
   const { firstMs, isCut, ...counts } = total
   return { ...counts, sinceMs: isCut ? firstMs : 0 }
@@ -156,10 +158,12 @@ function lineOf(accountId: string): string {
   return `[0,0,0,0,${JSON.stringify(accountId)},`
 }
 
+/** Resolves to how many were left out, because their records cannot be read. */
 async function beginCut(
   store: Pick<Store, 'load'>,
   seeds: Map<string, AccountSeed>,
-): Promise<void> {
+): Promise<number> {
+  let unreadable = 0
   for (const [accountId, seed] of seeds) {
     if (!seed.isCut) continue
     const aggregate = accountAggregate(accountId)
@@ -167,12 +171,21 @@ async function beginCut(
       { aggregate, group: '', id: '' },
       ...Array.from(seed.cardIds, (id) => ({ aggregate, ...cardKey(id) })),
     ])
-    if (root === undefined) seeds.delete(accountId)
-    else {
-      const found = cards.flatMap((card) => (card === undefined ? [] : [card.value]))
-      seed.begin({ account: root.value, cards: found })
-    }
+    const found = cards.flatMap((card) => (card === undefined ? [] : [card.value]))
+    const isBegun = root !== undefined && begins(seed, { account: root.value, cards: found })
+    if (!isBegun) seeds.delete(accountId)
+    if (root !== undefined && !isBegun) unreadable++
   }
+  return unreadable
+}
+
+/** One account that cannot be read must not keep the log from telling all others. */
+function begins(seed: AccountSeed, snapshot: Snapshot): boolean {
+  const begun = unlessUnreadable(() => {
+    seed.begin(snapshot)
+    return true
+  })
+  return begun ?? false
 }
 
 /** Commits the seeds of all accounts, again for those that moved meanwhile. */
@@ -182,6 +195,7 @@ async function commitAll(
 ): Promise<{ skipped: number } | null> {
   const { mayGoOn, pause } = options
   let left = [...seeds]
+  let unreadable = 0
   let stood = 0
   for (let round = 1; round <= maxRounds; round++) {
     const before = left.map(([, { next }]) => next)
@@ -197,31 +211,42 @@ async function commitAll(
       const some = left.slice(at, at + atOnce)
       const done = await Promise.all(some.map(([id, seed]) => commitOne(options, id, seed)))
       if (!mayGoOn()) return null
-      moved.push(...some.filter((_, i) => !done[i]))
+      moved.push(...some.filter((_, i) => done[i] === 'moved'))
+      unreadable += done.filter((one) => one === 'unreadable').length
     }
     const same = round > 1 && left.every(([, { next }], i) => next === before[i])
     left = moved
     stood = same ? stood + 1 : 0
     // What has nothing new to read and still does not agree has lines that cannot be read.
-    if (left.length === 0 || stood > maxStanding) return { skipped: left.length }
+    if (left.length === 0 || stood > maxStanding) {
+      return { skipped: left.length + unreadable }
+    }
   }
   return null
 }
 
-/** false when the account has moved, or nobody wants it any more. */
+/** `moved` also when nobody wants it any more. */
 async function commitOne(
   { engine, store, memories, mayGoOn }: SeederOptions,
   accountId: string,
   seed: AccountSeed,
-): Promise<boolean> {
+): Promise<'done' | 'moved' | 'unreadable'> {
   while (mayGoOn()) {
-    const { result, told, next } = await engine.change(seedChange(accountId, seed, memories))
-    if (result === 'moved') return false
+    const outcome = await engine.change(seedChange(accountId, seed, memories)).catch(unlessDamaged)
+    if (outcome === null) return 'unreadable'
+    const { result, told, next } = outcome
+    if (result === 'moved') return 'moved'
     const isCommitted = next > seed.next
     seed.settle(told, next)
-    if (result === 'whole') return isCommitted || standsAt(store, accountId, next)
+    if (result !== 'whole') continue
+    return isCommitted || (await standsAt(store, accountId, next)) ? 'done' : 'moved'
   }
-  return false
+  return 'moved'
+}
+
+function unlessDamaged(error: unknown): null {
+  if (error instanceof ChangeDamaged) return null
+  throw error
 }
 
 /**

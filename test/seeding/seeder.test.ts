@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
 import { accountCodec, cardCodec } from '../../src/engine/format/codec.ts'
+import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { accountAggregate, cardKey, transactionChild } from '../../src/engine/format/layout.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { type Seeded, seedFromLog } from '../../src/seeding/seeder.ts'
@@ -134,6 +135,42 @@ it('goes on after a line that nobody can read, also where the log is read in par
     },
   })
 })
+
+it.each(['an account', 'a card', 'an account older than the log'])(
+  'leaves out %s that cannot be read, and tells all others',
+  async (kind) => {
+    await runLive(before, arrivals, cards, {
+      atMs: changeMs,
+      files: after,
+      async after(store, pack, clock) {
+        const broken = kind === 'a card' ? cardKey('card-1') : { group: '', id: '' }
+        const load: Store['load'] = async (keys) => {
+          const found = await store.load(keys)
+          return found.map((one, i) => {
+            const { aggregate, group, id } = keys[i]!
+            const isBroken =
+              aggregate === accountAggregate('account-1') &&
+              group === broken.group &&
+              id === broken.id
+            return one !== undefined && isBroken ? { ...one, value: 'no row' } : one
+          })
+        }
+        const isOlder = kind === 'an account older than the log'
+        const readLog: Store['readLog'] = async (cursor, limit) => {
+          const lines = await store.readLog(cursor, limit)
+          const isFirst = (line: string) => {
+            const { accountId, n } = decodeEntry(line)
+            return accountId === 'account-1' && n === 0
+          }
+          return isOlder ? lines.filter(({ entry }) => !isFirst(entry)) : lines
+        }
+        const seeded = await seedOn({ ...store, load, readLog }, pack, clock)
+        expect(seeded).toMatchObject({ accounts: 3, skipped: 1 })
+        expect(seeded!.sinceMs > 0).toBe(isOlder)
+      },
+    })
+  },
+)
 
 it('meets an account between two of its decisions, however its entries and the reads of them fall', async () => {
   const busy = await runLive(before, arrivals, cards, {
