@@ -70,7 +70,8 @@ const mostMovements = 2
  * neither has it.
  */
 export async function showTransfer(store: Store, transferId: string): Promise<Shown> {
-  for await (const open of openTransfers(store)) {
+  let unreadable = 0
+  for await (const open of openTransfers(store, () => unreadable++)) {
     if (open.id !== transferId) continue
     const { id: _, hash: _hash, opening, data: _data, fromAfter: _after, ...rest } = open
     return { transferId, state: 'on its way', ...rest, opensCard: opening?.card.cardId ?? '' }
@@ -89,7 +90,7 @@ export async function showTransfer(store: Store, transferId: string): Promise<Sh
   const { currency, reference, narration } = first
   return {
     transferId,
-    state: stateOf(parts) ?? stateToldBy(await verdictOn(store, transferId, first)),
+    state: stateOf(parts) ?? stateToldBy(await verdictOn(store, transferId, first), unreadable),
     type: isBetweenCards ? 'CardToCard' : first.type,
     amountMinor: Math.abs(first.amountMinor),
     currency,
@@ -106,7 +107,10 @@ function stateOf(parts: readonly Part[]): 'arrived' | 'taken back' | null {
 }
 
 /** Finished: it is not on its way, and what is kept does not tell any more how it ended. */
-function stateToldBy(verdict: TransferVerdict | null): 'arrived' | 'taken back' | 'finished' {
+function stateToldBy(verdict: TransferVerdict | null, unreadable: number): string {
+  if (verdict === null && unreadable > 0) {
+    return `not known: ${unreadable} on its way cannot be read, see arbiter damaged`
+  }
   if (verdict === null) return 'finished'
   return verdict.state === 'credited' ? 'arrived' : 'taken back'
 }

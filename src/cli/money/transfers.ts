@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { formatMinor } from '../../domain/record/money.ts'
-import { decodeEntry } from '../../engine/format/entry-codec.ts'
+import { entryIn } from '../../engine/log-reading.ts'
 import { openTransfers } from '../../management/transfer/open-transfer.ts'
 import { takeBack } from '../../management/transfer/take-back.ts'
 import type { Side } from '../../management/transfer/transfer.ts'
@@ -49,6 +49,9 @@ async function endOld(id: string, session: Session): Promise<ExitCode> {
   const engine = await session.engine()
   const ended = await takeBack(id, { store, aggregates, engine, nowMs: clock.nowMs })
   if (ended === 'unknown') return sayRefused(`${id} is not on its way: see arbiter show transfer`)
+  if (ended === 'hidden') {
+    return sayRefused(`${id} is not among those on their way that can be read: see arbiter damaged`)
+  }
   if (ended === 'young') return sayRefused(`${id} is not 30 days old: a server finishes it`)
   if (ended === 'forgotten') {
     return sayRefused(`nobody knows any more whether ${id} arrived: see arbiter show transfer`)
@@ -59,15 +62,19 @@ async function endOld(id: string, session: Session): Promise<ExitCode> {
 
 async function listOpen({ store, clock }: Session): Promise<ExitCode> {
   let count = 0
-  for await (const { id, type, amountMinor, currency, from, to, seenAtMs } of openTransfers(
-    store,
-  )) {
+  let unreadable = 0
+  for await (const transfer of openTransfers(store, () => unreadable++)) {
+    const { id, type, amountMinor, currency, from, to, seenAtMs } = transfer
     const amount = `${formatMinor(amountMinor, currency)} ${currency}`
     const seconds = Math.max(0, Math.floor((clock.nowMs() - seenAtMs) / 1000))
     await printText(`${id}  ${type}  ${amount}  ${nameOf(from)} to ${nameOf(to)}  ${seconds} s`)
     count++
   }
-  await printText(count === 0 ? 'nothing is on its way' : `${count} on their way`)
+  if (count > 0) await printText(`${count} on their way`)
+  if (unreadable > 0) {
+    return sayRefused(`${unreadable} on its way cannot be read: see arbiter damaged`)
+  }
+  if (count === 0) await printText('nothing is on its way')
   return 0
 }
 
@@ -78,10 +85,12 @@ function nameOf(side: Side): string {
 async function listMoved({ store }: Session, { limit }: TransfersOptions): Promise<ExitCode> {
   let before = ''
   let shown = 0
-  for (let looked = 0; shown < limit && looked < maxLookedAt; looked += perRead) {
+  let looked = 0
+  for (; shown < limit && looked < maxLookedAt; looked += perRead) {
     const lines = await store.tailLog(perRead, before)
-    for (const { entry } of [...lines].reverse()) {
-      const { changes, cardId, atMs } = decodeEntry(entry)
+    for (const { changes, cardId, atMs } of lines
+      .flatMap((line) => entryIn(line) ?? [])
+      .reverse()) {
       for (const change of changes) {
         if (change.type !== 'moved' || shown >= limit) continue
         const { type, transferId, reference, takesBack } = change.movement
@@ -96,6 +105,7 @@ async function listMoved({ store }: Session, { limit }: TransfersOptions): Promi
     if (lines.length < perRead) break
     before = lines[0]!.cursor
   }
-  if (shown === 0) await printText('nothing was moved')
+  const where = looked < maxLookedAt ? '' : ` by the newest ${maxLookedAt} entries of the log`
+  if (shown === 0) await printText(`nothing was moved${where}`)
   return 0
 }

@@ -12,7 +12,7 @@ import {
 import { type LogSource, LogTooLong, runBacktest } from '../../backtest/run.ts'
 import { dayMs, systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
-import { decodeEntry } from '../../engine/format/entry-codec.ts'
+import { entryIn } from '../../engine/log-reading.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { maskPan } from '../../telemetry/mask.ts'
@@ -81,7 +81,7 @@ async function start(folder: string, options: BacktestOptions): Promise<void> {
     await inSession(({ store, retentionMs }) =>
       interruptible(async (signal) => {
         const [newest] = await store.tailLog(1)
-        const newestMs = newest === undefined ? 0 : decodeEntry(newest.entry).atMs
+        const newestMs = (newest && entryIn(newest)?.atMs) ?? 0
         const read = { source: storeSource(store), retentionDays: retentionMs / dayMs, newestMs }
         return backtest(folder, options, read, signal)
       }),

@@ -1,12 +1,16 @@
 import { indexes, splitSortKey } from '../../engine/format/layout.ts'
+import { unlessUnreadable } from '../../engine/format/row-codec.ts'
 import type { Store } from '../../store/port.ts'
 import { pendingPlace } from '../effect.ts'
 import { decodeTransfer, type Transfer } from './transfer.ts'
 
 const perRead = 500
 
-/** The transfers that are on their way, the oldest first. */
-export async function* openTransfers(store: Store): AsyncGenerator<Transfer> {
+/** The transfers that are on their way, the oldest first. One that cannot be read must not hide the others. */
+export async function* openTransfers(
+  store: Store,
+  onUnreadable: () => void,
+): AsyncGenerator<Transfer> {
   for (let after = ''; ; ) {
     const entries = await store.range(indexes.moving, after, perRead)
     const keys = entries.map(({ sortKey }) => {
@@ -14,7 +18,10 @@ export async function* openTransfers(store: Store): AsyncGenerator<Transfer> {
       return { aggregate, ...pendingPlace({ clientId, reference }) }
     })
     for (const found of await store.load(keys)) {
-      if (found !== undefined) yield decodeTransfer(found.value)
+      if (found === undefined) continue
+      const transfer = unlessUnreadable(() => decodeTransfer(found.value))
+      if (transfer === null) onUnreadable()
+      else yield transfer
     }
     if (entries.length < perRead) return
     after = entries.at(-1)!.sortKey

@@ -16,10 +16,10 @@ export interface TakeBackOptions {
 }
 
 /**
- * unknown: nothing of that id is on its way. young: servers finish it by themselves. forgotten: its destination keeps
+ * unknown: nothing of that id is on its way. hidden: nor is it among those that can be read. young: servers finish it by themselves. forgotten: its destination keeps
  * no word any more of whether it has arrived.
  */
-type TakenBack = 'unknown' | 'young' | 'forgotten' | 'done' | 'takenBack' | 'gone'
+type TakenBack = 'unknown' | 'hidden' | 'young' | 'forgotten' | 'done' | 'takenBack' | 'gone'
 
 const tooOld: DestinationRefusal = {
   condition: 'changedMeanwhile',
@@ -30,7 +30,7 @@ const tooOld: DestinationRefusal = {
 export async function takeBack(id: string, options: TakeBackOptions): Promise<TakenBack> {
   const { store, nowMs } = options
   const transfer = await findOpen(id, store)
-  if (transfer === null) return 'unknown'
+  if (typeof transfer === 'string') return transfer
   if (isCreditable(transfer, nowMs())) return 'young'
   if (isPassed(inboxPlace(transfer).group, nowMs())) return 'forgotten'
   const change = createSides(options)
@@ -39,7 +39,10 @@ export async function takeBack(id: string, options: TakeBackOptions): Promise<Ta
   return (await createTransferSteps(change, nowMs).close(transfer, verdict)).state
 }
 
-async function findOpen(id: string, store: Store): Promise<Transfer | null> {
-  for await (const transfer of openTransfers(store)) if (transfer.id === id) return transfer
-  return null
+async function findOpen(id: string, store: Store): Promise<Transfer | 'unknown' | 'hidden'> {
+  let unreadable = 0
+  for await (const transfer of openTransfers(store, () => unreadable++)) {
+    if (transfer.id === id) return transfer
+  }
+  return unreadable === 0 ? 'unknown' : 'hidden'
 }
