@@ -1147,7 +1147,7 @@ export function createNaiveModel(options: NaiveOptions) {
         sumMinor: total(minors),
         count: counted.length,
         distinct: [...values].filter((each) => each !== '').length,
-        ...spreadOf(file, minors, counted.length, minors),
+        ...spreadOf(file, minors, minors),
       }
     }
     const own = [...fold().transactions.values()]
@@ -1161,19 +1161,17 @@ export function createNaiveModel(options: NaiveOptions) {
     }
     const count = stands.filter((counted) => counted.some(isNow)).length
     const peaks = own.flatMap(({ moves }) => peaksOf(moves, bucketOf, isCounted)).filter(isNow)
-    const inBuckets = stands.flatMap((counted) => {
-      const ofNow = counted.filter(isNow)
-      const buckets = [...new Set(ofNow.map(({ atMs }) => bucketOf(atMs)))]
-      return buckets.map((bucket) => minorIn(ofNow, bucket, bucketOf))
-    })
+    const amounts = stands
+      .map((counted) => counted.filter(isNow))
+      .filter((ofNow) => ofNow.length > 0)
+      .map((ofNow) => total(ofNow.map(({ minor }) => minor)))
     return {
       sumMinor: total(stands.flatMap((counted) => counted.filter(isNow)).map((c) => c.minor)),
       count,
       distinct: values.size,
       ...spreadOf(
         file,
-        inBuckets,
-        count,
+        amounts,
         peaks.map(({ minor }) => minor),
       ),
     }
@@ -1249,7 +1247,7 @@ export function createNaiveModel(options: NaiveOptions) {
       count: counted.length,
       summed: added.length,
       distinct: [...values].filter((each) => each !== '').length,
-      ...spreadOf(file, minors, minors.length, minors),
+      ...spreadOf(file, minors, minors),
     }
   }
 
@@ -1475,16 +1473,12 @@ function holds(where: string | undefined, merchant: Merchant, country: string): 
 }
 
 /** By hand: the mean of the squared distances from the mean, which the real one never forms. */
-function spreadOf({ spread }: WindowFile, minors: number[], count: number, peaks: number[]) {
+function spreadOf({ spread }: WindowFile, amounts: number[], peaks: number[]) {
   if (!spread) return { maxMinor: 0, deviationMinor: 0 }
-  const mean = count === 0 ? 0 : total(minors) / count
-  // A transaction that stands in two buckets has two amounts and counts once.
-  const squares = total(minors.map((minor) => (minor - mean) ** 2))
-  const variance = count === 0 ? 0 : (squares + (count - minors.length) * mean ** 2) / count
-  return {
-    maxMinor: Math.max(0, ...peaks),
-    deviationMinor: Math.round(Math.sqrt(Math.max(0, variance))),
-  }
+  const count = amounts.length
+  const mean = count === 0 ? 0 : total(amounts) / count
+  const variance = count === 0 ? 0 : total(amounts.map((minor) => (minor - mean) ** 2)) / count
+  return { maxMinor: Math.max(0, ...peaks), deviationMinor: Math.round(Math.sqrt(variance)) }
 }
 
 function minorIn(counted: Counted[], bucket: number, bucketOf: (atMs: number) => number): number {

@@ -1,4 +1,5 @@
 import {
+  addSquares,
   type Counted,
   type CountedNow,
   countedPlace,
@@ -9,30 +10,47 @@ import {
   type SpendEntry,
   splitKey,
   takeFrom,
+  tellsSpread,
 } from '../record/window-state.ts'
 import { changeCardWindows, changeWindows, countIn, withSpend } from './counting.ts'
 import type { View } from './view.ts'
 
-/** How much of these entries stands in one window of a place. */
-function standingAt(
+/** How much of these entries stands in each bucket of one window of a place. */
+function standingIn(
   entries: readonly SpendEntry[],
   cardId: string,
   name: string,
-  { window, scope, bucket }: Counted,
-): number {
+  { window, scope }: Counted,
+): ReadonlyMap<number, number> {
   const { mid } = splitKey(window)
-  let standingMinor = 0
+  const standing = new Map<number, number>()
   for (const entry of entries) {
     if (scope !== 'account' && entry.cardId !== cardId) continue
     for (const one of entry.at) {
-      if (one.bucket !== bucket) continue
       // Mostly the same windows stood together then.
-      if (one.window !== window && !isIn(name, mid, one.window)) continue
-      standingMinor += entry.amountMinor
+      if (one.scope !== scope || (one.window !== window && !isIn(name, mid, one.window))) continue
+      standing.set(one.bucket, (standing.get(one.bucket) ?? 0) + entry.amountMinor)
       break
     }
   }
-  return standingMinor
+  return standing
+}
+
+/**
+ * A transaction is one amount: the square of what stands in several buckets is that of their sum. What two
+ * of them have in common is kept with the earlier one, so that it goes when that one is past.
+ */
+function addCommonSquares(
+  states: OpenStates,
+  name: string,
+  mid: string | null,
+  { bucket }: Counted,
+  amountMinor: number,
+  standing: ReadonlyMap<number, number>,
+): void {
+  for (const [earlier, minor] of standing) {
+    if (earlier !== bucket) addSquares(states, name, mid, earlier, 2 * amountMinor * minor)
+  }
 }
 
 function isIn(name: string, mid: string | null, window: string): boolean {
@@ -56,9 +74,14 @@ export function countSpend(view: View, amountMinor: number, at: readonly Counted
   const mentioned = mentionsIn(t.spend, cardId)
   const moved = at.filter((place) => place.moved)
   const left = moved.length === 0 ? view : leaveHolders(view, moved, cardId)
-  const counted = countIn(left, at, amountMinor, countForNew(mentioned), (name, place) =>
-    standingAt(t.spend, cardId, name, place),
-  )
+  const standing = (name: string, place: Counted) => standingIn(t.spend, cardId, name, place)
+  const added = countIn(left, at, amountMinor, countForNew(mentioned), (name, place) => {
+    return standing(name, place).get(place.bucket) ?? 0
+  })
+  const spreads = at.filter(({ spread }) => spread)
+  const counted = changeWindows(added, spreads, (states, name, mid, place) => {
+    addCommonSquares(states, name, mid, place, amountMinor, standing(name, place))
+  })
   const spend = same
     ? [...t.spend.slice(0, -1), { ...newest, amountMinor: newest.amountMinor + amountMinor }]
     : [...t.spend, { amountMinor, cardId, at: places }].slice(-maxSpendEntries)
@@ -113,7 +136,7 @@ function leaveHolders(view: View, moved: readonly CountedNow[], cardId: string):
   const { spend } = view.transaction
   return changeWindows(view, moved, (states, name, mid, place) => {
     const holder = holderOf(spend, cardId, name, place)
-    if (holder !== null) takeFrom(states, name, mid, holder.bucket, 0, 1, () => 0)
+    if (holder !== null) takeFrom(states, name, mid, holder.bucket, 0, 1, 0)
   })
 }
 
@@ -129,10 +152,10 @@ export function giveSpendBack(view: View, amountMinor: number): View {
     const gone = taken === entry.amountMinor
     if (!gone) spend.push({ ...entry, amountMinor: entry.amountMinor - taken })
     const countFor = countForNew(mentionsIn(spend, entry.cardId), gone)
-    const leftMinor = (name: string, place: Counted) => standingAt(spend, entry.cardId, name, place)
+    const standing = (name: string, place: Counted) => standingIn(spend, entry.cardId, name, place)
     const holder = (name: string, place: Counted) =>
       gone && place.moved ? holderOf(spend, entry.cardId, name, place) : null
-    current = takeBack(current, entry, taken, { countFor, leftMinor, holder })
+    current = takeBack(current, entry, taken, { countFor, standing, holder })
   }
   return withSpend(current, spend)
 }
@@ -141,17 +164,22 @@ export function giveSpendBack(view: View, amountMinor: number): View {
 interface Left {
   /** What the taken part counted as. */
   readonly countFor: (name: string, place: Counted) => number
-  readonly leftMinor: (name: string, place: Counted) => number
+  readonly standing: (name: string, place: Counted) => ReadonlyMap<number, number>
   /** The place to which its one goes back; null for none. */
   readonly holder: (name: string, place: Counted) => Counted | null
 }
 
 function takeBack(view: View, entry: SpendEntry, amountMinor: number, left: Left): View {
   const take = (states: OpenStates, name: string, mid: string | null, place: Counted) => {
-    takeFrom(states, name, mid, place.bucket, amountMinor, left.countFor(name, place), () => {
-      const leftMinor = left.leftMinor(name, place)
-      return (leftMinor + amountMinor) ** 2 - leftMinor ** 2
-    })
+    let squares = 0
+    if (tellsSpread(states, name, mid, place.bucket)) {
+      const standing = left.standing(name, place)
+      const leftMinor = standing.get(place.bucket) ?? 0
+      squares = (leftMinor + amountMinor) ** 2 - leftMinor ** 2
+      addCommonSquares(states, name, mid, place, -amountMinor, standing)
+    }
+    const count = left.countFor(name, place)
+    takeFrom(states, name, mid, place.bucket, amountMinor, count, squares)
     const holder = left.holder(name, place)
     if (holder !== null) countOneMore(states, name, mid, holder.bucket)
   }

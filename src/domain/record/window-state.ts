@@ -160,7 +160,7 @@ function sketchBeside(
 /**
  * Takes from a bucket that is still kept; what was dropped with its time needs no giving back. A
  * merchant that was forgotten and counted again has less there than is given back: nothing falls
- * below zero. `squares` tells by how much the square of what stands there falls.
+ * below zero. `squares` is by how much the square of what stands there falls.
  */
 export function takeFrom(
   states: OpenStates,
@@ -169,15 +169,14 @@ export function takeFrom(
   index: number,
   sumMinor: number,
   count: number,
-  squares: () => number,
+  squares: number,
 ): void {
-  const buckets = bucketsOf(states[name] ?? noState, mid)
-  const kept = buckets.find((bucket) => bucket.index === index)
+  const kept = keptAt(states, name, mid, index)
   if (kept === undefined) return
   const takenMinor = Math.min(sumMinor, kept.sumMinor)
   const left = { index, sumMinor: -takenMinor, count: -Math.min(count, kept.count) }
   const taken =
-    kept.spread === undefined ? left : { ...left, spread: { squares: -squares(), maxMinor: 0 } }
+    kept.spread === undefined ? left : { ...left, spread: { squares: -squares, maxMinor: 0 } }
   countAt(states, name, mid, Number.NEGATIVE_INFINITY, taken)
 }
 
@@ -188,9 +187,39 @@ export function countOneMore(
   mid: string | null,
   index: number,
 ): void {
-  const buckets = bucketsOf(states[name] ?? noState, mid)
-  if (!buckets.some((bucket) => bucket.index === index)) return
+  if (keptAt(states, name, mid, index) === undefined) return
   countAt(states, name, mid, Number.NEGATIVE_INFINITY, { index, sumMinor: 0, count: 1 })
+}
+
+/** Adds to the squares of a bucket that is still kept and tells its spread. */
+export function addSquares(
+  states: OpenStates,
+  name: string,
+  mid: string | null,
+  index: number,
+  squares: number,
+): void {
+  if (!tellsSpread(states, name, mid, index)) return
+  const added = { index, sumMinor: 0, count: 0, spread: { squares, maxMinor: 0 } }
+  countAt(states, name, mid, Number.NEGATIVE_INFINITY, added)
+}
+
+export function tellsSpread(
+  states: OpenStates,
+  name: string,
+  mid: string | null,
+  index: number,
+): boolean {
+  return keptAt(states, name, mid, index)?.spread !== undefined
+}
+
+function keptAt(
+  states: OpenStates,
+  name: string,
+  mid: string | null,
+  index: number,
+): Bucket | undefined {
+  return bucketsOf(states[name] ?? noState, mid).find((bucket) => bucket.index === index)
 }
 
 /** Drops the buckets that no longer count. */

@@ -94,7 +94,7 @@ const reaches = [
     '`merchant_seen`, `country_seen`, `mcc_seen`, `currency_seen`',
     `know the ${maxSeenMerchants} merchants, ${maxSeenCountries} countries, ${maxSeenMccs} MCCs and ${maxSeenCurrencies} currencies that the card used last. What it used ` +
       'before counts as not seen: a rule that declines what is new declines it again, and an `allow` of what is known no ' +
-      'longer helps it',
+      'longer helps it. An ask of zero, a card check, is remembered by none of these, nor as the place where the card was approved last',
   ],
   [
     '`scope: merchant`, `customer`, `organization`, `mcc`, `country` of a window',

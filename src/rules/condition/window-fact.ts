@@ -67,7 +67,7 @@ export const windowParts: readonly WindowPart[] = [
   {
     name: 'deviation',
     type: 'money',
-    says: 'Standard deviation of what was counted, to the nearest minor unit, where the window says spread: true; a transaction that grew later counts there as two',
+    says: 'Standard deviation of what was counted, to the nearest minor unit, where the window says spread: true; a transaction is one amount, however often it grew',
     isKept: ({ spread }) => spread,
     read: (_sumsOf, definition) => (ask) => spreadAt(definition, ask).deviationMinor,
     range: positive,
@@ -75,7 +75,7 @@ export const windowParts: readonly WindowPart[] = [
   {
     name: 'max',
     type: 'money',
-    says: 'Largest amount that was counted, where the window says spread: true; a reversal does not lower it',
+    says: 'Largest amount that was counted, where the window says spread: true; a reversal does not lower it, and what a transaction grew by a sixtieth of the window later stands by itself',
     isKept: ({ spread }) => spread,
     read: (_sumsOf, definition) => (ask) => spreadAt(definition, ask).maxMinor,
     range: positive,

@@ -35,7 +35,7 @@ it('a record whose text was taken over from the one before says what one written
         if (does === 'count')
           countAt(windows, name, null, index - 9, { index, sumMinor, count: 1, ...spread })
         else if (does === 'drop') dropBefore(windows, name, null, index - back)
-        else takeFrom(windows, name, null, index - back, sumMinor, 1, () => 1)
+        else takeFrom(windows, name, null, index - back, sumMinor, 1, 1)
         const counts = { mid: 'SHOP "1"', windows }
         const text = writeCountsText(counts, written)
         expect(text).toBe(encodeMerchantCounts(counts))

@@ -55,6 +55,22 @@ describe('the tests of a pack', () => {
     expect(faultsOf(steps)).toEqual([])
   })
 
+  it('see a transaction as one amount in the deviation, however often it grew and was given back', () => {
+    const week = '- { name: week, scope: card, spread: true, period: { trailing: 7d } }'
+    const deviation = (minor: number) => `windows: { week: { deviation: ${minor} } }`
+    const tests = oneTest(
+      '{ send: Authorization, amount: 300, expect: approve }',
+      '{ send: Authorization, amount: 100, txn: stay, expect: approve }',
+      '{ wait: 2d }',
+      `{ send: Authorization, amount: 120, txn: stay, expect: approve, ${deviation(40)} }`,
+      `{ send: PartialReversal, amount: 20, txn: stay, expect: approve, ${deviation(50)} }`,
+      '{ wait: 5d }',
+      `{ send: Authorization, amount: 200, expect: approve, ${deviation(50)} }`,
+    )
+    const pack = { 'a.rules.yaml': '[]', 'windows.yaml': week, 'a.test.yaml': tests }
+    expect(reportOf(pack)).toEqual([])
+  })
+
   it('see cash that is posted as nothing that is held for its transaction, and a hold as that', () => {
     const held =
       '- { id: held, when: transaction.held > 0, decline: "129", why: something is held }'
