@@ -1,5 +1,4 @@
-import { describe, expect, it } from 'vitest'
-import { isAlias } from '../../src/domain/change/book.ts'
+import { describe, it } from 'vitest'
 import type { Step } from '../../src/domain/decide/answer.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'
 import { countShared, createSharedTally } from '../../src/domain/decide/shared-window.ts'
@@ -11,7 +10,7 @@ import {
   windowValue,
 } from '../../src/domain/decide/window.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
-import { bookingKey } from '../../src/domain/operation/handling.ts'
+import type { Operation } from '../../src/domain/operation/operation.ts'
 import { type Account, availableMinor } from '../../src/domain/record/account.ts'
 import { type Card, noCard } from '../../src/domain/record/card.ts'
 import {
@@ -37,11 +36,20 @@ import { isShared, windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { eventOf, orderSet, type Walk, walk, zoneNames } from '../support/event-generator.ts'
 import { expectEqual } from '../support/expect-equal.ts'
+import {
+  accountIdsOf,
+  deliveryOf,
+  keptAt,
+  openLedger,
+  operationOf,
+  type PersonStep,
+  type World,
+} from '../support/ledger-walk.ts'
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
 import { naiveSaying } from '../support/naive-rules.ts'
 import { permutations, seeded, shuffled } from '../support/order.ts'
 import { walkRules } from '../support/walk-rules.ts'
-import { accountOf, cardOf, packOf } from '../support/world.ts'
+import { packOf } from '../support/world.ts'
 
 const torture = process.env.TORTURE !== undefined
 const walks = Number(process.env.SEEDS ?? (torture ? 40_000 : 60))
@@ -67,23 +75,6 @@ function dayOfZone(zone: string): (ms: number) => number {
 }
 
 const dayOf = Object.fromEntries(zoneNames.map((zone) => [zone, dayOfZone(zone)]))
-
-type World = Pick<Walk, 'switches' | 'accounts' | 'cards'>
-
-/** Accounts that no card uses are never opened. */
-function accountIdsOf({ cards }: World): string[] {
-  return [...new Set(cards.map(({ accountId }) => accountId))]
-}
-
-function openLedger(world: World, pack: Pack, atMs: number): Ledger {
-  const ledger = createLedger()
-  for (const naive of world.cards) {
-    const account = accountOf(world.accounts.find((a) => a.accountId === naive.accountId)!)
-    const operation = { type: 'open', account, card: cardOf(naive), givesBalance: false } as const
-    expect(ledger.operate(account.accountId, operation, pack, atMs)).toBeNull()
-  }
-  return ledger
-}
 
 function stateOf(ledger: Ledger, world: World, pack: Pack) {
   const accounts = accountIdsOf(world).map((accountId) => {
@@ -143,17 +134,6 @@ function naiveStateOf(model: NaiveModel, world: World) {
   }
 }
 
-/** A transaction by any of its names, on its card or one that was issued for it again. */
-function keptAt(ledger: Ledger, world: World, cardId: string, id: string): Transaction | undefined {
-  const accountId = world.cards.find((card) => card.cardId === cardId)?.accountId ?? ''
-  const book = ledger.book(accountId)
-  const found = book.transaction(cardId, id)
-  const t = found !== null && isAlias(found) ? book.transaction(found.cardId, found.aliasOf) : found
-  if (t !== null && !isAlias(t)) return t
-  const { replaces = '' } = world.cards.find((card) => card.cardId === cardId) ?? {}
-  return replaces === '' ? undefined : keptAt(ledger, world, replaces, id)
-}
-
 function transactionAt(
   ledger: Ledger,
   world: World,
@@ -200,13 +180,6 @@ function answerOf({ answer, anomalies, unmatched }: Step) {
   }
 }
 
-const byDefault = {
-  decidedBy: 'default',
-  cause: 'deadline',
-  ruleId: '',
-  rulesVersion: 'test',
-} as const
-
 function compareWalk(seed: number): void {
   const world = walk(seed)
   const plain = {
@@ -225,50 +198,22 @@ function compareWalk(seed: number): void {
     if (step.kind === 'expire') {
       ledger.sweep(pack, step.nowMs)
       model.expireDue(step.nowMs)
-    } else if (step.kind === 'adopt') {
-      const { accountId, organizationId, nowMs } = step
-      const operation = { type: 'adopt', organizationId, country: '' } as const
-      if (accountIdsOf(world).includes(accountId)) {
-        ledger.operate(accountId, operation, pack, nowMs)
-        model.adopt(accountId, organizationId, nowMs)
-      }
-    } else if (step.kind === 'book') {
-      const { event, amountMinor: given, nowMs } = step
-      const accountId = world.cards.find((card) => card.cardId === event.cardId)?.accountId ?? ''
-      const book = ledger.book(accountId)
-      if (accountId !== '' && (book.event(event.eventId)?.unmatched ?? '') !== '') {
-        const amountMinor = event.amountMinor === null ? null : given
-        const booked = { ...event, amountMinor, currency: book.account()!.currency }
-        const key = bookingKey(accountId, event.eventId)
-        const operation = { type: 'book', event: booked, bookingKey: key, sortKey: '' } as const
-        const refused = ledger.operate(accountId, operation, pack, nowMs)
-        expectEqual(refused === null, model.book(booked, nowMs), where)
-      }
-    } else if (step.kind === 'adjust') {
-      const { accountId, amountMinor, reference, nowMs } = step
-      if (accountIdsOf(world).includes(accountId)) {
-        const operation = { type: 'adjust', amountMinor, reference } as const
-        const refused = ledger.operate(accountId, operation, pack, nowMs)
-        expectEqual(refused === null, model.adjust(accountId, amountMinor, reference, nowMs), where)
-      }
-    } else if (step.kind === 'card') {
-      changeCard(step, ledger, model, world, pack, where)
-    } else if (step.kind === 'person') {
-      const { act, cardId, transactionId, nowMs } = step
-      const kept = keptAt(ledger, world, cardId, transactionId)
-      const accountId = world.cards.find((card) => card.cardId === cardId)?.accountId ?? ''
-      const place = { cardId: kept?.cardId ?? '', transactionId: kept?.transactionId ?? '' }
-      const refused = kept && ledger.operate(accountId, { type: act, ...place }, pack, nowMs)
-      expectEqual(refused === null, model[act](cardId, transactionId, nowMs), where)
+    } else if (step.kind !== 'deliver') {
+      const asked = operationOf(step, ledger, world)
+      const refused = asked && ledger.operate(asked.accountId, asked.operation, pack, step.nowMs)
+      const isAsked = asked !== null || step.kind === 'person'
+      const isDone = asked !== null && refused === null
+      expectEqual(isDone, isAsked && askModel(model, step, asked?.operation), where)
     } else {
       const { event, receivedAtMs, slot = event.eventId } = step
       const { cardId, transactionId, originalTransactionId } = event
-      const said = step.said === undefined ? null : { ...byDefault, ...step.said }
-      const ours = ledger.deliver({ event, slot, receivedAtMs, said }, pack)
+      const delivery = deliveryOf(step)
+      const ours = ledger.deliver(delivery, pack)
       countShared(pack, event, ours)
       const theirs = model.deliver(event, receivedAtMs, slot, step.said)
       // A duplicate is only answered; what there was to note was noted the first time.
-      const isNoted = ours.before.event === null || (said !== null && ours.changes.length > 0)
+      const isNoted =
+        ours.before.event === null || (delivery.said !== null && ours.changes.length > 0)
       const noted = isNoted ? {} : { anomalies: [], unmatched: null }
       const anomalies = [...theirs.anomalies].sort()
       expectEqual(answerOf(ours), { ...theirs, anomalies, ...noted }, where)
@@ -294,26 +239,25 @@ function compareWalk(seed: number): void {
   compareReplay(ledger, world, seed)
 }
 
-function changeCard(
-  { cardId, change, nowMs }: Extract<Walk['steps'][number], { kind: 'card' }>,
-  ledger: Ledger,
-  model: NaiveModel,
-  world: World,
-  pack: Pack,
-  where: () => string,
-): void {
-  const { accountId } = world.cards.find((card) => card.cardId === cardId)!
-  if ('edit' in change) {
-    const edits = [{ clears: false, ...change.edit }]
-    ledger.operate(accountId, { type: 'editLists', cardId, edits }, pack, nowMs)
-    model.editList(cardId, change.edit, nowMs)
-    return
+/** Whether it does what a person asks. */
+function askModel(model: NaiveModel, step: PersonStep, asked?: Operation): boolean {
+  const { nowMs } = step
+  switch (step.kind) {
+    case 'adopt':
+      return model.adopt(step.accountId, step.organizationId, nowMs)
+    case 'adjust':
+      return model.adjust(step.accountId, step.amountMinor, step.reference, nowMs)
+    case 'book':
+      return asked?.type === 'book' && model.book(asked.event, nowMs)
+    case 'person':
+      return model[step.act](step.cardId, step.transactionId, nowMs)
+    case 'card': {
+      const { cardId, change } = step
+      if ('set' in change) return model.changeCard(cardId, change.set, nowMs)
+      model.editList(cardId, change.edit, nowMs)
+      return true
+    }
   }
-  const { set } = change
-  const by = set.status === 'Terminated' ? ({ terminatedBy: 'operator' } as const) : {}
-  const operation = { type: 'changeCard', cardId, set: { ...set, ...by } } as const
-  const refused = ledger.operate(accountId, operation, pack, nowMs)
-  expectEqual(refused === null, model.changeCard(cardId, set, nowMs), where)
 }
 
 interface Told {

@@ -1283,13 +1283,14 @@ export function createNaiveModel(options: NaiveOptions) {
     }
   }
 
-  function adopt(accountId: string, organizationId: string, nowMs: number): void {
+  function adopt(accountId: string, organizationId: string, nowMs: number): boolean {
     const account = accountOf(accountId)
-    if ((account.organizationId || organizationId) !== organizationId) return
+    if ((account.organizationId || organizationId) !== organizationId) return false
     // Nothing is left to be given to it.
-    if (account.organizationId === organizationId && account.country !== '') return
+    if (account.organizationId === organizationId && account.country !== '') return true
     account.organizationId = organizationId
     arrivals.push({ scope: accountId, atMs: Math.max(nowMs, newestArrivalMs(accountId)) })
+    return true
   }
 
   /** Ends a hold at once; false where there is none. */
