@@ -4,18 +4,27 @@ import type { Operation } from '../domain/operation/operation.ts'
 import type { OperationOutcome } from '../domain/operation/outcome.ts'
 import { hash64 } from '../domain/record/event.ts'
 import type { Engine } from '../engine/engine.ts'
-import { decodeEntry } from '../engine/format/entry-codec.ts'
 import { indexes, splitSortKey, timeSortKey } from '../engine/format/layout.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import type { Store } from '../store/port.ts'
 
 /** One entry of a list for people. */
-export interface Work {
+export interface Work extends Listed {
+  readonly entry: Entry
+}
+
+/** As it stands in a list. */
+export interface Listed {
   readonly list: Worklist
   readonly sortKey: string
   /** The short name that the list shows and that commands take. */
   readonly key: string
-  readonly entry: Entry
+  /** null where it cannot be read. */
+  readonly entry: Entry | null
+}
+
+export function isReadable(listed: Listed): listed is Work {
+  return listed.entry !== null
 }
 
 /** Who did something, and why, for the log; the command line is ''. */
@@ -33,7 +42,7 @@ export function workKey(sortKey: string): string {
 const entriesPerLook = 20
 const entriesPerRead = 500
 
-export async function findWork(list: Worklist, key: string, store: Store): Promise<Work | null> {
+export async function findWork(list: Worklist, key: string, store: Store): Promise<Listed | null> {
   const [, time] = /^([0-9a-z]{1,10})-[0-9a-f]{6}$/.exec(key) ?? []
   if (time === undefined) return null
   const atMs = Number.parseInt(time, 36)
@@ -43,15 +52,12 @@ export async function findWork(list: Worklist, key: string, store: Store): Promi
     const ofThatTime = entries.filter(({ sortKey }) => splitSortKey(sortKey).atMs === atMs)
     const found = ofThatTime.find(({ sortKey }) => workKey(sortKey) === key)
     if (found !== undefined) {
-      return { list, sortKey: found.sortKey, key, entry: decodeEntry(found.value) }
+      return { list, sortKey: found.sortKey, key, entry: entryIn({ entry: found.value }) }
     }
     if (ofThatTime.length < entriesPerLook) return null
     after = ofThatTime.at(-1)!.sortKey
   }
 }
-
-/** As it stands in a list: null where its entry cannot be read. */
-export type Listed = Omit<Work, 'entry'> & { readonly entry: Entry | null }
 
 /** Which of a list: those to which all applies that is said. */
 export interface WorkChoice {
@@ -85,16 +91,33 @@ export async function* chosenIn(
 
 /** Operates where the entry stands: under its account, or with the cards that nobody knows. */
 export function operateAt(
-  { entry }: Work,
+  listed: Listed,
   operation: Operation,
   { reason, origin }: Doing,
   engine: Engine,
 ): Promise<OperationOutcome> {
-  if (entry.accountId !== '') return engine.operate(entry.accountId, operation, reason, origin)
-  return engine.operateStray(entry.event?.eventId ?? '', operation, reason, origin)
+  const { accountId, eventId } = isReadable(listed) ? namesIn(listed.entry) : namesOf(listed)
+  if (accountId !== '') return engine.operate(accountId, operation, reason, origin)
+  return engine.operateStray(eventId, operation, reason, origin)
 }
 
-export function markHandled(work: Work, doing: Doing, engine: Engine): Promise<OperationOutcome> {
-  const { list, sortKey } = work
-  return operateAt(work, { type: 'handle', list, sortKey }, doing, engine)
+function namesIn({ accountId, event }: Entry) {
+  return { accountId, eventId: event?.eventId ?? '' }
+}
+
+/** Its place says so, too: what cannot be read must not stand in the list for ever. */
+function namesOf({ sortKey }: Listed) {
+  const [accountId = '', , eventKey = ''] = splitSortKey(sortKey).parts
+  // An event whose id came before with other content is kept under its id, a middle dot and a hash.
+  const [eventId = ''] = eventKey.split('·')
+  return { accountId, eventId }
+}
+
+export function markHandled(
+  listed: Listed,
+  doing: Doing,
+  engine: Engine,
+): Promise<OperationOutcome> {
+  const { list, sortKey } = listed
+  return operateAt(listed, { type: 'handle', list, sortKey }, doing, engine)
 }

@@ -136,7 +136,7 @@ async function nameUnreadable(source: LogSource): Promise<void> {
     for (const entry of page) {
       number++
       if (entryIn({ entry }) !== null) continue
-      throw new RecordUnreadable(`line ${number} of the log cannot be read: see arbiter verify`)
+      throw new RecordUnreadable(`it is line ${number} of the log`)
     }
   }
 }

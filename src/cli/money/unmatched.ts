@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { bookWork } from '../../backoffice/booking.ts'
 import { readAccount } from '../../backoffice/show.ts'
-import { findWork, type Work } from '../../backoffice/worklist.ts'
+import { findWork, isReadable, type Work } from '../../backoffice/worklist.ts'
 import { readAmount, readId, reasonOption } from '../argument.ts'
 import { amountText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, sayRefused } from '../terminal.ts'
 import { accountLine } from './account-line.ts'
-import { addWorklist, notListed } from './worklist.ts'
+import { addWorklist, notListed, sayDamaged } from './worklist.ts'
 
 interface BookOptions {
   readonly reason: string
@@ -38,9 +38,8 @@ export function addUnmatched(program: Command): void {
     .action((key: string, options: BookOptions) =>
       inSession(async (session) => {
         const work = await findWork('unmatched', key, session.store)
-        return work === null
-          ? sayRefused(notListed('unmatched', key))
-          : book(work, options, session)
+        if (work === null) return sayRefused(notListed('unmatched', key))
+        return isReadable(work) ? book(work, options, session) : sayDamaged(key)
       }),
     )
 }

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import {
   chosenIn,
   findWork,
+  isReadable,
   markHandled,
   type Work,
   type WorkChoice,
@@ -107,8 +108,8 @@ async function printList(
   return code
 }
 
-function sayDamaged(key: string): ExitCode {
-  return sayRefused(`${key} cannot be read: see arbiter verify`)
+export function sayDamaged(key: string): ExitCode {
+  return sayRefused(`${key} cannot be read: see arbiter damaged`)
 }
 
 function lineOf(key: string, entry: Entry): string {
@@ -174,9 +175,10 @@ async function markChosen(
     showProgress(`${done} are done`)
   }
 
-  for await (const { entry, ...listed } of chosenIn(list, { ...choice, before }, store)) {
-    if (entry === null) code = sayDamaged(listed.key)
-    else waiting.push({ ...listed, entry })
+  for await (const listed of chosenIn(list, { ...choice, before }, store)) {
+    // What nobody has read is marked by its key alone.
+    if (isReadable(listed)) waiting.push(listed)
+    else code = sayDamaged(listed.key)
     if (waiting.length === markedAtOnce) await mark()
   }
   await mark()

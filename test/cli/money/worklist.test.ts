@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { showAccount, showTransaction } from '../../../src/backoffice/show.ts'
 import { decodeEntry } from '../../../src/engine/format/entry-codec.ts'
-import { timeSortKey } from '../../../src/engine/format/layout.ts'
+import { indexes, strayAggregate, timeSortKey } from '../../../src/engine/format/layout.ts'
 import { createServedWorld, rowOf, type ServedWorld } from '../../support/cli.ts'
 
 describe('arbiter unmatched and anomalies', () => {
@@ -166,6 +166,28 @@ describe('arbiter unmatched and anomalies', () => {
     const { code, out, err } = await run('anomalies')
     expect(code).toBe(1)
     expect(out).toContain('event=n3')
-    expect(err).toMatch(/^arbiter: 1-[0-9a-f]{6} cannot be read: see arbiter verify\n$/)
+    expect(err).toMatch(/^arbiter: 1-[0-9a-f]{6} cannot be read: see arbiter damaged\n$/)
+    expect((await run('damaged')).out).toContain('index anomalies, entry 000000000000001 account-6')
+    const [key = ''] = /1-[0-9a-f]{6}/.exec(err) ?? []
+    const done = await run('anomalies', 'done', key, '--reason', 'cannot be read')
+    expect(done).toEqual({ code: 0, out: `${key} is done\n`, err: '' })
+    expect((await run('anomalies')).code).toBe(0)
+  })
+
+  it('takes away an advice for nobody that cannot be read, and books it not', async () => {
+    await world.engine.ask({ eventId: 'u6', cardId: 'nobody', requestType: 'Reversal' })
+    const key = await keyOf('u6')
+    const listed = await world.store.range(indexes.unmatched, '', 1_000)
+    const { sortKey } = listed.find((one) => one.sortKey.endsWith('u6'))!
+    const damaged = { aggregate: strayAggregate('u6'), index: 'unmatched', sortKey, value: '[3,0' }
+    await world.store.fill([{ kind: 'index', ...damaged }])
+    const refused = `arbiter: ${key} cannot be read: see arbiter damaged\n`
+    const booked = await run('unmatched', 'book', key, '--reason', 'x')
+    expect(booked).toEqual({ code: 1, out: '', err: refused })
+    // What nobody has read is not among all that somebody means.
+    expect(await run('unmatched', 'done', '--all', '--reason', 'x')).toMatchObject({ err: refused })
+    const done = await run('unmatched', 'done', key, '--reason', 'cannot be read')
+    expect(done).toEqual({ code: 0, out: `${key} is done\n`, err: '' })
+    expect(await world.store.range(indexes.unmatched, '', 1_000)).toEqual([])
   })
 })
