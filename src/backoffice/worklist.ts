@@ -23,7 +23,7 @@ export interface Listed {
   readonly entry: Entry | null
 }
 
-export function isReadable(listed: Listed): listed is Work {
+export function isReadableWork(listed: Listed): listed is Work {
   return listed.entry !== null
 }
 
@@ -96,7 +96,7 @@ export function operateAt(
   { reason, origin }: Doing,
   engine: Engine,
 ): Promise<OperationOutcome> {
-  const { accountId, eventId } = isReadable(listed) ? namesIn(listed.entry) : namesOf(listed)
+  const { accountId, eventId } = isReadableWork(listed) ? namesIn(listed.entry) : namesOf(listed)
   if (accountId !== '') return engine.operate(accountId, operation, reason, origin)
   return engine.operateStray(eventId, operation, reason, origin)
 }

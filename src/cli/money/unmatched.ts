@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { bookWork } from '../../backoffice/booking.ts'
 import { readAccount } from '../../backoffice/show.ts'
-import { findWork, isReadable, type Work } from '../../backoffice/worklist.ts'
+import { findWork, isReadableWork, type Work } from '../../backoffice/worklist.ts'
 import { readAmount, readId, reasonOption } from '../argument.ts'
 import { amountText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
@@ -39,7 +39,7 @@ export function addUnmatched(program: Command): void {
       inSession(async (session) => {
         const work = await findWork('unmatched', key, session.store)
         if (work === null) return sayRefused(notListed('unmatched', key))
-        return isReadable(work) ? book(work, options, session) : sayDamaged(key)
+        return isReadableWork(work) ? book(work, options, session) : sayDamaged(key)
       }),
     )
 }

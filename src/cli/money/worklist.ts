@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import {
   chosenIn,
   findWork,
-  isReadable,
+  isReadableWork,
   markHandled,
   type Work,
   type WorkChoice,
@@ -177,7 +177,7 @@ async function markChosen(
 
   for await (const listed of chosenIn(list, { ...choice, before }, store)) {
     // What nobody has read is marked by its key alone.
-    if (isReadable(listed)) waiting.push(listed)
+    if (isReadableWork(listed)) waiting.push(listed)
     else code = sayDamaged(listed.key)
     if (waiting.length === markedAtOnce) await mark()
   }

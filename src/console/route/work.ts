@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { bookWork } from '../../backoffice/booking.ts'
-import { findWork, isReadable, markHandled, type Work, workKey } from '../../backoffice/worklist.ts'
+import {
+  findWork,
+  isReadableWork,
+  markHandled,
+  type Work,
+  workKey,
+} from '../../backoffice/worklist.ts'
 import { worklists } from '../../domain/change/change.ts'
 import type { Anomaly } from '../../domain/decide/anomaly.ts'
 import { indexes } from '../../engine/format/layout.ts'
@@ -43,7 +49,7 @@ export function workRoutes(office: Office): ConsoleRoute[] {
   async function find(of: Work['list'], wanted: string): Promise<Work> {
     const work = await findWork(of, wanted, store)
     if (work === null) throw new ConsoleRefused(409, `${wanted} is no longer in the list`)
-    if (isReadable(work)) return work
+    if (isReadableWork(work)) return work
     throw new ConsoleRefused(409, `${wanted} cannot be read: see arbiter damaged`)
   }
 
