@@ -22,8 +22,10 @@ export interface DispatcherOptions {
   readonly store: Store
   readonly clock: Clock
   readonly courier: Courier
-  /** null when it is gone. */
+  /** null when it is gone; as of a second ago at most. */
   readonly endpointOf: (organizationId: string, webhookId: string) => Promise<Endpoint | null>
+  /** The same, as it is now. */
+  readonly endpointNow: DispatcherOptions['endpointOf']
   /** Whether this instance sends for the endpoint; another does it otherwise. */
   readonly owns: (webhookId: string) => boolean
   readonly onResult: (organizationId: string, endpoint: Endpoint, result: AttemptResult) => void
@@ -149,9 +151,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
     if (endpoint === null || !endpoint.enabled) {
       drop(lane)
-      const waiting = await readWaiting(lane, pageLength)
-      await Promise.all(waiting.map(courier.giveUp))
-      lane.isAsked = waiting.length > 0
+      await giveUpWaiting(lane)
       return
     }
     if (lane.queue.length === 0) {
@@ -167,6 +167,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     for (const entry of lane.queue.splice(0, Math.min(room, roomIn(lane)))) {
       void attempt(lane, entry, endpoint)
     }
+  }
+
+  /** Its endpoint is asked for after that was read: it may have been made, or enabled, just now. */
+  async function giveUpWaiting(lane: Lane): Promise<void> {
+    const waiting = await readWaiting(lane, pageLength)
+    if (waiting.length === 0) return
+    lane.isAsked = true
+    const endpoint = await options.endpointNow(lane.organizationId, lane.webhookId)
+    if (!endpoint?.enabled) await Promise.all(waiting.map(courier.giveUp))
   }
 
   /** What was read is read again before it is sent. */

@@ -15,6 +15,8 @@ import {
 export interface EndpointDesk {
   /** null when there is none; as of a second ago at most. */
   find(organizationId: string, webhookId: string): Promise<Endpoint | null>
+  /** The same, as it is now. */
+  findNow(organizationId: string, webhookId: string): Promise<Endpoint | null>
   learn(organizationId: string, endpoint: Endpoint, result: AttemptResult): Promise<void>
 }
 
@@ -47,10 +49,16 @@ export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
     return found
   }
 
+  async function find(organizationId: string, webhookId: string): Promise<Endpoint | null> {
+    const endpoints = await endpointsOf(organizationId)
+    return endpoints.find((one) => one.webhookId === webhookId) ?? null
+  }
+
   return {
-    async find(organizationId, webhookId) {
-      const endpoints = await endpointsOf(organizationId)
-      return endpoints.find((one) => one.webhookId === webhookId) ?? null
+    find,
+    findNow(organizationId, webhookId) {
+      kept.delete(organizationId)
+      return find(organizationId, webhookId)
     },
     async learn(organizationId, endpoint, result) {
       if (!isNews(endpoint, result)) return

@@ -73,6 +73,7 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     clock,
     courier,
     endpointOf: desk.find,
+    endpointNow: desk.findNow,
     owns: share.owns,
     onResult: (organizationId, endpoint, result) => {
       desk.learn(organizationId, endpoint, result).catch(tell)

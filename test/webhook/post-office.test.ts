@@ -325,6 +325,29 @@ describe('a receiver', () => {
     expect(after).toEqual(['delivered', 'delivered'])
   })
 
+  it('that was made or enabled within this second is not given up', async () => {
+    const world = openWebhooks()
+    const [a, b, c] = ['https://a.example/', 'https://b.example/', 'https://c.example/'] as const
+    for (const url of [a, b, c]) world.receivers.set(url, () => answered(200))
+    const { webhookId } = await world.addEndpoint(a)
+    await world.setEndpoint(webhookId, { enabled: false })
+    await world.addEndpoint(b)
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    await world.settle()
+    expect(world.calls.map(({ call }) => call.url)).toEqual([b])
+
+    await world.setEndpoint(webhookId, { enabled: true })
+    await world.addEndpoint(c)
+    const { store, aggregates, time } = world
+    const to = { organizationId: 'org-1', webhookId }
+    await replaySpan(store, aggregates, to, allTime, () => true, at(time.ms))
+    await world.office.recorder.record([happened(2)], time.ms)
+    await world.settle()
+    const sequencesOf = (url: string) =>
+      world.calls.flatMap(({ call }) => (call.url === url ? JSON.parse(call.body!).sequence : []))
+    expect([a, b, c].map((url) => sequencesOf(url).toSorted())).toEqual([[1, 2], [1, 2], [2]])
+  })
+
   it.each([
     ['redirects', answered(302), 302, ''],
     ['resolves to a private address', refused, 0, refused.detail],
