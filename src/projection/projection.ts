@@ -1,5 +1,6 @@
 import type { FollowedClock } from '../clock.ts'
 import { createAggregates } from '../engine/aggregates.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { type Store, StoreError } from '../store/port.ts'
 import type { Consumer } from './consumer.ts'
 import { createProjector, type ProjectionFigures } from './projector.ts'
@@ -67,7 +68,7 @@ export function startProjection(options: ProjectionOptions): Projection {
       failing = ''
     } catch (error) {
       nextMs = failedPauseMs
-      const message = error instanceof StoreError ? error.message : String((error as Error).stack)
+      const message = troubleOf(error)
       if (message !== failing) onTrouble(`the lists do not follow the log: ${message}`)
       failing = message
     }
@@ -92,4 +93,10 @@ export function startProjection(options: ProjectionOptions): Projection {
       aggregates.stop()
     },
   }
+}
+
+function troubleOf(error: unknown): string {
+  if (error instanceof StoreError) return error.message
+  if (!(error instanceof RecordUnreadable)) return String((error as Error).stack)
+  return `a record cannot be read, ${error.message}: see arbiter damaged`
 }

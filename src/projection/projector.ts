@@ -32,7 +32,7 @@ export interface ProjectorOptions {
 
 /** What is told of it, by every instance alike. */
 export interface ProjectionFigures {
-  /** How old the state of the log is that the lists show; 0 before the first look. */
+  /** How old the state of the log is that the lists show; since the start while nobody can tell how far they are. */
   readonly lagMs: number
   /** Log lines that cannot be read and were passed over, since the start. */
   readonly unreadable: number
@@ -57,6 +57,8 @@ const settleMs = 2_000
 export function createProjector(options: ProjectorOptions): Projector {
   const { store, aggregates, clock, consumers } = options
   const lease = createLease(store, aggregates, options.instance)
+  const startedMs = clock.nowMs()
+  let hasLooked = false
   let window: LogWindow | null = null
   let lookedMonoMs = Number.NEGATIVE_INFINITY
   let toldMonoMs = Number.NEGATIVE_INFINITY
@@ -84,6 +86,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     if (monoMs - lookedMonoMs < lookMs) return false
     lookedMonoMs = monoMs
     await lease.look(monoMs)
+    hasLooked = true
     if (!lease.isMine) return false
     const { cursor, settledMs } = lease.progress
     doneMs = lease.progress.doneMs
@@ -130,7 +133,8 @@ export function createProjector(options: ProjectorOptions): Projector {
 
   return {
     get figures() {
-      const done = lease.isMine ? doneMs : lease.progress.doneMs
+      const known = lease.isMine ? doneMs : lease.progress.doneMs
+      const done = hasLooked ? known : startedMs
       return { lagMs: done === 0 ? 0 : Math.max(0, clock.nowMs() - done), unreadable, latestMs }
     },
     get isLeading() {
