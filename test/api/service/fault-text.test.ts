@@ -6,6 +6,9 @@ it('a record that cannot be read is told with what to do, and a bug with where i
   expect(faultText(new RecordUnreadable('it is no JSON'), 'r-1')).toBe(
     'the management API met a record that cannot be read, r-1: it is no JSON: see arbiter damaged',
   )
+  expect(faultText(new RecordUnreadable('it is no JSON'), '')).toBe(
+    'the management API met a record that cannot be read: it is no JSON: see arbiter damaged',
+  )
   expect(faultText(new TypeError('oops'), 'r-2')).toMatch(
     /^a bug in the management API, r-2: TypeError: oops\n\s+at /,
   )
