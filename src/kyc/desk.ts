@@ -167,7 +167,11 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     const { kycToken, submittedAtMs, imageParts } = kyc
     const keys = imageKeys(submittedAtMs, imageParts)
     const images = await readImages(store, kycAggregate(kycToken), kycToken, keys, box)
-    const verdict = await provider.submit({ kycToken, submission, images, attempt: 0 })
+    // A provider would reject for good what lacks its pictures.
+    const verdict =
+      images === null
+        ? 'failed'
+        : await provider.submit({ kycToken, submission, images, attempt: 0 })
     if (typeof verdict !== 'string') {
       await apply(kyc, submission, verdict)
       return

@@ -89,21 +89,21 @@ export function rewrappedImages(
   })
 }
 
-/** What is left of them; pictures that no key opens are gone. */
+/** null when a part of them is gone, or no key opens it: half a picture shows nobody. */
 export async function readImages(
   store: Store,
   aggregate: string,
   kycToken: string,
   keys: readonly ChildKey[],
   box: SecretBox,
-): Promise<Images> {
+): Promise<Images | null> {
   const found = await store.load(keys.map((key) => ({ aggregate, ...key })))
   const images: Record<string, string> = {}
-  found.forEach((one, i) => {
+  for (const [i, one] of found.entries()) {
     const text = one === undefined ? null : box.open(placeOf(kycToken, keys[i]!.id), one.value)
-    if (text === null) return
+    if (text === null) return null
     const [field, part] = JSON.parse(text) as [string, string]
     images[field] = (images[field] ?? '') + part
-  })
+  }
   return images
 }

@@ -382,7 +382,7 @@ describe('a document or a business', () => {
     expect(submissionOf(found, box)).toMatchObject({ individualKyc: { idNumber: 'A12345678' } })
     const keys = imageKeys(found.submittedAtMs, found.imageParts)
     const images = await readImages(store, kycAggregate(kycToken), kycToken, keys, box)
-    expect(images.idFrontImage).toBe(passport().individualKyc.idFrontImage)
+    expect(images?.idFrontImage).toBe(passport().individualKyc.idFrontImage)
     const name = { organizationId: 'org-1', kind: 'PASSPORT', number: 'A12345678' }
     const hashes = createIdentityHashes([next])(name)
     expect(await readIdentity(store, 'org-1', hashes)).toMatchObject({ kycToken })
@@ -517,6 +517,29 @@ describe('a provider by HTTP', () => {
     const ended = await call('GET', `/kyc/${data.kycToken}`)
     expect(ended.data).toMatchObject({ status: 'Rejected', rejectType: 'RETRY' })
     expect(troubles.join()).toContain(data.kycToken)
+  })
+
+  it('is not asked about a document whose pictures are gone', async () => {
+    let answer: object | null = null
+    const provider = await openProvider(() => answer)
+    const state = createMemoryState()
+    const { call, passTime } = await openWorld({ kyc: kycOf(provider.url), state })
+    const { data } = await call('POST', '/kyc/individual', passport())
+    await passTime(0)
+    const asked = provider.received.length
+    expect(asked).toBeGreaterThan(0)
+    // As the store drops them after their day, while no server runs.
+    const { groups } = state.aggregates.get(`ky:${data.kycToken}`)!
+    for (const group of [...groups.keys()]) if (group.startsWith('m@')) groups.delete(group)
+    answer = { status: 'Rejected', rejectType: 'FINAL', rejectLabels: ['NO_PICTURE'] }
+    await passTime(2 * 86_400_000)
+    const ended = await call('GET', `/kyc/${data.kycToken}`)
+    expect(ended.data).toMatchObject({
+      status: 'Rejected',
+      rejectType: 'RETRY',
+      rejectLabels: ['PROVIDER_UNAVAILABLE'],
+    })
+    expect(provider.received).toHaveLength(asked)
   })
 
   it('that has called back while the last call to submit failed is not taken for silent', async () => {

@@ -147,7 +147,7 @@ describe('arbiter copy', { timeout: 90_000 }, () => {
       expect(there.out.length).toBeGreaterThan(100)
     }
     expect(left.verified).toHaveLength(3)
-    expect(left.images.idFrontImage?.length).toBeGreaterThan(1_000)
+    expect(left.images?.idFrontImage?.length).toBeGreaterThan(1_000)
     expect(await toldIn({ redis: { urls: [server.url], cluster: false } })).toEqual(left)
   })
 
