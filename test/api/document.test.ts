@@ -59,6 +59,7 @@ const contract: readonly (readonly [operation: string, scope: string])[] = [
 
 interface Operation {
   readonly operationId: string
+  readonly tags?: readonly string[]
   readonly 'x-scope'?: string
   readonly 'x-response-codes'?: readonly string[]
   readonly parameters?: readonly { readonly name?: string; readonly in?: string }[]
@@ -106,6 +107,20 @@ describe('the OpenAPI document', () => {
     const { valid } = await new Validator().validate(structuredClone(document) as never)
     expect(valid).toBe(true)
     expect((await openDocument()).document.servers).toBeUndefined()
+  })
+
+  it('says what each operation is about, and what the headers of a call must be', async () => {
+    const { document } = await openDocument()
+    const topics = (document.tags ?? []).map(({ name }) => name)
+    const operations = Object.values(document.paths).flatMap((methods) => {
+      return Object.entries(methods).flatMap(([name, one]) => (/^[a-z]+$/.test(name) ? one : []))
+    })
+    const named = operations.flatMap(({ tags = [] }) => tags)
+    expect([...new Set(named)].sort()).toEqual([...topics].sort())
+    expect(named.length).toBe(operations.filter(({ operationId }) => operationId).length)
+    for (const [name, header] of Object.entries(document.components?.parameters ?? {})) {
+      expect(header, name).toMatchObject({ name, description: expect.stringMatching(/.{20}/) })
+    }
   })
 
   it('has every operation of the contract with its scope, and no other', async () => {

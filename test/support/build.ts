@@ -15,7 +15,7 @@ declare module 'vitest' {
 /** Worker threads and child processes of the tests run from dist: Node 20 cannot load a .ts worker. */
 export default function setup({ provide }: TestProject): () => void {
   execFileSync('npm', ['run', '--silent', 'built'], { stdio: 'inherit' })
-  findPrograms('curl', 'git', 'redis-server', 'promtool', 'systemd-analyze', 'chromium')
+  findPrograms('curl', 'git', 'openssl', 'redis-server', 'promtool', 'systemd-analyze', 'chromium')
   if (process.env.TORTURE) findPrograms('buildah')
   const turns = mkdtempSync(join(tmpdir(), 'arbiter-turns-'))
   mkdirSync(join(turns, 'served'))

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 const packages = {
   curl: 'curl',
   git: 'git',
+  openssl: 'openssl',
   'redis-server': 'redis-server',
   promtool: 'prometheus',
   'systemd-analyze': 'systemd',

@@ -26,7 +26,36 @@ const ofEveryCall: readonly Condition[] = [
   'bug',
 ]
 
-const callHeaders = ['Reference', 'Signature', 'UniqueKey', 'ServiceAuthorization']
+/** What each call carries besides its token. */
+export const callHeaders: Readonly<Record<string, string>> = {
+  Reference:
+    'Names the call, by 1 to 30 printable characters without & or spaces: repeated within a day, it has one effect',
+  Signature:
+    'Base64 of the SHA-1, as 40 hex digits in small letters, of METHOD&address&Reference&clientId&clientSecret; the address is whole, with its query, as encodeURIComponent writes it',
+  UniqueKey: 'The uniqueKey of the client',
+  ServiceAuthorization: 'ServiceAuth, a space, and the clientId in Base64',
+}
+
+/** What operations are about, by the first part of their names. */
+const topics: Readonly<Record<string, string>> = {
+  token: 'Who may call',
+  organization: 'What the caller belongs to',
+  requests: 'What became of calls',
+  customers: 'Who has cards',
+  kyc: 'Verifying them',
+  cards: 'Issuing, changing and ending cards, and their money',
+  merchants: 'Where a card may be used',
+  transactions: 'What happened',
+  wallets: 'The money that cards are funded with',
+  webhooks: 'Who is told of events',
+  events: 'What they are told',
+  sandbox: 'For tests, in a sandbox only',
+  relay: 'Events of the card network, on a port of their own',
+}
+
+export function topicOf(operation: string): string {
+  return operation.split('.')[0]!
+}
 
 /** What the document says of the server. */
 export interface Described {
@@ -55,6 +84,7 @@ export function openApiOf(
     },
     // Without one a client goes by where it found the document.
     ...(publicUrls.length > 0 && { servers: publicUrls.map((url) => ({ url })) }),
+    tags: Object.entries(topics).map(([name, description]) => ({ name, description })),
     paths: { '/connect/token': { post: tokenOperation }, ...paths, ...relayPaths },
     components: {
       securitySchemes: {
@@ -65,14 +95,17 @@ export function openApiOf(
       headers: {
         RequestId: { description: 'Also in the log', schema: { type: 'string' } },
       },
-      parameters: Object.fromEntries(callHeaders.map((name) => [name, headerOf(name)])),
+      parameters: Object.fromEntries(
+        Object.keys(callHeaders).map((name) => [name, headerOf(name)]),
+      ),
       schemas: { Refusal: refusalSchema, ...relaySchemas },
     },
   }
 }
 
 function headerOf(name: string): Json {
-  return { name, in: 'header', required: true, schema: { type: 'string' } }
+  const description = callHeaders[name]
+  return { name, in: 'header', required: true, description, schema: { type: 'string' } }
 }
 
 function operationOf(route: Route): Json {
@@ -81,12 +114,13 @@ function operationOf(route: Route): Json {
   const hasBody = route.method !== 'GET' && Object.keys(route.body.shape).length > 0
   return {
     operationId: route.operation,
+    tags: [topicOf(route.operation)],
     summary: route.summary,
     security: [{ bearer: [] }],
     'x-scope': route.scope,
     'x-response-codes': codes,
     parameters: [
-      ...callHeaders.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+      ...Object.keys(callHeaders).map((name) => ({ $ref: `#/components/parameters/${name}` })),
       ...parametersOf(route.params, 'path'),
       ...parametersOf(route.query, 'query'),
     ],
@@ -191,6 +225,7 @@ const refusalSchema: Json = (() => {
 
 const tokenOperation: Json = {
   operationId: 'token',
+  tags: ['token'],
   summary: 'A token for the calls below',
   security: [{ basic: [] }],
   requestBody: {

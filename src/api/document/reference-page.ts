@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { type Condition, conditions } from '../condition.ts'
 import type { Route } from '../route.ts'
-import { fieldsOf, ownRefusalsOf } from './openapi.ts'
+import { callHeaders, fieldsOf, ownRefusalsOf, topicOf } from './openapi.ts'
 
 /** A page for people about all routes, with no script and nothing from elsewhere. */
 export interface ReferencePage {
@@ -17,7 +17,7 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem
 h2 { margin-top: 2.5rem } code { background: #f0f0f0; padding: .1em .3em; border-radius: 3px }
 table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem;
   border-bottom: 1px solid #ddd; vertical-align: top }
-nav li { list-style: none } .method { display: inline-block; width: 4.5rem; font-weight: 600 }
+dd { margin: 0 0 .5rem 1rem } nav h2 { font-size: 1rem; margin: 1rem 0 0 } nav ul { margin: 0; padding: 0 } nav li { list-style: none } .method { display: inline-block; width: 4.5rem; font-weight: 600 }
 @media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616 }
   code { background: #2a2a2a } td, th { border-color: #3a3a3a } a { color: #8ab4ff } }
 `
@@ -27,26 +27,40 @@ export function referencePageOf(
   prefix: string,
   version: string,
 ): ReferencePage {
-  const list = routes.map(
-    (route) =>
-      `<li><a href="#${route.operation}"><span class="method">${route.method}</span>` +
-      `<code>${prefix}${text(route.path)}</code></a> ${text(route.summary)}</li>`,
-  )
-  const sections = routes.map((route) => sectionOf(route, prefix))
+  const topics = [...new Set(routes.map(({ operation }) => topicOf(operation)))]
+  const ordered = topics.map((topic) => {
+    return routes.filter(({ operation }) => topicOf(operation) === topic)
+  })
+  const list = ordered.map((some, i) => {
+    const items = some.map((route) => linkOf(route, prefix))
+    return `<h2>${text(topics[i]!)}</h2><ul>${items.join('')}</ul>`
+  })
+  const sections = ordered.flat().map((route) => sectionOf(route, prefix))
+  const headers = Object.entries(callHeaders).map(([name, says]) => {
+    return `<dt><code>${name}</code></dt><dd>${text(says)}</dd>`
+  })
   const html = [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width"><title>Arbiter management API</title>',
     `<style>${style}</style></head><body><h1>Arbiter management API</h1>`,
     `<p>Version ${text(version)}. The same as OpenAPI 3.1: <a href="openapi.json">openapi.json</a>.`,
-    'Every call carries the headers Reference, Signature, UniqueKey, ServiceAuthorization and',
-    'Authorization; <code>POST /connect/token</code> gives the token.</p>',
-    `<nav><ul>${list.join('')}</ul></nav>${sections.join('')}</body></html>`,
+    'Every call carries these headers, and <code>Authorization: Bearer</code> with a token that',
+    '<code>POST /connect/token</code> gives.</p>',
+    `<dl>${headers.join('')}</dl>`,
+    `<nav>${list.join('')}</nav>${sections.join('')}</body></html>`,
   ].join('\n')
   const hash = createHash('sha256').update(style).digest('base64')
   return {
     html,
     contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   }
+}
+
+function linkOf({ operation, method, path, summary }: Route, prefix: string): string {
+  return (
+    `<li><a href="#${operation}"><span class="method">${method}</span>` +
+    `<code>${prefix}${text(path)}</code></a> ${text(summary)}</li>`
+  )
 }
 
 function sectionOf(route: Route, prefix: string): string {

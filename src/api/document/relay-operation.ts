@@ -86,6 +86,7 @@ function operationOf(operationId: string, summary: string): Json {
   const refused = Object.entries(refusalCodes).filter(([status]) => status !== '200')
   return {
     operationId,
+    tags: ['relay'],
     summary,
     security: [{ relay: [] }, {}],
     requestBody: {
