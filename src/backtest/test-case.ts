@@ -18,7 +18,7 @@ export interface TestCase {
 }
 
 /** A case tells at most this many earlier events, the last ones. */
-const maxEarlier = 60
+export const maxEarlier = 60
 
 type Step = Record<string, unknown>
 

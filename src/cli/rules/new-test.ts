@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { maxSearched } from '../../backoffice/log-search.ts'
 import { findDecision, readPastAccount } from '../../backoffice/past-decision.ts'
 import { sharedRulesOf } from '../../backtest/counting.ts'
-import { type TestCase, testCaseOf } from '../../backtest/test-case.ts'
+import { maxEarlier, type TestCase, testCaseOf } from '../../backtest/test-case.ts'
 import { whyNoPack } from '../../backtest/told-past.ts'
 import { dayMs } from '../../clock.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
@@ -26,9 +26,10 @@ interface NewTestOptions {
 
 const help = `
 The case has the card as it was, as much money as was available, and the events before it that windows
-still count or that are of its transaction, at their times, with what people changed between them. It expects
-what was answered. Where the pack in RULES_DIR answers otherwise by now, or its rule looks at other accounts
-too, that is said, and the case is written all the same. What no pack decides has no case: a default decision,
+still count or that are of its transaction, at most the last ${maxEarlier}, at their times, with what people changed
+between them. It expects what was answered. Where the pack in RULES_DIR answers otherwise by now, a rule or a
+limit counted more events than the case tells, or its rule looks at other accounts too, that is said, and the
+case is written all the same. What no pack decides has no case: a default decision,
 an emergency block, a disabled organization. Ids that look like card numbers get others.
 With --out it goes to the end of that file, which should be a NAME.test.yaml of the pack.
 
