@@ -108,6 +108,13 @@ const shown: readonly [part: string, check: (command: string, clone: Clone) => v
       ])
     },
   ],
+  [
+    'openssl sha1',
+    (command, clone) => {
+      const { responseCode, data } = JSON.parse(run(command, clone))
+      expect([responseCode, data.cardId]).toEqual(['000', 'card-1'])
+    },
+  ],
   ['backup arbiter.ndjson.gz', run],
   [
     'relay disorder',
