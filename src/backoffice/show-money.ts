@@ -122,7 +122,7 @@ async function verdictOn(store: Store, id: string, given: Part): Promise<Transfe
     otherCardId === ''
       ? walletAggregate(organizationId, currency)
       : accountAggregate((await accountIdOf(store, otherCardId)) ?? '')
-  const places = likelyInboxPlaces(id, timeOfId(id) + beforeIdMs)
+  const places = likelyInboxPlaces(id)
   const found = await store.load(places.map((place) => ({ aggregate, ...place })))
   const [text] = found.flatMap((one) => one?.value ?? [])
   return text === undefined ? null : decodeVerdict(text)

@@ -214,7 +214,7 @@ async function readArrivals(store: Store, entries: readonly ProjectedEntry[]): P
   const places = entries.flatMap(({ entry, rows }) =>
     rows
       .filter(({ type, transferId }) => transferId !== '' && transfers[type] !== undefined)
-      .flatMap(({ transferId }) => likelyInboxPlaces(transferId, entry.atMs))
+      .flatMap(({ transferId }) => likelyInboxPlaces(transferId))
       .map((place) => ({ aggregate: accountAggregate(entry.accountId), ...place })),
   )
   const found = await store.load(places)

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { indexes } from '../../src/engine/format/layout.ts'
+import { createProjector } from '../../src/projection/projector.ts'
 import type { Command } from '../../src/store/port.ts'
 import type { Happening } from '../../src/webhook/event.ts'
+import { createLogConsumer } from '../../src/webhook/log-consumer.ts'
 import { type ApiWorldOptions, openApi } from '../support/api-world.ts'
 import { createMemoryState, type Fault } from '../support/memory-store.ts'
+import { openMoneyApi } from '../support/money-world.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 async function openWorld(sandbox = true, options: ApiWorldOptions = {}) {
@@ -229,5 +232,42 @@ describe('an event', () => {
     await sentBy(second, 6)
     expect((await replay(second, 'Other')).data).toEqual({ queued: 2 })
     await sentBy(second, 8)
+  })
+})
+
+it('tells what both sides have of money that arrived days after it was asked for', async () => {
+  const state = createMemoryState()
+  let isBegun = false
+  const first = await openMoneyApi([{ cardId: 'card-1' }], 5_000, {
+    state,
+    faults(commands) {
+      isBegun ||= commands.some(({ put }) => put.some(({ group }) => group === 'x'))
+      return isBegun ? { kind: 'dies', executed: true } : { kind: 'none' }
+    },
+  })
+  void first.post('/cards/card-1/topup', { amount: 5 }).catch(() => null)
+  await expect.poll(() => isBegun).toBe(true)
+  const second = await openMoneyApi([], 0, { state, like: first })
+  const { store, aggregates, time } = second
+  time.ms = first.time.ms + 3 * 86_400_000
+  await second.sweeper.sweep()
+  await second.send('POST', '/webhooks', { url: 'https://a.example/', events: ['*'] })
+  const told: Happening[] = []
+  const recorder = {
+    async record(happenings: readonly Happening[]) {
+      told.push(...happenings)
+    },
+  }
+  const clock = { nowMs: () => time.ms, monoMs: () => time.ms }
+  const consumers = [createLogConsumer({ store, recorder, nowMs: clock.nowMs })]
+  const following = { store, aggregates, clock, instance: 'i', consumers }
+  const projector = createProjector({ ...following, onTrouble: () => {} })
+  time.ms += 1_000
+  while (await projector.step()) {}
+  const [arrived] = told.filter(({ type }) => type === 'transfer.completed')
+  expect(arrived?.data).toMatchObject({
+    type: 'TopUp',
+    balances: { posted: 5 },
+    wallet: { balance: 45 },
   })
 })

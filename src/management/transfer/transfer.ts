@@ -184,9 +184,15 @@ export function inboxPlace({ id, seenAtMs }: Pick<Transfer, 'id' | 'seenAtMs'>):
   return { group: `i@${Math.floor(seenAtMs / dayMs) + inboxDays}`, id }
 }
 
-/** Where the verdict on a transfer lies that was credited then, and asked for not much earlier. */
-export function likelyInboxPlaces(id: string, creditedAtMs: number): ChildKey[] {
-  return [creditedAtMs, creditedAtMs - dayMs].map((seenAtMs) => inboxPlace({ id, seenAtMs }))
+/**
+ * Where the verdict on a transfer may lie, as far as its id tells: it is made when the transfer is asked for, by a clock
+ * that may be a little off.
+ */
+export function likelyInboxPlaces(id: string): ChildKey[] {
+  const askedAtMs = timeOfId(id) || 0
+  return [askedAtMs - dayMs / 2, askedAtMs + dayMs / 2].map((seenAtMs) =>
+    inboxPlace({ id, seenAtMs }),
+  )
 }
 
 export function isCreditable({ seenAtMs }: Transfer, nowMs: number): boolean {
