@@ -88,18 +88,19 @@ function bucketsAt(
 
 /**
  * Mostly the merchant that was changed last is asked for again, or, to be dropped, the one changed longest
- * ago. Texts of the wire are slow to compare, so most are told apart by their length and last character.
+ * ago. Texts of the wire are slow to compare, so most are told apart by their length and last character, which
+ * of an empty one is undefined: `charCodeAt` would say NaN, which equals nothing.
  */
 export function placeOfMerchant(
   merchants: readonly { readonly mid: string }[],
   mid: string,
 ): number {
   const { length } = mid
-  const last = mid.charCodeAt(length - 1)
+  const last = mid.codePointAt(length - 1)
   if (merchants.length > 0 && merchants[0]!.mid === mid) return 0
   for (let place = merchants.length - 1; place > 0; place--) {
     const other = merchants[place]!.mid
-    if (other.length === length && other.charCodeAt(length - 1) === last && other === mid) {
+    if (other.length === length && other.codePointAt(length - 1) === last && other === mid) {
       return place
     }
   }

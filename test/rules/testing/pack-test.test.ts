@@ -71,6 +71,19 @@ describe('the tests of a pack', () => {
     expect(reportOf(pack)).toEqual([])
   })
 
+  it('see settlements that name no merchant as those of one, which crowds out no other', () => {
+    const shop = '- { name: shop, scope: card-and-merchant, period: { trailing: 24h } }'
+    const counted = 'windows: { shop: { mid: SHOP-1, sum: 90, count: 1 } }'
+    const tests = oneTest(
+      '{ send: Authorization, amount: 5, mid: SHOP-0, expect: approve }',
+      `{ send: Authorization, amount: 90, mid: SHOP-1, expect: approve, ${counted} }`,
+      '{ send: Settlement, amount: 1, txn: lone, mid: "", times: 130, expect: approve }',
+      `{ send: Authorization, amount: 0, mid: SHOP-2, expect: approve, ${counted} }`,
+    )
+    const pack = { 'a.rules.yaml': '[]', 'windows.yaml': shop, 'a.test.yaml': tests }
+    expect(reportOf(pack)).toEqual([])
+  })
+
   it('see cash that is posted as nothing that is held for its transaction, and a hold as that', () => {
     const held =
       '- { id: held, when: transaction.held > 0, decline: "129", why: something is held }'
