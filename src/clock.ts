@@ -149,10 +149,10 @@ export function createTrustedClock(
   function doubtNow(wallMs: number): string {
     const ahead = aheadMs()
     if (Math.abs(ahead) > maxSlipMs) {
-      return `the wall clock is ${span(ahead)} of the time that was trusted last`
+      return `the wall clock is ${span(ahead)} the time that was trusted last`
     }
     const server = serversAheadOf(wallMs)
-    return Math.abs(server) <= maxSlipMs ? '' : `the clock of Redis is ${span(server)} of ours`
+    return Math.abs(server) <= maxSlipMs ? '' : `the clock of Redis is ${span(server)} ours`
   }
 
   begin()
@@ -202,5 +202,5 @@ const units = [
 function span(ms: number): string {
   const size = Math.abs(ms)
   const [unitMs, name] = units.find(([unitMs]) => size >= 2 * unitMs) ?? [1_000, 'seconds']
-  return `${Math.round(size / unitMs)} ${name} ${ms > 0 ? 'ahead' : 'behind'}`
+  return `${Math.round(size / unitMs)} ${name} ${ms > 0 ? 'ahead of' : 'behind'}`
 }

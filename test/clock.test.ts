@@ -65,7 +65,7 @@ describe('the trusted clock', () => {
       expect(clock.isDoubted()).toBe(true)
       pass(2 * day)
       expect(clock.nowMs()).toBe(startMs + minute + 2 * day)
-      expect(clock.doubt).toContain(jump > 0 ? 'ahead' : 'behind')
+      expect(clock.doubt).toContain(jump > 0 ? 'ahead of the time' : 'behind the time')
       machine.wallMs -= jump
       pass(second)
       expect(clock.doubt).toBe('')
