@@ -21,6 +21,7 @@ export const cardParams = z.object({ cardId })
 export const currency = z
   .string()
   .refine(isCurrency, 'must be an ISO 4217 currency')
+  .describe('ISO 4217')
   .register(fieldConditions, { condition: 'currencyMalformed' })
 
 /** As many minor units as an ask may have. */
@@ -33,6 +34,7 @@ function amountWith(must: string, isRight: (text: string) => boolean) {
     .union([z.number(), z.string()], must)
     .transform(String)
     .refine((text) => decimal.test(text) && isRight(text), must)
+    .describe('Major units, as 12.5 or "12.50"')
     .register(fieldConditions, { condition: 'amountMalformed' })
 }
 

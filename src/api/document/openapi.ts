@@ -1,11 +1,10 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { type Condition, conditions } from '../condition.ts'
 import { conditionsIn } from '../input.ts'
 import type { Route } from '../route.ts'
+import { type Schema as Json, schemaOf } from './field.ts'
 import { relayPaths, relaySchemas, relaySecurity } from './relay-operation.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** What every call may be refused for, whatever it asks. */
 const ofEveryCall: readonly Condition[] = [
@@ -144,30 +143,6 @@ function parametersOf(fields: z.ZodObject, where: 'path' | 'query'): Json[] {
   return Object.entries(properties).map(([name, schema]) => {
     return { name, in: where, required: where === 'path' || required.includes(name), schema }
   })
-}
-
-/** One parameter or field of a body, for people. */
-export interface DescribedField {
-  readonly name: string
-  readonly where: 'path' | 'query' | 'body'
-  readonly required: boolean
-  readonly type: string
-}
-
-export function fieldsOf(fields: z.ZodObject, where: DescribedField['where']): DescribedField[] {
-  const { properties = {}, required = [] } = schemaOf(fields, 'input') as {
-    properties?: Record<string, { type?: unknown; enum?: readonly unknown[] }>
-    required?: readonly string[]
-  }
-  return Object.entries(properties).map(([name, schema]) => {
-    const type = schema.enum === undefined ? String(schema.type ?? 'any') : schema.enum.join(' | ')
-    return { name, where, required: required.includes(name), type }
-  })
-}
-
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
-  return rest
 }
 
 function jsonContent(schema: Json): Json {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { type Condition, conditions } from '../condition.ts'
 import type { Route } from '../route.ts'
-import { callHeaders, fieldsOf, ownRefusalsOf, topicOf } from './openapi.ts'
+import { type DescribedField, fieldsIn, schemaOf } from './field.ts'
+import { callHeaders, ownRefusalsOf, topicOf } from './openapi.ts'
 
 /** A page for people about all routes, with no script and nothing from elsewhere. */
 export interface ReferencePage {
@@ -15,6 +16,7 @@ const style = `
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
   color: #1a1a1a; background: #fff; overflow-wrap: anywhere }
 h2 { margin-top: 2.5rem } code { background: #f0f0f0; padding: .1em .3em; border-radius: 3px }
+h3 { font-size: 1rem; margin: 1rem 0 .3rem } summary { cursor: pointer; margin-top: .8rem }
 table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem;
   border-bottom: 1px solid #ddd; vertical-align: top }
 dd { margin: 0 0 .5rem 1rem } nav h2 { font-size: 1rem; margin: 1rem 0 0 } nav ul { margin: 0; padding: 0 } nav li { list-style: none } .method { display: inline-block; width: 4.5rem; font-weight: 600 }
@@ -64,22 +66,32 @@ function linkOf({ operation, method, path, summary }: Route, prefix: string): st
 }
 
 function sectionOf(route: Route, prefix: string): string {
-  const fields = [
-    ...fieldsOf(route.params, 'path'),
-    ...fieldsOf(route.query, 'query'),
-    ...fieldsOf(route.body, 'body'),
-  ]
-  const rows = fields.map(
-    ({ name, where, required, type }) =>
-      `<tr><td><code>${text(name)}</code></td><td>${where}</td><td>${text(type)}</td>` +
-      `<td>${required ? 'required' : ''}</td></tr>`,
-  )
-  const table = rows.length === 0 ? '' : `<table>${rows.join('')}</table>`
-  return (
-    `<section id="${route.operation}"><h2>${text(route.summary)}</h2>` +
-    `<p><code>${route.method} ${prefix}${text(route.path)}</code>, scope ` +
-    `<code>${route.scope}</code></p>${table}${refusalsOf(ownRefusalsOf(route))}</section>`
-  )
+  const { operation, method, path, summary, scope } = route
+  const given = (['params', 'query', 'body'] as const).map((part) => {
+    return fieldTable(places[part], fieldsIn(schemaOf(route[part], 'input')))
+  })
+  const answer = fieldTable('', fieldsIn(schemaOf(route.data, 'input')))
+  return [
+    `<section id="${operation}"><h2>${text(summary)}</h2>`,
+    `<p><code>${method} ${prefix}${text(path)}</code>, scope <code>${scope}</code></p>`,
+    ...given,
+    refusalsOf(ownRefusalsOf(route)),
+    answer === '' ? '' : `<details><summary>Data of its answer</summary>${answer}</details>`,
+    '</section>',
+  ].join('')
+}
+
+/** What fields are in, as a title. */
+const places = { params: 'Path', query: 'Query', body: 'Body' }
+
+/** '' for none. */
+function fieldTable(title: string, fields: readonly DescribedField[]): string {
+  const rows = fields.map(({ name, required, type }) => {
+    const must = title !== '' && required ? 'required' : ''
+    return `<tr><td><code>${text(name)}</code></td><td>${text(type)}</td><td>${must}</td></tr>`
+  })
+  if (rows.length === 0) return ''
+  return `${title === '' ? '' : `<h3>${title}</h3>`}<table>${rows.join('')}</table>`
 }
 
 function refusalsOf(refusals: readonly Condition[]): string {

@@ -1,8 +1,7 @@
 import { detailNames, maxMetadata, requestTypes } from '../../domain/record/event.ts'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { refusalCodes } from '../../wire/refusal.ts'
-
-type Json = Readonly<Record<string, unknown>>
+import type { Schema as Json } from './field.ts'
 
 /** What the relay sends and hears, on the port of its own: described beside the rest, served elsewhere. */
 

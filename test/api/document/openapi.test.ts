@@ -2,11 +2,11 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { isAxiosError } from 'axios'
 import { type Document, OpenAPIClientAxios, type OpenAPIV3_1 } from 'openapi-client-axios'
 import { describe, expect, it } from 'vitest'
-import { eventSchema, relayExample } from '../../src/api/document/relay-operation.ts'
-import { scopes } from '../../src/management/client.ts'
-import { readEvent } from '../../src/wire/event.ts'
-import { isRefusal } from '../../src/wire/refusal.ts'
-import { openApi } from '../support/api-world.ts'
+import { eventSchema, relayExample } from '../../../src/api/document/relay-operation.ts'
+import { scopes } from '../../../src/management/client.ts'
+import { readEvent } from '../../../src/wire/event.ts'
+import { isRefusal } from '../../../src/wire/refusal.ts'
+import { openApi } from '../../support/api-world.ts'
 
 /** Every operation that the contract names, with the scope that its token needs. */
 const contract: readonly (readonly [operation: string, scope: string])[] = [
