@@ -17,19 +17,27 @@ export interface Patient {
   readonly holdsMoney: boolean
 }
 
+/** What a backup has of it: a book to go on from, and the newest entry that led there, null where none is left. */
+export interface Base {
+  readonly book: MemoryBook
+  readonly newest: Entry | null
+}
+
 /** The records of the account in a backup, as far as they can be read; an empty book without one. */
 export async function readBase(
-  aggregate: string,
+  { aggregate, owns }: Patient,
   backup: AsyncIterable<readonly StoreRecord[]> | undefined,
-): Promise<MemoryBook> {
+): Promise<Base> {
   const book = createMemoryBook()
-  if (backup === undefined) return book
+  if (backup === undefined) return { book, newest: null }
   const blank = { transactions: [], aliases: [], forgotten: null, event: null, cards: [] }
   /** Read before their card or after it. */
   const counts = new Map<string, MerchantCounts>()
   let account = noAccount
+  let newest: Entry | null = null
   for await (const page of backup) {
     for (const record of page) {
+      if (record.kind === 'log') newest = newestOf(newest, entryIn(record), owns)
       if (record.kind !== 'root' && record.kind !== 'child') continue
       if (record.aggregate !== aggregate) continue
       if (record.kind === 'root') account = decodeAccount(aggregate, record.value)
@@ -43,7 +51,7 @@ export async function readBase(
     })
     book.put({ ...blank, account, cards: [{ ...card, merchantCounts }] })
   }
-  return book
+  return { book, newest }
 
   function putChild({ group, id }: ChildKey, value: string): void {
     if (group === 'c') book.put({ ...blank, account, cards: [decodeCard(id, value)] })
@@ -60,6 +68,11 @@ export async function readBase(
   }
 }
 
+function newestOf(newest: Entry | null, entry: Entry | null, owns: Patient['owns']): Entry | null {
+  if (entry === null || !owns(entry)) return newest
+  return newest === null || entry.n > newest.n ? entry : newest
+}
+
 export function begin(book: MemoryBook, entryCount: number, openedAtMs: number): void {
   const account = { ...noAccount, entryCount, openedAtMs }
   book.put({ account, cards: [], transactions: [], aliases: [], forgotten: null, event: null })
@@ -70,9 +83,11 @@ export async function replayInto(
   book: MemoryBook,
   store: Store,
   { owns, holdsMoney }: Patient,
+  newest: Entry | null,
 ): Promise<string> {
   let unreadable = ''
   let first: number | null = null
+  let last: number | null = null
   for await (const page of logPages(store)) {
     for (const line of page) {
       const entry = entryIn(line)
@@ -80,14 +95,31 @@ export async function replayInto(
       if (entry === null || !owns(entry)) continue
       if (!holdsMoney && first === null && book.account() === null) begin(book, entry.n, entry.atMs)
       first ??= entry.n
+      last = entry.n
+      if (holdsMoney && entry.n === newest?.n && !isSame(entry, newest))
+        return ofAnotherStore(entry)
       const next = book.account()?.entryCount ?? 0
       if (entry.n < next) continue
       if (entry.n > next) return gapOf(entry, next, first === entry.n, unreadable)
       applyEntry(entry, book)
     }
   }
-  return ''
+  const reached = book.account()?.entryCount ?? 0
+  const isAhead = holdsMoney && last !== null && last + 1 < reached && unreadable === ''
+  return isAhead ? aheadOf(last) : ''
 }
+
+/** Two stores may have accounts of one name: what happened to them, and when, is never the same. */
+function isSame(a: Entry, b: Entry): boolean {
+  return a.atMs === b.atMs && a.kind === b.kind && a.eventKey === b.eventKey && a.slot === b.slot
+}
+
+const ofAnotherStore = ({ n }: Entry) =>
+  `its entry ${n} is another in the log than in the backup, which is of another store: name one of this store`
+
+const aheadOf = (last: number | null) =>
+  `its log ends with entry ${last}, and the backup is ahead of that: it is of another store, or this one has lost ` +
+  'the rest. Name an older one of this store, or restore the whole backup'
 
 function gapOf({ n }: Entry, next: number, begins: boolean, unreadable: string): string {
   if (unreadable !== '') {

@@ -18,7 +18,7 @@ import {
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
 import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
-import { begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
+import { type Base, begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { recordsOf } from './verify.ts'
 
 export interface RepairOptions {
@@ -72,7 +72,7 @@ export function repairStray(
 }
 
 async function repairOf(store: Store, patient: Patient, options: RepairOptions): Promise<Repair> {
-  const base = await readBase(patient.aggregate, options.backup)
+  const base = await readBase(patient, options.backup)
   for (let tries = 0; tries < maxTries; tries++) {
     const repair = await tryRepair(store, patient, base, options)
     if (repair !== null) return repair
@@ -88,14 +88,14 @@ function refuse(refused: string): Repair {
 async function tryRepair(
   store: Store,
   patient: Patient,
-  base: MemoryBook,
+  base: Base,
   options: RepairOptions,
 ): Promise<Repair | null> {
   const { retentionMs, nowMs } = options
   const { aggregate } = patient
   const [root] = await store.load([{ aggregate, ...rootOf }])
-  const book = createMemoryBook(base)
-  const gap = await replayInto(book, store, patient)
+  const book = createMemoryBook(base.book)
+  const gap = await replayInto(book, store, patient, base.newest)
   if (gap !== '') return refuse(gap)
   if (!patient.holdsMoney && book.account() === null) begin(book, 0, nowMs)
   const account = book.account()

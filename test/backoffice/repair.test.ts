@@ -105,6 +105,24 @@ describe('a repair', () => {
     expect({ n: n - 1, ...rest }).toEqual(countOut(good))
   })
 
+  it('refuses the backup of another store that has an account of this name, longer or shorter', async () => {
+    const { state, store } = await openWorld()
+    const good = state.aggregates.get('a:account-0')!.root
+    const { state: longer } = await openWorld()
+    const engine = startEngine(createMemoryStore(longer))
+    await engine.ask({ eventId: 'later' })
+    engine.stop()
+    const { state: same } = await openWorld()
+    const repairFrom = (backup: MemoryState) => {
+      const pages = createMemoryStore(backup).scan()
+      return repairAccount(store, 'account-0', options({ backup: pages }))
+    }
+    expect((await repairFrom(same)).refused).toMatch(/^its entry 3 is another .* another store/)
+    expect((await repairFrom(longer)).refused).toMatch(/^its log ends with entry 3, .* ahead/)
+    expect(state.aggregates.get('a:account-0')!.root).toBe(good)
+    expect(await repairFrom(structuredClone(state))).toEqual({ refused: '', changed: [] })
+  })
+
   it('says which line of the log it cannot read', async () => {
     const { state, store } = await openWorld()
     state.aggregates.get('a:account-0')!.root = 'x'
