@@ -17,13 +17,14 @@ export async function unlistOldEvents(
     const [first] = await store.range(indexes.events, after, 1)
     if (first === undefined) return count
     const [organizationId = ''] = first.sortKey.split('\n')
-    const old = `${organizationId}\n${newestFirst(beforeMs)}`
-    for (;;) {
+    for (let old = `${organizationId}\n${newestFirst(beforeMs)}`; ; ) {
       const page = await store.range(indexes.events, old, pageLength)
       const own = page.filter(({ sortKey }) => sortKey.startsWith(`${organizationId}\n`))
       await Promise.all(own.map((entry) => unlist(aggregates, entry)))
       count += own.length
       if (own.length < pageLength) break
+      // One that names no place of its own stays where it is, and must not be met again and again.
+      old = own.at(-1)!.sortKey
     }
     after = `${organizationId}\u000b`
   }

@@ -7,6 +7,7 @@ import { findDamage } from '../../src/backoffice/store-check.ts'
 import { copyStore } from '../../src/backoffice/transfer.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { putMeta } from '../../src/engine/format/meta.ts'
+import { newestFirst } from '../../src/engine/format/newest-first.ts'
 import { allTime } from '../../src/projection/listing.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
@@ -147,6 +148,28 @@ describe('an event', () => {
       ['org-1', startMs + 2 * dayMs],
       ['org-2', startMs + 2 * dayMs],
     ])
+  })
+
+  it('that its entry names no place of is met once, where a store keeps entries by their place', async () => {
+    const { store, aggregates } = openWebhooks()
+    const broken = Array.from({ length: 1_001 }, (_, i) => ({
+      kind: 'index' as const,
+      index: indexes.events,
+      sortKey: `org-1\n${newestFirst(startMs + i)}\nevt_${i}`,
+      value: 'broken',
+      aggregate: 'ev:1',
+    }))
+    await store.fill(broken)
+    let looks = 0
+    const elsewhere: typeof aggregates = {
+      ...aggregates,
+      // As in Redis, where another partition has another index.
+      async change({ decide }) {
+        if (++looks > 2_000) throw new Error('it is met again and again')
+        return decide({ root: null, child: () => null }).result
+      },
+    }
+    expect(await unlistOldEvents(store, elsewhere, startMs + dayMs)).toBe(1_001)
   })
 
   it('is found with all others that wait in a few reads, however many answers come', async () => {
