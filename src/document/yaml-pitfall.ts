@@ -1,4 +1,4 @@
-import type { YAMLError } from 'yaml'
+import { Lexer, type YAMLError } from 'yaml'
 
 /** A place in a text, and what its author should know about it. */
 export interface Pitfall {
@@ -71,8 +71,12 @@ export function tabPitfall(text: string): Pitfall | null {
 
 /** The first place that is nested too deeply, found before the parser has to descend to it. */
 export function nestingPitfall(text: string): Pitfall | null {
-  const message = `is nested deeper than ${maxNesting}`
-  let open = 0
+  return linePitfall(text) ?? bracketPitfall(text)
+}
+
+const deepMessage = `is nested deeper than ${maxNesting}`
+
+function linePitfall(text: string): Pitfall | null {
   for (let start = 0; start < text.length; ) {
     const newline = text.indexOf('\n', start)
     const end = newline < 0 ? text.length : newline
@@ -82,14 +86,33 @@ export function nestingPitfall(text: string): Pitfall | null {
     if (line.length > indent.length && indent.length - dashes > maxIndentChars) {
       return { offset: start, message: `is indented by more than ${maxIndentChars}` }
     }
-    // A word or one dash in the first column begins anew, so that brackets in prose do not add up.
-    if (/^(\w|- )/.test(line)) open = 0
-    for (const char of line) {
-      if (char === '[' || char === '{') open++
-      else if (char === ']' || char === '}') open = Math.max(0, open - 1)
-      if (open > maxNesting || dashes > maxNesting) return { offset: start, message }
-    }
+    if (dashes > maxNesting) return { offset: start, message: deepMessage }
     start = end + 1
+  }
+  return null
+}
+
+/** Put before a text by the lexer, which else gives what stands in the file, piece by piece. */
+const textMark = '\u001f'
+const otherMarks = ['\u0002', '\u0018']
+
+/** The lexer tells brackets from those in a text, and descends nowhere. */
+function bracketPitfall(text: string): Pitfall | null {
+  let open = 0
+  let at = 0
+  let isText = false
+  for (const piece of new Lexer().lex(text)) {
+    if (!isText && (piece === textMark || otherMarks.includes(piece))) {
+      isText = piece === textMark
+      continue
+    }
+    if (!isText && (piece === '[' || piece === '{')) open++
+    if (!isText && (piece === ']' || piece === '}')) open = Math.max(0, open - 1)
+    if (open > maxNesting) {
+      return { offset: text.lastIndexOf('\n', at) + 1, message: deepMessage }
+    }
+    isText = false
+    at += piece.length
   }
   return null
 }

@@ -56,4 +56,9 @@ it('brackets, dashes and indents that nest too deeply are refused before they ar
   expect(faultsOf(`a: ${'['.repeat(60)}${']'.repeat(60)}`)).toEqual([])
   const prose = Array.from({ length: 200 }, (_, i) => `k${i}: why [ not\n`).join('')
   expect(faultsOf(prose)).toEqual([])
+  const quoted = ['"', "'"].map((quote) => `a: { b: ${quote}${'[{'.repeat(65)}${quote} }\n`)
+  for (const text of quoted) expect(faultsOf(text)).toEqual([])
+  expect(faultsOf(`a: |\n  ${'['.repeat(65)}\nb: # ${'['.repeat(65)}\n  - c\n`)).toEqual([])
+  // What only looks like quotes hides nothing.
+  expect(faultsOf(`a: [b" ${'['.repeat(65)} "]`)).toEqual([`1:1 ${deep}`])
 })
