@@ -255,9 +255,10 @@ export function walk(seed: number): Walk {
           accounts,
           withDefaults(
             rarer,
-            (isLarge ? steps.map((step) => enlarged(rarer, step)) : steps).map((step) => {
-              return shift(step, shiftMs)
-            }),
+            withoutMerchants(
+              createRandom(seed ^ 0x3e2c),
+              isLarge ? steps.map((step) => enlarged(rarer, step)) : steps,
+            ).map((step) => shift(step, shiftMs)),
           ),
         ),
       ),
@@ -293,6 +294,16 @@ function withPeople(random: Random, accounts: NaiveAccount[], steps: WalkStep[])
     const id = random.chance(0.3) ? originalTransactionId : transactionId
     const act = isGrant ? 'grantRefund' : random.pick(['releaseHold', 'takeCharge'] as const)
     return [step, { kind: 'person', act, cardId, transactionId: id, nowMs }]
+  })
+}
+
+/** In a third of the walks advices often do not say where: only asks must. */
+function withoutMerchants(random: Random, steps: WalkStep[]): WalkStep[] {
+  if (random.chance(0.67)) return steps
+  const nowhere = { mid: '', mcc: '', name: '', city: '', country: '' }
+  return steps.map((step) => {
+    if (step.kind !== 'deliver' || isAsk(step.event) || random.chance(0.5)) return step
+    return { ...step, event: { ...step.event, merchant: nowhere } }
   })
 }
 
