@@ -5,6 +5,7 @@ import { conditionsIn } from '../input.ts'
 import type { Route } from '../route.ts'
 import { type Schema as Json, schemaOf } from './field.ts'
 import { relayPaths, relaySchemas, relaySecurity } from './relay-operation.ts'
+import { webhookOperations } from './webhook-operation.ts'
 
 /** What every call may be refused for, whatever it asks. */
 const ofEveryCall: readonly Condition[] = [
@@ -85,6 +86,7 @@ export function openApiOf(
     ...(publicUrls.length > 0 && { servers: publicUrls.map((url) => ({ url })) }),
     tags: Object.entries(topics).map(([name, description]) => ({ name, description })),
     paths: { '/connect/token': { post: tokenOperation }, ...paths, ...relayPaths },
+    webhooks: webhookOperations,
     components: {
       securitySchemes: {
         basic: { type: 'http', scheme: 'basic', description: 'clientId and clientSecret' },

@@ -20,7 +20,8 @@ const kycToken = z
   .string()
   .trim()
   .regex(/^[!-~]{1,64}$/, 'is no kycToken')
-const data = z.object({
+/** How a verification stands. */
+export const kycData = z.object({
   kycToken: z.string(),
   clientReference: z.string(),
   method: z.enum(kycMethods),
@@ -76,7 +77,7 @@ function submissionRoutes({ effects, outside }: ApiContext): readonly Route[] {
       params: nothing,
       query: nothing,
       body: z.object({ clientReference, individualKyc }),
-      data,
+      data: kycData,
       maxBodyBytes,
       reads: false,
       refusals: [
@@ -109,7 +110,7 @@ function submissionRoutes({ effects, outside }: ApiContext): readonly Route[] {
       params: nothing,
       query: nothing,
       body: z.object({ clientReference, businessKyc }),
-      data,
+      data: kycData,
       reads: false,
       refusals: ['notPermitted'],
       async handle(call) {
@@ -151,7 +152,7 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
       params: nothing,
       query: nothing,
       body: z.object({ kycToken }),
-      data,
+      data: kycData,
       reads: true,
       refusals: ['recordUnknown'],
       handle: async (call) => {
@@ -168,7 +169,7 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
       params: z.object({ kycToken }),
       query: nothing,
       body: nothing,
-      data,
+      data: kycData,
       reads: true,
       refusals: ['identityInUrl', 'recordUnknown'],
       handle: async (call) => {
@@ -199,7 +200,7 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
         .max(20)
         .optional(),
     }),
-    data,
+    data: kycData,
     reads: false,
     refusals: ['recordUnknown', 'notPermitted'],
     async handle(call) {
@@ -207,7 +208,7 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
       const found = await readKyc(store, kycToken)
       if (found?.organizationId !== call.caller.organization.organizationId) return unknown()
       const home = kycAggregate(kycToken)
-      return effects.onPrepared<z.input<typeof data>>(call, home, async (begunAtMs) => {
+      return effects.onPrepared<z.input<typeof kycData>>(call, home, async (begunAtMs) => {
         const heard = (await outside.kyc?.desk.hear(kycToken, call.body)) ?? null
         const isRetry = begunAtMs < call.nowMs
         const isOver = heard === 'final' && isRetry
@@ -233,6 +234,6 @@ function unknown(): Refused {
   return refuse('recordUnknown', 'there is no such KYC')
 }
 
-function dataOf(kyc: Kyc): z.input<typeof data> {
-  return shownKyc(kyc) as z.input<typeof data>
+function dataOf(kyc: Kyc): z.input<typeof kycData> {
+  return shownKyc(kyc) as z.input<typeof kycData>
 }

@@ -17,7 +17,8 @@ const transactionId = z
   .string()
   .regex(/^[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable characters')
 
-const row = z.object({
+/** One row of the lists, and what webhooks tell of it. */
+export const transactionRow = z.object({
   transactionType: z.enum(transactionTypes),
   status: z.enum(rowStatuses),
   transactionId: text,
@@ -58,7 +59,7 @@ const lifecycle = z.object({
   closed: z.boolean(),
   expired: z.boolean(),
   expiresAt: text,
-  events: z.array(row),
+  events: z.array(transactionRow),
 })
 
 /** What happened on cards: rows that follow the decision log. */
@@ -83,7 +84,7 @@ export function transactionRoutes(context: ApiContext): readonly Route[] {
         status: z.enum(rowStatuses).optional(),
       }),
       body: nothing,
-      data: listOf(row),
+      data: listOf(transactionRow),
       reads: true,
       refusals: pageRefusals,
       handle: ({ caller, query, nowMs }) =>
