@@ -20,7 +20,7 @@ const maxBars = 20
 export function pageOf(report: BacktestReport): string {
   const { tally } = report
   const title = `Backtest of ${packText(report.newPack)} against ${packText(report.oldPack)}`
-  const proven = tally.disagreements === 0
+  const proven = tally.asks > 0 && tally.disagreements === 0
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -121,6 +121,7 @@ export function tripLines({ trips }: DecisionTally): string[] {
 
 /** The replay is what a server does if the old pack gives every answer of the log again. */
 export function proofLines({ tally, oldVersion }: BacktestReport): string[] {
+  if (tally.asks === 0) return ['NOTHING SHOWN: the log has no asks in this stretch of time']
   if (tally.disagreements === 0) {
     return [`proof: the old pack gives the answer of the log to all ${tally.asks} asks`]
   }

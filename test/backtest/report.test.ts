@@ -4,6 +4,7 @@ import {
   type BacktestReport,
   begunLines,
   begunWith,
+  proofLines,
 } from '../../src/backtest/report.ts'
 import { packOfFiles, rulesText } from '../support/rule-world.ts'
 
@@ -27,6 +28,11 @@ it('says what a server asks the log for, and that it does not for windows over a
       'a server keeps empty-shop in shadow until it has counted for all that time itself',
     ],
   )
+})
+
+it('proves nothing by a log without asks', () => {
+  const tally = { asks: 0, disagreements: 0 } as BacktestReport['tally']
+  expect(proofLines({ tally } as BacktestReport)).toEqual([expect.stringMatching(/^NOTHING SHOWN/)])
 })
 
 it('tells sums of a long log that no number holds exactly', () => {

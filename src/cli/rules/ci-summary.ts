@@ -76,16 +76,20 @@ function baseLines(base: ComparedBase | NoPack): string[] {
   ]
 }
 
+/** Whether the base decides as the log says it did: what is told of the new pack rests on it. */
+function proofOf({ asks, disagreements }: DecisionTally): string {
+  if (asks === 0) return 'The log has no asks: **nothing is shown by it**'
+  return disagreements === 0
+    ? `${mark(true)} the base gives the answer of the log to all ${asks} asks`
+    : `${mark(false)} the base differs from the log for ${disagreements} of ${asks} asks`
+}
+
 function logLines(tally: DecisionTally): string[] {
   const { newlyDeclined, newlyApproved, otherCode, otherAmount } = tally.changes
-  const proof =
-    tally.disagreements === 0
-      ? `${mark(true)} the base gives the answer of the log to all ${tally.asks} asks`
-      : `${mark(false)} the base differs from the log for ${tally.disagreements} of ${tally.asks} asks`
   return [
     '### On the log',
     '',
-    proof,
+    proofOf(tally),
     '',
     '| | asks | amount |',
     '|---|---|---|',

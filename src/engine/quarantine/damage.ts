@@ -42,7 +42,10 @@ export function nameOfRecord({ group, id }: ChildKey): string {
   if (group === '') return 'account'
   if (group === 'c') return `card ${name}`
   if (group === 't') return `transaction ${name}`
-  if (group === merchantCountsGroup) return `counts of card ${id.replace('\n', ' at ')}`
+  if (group === merchantCountsGroup) {
+    const [cardId, mid] = id.split('\n')
+    return `counts of card ${cardId} at ${mid || 'no merchant'}`
+  }
   if (group === accountCardsKey.group) return 'list of its cards'
   if (group === 'd') return `place of card ${name}`
   return group.startsWith('e@') ? `event ${name}` : `${group} ${name}`
