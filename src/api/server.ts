@@ -43,7 +43,7 @@ export interface ApiServerOptions {
   readonly authenticate: AuthenticateCaller
   readonly references: References
   readonly outside: Pick<Outside, 'kyc' | 'kycSecret'>
-  readonly token: Omit<TokenEndpointOptions, 'onAnswered'>
+  readonly token: Omit<TokenEndpointOptions, 'onAnswered' | 'onBug'>
   /** null: plain HTTP, for loopback or a proxy in front. */
   readonly tls: Tls | null
   readonly clock: Clock
@@ -85,6 +85,8 @@ interface Passing {
 
 const passing = new WeakMap<FastifyRequest, Passing>()
 
+const tokenCall = { requestId: '', operation: 'token', reference: '', cardId: '', code: '', ms: 0 }
+
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
   const { clock, atWork, callMs = defaultCallMs } = options
   const calls = createWorkShare(maxCallsOfOne)
@@ -118,10 +120,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   })
   addTokenEndpoint(server, {
     ...options.token,
-    onAnswered(status, clientId) {
-      const call = { requestId: '', operation: 'token', reference: '', cardId: '', code: '', ms: 0 }
-      options.onAnswered({ ...call, status, clientId })
-    },
+    onBug: (error) => options.onBug(error, ''),
+    onAnswered: (status, clientId) => options.onAnswered({ ...tokenCall, status, clientId }),
   })
 
   addDescription(server, options.routes, apiPrefix, options)

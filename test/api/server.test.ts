@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { organizationRoutes } from '../../src/api/route/organization.ts'
+import { clientAggregate } from '../../src/engine/format/layout.ts'
 import { setClientEnabled } from '../../src/management/client.ts'
 import { setOrganization } from '../../src/management/organization.ts'
 import { openApi } from '../support/api-world.ts'
@@ -314,6 +315,17 @@ describe('the token endpoint', () => {
       error,
     ])
     if (status === 401) expect(response.headers.get('www-authenticate')).toContain('Basic')
+  })
+
+  it('tells of a fault of the server in the same shape', async () => {
+    const { askToken, aggregates, credentials, bugs } = await openApi()
+    await aggregates.change({
+      aggregate: clientAggregate(credentials.clientId),
+      decide: () => ({ result: null, write: { root: 'no record' } }),
+    })
+    const response = await askToken()
+    expect([response.status, await response.json()]).toMatchObject([500, { error: 'server_error' }])
+    expect(bugs).toHaveLength(1)
   })
 
   it('takes no other method, and not more than five calls a second', async () => {

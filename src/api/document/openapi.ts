@@ -235,7 +235,7 @@ const tokenOperation: Json = {
       }),
     },
     ...Object.fromEntries(
-      [400, 401, 403, 405, 429, 503].map((status) => [
+      [400, 401, 403, 405, 429, 500, 503].map((status) => [
         status,
         {
           description: 'As RFC 6749 says',

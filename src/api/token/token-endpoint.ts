@@ -13,11 +13,12 @@ export interface TokenEndpointOptions {
   readonly tokens: Tokens
   readonly clock: Clock
   readonly onAnswered: (status: number, clientId: string) => void
+  readonly onBug: (error: unknown) => void
 }
 
 /** An answer that RFC 6749 describes. */
 interface Answer {
-  readonly status: 200 | 400 | 401 | 403 | 405 | 429 | 503
+  readonly status: 200 | 400 | 401 | 403 | 405 | 429 | 500 | 503
   readonly body: Readonly<Record<string, string | number>>
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -81,7 +82,8 @@ export function addTokenEndpoint(server: FastifyInstance, options: TokenEndpoint
     const credentials = readCredentials(request.raw.rawHeaders)
     const { status, body, headers } = await answer(request, credentials).catch((error: unknown) => {
       if (error instanceof StoreError) return storeAway
-      throw error
+      options.onBug(error)
+      return refusal(500, 'server_error', 'a fault of the server, whose log tells more')
     })
     options.onAnswered(status, credentials?.clientId ?? '')
     return reply
