@@ -1,35 +1,12 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { dayMs, systemClock } from '../../src/clock.ts'
-import { createAggregates } from '../../src/engine/aggregates.ts'
-import { createSides } from '../../src/management/transfer/side.ts'
-import { createTransferSteps } from '../../src/management/transfer/step.ts'
+import { dayMs } from '../../src/clock.ts'
+import { openBegunTransfers } from '../support/begun-transfer.ts'
 import { createCliWorld } from '../support/cli.ts'
 import { readiness, readMetric, startServer, until } from '../support/server.ts'
 
 it('is named by /readyz and by its list while nobody may finish it, and the others are finished', async () => {
   const world = await createCliWorld()
-  const settings = ['--name', 'Acme', '--country', 'US', '--currency', 'USD']
-  await world.run('organization', 'add', 'org-1', ...settings)
-  await world.run('wallet', 'fund', 'org-1', 'USD', '1000.00', '--reference', 'wire-1')
-  const row = { cardId: 'card-1', customerId: 'customer-1', organizationId: 'org-1' }
-  const account = { accountId: 'account-1', type: 'retail', country: 'US', balance: '0' }
-  await world.importRows(JSON.stringify({ ...row, ...account, currency: 'USD' }))
-
-  const { store, engine } = await world.serve()
-  const aggregates = createAggregates({ store, newVersion: engine.newVersion })
-  /** Takes the money out, and goes no further. */
-  async function begin(id: string, ageMs: number): Promise<void> {
-    const nowMs = () => systemClock.nowMs() - ageMs
-    const steps = createTransferSteps(createSides({ engine, aggregates, nowMs }), nowMs)
-    const named = { id, hash: 'h', path: '/', clientId: 'client-1', reference: id }
-    const attempt = { ...named, seenAtMs: nowMs(), beganAtMs: nowMs() }
-    const from = { kind: 'wallet', organizationId: 'org-1', currency: 'USD' } as const
-    const to = { kind: 'card', accountId: 'account-1', cardId: 'card-1' } as const
-    const moved = { type: 'TopUp', amountMinor: 100, currency: 'USD', from, to } as const
-    const more = { narration: '', opening: null, data: null, fromAfter: null }
-    const transfer = { ...attempt, ...moved, ...more }
-    await steps.debit(attempt, { home: 'w:org-1:USD', transfer, check: () => null })
-  }
+  const { store, engine, aggregates, begin } = await openBegunTransfers(world)
   await begin('trf_old', 31 * dayMs)
   await begin('trf_left', 60_000)
   aggregates.stop()

@@ -11,6 +11,15 @@ import type { Certificate } from './certificate.ts'
 
 type Answering = (request: http.IncomingMessage, response: http.ServerResponse) => void
 
+async function listen(server: http.Server | https.Server): Promise<number> {
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
 /** A server that others call. */
 export async function serveCalls(
   answering: Answering,
@@ -18,12 +27,7 @@ export async function serveCalls(
   let connections = 0
   const server = http.createServer(answering)
   server.on('connection', () => connections++)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { port: (server.address() as AddressInfo).port, connections: () => connections }
+  return { port: await listen(server), connections: () => connections }
 }
 
 /** Calls as they are made in a sandbox. */
@@ -52,10 +56,5 @@ export async function serveTlsCalls({ certPem: cert, keyPem: key }: Certificate)
   })
   let handshakes = 0
   server.on('secureConnection', () => handshakes++)
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { port: (server.address() as AddressInfo).port, handshakes: () => handshakes }
+  return { port: await listen(server), handshakes: () => handshakes }
 }

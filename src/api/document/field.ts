@@ -3,9 +3,9 @@ import { z } from 'zod'
 /** A JSON Schema, or a part of one. */
 export type Schema = Readonly<Record<string, unknown>>
 
-/** What a zod schema takes, or gives, as JSON Schema; without what it always refuses. */
-export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Schema {
-  const { $schema: _, ...whole } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+/** What a zod schema takes, as JSON Schema; without what it always refuses. */
+export function schemaOf(schema: z.ZodType): Schema {
+  const { $schema: _, ...whole } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   if (whole.properties === undefined) return whole
   const taken = Object.entries(whole.properties).filter(
     ([, one]) => !Object.hasOwn(one as Schema, 'not'),

@@ -126,7 +126,7 @@ function operationOf(route: Route): Json {
       ...parametersOf(route.query, 'query'),
     ],
     ...(hasBody && {
-      requestBody: { required: true, content: jsonContent(schemaOf(route.body, 'input')) },
+      requestBody: { required: true, content: jsonContent(schemaOf(route.body)) },
     }),
     responses: { 200: successOf(route), ...refusalsOf(refusals) },
   }
@@ -138,7 +138,7 @@ export function ownRefusalsOf({ params, query, body, refusals }: Route): Conditi
 }
 
 function parametersOf(fields: z.ZodObject, where: 'path' | 'query'): Json[] {
-  const { properties = {}, required = [] } = schemaOf(fields, 'input') as {
+  const { properties = {}, required = [] } = schemaOf(fields) as {
     properties?: Record<string, Json>
     required?: readonly string[]
   }
@@ -155,7 +155,7 @@ function successOf(route: Route): Json {
   return {
     description: responseCodes['000'].meaning,
     headers: { 'Request-Id': { $ref: '#/components/headers/RequestId' } },
-    content: jsonContent(envelopeOf(['000'], schemaOf(route.data, 'input'))),
+    content: jsonContent(envelopeOf(['000'], schemaOf(route.data))),
   }
 }
 

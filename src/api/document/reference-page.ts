@@ -68,9 +68,9 @@ function linkOf({ operation, method, path, summary }: Route, prefix: string): st
 function sectionOf(route: Route, prefix: string): string {
   const { operation, method, path, summary, scope } = route
   const given = (['params', 'query', 'body'] as const).map((part) => {
-    return fieldTable(places[part], fieldsIn(schemaOf(route[part], 'input')))
+    return fieldTable(places[part], fieldsIn(schemaOf(route[part])))
   })
-  const answer = fieldTable('', fieldsIn(schemaOf(route.data, 'input')))
+  const answer = fieldTable('', fieldsIn(schemaOf(route.data)))
   return [
     `<section id="${operation}"><h2>${text(summary)}</h2>`,
     `<p><code>${method} ${prefix}${text(path)}</code>, scope <code>${scope}</code></p>`,

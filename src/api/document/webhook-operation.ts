@@ -54,7 +54,7 @@ function operationOf(type: string): Json {
       timestamp: { type: 'string', format: 'date-time' },
       organizationId: text,
       sequence: { type: 'integer', description: 'Grows within one account, KYC or wallet' },
-      data: schemaOf(dataOf[type.split('.')[0]!]!, 'input'),
+      data: schemaOf(dataOf[type.split('.')[0]!]!),
     },
   }
   return {

@@ -15,7 +15,7 @@ it('fields are told with what is in them, how much of it, and without those that
     metadata: z.record(z.string(), z.string().max(5)),
     balance: z.never().optional(),
   })
-  const said = fieldsIn(schemaOf(body, 'input')).map(({ name, required, type }) => {
+  const said = fieldsIn(schemaOf(body)).map(({ name, required, type }) => {
     return `${name}${required ? '' : '?'} ${type}`
   })
   const money = 'number or string: Major units, as 12.5 or "12.50"'
