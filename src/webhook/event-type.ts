@@ -38,8 +38,12 @@ export const eventChoices: readonly string[] = [
   '*',
 ]
 
+export function familyOf(type: EventType): string {
+  return type.split('.')[0]!
+}
+
 export function isChosen(type: EventType, choices: readonly string[]): boolean {
   return choices.some((choice) => {
-    return choice === '*' || choice === type || choice === `${type.split('.')[0]}.*`
+    return choice === '*' || choice === type || choice === `${familyOf(type)}.*`
   })
 }

@@ -25,11 +25,12 @@ interface Told {
   readonly data: any
 }
 
+const described = webhookOperations()
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 
 /** What the OpenAPI document does not say of an event; each of its objects may have no more than is described. */
 function undescribedIn(told: Told) {
-  const { post } = webhookOperations[told.type] as { post: OpenAPIV3_1.OperationObject }
+  const { post } = described[told.type] as { post: OpenAPIV3_1.OperationObject }
   const { content } = post.requestBody as OpenAPIV3_1.RequestBodyObject
   const { schema } = content['application/json']!
   const { type } = told

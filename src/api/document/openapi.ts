@@ -86,7 +86,7 @@ export function openApiOf(
     ...(publicUrls.length > 0 && { servers: publicUrls.map((url) => ({ url })) }),
     tags: Object.entries(topics).map(([name, description]) => ({ name, description })),
     paths: { '/connect/token': { post: tokenOperation }, ...paths, ...relayPaths },
-    webhooks: webhookOperations,
+    webhooks: webhookOperations(),
     components: {
       securitySchemes: {
         basic: { type: 'http', scheme: 'basic', description: 'clientId and clientSecret' },

@@ -19,7 +19,8 @@ h2 { margin-top: 2.5rem } code { background: #f0f0f0; padding: .1em .3em; border
 h3 { font-size: 1rem; margin: 1rem 0 .3rem } summary { cursor: pointer; margin-top: .8rem }
 table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem;
   border-bottom: 1px solid #ddd; vertical-align: top }
-dd { margin: 0 0 .5rem 1rem } nav h2 { font-size: 1rem; margin: 1rem 0 0 } nav ul { margin: 0; padding: 0 } nav li { list-style: none } .method { display: inline-block; width: 4.5rem; font-weight: 600 }
+dd { margin: 0 0 .5rem 1rem } nav h2 { font-size: 1rem; margin: 1rem 0 0 }
+nav ul { margin: 0; padding: 0 } nav li { list-style: none } .method { display: inline-block; width: 4.5rem; font-weight: 600 }
 @media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616 }
   code { background: #2a2a2a } td, th { border-color: #3a3a3a } a { color: #8ab4ff } }
 `

@@ -16,8 +16,8 @@ export interface TakeBackOptions {
 }
 
 /**
- * unknown: nothing of that id is on its way. hidden: nor is it among those that can be read. young: servers finish it by themselves. forgotten: its destination keeps
- * no word any more of whether it has arrived.
+ * unknown: nothing of that id is on its way. hidden: it may be one of those that cannot be read. young: servers finish
+ * it by themselves. forgotten: its destination keeps no word any more of whether it has arrived.
  */
 type TakenBack = 'unknown' | 'hidden' | 'young' | 'forgotten' | 'done' | 'takenBack' | 'gone'
 
