@@ -6,7 +6,7 @@ import { type Store, StoreError } from '../store/port.ts'
 import type { Caller } from './authentication.ts'
 import { conditions, isRefused, type Refused } from './condition.ts'
 import { type Effects, refuseOther, refuseSeen } from './effects.ts'
-import type { ApiCall, Done, Route } from './route.ts'
+import { type ApiCall, type Done, describedPath, type Route } from './route.ts'
 
 type Result = Done<unknown> | Refused
 type Handle = () => Promise<Result>
@@ -88,7 +88,9 @@ export function createReferences(options: ReferencesOptions): References {
       const result = await handle()
       if (!route.reads) {
         if (effects.isBound(call)) return result
-        if (isRefused(result)) return isVerdict(result) ? effects.refuse(call, result) : result
+        if (isRefused(result)) {
+          return isVerdict(result) ? effects.refuse(unnamed(call, route), result) : result
+        }
         throw new Error(`${route.operation} had an effect beside its Reference`)
       }
       if (isRefused(result) || !options.ofReads) return result
@@ -96,6 +98,11 @@ export function createReferences(options: ReferencesOptions): References {
       return (await end(call)) ?? result
     },
   }
+}
+
+/** What is not there may be anything, the number of a card too: it is kept nowhere. */
+function unnamed<C extends Pick<ApiCall, 'request'>>(call: C, route: Route): C {
+  return { ...call, request: { ...call.request, path: describedPath(route) } }
 }
 
 /** What was understood and refused is told to whoever asks for it; what is malformed leaves no record. */

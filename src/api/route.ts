@@ -30,6 +30,9 @@ export interface Done<D> {
   readonly warnings?: readonly string[]
 }
 
+/** What the paths of all operations begin with. */
+export const apiPrefix = '/api/v1'
+
 /** One operation of the management plane. */
 export interface Route<
   P extends z.ZodObject = z.ZodObject,
@@ -65,6 +68,11 @@ export function defineRoute<
   D extends z.ZodType,
 >(route: Route<P, Q, B, D>): Route {
   return route as unknown as Route
+}
+
+/** The path of a route with the names of its parameters, and not what was given for them. */
+export function describedPath({ path }: Pick<Route, 'path'>, prefix = apiPrefix): string {
+  return `${prefix}${path}`.replace(/:([A-Za-z]+)/g, '{$1}')
 }
 
 /** Whether the scopes of a token allow a route: the widest scope reads too. */

@@ -19,7 +19,7 @@ import { answerOuterFaults, refuseBody, refuseConnection, refusePath } from './o
 import { addKycCallback } from './outside/kyc-callback.ts'
 import type { Outside } from './outside/outside.ts'
 import type { References } from './references.ts'
-import { allows, type Done, type Route } from './route.ts'
+import { allows, apiPrefix, type Done, type Route } from './route.ts'
 import { addTokenEndpoint, type TokenEndpointOptions } from './token/token-endpoint.ts'
 
 /** One call as the log and the metrics know it: no body, no secret. */
@@ -58,7 +58,6 @@ export interface ApiServerOptions {
   readonly onBug: (error: unknown, requestId: string) => void
 }
 
-const apiPrefix = '/api/v1'
 const maxBodyBytes = 131_072
 /** Longer ones, where an operation takes them, that are read and worked on at once; of one organization all but one. */
 const maxLargeBodies = 4

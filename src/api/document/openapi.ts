@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { responseCodes } from '../../domain/record/response-code.ts'
 import { type Condition, conditions } from '../condition.ts'
 import { conditionsIn } from '../input.ts'
-import type { Route } from '../route.ts'
+import { describedPath, type Route } from '../route.ts'
 import { type Schema as Json, schemaOf } from './field.ts'
 import { relayPaths, relaySchemas, relaySecurity } from './relay-operation.ts'
 import { webhookOperations } from './webhook-operation.ts'
@@ -72,7 +72,7 @@ export function openApiOf(
 ): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const route of routes) {
-    const path = `${prefix}${route.path}`.replace(/:([A-Za-z]+)/g, '{$1}')
+    const path = describedPath(route, prefix)
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
   }
   return {

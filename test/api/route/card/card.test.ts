@@ -240,6 +240,17 @@ describe('the status of a card', () => {
     expect(lost).toMatchObject({ state: 'Failed', httpStatus: 404, responseCode: '148' })
     expect((await send('POST', '/cards/card-2/freeze', {}, 'Freeze-2')).said).toBe('400 139')
   })
+
+  it('does not keep what was given for a card that is not there: it may be the number of one', async () => {
+    const { send } = await openCardApi()
+    for (const act of ['freeze', 'topup', 'merchants/blacklist']) {
+      const body = { freeze: {}, topup: { amount: 1 } }[act] ?? { mid: 'MID-1' }
+      const asked = await send('POST', `/cards/4111111111111111/${act}`, body, act)
+      expect(asked.said).toBe('404 148')
+      const { data } = await send('GET', `/requests/${encodeURIComponent(act)}`)
+      expect(data).toMatchObject({ state: 'Failed', path: `/api/v1/cards/{cardId}/${act}` })
+    }
+  })
 })
 
 describe('a customer', () => {
