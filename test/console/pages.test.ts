@@ -670,6 +670,28 @@ describe('a narrow screen', () => {
     expect(await beyondScreen()).toBe(0)
   })
 
+  it('shows long sums and names of a decision whole, without scrolling within a panel', async () => {
+    const [name, value] = ['n'.repeat(30), 'v'.repeat(90)]
+    const requestType = 'Settlement'
+    const metadata = { [name]: value }
+    await ask({
+      eventId: 'evt-sum',
+      cardId: 'card-4',
+      requestType,
+      amount: '9999999999.99',
+      metadata,
+    })
+    const { rows } = await data<Rows>('/data/decisions?card=card-4')
+    await goTo(`/decision/${rows[0]!.cursor}`, narrow)
+    const long = narrow.locator('.rows > div', { hasText: name })
+    await long.waitFor()
+    await narrow.locator('.sums', { hasText: '9,999,999,999.99' }).first().waitFor()
+    const hidden =
+      '[...document.querySelectorAll(".panel")].map((one) => one.scrollWidth - one.clientWidth)'
+    expect(Math.max(...(await narrow.evaluate<number[]>(hidden)))).toBe(0)
+    expect((await long.boundingBox())!.height).toBeLessThan(200)
+  })
+
   it('shows the reference page of the management API without being wider than it is', async () => {
     const apart = await browser.newPage({ viewport: { width: 390, height: 844 } })
     await apart.goto(`${await apiUrlOf(world.server)}/docs`)

@@ -117,7 +117,7 @@ function MoneyPanel({ before, after }: { before: Balances | null; after: Balance
   const { currency } = after
   return (
     <Panel title="Money">
-      <table>
+      <table class="sums">
         <thead>
           <tr>
             <th>
@@ -134,13 +134,13 @@ function MoneyPanel({ before, after }: { before: Balances | null; after: Balance
             return (
               <tr>
                 <th scope="row">{label}</th>
-                <td class="right">
+                <td class="right" data-name="Before">
                   <Amount minor={before[field]} currency={currency} />
                 </td>
-                <td class="right">
+                <td class="right" data-name="After">
                   <Amount minor={after[field]} currency={currency} />
                 </td>
-                <td class={`right num ${moved === 0 ? 'faint' : 'strong'}`}>
+                <td class={`right num ${moved === 0 ? 'faint' : 'strong'}`} data-name="Change">
                   {moved > 0 ? '+' : ''}
                   {moneyText({ minor: moved, currency })}
                 </td>
@@ -163,7 +163,7 @@ function WindowsPanel({
   if (windows.length === 0) return null
   return (
     <Panel title="Windows">
-      <table>
+      <table class="sums">
         <thead>
           <tr>
             <th>Window</th>
@@ -178,13 +178,13 @@ function WindowsPanel({
               <th scope="row">
                 {one.name} <span class="faint">{one.scope}</span>
               </th>
-              <td class="right">
+              <td class="right" data-name="Before">
                 <Amount minor={one.beforeMinor} currency={currency} />
               </td>
-              <td class="right">
+              <td class="right" data-name="After">
                 <Amount minor={one.afterMinor} currency={currency} />
               </td>
-              <td class="right num">
+              <td class="right num" data-name="Count">
                 {one.beforeCount} → {one.afterCount}
               </td>
             </tr>
