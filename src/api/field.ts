@@ -73,6 +73,7 @@ const maxMetadata = 20
 export const metadata = z
   .record(givenText(40).min(1), givenText(200))
   .refine((given) => Object.keys(given).length <= maxMetadata, `must have at most ${maxMetadata}`)
+  .describe(`At most ${maxMetadata}, under names of 1 to 40 characters`)
 
 /** Why a person wants it, for the log. */
 export const reason = givenText(500).optional()

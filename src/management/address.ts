@@ -15,6 +15,7 @@ const code = z
 
 const country = z
   .string()
+  .describe('ISO 3166 alpha-2')
   .transform((text) => countryNames[text] ?? text)
   .pipe(code)
 

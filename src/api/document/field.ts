@@ -48,6 +48,11 @@ function typeText(field: Schema): string {
   const choices = field.anyOf as readonly Schema[] | undefined
   // Null comes first, or it would seem to belong to what is said of the other.
   if (choices !== undefined) return choices.map(typeText).reverse().join(' or ')
+  const says = field.description === undefined ? '' : `: ${field.description}`
+  return `${shapeText(field)}${says}`
+}
+
+function shapeText(field: Schema): string {
   if (field.enum !== undefined) return (field.enum as readonly unknown[]).join(' | ')
   if (field.items !== undefined) {
     return `list of ${typeText(field.items as Schema)}${boundText(field.minItems, field.maxItems)}`
@@ -57,10 +62,9 @@ function typeText(field: Schema): string {
     return `${names}, of ${typeText(field.additionalProperties as Schema)}`
   }
   const pattern = field.pattern === undefined ? '' : ` as ${field.pattern}`
-  const says = field.description === undefined ? '' : `: ${field.description}`
   const bounds =
     boundText(field.minLength, field.maxLength) + boundText(field.minimum, field.maximum)
-  return `${names}${pattern}${bounds}${says}`
+  return `${names}${pattern}${bounds}`
 }
 
 /** '' where there is none but that of the numbers themselves. */

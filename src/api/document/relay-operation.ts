@@ -1,12 +1,19 @@
-import { detailNames, maxMetadata, requestTypes } from '../../domain/record/event.ts'
+import {
+  detailNames,
+  maxDetailChars,
+  maxMetadata,
+  requestTypes,
+} from '../../domain/record/event.ts'
 import { responseCodes } from '../../domain/record/response-code.ts'
+import { maxTextChars } from '../../wire/field-shape.ts'
 import { refusalCodes } from '../../wire/refusal.ts'
 import type { Schema as Json } from './field.ts'
 
 /** What the relay sends and hears, on the port of its own: described beside the rest, served elsewhere. */
 
 const id = { type: 'string', minLength: 1, maxLength: 64, pattern: '^[ -~]+$' }
-const text = { type: 'string', maxLength: 200 }
+const text = { type: 'string', maxLength: maxTextChars }
+const detail = { type: 'string', maxLength: maxDetailChars }
 const currency = { type: 'string', pattern: '^[A-Z]{3}$' }
 const amount = { type: ['number', 'string'], description: 'Major units' }
 
@@ -52,9 +59,9 @@ export const eventSchema = {
     details: {
       type: 'object',
       description: 'What rules may look at; never booked, and left out where it cannot be read',
-      properties: Object.fromEntries(detailNames.map((name) => [name, text])),
+      properties: Object.fromEntries(detailNames.map((name) => [name, detail])),
     },
-    metadata: { type: 'object', additionalProperties: text, maxProperties: maxMetadata },
+    metadata: { type: 'object', additionalProperties: detail, maxProperties: maxMetadata },
     occurredAt: { type: 'string', format: 'date-time' },
   },
   examples: [relayExample],

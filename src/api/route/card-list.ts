@@ -31,7 +31,7 @@ function customerList({ store, lists }: ApiContext): Route {
       ...timeFields,
       type: z.enum(customerTypes).optional(),
       clientReference: z.string().min(1).max(64).optional(),
-      name: z.string().min(1).max(180).optional(),
+      name: z.string().min(1).max(180).optional().describe('How it begins, in any case'),
       negative: yesOrNo.optional(),
     }),
     body: nothing,

@@ -103,7 +103,7 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
       params: z.object({ webhookId }),
       query: nothing,
       body: z.object({
-        eventId: eventId.optional(),
+        eventId: eventId.optional().describe('This, or startDate and endDate'),
         ...timeFields,
         events: z.array(z.enum(eventChoices as readonly [string, ...string[]])).optional(),
       }),

@@ -27,17 +27,25 @@ const image = z.string().superRefine((given, check) => {
   const problem = imageProblem(given)
   if (problem !== '') check.addIssue({ code: 'custom', message: problem })
 })
+const imageText = 'a PNG, JPEG, WebP or PDF of at most 4 MiB in Base64, or as a data URI'
+const ofNumbers = 'Required for BVN, NIN and vNIN'
 
 export const individualKyc = z.object({
   idType: z.enum(idTypes),
-  idNumber: filledText(32).optional(),
-  idFrontImage: image.optional(),
-  idBackImage: image.optional(),
-  firstName: filledText(60).optional(),
+  idNumber: filledText(32)
+    .optional()
+    .describe(
+      `${ofNumbers}: 11 digits, or 16 letters and digits of a vNIN; GHA-123456789-0 of a GHANA_CARD`,
+    ),
+  idFrontImage: image
+    .optional()
+    .describe(`Required for documents, and for these only: ${imageText}`),
+  idBackImage: image.optional().describe(`For documents only: ${imageText}`),
+  firstName: filledText(60).optional().describe(ofNumbers),
   middleName: filledText(60).optional(),
-  lastName: filledText(60).optional(),
-  dateOfBirth: dateOfBirth.optional(),
-  address: address.optional(),
+  lastName: filledText(60).optional().describe(ofNumbers),
+  dateOfBirth: dateOfBirth.optional().describe('Required for NIN and vNIN'),
+  address: address.optional().describe(`${ofNumbers}, there in NG; in GH for a GHANA_CARD`),
   ...contact,
 })
 

@@ -14,6 +14,10 @@ const time = z
   .refine((text) => dayIndexOfText(text) !== null || parseTimestamp(text) !== null, {
     message: 'must be a date as 2026-11-15, or a time as 2026-11-15T10:00:00Z',
   })
+const startDate = time.describe(
+  'A day as 2026-11-15 in the time zone of the pack, or a time as 2026-11-15T10:00:00Z',
+)
+const endDate = time.describe('Likewise; a day is included, a time is not. At most 366 days later')
 fieldConditions.add(time, { condition: 'dateMalformed' })
 
 /** The query of every list. */
@@ -22,12 +26,13 @@ export const pageFields = {
     .string()
     .regex(/^(?:[1-9]\d?|100)$/, 'must be 1 to 100')
     .transform(Number)
-    .default(25),
-  cursor: z.string().optional(),
+    .default(25)
+    .describe('1 to 100; without it 25'),
+  cursor: z.string().optional().describe('nextCursor of the page before'),
 }
 
 /** The query of lists that can be cut by time. */
-export const timeFields = { startDate: time.optional(), endDate: time.optional() }
+export const timeFields = { startDate: startDate.optional(), endDate: endDate.optional() }
 
 /** The `data` of a list. */
 export function listOf<T extends z.ZodType>(item: T) {

@@ -37,7 +37,7 @@ const data = z.object({
   enabled: z.boolean(),
   disabledBecause: z.enum(['gone', 'failing']).nullable(),
   createdAt: z.string(),
-  lastSuccessAt: z.string().nullable(),
+  lastSuccessAt: z.string().nullable().describe('Up to 30 seconds behind while all goes well'),
   lastFailure: z
     .object({ at: z.string(), httpStatus: z.int().nullable(), detail: z.string() })
     .nullable(),

@@ -12,7 +12,7 @@ it('fields are told with what is in them, how much of it, and without those that
     mids: z.array(z.object({ mid: z.string().min(1).max(64) })),
     status: z.enum(['Active', 'Frozen']),
     swipes: z.int().min(1).max(9),
-    metadata: z.record(z.string(), z.string().max(5)),
+    metadata: z.record(z.string(), z.string().max(5)).describe('At most 20'),
     balance: z.never().optional(),
   })
   const said = fieldsIn(schemaOf(body)).map(({ name, required, type }) => {
@@ -29,6 +29,6 @@ it('fields are told with what is in them, how much of it, and without those that
     'mids[].mid string, 1 to 64',
     'status Active | Frozen',
     'swipes integer, 1 to 9',
-    'metadata object, of string, at most 5',
+    'metadata object, of string, at most 5: At most 20',
   ])
 })

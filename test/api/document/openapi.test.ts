@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { isAxiosError } from 'axios'
 import { type Document, OpenAPIClientAxios, type OpenAPIV3_1 } from 'openapi-client-axios'
 import { describe, expect, it } from 'vitest'
+import type { Schema } from '../../../src/api/document/field.ts'
 import { eventSchema, relayExample } from '../../../src/api/document/relay-operation.ts'
 import { scopes } from '../../../src/management/client.ts'
 import { readEvent } from '../../../src/wire/event.ts'
@@ -62,7 +63,12 @@ interface Operation {
   readonly tags?: readonly string[]
   readonly 'x-scope'?: string
   readonly 'x-response-codes'?: readonly string[]
-  readonly parameters?: readonly { readonly name?: string; readonly in?: string }[]
+  readonly parameters?: readonly {
+    readonly name?: string
+    readonly in?: string
+    readonly schema?: Schema
+  }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: Schema }> }
 }
 
 type Described = Omit<OpenAPIV3_1.Document, 'paths'> & {
@@ -135,6 +141,16 @@ describe('the OpenAPI document', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
+  it('says of every text that a call may have what it must be', async () => {
+    const { document } = await openDocument()
+    const silent = [...operationsIn(document)].flatMap(([name, { parameters, requestBody }]) => {
+      const fields = (parameters ?? []).flatMap(({ name, schema }) => silentTexts(name, schema))
+      const body = requestBody?.content['application/json']?.schema
+      return [...fields, ...silentTexts('', body)].map((field) => `${name} ${field}`)
+    })
+    expect(silent).toEqual([])
+  })
+
   it('makes a client that calls each operation, and gets a code that the document names', async () => {
     const { world, document } = await openDocument()
     const definition = document as unknown as Document
@@ -183,7 +199,33 @@ describe('the OpenAPI document', () => {
     })
     expect(needed.sort()).toEqual([...eventSchema.required].sort())
   })
+
+  it('tells how long a text for rules may be, as it is read', () => {
+    const { maxLength } = eventSchema.properties.metadata.additionalProperties
+    expect(eventSchema.properties.details.properties.wallet).toMatchObject({ maxLength })
+    for (const [length, isKept] of [
+      [maxLength, true],
+      [maxLength + 1, false],
+    ] as const) {
+      const text = 'x'.repeat(length)
+      const event = { ...relayExample, details: { wallet: text }, metadata: { basket: text } }
+      const read = JSON.stringify(readEvent(Buffer.from(JSON.stringify(event))))
+      expect([length, read.split(text).length - 1]).toEqual([length, isKept ? 2 : 0])
+    }
+  })
 })
+
+/** The names of fields that are text of which nothing more is said. */
+function silentTexts(name = '', schema: Schema = {}): string[] {
+  const { properties = {}, items, ...says } = schema
+  const inner = Object.entries({
+    ...(properties as Record<string, Schema>),
+    ...(items && { '[]': items }),
+  })
+  const told = ['pattern', 'enum', 'maxLength', 'description'].some((word) => word in says)
+  const own = says.type === 'string' && !told ? [name] : []
+  return [...own, ...inner.flatMap(([part, one]) => silentTexts(`${name}.${part}`, one as Schema))]
+}
 
 function sampleOf(name: string | undefined): string {
   return name === 'currency' ? 'USD' : 'sample-1'

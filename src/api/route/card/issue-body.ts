@@ -28,7 +28,7 @@ const limits = z
 /** In the order in which their faults are told. */
 export const retailBody = z.object({
   customerId,
-  currency: currency.optional(),
+  currency: currency.optional().describe("ISO 4217; without it the organization's first"),
   contactlessPayment: z.boolean().optional(),
   cardLimits: limits,
   whiteListedMccs: mccs.optional(),
@@ -54,10 +54,16 @@ export const liteBody = z.object({
 export const reissueBody = z.object({
   ...retailBody.shape,
   currency: refused,
-  sharedBalance: z.boolean(),
-  cardId: cardId.optional(),
-  initialBalance: amount.optional(),
-  terminateOriginal: z.boolean().optional(),
+  sharedBalance: z
+    .boolean()
+    .describe(
+      'true: on the money of the original. false: like the newest retail or corporate card of the customer, with money of its own',
+    ),
+  cardId: cardId.optional().describe('The original; required with sharedBalance, and only then'),
+  initialBalance: amount
+    .optional()
+    .describe('Major units, from the wallet; required without sharedBalance, and only then'),
+  terminateOriginal: z.boolean().optional().describe('With sharedBalance only'),
 })
 
 /** What may be chosen of any card. */

@@ -25,10 +25,13 @@ const result = z.object({
 
 type Result = z.output<typeof result>
 
+/** One that is not so fails by itself; the others of its call do not. */
+const mid = z.string().describe('1 to 64 printable ASCII characters')
+
 const body = z
   .object({
-    mid: z.string().optional(),
-    mids: z.array(z.string()).min(1).max(maxMids).optional(),
+    mid: mid.optional(),
+    mids: z.array(mid).min(1).max(maxMids).optional().describe('This, or mid'),
     reason,
   })
   .meta({ description: 'Either `mid` or `mids`' })
