@@ -165,6 +165,7 @@ local function commit(keys, args)
     outcomes[count], starts[count], roots[count] = check()
   end
   if at ~= #args then refuse('the arguments end too early') end
+  checkRights(keys[1])
 
   -- Nothing below may refuse.
   for i, outcome in ipairs(outcomes) do

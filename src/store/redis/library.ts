@@ -45,6 +45,33 @@ local function letThrough(root)
   return 'd'
 end
 
+-- All that a commit writes by, and what it reads after its first write.
+local function writesOn(hash, index, log)
+  return {
+    { 'HSET', hash, '', '' }, { 'HDEL', hash, '' }, { 'PEXPIRE', hash, '1', 'NX' },
+    { 'ZRANGEBYLEX', index, '-', '+' }, { 'ZADD', index, '0', '' }, { 'ZREM', index, '' },
+    { 'ZREMRANGEBYLEX', index, '-', '+' }, { 'XADD', log, '*', 'e', '' }, { 'XINFO', 'STREAM', log },
+  }
+end
+
+-- Which of these commands this user may not run.
+local function deniedOf(wanted)
+  local found = {}
+  for _, command in ipairs(wanted) do
+    -- It throws where the server knows no such command, because it was renamed.
+    local known, allowed = pcall(redis.acl_check_cmd, unpack(command))
+    if not (known and allowed) then found[#found + 1] = command[1] end
+  end
+  return found
+end
+
+-- A right can be taken away while servers run.
+local function checkRights(name)
+  local denied = deniedOf(writesOn(name, name, name))
+  if #denied == 0 then return end
+  refuse('the user of REDIS_URL may not run ' .. table.concat(denied, ', ') .. ': give it the right.')
+end
+
 -- The mark of a writer: how many calls of it were executed here. It is written by the same call as what
 -- it counts, so a server that lacks the one lacks the other. Lua keeps whole numbers below 2^53 exactly.
 local markField, markLifeMs, marksPerLife = '', '86400000', 256
@@ -91,8 +118,9 @@ local function prolong(keys, args)
   return redis.call('PEXPIRE', keys[1], markLifeMs)
 end
 
--- It may write and does not: Redis refuses it where it would refuse a commit.
-local function trial()
+-- It may write and does not: Redis refuses it where it would refuse a commit. The argument is any key of the store.
+local function trial(keys, args)
+  checkRights(args[1])
   return 'OK'
 end
 
@@ -141,22 +169,14 @@ end
 -- Which commands this user may not run on such keys: half-way is too late to learn it.
 local function denied(keys, args)
   local hash, index, log = keys[1], keys[2], keys[3]
-  local wanted = {
-    { 'TYPE', hash }, { 'HGET', hash, '' }, { 'HEXISTS', hash, '' }, { 'HSET', hash, '', '' },
-    { 'HDEL', hash, '' }, { 'PEXPIRE', hash, '1', 'NX' }, { 'HMGET', hash, '' }, { 'HSCAN', hash, '0' },
-    { 'ZRANGEBYLEX', index, '-', '+' }, { 'ZADD', index, '0', '' }, { 'ZREM', index, '' },
-    { 'ZREMRANGEBYLEX', index, '-', '+' }, { 'ZRANGE', index, '-', '+', 'BYLEX' },
-    { 'ZLEXCOUNT', index, '-', '+' },
-    { 'XADD', log, '*', 'e', '' }, { 'XINFO', 'STREAM', log }, { 'XRANGE', log, '-', '+' },
-    { 'XREVRANGE', log, '+', '-' }, { 'XTRIM', log, 'MINID', '0' }, { 'INFO', 'replication' },
-  }
-  local found = {}
-  for _, command in ipairs(wanted) do
-    -- It throws where the server knows no such command, because it was renamed.
-    local known, allowed = pcall(redis.acl_check_cmd, unpack(command))
-    if not (known and allowed) then found[#found + 1] = command[1] end
-  end
-  return found
+  local wanted = writesOn(hash, index, log)
+  for _, command in ipairs({
+    { 'TYPE', hash }, { 'HGET', hash, '' }, { 'HEXISTS', hash, '' }, { 'HMGET', hash, '' },
+    { 'HSCAN', hash, '0' }, { 'ZRANGE', index, '-', '+', 'BYLEX' }, { 'ZLEXCOUNT', index, '-', '+' },
+    { 'XRANGE', log, '-', '+' }, { 'XREVRANGE', log, '+', '-' }, { 'XTRIM', log, 'MINID', '0' },
+    { 'INFO', 'replication' },
+  }) do wanted[#wanted + 1] = command end
+  return deniedOf(wanted)
 end
 `
 

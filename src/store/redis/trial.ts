@@ -12,8 +12,8 @@ interface Trial {
 
 /** Rejects with a StoreError where a commit would be refused now; nothing is written. */
 export async function tryCommits(trial: Trial): Promise<void> {
-  const { connection, loadLibrary } = trial
-  const replies = await connection.askMasters('FCALL', [functionName('trial'), '0'])
+  const { connection, keys, loadLibrary } = trial
+  const replies = await connection.askMasters('FCALL', [functionName('trial'), '0', keys.meta])
   for (const { address, problem } of replies) {
     if (problem === undefined) continue
     if (meaningOf(problem) === 'missing') await loadLibrary()
@@ -25,7 +25,7 @@ export async function tryCommits(trial: Trial): Promise<void> {
 /** A master that is not connected was not asked, and slots that no master serves are nobody's. */
 async function tryPartitions({ keys, callFunction }: Trial): Promise<void> {
   try {
-    await Promise.all([keys.meta, ...keys.names].map((key) => callFunction('trial', [key], [])))
+    await Promise.all([keys.meta, ...keys.names].map((key) => callFunction('trial', [key], [key])))
   } catch (error) {
     throw storeErrorOf('a part of the cluster takes no commits', error)
   }

@@ -258,6 +258,27 @@ describe('a single server', () => {
     await isAbsent('noperm')
   })
 
+  it('that takes away the right to any write refuses whole commits, and says which', async () => {
+    const writes = { put: [{ group: 'g@99999', id: 'b', value: 'v' }], log: ['line'] }
+    const index = [{ index: 'due', sortKey: 'b', value: 'v' }]
+    for (const right of ['hset', 'pexpire', 'zadd', 'zrem', 'xadd']) {
+      const aggregate = `half-${right}`
+      await server.command('ACL', 'SETUSER', 'default', `-${right}`)
+      const before = (await store.readLog('', 100_000)).length
+      const command = commandOf({ aggregate, ...writes, index })
+      const refused = await store.commit([command]).catch((error) => error)
+      const trial = await store.trial!().catch((error) => error)
+      await server.command('ACL', 'SETUSER', 'default', '+@all')
+      const why = `may not run ${right.toUpperCase()}: give it the right`
+      expect(refused).toMatchObject({ executed: 'no', outcomes: ['refused'] })
+      expect(refused.message).toContain(why)
+      expect(trial.message).toContain(why)
+      await isAbsent(aggregate)
+      expect(await store.readLog('', 100_000)).toHaveLength(before)
+    }
+    await store.trial!()
+  })
+
   it('without the library is given it again, in the midst of commits and reads', async () => {
     const aggregates = Array.from({ length: 8 }, (_, i) => `flushed-${i}`)
     for (let round = 0; round < 10; round++) {
