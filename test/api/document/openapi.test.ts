@@ -217,14 +217,16 @@ describe('the OpenAPI document', () => {
 
 /** The names of fields that are text of which nothing more is said. */
 function silentTexts(name = '', schema: Schema = {}): string[] {
-  const { properties = {}, items, ...says } = schema
-  const inner = Object.entries({
-    ...(properties as Record<string, Schema>),
-    ...(items && { '[]': items }),
-  })
+  const { properties, items, ...says } = schema
+  const inner = { ...(properties as Schema | undefined), ...(items ? { '[]': items } : {}) }
   const told = ['pattern', 'enum', 'maxLength', 'description'].some((word) => word in says)
   const own = says.type === 'string' && !told ? [name] : []
-  return [...own, ...inner.flatMap(([part, one]) => silentTexts(`${name}.${part}`, one as Schema))]
+  return [
+    ...own,
+    ...Object.entries(inner).flatMap(([part, one]) =>
+      silentTexts(`${name}.${part}`, one as Schema),
+    ),
+  ]
 }
 
 function sampleOf(name: string | undefined): string {
