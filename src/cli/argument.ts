@@ -13,6 +13,10 @@ export function readId(text: string): string {
   return checked(text, /^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
 }
 
+export function readCallReference(text: string): string {
+  return checked(text, /^[!-%'-~]{1,30}$/, '1 to 30 visible ASCII characters without &')
+}
+
 export function readMcc(text: string): string {
   return checked(text, /^\d{4}$/, 'four digits')
 }

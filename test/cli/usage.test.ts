@@ -105,6 +105,10 @@ describe('the command line', () => {
       ['relay fire --currency XXA', 'not an ISO 4217 currency'],
       ['relay fire --file nofile', 'cannot be read'],
       ['demo --seconds long', 'a whole number'],
+      ['webhooks replay whk_1 --since soon', 'a duration such as 15m'],
+      ['webhooks replay whk_1 --since 2h --until 2026-02-30', 'a duration such as 15m'],
+      ['api GET /organization {}', 'a GET has no body: see arbiter api --help'],
+      ['api GET /organization --reference €1', 'visible ASCII characters without &'],
     ]
     for (const [line, message] of wrong) {
       const { code, err } = await misuse(line)

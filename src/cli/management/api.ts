@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Argument, type Command } from 'commander'
 import { signCall } from '../../api/signature.ts'
+import { readCallReference } from '../argument.ts'
 import { complain, type ExitCode, print, sayRefused } from '../terminal.ts'
 import { addApiServe } from './api-serve.ts'
 
@@ -36,10 +37,11 @@ export function addApi(program: Command): void {
     .addArgument(new Argument('<method>').choices(methods))
     .argument('<path>', 'below /api/v1, with its query')
     .argument('[body]', 'JSON')
-    .option('--reference <text>', 'instead of a new one: to try a call again')
+    .option('--reference <text>', 'instead of a new one: to try a call again', readCallReference)
     .option('--curl', 'print the call as a curl command instead; it shows a token')
     .addHelpText('after', help)
     .action(async (method: string, path: string, body: string | undefined, options: ApiOptions) => {
+      if (method === 'GET' && body !== undefined) api.error('a GET has no body')
       process.exitCode = await call(method, path, body, options)
     })
   addApiServe(api)

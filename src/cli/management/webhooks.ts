@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { dayMs } from '../../clock.ts'
+import { dayMs, systemClock } from '../../clock.ts'
 import { webhooksAggregate } from '../../engine/format/layout.ts'
 import { unlessUnreadable } from '../../engine/format/row-codec.ts'
 import { newId } from '../../management/id.ts'
@@ -49,8 +49,8 @@ interface Added {
 
 interface Replayed {
   readonly eventId?: string
-  readonly since?: string
-  readonly until?: string
+  readonly since?: number
+  readonly until?: number
 }
 
 export function addWebhooks(program: Command): void {
@@ -78,13 +78,14 @@ export function addWebhooks(program: Command): void {
     .argument('<webhook>', 'its id')
     .addHelpText('after', help)
     .action((id: string) => inSession((session) => sendPing(id, session)))
+  const time = (text: string) => readSince(text, systemClock.nowMs())
   webhooks
     .command('replay')
     .description('Send events again: one, or those of a stretch of time.')
     .argument('<webhook>', 'its id')
     .option('--event-id <id>', 'one event')
-    .option('--since <time>', 'from then on: a time, or a duration as 2h')
-    .option('--until <time>', 'up to then; now when it is left out')
+    .option('--since <time>', 'from then on: a time, or a duration as 2h', time)
+    .option('--until <time>', 'up to then; now when it is left out', time)
     .addHelpText('after', help)
     .action((id: string, given: Replayed) => inSession((session) => replay(id, given, session)))
 }
@@ -209,8 +210,7 @@ async function replay(id: string, given: Replayed, session: Session): Promise<Ex
     await printText('1 event is sent again')
     return 0
   }
-  const fromMs = readSince(given.since ?? '', nowMs)
-  const beforeMs = given.until === undefined ? nowMs + dayMs : readSince(given.until, nowMs)
+  const { since: fromMs = 0, until: beforeMs = nowMs + dayMs } = given
   const to = { organizationId, webhookId: id }
   const count = await replaySpan(store, aggregates, to, { fromMs, beforeMs }, () => true, time)
   await printText(`${count} events are sent again`)
