@@ -6,7 +6,7 @@ import { newId } from '../management/id.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Outgoing, OutgoingAnswer } from '../outgoing/call.ts'
 import { signedHeaders } from '../outgoing/signature.ts'
-import type { Key, Store } from '../store/port.ts'
+import type { IndexEntry, Key, Store } from '../store/port.ts'
 import {
   afterAttempt,
   type DeliveryAttempt,
@@ -16,11 +16,24 @@ import {
   readRetryAfter,
 } from './delivery.ts'
 import { type AttemptResult, type Endpoint, openSecrets, type SigningSecret } from './endpoint.ts'
-import { type DueDelivery, decodeEvent, dueKey, type WebhookEvent, writeOfEvent } from './event.ts'
+import {
+  type DueDelivery,
+  decodeEvent,
+  dueKey,
+  readDueSortKey,
+  readPlace,
+  type WebhookEvent,
+  writeOfEvent,
+} from './event.ts'
 
 /** One delivery that is due, and where its event lies. */
 export interface DueEntry extends DueDelivery {
   readonly place: Key
+}
+
+export function dueEntryOf({ sortKey, value }: IndexEntry): DueEntry {
+  const due = readDueSortKey(sortKey)
+  return { ...due, place: readPlace(value, due.eventId) }
 }
 
 /** Sends events, and writes down what became of them. */

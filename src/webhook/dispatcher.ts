@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
 import { indexes } from '../engine/format/layout.ts'
-import type { IndexEntry, Store } from '../store/port.ts'
-import type { Attempted, Courier, DueEntry } from './courier.ts'
+import type { Store } from '../store/port.ts'
+import { type Attempted, type Courier, type DueEntry, dueEntryOf } from './courier.ts'
 import type { AttemptResult, Endpoint } from './endpoint.ts'
-import { readDueSortKey, readPlace } from './event.ts'
+import { readDueSortKey } from './event.ts'
 
 /** Sends what is due, each endpoint in a lane of its own. */
 export interface Dispatcher {
@@ -191,7 +191,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const found = await store.range(indexes.deliveries, prefix, underWay + count)
     return found
       .filter(({ sortKey }) => sortKey.startsWith(prefix))
-      .map(entryOf)
+      .map(dueEntryOf)
       .filter(({ eventId }) => !lane.flying.has(eventId) && !lane.settling.has(eventId))
   }
 
@@ -251,6 +251,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     void fill(lane)
   }
 
+  /** Nothing is sent to it any more, so what waits for it ends now, and not when it would be due. */
+  async function isOver(organizationId: string, webhookId: string): Promise<boolean> {
+    const endpoint = await options.endpointOf(organizationId, webhookId).catch(() => undefined)
+    return endpoint !== undefined && !endpoint?.enabled
+  }
+
   function fillCrowded(): void {
     for (const lane of crowded) {
       if (roomIn(lane) <= 0) return
@@ -278,7 +284,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         const { organizationId, webhookId, dueMs } = readDueSortKey(first.sortKey)
         // The sign after the line break: behind all entries of this endpoint, before those of the next.
         position = `${organizationId}\n${webhookId}\u000b`
-        if (dueMs <= nowMs && options.owns(webhookId)) fillAnew(organizationId, webhookId)
+        if (!options.owns(webhookId)) continue
+        if (dueMs <= nowMs || (await isOver(organizationId, webhookId))) {
+          fillAnew(organizationId, webhookId)
+        }
       }
     },
     wake(organizationId, webhookId) {
@@ -288,9 +297,4 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       stopped = true
     },
   }
-}
-
-function entryOf({ sortKey, value }: IndexEntry): DueEntry {
-  const due = readDueSortKey(sortKey)
-  return { ...due, place: readPlace(value, due.eventId) }
 }

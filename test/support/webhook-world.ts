@@ -142,6 +142,9 @@ export function openWebhooks(given?: Store) {
       all.map((one) => (one.webhookId === webhookId ? changedEndpoint(one, given, time.ms) : one)),
     )
 
+  const removeEndpoint = (webhookId: string) =>
+    change('org-1', (all) => all.filter((one) => one.webhookId !== webhookId))
+
   const rotate = (webhookId: string, secret: string) =>
     change('org-1', (all) =>
       all.map((one) =>
@@ -178,6 +181,7 @@ export function openWebhooks(given?: Store) {
     startInstance,
     addEndpoint,
     setEndpoint,
+    removeEndpoint,
     rotate,
     endpoint,
     settle,

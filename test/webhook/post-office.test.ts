@@ -348,6 +348,27 @@ describe('a receiver', () => {
     expect(after).toEqual(['delivered', 'delivered'])
   })
 
+  it.each(['removed', 'disabled', 'gone'])(
+    'that is %s ends what waits for it soon, and not when it would be tried again',
+    async (how) => {
+      const world = openWebhooks()
+      const { webhookId } = await world.addEndpoint('https://a.example/')
+      world.receivers.set('https://a.example/', () => answered(500))
+      await world.office.recorder.record([happened(1)], world.time.ms)
+      await advance(world, 10_000, 1_000)
+      expect(world.calls).toHaveLength(2)
+      world.receivers.set('https://a.example/', () => answered(410))
+      if (how === 'removed') await world.removeEndpoint(webhookId)
+      if (how === 'disabled') await world.setEndpoint(webhookId, { enabled: false })
+      if (how === 'gone') await world.office.recorder.record([happened(2)], world.time.ms)
+      await advance(world, 10_000, 1_000)
+      expect(world.calls).toHaveLength(how === 'gone' ? 3 : 2)
+      expect((await readPending(world.store)).pending).toBe(0)
+      const [event] = (await eventsOf(world)).toReversed()
+      expect(event!.deliveries[0]).toMatchObject({ state: 'failed', tries: 2 })
+    },
+  )
+
   it('that was made or enabled within this second is not given up', async () => {
     const world = openWebhooks()
     const [a, b, c] = ['https://a.example/', 'https://b.example/', 'https://c.example/'] as const
