@@ -13,21 +13,22 @@ const unknown = { kept: null, repeated: null, forgotten: null }
 export function tellWork(
   work: BackOfficeWork,
   metrics: Pick<ManagementMetrics, 'projection' | 'transfers' | 'webhooks'>,
+  startedMs: number,
 ): number {
   const { readAtMs, transfers: count, deliveries: pending, oldestEventId } = work
   const oldestEventMs = oldestEventId === '' ? null : timeOfId(oldestEventId)
   const late = figuresOf({ pending, oldestMs: oldestEventMs }, 0, readAtMs)
   metrics.webhooks({ ...late, disabled: null })
-  metrics.projection({ lagMs: lagOf(work), unreadable: 0, latestMs: 0 })
+  metrics.projection({ lagMs: lagOf(work, startedMs), unreadable: 0, latestMs: 0 })
   const ageMs = readAtMs - work.transferDueMs + lookedAfterMs
   const oldestMs = count === 0 ? 0 : Math.max(0, ageMs)
   metrics.transfers({ count, oldestMs, unread: 0, ...unknown })
   return oldestMs
 }
 
-/** A store whose log nobody ever followed has no lists that could be late. */
-function lagOf({ progress, readAtMs }: BackOfficeWork): number {
+/** A store whose log nobody ever followed has no lists that could be late; where nobody can tell, it grows from the start. */
+function lagOf({ progress, readAtMs }: BackOfficeWork, startedMs: number): number {
   if (progress === '') return 0
-  const doneMs = unlessUnreadable(() => decodeProgress(progress))?.doneMs ?? 0
+  const doneMs = unlessUnreadable(() => decodeProgress(progress))?.doneMs ?? startedMs
   return doneMs === 0 ? 0 : Math.max(0, readAtMs - doneMs)
 }

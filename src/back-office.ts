@@ -62,6 +62,7 @@ const figuresMs = 1_000
 
 export function startBackOffice(options: BackOfficeOptions): BackOffice {
   const { clock, gate, flow } = options
+  const startedMs = clock.nowMs()
   const relayPort = new Int32Array(new SharedArrayBuffer(4))
   let oldestTransferMs = 0
   const api = startApi(options, relayPort, (oldestMs) => {
@@ -75,7 +76,9 @@ export function startBackOffice(options: BackOfficeOptions): BackOffice {
   const timer = setInterval(() => {
     const work = gate.engine.figures?.backOffice ?? null
     // Its thread tells it else, and more exactly.
-    if (api?.state !== 'serving' && work !== null) oldestTransferMs = tellWork(work, gate.metrics)
+    if (api?.state !== 'serving' && work !== null) {
+      oldestTransferMs = tellWork(work, gate.metrics, startedMs)
+    }
     if (console === null || flow === null) return
     console.give({
       atMs: clock.nowMs(),

@@ -18,7 +18,7 @@ async function tell(store: ReturnType<typeof createMemoryStore>) {
   await expect.poll(() => watch.work).not.toBeNull()
   watch.stop()
   const metrics = { projection: vi.fn(), transfers: vi.fn(), webhooks: vi.fn() }
-  const oldestMs = tellWork(watch.work!, metrics)
+  const oldestMs = tellWork(watch.work!, metrics, nowMs - minuteMs)
   const [[projection], [transfers], [webhooks]] = [
     metrics.projection.mock.calls[0]!,
     metrics.transfers.mock.calls[0]!,
@@ -34,6 +34,12 @@ it('tells nothing of a store without a management plane', async () => {
     transfers: { count: 0, oldestMs: 0 },
     webhooks: { pending: 0, oldestSeconds: 0 },
   })
+})
+
+it('tells lists as late since the start where nobody can tell how far they are', async () => {
+  const store = createMemoryStore()
+  await store.commit([commandOf({ aggregate: projectionAggregate, root: '{"format":1,"cur' })])
+  expect(await tell(store)).toMatchObject({ projection: { lagMs: minuteMs } })
 })
 
 it('tells how late lists, webhooks and transfers are that nobody looks after', async () => {
@@ -68,7 +74,7 @@ it('leaves what only the thread of the management API counts: it may hang, and c
   const watch = watchBackOffice(createMemoryStore(), () => nowMs, minuteMs)
   await expect.poll(() => watch.work).not.toBeNull()
   watch.stop()
-  tellWork(watch.work!, metrics)
+  tellWork(watch.work!, metrics, nowMs)
   const text = await registry.metrics()
   for (const line of [
     'arbiter_webhooks_pending 0',
