@@ -14,19 +14,25 @@ export function createIndexRound(
   visit: (names: readonly string[]) => Promise<boolean>,
 ): () => Promise<boolean> {
   let after = ''
+  /** The part that was left last: one whose bytes no text stands for comes again after any text. */
+  let left = ''
   return async () => {
     for (let visited = 0; visited < partsPerTurn; visited++) {
       const here = after
       const [first] = await store.range(index, here, 1)
-      if (first === undefined) {
+      const names = first?.sortKey.split('\n').slice(0, depth) ?? []
+      const part = names.join('\n')
+      if (first === undefined || part === left) {
         after = ''
+        left = ''
         return false
       }
-      const names = first.sortKey.split('\n').slice(0, depth)
-      // Behind all that follows a line feed in a sort key: digits and letters.
-      after = `${names.join('\n')}\n~`
+      // The sign after the line feed: behind all that begins so, whatever follows.
+      after = `${part}\u000b`
+      left = part
       if (!(await visit(names))) continue
       after = here
+      left = ''
       return true
     }
     return true

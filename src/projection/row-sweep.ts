@@ -22,19 +22,20 @@ const rowsPerTurn = 200
  */
 export function createRowSweep(options: SweepOptions): () => Promise<boolean> {
   const { store, clock, retentionDays } = options
+  /** The last that was looked at of the organization at hand: an entry that cannot be taken out is met once. */
+  let last = ''
   const round = createIndexRound(store, indexes.rows, 1, async ([organizationId = '']) => {
     const oldestMs = clock.nowMs() - retentionDays * dayMs
     const prefix = facetPrefix(organizationId, ['all', ''])
-    for (let after = prefix + newestFirst(oldestMs - 1); ; ) {
-      const entries = await store.range(indexes.rows, after, rowsPerTurn)
-      const old = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
-      const keys = keysByAggregate(organizationId, old)
-      await Promise.all([...keys].map(([aggregate, own]) => unindex(options, aggregate, own)))
-      if (keys.size > 0) return true
-      if (old.length < rowsPerTurn) return false
-      // Entries that cannot be read stay, and what is behind them must go all the same.
-      after = old.at(-1)!.sortKey
-    }
+    const after = last.startsWith(prefix) ? last : prefix + newestFirst(oldestMs - 1)
+    last = ''
+    const entries = await store.range(indexes.rows, after, rowsPerTurn)
+    const old = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    const keys = keysByAggregate(organizationId, old)
+    await Promise.all([...keys].map(([aggregate, own]) => unindex(options, aggregate, own)))
+    if (old.length < rowsPerTurn) return false
+    last = old.at(-1)!.sortKey
+    return true
   })
   // What a wrong clock takes out does not come back.
   return async () => !clock.isDoubted() && round()

@@ -25,7 +25,8 @@ export function createWalletSweep(options: SweepOptions): () => Promise<boolean>
       aggregate: walletAggregate(organizationId, currency),
       decide: () => ({ result: undefined, write: { unindex } }),
     })
-    return true
+    // Less than a portion was all there is, also where an entry cannot be taken out.
+    return old.length === entriesPerTurn
   })
   // What a wrong clock takes out does not come back.
   return async () => !clock.isDoubted() && round()

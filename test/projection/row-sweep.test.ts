@@ -87,4 +87,32 @@ describe('rows whose time is over', () => {
     await sweep()
     expect(entries()).toBe(450)
   })
+
+  it('leave though sort keys are damaged, and a round comes to its end', async () => {
+    const { time, state, swept, write, entries } = await openWorld()
+    await write('org-1', 3)
+    await write('org-2', 3)
+    const rows = state.indexes.get(indexes.rows)!
+    rows.set('org-1\n\u007f\nbeyond all letters', '[1]')
+    const oldest = facetPrefix('org-1', ['all', '']) + newestFirst(startMs - dayMs)
+    const stays = `${oldest}\naccount\n${newestFirst(0)}\n0`
+    rows.set(stays, '[1]')
+    time.ms += 400 * dayMs
+    const { range } = swept.store
+    // In Redis bytes that are no UTF-8 stand behind all text, are read as other ones, and cannot be taken out by these.
+    const broken = { sortKey: '\ufffd\na\n', value: '[1]' }
+    const store = {
+      ...swept.store,
+      range: async (index: string, after: string, limit: number) =>
+        [...(await range(index, after, limit)), broken].slice(0, limit),
+    }
+    const change: typeof swept.aggregates.change = async (given) => {
+      const changed = await swept.aggregates.change(given)
+      rows.set(stays, '[1]')
+      return changed
+    }
+    const turn = createRowSweep({ ...swept, store, aggregates: { ...swept.aggregates, change } })
+    for (let turns = 0; (await turn()) && turns < 10; ) expect(++turns).toBeLessThan(10)
+    expect(entries()).toBe(2)
+  })
 })

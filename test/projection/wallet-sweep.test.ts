@@ -52,7 +52,7 @@ describe('entries of a wallet whose time is over', () => {
     const { time, fund, sweep, entries } = await openWorld()
     for (let i = 0; i < 401; i++) await fund('org-2', 'USD')
     time.ms += (retentionDays + 1) * dayMs
-    expect(await sweep()).toBe(3)
+    expect(await sweep()).toBe(2)
     expect(entries()).toEqual([])
   })
 
