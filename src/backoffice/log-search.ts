@@ -1,6 +1,7 @@
 import type { EntryKind } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
-import { parseMinor } from '../domain/record/money.ts'
+import { formatMinor } from '../domain/record/money.ts'
+import { foldedName } from '../engine/format/customer-index.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import type { LogLine, Store } from '../store/port.ts'
 
@@ -17,7 +18,7 @@ export interface Filters {
   readonly kind?: EntryKind
   readonly since?: number
   readonly until?: number
-  /** A MID, or a part of a merchant's name in any case. */
+  /** A MID, or a part of a merchant's name in any case and any form of its letters. */
   readonly merchant?: string
   readonly mcc?: string
   readonly country?: string
@@ -78,19 +79,15 @@ export function createFilter(filters: Filters): Filter {
 function isAt({ event }: Entry, { merchant }: Filters): boolean {
   if (merchant === undefined) return true
   const { mid = '', name = '' } = event?.merchant ?? {}
-  return mid === merchant || name.toLowerCase().includes(merchant.toLowerCase())
+  return mid === merchant || foldedName(name).includes(foldedName(merchant))
 }
 
 function isWithin({ event }: Entry, { minAmount, maxAmount }: Filters): boolean {
   if (minAmount === undefined && maxAmount === undefined) return true
   if (event === null || event.amountMinor === null) return false
-  const { amountMinor, currency } = event
-  const bound = (text: string | undefined, none: number) => {
-    const minor = text === undefined ? none : parseMinor(text, currency)
-    return typeof minor === 'number' ? minor : none
-  }
-  const within = amountMinor >= bound(minAmount, 0)
-  return within && amountMinor <= bound(maxAmount, Number.POSITIVE_INFINITY)
+  // In major units, for a bound may have more decimals than the currency.
+  const amount = Number(formatMinor(event.amountMinor, event.currency))
+  return amount >= Number(minAmount ?? 0) && amount <= Number(maxAmount ?? Infinity)
 }
 
 export interface LogSearch {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   createFilter,
   entriesIn,
+  type Filters,
   findSpan,
   followLog,
   searchBack,
@@ -10,6 +11,7 @@ import {
 import { entryOfChanges } from '../../src/domain/ledger/entry.ts'
 import { noAccount } from '../../src/domain/record/account.ts'
 import { noCard } from '../../src/domain/record/card.ts'
+import type { CardEvent } from '../../src/domain/record/event.ts'
 import { newTransaction } from '../../src/domain/record/transaction.ts'
 import { encodeEntry } from '../../src/engine/format/entry-codec.ts'
 import type { LogLine, Store } from '../../src/store/port.ts'
@@ -108,6 +110,53 @@ describe('a page of the log', () => {
     )
     const last = await searchPage(store, nothing, padded(500), bounds)
     expect([last.next, last.looked]).toEqual(['', 499])
+  })
+})
+
+describe('a filter', () => {
+  const event: CardEvent = {
+    eventId: 'evt-1',
+    requestType: 'Authorization',
+    transactionId: 'txn-1',
+    originalTransactionId: '',
+    cardId: 'card-1',
+    amountMinor: 1_250,
+    currency: 'USD',
+    final: null,
+    partialApprovalSupported: false,
+    merchant: { mid: 'MID1', mcc: '5411', name: 'Shop', city: '', country: 'NG' },
+    channel: '',
+    entryMode: '',
+    merchantAmountMinor: 0,
+    merchantCurrency: '',
+    occurredAtMs: 0,
+  }
+  const passes = (filters: Filters, given: Partial<CardEvent>) => {
+    const entry = encodeEntry({ ...blank, event: { ...event, ...given } })
+    return createFilter(filters)({ cursor: '1', entry }) !== null
+  }
+
+  it('finds a merchant by its name however its letters are put together', () => {
+    const names = ['Caf\u00e9 \u00dc', 'Cafe\u0301 U\u0308']
+    for (const name of names) {
+      const merchant = { ...event.merchant, name }
+      for (const typed of [...names, 'CAF\u00c9', 'cafe\u0301']) {
+        expect(passes({ merchant: typed }, { merchant })).toBe(true)
+      }
+      expect(passes({ merchant: 'shop' }, { merchant })).toBe(false)
+    }
+  })
+
+  it('keeps its bounds in every currency, whatever decimals these have', () => {
+    const found = (filters: Filters) => [
+      passes(filters, { amountMinor: 1_250, currency: 'USD' }),
+      passes(filters, { amountMinor: 50_000, currency: 'JPY' }),
+    ]
+    expect(found({ minAmount: '12.50' })).toEqual([true, true])
+    expect(found({ minAmount: '12.501' })).toEqual([false, true])
+    expect(found({ maxAmount: '12.50' })).toEqual([true, false])
+    expect(found({ maxAmount: '9.99' })).toEqual([false, false])
+    expect(found({ minAmount: '012', maxAmount: '013' })).toEqual([true, false])
   })
 })
 

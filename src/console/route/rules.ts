@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { reasonOf } from '../../domain/record/response-code.ts'
+import { foldedName } from '../../engine/format/customer-index.ts'
 import { readBlocks } from '../../engine/notice/block-list.ts'
 import { readMemoryAges, seedingRules } from '../../engine/notice/memory-ages.ts'
 import { readTripped, type TrippedRule } from '../../engine/notice/tripped-rules.ts'
@@ -34,9 +35,10 @@ export function ruleRoutes(office: Office): ConsoleRoute[] {
         const list = office.packs.pack().parts.lists.get(name)
         if (list === undefined) throw new ConsoleRefused(404, `the pack has no list ${name}`)
         const values: string[] = []
+        const part = foldedName(q)
         for (const value of list) {
           if (values.length === maxShownValues) break
-          if (value.toLowerCase().includes(q.toLowerCase())) values.push(value)
+          if (foldedName(value).includes(part)) values.push(value)
         }
         return { name, size: list.size, values }
       },
