@@ -100,8 +100,12 @@ function explained(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type' && issue.input === null) return 'must not be null'
   const words = explainIssue(issue)
   const isSize = issue.code === 'too_big' || issue.code === 'too_small'
-  return isSize && issue.origin === 'string' ? `${words} characters long` : words
+  const counted = isSize ? countedIn[issue.origin] : undefined
+  return counted === undefined ? words : `${words} ${counted} long`
 }
+
+/** What the length of a text or a list is counted in. */
+const countedIn: Readonly<Record<string, string>> = { string: 'characters', array: 'entries' }
 
 /** Nothing was asked for and nothing given, as with the query of most calls. */
 function isNothing(schema: z.ZodObject, given: Fields): boolean {

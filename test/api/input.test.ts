@@ -57,6 +57,11 @@ describe('the fields of a body', () => {
     [{ customerId: 'c', cardLimits: { dailyLimit: [] } }, 'amountMalformed', 'dailyLimit'],
     [{ customerId: 'c', blackListedMccs: ['5411', '541'] }, 'mccMalformed', 'blackListedMccs.1'],
     [{ customerId: 'c', blackListedMccs: {} }, 'bodyMalformed', 'blackListedMccs must be a list'],
+    [
+      { customerId: 'c', blackListedMccs: ['0001', '0002', '0003', '0004'] },
+      'bodyMalformed',
+      'blackListedMccs must be at most 3 entries long',
+    ],
     [[], 'bodyMalformed', 'must be an object'],
     [null, 'bodyMalformed', 'must be an object'],
     [{ customerId: 'c', cardLimits: { dailylimit: 5 } }, 'fieldNotAllowed', 'dailyLimit?'],
