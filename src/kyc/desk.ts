@@ -6,7 +6,7 @@ import { addCustomer } from '../management/customer.ts'
 import { idMadeFrom } from '../management/id.ts'
 import { wasTurnedDown } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
-import type { Store } from '../store/port.ts'
+import { type Store, StoreError } from '../store/port.ts'
 import { endpointsToTell } from '../webhook/endpoint.ts'
 import { eventBeside, type Happening, type WebhookEvent } from '../webhook/event.ts'
 import { verifiedCustomer } from './customer-fields.ts'
@@ -50,7 +50,7 @@ interface BegunKyc {
 export interface KycDesk {
   /** Asks the provider where that is done at once; nothing but identity and customer is written yet. */
   begin(request: KycRequest): Promise<BegunKyc | ProviderFault>
-  /** A later word of the provider. 'final' when it was over before, null when nobody knows it. */
+  /** A later word of the provider. 'final' when it was over before, null when nobody knows it; a StoreError asks for it again. */
   hear(kycToken: string, verdict: Verdict): Promise<Kyc | 'final' | null>
   /** Does what is due for one. */
   followUp(kycToken: string): Promise<void>
@@ -217,13 +217,16 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     async hear(kycToken, verdict) {
       const kyc = await readKyc(store, kycToken)
       if (kyc === null) return null
-      const submission = submissionOf(kyc, box)
-      if (isFinal(kyc) || submission === null) {
+      if (isFinal(kyc)) {
         const word = `its provider says ${verdict.status} now, which changes nothing`
         options.onTrouble(`KYC ${kycToken} is ${kyc.status}: ${word}`)
         return 'final'
       }
-      return (await apply(kyc, submission, verdict)) ?? 'final'
+      const submission = submissionOf(kyc, box)
+      if (submission !== null) return (await apply(kyc, submission, verdict)) ?? 'final'
+      tellUnopened(kycToken)
+      // Whoever is told so says it again, and by then the key may be there.
+      throw new StoreError('no key opens the verification', 'no')
     },
     async followUp(kycToken) {
       const kyc = await readKyc(store, kycToken)
@@ -231,7 +234,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       if (kyc === null || kyc.dueMs === null || kyc.dueMs > nowMs) return
       const submission = submissionOf(kyc, box)
       if (submission === null) {
-        options.onTrouble(`no key opens KYC ${kycToken}: give the key as SECRETS_KEY_OLD`)
+        tellUnopened(kycToken)
         await change(kycToken, (before) => ({ ...before, dueMs: nowMs + imagesKeptMs }))
         return
       }
@@ -243,6 +246,10 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       const word = said ?? { status: 'Initiated' as const }
       await apply(kyc, submission, kyc.isApproving ? { ...word, status: 'Approved' } : word)
     },
+  }
+
+  function tellUnopened(kycToken: string): void {
+    options.onTrouble(`no key opens KYC ${kycToken}: give the key as SECRETS_KEY_OLD`)
   }
 
   async function note(kyc: Kyc, names: readonly string[]): Promise<void> {

@@ -609,6 +609,28 @@ describe('a provider by HTTP', () => {
     expect((await call('GET', `/kyc/${other.data.kycToken}`)).data.status).toBe('Approved')
   })
 
+  it('is told to say it again where no key opens the verification, and is heard by one that has it', async () => {
+    const provider = await openProvider(() => ({ status: 'Pending' }))
+    const state = createMemoryState()
+    const options = { kyc: kycOf(provider.url), state }
+    const first = await openWorld(options)
+    const { data } = await first.call('POST', '/kyc/business', business('RC80'))
+    const { credentials } = first
+    const other = await openWorld({ ...options, like: { key: randomBytes(32), credentials } })
+    const tell = async ({ url, time }: typeof first) => {
+      const body = JSON.stringify({ kycToken: data.kycToken, status: 'Approved' })
+      const headers = signedHeaders({ id: 'x', body, atMs: time.ms }, [readWebhookSecret(secret)!])
+      return (await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })).status
+    }
+    expect(await tell(other)).toBe(503)
+    expect(other.troubles).toEqual([
+      `no key opens KYC ${data.kycToken}: give the key as SECRETS_KEY_OLD`,
+    ])
+    expect(await tell(first)).toBe(204)
+    expect((await first.call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')
+    expect(await tell(other)).toBe(204)
+  })
+
   it('that tells the result before it fails to answer is not asked for it any more', async () => {
     const provider = await startReceiver(async ({ method, body }) => {
       if (method === 'GET') return 500
