@@ -71,6 +71,8 @@ export interface KycDeskOptions {
 
 /** Between attempts to hand one over, or to make the customer of one that is approved. */
 const handOverMs = 30_000
+/** Between looks at one that no key opens: the key may come back, and pictures do not last. */
+const unopenedMs = 600_000
 /** The end of what no provider has taken. */
 const unheard: Verdict = {
   status: 'Rejected',
@@ -235,7 +237,7 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
       const submission = submissionOf(kyc, box)
       if (submission === null) {
         tellUnopened(kycToken)
-        await change(kycToken, (before) => ({ ...before, dueMs: nowMs + imagesKeptMs }))
+        await change(kycToken, (before) => ({ ...before, dueMs: nowMs + unopenedMs }))
         return
       }
       if (!kyc.isHandedOver) return handOver(kyc, submission)

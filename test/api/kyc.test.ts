@@ -631,6 +631,26 @@ describe('a provider by HTTP', () => {
     expect(await tell(other)).toBe(204)
   })
 
+  it('gets a document soon after the key that opens it is back', async () => {
+    const provider = await openProvider(() => ({ status: 'Pending' }))
+    const state = createMemoryState()
+    const options = { kyc: kycOf(provider.url), state }
+    const first = await openWorld(options)
+    const { credentials } = first
+    const other = await openWorld({ ...options, like: { key: randomBytes(32), credentials } })
+    first.outside.kyc!.followUp.wake = () => {}
+    const { data } = await first.call('POST', '/kyc/individual', passport('A2'))
+    await other.passTime(1_000)
+    expect(other.troubles).toEqual([
+      `no key opens KYC ${data.kycToken}: give the key as SECRETS_KEY_OLD`,
+    ])
+    expect(provider.received).toEqual([])
+    await first.passTime(601_000)
+    const stateNow = async () => (await first.call('GET', `/kyc/${data.kycToken}`)).data.status
+    await expect.poll(stateNow).toBe('Pending')
+    expect(provider.received.map(({ path }) => path)).toEqual(['/verifications'])
+  })
+
   it('that tells the result before it fails to answer is not asked for it any more', async () => {
     const provider = await startReceiver(async ({ method, body }) => {
       if (method === 'GET') return 500
