@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
-import { entryIn, partOfLine } from '../engine/log-reading.ts'
+import { entryIn, LogTooLong, partOfLine } from '../engine/log-reading.ts'
 import { programFolder } from '../installation.ts'
 import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
@@ -36,6 +36,8 @@ interface BacktestInput {
   readonly source: LogSource
   /** Accounts are split among so many threads; 0 replays in this one. */
   readonly threads: number
+  /** Of each thread; fewer threads than were asked for share the memory of all. */
+  readonly threadHeapMb?: number
   readonly onProgress?: (entries: number) => void
   /** Ends the backtest early: it rejects with the reason, and no thread is left. */
   readonly signal?: AbortSignal
@@ -45,19 +47,9 @@ interface BacktestInput {
 const maxEntries = 10_000_000
 const linesPerMessage = 1000
 const maxMessagesAhead = 8
-const threadHeapMb = 4096
+const usualHeapMb = 4096
 /** Decisions make many short-lived objects: a larger young generation collects them for less. */
 const threadYoungMb = 128
-
-export class LogTooLong extends Error {
-  override readonly name = 'LogTooLong'
-
-  constructor() {
-    super(
-      `the log has more than ${maxEntries} entries: backtest a backup that was made earlier, or shorten LOG_RETENTION_DAYS`,
-    )
-  }
-}
 
 /** Each time that a rule trips all that comes after it is replayed again. */
 const maxTripRounds = 10
@@ -90,7 +82,9 @@ async function replayOnce(
 ): Promise<readonly Replayed[]> {
   const { threads, signal } = options
   signal?.throwIfAborted()
-  const parts = threads === 0 ? [startHere(replay)] : startThreads(threadsFor(options), replay)
+  const count = threadsFor(options)
+  const heapMb = Math.floor(((options.threadHeapMb ?? usualHeapMb) * threads) / count)
+  const parts = threads === 0 ? [startHere(replay)] : startThreads(count, heapMb, replay)
   try {
     const replayed = replayAll(options, parts)
     return await (signal === undefined ? replayed : Promise.race([replayed, aborted(signal)]))
@@ -119,7 +113,7 @@ async function replayAll(
   let entries = 0
   for await (const page of source.lines()) {
     entries += page.length
-    if (entries > maxEntries) throw new LogTooLong()
+    if (entries > maxEntries) throw new LogTooLong(`the log has more than ${maxEntries} entries`)
     for (const line of page) parts[partOfLine(line, parts.length)]!.add(line)
     for (const part of parts) await part.room()
     onProgress(entries)
@@ -168,15 +162,24 @@ function startHere(options: ReplayerOptions): ReplayPart {
   }
 }
 
-function startThreads(count: number, options: ReplayerOptions): ReplayPart[] {
-  return Array.from({ length: count }, () => startThread(options))
+function startThreads(count: number, heapMb: number, options: ReplayerOptions): ReplayPart[] {
+  return Array.from({ length: count }, () => startThread(heapMb, options))
 }
 
-function startThread(options: ReplayerOptions): ReplayPart {
+/** Each account that the log names is kept twice, as both packs leave it. */
+function faultOf(error: NodeJS.ErrnoException, heapMb: number): Error {
+  if (error.code !== 'ERR_WORKER_OUT_OF_MEMORY') return error
+  return new LogTooLong(
+    `the accounts of the log do not fit into the ${heapMb} MB of a thread`,
+    'take more --threads (where no window counts several cards)',
+  )
+}
+
+function startThread(heapMb: number, options: ReplayerOptions): ReplayPart {
   const worker = new Worker(new URL('backtest/worker.js', programFolder), {
     workerData: options,
     resourceLimits: {
-      maxOldGenerationSizeMb: threadHeapMb,
+      maxOldGenerationSizeMb: heapMb,
       maxYoungGenerationSizeMb: threadYoungMb,
     },
   })
@@ -191,7 +194,7 @@ function startThread(options: ReplayerOptions): ReplayPart {
     wake()
   })
   worker.on('error', (error) => {
-    failed = error as Error
+    failed = faultOf(error as NodeJS.ErrnoException, heapMb)
     wake()
   })
 

@@ -5,6 +5,7 @@ import { type Aggregates, createAggregates } from '../engine/aggregates.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ClaimedSettings } from '../engine/format/meta.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
+import { LogTooLong } from '../engine/log-reading.ts'
 import { newMarks } from '../engine/memory/recall.ts'
 import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
 import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
@@ -253,7 +254,7 @@ export function explain(error: unknown): ExitCode {
     return 130
   }
   const wrong = [StoreRefused, PackRefused, RelayRefused, SecretKeyMissing]
-  const known = [...wrong, StoreError, RecordUnreadable, ServerFailed]
+  const known = [...wrong, StoreError, RecordUnreadable, ServerFailed, LogTooLong]
   if (!(error instanceof Error) || !known.some((kind) => error instanceof kind)) {
     return tellBug(error)
   }

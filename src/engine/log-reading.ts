@@ -55,3 +55,13 @@ function accountIn(line: string): [from: number, to: number] {
   }
   return [at, line.indexOf('",', at + 1)]
 }
+
+/** The replay of a log does not fit into memory. */
+export class LogTooLong extends Error {
+  override readonly name = 'LogTooLong'
+
+  constructor(problem: string, ...ways: readonly string[]) {
+    const all = [...ways, 'backtest a backup that was made earlier', 'shorten LOG_RETENTION_DAYS']
+    super(`${problem}: ${all.join(', or ')}`)
+  }
+}

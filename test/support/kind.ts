@@ -14,7 +14,7 @@ const timed = [
  * what takes long for a property of which `npm test` has a shorter case.
  */
 export const leftToAll = [
-  'backtest/test-case',
+  'backtest/{memory,test-case}',
   'bench/smoke',
   'cli/{row-file,store/copy}',
   'console/{instances,login,pages}',

@@ -9,7 +9,7 @@ import {
   reportedPack,
   textOfReport,
 } from '../../backtest/report.ts'
-import { type LogSource, LogTooLong, runBacktest } from '../../backtest/run.ts'
+import { type LogSource, runBacktest } from '../../backtest/run.ts'
 import { dayMs, systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
 import { entryIn } from '../../engine/log-reading.ts'
@@ -158,7 +158,7 @@ async function backtest(
     return tally.disagreements > 0 ? 1 : 0
   } catch (error) {
     showProgress('')
-    if (error instanceof WriteFailed || error instanceof LogTooLong) {
+    if (error instanceof WriteFailed) {
       complain(error.message)
       return 1
     }
