@@ -143,8 +143,16 @@ export function expires(t: Transaction): boolean {
   return openHold(t) > 0 && !t.cashPosted
 }
 
-/** A transaction that money still hangs on is kept beyond its time. */
-export function mayBeForgotten(t: Transaction, nowMs: number, pack: Pack): boolean {
-  const idle = openHold(t) === 0 && withheld(t) === 0 && t.chargePendingMinor === 0
+/**
+ * A transaction that money still hangs on is kept beyond its time; so is a refund of which something is withheld at
+ * its original: it may still be reversed, and a person grants it by its own name.
+ */
+export function mayBeForgotten(
+  { transaction: t, linked }: View,
+  nowMs: number,
+  pack: Pack,
+): boolean {
+  const withheldMinor = withheld(t) + (linked === null ? 0 : withheld(linked))
+  const idle = openHold(t) === 0 && withheldMinor === 0 && t.chargePendingMinor === 0
   return idle && nowMs >= t.lastEventAtMs + pack.retentionMs
 }

@@ -25,7 +25,7 @@ export function sweepTransaction(view: View, pack: Pack, nowMs: number): Draft {
     bookConsequences(draft, null, pack)
   }
   dropOldWindows(draft, pack)
-  if (mayBeForgotten(draft.view.transaction, draft.atMs, pack)) draft.make({ type: 'forgotten' })
+  if (mayBeForgotten(draft.view, draft.atMs, pack)) draft.make({ type: 'forgotten' })
   else lookAgain(draft, pack)
   return draft
 }
