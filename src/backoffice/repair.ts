@@ -13,13 +13,13 @@ import {
   eventKeyAt,
   indexes,
   strayAggregate,
-  timeSortKey,
 } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
+import { dueSortKey } from '../engine/writes.ts'
 import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
 import { type Base, begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
-import { recordsOf } from './verify.ts'
+import { lostDues, recordsOf } from './verify.ts'
 
 export interface RepairOptions {
   readonly retentionMs: number
@@ -111,9 +111,11 @@ async function tryRepair(
   const rootIsWrong = wrong.some(({ key }) => key.group === '')
   const ahead = account.lastArrivalMs > nowMs + maxAheadMs
   const lost = await lostPlaces(store, book)
+  const dues = await lostDues(store, new Map([[account.accountId, book]]))
   const changed = [
     ...wrong.map(({ key }) => nameOfRecord(key)),
     ...lost.map((cardId) => `place of card ${cardId}`),
+    ...dues.map(({ record }) => record),
     ...(ahead ? ['date of its newest arrival'] : []),
   ]
   if (changed.length === 0 || options.dryRun) return { refused: '', changed }
@@ -216,14 +218,12 @@ function commandOf(
   if (account.postedMinor < 0) index.push(...negative)
   for (const record of book.transactions.values()) {
     if (isAlias(record)) continue
-    const { dueAtMs, cardId, transactionId } = record
     if (record.chargePendingMinor > 0) {
       const place = chargeSortKey(account.accountId, record)
       index.push({ index: indexes.charges, sortKey: place, value: String(record.lastEventAtMs) })
     }
-    if (dueAtMs === 0) continue
-    const sortKey = timeSortKey(dueAtMs, account.accountId, cardId, transactionId)
-    index.push({ index: indexes.due, sortKey, value: '' })
+    if (record.dueAtMs === 0) continue
+    index.push({ index: indexes.due, sortKey: dueSortKey(account.accountId, record), value: '' })
   }
   return {
     ...emptyCommand(aggregate, newVersion()),

@@ -9,11 +9,13 @@ import {
   cardKey,
   directoryKey,
   eventKeyAt,
+  indexes,
   merchantCountsKey,
 } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { encodeMerchantCounts } from '../engine/format/window-codec.ts'
 import { entryIn, logPages, partOfLine } from '../engine/log-reading.ts'
+import { dueSortKey } from '../engine/writes.ts'
 import { isPassed } from '../store/dated-group.ts'
 import type { ChildKey, Store } from '../store/port.ts'
 
@@ -78,6 +80,9 @@ export async function verifyStore(
       await compare(accountId, expected, store, differences)
       await comparePlaces(accountId, book, store, differences)
     }
+    for (const { accountId, record } of await lostDues(store, replayed.books)) {
+      tell(differences, { accountId, record, expected: 'a place', found: 'nothing' })
+    }
   }
   const { told, count: differing } = differences
   return { entries, accounts, records, tooShort, differences: told, differing }
@@ -127,6 +132,30 @@ async function comparePlaces(
       found: kept,
     })
   })
+}
+
+const duesPerRead = 1_000
+
+/** Transactions that nobody would look at again: their holds would never expire, though all of their records are right. */
+export async function lostDues(
+  store: Store,
+  books: ReadonlyMap<string, MemoryBook>,
+): Promise<Pick<Difference, 'accountId' | 'record'>[]> {
+  const lost = new Map<string, Pick<Difference, 'accountId' | 'record'>>()
+  for (const [accountId, book] of books) {
+    for (const one of book.transactions.values()) {
+      if (isAlias(one) || one.dueAtMs === 0) continue
+      const record = `due of transaction ${one.cardId} ${one.transactionId}`
+      lost.set(dueSortKey(accountId, one), { accountId, record })
+    }
+  }
+  for (let after = ''; lost.size > 0; ) {
+    const found = await store.range(indexes.due, after, duesPerRead)
+    for (const { sortKey } of found) lost.delete(sortKey)
+    if (found.length < duesPerRead) break
+    after = found.at(-1)!.sortKey
+  }
+  return [...lost.values()]
 }
 
 /** Whether only columns are missing that 0.2.0 did not have: what they say was not kept then. */

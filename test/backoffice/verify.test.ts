@@ -1,7 +1,14 @@
 import { expect, it } from 'vitest'
+import { repairAccount } from '../../src/backoffice/repair.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
-import { directoryKey } from '../../src/engine/format/layout.ts'
+import {
+  accountAggregate,
+  directoryKey,
+  indexes,
+  splitSortKey,
+} from '../../src/engine/format/layout.ts'
 import type { Store } from '../../src/store/port.ts'
+import { commandOf } from '../store/conformance.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore, type MemoryState } from '../support/memory-store.ts'
 
@@ -93,6 +100,26 @@ it('a card whose place names another account, or that has none, is told', async 
       found: 'nothing',
     },
   ])
+})
+
+it('a transaction that is not among what is due is told: its hold would never expire', async () => {
+  const { store } = await openWorld()
+  const [due] = await store.range(indexes.due, '', 1)
+  const { parts } = splitSortKey(due!.sortKey)
+  const [accountId, cardId, transactionId] = parts as [string, string, string]
+  const aggregate = accountAggregate(accountId)
+  const [root] = await store.load([{ aggregate, group: '', id: '' }])
+  const unindex = [{ index: indexes.due, sortKey: due!.sortKey }]
+  const expectedVersion = root!.version
+  await store.commit([commandOf({ aggregate, expectedVersion, root: root!.value, unindex })])
+  const { differences } = await verifyStore(store, retentionMs)
+  const record = `due of transaction ${cardId} ${transactionId}`
+  expect(differences).toEqual([{ accountId, record, expected: 'a place', found: 'nothing' }])
+  const options = { retentionMs, nowMs: Date.now(), reason: 'test', newVersion: () => 'mended' }
+  const repair = await repairAccount(store, accountId, { ...options, dryRun: false })
+  expect(repair).toEqual({ refused: '', changed: [record] })
+  expect(await store.range(indexes.due, '', 1)).toEqual([due])
+  expect((await verifyStore(store, retentionMs)).differences).toEqual([])
 })
 
 it('more differences than are told are counted', async () => {
