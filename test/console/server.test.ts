@@ -28,7 +28,8 @@ function addUser(name: string, role: string, env: Record<string, string> = files
     ],
     {
       env: { PATH: process.env.PATH ?? '', ...env },
-      input: `${name} has a password\n`,
+      // The end of a line as Windows writes it is no part of a password.
+      input: `${name} has a password\r\n`,
       encoding: 'utf8',
     },
   )

@@ -55,7 +55,7 @@ function readName(text: string): string {
 }
 
 async function addUser(name: string, { role, passwordStdin }: UserOptions): Promise<ExitCode> {
-  const given = passwordStdin ? (readFileSync(0, 'utf8').split('\n')[0] ?? '') : null
+  const given = passwordStdin ? (readFileSync(0, 'utf8').split(/\r?\n/)[0] ?? '') : null
   if (given !== null && given.length < minPasswordChars) {
     return sayRefused(`the password must have at least ${minPasswordChars} characters`)
   }
