@@ -109,7 +109,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
       const url = nextUrl()
       // A late answer to an advice is not waited for: the silent connection is closed, and it is sent again.
       const waitsMs = isAsk(event) ? lateMs : contractLimitMs
-      const delivered = await deliverTo(url, bodyOf(event), waitsMs)
+      const delivered = await deliverTo(url, eventBody(event), waitsMs)
       const { answer, problem } = delivered
       const why = answer === null ? '' : whyTurnedAway(answer)
       if (why !== '') throw new RelayRefused(`${url} ${why}`)
@@ -132,7 +132,7 @@ function after(ms: number): Promise<null> {
 }
 
 /** The event in the wire's own shape. */
-function bodyOf(event: CardEvent): string {
+export function eventBody(event: CardEvent): string {
   const { amountMinor, currency, merchant } = event
   return JSON.stringify({
     eventId: event.eventId,

@@ -1,6 +1,7 @@
 import { type CardEvent, type RequestType, requestTypes } from '../domain/record/event.ts'
 import { readEvent } from '../wire/event.ts'
 import { isRefusal } from '../wire/refusal.ts'
+import { eventBody } from './client.ts'
 
 /** An event of a recording, with when it was first sent. */
 export interface Recorded {
@@ -42,7 +43,18 @@ function readEntry(entry: Record<string, unknown>): Recorded | RecordingProblem 
   const event = entry.event as CardEvent | null
   const known =
     typeof atMs === 'number' && Object.hasOwn(requestTypes, event?.requestType as RequestType)
-  return known && event !== null ? { atMs, event } : { problem: 'the log entry has no event' }
+  return known && event !== null && isWhole(event)
+    ? { atMs, event }
+    : { problem: 'the log entry has no event' }
+}
+
+/** A line that was edited, or cut, may lack anything of it. */
+function isWhole(event: CardEvent): boolean {
+  try {
+    return eventBody(event) !== ''
+  } catch {
+    return false
+  }
 }
 
 export function isRecordingProblem(read: Recorded | RecordingProblem): read is RecordingProblem {

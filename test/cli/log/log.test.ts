@@ -80,6 +80,8 @@ describe('arbiter log', () => {
       problem: expect.stringContaining('its ids are masked'),
     })
     expect(readRecorded(exact.out)).toMatchObject({ event: { cardId: '4111111111111111' } })
+    const cut = { ...JSON.parse(exact.out), event: { requestType: 'Authorization' } }
+    expect(readRecorded(JSON.stringify(cut))).toEqual({ problem: 'the log entry has no event' })
   })
 
   it('marks a duplicate that was approved again', async () => {
