@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -46,9 +46,12 @@ export async function refuseExisting(file: string): Promise<void> {
   throw new StoreRefused(`${file} exists: name another file, or move it away`)
 }
 
-/** Where a backup is written until it is whole. */
+/** Two that write a backup of the same name at once must not write into one file. */
+const writer = randomUUID().slice(0, 8)
+
+/** Where this process writes a backup until it is whole. */
 export function partialNameOf(file: string): string {
-  return `${file}.partial`
+  return `${file}.${writer}.partial`
 }
 
 /** Under another name until it is whole and on the disk, so a file of this name is a whole backup. */
@@ -65,6 +68,7 @@ export async function writeBackup(
     if (file.endsWith('.gz')) await pipeline(text, createGzip(), output)
     else await pipeline(text, output)
     await sync(partial)
+    await refuseExisting(file)
     await rename(partial, file)
   } catch (error) {
     await rm(partial, { force: true })

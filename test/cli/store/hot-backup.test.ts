@@ -28,20 +28,49 @@ describe('a backup of an embedded store that is in use', () => {
   )
 })
 
+/** A store that takes a while to be written, and a folder for backups of it. */
+async function openLargeStore() {
+  const world = await createCliWorld()
+  endings.push(world.dispose)
+  await world.importRows(rowOf(1))
+  const { store } = await world.serve()
+  const value = () => randomBytes(1_000).toString('hex')
+  const entry = { kind: 'index', aggregate: 'x', index: 'anomalies' } as const
+  const count = 6_000
+  await store.fill(
+    Array.from({ length: count }, (_, i) => ({ ...entry, sortKey: `${i}`, value: value() })),
+  )
+  const folder = join(world.folder, 'backups')
+  mkdirSync(folder)
+  return { world, folder }
+}
+
+describe('two backups of one name at once', () => {
+  it('give one that is whole, and the other command says that it is there', async () => {
+    const { world, folder } = await openLargeStore()
+    const file = join(folder, 'all.ndjson')
+    const ended = [world.start('backup', file), world.start('backup', file)].map(async (child) => {
+      let said = ''
+      child.stderr?.on('data', (chunk) => {
+        said += chunk
+      })
+      const [code] = await once(child, 'close')
+      return `${code} ${said}`
+    })
+    const [first, second] = (await Promise.all(ended)).toSorted()
+    expect([first, second]).toEqual([
+      '0 ',
+      expect.stringMatching(/^2 .* exists: name another file/),
+    ])
+    expect(readdirSync(folder)).toEqual(['all.ndjson'])
+    const env = { DATA_DIR: join(world.folder, 'restored') }
+    expect(await world.runWith({ env }, 'restore', file)).toMatchObject({ code: 0 })
+  })
+})
+
 describe('what is ended by Ctrl-C', () => {
   it('is told: a backup leaves nothing behind, and what a copy leaves is not used', async () => {
-    const world = await createCliWorld()
-    endings.push(world.dispose)
-    await world.importRows(rowOf(1))
-    const { store } = await world.serve()
-    const value = () => randomBytes(1_000).toString('hex')
-    const entry = { kind: 'index', aggregate: 'x', index: 'anomalies' } as const
-    const count = 6_000
-    await store.fill(
-      Array.from({ length: count }, (_, i) => ({ ...entry, sortKey: `${i}`, value: value() })),
-    )
-    const folder = join(world.folder, 'backups')
-    mkdirSync(folder)
+    const { world, folder } = await openLargeStore()
     const file = join(folder, 'all.ndjson.gz')
     const backup = world.start('backup', file)
     const isBegun = () => readdirSync(folder).some((name) => name.endsWith('.partial'))
