@@ -140,7 +140,7 @@ describe('a viewer', () => {
     const cookie = await cookieOf('victor')
     const card = await askConsole(world.port, 'GET', '/data/card?id=card-1', { cookie })
     expect([card.status, JSON.parse(card.body).card.customerId]).toEqual([200, 'cu…-1'])
-    const found = await askConsole(world.port, 'GET', '/data/find?q=customer', { cookie })
+    const found = await askConsole(world.port, 'GET', '/data/find?q=customer-1', { cookie })
     expect(found.body).toContain('cu…-1')
     expect(found.body).not.toContain('customer-1')
     const freeze = { act: 'freeze', cardId: 'card-1', reason: 'test' }

@@ -6,13 +6,29 @@ import { customerCardsPrefix, indexes } from '../../../src/engine/format/layout.
 import { commandOf } from '../../store/conformance.ts'
 import { createMemoryStore } from '../../support/memory-store.ts'
 
+const card = (organizationId: string, customerId: string, cardId: string) => ({
+  index: indexes.customerCards,
+  sortKey: `${customerCardsPrefix(organizationId, customerId)}1\n${cardId}`,
+  value: '',
+})
+
+it('lets a viewer find a customer by the whole id only, of which the page shows the ends', async () => {
+  const store = createMemoryStore()
+  await store.commit([
+    commandOf({ aggregate: 'a', index: [card('org-1', 'customer-1', 'card-1')] }),
+  ])
+  const [find] = findRoutes({ store, clock: systemClock })
+  const found = async (q: string, role: 'operator' | 'viewer') => {
+    const { things } = (await find!.handle({ q }, { name: 'ada', role })) as FoundThings
+    return things.filter(({ kind }) => kind === 'customer').map(({ id }) => id)
+  }
+  expect(await found('customer-', 'operator')).toEqual(['customer-1'])
+  expect(await found('customer-', 'viewer')).toEqual([])
+  expect(await found('customer-1', 'viewer')).toEqual(['cu…-1'])
+})
+
 it('finds the cards of a customer by its id where many others have ids that begin so', async () => {
   const store = createMemoryStore()
-  const card = (organizationId: string, customerId: string, cardId: string) => ({
-    index: indexes.customerCards,
-    sortKey: `${customerCardsPrefix(organizationId, customerId)}1\n${cardId}`,
-    value: '',
-  })
   const others = Array.from({ length: 12 }, (_, i) => card('org-0', `customer-1${i}`, `other-${i}`))
   const index = [...others, card('org-1', 'customer-1', 'card-1')]
   await store.commit([commandOf({ aggregate: 'a', index })])
