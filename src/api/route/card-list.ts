@@ -30,8 +30,13 @@ function customerList({ store, lists }: ApiContext): Route {
       ...pageFields,
       ...timeFields,
       type: z.enum(customerTypes).optional(),
-      clientReference: z.string().min(1).max(64).optional(),
-      name: z.string().min(1).max(180).optional().describe('How it begins, in any case'),
+      clientReference: z.string().min(1).max(64).optional().describe('Exactly as it was given'),
+      name: z
+        .string()
+        .min(1)
+        .max(180)
+        .optional()
+        .describe('How it begins, in any case, however its accents are written'),
       negative: yesOrNo.optional(),
     }),
     body: nothing,

@@ -36,7 +36,7 @@ interface FireOptions extends ConnectionOptions {
 
 const help = `
 Needs no store, only the URL. Ids that are not given are made up. The currency is USD unless --currency names
-another, whatever the card's is. A file is sent as it is, so that a wrong body can be tried too.
+another, whatever the card's is. The text of a file is sent as it is, so that a wrong body can be tried too.
 ${connectionHelp}
 
 Exit codes: 0 approved or acknowledged, 1 declined, 2 not understood or not let in (HTTP 4xx), or a wrong
