@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -47,11 +47,39 @@ export async function refuseExisting(file: string): Promise<void> {
 }
 
 /** Two that write a backup of the same name at once must not write into one file. */
-const writer = randomUUID().slice(0, 8)
+const writer = `${process.pid}-${randomUUID().slice(0, 6)}`
 
 /** Where this process writes a backup until it is whole. */
 export function partialNameOf(file: string): string {
   return `${file}.${writer}.partial`
+}
+
+/** Where a copy of an embedded store is made, to be read for a backup: mkdtemp adds the end. */
+export function snapshotNameOf(file: string): string {
+  return `${file}.snapshot-${process.pid}-`
+}
+
+const unfinished = /\.(?:snapshot-(\d+)-\w{6}|(\d+)-\w{6}\.partial)$/
+
+/** What a killed backup has left, the whole copy of a store among it, beside a file that nobody may name again. */
+export async function removeUnfinished(file: string): Promise<void> {
+  const folder = dirname(file)
+  for (const name of await readdir(folder).catch(() => [])) {
+    const [, ofSnapshot, ofPartial] = unfinished.exec(name) ?? []
+    const pid = Number(ofSnapshot ?? ofPartial)
+    if (Number.isNaN(pid) || isRunning(pid)) continue
+    // What cannot be removed keeps nobody from a backup.
+    await rm(join(folder, name), { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // Somebody else's.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 /** Under another name until it is whole and on the disk, so a file of this name is a whole backup. */

@@ -1,6 +1,11 @@
 import { rmSync } from 'node:fs'
 import type { Command } from 'commander'
-import { partialNameOf, refuseExisting, writeBackup } from '../../backoffice/backup-file.ts'
+import {
+  partialNameOf,
+  refuseExisting,
+  removeUnfinished,
+  writeBackup,
+} from '../../backoffice/backup-file.ts'
 import { createRecordTally, readStore } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
 import { readMeta } from '../../engine/format/meta.ts'
@@ -37,6 +42,7 @@ export function addBackup(program: Command): void {
 async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
   refuseMissing(place)
   await refuseExisting(file)
+  await removeUnfinished(file)
   const tally = createRecordTally()
   const report = progress('written')
   const createdAt = new Date(systemClock.nowMs()).toISOString()

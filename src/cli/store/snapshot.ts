@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
+import { snapshotNameOf } from '../../backoffice/backup-file.ts'
 import { systemClock } from '../../clock.ts'
 import { readKeptLines } from '../../gate/journal/file.ts'
 import { openStore, type StorePlace, storeFolder } from '../../store/open.ts'
@@ -15,7 +16,7 @@ export async function withSnapshot<T>(
   file: string,
   work: (snapshot: StorePlace, journal: string) => Promise<T>,
 ): Promise<T> {
-  const folder = await fs.mkdtemp(`${file}.snapshot-`).catch(({ code }) => {
+  const folder = await fs.mkdtemp(snapshotNameOf(file)).catch(({ code }) => {
     throw new StoreRefused(`${file} cannot be written (${code}): name another place`)
   })
   const remove = () => rmSync(folder, { recursive: true, force: true })

@@ -69,14 +69,24 @@ describe('two backups of one name at once', () => {
 })
 
 describe('what is ended by Ctrl-C', () => {
-  it('is told: a backup leaves nothing behind, and what a copy leaves is not used', async () => {
+  it('is told: a backup leaves nothing behind, or the next one takes it away; what a copy leaves is not used', async () => {
     const { world, folder } = await openLargeStore()
     const file = join(folder, 'all.ndjson.gz')
     const backup = world.start('backup', file)
     const isBegun = () => readdirSync(folder).some((name) => name.endsWith('.partial'))
     expect(await interrupted(backup, isBegun)).toBe('arbiter: stopped: nothing was written\n')
     expect(readdirSync(folder)).toEqual([])
+    const killed = world.start('backup', join(folder, 'earlier.ndjson.gz'))
+    const ended = once(killed, 'close')
+    await until(async () => isBegun())
+    killed.kill('SIGKILL')
+    await ended
+    expect(readdirSync(folder)).toHaveLength(2)
+    // Of another backup, which goes on.
+    const other = `other.ndjson.gz.snapshot-${process.pid}-abcdef`
+    mkdirSync(join(folder, other))
     expect((await world.run('backup', file)).code).toBe(0)
+    expect(readdirSync(folder).toSorted()).toEqual(['all.ndjson.gz', other])
     const [whole, part] = ['whole', 'part'].map((name) => join(world.folder, name))
     const restored = await world.runWith({ env: { DATA_DIR: whole } }, 'restore', file)
     expect(restored).toMatchObject({ code: 0 })
