@@ -34,7 +34,14 @@ import type { WindowStates } from '../../src/domain/record/window-state.ts'
 import { decodeEntry, encodeEntry, openEntry } from '../../src/engine/format/entry-codec.ts'
 import { isShared, windowFile } from '../../src/rules/pack/window-file.ts'
 import { encodeBook } from '../support/book-text.ts'
-import { eventOf, orderSet, type Walk, walk, zoneNames } from '../support/event-generator.ts'
+import {
+  crossedWalk,
+  eventOf,
+  orderSet,
+  type Walk,
+  walk,
+  zoneNames,
+} from '../support/event-generator.ts'
 import { expectEqual } from '../support/expect-equal.ts'
 import {
   accountIdsOf,
@@ -180,8 +187,8 @@ function answerOf({ answer, anomalies, unmatched }: Step) {
   }
 }
 
-function compareWalk(seed: number): void {
-  const world = walk(seed)
+function compareWalk(world: Walk): void {
+  const { seed } = world
   const plain = {
     ...packOf(world.switches, world.retentionDays, world),
     shared: createSharedTally(),
@@ -410,12 +417,23 @@ function compareReplay(ledger: Ledger, world: World, seed: number): void {
 
 describe('random walks', () => {
   // A lite card that ended frozen was active when its end was undone.
-  it.each([5_940])('agree with the naive model where they did not once, in walk %i', compareWalk)
+  it.each([5_940])('agree with the naive model where they did not once, in walk %i', (seed) =>
+    compareWalk(walk(seed)),
+  )
 
   it(
     `agree with the naive model after every step, and replay byte for byte, from seed ${firstSeed}`,
     () => {
-      for (let seed = firstSeed; seed < firstSeed + walks; seed++) compareWalk(seed)
+      for (let seed = firstSeed; seed < firstSeed + walks; seed++) compareWalk(walk(seed))
+    },
+    timeoutMs,
+  )
+
+  it(
+    `agree where default decisions are booked after what came in between, from seed ${firstSeed}`,
+    () => {
+      for (let seed = firstSeed; seed < firstSeed + walks / 2; seed++)
+        compareWalk(crossedWalk(seed))
     },
     timeoutMs,
   )

@@ -67,6 +67,8 @@ type WalkStep =
       readonly nowMs: number
     }
 
+type Delivered = Extract<WalkStep, { kind: 'deliver' }>
+
 export interface Walk {
   readonly seed: number
   /** With amounts at the bounds of what is kept exactly, which sums of windows may pass. */
@@ -264,6 +266,39 @@ export function walk(seed: number): Walk {
       ),
     ),
   }
+}
+
+/** The same walk, in which many asks have a default decision too, which is booked some steps later. */
+export function crossedWalk(seed: number): Walk {
+  const world = walk(seed)
+  return { ...world, steps: withCrossings(createRandom(seed ^ 0xc205), world.steps) }
+}
+
+function withCrossings(random: Random, steps: WalkStep[]): WalkStep[] {
+  const deliveries = steps.filter((step) => step.kind === 'deliver')
+  const told = deliveries.filter(({ event, said }) => isAsk(event) && said !== undefined)
+  const code = told[0]?.said?.code ?? random.pick(['000', '176'] as const)
+  // One slot is told once.
+  const slots = new Set(told.map(slotOf))
+  const late: { readonly step: Delivered; readonly place: number }[] = []
+  const crossed = steps.flatMap((step, place): WalkStep[] => {
+    const due = late.filter((one) => one.place === place).map((one) => one.step)
+    if (step.kind !== 'deliver') return [...due, step]
+    const isTold = slots.has(slotOf(step))
+    if (isTold && late.some((one) => one.place <= place && slotOf(one.step) === slotOf(step)))
+      return due
+    if (isTold || !isAsk(step.event) || random.chance(0.6)) return [...due, step]
+    slots.add(slotOf(step))
+    const receivedAtMs = step.receivedAtMs + random.between(0, 400)
+    const said = { code, approvedAmountMinor: null }
+    late.push({ step: { ...step, receivedAtMs, said }, place: place + random.between(1, 12) })
+    return [...due, step]
+  })
+  return [...crossed, ...late.filter((one) => one.place >= steps.length).map((one) => one.step)]
+}
+
+function slotOf({ event, slot = event.eventId }: Delivered): string {
+  return slot
 }
 
 /** In half of the walks; refunds more often than others. */

@@ -262,7 +262,7 @@ export function createNaiveModel(options: NaiveOptions) {
   const attempts: Attempt[] = []
   /** Each ask once, as it was first answered. */
   const firstAnswers: Attempt[] = []
-  const asks: { event: CardEvent; atMs: number; approved: boolean }[] = []
+  const asks: { event: CardEvent; atMs: number; approved: boolean; again?: true }[] = []
   const arrivals: { scope: string; atMs: number }[] = []
   let folded: World | undefined
 
@@ -1083,7 +1083,8 @@ export function createNaiveModel(options: NaiveOptions) {
     // The sums of an absorbed ask are kept already.
     const booked = wasAbsorbed ? effects.filter(({ kind }) => kind === 'name') : effects
     record(card, key, booked, arrivalMs, event.merchant)
-    if (wasAbsorbed) asks.push({ event, atMs: arrivalMs, approved: true })
+    // It was asked when it was absorbed.
+    if (wasAbsorbed) asks.push({ event, atMs: arrivalMs, approved: true, again: true })
     else remember(event, arrivalMs, true)
     return { ...plain, anomalies }
   }
@@ -1188,7 +1189,7 @@ export function createNaiveModel(options: NaiveOptions) {
     return {
       mids: new Set(bought.map(({ event }) => event.merchant.mid).filter((mid) => mid !== '')),
       countries: new Set(bought.map(({ event }) => event.merchant.country)),
-      lastAskAtMs: asked.at(-1)?.atMs ?? null,
+      lastAskAtMs: asked.findLast(({ again }) => !again)?.atMs ?? null,
       mccs: new Set(bought.map(({ event }) => event.merchant.mcc)),
       currencies: new Set(bought.map(({ event }) => event.merchantCurrency || event.currency)),
       declinesInRow: since.filter((each) => !each.approved).length,
