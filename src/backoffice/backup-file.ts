@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { z } from 'zod'
+import { systemClock } from '../clock.ts'
 import { type StoreRecord, StoreRefused } from '../store/port.ts'
 import { readLines } from './line-reader.ts'
 
@@ -61,6 +62,9 @@ export function snapshotNameOf(file: string): string {
 
 const unfinished = /\.(?:snapshot-(\d+)-\w{6}|(\d+)-\w{6}\.partial)$/
 
+/** A backup that goes on writes all the time; one of another container or machine has no process here. */
+const untouchedMs = 3_600_000
+
 /** What a killed backup has left, the whole copy of a store among it, beside a file that nobody may name again. */
 export async function removeUnfinished(file: string): Promise<void> {
   const folder = dirname(file)
@@ -68,6 +72,8 @@ export async function removeUnfinished(file: string): Promise<void> {
     const [, ofSnapshot, ofPartial] = unfinished.exec(name) ?? []
     const pid = Number(ofSnapshot ?? ofPartial)
     if (Number.isNaN(pid) || isRunning(pid)) continue
+    const touched = await stat(join(folder, name)).catch(() => null)
+    if (touched === null || systemClock.nowMs() - touched.mtimeMs < untouchedMs) continue
     // What cannot be removed keeps nobody from a backup.
     await rm(join(folder, name), { recursive: true, force: true }).catch(() => {})
   }

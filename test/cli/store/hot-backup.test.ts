@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -81,12 +81,19 @@ describe('what is ended by Ctrl-C', () => {
     await until(async () => isBegun())
     killed.kill('SIGKILL')
     await ended
-    expect(readdirSync(folder)).toHaveLength(2)
+    const left = readdirSync(folder)
+    expect(left).toHaveLength(2)
+    const longAgo = new Date(Date.now() - 2 * 3_600_000)
+    for (const name of left) utimesSync(join(folder, name), longAgo, longAgo)
     // Of another backup, which goes on.
     const other = `other.ndjson.gz.snapshot-${process.pid}-abcdef`
     mkdirSync(join(folder, other))
+    utimesSync(join(folder, other), longAgo, longAgo)
+    // Of one on another machine.
+    const elsewhere = 'other.ndjson.gz.4194305-abcdef.partial'
+    writeFileSync(join(folder, elsewhere), '')
     expect((await world.run('backup', file)).code).toBe(0)
-    expect(readdirSync(folder).toSorted()).toEqual(['all.ndjson.gz', other])
+    expect(readdirSync(folder).toSorted()).toEqual(['all.ndjson.gz', elsewhere, other])
     const [whole, part] = ['whole', 'part'].map((name) => join(world.folder, name))
     const restored = await world.runWith({ env: { DATA_DIR: whole } }, 'restore', file)
     expect(restored).toMatchObject({ code: 0 })
