@@ -155,6 +155,14 @@ describe('a default decline of one of two cash asks', () => {
     expect(book.account()).toMatchObject({ postedMinor: 9_500, chargesTakenMinor: 0 })
   })
 
+  it('leaves it abroad where it is the one at home that goes', () => {
+    const { tell, book } = open(10_000, { crossBorder })
+    tell(abroad)
+    tell(home, null, 'second')
+    tell(home, declined, 'second')
+    expect(book.account()).toMatchObject({ postedMinor: 9_490, chargesTakenMinor: 10 })
+  })
+
   it('leaves it abroad where the other one was too', () => {
     const { tell, book } = open(10_000, { crossBorder })
     tell(abroad, null, 'first')
