@@ -27,6 +27,7 @@ export function pageOf(report: BacktestReport): string {
 <meta name="viewport" content="width=device-width">
 <title>${escaped(title)}</title>
 <style>${style}</style>
+<main>
 <h1>${escaped(title)}</h1>
 <p>${escaped(`${report.oldFolder} → ${report.newFolder}; ${tally.asks} asks of ${tally.accounts} accounts ${timesOf(report)}`)}</p>
 <p class="${proven ? 'good' : 'bad'}">${proofLines(report).map(escaped).join('<br>')}</p>
@@ -36,7 +37,7 @@ ${tripLines(tally)
   .map((line) => `<p class="bad">${escaped(line)}</p>`)
   .join('\n')}
 <h2>What changes</h2>
-${table(['', 'asks', 'amount', 'good customers', 'their amount'], changeRows(tally))}
+${table(['change', 'asks', 'amount', 'good customers', 'their amount'], changeRows(tally))}
 <p>${affectedText(tally)}. A good customer's purchase was
 settled, and never refunded or reversed.</p>
 <h2>Share of asks declined, by day</h2>
@@ -49,6 +50,7 @@ ${table(
 )}
 <h2>Decisions that change${tally.rows.length > maxListed ? `, the first ${maxListed}` : ''}</h2>
 <div class="list">${table(['time', 'type', 'card', 'transaction', 'amount', 'merchant', 'decision', 'because of', 'became'], tally.rows.slice(0, maxListed).map(changeCells))}</div>
+</main>
 </html>
 `
 }
@@ -124,7 +126,8 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
   )
 }
 
-const framed = (wide: string) => `<div class="frame">${wide}</div>`
+/** Keys can move only what can have the focus. */
+const framed = (wide: string) => `<div class="frame" tabindex="0">${wide}</div>`
 
 const plotWidth = 1000
 const plotHeight = 240
@@ -164,7 +167,9 @@ function dayPlot({ days }: DecisionTally): string {
     ['old', 'old pack'],
     ['new', 'new pack'],
   ])
-  return key + framed(`<svg viewBox="0 0 ${plotWidth} ${plotHeight}" role="img">${drawn}</svg>`)
+  const name = 'Share of asks declined by the old and the new pack, by day'
+  const size = `viewBox="0 0 ${plotWidth} ${plotHeight}"`
+  return key + framed(`<svg ${size} role="img" aria-label="${name}">${drawn}</svg>`)
 }
 
 function ruleBars({ rules }: DecisionTally): string {

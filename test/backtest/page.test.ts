@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pageOf } from '../../src/backtest/page.ts'
@@ -116,7 +118,7 @@ it.each([
   30_000,
 )
 
-it('on a telephone only tables and the plot are moved sideways, and no word of ours is broken', async () => {
+it('on a telephone only tables and the plot are moved sideways, by keys too, and no word of ours is broken', async () => {
   const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
   await page.setContent(html)
   const screen = '(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)'
@@ -125,5 +127,10 @@ it('on a telephone only tables and the plot are moved sideways, and no word of o
     .getBoundingClientRect().height`
   // Two words are on two lines at most.
   expect(await page.evaluate(lines)).toBeLessThan(60)
+  await page.evaluate(
+    readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'),
+  )
+  const flaws = 'axe.run().then(({ violations }) => violations.map(({ id }) => id))'
+  expect(await page.evaluate(flaws)).toEqual([])
   await page.close()
 }, 30_000)

@@ -696,6 +696,7 @@ describe('a narrow screen', () => {
     const apart = await browser.newPage({ viewport: { width: 390, height: 844 } })
     await apart.goto(`${await apiUrlOf(world.server)}/docs`)
     expect(await beyondScreen(apart)).toBe(0)
+    expect(await findFlaws(apart)).toEqual([])
     await apart.close()
   })
 

@@ -45,12 +45,12 @@ export function referencePageOf(
   const html = [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width"><title>Arbiter management API</title>',
-    `<style>${style}</style></head><body><h1>Arbiter management API</h1>`,
+    `<style>${style}</style></head><body><main><h1>Arbiter management API</h1>`,
     `<p>Version ${text(version)}. The same as OpenAPI 3.1: <a href="openapi.json">openapi.json</a>.`,
     'Every call carries these headers, and <code>Authorization: Bearer</code> with a token that',
     '<code>POST /connect/token</code> gives.</p>',
     `<dl>${headers.join('')}</dl>`,
-    `<nav>${list.join('')}</nav>${sections.join('')}</body></html>`,
+    `<nav>${list.join('')}</nav>${sections.join('')}</main></body></html>`,
   ].join('\n')
   const hash = createHash('sha256').update(style).digest('base64')
   return {
