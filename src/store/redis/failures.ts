@@ -62,9 +62,19 @@ export function isReadOnly(error: unknown): boolean {
 export function storeErrorOf(doing: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   const executed = meaningOf(error) === 'unknown' ? 'unknown' : 'no'
-  const text = failureText(error)
+  const text = plainText(failureText(error))
   const hint = isReplica.test(text) ? ' It is a replica: name its master, or promote it.' : ''
   return new StoreError(`${doing}: ${text}${hint}`, executed)
+}
+
+/** What ioredis tells of its own settings says nothing to an operator, who cannot set them. */
+const plainTexts: readonly (readonly [told: RegExp, plain: string])[] = [
+  [/^(Stream isn't writeable|Cluster isn't ready) and enableOfflineQueue.*/, 'it is not connected'],
+  [/^Reached the max retries per request limit.*/, 'the connection was lost before an answer came'],
+]
+
+function plainText(text: string): string {
+  return plainTexts.find(([told]) => told.test(text))?.[1] ?? text
 }
 
 /** Waiting may help, while a failover is on; where it does not, the address is the wrong one. */

@@ -5,7 +5,12 @@ import { Command } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { newMarks } from '../../../src/engine/memory/recall.ts'
 import { PartlyFailed, type Store, StoreError } from '../../../src/store/port.ts'
-import { failures, type Meaning, meaningOf } from '../../../src/store/redis/failures.ts'
+import {
+  failures,
+  type Meaning,
+  meaningOf,
+  storeErrorOf,
+} from '../../../src/store/redis/failures.ts'
 import { createRedisKeys } from '../../../src/store/redis/keys.ts'
 import { openRedisStore } from '../../../src/store/redis/redis.ts'
 import {
@@ -96,6 +101,13 @@ describe('the table of failures', () => {
     for (const text of texts) expect(meaningOf(new Error(text)), text).toBe('unknown')
     expect(meaningOf('no error')).toBe('unknown')
     expect(meaningOf(undefined)).toBe('unknown')
+  })
+
+  it('is told without the settings of a client that no operator can set', () => {
+    const told = Object.keys(meanings).map((text) => storeErrorOf('Redis', new Error(text)).message)
+    for (const text of told) expect(text).not.toMatch(/enableOfflineQueue|maxRetries|max retries/)
+    expect(told).toContain('Redis: the connection was lost before an answer came')
+    expect(told).toContain('Redis: it is not connected')
   })
 
   it('looks at the error that a redirection ended with', () => {
