@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { sha256 } from '../management/client.ts'
+import { referencePattern } from '../management/id.ts'
 import type { Organization } from '../management/organization.ts'
 import type { ClientCache, KnownClient } from './client-cache.ts'
 import { type Refused, refuse } from './condition.ts'
@@ -40,7 +41,6 @@ export interface AuthenticationOptions {
 
 export type AuthenticateCaller = (call: IncomingCall) => Promise<Caller | Refused>
 
-const referencePattern = /^[!-%'-~]{1,30}$/
 const serviceAuthPattern = /^ServiceAuth ([A-Za-z0-9+/]{1,128})(={0,2})$/
 const bearerPattern = /^Bearer ([A-Za-z0-9._~+/=-]{1,4096})$/
 const maxClients = 10_000

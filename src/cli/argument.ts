@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { dayMs } from '../clock.ts'
+import { referencePattern } from '../management/id.ts'
 
 const maxReasonChars = 500
 
@@ -14,7 +15,7 @@ export function readId(text: string): string {
 }
 
 export function readCallReference(text: string): string {
-  return checked(text, /^[!-%'-~]{1,30}$/, '1 to 30 visible ASCII characters without &')
+  return checked(text, referencePattern, '1 to 30 visible ASCII characters without &')
 }
 
 export function readMcc(text: string): string {

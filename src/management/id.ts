@@ -4,6 +4,9 @@ import type { BitReader, BitWriter } from './packing/bit-text.ts'
 /** What ids made here begin with. */
 export type IdPrefix = 'cus' | 'kyc' | 'card' | 'acct' | 'trf' | 'evt' | 'whk' | 'cli'
 
+/** What clients may name their calls by. */
+export const referencePattern = /^[!-%'-~]{1,30}$/
+
 const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const timeDigits = 10
 const randomDigits = 16

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isResponseCode, responseCodes } from '../../domain/record/response-code.ts'
 import { type ReferenceStanding, readStanding } from '../../management/effect.ts'
+import { referencePattern } from '../../management/id.ts'
 import { readReference } from '../../management/reference.ts'
 import {
   type ReferenceEnd,
@@ -36,7 +37,7 @@ export function requestRoutes({ store }: ApiContext): readonly Route[] {
       method: 'GET',
       path: '/requests/:reference',
       scope: 'CardAPIs.Read',
-      params: z.object({ reference: z.string().regex(/^[!-%'-~]{1,30}$/, 'is no Reference') }),
+      params: z.object({ reference: z.string().regex(referencePattern, 'is no Reference') }),
       query: nothing,
       body: nothing,
       data,

@@ -64,18 +64,22 @@ it('keeps cash that was posted and is not settled, so that its settlement posts 
   expect(world.names()).toEqual([])
 })
 
+/** A hundred days after a refund of 20.00 that no settlement covers. */
+function withheldRefund(originalTransactionId: string) {
+  const world = openWorld()
+  world.send({ eventId: 'E1', requestType: 'Refund', amountMinor: 2_000, originalTransactionId })
+  expect(new Set(world.dueDays())).toEqual(new Set([retentionDays]))
+  world.sweepDays(1, 100)
+  expect(new Set(world.dueDays())).toEqual(new Set([101]))
+  return world
+}
+
 it.each(['', 'T0'])(
   'keeps what is withheld of a refund for "%s" until it is granted',
   (original) => {
-    const world = openWorld()
-    const refund = { requestType: 'Refund', amountMinor: 2_000 } as const
-    world.send({ eventId: 'E1', ...refund, originalTransactionId: original })
-    world.sweepDays(1, 100)
-    const granted = world.operate(
-      { type: 'grantRefund', cardId: 'C1', transactionId: 'T1' },
-      100 * dayMs,
-    )
-    expect(granted).toBeNull()
+    const world = withheldRefund(original)
+    const grant = { type: 'grantRefund', cardId: 'C1', transactionId: 'T1' } as const
+    expect(world.operate(grant, 100 * dayMs)).toBeNull()
     expect(world.account().postedMinor).toBe(12_000)
     world.sweepDays(101, 101 + 2 * retentionDays)
     expect(world.names()).toEqual([])
@@ -83,10 +87,7 @@ it.each(['', 'T0'])(
 )
 
 it('knows a refund that is reversed while all of it is withheld at its original', () => {
-  const world = openWorld()
-  const refund = { requestType: 'Refund', amountMinor: 2_000 } as const
-  world.send({ eventId: 'E1', ...refund, originalTransactionId: 'T0' })
-  world.sweepDays(1, 100)
+  const world = withheldRefund('T0')
   world.send({ eventId: 'E2', requestType: 'Reversal' }, 100 * dayMs)
   expect(world.account()).toMatchObject({ postedMinor: 10_000, withheldMinor: 0 })
 })
