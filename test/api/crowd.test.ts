@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Agent, type ClientRequest, get, request } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
@@ -54,18 +55,23 @@ it('who keeps 192 calls waiting for their bodies is told to wait, too', async ()
     time.ms += 2_000
   }
   const calls: ClientRequest[] = []
+  const arrived: Promise<unknown>[] = []
   onTestFinished(() => {
     for (const call of calls) call.destroy()
   })
   // Some more: those beyond are refused.
   for (let i = 0; i < 216; i++) {
     const signed = await headersOf('POST', target, { authorization: authorization! })
-    const headers = { ...signed, 'content-type': 'application/json', 'content-length': '10' }
+    const body = { 'content-type': 'application/json', 'content-length': '10' }
+    const headers = { ...signed, ...body, expect: '100-continue' }
     const call = request(`${url}${target}`, { method: 'POST', headers, agent: false })
     call.on('error', () => {}).write('{')
     calls.push(call)
+    arrived.push(once(call, 'continue'))
     // As many as a client may make at once; then its bucket is filled again.
-    if (i % 24 === 23) await letIn()
+    if (i % 24 < 23) continue
+    await Promise.all(arrived)
+    await letIn()
   }
   await expect.poll(said).toBe(full)
   for (const call of calls) call.destroy()
