@@ -35,7 +35,7 @@ const scrape = parse(read('prometheus/prometheus.yml')).scrape_configs[0]
 const dashboard = JSON.parse(read('grafana/dashboards/arbiter.json')) as { panels: Panel[] }
 const compose = parse(read('compose.yaml')) as {
   services: Record<string, Service>
-  secrets: Record<string, { environment: string }>
+  secrets: Record<string, { file: string }>
   volumes: Record<string, null>
 }
 
@@ -209,15 +209,19 @@ describe('compose.yaml', () => {
     expect(arbiter.ports).toEqual(['8080:8080'])
   })
 
-  it('holds no secret: each comes from the environment', () => {
+  it('holds no secret: each comes from the environment, or from a file that nothing takes along', () => {
     const text = read('compose.yaml')
     for (const name of ['REDIS_PASSWORD', 'GRAFANA_PASSWORD']) {
       expect(text).toContain(`\${${name}:?`)
     }
+    // A secret from the environment is copied into the container, which one with a read-only root refuses.
     expect(compose.secrets).toEqual({
-      admin_token: { environment: 'ADMIN_TOKEN' },
-      relay_secret: { environment: 'RELAY_SECRET' },
+      admin_token: { file: './secrets/admin_token' },
+      relay_secret: { file: './secrets/relay_secret' },
     })
+    for (const list of ['.gitignore', '.dockerignore']) {
+      expect(readFileSync(join(root, list), 'utf8').split('\n')).toContain('deploy/secrets')
+    }
     for (const [name, { secrets = [] }] of Object.entries(compose.services)) {
       for (const secret of secrets) expect(Object.keys(compose.secrets), name).toContain(secret)
     }
