@@ -62,7 +62,7 @@ export interface AccountReplay {
   changed(): Changed[]
 }
 
-interface AccountStart {
+export interface AccountStart {
   readonly account: ReplayedAccount
   readonly exactFromMs: number
 }

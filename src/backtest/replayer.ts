@@ -1,10 +1,11 @@
 import { inShadow, type Pack } from '../domain/decide/pack.ts'
 import { createSharedTally } from '../domain/decide/shared-window.ts'
-import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
+import { openEntry } from '../engine/format/entry-codec.ts'
 import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
 import { finish } from '../rules/pack/step.ts'
 import {
   type AccountReplay,
+  type AccountStart,
   type Compared,
   createAccountReplay,
   type PackComparison,
@@ -38,6 +39,12 @@ export interface CutAccount {
   readonly cardIds: readonly string[]
 }
 
+/** What the log has of such an account, until its records are known. */
+interface CutLines {
+  readonly cardIds: Set<string>
+  readonly lines: string[]
+}
+
 /** Replays the accounts of one thread. */
 interface Replayer {
   addLines(lines: readonly string[]): void
@@ -55,52 +62,63 @@ export function createReplayer(options: ReplayerOptions): Replayer {
     note(compared.entry.atMs, compared.next.step.answer.ruleId)
   }
   const accounts = new Map<string, AccountReplay>()
-  const waiting = new Map<string, OpenEntry[]>()
+  const cut = new Map<string, CutLines>()
+  /** Lines for which what came before them is not known yet. */
+  const waiting: string[] = []
+  const { oldPack, newPack } = comparison
+  // Windows over several cards count all accounts in the order of the log.
+  const inOrder = oldPack.shared !== undefined || newPack.shared !== undefined
   let entries = 0
   let firstMs = 0
 
-  function addEntry(entry: OpenEntry): void {
+  function addLine(line: string): void {
+    const entry = openEntry(line)
+    const { accountId, n, atMs } = entry.head
     entries++
-    if (firstMs === 0) firstMs = entry.head.atMs
-    const { accountId, n } = entry.head
+    if (firstMs === 0) firstMs = atMs
     // Events of unknown cards hold no money, and no rule looks at them.
     if (accountId === '') return
+    if (n === 0 && !accounts.has(accountId) && !cut.has(accountId)) begin(accountId)
     const found = accounts.get(accountId)
-    if (found !== undefined) found.replay(entry)
-    else if (n === 0) {
-      const replay = createAccountReplay(comparison, compare)
-      accounts.set(accountId, replay)
-      replay.replay(entry)
-    } else {
-      const kept = waiting.get(accountId)
-      if (kept === undefined) waiting.set(accountId, [entry])
-      else kept.push(entry)
-    }
+    if (found === undefined) addCut(entry.head, line)
+    if (found === undefined || (inOrder && waiting.length > 0)) waiting.push(line)
+    else found.replay(entry)
+  }
+
+  function begin(accountId: string, start?: AccountStart): void {
+    accounts.set(accountId, createAccountReplay(comparison, compare, start))
+  }
+
+  function addCut(head: Head, line: string): void {
+    const { accountId, cardId, transaction } = head
+    const found = cut.get(accountId) ?? { cardIds: new Set(), lines: [] }
+    for (const id of [cardId, transaction[0]]) if (id !== '') found.cardIds.add(id)
+    found.lines.push(line)
+    cut.set(accountId, found)
+  }
+
+  function beginCut(accountId: string, { lines }: CutLines, snapshot: Snapshot): void {
+    const kept = lines.map((line) => openEntry(line).whole())
+    // Events older than the retention no longer count anywhere.
+    const exactFromMs = kept[0]!.atMs + oldPack.retentionMs
+    begin(accountId, { account: accountBeforeLog(snapshot, kept), exactFromMs })
+    counter.tally.exactFromMs = Math.max(counter.tally.exactFromMs, exactFromMs)
   }
 
   return {
     addLines(lines) {
-      for (const line of lines) addEntry(openEntry(line))
+      for (const line of lines) addLine(line)
     },
     cut: () =>
-      Array.from(waiting, ([accountId, kept]) => ({
-        accountId,
-        cardIds: [...new Set(kept.flatMap(({ head }) => cardsIn(head)))],
-      })),
+      Array.from(cut, ([accountId, { cardIds }]) => ({ accountId, cardIds: [...cardIds] })),
     finish(snapshots) {
-      for (const [accountId, kept] of waiting) {
+      for (const [accountId, lines] of cut) {
         const snapshot = snapshots.get(accountId)
-        if (snapshot === undefined) continue
-        // Events older than the retention no longer count anywhere.
-        const exactFromMs = kept[0]!.head.atMs + comparison.oldPack.retentionMs
-        const account = accountBeforeLog(
-          snapshot,
-          kept.map(({ whole }) => whole()),
-        )
-        const replay = createAccountReplay(comparison, compare, { account, exactFromMs })
-        for (const entry of kept) replay.replay(entry)
-        accounts.set(accountId, replay)
-        counter.tally.exactFromMs = Math.max(counter.tally.exactFromMs, exactFromMs)
+        if (snapshot !== undefined) beginCut(accountId, lines, snapshot)
+      }
+      for (const line of waiting) {
+        const entry = openEntry(line)
+        accounts.get(entry.head.accountId)?.replay(entry)
       }
       for (const account of accounts.values())
         for (const one of account.changed()) counter.change(one)
@@ -108,14 +126,10 @@ export function createReplayer(options: ReplayerOptions): Replayer {
       tally.entries = entries
       tally.firstMs = firstMs
       tally.accounts = accounts.size
-      tally.cutAccounts = waiting.size
+      tally.cutAccounts = cut.size
       return { tally, seconds }
     },
   }
-}
-
-function cardsIn({ cardId, transaction }: Head): string[] {
-  return [cardId, transaction[0]].filter((id) => id !== '')
 }
 
 function comparisonOf({ oldPack, newPack, trips, ...rest }: ReplayerOptions): PackComparison {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { storeSource } from '../../src/backoffice/log-source.ts'
-import { runBacktest } from '../../src/backtest/run.ts'
+import { type LogSource, runBacktest } from '../../src/backtest/run.ts'
 import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import type { CompiledPack } from '../../src/rules/pack/compiled-pack.ts'
@@ -103,6 +103,12 @@ holdAdjustments: [{ when: 'foreign && merchant.mcc == "5541"', plusPercent: 25 }
     { id: 'large', when: 'worth(amount) > 80 && hour >= 9', decline: '129' },
     { id: 'day', when: 'worth(windows.spent.sum) > 250', decline: '130' },
   ]),
+})
+
+/** Looks at what other accounts have just asked for in the same shop. */
+const crowded = filesOf({
+  'windows.yaml': `${windows}- { name: shop, scope: merchant, over: asks, period: { trailing: 30m } }\n`,
+  'a.rules.yaml': rulesText([{ id: 'crowded', when: 'windows.shop.count > 0', decline: '308' }]),
 })
 
 /** Events, one a minute, each with what people do before it. */
@@ -362,6 +368,38 @@ describe(`a backtest (SEED=${seed})`, () => {
     const stricterRows = (await runBacktest({ ...options, newPack: packOf(stricter) })).rows
     expect(stricterRows.length).toBeGreaterThan(many(5))
   })
+
+  it.each([
+    ['all of them', (_: string) => true],
+    ['one of them', (line: string) => line.includes('"account-1"')],
+  ])(
+    'of accounts that are older than the log, %s, counts windows over several cards in its order',
+    async (_name, isCut) => {
+      const live = await oldRun()
+      const whole = storeSource(live.store)
+      const cut = {
+        ...whole,
+        async *lines() {
+          let number = 0
+          for await (const page of whole.lines())
+            yield page.filter((line) => number++ >= cards || !isCut(line))
+        },
+      }
+      const [oldPack, newPack] = [packOf(oldFiles), packOf(crowded)]
+      const options = { oldPack, newPack, fromMs: 0, toMs: Infinity, threads: 0 }
+      const crowdedAt = async (source: LogSource) => {
+        const { rows } = await runBacktest({ ...options, source })
+        // A lite card begins with the swipes that it has left at the end.
+        const ofRule = rows.filter(
+          (row) => row.next.ruleId === 'crowded' && row.cardId !== 'card-4',
+        )
+        return ofRule.map(({ eventId }) => eventId).sort()
+      }
+      const expected = await crowdedAt(whole)
+      expect(expected.length).toBeGreaterThan(many(20))
+      expect(await crowdedAt(cut)).toEqual(expected)
+    },
+  )
 
   it('puts good customers first, and none that were reversed or refunded', async () => {
     const arrivals = traffic(seed, 400, cards)
