@@ -7,8 +7,8 @@
  */
 
 import { storeSource } from '../dist/backoffice/log-source.js'
-import { deliveryOf } from '../dist/backtest/logged-answer.js'
-import { createReplayedAccount } from '../dist/backtest/replayed-account.js'
+import { deliveryOf } from '../dist/backtest/replay/logged-answer.js'
+import { createReplayedAccount } from '../dist/backtest/replay/replayed-account.js'
 import { runBacktest } from '../dist/backtest/run.js'
 import { countShared, createSharedTally } from '../dist/domain/decide/shared-window.js'
 import { createLedger } from '../dist/domain/ledger/ledger.js'

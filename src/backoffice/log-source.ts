@@ -1,6 +1,6 @@
-import type { CutAccount } from '../backtest/replayer.ts'
+import type { CutAccount } from '../backtest/replay/replayer.ts'
+import type { Snapshot } from '../backtest/replay/snapshot.ts'
 import type { LogSource } from '../backtest/run.ts'
-import type { Snapshot } from '../backtest/snapshot.ts'
 import { accountAggregate, cardKey } from '../engine/format/layout.ts'
 import type { Store } from '../store/port.ts'
 import { readBackup } from './backup-file.ts'

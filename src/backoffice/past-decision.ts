@@ -1,5 +1,5 @@
-import { createReplayedAccount, type ReplayedAccount } from '../backtest/replayed-account.ts'
-import { accountBeforeLog } from '../backtest/snapshot.ts'
+import { createReplayedAccount, type ReplayedAccount } from '../backtest/replay/replayed-account.ts'
+import { accountBeforeLog } from '../backtest/replay/snapshot.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
 import type { Store } from '../store/port.ts'
 import { createFilter, searchBack } from './log-search.ts'

@@ -1,5 +1,5 @@
 import { dayMs } from '../clock.ts'
-import type { Changed, Compared } from './account-replay.ts'
+import type { Changed, Compared } from './replay/account-replay.ts'
 import {
   addAmount,
   type ChangedRow,

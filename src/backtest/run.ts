@@ -6,8 +6,13 @@ import { bytesOfPack } from '../rules/pack/bytes.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import { firstTrips, type RuleTrip } from './breaker-trip.ts'
 import { likenessOf, sharedRulesOf } from './counting.ts'
-import { type CutAccount, createReplayer, type Replayed, type ReplayerOptions } from './replayer.ts'
-import type { Snapshot } from './snapshot.ts'
+import {
+  type CutAccount,
+  createReplayer,
+  type Replayed,
+  type ReplayerOptions,
+} from './replay/replayer.ts'
+import type { Snapshot } from './replay/snapshot.ts'
 import type { DecisionTally } from './tally.ts'
 import { addTogether } from './tally-sum.ts'
 

@@ -1,5 +1,5 @@
 import type { RuleTrip } from './breaker-trip.ts'
-import type { Fate } from './fate.ts'
+import type { Fate } from './replay/fate.ts'
 
 /** The result of a backtest as plain data: threads add theirs together, and reports keep it. */
 export interface DecisionTally {

@@ -6,7 +6,7 @@ import { type CardEvent, isAsk, metadataPrefix } from '../domain/record/event.ts
 import { formatMinor } from '../domain/record/money.ts'
 import { maxTestCards, maxTestSteps } from '../rules/testing/test-file.ts'
 import { type CardRow, writeCardRow } from '../wire/card-row.ts'
-import type { ReplayedAccount } from './replayed-account.ts'
+import type { ReplayedAccount } from './replay/replayed-account.ts'
 import { toldBefore } from './told-past.ts'
 
 /** A case of a *.test.yaml, as it is written. */

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { createReplayer, type ReplayerOptions } from './replayer.ts'
+import { createReplayer, type ReplayerOptions } from './replay/replayer.ts'
 import type { FromReplayer, ToReplayer } from './run.ts'
 
 if (parentPort !== null) {

@@ -1,10 +1,10 @@
-import { answerAsLogged, deliveryOf, type Head } from '../backtest/logged-answer.ts'
+import { answerAsLogged, deliveryOf, type Head } from '../backtest/replay/logged-answer.ts'
 import {
   createReplayedAccount,
   type ReplayedAccount,
   transactionIn,
-} from '../backtest/replayed-account.ts'
-import { accountBeforeLog, type Snapshot } from '../backtest/snapshot.ts'
+} from '../backtest/replay/replayed-account.ts'
+import { accountBeforeLog, type Snapshot } from '../backtest/replay/snapshot.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import type { OpenEntry } from '../engine/format/entry-codec.ts'

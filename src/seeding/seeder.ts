@@ -1,4 +1,4 @@
-import type { Snapshot } from '../backtest/snapshot.ts'
+import type { Snapshot } from '../backtest/replay/snapshot.ts'
 import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { ChangeDamaged } from '../engine/change/account-change.ts'

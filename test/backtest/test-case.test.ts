@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { createReplayedAccount } from '../../src/backtest/replayed-account.ts'
+import { createReplayedAccount } from '../../src/backtest/replay/replayed-account.ts'
 import { testCaseOf } from '../../src/backtest/test-case.ts'
 import { whyNoPack } from '../../src/backtest/told-past.ts'
 import type { Pack } from '../../src/domain/decide/pack.ts'

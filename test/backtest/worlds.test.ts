@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { storeSource } from '../../src/backoffice/log-source.ts'
 import { type Likeness, likenessOf, sharedRulesOf } from '../../src/backtest/counting.ts'
-import { createReplayer, type ReplayerOptions } from '../../src/backtest/replayer.ts'
+import { createReplayer, type ReplayerOptions } from '../../src/backtest/replay/replayer.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { bytesOfPack } from '../../src/rules/pack/bytes.ts'
 import type { CompiledPack } from '../../src/rules/pack/compiled-pack.ts'

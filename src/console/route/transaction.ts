@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readAccountHistory } from '../../backoffice/account-history.ts'
 import { createFilter, type FoundEntry, searchPage } from '../../backoffice/log-search.ts'
 import { showTransaction } from '../../backoffice/show.ts'
-import { transactionIn } from '../../backtest/replayed-account.ts'
+import { transactionIn } from '../../backtest/replay/replayed-account.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import {
   heldPart,

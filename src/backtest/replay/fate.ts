@@ -1,8 +1,8 @@
-import type { Book } from '../domain/change/book.ts'
-import type { Change } from '../domain/change/change.ts'
-import { transactionKey } from '../domain/ledger/ledger.ts'
-import { isAsk } from '../domain/record/event.ts'
-import type { OpenEntry } from '../engine/format/entry-codec.ts'
+import type { Book } from '../../domain/change/book.ts'
+import type { Change } from '../../domain/change/change.ts'
+import { transactionKey } from '../../domain/ledger/ledger.ts'
+import { isAsk } from '../../domain/record/event.ts'
+import type { OpenEntry } from '../../engine/format/entry-codec.ts'
 import { transactionIn } from './replayed-account.ts'
 
 /** What became of a transaction by the end of the log. */

@@ -1,8 +1,8 @@
-import { type Book, isAlias, setNames, type TouchedRecords } from '../domain/change/book.ts'
-import type { Account } from '../domain/record/account.ts'
-import type { Card } from '../domain/record/card.ts'
-import type { EventRecord } from '../domain/record/event-record.ts'
-import type { Alias, Transaction } from '../domain/record/transaction.ts'
+import { type Book, isAlias, setNames, type TouchedRecords } from '../../domain/change/book.ts'
+import type { Account } from '../../domain/record/account.ts'
+import type { Card } from '../../domain/record/card.ts'
+import type { EventRecord } from '../../domain/record/event-record.ts'
+import type { Alias, Transaction } from '../../domain/record/transaction.ts'
 
 /**
  * A book held whole in memory, for many accounts with many entries: transactions are found by card and

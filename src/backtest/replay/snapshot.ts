@@ -1,7 +1,7 @@
-import type { Entry } from '../domain/ledger/entry.ts'
-import type { Account } from '../domain/record/account.ts'
-import type { Card } from '../domain/record/card.ts'
-import { accountCodec, cardCodec } from '../engine/format/codec.ts'
+import type { Entry } from '../../domain/ledger/entry.ts'
+import type { Account } from '../../domain/record/account.ts'
+import type { Card } from '../../domain/record/card.ts'
+import { accountCodec, cardCodec } from '../../engine/format/codec.ts'
 import { createReplayBook } from './replay-book.ts'
 import { createReplayedAccount, type ReplayedAccount } from './replayed-account.ts'
 

@@ -1,8 +1,12 @@
-import { inShadow, type Pack } from '../domain/decide/pack.ts'
-import { createSharedTally } from '../domain/decide/shared-window.ts'
-import { openEntry } from '../engine/format/entry-codec.ts'
-import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
-import { finish } from '../rules/pack/step.ts'
+import { inShadow, type Pack } from '../../domain/decide/pack.ts'
+import { createSharedTally } from '../../domain/decide/shared-window.ts'
+import { openEntry } from '../../engine/format/entry-codec.ts'
+import { type PackBytes, readPackBytes } from '../../rules/pack/bytes.ts'
+import { finish } from '../../rules/pack/step.ts'
+import { type BreakerSeconds, createSecondCounter, type RuleTrip } from '../breaker-trip.ts'
+import { createCounter } from '../counter.ts'
+import { joinedWith } from '../counting.ts'
+import type { DecisionTally } from '../tally.ts'
 import {
   type AccountReplay,
   type AccountStart,
@@ -10,12 +14,8 @@ import {
   createAccountReplay,
   type PackComparison,
 } from './account-replay.ts'
-import { type BreakerSeconds, createSecondCounter, type RuleTrip } from './breaker-trip.ts'
-import { createCounter } from './counter.ts'
-import { joinedWith } from './counting.ts'
 import type { Head } from './logged-answer.ts'
 import { accountBeforeLog, type Snapshot } from './snapshot.ts'
-import type { DecisionTally } from './tally.ts'
 
 /** Packs travel to the thread as bytes: making them from these takes a tenth of compiling them. */
 export interface ReplayerOptions extends Pick<PackComparison, 'counting' | 'fromMs' | 'toMs'> {

@@ -1,7 +1,7 @@
-import type { Delivery } from '../domain/decide/delivery.ts'
-import { noVerdict, type Pack } from '../domain/decide/pack.ts'
-import type { Answer } from '../domain/record/event-record.ts'
-import type { OpenEntry } from '../engine/format/entry-codec.ts'
+import type { Delivery } from '../../domain/decide/delivery.ts'
+import { noVerdict, type Pack } from '../../domain/decide/pack.ts'
+import type { Answer } from '../../domain/record/event-record.ts'
+import type { OpenEntry } from '../../engine/format/entry-codec.ts'
 import type { Decision, ReplayedAccount } from './replayed-account.ts'
 
 /** The fields of an entry that are read without decoding its changes. */
