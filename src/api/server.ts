@@ -42,7 +42,7 @@ export interface ApiServerOptions {
   readonly publicUrls: readonly string[]
   readonly authenticate: AuthenticateCaller
   readonly references: References
-  readonly outside: Pick<Outside, 'kyc' | 'kycSecret'>
+  readonly outside: Pick<Outside, 'kyc' | 'kycSecret' | 'onTrouble'>
   readonly token: Omit<TokenEndpointOptions, 'onAnswered' | 'onBug'>
   /** null: plain HTTP, for loopback or a proxy in front. */
   readonly tls: Tls | null

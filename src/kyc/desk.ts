@@ -21,6 +21,7 @@ import {
   isFinal,
   judgeVerdict,
   type Kyc,
+  laterWord,
   listedKyc,
   readKyc,
   sealSubmission,
@@ -219,12 +220,12 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     async hear(kycToken, verdict) {
       const kyc = await readKyc(store, kycToken)
       if (kyc === null) return null
+      const submission = submissionOf(kyc, box)
       if (isFinal(kyc)) {
-        const word = `its provider says ${verdict.status} now, which changes nothing`
-        options.onTrouble(`KYC ${kycToken} is ${kyc.status}: ${word}`)
+        const word = laterWord(kyc, verdict, submission)
+        if (word !== '') options.onTrouble(word)
         return 'final'
       }
-      const submission = submissionOf(kyc, box)
       if (submission !== null) return (await apply(kyc, submission, verdict)) ?? 'final'
       tellUnopened(kycToken)
       // Whoever is told so says it again, and by then the key may be there.

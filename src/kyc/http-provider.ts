@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Clock, dayMs } from '../clock.ts'
+import { readJson } from '../outgoing/answer.ts'
 import type { Outgoing } from '../outgoing/call.ts'
 import { isSignedBy, signedHeaders } from '../outgoing/signature.ts'
 import type { KycProvider, ProviderFault, Verdict } from './provider.ts'
@@ -66,8 +67,9 @@ export function createHttpProvider(options: HttpKycOptions): KycProvider {
       return said.fault === 'timedOut' ? 'timedOut' : fault
     }
     if (said.status < 200 || said.status > 299) return failed(`answers ${said.status}`)
-    const found = said.isCut ? null : verdict.safeParse(jsonOf(said.body))
-    return found?.success ? found.data : failed('answers otherwise than docs/WEBHOOKS.md says')
+    const found = said.isCut ? 'it is too long' : readJson(said.body, verdict)
+    if (typeof found !== 'string') return found.said
+    return failed(`answers otherwise than docs/WEBHOOKS.md says: ${found}`)
   }
 
   return {
@@ -86,22 +88,15 @@ export function createHttpProvider(options: HttpKycOptions): KycProvider {
   }
 }
 
-/** What a provider sends by itself; null when it is not from it, or tells nothing. */
+/** What a provider sends by itself; null when it is not from it, a text when it is otherwise than it must be. */
 export function readCallback(
   secret: Buffer,
   headers: Readonly<Record<string, string | string[] | undefined>>,
   body: string,
   nowMs: number,
-): ToldVerdict | 'unsigned' | 'malformed' {
-  if (!isSignedBy(secret, headers, body, nowMs)) return 'unsigned'
-  const found = told.safeParse(jsonOf(body))
-  return found.success ? found.data : 'malformed'
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
+): ToldVerdict | string | null {
+  if (!isSignedBy(secret, headers, body, nowMs)) return null
+  const found = readJson(body, told)
+  if (typeof found !== 'string') return found.said
+  return `the KYC provider calls back otherwise than docs/WEBHOOKS.md says: ${found}`
 }

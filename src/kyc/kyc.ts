@@ -110,6 +110,13 @@ export function judgeVerdict(verdict: Verdict, submission: Submission): Verdict 
   }
 }
 
+/** What to tell of a word after the last one; '' where it is that again, or a Pending that comes late. */
+export function laterWord(kyc: Kyc, verdict: Verdict, submission: Submission | null): string {
+  const { status } = submission === null ? verdict : judgeVerdict(verdict, submission)
+  if (status === kyc.status || status === 'Pending') return ''
+  return `KYC ${kyc.kycToken} is ${kyc.status}: its provider says ${status} now, which changes nothing`
+}
+
 /** Whether it has the identity number in it: labels are kept, shown and sent as they are. */
 function tells(label: string, submission: Submission): boolean {
   const plain = (text: string) => text.toUpperCase().replace(/[^A-Z0-9]/g, '')

@@ -593,8 +593,17 @@ describe('a provider by HTTP', () => {
     const result = { kycToken: data.kycToken, status: 'Approved' }
     expect(await tell(result, `whsec_${Buffer.alloc(32).toString('base64')}`)).toBe('401 146')
     expect(await tell({ ...result, kycToken: 'kyc_unknown' })).toBe('404 157')
+    expect(troubles).toEqual([])
+    expect(await tell({ ...result, rejectLabels: null })).toBe('404 157')
+    expect(troubles.splice(0)).toEqual([
+      'the KYC provider calls back otherwise than docs/WEBHOOKS.md says: `rejectLabels`',
+    ])
     expect(await tell(result)).toBe('204')
     expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')
+    // Said twice, or overtaken on the way: that is usual.
+    expect(await tell(result)).toBe('204')
+    expect(await tell({ ...result, status: 'Pending' })).toBe('204')
+    expect(troubles).toEqual([])
     expect(await tell({ ...result, status: 'Rejected' })).toBe('204')
     expect(troubles).toEqual([
       `KYC ${data.kycToken} is Approved: its provider says Rejected now, which changes nothing`,

@@ -129,9 +129,19 @@ describe('a provider by HTTP', () => {
     ],
     ['an error', said(500, '{"status":"Approved"}'), 'answers 500'],
     ['a redirect', said(302, '{"status":"Approved"}'), 'answers 302'],
-    ['no JSON', said(200, 'Approved'), otherwise],
-    ['another status', said(200, '{"status":"Maybe"}'), otherwise],
-    ['an answer without end', said(200, '{"status":"Approved"}', true), otherwise],
+    ['no JSON', said(200, 'Approved'), `${otherwise}: it is not JSON`],
+    ['no object', said(200, 'null'), `${otherwise}: it is not an object`],
+    ['another status', said(200, '{"status":"Maybe"}'), `${otherwise}: \`status\``],
+    [
+      'names that are not UTF-8',
+      said(200, '{"status":"Approved","holder":{"firstName":"Jos\ufffd"}}'),
+      `${otherwise}: it is not UTF-8`,
+    ],
+    [
+      'an answer without end',
+      said(200, '{"status":"Approved"}', true),
+      `${otherwise}: it is too long`,
+    ],
   ])('has failed by %s, and somebody is told', async (_name, answer, problem) => {
     const { submit, troubles } = open(answer)
     expect(await submit()).toBe('failed')

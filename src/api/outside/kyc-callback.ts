@@ -10,7 +10,7 @@ const maxBodyBytes = 65_536
 /** Where a KYC provider tells later results; what it signs, not who it is, is checked. */
 export function addKycCallback(
   server: FastifyInstance,
-  { kyc, kycSecret }: Pick<Outside, 'kyc' | 'kycSecret'>,
+  { kyc, kycSecret, onTrouble }: Pick<Outside, 'kyc' | 'kycSecret' | 'onTrouble'>,
   clock: Clock,
 ): void {
   if (kyc === null || kycSecret === null) return
@@ -24,10 +24,11 @@ export function addKycCallback(
     scope.post('/callbacks/kyc', async (request, reply) => {
       const body = typeof request.body === 'string' ? request.body : ''
       const told = readCallback(kycSecret, request.headers, body, clock.nowMs())
-      if (told === 'unsigned') {
+      if (told === null) {
         return reply.code(401).send(refusalEnvelope(null, refuse('notAuthenticated')))
       }
-      const heard = told === 'malformed' ? null : await kyc.desk.hear(told.kycToken, told)
+      if (typeof told === 'string') onTrouble(told)
+      const heard = typeof told === 'string' ? null : await kyc.desk.hear(told.kycToken, told)
       if (heard === null)
         return reply.code(404).send(refusalEnvelope(null, refuse('recordUnknown')))
       // A later word than the final one changes nothing, and saying it again would not help.

@@ -45,6 +45,7 @@ export interface Outside {
   readonly identityHashes: IdentityHashes
   /** With which a provider signs what it sends by itself; null when none does. */
   readonly kycSecret: Buffer | null
+  readonly onTrouble: (message: string) => void
   /** Why an address may not be a receiver's; '' when it may. */
   readonly urlProblem: (url: string) => string
   readonly consumer: Consumer
@@ -149,6 +150,7 @@ export function createOutside(options: OutsideOptions): Outside {
     kyc,
     identityHashes,
     kycSecret,
+    onTrouble,
     retentionDays,
     urlProblem: (url) => urlProblem(url, sandbox, allows),
     consumer: createLogConsumer({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
+import { readJson } from '../../outgoing/answer.ts'
 import type { Outgoing } from '../../outgoing/call.ts'
 import { signedHeaders } from '../../outgoing/signature.ts'
 import { maskPattern, type NumberFault, type NumberSource } from './source.ts'
@@ -58,8 +59,9 @@ export function createHttpNumbers(options: HttpNumbersOptions): NumberSource {
     }
     if (said.status === 404) return 'none'
     if (said.status < 200 || said.status > 299) return failed(`answers ${said.status}`)
-    const found = said.isCut ? null : answer.safeParse(plainOf(said.body))
-    return found?.success ? found.data : failed('answers otherwise than docs/WEBHOOKS.md says')
+    const found = said.isCut ? 'it is too long' : readJson(said.body, answer)
+    if (typeof found !== 'string') return found.said
+    return failed(`answers otherwise than docs/WEBHOOKS.md says: ${found}`)
   }
 
   return {
@@ -68,13 +70,5 @@ export function createHttpNumbers(options: HttpNumbersOptions): NumberSource {
       return said === 'none' ? failed('answers 404 to a new card') : said
     },
     read: (cardId) => ask('GET', `/cards/${encodeURIComponent(cardId)}/full`, cardId, '', full),
-  }
-}
-
-function plainOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
   }
 }

@@ -196,13 +196,17 @@ describe('numbers of somebody else', () => {
   it.each<readonly [string, Said, string]>([
     ['an error', { status: 500, body: {} }, 'answers 500'],
     ['a redirect', { status: 302, body: {} }, 'answers 302'],
-    ['no JSON', { body: 'x' }, otherwise],
+    ['no JSON', { body: 'x' }, `${otherwise}: it is not JSON`],
     [
       'a number where a mask belongs',
       { body: { maskedPan: '9999990123456788', expiry: '2030-01' } },
-      otherwise,
+      `${otherwise}: \`maskedPan\``,
     ],
-    ['no month', { body: { maskedPan: '999999******6788', expiry: '2030-13' } }, otherwise],
+    [
+      'no month',
+      { body: { maskedPan: '999999******6788', expiry: '2030-13' } },
+      `${otherwise}: \`expiry\``,
+    ],
     ['nothing there', { status: 404, body: {} }, 'answers 404 to a new card'],
   ])('fail by %s, and the log says why', async (_name, said, why) => {
     const { numbers, troubles } = await openSource(() => said)
