@@ -1,10 +1,11 @@
+import { customerIndexEntries } from '../engine/format/customer-index.ts'
 import { decodeEntry } from '../engine/format/entry-codec.ts'
 import {
   accountAggregate,
   blocksAggregate,
   clientAggregate,
   customerAggregate,
-  type indexes,
+  indexes,
   kycAggregate,
   rowsAggregate,
   splitSortKey,
@@ -16,10 +17,15 @@ import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import { decodePlace } from '../engine/quarantine/damage.ts'
 import { duePlace } from '../engine/sweeper.ts'
+import { decodeKyc, dueKyc, listedKyc } from '../kyc/kyc.ts'
+import { decodeClient, listedClient } from '../management/client.ts'
+import { decodeCustomer } from '../management/customer.ts'
+import { decodeTransfer, movingEntry } from '../management/transfer/transfer.ts'
 import { decodeWalletEntry } from '../management/wallet.ts'
-import { rowPlaceOf } from '../projection/row-place.ts'
-import type { IndexRecord } from '../store/port.ts'
-import { eventGroup, readPlace } from '../webhook/event.ts'
+import { transactionRowCodec } from '../projection/row.ts'
+import { rowGroup, rowIndexEntries, rowPlaceOf } from '../projection/row-place.ts'
+import type { IndexEntryPut, IndexRecord, Key } from '../store/port.ts'
+import { decodeEvent, entriesOfEvent, eventGroup, readPlace } from '../webhook/event.ts'
 
 type Entry = Pick<IndexRecord, 'sortKey' | 'value'>
 type IndexName = (typeof indexes)[keyof typeof indexes]
@@ -122,4 +128,32 @@ const kinds = new Map<string, IndexKind>(Object.entries(byName))
 /** Null for one that another release made. */
 export function indexKindOf(index: string): IndexKind | null {
   return kinds.get(index) ?? null
+}
+
+/** Of these lists something goes on by itself, at a time: what has lost its place there would wait for ever. */
+export const workIndexes: readonly string[] = [indexes.moving, indexes.deliveries, indexes.kycsDue]
+
+/**
+ * The places that a record must have, as it says itself; those of cards and their transactions follow from their
+ * account. Throws RecordUnreadable.
+ */
+export function listPlacesOf(key: Key, value: string): IndexEntryPut[] {
+  const { aggregate, group } = key
+  if (value === '') return []
+  if (group === 'x') return [{ ...movingEntry(decodeTransfer(value)), value: '' }]
+  if (group.startsWith(eventGroup)) return entriesOfEvent(key, decodeEvent(value))
+  if (group.startsWith(rowGroup)) return rowIndexEntries(transactionRowCodec.decode(value), key)
+  if (group !== '') return []
+  switch (aggregate.split(':', 1)[0]) {
+    case 'k':
+      return [listedClient(decodeClient(value)!)]
+    case 'cu':
+      return customerIndexEntries(decodeCustomer(value))
+    case 'ky': {
+      const kyc = decodeKyc(value)!
+      return [listedKyc(kyc), ...dueKyc(kyc)]
+    }
+    default:
+      return []
+  }
 }

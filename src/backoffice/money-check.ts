@@ -1,7 +1,7 @@
 import { decodeAccount } from '../engine/quarantine/damage.ts'
 import { decodeInbox, decodeTransfer, type Transfer } from '../management/transfer/transfer.ts'
 import { decodeWallet } from '../management/wallet.ts'
-import type { Store } from '../store/port.ts'
+import type { Store, StoreRecord } from '../store/port.ts'
 
 /** What must add up, of one currency: all that was funded is in wallets, on cards or on its way. */
 export interface MoneyCheck extends Readonly<Sums> {
@@ -16,8 +16,14 @@ interface Sums {
   onTheWayMinor: bigint
 }
 
-/** Adds up what cards were given by wallets and each other; run it while nothing writes. Throws RecordUnreadable. */
-export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
+/**
+ * Adds up what cards were given by wallets and each other; run it while nothing writes. Throws RecordUnreadable. Who
+ * has to see all records, too, is shown them: a scan takes long.
+ */
+export async function checkMoney(
+  store: Store,
+  onRecord: (record: StoreRecord) => void = () => {},
+): Promise<readonly MoneyCheck[]> {
   const sums = new Map<string, Sums>()
   /** Who took one in has said so. */
   const pending: Transfer[] = []
@@ -31,6 +37,7 @@ export async function checkMoney(store: Store): Promise<readonly MoneyCheck[]> {
   }
   for await (const page of store.scan()) {
     for (const record of page) {
+      onRecord(record)
       if (record.kind === 'root') addRoot(record.aggregate, record.value, of)
       else if (record.kind === 'child' && record.group === 'x') {
         pending.push(decodeTransfer(record.value))

@@ -7,6 +7,7 @@ import {
   organizationsAggregate,
   trippedAggregate,
 } from '../engine/format/layout.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { messageOf, nameOfDamage, rootOf } from '../engine/quarantine/damage.ts'
 import { rowGroup } from '../projection/row-place.ts'
 import {
@@ -18,7 +19,7 @@ import {
   type StoreRecord,
   StoreRefused,
 } from '../store/port.ts'
-import { indexKindOf } from './index-kind.ts'
+import { indexKindOf, listPlacesOf, workIndexes } from './index-kind.ts'
 import { readRecord } from './record-kind.ts'
 
 /** A record that cannot be read. */
@@ -30,6 +31,7 @@ export interface FoundDamage {
 }
 
 const noProblem = ''
+const entriesPerRead = 1_000
 
 /** Reads everything that the store holds, and tells what this release cannot read. */
 export async function* findDamage(
@@ -55,14 +57,55 @@ export async function* findDamage(
 async function* findPlaces(store: Store, lost: Set<string>): AsyncGenerator<FoundDamage> {
   const problem = 'it names no account'
   for (let after = ''; ; ) {
-    const entries = await store.range(indexes.cards, after, 1_000)
+    const entries = await store.range(indexes.cards, after, entriesPerRead)
     for (const { sortKey, value } of entries) {
       if (lost.delete(sortKey)) yield { name: `place of card ${sortKey}`, problem, repair: value }
     }
-    if (entries.length < 1_000) break
+    if (entries.length < entriesPerRead) break
     after = entries.at(-1)!.sortKey
   }
   for (const cardId of lost) yield { name: `place of card ${cardId}`, problem, repair: '' }
+}
+
+/** What has lost its place in a list: nobody would go on with it, or find it. */
+export interface PlaceCheck {
+  /** Is given each record of a scan. */
+  look(record: StoreRecord): void
+  /** What is not where it belongs, a sentence each. */
+  lost(store: Store): Promise<string[]>
+}
+
+export function createPlaceCheck(): PlaceCheck {
+  const missing = new Map(workIndexes.map((index) => [index, new Map<string, string>()]))
+  let cards = 0
+  return {
+    look(record) {
+      if (record.kind !== 'root' && record.kind !== 'child') return
+      const key = keyOf(record)
+      if (key.group === 'c') cards++
+      // What cannot be read is told as that, by whoever looks for it.
+      for (const { index, sortKey } of unlessUnreadable(() => listPlacesOf(key, record.value)) ??
+        []) {
+        missing.get(index)?.set(sortKey, `${nameOf(key)}: it is not among what is to be done`)
+      }
+    },
+    async lost(store) {
+      for (const [index, places] of missing) {
+        for (let after = ''; places.size > 0; ) {
+          const found = await store.range(index, after, entriesPerRead)
+          for (const { sortKey } of found) places.delete(sortKey)
+          if (found.length < entriesPerRead) break
+          after = found.at(-1)!.sortKey
+        }
+      }
+      // An event may have lost its places for several receivers.
+      const lost = new Set([...missing.values()].flatMap((places) => [...places.values()]))
+      // There may be too many cards to keep their names.
+      const listed = await store.count(indexes.cards, '')
+      if (listed < cards) lost.add(`the list of all cards has ${listed} of ${cards}`)
+      return [...lost]
+    },
+  }
 }
 
 function look(record: StoreRecord): FoundDamage | null {

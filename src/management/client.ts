@@ -4,7 +4,7 @@ import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { clientAggregate, indexes } from '../engine/format/layout.ts'
 import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
-import type { IndexEntry, IndexKey, Key, Store } from '../store/port.ts'
+import type { IndexEntry, IndexEntryPut, IndexKey, Key, Store } from '../store/port.ts'
 import { newId } from './id.ts'
 import type { ManagementResult } from './organization.ts'
 import type { SecretBox } from './secret-box.ts'
@@ -130,7 +130,7 @@ export async function addClient(
     tokensValidFromMs: 0,
     createdAtMs: nowMs,
   }
-  const index = [{ ...indexKeyOf(client), value: clientId }]
+  const index = [listedClient(client)]
   await change(aggregates, clientId, () => ({ root: JSON.stringify(client), index }))
   return { clientId, clientSecret, uniqueKey }
 }
@@ -231,8 +231,8 @@ function unknown(clientId: string): string {
   return `there is no client ${clientId}`
 }
 
-function indexKeyOf({ organizationId, clientId }: Client): IndexKey {
-  return { index: indexes.clients, sortKey: `${organizationId}\n${clientId}` }
+export function listedClient({ organizationId, clientId }: Client): IndexEntryPut {
+  return { index: indexes.clients, sortKey: `${organizationId}\n${clientId}`, value: clientId }
 }
 
 function newSecret(): string {

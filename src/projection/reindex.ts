@@ -11,20 +11,9 @@ import {
   withCard,
 } from '../engine/format/account-cards.ts'
 import { cardEntryIn, cardIndexEntries } from '../engine/format/card-index.ts'
-import { customerIndexEntries, customersPrefix } from '../engine/format/customer-index.ts'
-import {
-  accountCardsKey,
-  customerAggregate,
-  indexes,
-  projectionAggregate,
-} from '../engine/format/layout.ts'
-import { unlessUnreadable } from '../engine/format/row-codec.ts'
-import { decodeCustomer } from '../management/customer.ts'
-import { readOrganizationIds } from '../management/organization.ts'
-import type { IndexEntry, IndexEntryPut, IndexKey, Store } from '../store/port.ts'
+import { accountCardsKey, indexes, projectionAggregate } from '../engine/format/layout.ts'
+import type { IndexEntryPut, IndexKey, Store } from '../store/port.ts'
 import { noProgress } from './lease.ts'
-import { decodeRow } from './row-desk.ts'
-import { facetPrefix, isRowAt, rowIndexEntries, rowPlaceOf } from './row-place.ts'
 
 /** A card by the index of all cards. */
 export interface CardPlace {
@@ -36,23 +25,13 @@ const entriesAtOnce = 500
 
 /** Every card that there is, in pages. */
 export async function* cardPlaces(store: Store): AsyncGenerator<readonly CardPlace[]> {
-  for await (const page of entriesUnder(store, indexes.cards, '')) {
-    yield page.map(({ sortKey, value }) => ({ cardId: sortKey, accountId: value }))
-  }
-}
-
-/** All entries whose sort keys begin so, in pages. */
-async function* entriesUnder(
-  store: Store,
-  index: string,
-  prefix: string,
-): AsyncGenerator<readonly IndexEntry[]> {
-  for (let after = prefix; ; ) {
-    const page = await store.range(index, after, entriesAtOnce)
-    const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
-    if (own.length > 0) yield own
-    if (own.length < entriesAtOnce) return
-    after = own.at(-1)!.sortKey
+  for (let after = ''; ; ) {
+    const page = await store.range(indexes.cards, after, entriesAtOnce)
+    if (page.length > 0) {
+      yield page.map(({ sortKey, value }) => ({ cardId: sortKey, accountId: value }))
+    }
+    if (page.length < entriesAtOnce) return
+    after = page.at(-1)!.sortKey
   }
 }
 
@@ -117,61 +96,6 @@ function indexAccount(
       }
       const put = [{ ...accountCardsKey, value: encodeAccountCards(known) }]
       return { result: undefined, write: { put, index, unindex } }
-    },
-  })
-}
-
-/** Puts the customers of all organizations into all their lists; gives how many, page by page. */
-export async function* indexCustomers(
-  store: Store,
-  aggregates: Aggregates,
-  onUnreadable: (customerId: string) => void,
-): AsyncGenerator<number> {
-  for (const organizationId of await readOrganizationIds(store)) {
-    const prefix = customersPrefix(organizationId, {})
-    for await (const page of entriesUnder(store, indexes.customers, prefix)) {
-      const read = await Promise.all(page.map(({ value }) => indexCustomer(aggregates, value)))
-      for (const [i, { value }] of page.entries()) if (!read[i]) onUnreadable(value)
-      yield read.filter((one) => one).length
-    }
-  }
-}
-
-/** Resolves to false when it cannot be read. */
-function indexCustomer(aggregates: Aggregates, customerId: string): Promise<boolean> {
-  return aggregates.change<boolean>({
-    aggregate: customerAggregate(customerId),
-    decide({ root }) {
-      if (root === null) return { result: true, write: null }
-      const customer = unlessUnreadable(() => decodeCustomer(root))
-      if (customer === null) return { result: false, write: null }
-      return { result: true, write: { index: customerIndexEntries(customer) } }
-    },
-  })
-}
-
-/** Puts rows of the transactions list that are there into all their lists; gives how many, page by page. */
-export async function* indexRows(store: Store, aggregates: Aggregates): AsyncGenerator<number> {
-  for (const organizationId of await readOrganizationIds(store)) {
-    const prefix = facetPrefix(organizationId, ['all', ''])
-    for await (const page of entriesUnder(store, indexes.rows, prefix)) {
-      await Promise.all(page.map((entry) => indexRow(aggregates, entry)))
-      yield page.length
-    }
-  }
-}
-
-function indexRow(aggregates: Aggregates, entry: IndexEntry): Promise<void> {
-  const place = rowPlaceOf(entry)
-  if (place === null) return Promise.resolve()
-  const { aggregate, ...key } = place.key
-  return aggregates.change({
-    aggregate,
-    reads: [key],
-    decide(view) {
-      const row = decodeRow(view.child(key))
-      if (row === null || !isRowAt(row, place)) return { result: undefined, write: null }
-      return { result: undefined, write: { index: rowIndexEntries(row, key) } }
     },
   })
 }

@@ -87,7 +87,7 @@ async function readRows(
   })
 }
 
-export function decodeRow(value: string | null | undefined): TransactionRow | null {
+function decodeRow(value: string | null | undefined): TransactionRow | null {
   if (value === null || value === undefined) return null
   return unlessUnreadable(() => transactionRowCodec.decode(value))
 }

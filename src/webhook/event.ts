@@ -138,6 +138,11 @@ function without(entries: readonly IndexEntryPut[], others: readonly IndexEntryP
   return entries.filter(({ sortKey }) => !keys.has(sortKey))
 }
 
+/** All entries of an event, in the list of its organization and among what is to be sent. */
+export function entriesOfEvent(place: Key, event: WebhookEvent): IndexEntryPut[] {
+  return [listed(place, event), ...dueEntries(place, event)]
+}
+
 function listed(place: Key, { organizationId, atMs, eventId }: WebhookEvent): IndexEntryPut {
   const sortKey = `${organizationId}\n${newestFirst(atMs)}\n${eventId}`
   return { index: indexes.events, sortKey, value: placeText(place) }

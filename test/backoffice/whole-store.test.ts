@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { findDamage } from '../../src/backoffice/store-check.ts'
+import { listPlacesOf } from '../../src/backoffice/index-kind.ts'
+import { createPlaceCheck, findDamage } from '../../src/backoffice/store-check.ts'
 import { copyStore } from '../../src/backoffice/transfer.ts'
 import { claimStore } from '../../src/engine/format/meta.ts'
 import type { Store, StoreRecord } from '../../src/store/port.ts'
@@ -109,6 +110,41 @@ describe('a store with cards, money, customers, webhooks and verifications', () 
       undo()
     }
     expect(await damageIn(store)).toEqual([])
+  })
+
+  it('has each record in the places that it says it has', async () => {
+    const { store } = await openStore()
+    const expected = new Map<string, string[]>()
+    for await (const page of store.scan()) {
+      for (const record of page) {
+        if (record.kind !== 'root' && record.kind !== 'child') continue
+        const key = record.kind === 'root' ? { ...record, group: '', id: '' } : record
+        for (const { index, sortKey } of listPlacesOf(key, record.value)) {
+          expected.set(index, [...(expected.get(index) ?? []), sortKey])
+        }
+      }
+    }
+    expect([...expected.keys()].sort()).toEqual(
+      expect.arrayContaining(['clients', 'customers', 'deliveries', 'events', 'kycs', 'kycs-due']),
+    )
+    for (const [index, sortKeys] of expected) {
+      const entries = await store.range(index, '', 1_000)
+      expect(sortKeys.sort()).toEqual(entries.map(({ sortKey }) => sortKey))
+    }
+  })
+
+  it('is told of what a list has lost', async () => {
+    const { state, store } = await openStore()
+    async function lost(): Promise<string[]> {
+      const places = createPlaceCheck()
+      for await (const page of store.scan()) page.forEach(places.look)
+      return places.lost(store)
+    }
+    expect(await lost()).toEqual([])
+    for (const index of ['cards', 'deliveries', 'kycs-due']) state.indexes.delete(index)
+    const places = (await lost()).map((sentence) => sentence.replace(/^(ev|w|ky):.*:/, '$1:'))
+    const work = ['ev', 'w', 'ky'].map((kind) => `${kind}: it is not among what is to be done`)
+    expect([...new Set(places)]).toEqual([...work, 'the list of all cards has 0 of 3'])
   })
 
   it('is told of what only a later release knows', async () => {

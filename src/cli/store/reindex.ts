@@ -1,18 +1,19 @@
 import type { Command } from 'commander'
-import {
-  cardPlaces,
-  indexCards,
-  indexCustomers,
-  indexRows,
-  restartProjection,
-} from '../../projection/reindex.ts'
+import { listPlacesOf } from '../../backoffice/index-kind.ts'
+import { ChangeDamaged } from '../../engine/change/account-change.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { unlessUnreadable } from '../../engine/format/row-codec.ts'
+import { indexCards, restartProjection } from '../../projection/reindex.ts'
+import { rowGroup } from '../../projection/row-place.ts'
+import type { ChildRecord, Key, RootRecord, StoreRecord } from '../../store/port.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, sayUnreadable, showProgress } from '../terminal.ts'
 
 const help = `
-Lists are kept by what they list. Cards, customers and transactions of an earlier release are not in those that came
-after it, and what was booked on cards before their organization adopted them is in none of its lists: this puts all
-into place. It may run beside servers, and be repeated. The transactions list is made anew from the decision log as far as that goes back
+All records are read, and put into the lists that they say they belong to, whatever the lists have: cards, customers, clients,
+KYCs, webhook events and transactions, and what is to be done of them, such as transfers on their way. What an earlier release wrote is not in
+lists that came after it, and what was booked on cards before their organization adopted them is in none of its lists. It may run
+beside servers, and be repeated. The transactions list is made anew from the decision log as far as that goes back
 (LOG_RETENTION_DAYS); rows that are there already stay.
 
 Example:
@@ -22,42 +23,80 @@ export function addReindex(program: Command): void {
   program
     .command('reindex')
     .summary('put all into the lists that it belongs to')
-    .description(
-      'Put cards, customers and transactions into all their lists, and follow the log from its beginning.',
-    )
+    .description('Put all records into all their lists, and follow the log from its beginning.')
     .addHelpText('after', help)
     .action(() => inSession(reindex))
 }
 
-async function reindex({ store, engine, aggregates }: Session): Promise<ExitCode> {
-  const writer = await engine()
-  const accountsLeft = new Set<string>()
-  const customersLeft = new Set<string>()
-  let cards = 0
-  for await (const places of cardPlaces(store)) {
-    cards += await indexCards(writer, places, (id) => accountsLeft.add(id))
-    showProgress(`${cards} cards`)
+/** More would be too many for who writes them. */
+const recordsAtOnce = 500
+
+async function reindex(session: Session): Promise<ExitCode> {
+  const { store, aggregates } = session
+  const engine = await session.engine()
+  const left: Record<string, Set<string>> = { a: new Set(), cu: new Set() }
+  let [cards, customers, rows] = [0, 0, 0]
+  for await (const page of store.scan()) {
+    cards += await indexCards(engine, page.flatMap(cardPlace), (id) => left.a!.add(id))
+    const listed = page.filter(isListed)
+    for (let i = 0; i < listed.length; i += recordsAtOnce) {
+      const some = listed.slice(i, i + recordsAtOnce)
+      const read = await Promise.all(some.map((one) => putInPlace(keyOf(one), session, engine)))
+      for (const [at, { aggregate, ...one }] of some.entries()) {
+        const [kind = '', id = ''] = aggregate.split(/:(.*)/s)
+        if (!read[at]) left[kind]?.add(id)
+        else if (kind === 'cu' && one.kind === 'root') customers++
+        else if (one.kind === 'child' && one.group.startsWith(rowGroup)) rows++
+      }
+    }
+    showProgress(`${cards} cards, ${customers} customers, ${rows} transactions`)
+    if (page.at(-1)?.kind === 'log') break
   }
-  const customers = await counted(
-    indexCustomers(store, aggregates, (id) => customersLeft.add(id)),
-    'customers',
-  )
-  const rows = await counted(indexRows(store, aggregates), 'transactions')
   showProgress('')
   await restartProjection(aggregates)
   await printText(
     `${cards} cards, ${customers} customers and ${rows} transactions are in the lists; the transactions list follows the log from its beginning, ` +
       'in a server with API_PORT',
   )
-  const codes = [sayUnreadable('account', accountsLeft), sayUnreadable('customer', customersLeft)]
+  const codes = [sayUnreadable('account', left.a!), sayUnreadable('customer', left.cu!)]
   return codes.includes(1) ? 1 : 0
 }
 
-async function counted(pages: AsyncGenerator<number>, name: string): Promise<number> {
-  let count = 0
-  for await (const length of pages) {
-    count += length
-    showProgress(`${count} ${name}`)
+function cardPlace(record: StoreRecord) {
+  if (record.kind !== 'child' || record.group !== 'c') return []
+  return [{ cardId: record.id, accountId: record.aggregate.slice('a:'.length) }]
+}
+
+function keyOf(record: RootRecord | ChildRecord): Key {
+  return record.kind === 'root' ? { aggregate: record.aggregate, group: '', id: '' } : record
+}
+
+/** Also where it cannot be read, which is told of. */
+function isListed(record: StoreRecord): record is RootRecord | ChildRecord {
+  if (record.kind !== 'root' && record.kind !== 'child') return false
+  return unlessUnreadable(() => listPlacesOf(keyOf(record), record.value).length > 0) ?? true
+}
+
+/** Into all its lists, as it is now; resolves to false when it cannot be read. */
+function putInPlace(
+  { aggregate, group, id }: Key,
+  { aggregates }: Session,
+  engine: Engine,
+): Promise<boolean> {
+  const key = { group, id }
+  function decide(value: string | null) {
+    const index = unlessUnreadable(() => listPlacesOf({ aggregate, ...key }, value ?? ''))
+    return { result: index !== null, write: index === null ? null : { index } }
   }
-  return count
+  if (group === '') return aggregates.change({ aggregate, decide: ({ root }) => decide(root) })
+  const change = {
+    reads: [key],
+    decide: (view: { child(of: typeof key): string | null }) => decide(view.child(key)),
+  }
+  if (!aggregate.startsWith('a:')) return aggregates.change({ aggregate, ...change })
+  const accountId = aggregate.slice('a:'.length)
+  return engine.change({ accountId, origin: '', ...change }).catch((error: unknown) => {
+    if (error instanceof ChangeDamaged) return false
+    throw error
+  })
 }

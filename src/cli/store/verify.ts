@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { checkMoney } from '../../backoffice/money-check.ts'
+import { createPlaceCheck } from '../../backoffice/store-check.ts'
 import { verifyStore } from '../../backoffice/verify.ts'
 import { printMoney } from '../money/money-line.ts'
 import { inSession } from '../session.ts'
@@ -31,8 +32,13 @@ export function addVerify(program: Command): void {
         await printText(
           `${accounts} accounts, ${records} records, ${entries} entries: ${differing} differences`,
         )
-        const moneyWell = await printMoney(await checkMoney(store))
-        if (differing === 0 && moneyWell) return 0
+        const places = createPlaceCheck()
+        const moneyWell = await printMoney(await checkMoney(store, places.look))
+        const lost = await places.lost(store)
+        for (const sentence of lost.slice(0, maxShown)) await printText(sentence)
+        if (lost.length > maxShown) await printText(`and ${lost.length - maxShown} more`)
+        if (lost.length > 0) await printText('arbiter reindex puts all into their places')
+        if (differing === 0 && moneyWell && lost.length === 0) return 0
         const note = await whyDifferent(config)
         if (note !== '') complain(`note: ${note}`)
         return 1

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { dayMs } from '../../../src/clock.ts'
 import { openBegunTransfers } from '../../support/begun-transfer.ts'
 import { type CliWorld, createCliWorld } from '../../support/cli.ts'
@@ -37,4 +37,36 @@ describe('arbiter transfers, beside one that cannot be read', () => {
     expect(moved.out).toMatch(/^\S+ {2}trf_left {2}TopUp {2}100 {2}card-1 {2}trf_left\n$/)
     expect(moved.code).toBe(0)
   })
+})
+
+it('what is on its way and has lost its place among what is to be done is told by verify, and put there by reindex', async () => {
+  const world = await createCliWorld()
+  onTestFinished(() => world.dispose())
+  const { store, aggregates, begin } = await openBegunTransfers(world)
+  await begin('trf_lost', 60_000)
+  const unindex = [...(await store.range('moving', '', 9)), ...(await store.range('cards', '', 9))]
+  await aggregates.change({
+    aggregate: 'somebody',
+    decide: () => ({
+      result: null,
+      write: {
+        unindex: unindex.flatMap(({ sortKey }) =>
+          ['moving', 'cards'].map((index) => ({ index, sortKey })),
+        ),
+      },
+    }),
+  })
+  expect((await world.run('transfers', '--open')).out).toBe('nothing is on its way\n')
+  const told = await world.run('verify')
+  expect(told.code).toBe(1)
+  expect(told.out).toContain(
+    'w:org-1:USD, x client-1 trf_lost: it is not among what is to be done\n' +
+      'the list of all cards has 0 of 1\n' +
+      'arbiter reindex puts all into their places\n',
+  )
+  expect((await world.run('reindex')).out).toMatch(/^1 cards, 0 customers and 0 transactions/)
+  expect((await world.run('transfers', '--open')).out).toMatch(/^trf_lost .*\n1 on their way\n$/)
+  expect((await world.run('export')).out).toContain('"card-1"')
+  expect((await world.run('verify')).code).toBe(0)
+  aggregates.stop()
 })
