@@ -123,6 +123,7 @@ async function tryRepair(
   const atMs = ahead ? nowMs : Math.max(nowMs, account.lastArrivalMs)
   const moved = [...book.events].filter(([, record]) => record.atMs > atMs)
   const entry = repairedEntry(book, atMs, options)
+  const since = await pendingSince(store, account.accountId)
   const put = wrong
     .filter(({ key }) => key.group !== '')
     .map(({ key, value }) => ({ ...key, value }))
@@ -131,7 +132,7 @@ async function tryRepair(
     put.push({ ...eventKeyAt(eventKey, atMs, retentionMs), value })
   }
   const command = {
-    ...commandOf(aggregate, book, entry, options),
+    ...commandOf(aggregate, book, entry, since, options),
     expectedVersion: root?.version ?? null,
     put,
     // Where a wrong clock had put them nobody looks for them.
@@ -204,10 +205,26 @@ function emptyCommand(aggregate: string, newVersion: string): Command {
   }
 }
 
+const chargesPerRead = 500
+
+/** Since when charges are pending stands in their list alone; the oldest is taken first. */
+async function pendingSince(store: Store, accountId: string): Promise<Map<string, string>> {
+  const since = new Map<string, string>()
+  const prefix = `${accountId}\n`
+  for (let after = prefix; ; ) {
+    const page = await store.range(indexes.charges, after, chargesPerRead)
+    const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    for (const { sortKey, value } of own) since.set(sortKey, value)
+    if (own.length < chargesPerRead) return since
+    after = own.at(-1)!.sortKey
+  }
+}
+
 function commandOf(
   aggregate: string,
   book: MemoryBook,
   entry: Entry,
+  since: ReadonlyMap<string, string>,
   { newVersion }: RepairOptions,
 ): Command {
   const account = book.account()!
@@ -220,7 +237,8 @@ function commandOf(
     if (isAlias(record)) continue
     if (record.chargePendingMinor > 0) {
       const place = chargeSortKey(account.accountId, record)
-      index.push({ index: indexes.charges, sortKey: place, value: String(record.lastEventAtMs) })
+      const value = since.get(place) ?? String(record.lastEventAtMs)
+      index.push({ index: indexes.charges, sortKey: place, value })
     }
     if (record.dueAtMs === 0) continue
     index.push({ index: indexes.due, sortKey: dueSortKey(account.accountId, record), value: '' })
