@@ -9,7 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { isAsk } from '../domain/record/event.ts'
-import { closeInTime } from '../http/closing.ts'
+import { closeAfterNextAnswers, closeInTime } from '../http/closing.ts'
 import { type Connections, maxUnanswered } from '../http/connections.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { noEchoes } from '../profile/echo.ts'
@@ -38,6 +38,8 @@ export interface GateServerOptions {
 
 /** What a peer has to take our last word and close; above the contract limit. */
 const lingerMs = 1_000
+/** A busy relay uses each of its connections again within it; what comes last is still answered before the end. */
+const nextAnswersMs = 500
 const json = 'application/json; charset=utf-8'
 /** Of an organization, as everywhere. */
 const idPattern = /^[\x20-\x7e]{1,64}$/
@@ -97,6 +99,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   http.on('checkExpectation', take)
   server.addHook('onClose', async () => watch.stop())
   closeInTime(server, lingerMs)
+  closeAfterNextAnswers(server, nextAnswersMs)
 
   function refuse(reply: FastifyReply, refusal: Refusal, echoes = noEchoes): void {
     options.onRefused(refusal, reply.raw.req.socket)

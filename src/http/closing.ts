@@ -1,3 +1,5 @@
+import { Server } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 /** Closing, Node gives up its own time limits: a request that never ends would keep us here. */
@@ -22,5 +24,17 @@ export function closeWithAnswers(server: FastifyInstance, longestMs: number): vo
   server.addHook('onSend', (_request, reply, payload, done) => {
     if (isClosing) reply.header('connection', 'close')
     done(null, payload)
+  })
+}
+
+/**
+ * Nobody can connect any more, and who is connected hears of it with the next answer (Fastify says `close` in it): to end
+ * a connection that is kept would lose what is on its way there just then.
+ */
+export function closeAfterNextAnswers(server: FastifyInstance, waitMs: number): void {
+  server.addHook('preClose', async () => {
+    // That of HTTP ends what is kept at once.
+    const left = new Promise((resolve) => Server.prototype.close.call(server.server, resolve))
+    await Promise.race([left, sleep(waitMs)])
   })
 }

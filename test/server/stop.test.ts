@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -161,6 +162,25 @@ describe('stopping', () => {
     expect(code).toBe(0)
     expect(tookMs).toBeLessThan(3_000)
     expect(await checkLedger(dataDir, relay.deliveries)).toMatchObject(clean)
+    await start()
+  })
+
+  it('answers what comes on a connection that is kept, and says that it ends then', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const ask = async () => {
+      const asked = request(`${server.url}/authorize`, { method: 'POST', agent }).end()
+      const [{ statusCode, headers }] = await once(
+        asked.on('response', (it) => it.resume()),
+        'response',
+      )
+      return [statusCode, headers.connection]
+    }
+    expect(await ask()).toEqual([400, 'keep-alive'])
+    const ending = end('SIGTERM')
+    await until(async () => server.output().includes('"msg":"stopping'), 10)
+    expect(await ask()).toEqual([400, 'close'])
+    expect((await ending)[0]).toBe(0)
     await start()
   })
 
