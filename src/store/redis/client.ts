@@ -75,9 +75,9 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
     }, maxReconnectDelayMs).unref()
   })
 
-  async function send(_key: string, name: string, args: readonly string[]): Promise<unknown> {
+  async function send(key: string, name: string, args: readonly string[]): Promise<unknown> {
     if (client.status !== 'ready') throw trouble.notSent()
-    return run(client, name, args)
+    return run(client, name, args).catch(namingKey(key))
   }
 
   return {
@@ -137,7 +137,7 @@ function clusterConnection(client: Cluster, urls: readonly string[]): RedisConne
       lookForMasters()
       throw trouble.notSent()
     }
-    return run(client, name, args)
+    return run(client, name, args).catch(namingKey(key))
   }
 
   function askMasters(name: string, args: readonly string[]): Promise<MasterReply[]> {
@@ -176,6 +176,14 @@ function clusterConnection(client: Cluster, urls: readonly string[]): RedisConne
       }
     },
     close: () => end(client),
+  }
+}
+
+/** Redis does not say which. */
+function namingKey(key: string) {
+  return (error: unknown): never => {
+    if (!failureText(error).startsWith('WRONGTYPE ')) throw error
+    throw new Error(`WRONGTYPE ${key} holds another type of value: rename or delete that key`)
   }
 }
 

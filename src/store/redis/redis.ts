@@ -27,7 +27,7 @@ import { createMarkKeeper, isLossOf } from './marks.ts'
 import { createRecordReader } from './record-reader.ts'
 import { claimServer } from './server.ts'
 import { createStoreIdentity } from './store-identity.ts'
-import { tryCommits } from './trial.ts'
+import { createForeignKeys, tryCommits } from './trial.ts'
 
 export interface RedisStoreOptions {
   /** One server, or some nodes of a cluster. */
@@ -76,6 +76,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   let isClosed = false
   let onCrowded: (aggregate: string) => void = ignore
   const identity = createStoreIdentity(connection, keys)
+  const foreign = createForeignKeys(connection, keys)
   const { marks } = options
   const keeper = marks && createMarkKeeper({ marks, connection, keys, callFunction, identity })
   let loading: Promise<void> | null = null
@@ -140,10 +141,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
         outcomes[place] = settled[i] as PartOutcome
       })
       for (const id of logIds) log.observe(id)
-      const damaged = settled.filter((outcome) => outcome === 'refused').length
-      if (damaged > 0) {
-        problems.add(`${damaged} aggregates have a key that holds another type of value`)
-      }
+      if (settled.includes('refused'))
+        problems.add((await foreign.told(call.keys)) || 'a key holds another type of value')
     } catch (error) {
       if (isLossOf(error)) keeper?.noteLoss(call.target, Number(call.args[1]))
       const failure = storeErrorOf('Redis did not commit', error)
@@ -180,6 +179,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   async function trial(): Promise<void> {
     refuseUnlessUsable()
     await track(tryCommits({ connection, keys, callFunction, loadLibrary }))
+    await track(foreign.check())
   }
 
   async function close(): Promise<void> {

@@ -237,11 +237,27 @@ describe('a Redis store', () => {
           await server.command(plant[0], keyOf(), ...plant.slice(1))
           const before = await dump()
           const failure = store.commit([commandOf({ aggregate: 'a', ...full })])
-          await expect(failure).rejects.toMatchObject({ executed: 'no', outcomes: ['refused'] })
+          const message = `the key ${keyOf()} holds another type of value: rename or delete that key in Redis`
+          await expect(failure).rejects.toMatchObject({ outcomes: ['refused'], message })
           expect(await dump()).toEqual(before)
         }
       })
     }
+
+    it('goes on to say so of a list and a log, which many accounts need, until the key is gone', async () => {
+      const store = await open()
+      for (const key of [keys().index(p(), 'put'), keys().log(p())]) {
+        await server.command('SET', key, 'text')
+        await store.commit([commandOf({ aggregate: 'a', ...full })]).catch(() => {})
+        await store.commit([commandOf({ aggregate: `without ${key}` })])
+        await expect(store.trial?.()).rejects.toThrow(`the key ${key} holds another type of value`)
+        await server.command('DEL', key)
+        await store.trial?.()
+      }
+      await server.command('SET', keys().aggregate('a'), 'text')
+      await store.commit([commandOf({ aggregate: 'a' })]).catch(() => {})
+      await store.trial?.()
+    })
 
     it('says which record it would be, and reads the others of the call', async () => {
       const store = await open()
@@ -268,7 +284,9 @@ describe('a Redis store', () => {
       for (const [key, read] of reads) {
         await server.command('SET', key, 'of another type')
         const before = await dump()
-        await expect(read(), key).rejects.toMatchObject({ name: 'StoreError', executed: 'no' })
+        const error = await read().catch((cause) => cause)
+        expect(error).toMatchObject({ name: 'StoreError', executed: 'no' })
+        expect(error.message).toContain(`${key} holds another type`)
         expect(await dump()).toEqual(before)
         await server.command('DEL', key)
         await read()
