@@ -48,7 +48,7 @@ export const pure = [
 ].map((name) => `test/${name}.test.ts`)
 
 /** They start no process either, but serve HTTP in their own, and take longer: no part of the edit loop. */
-const inside = ['api/**/*', 'backtest/{equality,worlds}', 'seeding/*', 'support/*'].map(
+const inside = ['api/**/*', 'backtest/{equality,snapshot,worlds}', 'seeding/*', 'support/*'].map(
   (name) => `test/${name}.test.ts`,
 )
 

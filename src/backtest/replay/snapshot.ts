@@ -1,6 +1,8 @@
+import type { Change } from '../../domain/change/change.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Account } from '../../domain/record/account.ts'
-import type { Card } from '../../domain/record/card.ts'
+import { type Card, noCard } from '../../domain/record/card.ts'
+import { withoutSeen } from '../../domain/record/familiarity.ts'
 import { accountCodec, cardCodec } from '../../engine/format/codec.ts'
 import { createReplayBook } from './replay-book.ts'
 import { createReplayedAccount, type ReplayedAccount } from './replayed-account.ts'
@@ -13,7 +15,8 @@ export interface Snapshot {
 
 /**
  * The account as it was when the log began, as far as it can be told: its money now, less what the log
- * has moved since; its cards with their present settings; no earlier transaction and no window.
+ * has moved since; its cards with their present settings and what they saw before; no earlier transaction
+ * and no window.
  */
 export function accountBeforeLog(snapshot: Snapshot, entries: readonly Entry[]): ReplayedAccount {
   const account = accountCodec.decode(snapshot.account)
@@ -49,31 +52,63 @@ function accountWith(account: Account, cards: readonly Card[]): ReplayedAccount 
   return createReplayedAccount(book)
 }
 
-/** A card whose status changes in the log begins as Active: its earlier status is not known. */
+/**
+ * What the log tells of a card is taken back: what it saw, used and counted there it has not yet when the log
+ * begins. A status that changes in the log was another before it, which can only be guessed.
+ */
 function cardBefore(card: Card, entries: readonly Entry[]): Card {
-  const restated = entries.some(
-    ({ cardId, changes }) =>
-      cardId === card.cardId &&
-      changes.some(
-        (change) =>
-          change.type === 'cardTerminated' ||
-          (change.type === 'cardChanged' && change.set.status !== undefined),
-      ),
+  const changes = entries.flatMap((entry) => (entry.cardId === card.cardId ? entry.changes : []))
+  const restated = changes.some(
+    (change) =>
+      change.type === 'cardTerminated' ||
+      (change.type === 'cardChanged' && change.set.status !== undefined),
   )
   const status = restated ? ({ status: 'Active', terminatedBy: '' } as const) : {}
-  const declinesInRow = declinesBefore(card, entries)
-  return { ...card, ...status, windows: {}, recentAsks: [], lastAskAtMs: 0, declinesInRow }
+  const counted = { windows: {}, merchantCounts: [], recentAsks: [], lastAskAtMs: 0 }
+  const swipesLeft = swipesBefore(card, changes)
+  return { ...card, ...status, ...counted, swipesLeft, ...rememberedBefore(card, changes) }
 }
 
-/** What the first entry that tells of it had counted on; what seeding put came from the log itself. */
-function declinesBefore(card: Card, entries: readonly Entry[]): number {
-  for (const { cardId, changes } of entries) {
-    if (cardId !== card.cardId) continue
-    for (const change of changes) {
-      if (change.type === 'seeded' && change.remembered.declinesInRow !== undefined) return 0
-      if (change.type !== 'askNoted' || change.noted.declines === undefined) continue
-      return Math.max(0, change.noted.declines - 1)
-    }
+function swipesBefore({ swipesLeft }: Card, changes: readonly Change[]): number | null {
+  const used = changes.filter(({ type }) => type === 'swipeUsed').length
+  const returned = changes.filter(({ type }) => type === 'swipeReturned').length
+  return swipesLeft === null ? null : Math.max(0, swipesLeft + used - returned)
+}
+
+const noPlace = { lastCountry: '', lastCity: '', lastPlaceAtMs: 0 }
+const noLocation = { lastLocation: '', lastLocationAtMs: 0 }
+
+function rememberedBefore(card: Card, changes: readonly Change[]): Partial<Card> {
+  const merchants = changes.flatMap((change) =>
+    change.type === 'merchantSeen' ? [change.hash] : [],
+  )
+  const countries = changes.flatMap((change) =>
+    change.type === 'countrySeen' ? [change.country] : [],
+  )
+  const noted = changes.flatMap((change) => (change.type === 'askNoted' ? [change.noted] : []))
+  const declines = noted.find((one) => one.declines !== undefined)?.declines
+  return {
+    seenMerchants: withoutSeen(card.seenMerchants, merchants),
+    seenCountries: withoutSeen(card.seenCountries, countries),
+    seenMccs: withoutSeen(
+      card.seenMccs,
+      noted.flatMap(({ mcc }) => mcc ?? []),
+    ),
+    seenCurrencies: withoutSeen(
+      card.seenCurrencies,
+      noted.flatMap(({ currency }) => currency ?? []),
+    ),
+    ...(noted.some(({ place }) => place !== undefined) ? noPlace : {}),
+    ...(noted.some(({ location }) => location !== undefined) ? noLocation : {}),
+    ...(declines === undefined ? {} : { declinesInRow: Math.max(0, declines - 1) }),
+    ...notSeeded(changes),
   }
-  return card.declinesInRow
+}
+
+/** What seeding put came from the log itself: before it the card kept nothing of that kind. */
+function notSeeded(changes: readonly Change[]): Partial<Card> {
+  const told = changes.flatMap((change) =>
+    change.type === 'seeded' ? Object.keys(change.remembered) : [],
+  )
+  return Object.fromEntries(told.map((name) => [name, noCard[name as keyof Card]]))
 }

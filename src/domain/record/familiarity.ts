@@ -117,8 +117,15 @@ export function isFading(seen: string, value: string, maxValues: number): boolea
   return at < 0 || at < seen.length - (maxValues / 2) * value.length
 }
 
-function moveToEnd(seen: string, value: string, maxValues: number): string {
+export function withoutSeen(seen: string, values: readonly string[]): string {
+  return values.reduce(without, seen)
+}
+
+function without(seen: string, value: string): string {
   const at = placeOf(seen, value)
-  const others = at < 0 ? seen : seen.slice(0, at) + seen.slice(at + value.length)
-  return (others + value).slice(-maxValues * value.length)
+  return at < 0 ? seen : seen.slice(0, at) + seen.slice(at + value.length)
+}
+
+function moveToEnd(seen: string, value: string, maxValues: number): string {
+  return (without(seen, value) + value).slice(-maxValues * value.length)
 }
