@@ -160,6 +160,13 @@ describe('an event', () => {
     const both = { eventId: oldest!.eventId, startDate: '2026-11-15' }
     expect(await call('POST', `/webhooks/${webhookId}/replay`, both)).toMatchObject({ code: '131' })
     expect(await call('POST', `/webhooks/${webhookId}/replay`, {})).toMatchObject({ code: '131' })
+    // It would be given up at once, and not be sent either when the webhook is enabled later.
+    await call('PATCH', `/webhooks/${webhookId}`, { enabled: false })
+    expect(await call('POST', `/webhooks/${webhookId}/replay`, span)).toMatchObject({
+      status: 422,
+      code: '119',
+    })
+    expect(items((await call('GET', '/events?state=Delivered')).data)).toHaveLength(2)
   })
 
   it('is not sent again, nor is a ping, when the Reference is refused', async () => {

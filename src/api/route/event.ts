@@ -109,7 +109,7 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
       }),
       data: z.object({ queued: z.int() }),
       reads: false,
-      refusals: ['recordUnknown', 'dateMalformed'],
+      refusals: ['notPermitted', 'recordUnknown', 'dateMalformed'],
       async handle(call) {
         const { body, nowMs } = call
         const { organizationId } = call.caller.organization
@@ -134,11 +134,12 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
         // Before its Reference is done: whoever repeats it after a crash sends only what was not sent yet.
         const done = await effects.onPrepared<{ queued: number }>(call, home, async (sinceMs) => {
           const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
-          const isThere = endpoints.some((endpoint) => endpoint.webhookId === webhookId)
+          const endpoint = endpoints.find((each) => each.webhookId === webhookId)
           const time = { nowMs, sinceMs }
-          const queued = !isThere ? 0 : await (isOne ? one(time) : all(time))
+          const queued = !endpoint?.enabled ? 0 : await (isOne ? one(time) : all(time))
           return () => {
-            if (!isThere) return refuse('recordUnknown', 'there is no such webhook')
+            if (endpoint === undefined) return refuse('recordUnknown', 'there is no such webhook')
+            if (!endpoint.enabled) return refuse('notPermitted', 'the webhook is disabled')
             if (isOne && queued === 0) return refuse('recordUnknown', 'there is no such event')
             return { data: { queued }, write: {} }
           }

@@ -199,7 +199,11 @@ async function replay(id: string, given: Replayed, session: Session): Promise<Ex
   const time = { nowMs, sinceMs: nowMs }
   const found = await find(id, session)
   if (found === null) return sayRefused(`there is no webhook ${id}`)
-  const { organizationId } = found
+  const { organizationId, endpoint } = found
+  if (!endpoint.enabled) {
+    const way = `PATCH /webhooks/${id} with {"enabled":true} of the management API`
+    return sayRefused(`webhook ${id} is disabled, and is sent nothing: ${way} enables it`)
+  }
   if ((given.eventId === undefined) === (given.since === undefined)) {
     return sayRefused('give --event-id, or --since')
   }
