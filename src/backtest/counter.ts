@@ -47,7 +47,11 @@ export function createCounter(): Counter {
     for (const id of old.step.shadowRules) ruleOf(tally, id).oldShadow++
     for (const id of next.step.matchedRules) ruleOf(tally, id).newMatched++
     for (const id of next.step.shadowRules) ruleOf(tally, id).newShadow++
-    if (!exact || isSaid(logged, replayed)) return
+    if (isSaid(logged, replayed)) return
+    if (!exact) {
+      tally.inexactDisagreements++
+      return
+    }
     version.disagreements++
     tally.disagreements++
     if (tally.disagreementRows.length >= maxDisagreementRows) return

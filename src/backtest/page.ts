@@ -4,6 +4,7 @@ import {
   type BacktestReport,
   begunLines,
   changeCells,
+  isProven,
   kindTexts,
   proofLines,
   ruleHeads,
@@ -20,7 +21,6 @@ const maxBars = 20
 export function pageOf(report: BacktestReport): string {
   const { tally } = report
   const title = `Backtest of ${packText(report.newPack)} against ${packText(report.oldPack)}`
-  const proven = tally.asks > 0 && tally.disagreements === 0
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -30,7 +30,7 @@ export function pageOf(report: BacktestReport): string {
 <main>
 <h1>${escaped(title)}</h1>
 <p>${escaped(`${report.oldFolder} → ${report.newFolder}; ${tally.asks} asks of ${tally.accounts} accounts ${timesOf(report)}`)}</p>
-<p class="${proven ? 'good' : 'bad'}">${proofLines(report).map(escaped).join('<br>')}</p>
+<p class="${isProven(tally) ? 'good' : 'bad'}">${proofLines(report).map(escaped).join('<br>')}</p>
 ${cutText(tally)}
 ${begunLines(report).map(paragraph).join('\n')}
 ${tripLines(tally)

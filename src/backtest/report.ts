@@ -119,11 +119,30 @@ export function tripLines({ trips }: DecisionTally): string[] {
   )
 }
 
+export function isProven({ asks, inexactAsks, disagreements }: DecisionTally): boolean {
+  return asks > inexactAsks && disagreements === 0
+}
+
+/** How far a pack that disagrees nowhere gives the answers of the log again. */
+export function agreementText(tally: DecisionTally, pack: string): string {
+  const { asks, inexactAsks, inexactDisagreements } = tally
+  const gives = `${pack} gives the answer of the log to`
+  if (inexactAsks === 0) return `${gives} all ${asks} asks`
+  const alike = `${inexactAsks - inexactDisagreements} of`
+  return asks === inexactAsks
+    ? `no ask can be compared exactly; ${gives} ${alike} ${asks}`
+    : `${gives} all ${asks - inexactAsks} asks that can be compared exactly, and to ${alike} ${inexactAsks} others`
+}
+
+const wayToProof =
+  'accounts older than the log are exact where LOG_RETENTION_DAYS is longer than EVENT_RETENTION_DAYS'
+
 /** The replay is what a server does if the old pack gives every answer of the log again. */
 export function proofLines({ tally, oldVersion }: BacktestReport): string[] {
   if (tally.asks === 0) return ['NOTHING SHOWN: the log has no asks in this stretch of time']
   if (tally.disagreements === 0) {
-    return [`proof: the old pack gives the answer of the log to all ${tally.asks} asks`]
+    const said = agreementText(tally, 'the old pack')
+    return [isProven(tally) ? `proof: ${said}` : `NO PROOF: ${said}; ${wayToProof}`]
   }
   const others = Object.entries(tally.versions).map(([version, { asks, disagreements }]) => {
     const hint = version === oldVersion ? '' : ', decided by another pack than the old one'

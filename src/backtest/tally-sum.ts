@@ -22,6 +22,7 @@ export function addTogether(parts: readonly DecisionTally[]): DecisionTally {
     sum.asks += part.asks
     sum.cutAccounts += part.cutAccounts
     sum.inexactAsks += part.inexactAsks
+    sum.inexactDisagreements += part.inexactDisagreements
     sum.exactFromMs = Math.max(sum.exactFromMs, part.exactFromMs)
     sum.disagreements += part.disagreements
     sum.disagreementRows.push(...part.disagreementRows)

@@ -11,12 +11,14 @@ export interface DecisionTally {
   asks: number
   /** Accounts whose first entries the log no longer has. */
   cutAccounts: number
-  /** Asks of these accounts from before `exactFromMs`, when their state is only a guess. */
+  /** Asks of these accounts from before `exactFromMs`, when their state is only a guess, or by rules on windows over several cards. */
   inexactAsks: number
+  /** Those of them that the old pack answers otherwise than the log. */
+  inexactDisagreements: number
   exactFromMs: number
   /** Asks by the version of the pack that decided them. */
   versions: Record<string, VersionTally>
-  /** Asks that the old pack answers otherwise than the log. */
+  /** Other asks that the old pack answers otherwise than the log. */
   disagreements: number
   disagreementRows: Disagreement[]
   changes: Record<ChangeKind, ChangeTally>
@@ -117,6 +119,7 @@ export function newDecisionTally(): DecisionTally {
     asks: 0,
     cutAccounts: 0,
     inexactAsks: 0,
+    inexactDisagreements: 0,
     exactFromMs: 0,
     versions: {},
     disagreements: 0,

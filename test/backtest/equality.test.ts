@@ -363,6 +363,9 @@ describe(`a backtest (SEED=${seed})`, () => {
     expect(same).toMatchObject({ cutAccounts: 3, accounts: 3, disagreements: 0, rows: [] })
     expect(same.asks).toBeGreaterThan(many(50))
     expect(same.inexactAsks).toBe(same.asks)
+    // Its windows and what was asked before the log began are not known.
+    expect(same.inexactDisagreements).toBeGreaterThan(many(0))
+    expect(same.inexactDisagreements).toBeLessThan(same.asks / 4)
     const oldestMs = arrivals[0]!.atMs
     expect(same.exactFromMs).toBeGreaterThan(oldestMs + retentionDays * 86_400_000)
     const stricterRows = (await runBacktest({ ...options, newPack: packOf(stricter) })).rows

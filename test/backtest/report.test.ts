@@ -35,6 +35,20 @@ it('proves nothing by a log without asks', () => {
   expect(proofLines({ tally } as BacktestReport)).toEqual([expect.stringMatching(/^NOTHING SHOWN/)])
 })
 
+it('says of how many asks it is a proof, and what came of the others', () => {
+  const said = (inexactAsks: number, inexactDisagreements: number) => {
+    const tally = { asks: 12, disagreements: 0, inexactAsks, inexactDisagreements }
+    return proofLines({ tally } as BacktestReport)
+  }
+  expect(said(0, 0)).toEqual(['proof: the old pack gives the answer of the log to all 12 asks'])
+  expect(said(5, 1)).toEqual([
+    'proof: the old pack gives the answer of the log to all 7 asks that can be compared exactly, and to 4 of 5 others',
+  ])
+  expect(said(12, 2)).toEqual([
+    'NO PROOF: no ask can be compared exactly; the old pack gives the answer of the log to 10 of 12; accounts older than the log are exact where LOG_RETENTION_DAYS is longer than EVENT_RETENTION_DAYS',
+  ])
+})
+
 it('tells sums of a long log that no number holds exactly', () => {
   expect(amountsText({ IDR: 2 ** 60, JPY: 7 })).toBe('11529215046068469.76 IDR, 7 JPY')
 })

@@ -1,4 +1,4 @@
-import { amountsText } from '../../backtest/report.ts'
+import { agreementText, amountsText, isProven } from '../../backtest/report.ts'
 import type { DecisionTally } from '../../backtest/tally.ts'
 import type { FileFault } from '../../document/yaml-document.ts'
 import { loosens, type PartChange } from '../../rules/diff/change.ts'
@@ -77,11 +77,14 @@ function baseLines(base: ComparedBase | NoPack): string[] {
 }
 
 /** Whether the base decides as the log says it did: what is told of the new pack rests on it. */
-function proofOf({ asks, disagreements }: DecisionTally): string {
+function proofOf(tally: DecisionTally): string {
+  const { asks, disagreements } = tally
   if (asks === 0) return 'The log has no asks: **nothing is shown by it**'
-  return disagreements === 0
-    ? `${mark(true)} the base gives the answer of the log to all ${asks} asks`
-    : `${mark(false)} the base differs from the log for ${disagreements} of ${asks} asks`
+  if (disagreements > 0) {
+    return `${mark(false)} the base differs from the log for ${disagreements} of ${asks} asks`
+  }
+  const said = agreementText(tally, 'the base')
+  return isProven(tally) ? `${mark(true)} ${said}` : `**No proof**: ${said}`
 }
 
 function logLines(tally: DecisionTally): string[] {
