@@ -4,7 +4,15 @@ import { systemClock } from '../../clock.ts'
 import type { StorePlace } from '../../store/open.ts'
 import { printText } from '../terminal.ts'
 import { addressHelp, nameOfPlace, readAddress, refuseMissing } from './address.ts'
-import { filling, printTallies, progress, sayServed, telling, withStore } from './store-work.ts'
+import {
+  filling,
+  printTallies,
+  progress,
+  refuseUnbooked,
+  sayServed,
+  telling,
+  withStore,
+} from './store-work.ts'
 
 const help = `${addressHelp}
 
@@ -37,6 +45,11 @@ export function addCopy(program: Command): void {
     return telling(async () => {
       refuseMissing(from)
       await sayServed(from, to)
+      if (from.redis === null) {
+        await refuseUnbooked(from.dataDir, 'start its server, and stop it by SIGTERM')
+      }
+      if (to.redis === null)
+        await refuseUnbooked(to.dataDir, 'move it away, or name another folder')
       const tallies = await withStore(from, (source) =>
         withStore(to, (target) =>
           filling(to, () =>

@@ -3,9 +3,8 @@ import type { Command } from 'commander'
 import { checkBackup, readBackup } from '../../backoffice/backup-file.ts'
 import { fillStore, refuseUnlessEmpty } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
-import { readKeptLines, writeKeptLines } from '../../gate/journal/file.ts'
+import { writeKeptLines } from '../../gate/journal/file.ts'
 import type { StorePlace } from '../../store/open.ts'
-import { StoreRefused } from '../../store/port.ts'
 import { type ExitCode, printText, showProgress } from '../terminal.ts'
 import { nameOfPlace } from './address.ts'
 import {
@@ -13,6 +12,7 @@ import {
   onConfigured,
   printTallies,
   progress,
+  refuseUnbooked,
   sayServed,
   withStore,
 } from './store-work.ts'
@@ -38,7 +38,7 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
   const { createdAt, journal, ...fixed } = await checkBackup(file, progress('checked'))
   showProgress('')
   await sayServed(place)
-  await refuseUnbooked(place)
+  await refuseUnbooked(place.dataDir, 'move it away, or name another DATA_DIR')
   const tallies = await withStore(place, async (store) => {
     await refuseUnlessEmpty(store)
     if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
@@ -48,12 +48,4 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
   await printTallies(tallies)
   await printText(`${nameOfPlace(place)} holds what was backed up at ${createdAt}`)
   return 0
-}
-
-/** Answers in a journal that is already there would be booked into the restored store. */
-async function refuseUnbooked({ dataDir }: StorePlace): Promise<void> {
-  if ((await readKeptLines(fs, dataDir)).length === 0) return
-  throw new StoreRefused(
-    `the journal in ${dataDir} has answers that are not booked yet: move it away, or name another DATA_DIR`,
-  )
 }

@@ -1,8 +1,10 @@
+import * as fs from 'node:fs/promises'
 import { type KindTally, kindName } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
+import { readKeptLines } from '../../gate/journal/file.ts'
 import { openStore, type StorePlace } from '../../store/open.ts'
-import type { Store } from '../../store/port.ts'
+import { type Store, StoreRefused } from '../../store/port.ts'
 import { onInterrupt } from '../interrupt.ts'
 import { explain } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
@@ -34,6 +36,12 @@ export async function sayServed(...places: readonly StorePlace[]): Promise<void>
     const note = await refuseServed(place)
     if (note !== '') complain(note)
   }
+}
+
+/** Answers that are in a journal alone would be left behind with it, or booked into another store. */
+export async function refuseUnbooked(dataDir: string, advice: string): Promise<void> {
+  if ((await readKeptLines(fs, dataDir)).length === 0) return
+  throw new StoreRefused(`the journal in ${dataDir} has answers that are not booked yet: ${advice}`)
 }
 
 export async function withStore<T>(

@@ -154,6 +154,10 @@ async function backUpUnderLoad(round: number): Promise<void> {
   expect(readdirSync(world.folder).filter((name) => name.includes('snapshot'))).toEqual([])
   await load.stop()
   await server.kill()
+  // A copy would leave behind what the killed server has said and not booked.
+  const to = `lmdb:${join(world.folder, `copied-${round}`)}`
+  const copied = await world.run('copy', '--from', `lmdb:${dataDir}`, '--to', to)
+  expect(copied).toMatchObject({ code: 2, err: expect.stringContaining('not booked yet') })
 
   const restored = { DATA_DIR: join(world.folder, 'restored') }
   expect(await world.runWith({ env: restored }, 'restore', file)).toMatchObject({ code: 0 })
