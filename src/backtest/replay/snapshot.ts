@@ -28,9 +28,10 @@ export function accountBeforeLog(snapshot: Snapshot, entries: readonly Entry[]):
   return accountWith(
     {
       ...blank,
+      // Below zero, too, where the log tells of transactions from before it: so the end is as the records say.
       postedMinor: account.postedMinor - after.postedMinor,
-      heldMinor: Math.max(0, account.heldMinor - after.heldMinor),
-      withheldMinor: Math.max(0, account.withheldMinor - after.withheldMinor),
+      heldMinor: account.heldMinor - after.heldMinor,
+      withheldMinor: account.withheldMinor - after.withheldMinor,
       entryCount: entries[0]?.n ?? 0,
     },
     cards,

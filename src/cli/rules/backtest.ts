@@ -47,7 +47,7 @@ A breaker of DIR trips as it would on one instance that serves all: the report s
 on the rule only records.
 
 Accounts older than the log (LOG_RETENTION_DAYS) begin with the store's records, with what the log
-moved taken back: their money is exact, their windows and holds from EVENT_RETENTION_DAYS on.
+moved taken back: their money, holds and windows are exact from EVENT_RETENTION_DAYS on.
 
 --log takes a file of "arbiter backup" instead of the store.
 

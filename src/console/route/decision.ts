@@ -169,7 +169,7 @@ function noteOf(
     return `It was decided by pack ${entry.answer?.rulesVersion}; the explanation is by pack ${pack.version}, on the records of then.`
   }
   if (!history.isWhole)
-    return 'The account is older than what was read of the log: windows begin empty.'
+    return 'The account is older than what was read of the log: windows begin empty, and amounts may lack what transactions from before it had.'
   return ''
 }
 
