@@ -1,9 +1,12 @@
 import { expect, it } from 'vitest'
 import { type RepairOptions, repairAccount, repairStray } from '../../src/backoffice/repair.ts'
+import { verifyStore } from '../../src/backoffice/verify.ts'
 import { createLedger } from '../../src/domain/ledger/ledger.ts'
 import { accountCodec } from '../../src/engine/format/codec.ts'
-import { indexes } from '../../src/engine/format/layout.ts'
+import { indexes, timeSortKey } from '../../src/engine/format/layout.ts'
+import { entryIn } from '../../src/engine/log-reading.ts'
 import { duePlace } from '../../src/engine/sweeper.ts'
+import { indexCards } from '../../src/projection/reindex.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { createRandom, crossedWalk, type Random } from '../support/event-generator.ts'
 import { accountIdsOf, deliveryOf, operationOf } from '../support/ledger-walk.ts'
@@ -15,9 +18,7 @@ const kept: readonly string[] = [indexes.unmatched, indexes.anomalies, indexes.c
 
 /** What an engine makes of a walk, and of its first steps. */
 async function played(seed: number, random: Random) {
-  const { steps: all, ...world } = crossedWalk(seed)
-  // An adopted account is listed anew by the command that adopts it.
-  const steps = all.filter(({ kind }) => kind !== 'adopt')
+  const { steps, ...world } = crossedWalk(seed)
   const pack = packOf(world.switches, world.retentionDays, world)
   const ledger = createLedger()
   const state = createMemoryState()
@@ -31,6 +32,13 @@ async function played(seed: number, random: Random) {
     ledger.operate(account.accountId, operation, pack, nowMs)
     await engine.directory.enter([operation.card], engine.newVersion)
     await engine.operate(account.accountId, operation, '')
+  }
+  const adopted = new Set<string>()
+  /** As the command that adopts does afterwards. */
+  async function indexAdopted(): Promise<void> {
+    const places = world.cards.filter(({ accountId }) => adopted.has(accountId))
+    await indexCards(engine, places)
+    adopted.clear()
   }
   let backup = structuredClone(state)
   for (const step of steps) {
@@ -52,8 +60,11 @@ async function played(seed: number, random: Random) {
       if (asked === null) continue
       ledger.operate(asked.accountId, asked.operation, pack, nowMs)
       await engine.operate(asked.accountId, asked.operation, '')
+      if (step.kind === 'adopt') adopted.add(asked.accountId)
     }
+    if (random.chance(0.5)) await indexAdopted()
   }
+  await indexAdopted()
   engine.stop()
   return { state, store, backup, nowMs, retentionMs: pack.retentionMs, world }
 }
@@ -90,6 +101,23 @@ function told(state: MemoryState) {
   return { records, lists }
 }
 
+/** What people should look at, by the log. */
+function worklistsIn({ log }: MemoryState) {
+  const entries = log.map((line) => entryIn(line)!)
+  const handled = entries.flatMap(({ changes }) =>
+    changes.flatMap((change) => (change.type === 'handled' ? [change.sortKey] : [])),
+  )
+  const keysOf = (found: typeof entries) =>
+    found
+      .map(({ atMs, accountId, n, eventKey }) => timeSortKey(atMs, accountId, String(n), eventKey))
+      .filter((sortKey) => !handled.includes(sortKey))
+      .sort()
+  return {
+    unmatched: keysOf(entries.filter(({ unmatched }) => unmatched !== '')),
+    anomalies: keysOf(entries.filter(({ anomalies }) => anomalies.length > 0)),
+  }
+}
+
 it('over random walks, what is damaged and repaired is as it was, in all records and lists', async () => {
   const count = process.env.TORTURE ? 600 : 10
   // In 56 and 58 charges are pending.
@@ -97,6 +125,9 @@ it('over random walks, what is damaged and repaired is as it was, in all records
     const random = createRandom(seed ^ 0x4e9a)
     const { state, store, backup, nowMs, retentionMs, world } = await played(seed, random)
     const before = told(state)
+    for (const [name, sortKeys] of Object.entries(worklistsIn(state))) {
+      expect((before.lists[name] ?? []).map(([sortKey]) => sortKey)).toEqual(sortKeys)
+    }
     damage(state, random)
     const isShort = random.chance(0.5)
     if (isShort) state.log.splice(0, random.between(0, backup.log.length))
@@ -109,8 +140,12 @@ it('over random walks, what is damaged and repaired is as it was, in all records
       dryRun: false,
       ...(isShort ? { backup: createMemoryStore(structuredClone(backup)).scan() } : {}),
     })
+    const { differences } = await verifyStore(store, retentionMs, { nowMs })
     for (const accountId of accountIdsOf(world)) {
-      expect(await repairAccount(store, accountId, options())).toMatchObject({ refused: '' })
+      const repair = await repairAccount(store, accountId, options())
+      expect(repair.refused).toBe('')
+      const found = differences.filter((one) => one.accountId === accountId)
+      if (!isShort) expect(repair.changed).toHaveLength(found.length)
     }
     for (const name of [...state.aggregates.keys()].filter((one) => one.startsWith('u:'))) {
       expect(await repairStray(store, name, options())).toMatchObject({ refused: '' })
