@@ -28,9 +28,7 @@ export function memoriesOf(
     for (const [slotIndex, direction] of usesInTest(condition, 1)) {
       const fact = numbers[slotIndex] ?? ''
       const name = memoryIn(fact)
-      // A card that was never asked counts as asked long ago, so there emptiness is a large number.
-      const harmless = fact.startsWith('minutes_since_') ? -1 : 1
-      if (name === '' || direction === harmless) continue
+      if (name === '' || direction === harmlessIn(fact)) continue
       if (!setOff.has(name)) setOff.set(name, new Set())
       setOff.get(name)!.add(id)
     }
@@ -80,6 +78,14 @@ function lengthOf({ period }: WindowFile): number {
 function memoryIn(factName: string): string {
   const [, window] = /^(windows\.[^.]+)\./.exec(factName) ?? []
   return window ?? factTable.find(({ name }) => name === factName)?.remembers ?? ''
+}
+
+/** The direction in which what is not counted yet cannot make a condition hold; null where there is none. */
+function harmlessIn(factName: string): Direction | null {
+  // A card that was never asked counts as asked long ago, so there emptiness is a large number.
+  if (factName.startsWith('minutes_since_')) return -1
+  // The average of a few may be above that of all.
+  return /^windows\..*\.(average|deviation)$/.test(factName) ? null : 1
 }
 
 function textsIn(node: object): number[] {

@@ -4,6 +4,7 @@ import { packOfFiles, rulesText } from '../../support/rule-world.ts'
 const windows = `
 - { name: month, scope: card, over: approved, period: month }
 - { name: asks, scope: card, over: asks, distinct: true, period: { trailing: 10m } }
+- { name: usual, scope: card, over: approved, spread: true, period: { trailing: 30d } }
 `
 
 function setOffBy(when: string, more: Record<string, unknown> = {}): string[] {
@@ -14,6 +15,7 @@ function setOffBy(when: string, more: Record<string, unknown> = {}): string[] {
 
 const month = 'window month card approved month'
 const asks = 'window asks card asks distinct 10m'
+const usual = 'window usual card approved spread 30d'
 
 it.each([
   ['!merchant_seen && amount > 50', ['card merchants']],
@@ -24,6 +26,14 @@ it.each([
   ['amount > windows.month.sum * 2', [month]],
   ['windows.asks.distinct == 1', [asks]],
   ['(windows.asks.count > 1 ? amount : 0) > 5', [asks]],
+  ['windows.usual.average > 100', [usual]],
+  ['amount > windows.usual.average + 3 * windows.usual.deviation', [usual]],
+  ['windows.usual.deviation > 60 && windows.usual.count > 5', [usual]],
+  ['windows.month.sum - windows.usual.sum > 50', [usual]],
+  ['windows.month.sum * (0 - 1) > 0 - 500', [month]],
+  ['windows.asks.count != 1', [asks]],
+  ['windows.usual.max > 100', []],
+  ['windows.month.sum + windows.usual.sum > 500', []],
   ['windows.month.sum + amount > 500', []],
   ['windows.asks.count >= 5 && !foreign', []],
   ['merchant_seen', []],
@@ -45,6 +55,7 @@ it('what a pack keeps has the same key in another, whatever its filters are, and
   expect(pack(windows)).toEqual([
     { key: month, window: 'month', remembered: '', fullAfterMs: 31 * 86_400_000, ruleIds: [] },
     { key: asks, window: 'asks', remembered: '', fullAfterMs: 600_000, ruleIds: [] },
+    { key: usual, window: 'usual', remembered: '', fullAfterMs: 30 * 86_400_000, ruleIds: [] },
   ])
   const filtered = windows.replace('period: month', 'period: month, mccs: ["7995"]')
   expect(pack(filtered)).toEqual(pack(windows))
