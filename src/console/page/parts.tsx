@@ -35,10 +35,12 @@ export function CardLink({ id }: { id: string }) {
   return id === '' ? <span class="faint">–</span> : <IdLink to="card" ids={[id]} />
 }
 
+/** The whole id on hover, too: a list may have room for its beginning only. */
 export function IdLink({ to, ids }: { to: string; ids: readonly string[] }) {
+  const id = plainText(ids.at(-1) ?? '')
   return (
-    <a class="id" href={pathOf(to, ...ids)}>
-      {plainText(ids.at(-1) ?? '')}
+    <a class="id" href={pathOf(to, ...ids)} title={id}>
+      {id}
     </a>
   )
 }

@@ -82,8 +82,12 @@ export function workRoutes(office: Office): ConsoleRoute[] {
         const engine = desk.engine()
         const marked = works.map((work) => markHandled(work, doing, engine))
         const outcomes = await desk.within(Promise.all(marked))
-        const refused = outcomes.find((outcome) => outcome.refused !== '')
-        if (refused !== undefined) throw new ConsoleRefused(409, refused.refused)
+        const refusals = outcomes.map(({ refused }) => refused).filter((refused) => refused !== '')
+        const [first] = refusals
+        if (first === undefined) return
+        const done = outcomes.length - refusals.length
+        const others = done === 0 ? '' : `${done} of ${outcomes.length} are handled, but `
+        throw new ConsoleRefused(409, others + first)
       },
     }),
     defineConsoleRoute({
