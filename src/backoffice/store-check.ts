@@ -1,3 +1,6 @@
+import { isAlias } from '../domain/change/book.ts'
+import type { Transaction } from '../domain/record/transaction.ts'
+import { transactionCodec } from '../engine/format/codec.ts'
 import { decodeEntry } from '../engine/format/entry-codec.ts'
 import {
   blocksAggregate,
@@ -67,6 +70,15 @@ async function* findPlaces(store: Store, lost: Set<string>): AsyncGenerator<Foun
   for (const cardId of lost) yield { name: `place of card ${cardId}`, problem, repair: '' }
 }
 
+/** A transaction that somebody looks at again at a time, such as when its hold expires; null where it is none. */
+export function dueIn(record: StoreRecord): Transaction | null {
+  if (record.kind !== 'child' || record.group !== 't' || !record.aggregate.startsWith('a:')) {
+    return null
+  }
+  const found = unlessUnreadable(() => transactionCodec.decode(record.value))
+  return found === null || isAlias(found) || found.dueAtMs === 0 ? null : found
+}
+
 /** What has lost its place in a list: nobody would go on with it, or find it. */
 export interface PlaceCheck {
   /** Is given each record of a scan. */
@@ -77,12 +89,13 @@ export interface PlaceCheck {
 
 export function createPlaceCheck(): PlaceCheck {
   const missing = new Map(workIndexes.map((index) => [index, new Map<string, string>()]))
-  let cards = 0
+  let [cards, due] = [0, 0]
   return {
     look(record) {
       if (record.kind !== 'root' && record.kind !== 'child') return
       const key = keyOf(record)
       if (key.group === 'c') cards++
+      if (dueIn(record) !== null) due++
       // What cannot be read is told as that, by whoever looks for it.
       for (const { index, sortKey } of unlessUnreadable(() => listPlacesOf(key, record.value)) ??
         []) {
@@ -100,9 +113,14 @@ export function createPlaceCheck(): PlaceCheck {
       }
       // An event may have lost its places for several receivers.
       const lost = new Set([...missing.values()].flatMap((places) => [...places.values()]))
-      // There may be too many cards to keep their names.
-      const listed = await store.count(indexes.cards, '')
-      if (listed < cards) lost.add(`the list of all cards has ${listed} of ${cards}`)
+      // There may be too many of these to keep their names.
+      for (const [index, name, count] of [
+        [indexes.cards, 'all cards', cards],
+        [indexes.due, 'transactions that are due', due],
+      ] as const) {
+        const listed = await store.count(index, '')
+        if (listed < count) lost.add(`the list of ${name} has ${listed} of ${count}`)
+      }
       return [...lost]
     },
   }

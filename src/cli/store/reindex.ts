@@ -1,8 +1,12 @@
 import type { Command } from 'commander'
 import { listPlacesOf } from '../../backoffice/index-kind.ts'
-import { ChangeDamaged } from '../../engine/change/account-change.ts'
+import { dueIn } from '../../backoffice/store-check.ts'
+import type { Transaction } from '../../domain/record/transaction.ts'
+import { type AccountView, ChangeDamaged } from '../../engine/change/account-change.ts'
 import type { Engine } from '../../engine/engine.ts'
+import { indexes } from '../../engine/format/layout.ts'
 import { unlessUnreadable } from '../../engine/format/row-codec.ts'
+import { dueSortKey } from '../../engine/writes.ts'
 import { indexCards, restartProjection } from '../../projection/reindex.ts'
 import { rowGroup } from '../../projection/row-place.ts'
 import type { ChildRecord, Key, RootRecord, StoreRecord } from '../../store/port.ts'
@@ -38,6 +42,7 @@ async function reindex(session: Session): Promise<ExitCode> {
   let [cards, customers, rows] = [0, 0, 0]
   for await (const page of store.scan()) {
     cards += await indexCards(engine, page.flatMap(cardPlace), (id) => left.a!.add(id))
+    await indexDue(engine, page, (id) => left.a!.add(id))
     const listed = page.filter(isListed)
     for (let i = 0; i < listed.length; i += recordsAtOnce) {
       const some = listed.slice(i, i + recordsAtOnce)
@@ -65,6 +70,40 @@ async function reindex(session: Session): Promise<ExitCode> {
 function cardPlace(record: StoreRecord) {
   if (record.kind !== 'child' || record.group !== 'c') return []
   return [{ cardId: record.id, accountId: record.aggregate.slice('a:'.length) }]
+}
+
+/** Transactions whose holds expire, and so on: they are looked at again by this list alone. */
+async function indexDue(
+  engine: Engine,
+  page: readonly StoreRecord[],
+  onUnreadable: (accountId: string) => void,
+): Promise<void> {
+  const byAccount = new Map<string, Transaction[]>()
+  for (const record of page) {
+    const found = dueIn(record)
+    if (found === null || record.kind !== 'child') continue
+    const accountId = record.aggregate.slice('a:'.length)
+    byAccount.set(accountId, [...(byAccount.get(accountId) ?? []), found])
+  }
+  const indexing = Array.from(byAccount, async ([accountId, named]) => {
+    const decide = (view: AccountView) => {
+      view.readTransactions(named)
+      const index = named.flatMap(({ cardId, transactionId }) => {
+        const now = view.transaction(cardId, transactionId)
+        if (now === null || now.dueAtMs === 0) return []
+        return [{ index: indexes.due, sortKey: dueSortKey(accountId, now), value: '' }]
+      })
+      return { result: true, write: { index } }
+    }
+    const isRead = await engine.change({ accountId, origin: '', decide }).catch(falseIfDamaged)
+    if (!isRead) onUnreadable(accountId)
+  })
+  await Promise.all(indexing)
+}
+
+function falseIfDamaged(error: unknown): false {
+  if (error instanceof ChangeDamaged) return false
+  throw error
 }
 
 function keyOf(record: RootRecord | ChildRecord): Key {
@@ -95,8 +134,5 @@ function putInPlace(
   }
   if (!aggregate.startsWith('a:')) return aggregates.change({ aggregate, ...change })
   const accountId = aggregate.slice('a:'.length)
-  return engine.change({ accountId, origin: '', ...change }).catch((error: unknown) => {
-    if (error instanceof ChangeDamaged) return false
-    throw error
-  })
+  return engine.change({ accountId, origin: '', ...change }).catch(falseIfDamaged)
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { dayMs } from '../../../src/clock.ts'
+import type { IndexKey } from '../../../src/store/port.ts'
 import { openBegunTransfers } from '../../support/begun-transfer.ts'
 import { type CliWorld, createCliWorld } from '../../support/cli.ts'
 
@@ -42,31 +43,31 @@ describe('arbiter transfers, beside one that cannot be read', () => {
 it('what is on its way and has lost its place among what is to be done is told by verify, and put there by reindex', async () => {
   const world = await createCliWorld()
   onTestFinished(() => world.dispose())
-  const { store, aggregates, begin } = await openBegunTransfers(world)
+  const { store, engine, aggregates, begin } = await openBegunTransfers(world)
   await begin('trf_lost', 60_000)
-  const unindex = [...(await store.range('moving', '', 9)), ...(await store.range('cards', '', 9))]
-  await aggregates.change({
-    aggregate: 'somebody',
-    decide: () => ({
-      result: null,
-      write: {
-        unindex: unindex.flatMap(({ sortKey }) =>
-          ['moving', 'cards'].map((index) => ({ index, sortKey })),
-        ),
-      },
-    }),
-  })
+  const settled = { requestType: 'Settlement', cardId: 'card-1', transactionId: 't1' } as const
+  await engine.ask({ eventId: 'settled', ...settled, amountMinor: 5 })
+  const due = await store.range('due', '', 9)
+  expect(due).toHaveLength(1)
+  const unindex: IndexKey[] = []
+  for (const index of ['moving', 'cards', 'due']) {
+    for (const { sortKey } of await store.range(index, '', 9)) unindex.push({ index, sortKey })
+  }
+  const decide = () => ({ result: null, write: { unindex } })
+  await aggregates.change({ aggregate: 'somebody', decide })
   expect((await world.run('transfers', '--open')).out).toBe('nothing is on its way\n')
   const told = await world.run('verify')
   expect(told.code).toBe(1)
   expect(told.out).toContain(
     'w:org-1:USD, x client-1 trf_lost: it is not among what is to be done\n' +
       'the list of all cards has 0 of 1\n' +
+      'the list of transactions that are due has 0 of 1\n' +
       'arbiter reindex puts all into their places\n',
   )
   expect((await world.run('reindex')).out).toMatch(/^1 cards, 0 customers and 0 transactions/)
   expect((await world.run('transfers', '--open')).out).toMatch(/^trf_lost .*\n1 on their way\n$/)
   expect((await world.run('export')).out).toContain('"card-1"')
+  expect(await store.range('due', '', 9)).toEqual(due)
   expect((await world.run('verify')).code).toBe(0)
   aggregates.stop()
 })
