@@ -111,7 +111,7 @@ export function compilePack(
     evaluateInShadow: (ask, ids) => evaluate(ask, ids),
     breakers: breakersOf(rules),
     remembers,
-    memories: memoriesOf(written, remembers, rules, parts.places),
+    memories: memoriesOf(written, remembers, rules, parts.places, kept),
     retentionMs: retentionDays * dayMs,
   }
   const failed = tested ? runPackTests(readable, pack) : []

@@ -15,30 +15,40 @@ type Use = readonly [slotIndex: number, direction: Direction]
 const familiarMs = 30 * dayMs
 const calendarMs = { day: dayMs, week: 7 * dayMs, month: 31 * dayMs, year: 366 * dayMs } as const
 
+/** The conditions of windows, by their names, and what they look at. */
+interface Filtering {
+  readonly filters: ReadonlyMap<string, Test>
+  readonly filterPlaces: Places
+}
+
 /** Everything that a pack keeps, each with the rules that its emptiness would set off. */
 export function memoriesOf(
   windows: readonly WindowFile[],
   remembers: Remembers,
   rules: readonly Rule[],
-  { numbers, texts }: Places,
+  places: Places,
+  { filters, filterPlaces }: Filtering,
 ): PackMemory[] {
   const setOff = new Map<string, Set<string>>()
-  for (const { id, mode, condition, written } of rules) {
-    if (mode !== 'enforce' || written.seeding === 'enforce') continue
-    for (const [slotIndex, direction] of usesInTest(condition, 1)) {
+  const add = (name: string, id: string) => {
+    if (name !== '') setOff.set(name, (setOff.get(name) ?? new Set()).add(id))
+  }
+  function follow(test: Test, wanted: Direction, { numbers, texts }: Places, id: string): void {
+    for (const [slotIndex, direction] of usesInTest(test, wanted)) {
       const fact = numbers[slotIndex] ?? ''
-      const name = memoryIn(fact)
-      if (name === '' || direction === harmlessIn(fact)) continue
-      if (!setOff.has(name)) setOff.set(name, new Set())
-      setOff.get(name)!.add(id)
+      const harmless = harmlessIn(fact)
+      if (direction !== harmless) add(memoryIn(fact), id)
+      // A window counts too much where its condition holds for want of what is not known yet.
+      const filter = filters.get(windowIn(fact))
+      if (filter !== undefined) {
+        follow(filter, harmless === null ? 0 : direction, filterPlaces, id)
+      }
     }
     // An empty text equals none, and unequal is what rules ask of it.
-    for (const index of textsIn(condition)) {
-      const name = memoryIn(texts[index] ?? '')
-      if (name === '') continue
-      if (!setOff.has(name)) setOff.set(name, new Set())
-      setOff.get(name)!.add(id)
-    }
+    for (const index of textsIn(test)) add(memoryIn(texts[index] ?? ''), id)
+  }
+  for (const { id, mode, condition, written } of rules) {
+    if (mode === 'enforce' && written.seeding !== 'enforce') follow(condition, 1, places, id)
   }
   const kept = (Object.keys(remembers) as (keyof Remembers)[]).filter((name) => remembers[name])
   return [
@@ -76,8 +86,13 @@ function lengthOf({ period }: WindowFile): number {
 
 /** The window or the memory of cards behind a fact; '' for a fact that is never empty. */
 function memoryIn(factName: string): string {
-  const [, window] = /^(windows\.[^.]+)\./.exec(factName) ?? []
-  return window ?? factTable.find(({ name }) => name === factName)?.remembers ?? ''
+  const window = windowIn(factName)
+  if (window !== '') return `windows.${window}`
+  return factTable.find(({ name }) => name === factName)?.remembers ?? ''
+}
+
+function windowIn(factName: string): string {
+  return /^windows\.([^.]+)\./.exec(factName)?.[1] ?? ''
 }
 
 /** The direction in which what is not counted yet cannot make a condition hold; null where there is none. */

@@ -7,15 +7,17 @@ const windows = `
 - { name: usual, scope: card, over: approved, spread: true, period: { trailing: 30d } }
 `
 
-function setOffBy(when: string, more: Record<string, unknown> = {}): string[] {
+function setOffBy(when: string, more: Record<string, unknown> = {}, where = 'foreign'): string[] {
   const rules = rulesText([{ id: 'r', when, ...more }])
-  const { memories = [] } = packOfFiles({ 'windows.yaml': windows, 'a.rules.yaml': rules })
+  const filtered = `${windows}- { name: some, scope: card, over: asks, where: '${where}', period: day }\n`
+  const { memories = [] } = packOfFiles({ 'windows.yaml': filtered, 'a.rules.yaml': rules })
   return memories.filter(({ ruleIds }) => ruleIds.includes('r')).map(({ key }) => key)
 }
 
 const month = 'window month card approved month'
 const asks = 'window asks card asks distinct 10m'
 const usual = 'window usual card approved spread 30d'
+const some = 'window some card asks day'
 
 it.each([
   ['!merchant_seen && amount > 50', ['card merchants']],
@@ -48,6 +50,17 @@ it('a rule that only records, or unless, is followed as it decides', () => {
   expect(setOffBy('!merchant_seen', { mode: 'shadow' })).toEqual([])
   expect(setOffBy('!merchant_seen', { seeding: 'enforce' })).toEqual([])
   expect(setOffBy('amount > 50', { unless: 'merchant_seen' })).toEqual(['card merchants'])
+})
+
+it.each([
+  ['windows.some.count > 3', '!merchant_seen', ['card merchants']],
+  ['windows.some.sum + amount > 500', 'minutes_since_last_ask > 60', ['card lastAsk']],
+  ['windows.some.average > 50', 'merchant_seen', [some, 'card merchants']],
+  ['windows.some.count < 3', 'merchant_seen', [some, 'card merchants']],
+  ['windows.some.count < 3', '!merchant_seen', [some]],
+  ['windows.some.count > 3', 'merchant_seen', []],
+])('%s of a window that counts where %s is set off by the emptiness of %j', (when, where, keys) => {
+  expect(setOffBy(when, {}, where)).toEqual(keys)
 })
 
 it('what a pack keeps has the same key in another, whatever its filters are, and its length', () => {
