@@ -21,6 +21,11 @@ export function entryIn({ entry }: Pick<LogLine, 'entry'>): Entry | null {
   return unlessUnreadable(() => decodeEntry(entry))
 }
 
+/** One after the other, for lines that were read before: all at once they take ten times the memory. */
+export function* decodedLines(lines: Iterable<string>): Generator<Entry> {
+  for (const line of lines) yield decodeEntry(line)
+}
+
 const noticeStart = `[${entryFormat},${entryKinds.indexOf('notice')},`
 
 /** All notices that can be read. Most lines are seen to be others by their first characters. */

@@ -7,19 +7,25 @@ import {
 import { accountBeforeLog, type Snapshot } from '../backtest/replay/snapshot.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
-import type { OpenEntry } from '../engine/format/entry-codec.ts'
+import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
+import { decodedLines } from '../engine/log-reading.ts'
 
 /** One account as the log tells it, as if this pack had counted from the beginning. */
 export interface AccountSeed {
   readonly account: ReplayedAccount
   /** The number of the entry that comes next: the records are right while they have no more than these. */
   readonly next: number
+  readonly isBegun: boolean
   /** Older than the log: it needs its records to begin with. */
   readonly isCut: boolean
   readonly cardIds: ReadonlySet<string>
-  add(entry: OpenEntry): void
-  /** Begins an account that is older than the log. */
-  begin(snapshot: Snapshot): void
+  /** How many lines it was given, and their length. */
+  readonly entries: number
+  readonly chars: number
+  /** Before it has begun the line is only kept. */
+  add(line: string, head: Head): void
+  /** Replays what it was given, on its records where the log does not tell its beginning. */
+  begin(snapshot: Snapshot | null): void
   /** Whether the records have this transaction's spend. */
   isTold(transaction: Transaction): boolean
   /** The records have the spend of these; our entries for it end before `next`, and need no replay. */
@@ -30,8 +36,10 @@ export function createAccountSeed(pack: Pack): AccountSeed {
   let account = createReplayedAccount()
   let next = 0
   let begun = false
-  /** Entries after a gap: they are dated before their commit, so one may become visible late. */
-  let waiting = new Map<number, OpenEntry>()
+  let entries = 0
+  let chars = 0
+  /** By number: entries are dated before their commit, so one may become visible after a later one. */
+  const waiting = new Map<number, string>()
   const cardIds = new Set<string>()
   /** A transaction that an entry changes is another object afterwards. */
   let told = new WeakSet<Transaction>()
@@ -58,9 +66,9 @@ export function createAccountSeed(pack: Pack): AccountSeed {
   }
 
   function goOn(): void {
-    for (let entry = waiting.get(next); entry !== undefined; entry = waiting.get(next)) {
+    for (let line = waiting.get(next); line !== undefined; line = waiting.get(next)) {
       waiting.delete(next)
-      book(entry)
+      book(openEntry(line))
       next++
     }
   }
@@ -72,26 +80,33 @@ export function createAccountSeed(pack: Pack): AccountSeed {
     get next() {
       return next
     },
+    get isBegun() {
+      return begun
+    },
     get isCut() {
-      return !begun && waiting.size > 0
+      return !begun && !waiting.has(0)
+    },
+    get entries() {
+      return entries
+    },
+    get chars() {
+      return chars
     },
     cardIds,
-    add(entry) {
-      const { n, cardId, transaction } = entry.head
+    add(line, { n, cardId, transaction }) {
       if (n < next) return
       for (const id of [cardId, transaction[0]]) if (id !== '') cardIds.add(id)
-      waiting.set(n, entry)
-      if (n === 0) begun = true
+      waiting.set(n, line)
+      entries++
+      chars += line.length
       if (begun) goOn()
     },
     begin(snapshot) {
-      const entries = [...waiting.values()].sort((a, b) => a.head.n - b.head.n)
-      account = accountBeforeLog(
-        snapshot,
-        entries.map(({ whole }) => whole()),
-      )
-      next = entries[0]!.head.n
-      waiting = new Map(entries.map((entry) => [entry.head.n, entry]))
+      if (snapshot !== null) {
+        const numbers = [...waiting.keys()].sort((a, b) => a - b)
+        account = accountBeforeLog(snapshot, decodedLines(numbers.map((n) => waiting.get(n)!)))
+        next = numbers[0]!
+      }
       begun = true
       goOn()
     },

@@ -18,8 +18,10 @@ export interface SeederOptions {
   readonly pack: Pack
   /** What the pack keeps and the records do not know from before. */
   readonly memories: readonly PackMemory[]
-  /** How many entries are replayed at a time; what is above comes in a further reading of the log. */
-  readonly maxHeldEntries?: number
+  /** How much of the log is held at a time; what is above comes in a further reading of it. */
+  readonly maxHeldChars: number
+  /** Of one account; when it is replayed it takes several times the memory of its lines. */
+  readonly maxAccountChars: number
   /** false ends it, between two reads or commits. */
   readonly mayGoOn: () => boolean
   readonly pause: (ms: number) => Promise<void>
@@ -30,11 +32,10 @@ export interface Seeded {
   readonly sinceMs: number
   readonly entries: number
   readonly accounts: number
-  /** Their entries or records cannot be read whole, so they keep what was counted since the pack came. */
+  /** Their entries or records cannot be read whole, or are too many; they keep what was counted since the pack came. */
   readonly skipped: number
 }
 
-const defaultHeldEntries = 500_000
 const maxSlices = 4_096
 const linesPerRead = 1_000
 const accountsAtOnce = 16
@@ -53,14 +54,13 @@ export async function seedFromLog(options: SeederOptions): Promise<Seeded | null
     const read = await readSlice(options, slice, slices)
     if (read === null) return null
     slices = read.slices
-    const unbegun = await beginCut(options.store, read.seeds)
-    const settled = await commitAll(options, read)
-    if (settled === null) return null
     total.firstMs ||= read.firstMs
     total.isCut ||= read.isCut
     total.entries += read.entries
-    total.accounts += read.seeds.size + unbegun
-    total.skipped += settled.skipped + unbegun
+    const settled = await commitAll(options, read)
+    if (settled === null) return null
+    total.accounts += settled.accounts + read.tooLong
+    total.skipped += settled.skipped + read.tooLong
   }
   const { firstMs, isCut, ...counts } = total
   return { ...counts, sinceMs: isCut ? firstMs : 0 }
@@ -73,20 +73,22 @@ interface Slice {
   readonly firstMs: number
   readonly isCut: boolean
   readonly entries: number
+  /** Accounts with more than is held of one. */
+  readonly tooLong: number
   /** Adds what was written since; from a little earlier where entries may have come late. */
   readonly catchUp: (late: boolean) => Promise<void>
 }
 
 async function readSlice(
-  { store, pack, maxHeldEntries = defaultHeldEntries, mayGoOn }: SeederOptions,
+  { store, pack, maxHeldChars, maxAccountChars, mayGoOn }: SeederOptions,
   slice: number,
   slicesBefore: number,
 ): Promise<Slice | null> {
   const seeds = new Map<string, AccountSeed>()
-  const held = new Map<string, number>()
+  const tooLong = new Set<string>()
   const marks = [{ cursor: '', writtenMs: 0 }]
   let slices = slicesBefore
-  let entries = 0
+  let chars = 0
   let firstMs = 0
   let whole = false
 
@@ -94,10 +96,10 @@ async function readSlice(
     // A line that nobody can read is of no part, and must not end the reading of all others.
     const part = slices > 1 ? unlessUnreadable(() => partOfLine(line, slices)) : slice
     if (part !== slice) return
-    const entry = readable(line)
-    const accountId = entry?.head.accountId ?? ''
-    if (entry === null || accountId === '') return
-    firstMs ||= entry.head.atMs
+    const head = headIn(line)
+    const accountId = head?.accountId ?? ''
+    if (head === null || accountId === '' || tooLong.has(accountId)) return
+    firstMs ||= head.atMs
     let seed = seeds.get(accountId)
     if (seed === undefined) {
       // An account that opens now has been counted by the pack from its first event on.
@@ -105,20 +107,25 @@ async function readSlice(
       seed = createAccountSeed(pack)
       seeds.set(accountId, seed)
     }
-    seed.add(entry)
-    held.set(accountId, (held.get(accountId) ?? 0) + 1)
-    entries++
+    const before = seed.chars
+    seed.add(line, head)
+    chars += seed.chars - before
+    if (whole || seed.chars <= maxAccountChars) return
+    tooLong.add(accountId)
+    drop(accountId, seed)
+  }
+
+  function drop(accountId: string, seed: AccountSeed): void {
+    seeds.delete(accountId)
+    chars -= seed.chars
   }
 
   /** Leaves half of the accounts to a later reading. */
   function halve(): void {
     slices *= 2
-    for (const [accountId, count] of held) {
-      if (partOfLine(lineOf(accountId), slices) === slice) continue
-      seeds.delete(accountId)
-      held.delete(accountId)
-      entries -= count
-    }
+    const isLater = (accountId: string) => partOfLine(lineOf(accountId), slices) !== slice
+    for (const [accountId, seed] of seeds) if (isLater(accountId)) drop(accountId, seed)
+    for (const accountId of tooLong) if (isLater(accountId)) tooLong.delete(accountId)
   }
 
   async function readFrom(from: string): Promise<boolean> {
@@ -126,7 +133,7 @@ async function readSlice(
       if (!mayGoOn()) return false
       const page = await store.readLog(cursor, linesPerRead)
       for (const { entry } of page) add(entry)
-      while (!whole && entries > maxHeldEntries && seeds.size > 1 && slices < maxSlices) halve()
+      while (!whole && chars > maxHeldChars && seeds.size > 1 && slices < maxSlices) halve()
       const last = page.at(-1)
       if (last === undefined) return true
       cursor = last.cursor
@@ -138,19 +145,18 @@ async function readSlice(
 
   if (!(await readFrom(''))) return null
   whole = true
-  const isCut = [...seeds.values()].some((seed) => seed.isCut)
+  const all = [...seeds.values()]
+  const isCut = all.some((seed) => seed.isCut)
+  const entries = all.reduce((sum, seed) => sum + seed.entries, 0)
   const catchUp = async (late: boolean) => {
     await readFrom((late ? marks[0] : marks.at(-1))!.cursor)
   }
-  return { slices, seeds, firstMs, isCut, entries, catchUp }
+  return { slices, seeds, firstMs, isCut, entries, tooLong: tooLong.size, catchUp }
 }
 
-function readable(line: string): OpenEntry | null {
-  return unlessUnreadable(() => {
-    const entry = openEntry(line)
-    entry.whole()
-    return entry
-  })
+/** null when it cannot be read whole. */
+function headIn(line: string): OpenEntry['head'] | null {
+  return unlessUnreadable(() => openEntry(line).whole())
 }
 
 /** A line that stands where those of an account do. */
@@ -158,68 +164,65 @@ function lineOf(accountId: string): string {
   return `[0,0,0,0,${JSON.stringify(accountId)},`
 }
 
-/** Resolves to how many were left out, because their records cannot be read. */
-async function beginCut(
+/** Whether an account could be replayed; one that cannot be read must not keep the log from telling all others. */
+async function begin(
   store: Pick<Store, 'load'>,
-  seeds: Map<string, AccountSeed>,
-): Promise<number> {
-  let unreadable = 0
-  for (const [accountId, seed] of seeds) {
-    if (!seed.isCut) continue
+  accountId: string,
+  seed: AccountSeed,
+): Promise<'begun' | 'gone' | 'unreadable'> {
+  let snapshot: Snapshot | null = null
+  if (seed.isCut) {
     const aggregate = accountAggregate(accountId)
     const [root, ...cards] = await store.load([
       { aggregate, group: '', id: '' },
       ...Array.from(seed.cardIds, (id) => ({ aggregate, ...cardKey(id) })),
     ])
+    if (root === undefined) return 'gone'
     const found = cards.flatMap((card) => (card === undefined ? [] : [card.value]))
-    const isBegun = root !== undefined && begins(seed, { account: root.value, cards: found })
-    if (!isBegun) seeds.delete(accountId)
-    if (root !== undefined && !isBegun) unreadable++
+    snapshot = { account: root.value, cards: found }
   }
-  return unreadable
-}
-
-/** One account that cannot be read must not keep the log from telling all others. */
-function begins(seed: AccountSeed, snapshot: Snapshot): boolean {
   const begun = unlessUnreadable(() => {
     seed.begin(snapshot)
     return true
   })
-  return begun ?? false
+  return begun === true ? 'begun' : 'unreadable'
 }
 
-/** Commits the seeds of all accounts, again for those that moved meanwhile. */
+/** Commits the seeds of all accounts, again for those that moved meanwhile; one that is done is forgotten. */
 async function commitAll(
   options: SeederOptions,
   { seeds, catchUp }: Slice,
-): Promise<{ skipped: number } | null> {
+): Promise<{ accounts: number; skipped: number } | null> {
   const { mayGoOn, pause } = options
-  let left = [...seeds]
+  let accounts = seeds.size
   let unreadable = 0
   let stood = 0
   for (let round = 1; round <= maxRounds; round++) {
-    const before = left.map(([, { next }]) => next)
+    const left = [...seeds.keys()]
+    const before = left.map((id) => seeds.get(id)!.next)
     if (stood > 0) {
       await pause(standingMs)
       await catchUp(true)
     }
-    const moved: typeof left = []
     // Those that move are met one by one, each when the log has just been read.
     const atOnce = round === 1 ? accountsAtOnce : 1
     for (let at = 0; at < left.length; at += atOnce) {
       if (round > 1 && stood === 0) await catchUp(false)
       const some = left.slice(at, at + atOnce)
-      const done = await Promise.all(some.map(([id, seed]) => commitOne(options, id, seed)))
+      const done = await Promise.all(some.map((id) => commitOne(options, id, seeds.get(id)!)))
       if (!mayGoOn()) return null
-      moved.push(...some.filter((_, i) => done[i] === 'moved'))
-      unreadable += done.filter((one) => one === 'unreadable').length
+      for (const [i, one] of done.entries()) {
+        if (one !== 'moved') seeds.delete(some[i]!)
+        if (one === 'unreadable') unreadable++
+        if (one === 'gone') accounts--
+      }
     }
-    const same = round > 1 && left.every(([, { next }], i) => next === before[i])
-    left = moved
+    const same =
+      round > 1 && left.every((id, i) => (seeds.get(id)?.next ?? before[i]) === before[i])
     stood = same ? stood + 1 : 0
     // What has nothing new to read and still does not agree has lines that cannot be read.
-    if (left.length === 0 || stood > maxStanding) {
-      return { skipped: left.length + unreadable }
+    if (seeds.size === 0 || stood > maxStanding) {
+      return { accounts, skipped: seeds.size + unreadable }
     }
   }
   return null
@@ -230,7 +233,9 @@ async function commitOne(
   { engine, store, memories, mayGoOn }: SeederOptions,
   accountId: string,
   seed: AccountSeed,
-): Promise<'done' | 'moved' | 'unreadable'> {
+): Promise<'done' | 'moved' | 'gone' | 'unreadable'> {
+  const begun = seed.isBegun ? 'begun' : await begin(store, accountId, seed)
+  if (begun !== 'begun') return begun
   while (mayGoOn()) {
     const outcome = await engine.change(seedChange(accountId, seed, memories)).catch(unlessDamaged)
     if (outcome === null) return 'unreadable'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, resourceLimits, workerData } from 'node:worker_threads'
 import { followTime, type SharedTime } from '../clock.ts'
 import { createAggregates } from '../engine/aggregates.ts'
 import { createEngine } from '../engine/engine.ts'
@@ -34,6 +34,10 @@ export type FromSeeder =
   | { readonly type: 'failed'; readonly problem: string }
 
 const cachedCards = 1_000
+const heapBytes = (resourceLimits.maxOldGenerationSizeMb ?? 1024) * 2 ** 20
+/** A character of some lines takes two bytes. */
+const maxHeldChars = heapBytes / 3
+const maxAccountChars = heapBytes / 24
 
 /** Asks the log for what a new pack looks at, once, beside the decisions. Any message ends it. */
 async function run(port: MessagePort, settings: SeedingSettings): Promise<FromSeeder> {
@@ -64,6 +68,8 @@ async function run(port: MessagePort, settings: SeedingSettings): Promise<FromSe
       engine,
       pack,
       memories,
+      maxHeldChars,
+      maxAccountChars,
       mayGoOn: () => mayGoOn,
       pause,
     })

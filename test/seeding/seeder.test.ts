@@ -47,7 +47,7 @@ function seedOn(
   store: Store,
   pack: Pack,
   clock: Clock,
-  options: { maxHeldEntries?: number; mayGoOn?: () => boolean } = {},
+  options: { maxHeldChars?: number; maxAccountChars?: number; mayGoOn?: () => boolean } = {},
 ): Promise<Seeded | null> {
   const engine = startEngine(store, { clock, pack })
   return seedFromLog({
@@ -55,6 +55,8 @@ function seedOn(
     engine,
     pack,
     memories: pack.memories ?? [],
+    maxHeldChars: Infinity,
+    maxAccountChars: Infinity,
     mayGoOn: () => true,
     pause: async () => {},
     ...options,
@@ -62,7 +64,7 @@ function seedOn(
 }
 
 /** What rules look at, of all cards and accounts. */
-async function countedIn(store: Store, count = cards): Promise<unknown> {
+async function countedIn(store: Store, count = cards): Promise<Record<string, unknown>> {
   const found: Record<string, unknown> = {}
   for (let i = 0; i < count; i++) {
     const aggregate = accountAggregate(`account-${i % 3}`)
@@ -107,7 +109,7 @@ it('reads the log in parts where it is too large for memory, and comes to the sa
     atMs: changeMs,
     files: after,
     async after(store, pack, clock) {
-      const whole = await seedOn(store, pack, clock, { maxHeldEntries: 50 })
+      const whole = await seedOn(store, pack, clock, { maxHeldChars: 40_000 })
       expect(whole).toMatchObject({ sinceMs: 0, skipped: 0 })
       const counted = await countedIn(store)
       const lines = await store.readLog('', 10_000)
@@ -130,8 +132,28 @@ it('goes on after a line that nobody can read, also where the log is read in par
         const lines = await store.readLog(cursor, limit)
         return lines.flatMap((line) => [{ ...line, entry: 'no row' }, line])
       }
-      const whole = await seedOn({ ...store, readLog }, pack, clock, { maxHeldEntries: 50 })
+      const whole = await seedOn({ ...store, readLog }, pack, clock, { maxHeldChars: 40_000 })
       expect(whole).toMatchObject({ sinceMs: 0, skipped: 0 })
+    },
+  })
+})
+
+it('leaves out an account with more entries than it holds of one, and tells all others', async () => {
+  const deeds = Array.from({ length: 900 }, (_, i) => {
+    const operation = { type: 'adjust', amountMinor: 1, reference: `r${i}` } as const
+    return { accountId: 'account-1', operation }
+  })
+  const [first, ...rest] = arrivals
+  await runLive(before, [{ ...first!, deeds }, ...rest], cards, {
+    atMs: changeMs,
+    files: after,
+    async after(store, pack, clock) {
+      const whole = await seedOn(store, pack, clock, { maxAccountChars: 150_000 })
+      expect(whole).toMatchObject({ sinceMs: 0, accounts: 3, skipped: 1 })
+      const always = await runLive(after, arrivals.slice(0, 280), cards)
+      const [told, expected] = [await countedIn(store), await countedIn(always.store)]
+      expect(told['account-0']).toEqual(expected['account-0'])
+      expect(told['account-1']).not.toEqual(expected['account-1'])
     },
   })
 })

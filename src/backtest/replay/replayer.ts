@@ -1,6 +1,7 @@
 import { inShadow, type Pack } from '../../domain/decide/pack.ts'
 import { createSharedTally } from '../../domain/decide/shared-window.ts'
 import { openEntry } from '../../engine/format/entry-codec.ts'
+import { decodedLines } from '../../engine/log-reading.ts'
 import { type PackBytes, readPackBytes } from '../../rules/pack/bytes.ts'
 import { finish } from '../../rules/pack/step.ts'
 import { type BreakerSeconds, createSecondCounter, type RuleTrip } from '../breaker-trip.ts'
@@ -98,10 +99,9 @@ export function createReplayer(options: ReplayerOptions): Replayer {
   }
 
   function beginCut(accountId: string, { lines }: CutLines, snapshot: Snapshot): void {
-    const kept = lines.map((line) => openEntry(line).whole())
     // Events older than the retention no longer count anywhere.
-    const exactFromMs = kept[0]!.atMs + oldPack.retentionMs
-    begin(accountId, { account: accountBeforeLog(snapshot, kept), exactFromMs })
+    const exactFromMs = openEntry(lines[0]!).head.atMs + oldPack.retentionMs
+    begin(accountId, { account: accountBeforeLog(snapshot, decodedLines(lines)), exactFromMs })
     counter.tally.exactFromMs = Math.max(counter.tally.exactFromMs, exactFromMs)
   }
 

@@ -18,12 +18,18 @@ export interface Snapshot {
  * has moved since; its cards with their present settings and what they saw before; no earlier transaction
  * and no window.
  */
-export function accountBeforeLog(snapshot: Snapshot, entries: readonly Entry[]): ReplayedAccount {
+export function accountBeforeLog(snapshot: Snapshot, entries: Iterable<Entry>): ReplayedAccount {
   const account = accountCodec.decode(snapshot.account)
-  const cards = snapshot.cards.map((text) => cardBefore(cardCodec.decode(text), entries))
+  const cards = snapshot.cards.map((text) => cardCodec.decode(text))
   const blank = { ...account, ...noMoney, windows: {}, lastArrivalMs: 0 }
   const moved = accountWith(blank, cards)
-  for (const entry of entries) moved.follow(entry)
+  const told = new Map<string, Change[]>(cards.map(({ cardId }) => [cardId, []]))
+  let first: Entry | null = null
+  for (const entry of entries) {
+    first ??= entry
+    moved.follow(entry)
+    told.get(entry.cardId)?.push(...entry.changes.filter(({ type }) => tellsOfCard.has(type)))
+  }
   const after = moved.book.account() ?? blank
   return accountWith(
     {
@@ -32,9 +38,9 @@ export function accountBeforeLog(snapshot: Snapshot, entries: readonly Entry[]):
       postedMinor: account.postedMinor - after.postedMinor,
       heldMinor: account.heldMinor - after.heldMinor,
       withheldMinor: account.withheldMinor - after.withheldMinor,
-      entryCount: entries[0]?.n ?? 0,
+      entryCount: first?.n ?? 0,
     },
-    cards,
+    cards.map((card) => cardBefore(card, told.get(card.cardId)!)),
   )
 }
 
@@ -57,8 +63,7 @@ function accountWith(account: Account, cards: readonly Card[]): ReplayedAccount 
  * What the log tells of a card is taken back: what it saw, used and counted there it has not yet when the log
  * begins. A status that changes in the log was another before it, which can only be guessed.
  */
-function cardBefore(card: Card, entries: readonly Entry[]): Card {
-  const changes = entries.flatMap((entry) => (entry.cardId === card.cardId ? entry.changes : []))
+function cardBefore(card: Card, changes: readonly Change[]): Card {
   const restated = changes.some(
     (change) =>
       change.type === 'cardTerminated' ||
@@ -69,6 +74,17 @@ function cardBefore(card: Card, entries: readonly Entry[]): Card {
   const swipesLeft = swipesBefore(card, changes)
   return { ...card, ...status, ...counted, swipesLeft, ...rememberedBefore(card, changes) }
 }
+
+const tellsOfCard: ReadonlySet<Change['type']> = new Set([
+  'cardTerminated',
+  'cardChanged',
+  'swipeUsed',
+  'swipeReturned',
+  'merchantSeen',
+  'countrySeen',
+  'askNoted',
+  'seeded',
+])
 
 function swipesBefore({ swipesLeft }: Card, changes: readonly Change[]): number | null {
   const used = changes.filter(({ type }) => type === 'swipeUsed').length
