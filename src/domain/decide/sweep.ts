@@ -1,7 +1,6 @@
 import { type Draft, openDraft } from '../change/draft.ts'
 import type { View } from '../change/view.ts'
 import type { Bucket } from '../record/bucket.ts'
-import { dayMs } from '../record/calendar.ts'
 import { openHold } from '../record/transaction.ts'
 import {
   type CountedNow,
@@ -89,11 +88,11 @@ function isOld(buckets: readonly Bucket[], oldest: number): boolean {
   return buckets.length > 0 && buckets[0]!.index < oldest
 }
 
-/** Money that never expires keeps its transaction: a look a day is enough for it. */
+/** Money that never expires may keep its transaction for years: each look is a commit, and an entry of the log. */
 function lookAgain(draft: Draft, pack: Pack): void {
   const { transaction } = draft.view
   const planned = attentionAtMs(transaction, transaction.lastEventAtMs, pack)
-  const dueAtMs = planned > draft.atMs ? planned : draft.atMs + dayMs
+  const dueAtMs = planned > draft.atMs ? planned : draft.atMs + pack.retentionMs
   if (dueAtMs !== transaction.dueAtMs) {
     draft.make({ type: 'attentionSet', of: 'transaction', dueAtMs })
   }
