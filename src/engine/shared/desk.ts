@@ -49,12 +49,20 @@ interface Counted {
   readonly amountMinor: number
 }
 
+/** Counts that are written together; the store may have them though nobody heard it, and says so by this name. */
+interface Writing {
+  readonly name: string
+  readonly counted: readonly Counted[]
+}
+
 interface Held {
   /** As the store had it, with all that was counted here since. */
   states: OpenStates
   readMonoMs: number
   /** Counted here and not yet on its way to the store. */
   pending: Counted[]
+  /** On its way, or to be written again before all that is pending; null when all was heard of. */
+  writing: Writing | null
   flying: boolean
 }
 
@@ -74,6 +82,7 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
       states: {},
       readMonoMs: Number.NEGATIVE_INFINITY,
       pending: [],
+      writing: null,
       flying: false,
     }
     byKey.delete(key)
@@ -98,45 +107,47 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
     held.readMonoMs = clock.monoMs()
     // What flies may be in what was read or not: the commit tells.
     if (held.flying) return
-    held.states = withCounted(readCounts(key, found?.value ?? null), held.pending)
+    held.states = withCounted(withWriting(key, found?.value ?? null, held.writing), held.pending)
   }
 
   /** Writes the counts of one partition; resolves to whether they are written. */
   async function write(aggregate: string, keys: readonly string[]): Promise<boolean> {
     const taken = keys.map((key) => {
       const held = open(key)
-      const counted = held.pending
-      held.pending = []
       held.flying = true
-      dirty.delete(key)
-      pendingCount -= counted.length
-      return { key, held, counted, place: sharedCountsKey(key) }
+      if (held.writing === null) {
+        held.writing = { name: randomBytes(6).toString('base64url'), counted: held.pending }
+        held.pending = []
+      }
+      if (held.pending.length === 0) dirty.delete(key)
+      return { key, held, writing: held.writing, place: sharedCountsKey(key) }
     })
-    const writing = randomBytes(6).toString('base64url')
+    const finish = () => {
+      for (const { held, writing } of taken) {
+        pendingCount -= writing.counted.length
+        held.writing = null
+      }
+    }
     try {
       const written = await aggregates.change({
         aggregate,
         reads: taken.map(({ place }) => place),
         decide(view) {
-          const merged = taken.map(({ key, counted, place }) => {
-            const text = view.child(place)
-            const states = readCounts(key, text)
-            // It is decided again where nobody heard what became of it: nothing counts twice.
-            return isWrittenBy(text, writing) ? states : withCounted(states, counted)
-          })
+          // It is decided again where nobody heard what became of it: nothing counts twice.
+          const merged = taken.map(({ key, writing, place }) =>
+            withWriting(key, view.child(place), writing),
+          )
           const ids = taken.map(({ place }) => place.id)
           const { root, gone } = withIds(view.root, ids, maxIdsPerPartition)
-          const put = taken.map(({ key, place }, i): ChildPut => {
-            return {
-              group: place.group,
-              id: place.id,
-              value: encodeCounts(key, merged[i]!, writing),
-            }
+          const put = taken.map(({ key, place, writing }, i): ChildPut => {
+            const value = encodeCounts(key, merged[i]!, writing.name)
+            return { group: place.group, id: place.id, value }
           })
           const remove = gone.map((id) => ({ group: taken[0]!.place.group, id }))
           return { result: merged, write: { root, put, remove } }
         },
       })
+      finish()
       taken.forEach(({ held }, i) => {
         held.states = withCounted(written[i]!, held.pending)
         held.readMonoMs = clock.monoMs()
@@ -146,15 +157,11 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
       // A bug would come back with the same counts: they are left out, and somebody is told.
       if (!(error instanceof StoreError)) {
         options.onTrouble(`counting failed: ${error}`)
+        finish()
         return false
       }
-      // The store is away: it is written with the next, or not at all when too much waits.
-      for (const { key, held, counted } of taken) {
-        if (pendingCount + counted.length > maxPending) continue
-        held.pending.unshift(...counted)
-        pendingCount += counted.length
-        dirty.add(key)
-      }
+      // The store is away, and may have them: they are written again as they are.
+      for (const { key } of taken) dirty.add(key)
       return false
     } finally {
       for (const { held } of taken) held.flying = false
@@ -214,6 +221,12 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
       if ((await begun).every((isWritten) => isWritten)) await flush()
     },
   }
+}
+
+function withWriting(key: string, text: string | null, writing: Writing | null): OpenStates {
+  const states = readCounts(key, text)
+  if (writing === null || isWrittenBy(text, writing.name)) return states
+  return withCounted(states, writing.counted)
 }
 
 function withCounted(states: OpenStates, counted: readonly Counted[]): OpenStates {

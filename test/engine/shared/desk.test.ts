@@ -37,7 +37,8 @@ function deskOn(
       return { kind: failing.now ? 'refused' : 'none' }
     },
   })
-  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const newVersion = () => `v${versions++}`
+  const aggregates = createAggregates({ store, newVersion, random: () => 0 })
   const told: string[] = []
   const monoMs = () => clock.ms
   const desk = createSharedDesk({
@@ -149,6 +150,20 @@ describe('windows over several cards', () => {
     one.clock.ms = 1
     expect(await one.value('M1')).toMatchObject({ sumMinor: 100, count: 1 })
     one.count('M1', 50)
+    await one.desk.stop()
+    one.clock.ms = 2
+    expect(await one.value('M1')).toMatchObject({ sumMinor: 150, count: 2 })
+  })
+
+  it('count once what was written before the store went away for longer than anybody waits', async () => {
+    const one = deskOn(createMemoryState(), { faults: true })
+    one.count('M1')
+    one.failing.lostReplies = 1
+    await one.desk.stop()
+    one.count('M1', 50)
+    one.failing.now = false
+    one.clock.ms = 1
+    expect(await one.value('M1')).toMatchObject({ sumMinor: 150, count: 2 })
     await one.desk.stop()
     one.clock.ms = 2
     expect(await one.value('M1')).toMatchObject({ sumMinor: 150, count: 2 })
