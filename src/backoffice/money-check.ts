@@ -1,3 +1,9 @@
+import { isAlias } from '../domain/change/book.ts'
+import type { Account } from '../domain/record/account.ts'
+import { formatMinor } from '../domain/record/money.ts'
+import { heldPart, type Transaction, withheld } from '../domain/record/transaction.ts'
+import { transactionCodec } from '../engine/format/codec.ts'
+import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { decodeAccount } from '../engine/quarantine/damage.ts'
 import { decodeInbox, decodeTransfer, type Transfer } from '../management/transfer/transfer.ts'
 import { decodeWallet } from '../management/wallet.ts'
@@ -67,4 +73,62 @@ function addRoot(aggregate: string, value: string, of: (currency: string) => Sum
 export function isConserved(money: MoneyCheck): boolean {
   const { fundedMinor, inWalletsMinor, onCardsMinor, onTheWayMinor } = money
   return fundedMinor === inWalletsMinor + onCardsMinor + onTheWayMinor
+}
+
+/** What of an account's money follows from its transactions: none is forgotten while some of it hangs on it. */
+const parts: readonly [string, (a: Account) => number, (t: Transaction) => number][] = [
+  ['held', (a) => a.heldMinor, heldPart],
+  ['withheld', (a) => a.withheldMinor, withheld],
+  ['pending charges', (a) => a.chargesPendingMinor, (t) => t.chargePendingMinor],
+]
+
+export interface PartsCheck {
+  /** Is given each record of a scan. */
+  look(record: StoreRecord): void
+  /** What does not agree, a sentence each; of what cannot be read there is nothing to say here. */
+  differences(store: Store): Promise<string[]>
+}
+
+/** Also of accounts that are older than the log, which cannot be computed from it. */
+export function createPartsCheck(): PartsCheck {
+  /** By account and part, what the account has above its transactions; even once all of them were seen. */
+  const over = new Map<string, bigint>()
+
+  function add(aggregate: string, part: string, minor: number): void {
+    const place = `${aggregate}\n${part}`
+    const sum = (over.get(place) ?? 0n) + BigInt(minor)
+    if (sum === 0n) over.delete(place)
+    else over.set(place, sum)
+  }
+
+  return {
+    look(record) {
+      if (record.kind !== 'root' && record.kind !== 'child') return
+      const { aggregate, value } = record
+      if (!aggregate.startsWith('a:')) return
+      if (record.kind === 'root') {
+        const account = unlessUnreadable(() => decodeAccount(aggregate, value))
+        if (account === null) return
+        for (const [part, ofAccount] of parts) add(aggregate, part, ofAccount(account))
+      } else if (record.group === 't') {
+        const found = unlessUnreadable(() => transactionCodec.decode(value))
+        if (found === null || isAlias(found)) return
+        for (const [part, , of] of parts) add(aggregate, part, -of(found))
+      }
+    },
+    async differences(store) {
+      const told: string[] = []
+      for (const [place, minor] of over) {
+        const [aggregate = '', part] = place.split('\n')
+        const [root] = await store.load([{ aggregate, group: '', id: '' }])
+        const account = unlessUnreadable(() => decodeAccount(aggregate, root?.value ?? ''))
+        if (account === null) continue
+        const { accountId, currency } = account
+        const amount = `${formatMinor(minor < 0n ? -minor : minor, currency)} ${currency}`
+        const way = minor < 0n ? 'less' : 'more'
+        told.push(`${accountId} ${part}: ${amount} ${way} than its transactions say`)
+      }
+      return told
+    },
+  }
 }

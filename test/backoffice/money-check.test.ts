@@ -1,9 +1,12 @@
 import { expect, it } from 'vitest'
-import { checkMoney, isConserved } from '../../src/backoffice/money-check.ts'
+import { checkMoney, createPartsCheck, isConserved } from '../../src/backoffice/money-check.ts'
+import type { Account } from '../../src/domain/record/account.ts'
 import { formatMinor } from '../../src/domain/record/money.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
+import { accountCodec } from '../../src/engine/format/codec.ts'
 import { walletAggregate } from '../../src/engine/format/layout.ts'
 import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
+import { filesOf, runLive, traffic, withPeople } from '../support/backtest-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
 it('adds up exactly what all wallets have together, also beyond 2^53', async () => {
@@ -35,4 +38,43 @@ it('a wallet that has lost a part is one that cannot be read', async () => {
   const aggregate = walletAggregate('org-1', 'USD')
   await store.fill([{ kind: 'root', aggregate, version: 'v1', value }])
   await expect(checkMoney(store)).rejects.toThrow(RecordUnreadable)
+})
+
+it('what is held, withheld and pending of an account is what its transactions say, also when others were forgotten', async () => {
+  const minutes = 240
+  const charging = filesOf({ 'pack.yaml': 'crossBorder: { fixed: 2.00, percent: 9 }' })
+  const spread = withPeople(17, traffic(17, 500, 9)).map((arrival, i) => {
+    const atMs = arrival.atMs + i * minutes * 60_000
+    return { ...arrival, atMs, event: { ...arrival.event, occurredAtMs: atMs } }
+  })
+  const { store } = await runLive(charging, spread, 9)
+  const seen = { transactions: 0, money: new Set<string>() }
+  async function differences(change: (account: Account) => Partial<Account>): Promise<string[]> {
+    const check = createPartsCheck()
+    for await (const page of store.scan()) {
+      for (const record of page) {
+        if (record.kind === 'child' && record.group === 't') seen.transactions++
+        if (record.kind !== 'root' || !record.aggregate.startsWith('a:')) {
+          check.look(record)
+          continue
+        }
+        const account = accountCodec.decode(record.value)
+        for (const name of ['heldMinor', 'withheldMinor', 'chargesPendingMinor'] as const) {
+          if (account[name] > 0) seen.money.add(name)
+        }
+        const changed = account.accountId === 'account-1' ? change(account) : {}
+        check.look({ ...record, value: accountCodec.encode({ ...account, ...changed }) })
+      }
+    }
+    return check.differences(store)
+  }
+  expect(await differences(() => ({}))).toEqual([])
+  expect(seen.transactions).toBeLessThan(400)
+  expect(seen.money.size).toBe(3)
+  expect(await differences(({ heldMinor }) => ({ heldMinor: heldMinor + 5 }))).toEqual([
+    'account-1 held: 0.05 USD more than its transactions say',
+  ])
+  expect(
+    await differences(({ withheldMinor }) => ({ withheldMinor: withheldMinor - 100 })),
+  ).toEqual(['account-1 withheld: 1.00 USD less than its transactions say'])
 })

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { checkMoney } from '../../backoffice/money-check.ts'
+import { checkMoney, createPartsCheck } from '../../backoffice/money-check.ts'
 import { createPlaceCheck } from '../../backoffice/store-check.ts'
 import { verifyStore } from '../../backoffice/verify.ts'
 import { printMoney } from '../money/money-line.ts'
@@ -22,26 +22,38 @@ export function addVerify(program: Command): void {
         })
         showProgress('')
         const { entries, accounts, records, tooShort, differences, differing } = result
-        for (const { accountId, record, expected, found } of differences.slice(0, maxShown)) {
-          await printText(`${accountId} ${record}: the log leads to ${expected}, there is ${found}`)
-        }
-        if (differing > maxShown) await printText(`and ${differing - maxShown} more`)
+        const told = differences.map(
+          ({ accountId, record, expected, found }) =>
+            `${accountId} ${record}: the log leads to ${expected}, there is ${found}`,
+        )
+        await printSome(told, differing)
         if (tooShort.length > 0) {
-          await printText(`${tooShort.length} accounts are older than the log and not verified`)
+          const only = 'of them only what is held, withheld and pending is verified'
+          await printText(`${tooShort.length} accounts are older than the log: ${only}`)
         }
         await printText(
           `${accounts} accounts, ${records} records, ${entries} entries: ${differing} differences`,
         )
-        const places = createPlaceCheck()
-        const moneyWell = await printMoney(await checkMoney(store, places.look))
+        const [places, parts] = [createPlaceCheck(), createPartsCheck()]
+        const sums = await checkMoney(store, (record) => {
+          places.look(record)
+          parts.look(record)
+        })
+        const uneven = await parts.differences(store)
+        await printSome(uneven)
+        const moneyWell = await printMoney(sums)
         const lost = await places.lost(store)
-        for (const sentence of lost.slice(0, maxShown)) await printText(sentence)
-        if (lost.length > maxShown) await printText(`and ${lost.length - maxShown} more`)
+        await printSome(lost)
         if (lost.length > 0) await printText('arbiter reindex puts all into their places')
-        if (differing === 0 && moneyWell && lost.length === 0) return 0
+        if (differing + uneven.length + lost.length === 0 && moneyWell) return 0
         const note = await whyDifferent(config)
         if (note !== '') complain(`note: ${note}`)
         return 1
       }),
     )
+}
+
+async function printSome(sentences: readonly string[], count = sentences.length): Promise<void> {
+  for (const sentence of sentences.slice(0, maxShown)) await printText(sentence)
+  if (count > maxShown) await printText(`and ${count - maxShown} more`)
 }
