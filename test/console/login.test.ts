@@ -77,6 +77,7 @@ describe('who is no longer logged in', () => {
     writeFileSync(operators, users.replace('alice:', 'bob:'))
     await page.waitForURL('**/login?to=%2Fcard%2Fcard-1')
     await page.getByText('Your session has ended').waitFor()
+    await page.locator('input[autocomplete=username]:focus').waitFor()
     writeFileSync(operators, users)
     await page.getByLabel('Name').fill('alice')
     await page.getByLabel('Password').fill(password)

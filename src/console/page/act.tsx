@@ -68,6 +68,12 @@ function keepFocus(going: HTMLElement | null): void {
   if (going !== null && going === document.activeElement) document.getElementById('main')?.focus()
 }
 
+/** What had the focus has gone with its page: who goes by keys, or listens, begins with the one that came. */
+export function findFocus(): void {
+  if (document.activeElement !== document.body) return
+  document.getElementById('main')?.focus({ preventScroll: true })
+}
+
 /** Says what was done last, for those who look and for those who listen. */
 export function DoneLine() {
   return (
@@ -79,6 +85,7 @@ export function DoneLine() {
 
 function forget(): void {
   current.value = null
+  findFocus()
 }
 
 export function ActDialog() {

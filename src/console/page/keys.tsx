@@ -29,7 +29,7 @@ let going = false
 export function listenToKeys(): void {
   document.addEventListener('keydown', (event) => {
     const target = event.target as HTMLElement
-    const typing = /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
+    const typing = target.matches('input:not([type=checkbox]), textarea, select')
     if (event.metaKey || event.ctrlKey || event.altKey) return
     // A dialog is about the page under it, and stands above whatever page one would go to.
     if (document.querySelector('dialog[open]') !== null) return

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { goTo, pageUrl } from './address.ts'
 import { postData, useSubmit } from './ask.ts'
 import { loadWho, who } from './live.ts'
@@ -14,6 +14,8 @@ function ownAddress(to: string): string {
 export function LoginPage() {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
+  const first = useRef<HTMLInputElement>(null)
+  useEffect(() => first.current?.focus(), [])
   const { error, busy, submit } = useSubmit(async () => {
     await postData('/login', { name, password })
     await loadWho()
@@ -33,6 +35,7 @@ export function LoginPage() {
         <label>
           Name
           <input
+            ref={first}
             autocomplete="username"
             required
             maxLength={64}

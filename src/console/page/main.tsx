@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { type ComponentType, render } from 'preact'
-import { useEffect } from 'preact/hooks'
-import { ActDialog, DoneLine } from './act.tsx'
+import { useEffect, useRef } from 'preact/hooks'
+import { ActDialog, DoneLine, findFocus } from './act.tsx'
 import { followLinks, goTo, path } from './address.ts'
 import { postData } from './ask.ts'
 import { KeysDialog, listenToKeys } from './keys.tsx'
@@ -64,6 +64,11 @@ function App() {
   useEffect(() => {
     if (current !== undefined) void loadPage(current)
   }, [current])
+  const shown = useRef(at)
+  useEffect(() => {
+    if (shown.current !== at) findFocus()
+    shown.current = at
+  }, [at])
   if (at === '/login') return <LoginPage />
   if (who.value === null) {
     return failure.value === '' ? null : <p class="error">{failure.value}</p>
