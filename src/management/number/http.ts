@@ -67,8 +67,15 @@ export function createHttpNumbers(options: HttpNumbersOptions): NumberSource {
   return {
     async make(card) {
       const said = await ask('POST', '/cards', card.cardId, JSON.stringify(card), made)
-      return said === 'none' ? failed('answers 404 to a new card') : said
+      if (said === 'none') return failed('answers 404 to a new card')
+      // Every ask of such a card would be declined, and a lite one takes money along.
+      const hasEnded = typeof said === 'object' && said.expiry < monthOf(clock.nowMs())
+      return hasEnded ? failed('answers an expiry that has passed') : said
     },
     read: (cardId) => ask('GET', `/cards/${encodeURIComponent(cardId)}/full`, cardId, '', full),
   }
+}
+
+function monthOf(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 7)
 }

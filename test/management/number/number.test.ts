@@ -207,6 +207,11 @@ describe('numbers of somebody else', () => {
       { body: { maskedPan: '999999******6788', expiry: '2030-13' } },
       `${otherwise}: \`expiry\``,
     ],
+    [
+      'a month that has passed',
+      { body: { maskedPan: '999999******6788', expiry: '2020-01' } },
+      'answers an expiry that has passed',
+    ],
     ['nothing there', { status: 404, body: {} }, 'answers 404 to a new card'],
   ])('fail by %s, and the log says why', async (_name, said, why) => {
     const { numbers, troubles } = await openSource(() => said)
