@@ -100,6 +100,22 @@ describe('a window', () => {
     expect(reportOf(files)).toEqual([])
   })
 
+  it('counts only what all of its filters let through', () => {
+    const files = {
+      ...windows(
+        '{ name: w, scope: card, period: day, mccs: ["5411"], countries: ["FR"], where: amount > 5 }',
+      ),
+      ...rules('windows.w.count > 100'),
+      ...test(
+        shop(10, ', mcc: "5411", country: FR'),
+        shop(20, ', mcc: "5411", country: GB'),
+        shop(40, ', mcc: "5812", country: FR'),
+        shop(3, ', mcc: "5411", country: FR, windows: { w: { sum: 10, count: 1 } }'),
+      ),
+    }
+    expect(reportOf(files)).toEqual([])
+  })
+
   it('begins on the day that it names', () => {
     const files = (firstDay: string, sum: number) => ({
       ...windows(`{ name: w, scope: card, period: week, firstDay: ${firstDay} }`),
