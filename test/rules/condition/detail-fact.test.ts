@@ -31,6 +31,8 @@ describe('what a relay says beside what every event has', () => {
       { id: 'risky', when: 'has(riskScore) && riskScore >= 800' },
       { id: 'basket', when: 'metadata.basket == "gold" && !has(metadata.other)' },
       { id: 'unverified', when: 'threeDs == ""' },
+      { id: 'cash', when: 'cashAmount > 20' },
+      { id: 'cashless', when: 'wallet == "x" && !has(cashAmount)' },
     ]),
   })
   const matched = (details: Record<string, string>) =>
@@ -41,6 +43,9 @@ describe('what a relay says beside what every event has', () => {
     expect(matched({ riskScore: '801', threeDs: 'x' })).toEqual(['risky'])
     expect(matched({ riskScore: 'much', threeDs: 'x' })).toEqual([])
     expect(matched({ 'metadata.basket': 'gold' })).toEqual(['basket', 'unverified'])
+    expect(matched({ cashAmount: '20.01', wallet: 'x', threeDs: 'x' })).toEqual(['cash'])
+    expect(matched({ cashAmount: '20.00', wallet: 'x', threeDs: 'x' })).toEqual([])
+    expect(matched({ cashAmount: 'much', wallet: 'x', threeDs: 'x' })).toEqual(['cashless'])
     expect(rules.evaluate(askOf()).matched).toEqual(['unverified'])
   })
 
