@@ -19,7 +19,8 @@ import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.t
 import { dueSortKey } from '../engine/writes.ts'
 import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
 import { type Base, begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
-import { lostDues, recordsOf } from './verify.ts'
+import { lostDues } from './store-check.ts'
+import { recordsOf } from './verify.ts'
 
 export interface RepairOptions {
   readonly retentionMs: number

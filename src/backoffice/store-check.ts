@@ -1,4 +1,5 @@
 import { isAlias } from '../domain/change/book.ts'
+import type { MemoryBook } from '../domain/ledger/ledger.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import { transactionCodec } from '../engine/format/codec.ts'
 import { decodeEntry } from '../engine/format/entry-codec.ts'
@@ -12,6 +13,7 @@ import {
 } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { messageOf, nameOfDamage, rootOf } from '../engine/quarantine/damage.ts'
+import { dueSortKey } from '../engine/writes.ts'
 import { rowGroup } from '../projection/row-place.ts'
 import {
   type ChildRecord,
@@ -68,6 +70,33 @@ async function* findPlaces(store: Store, lost: Set<string>): AsyncGenerator<Foun
     after = entries.at(-1)!.sortKey
   }
   for (const cardId of lost) yield { name: `place of card ${cardId}`, problem, repair: '' }
+}
+
+interface LostDue {
+  readonly accountId: string
+  readonly record: string
+}
+
+/** Transactions that nobody would look at again: their holds would never expire, though all of their records are right. */
+export async function lostDues(
+  store: Store,
+  books: ReadonlyMap<string, MemoryBook>,
+): Promise<LostDue[]> {
+  const lost = new Map<string, LostDue>()
+  for (const [accountId, book] of books) {
+    for (const one of book.transactions.values()) {
+      if (isAlias(one) || one.dueAtMs === 0) continue
+      const record = `due of transaction ${one.cardId} ${one.transactionId}`
+      lost.set(dueSortKey(accountId, one), { accountId, record })
+    }
+  }
+  for (let after = ''; lost.size > 0; ) {
+    const found = await store.range(indexes.due, after, entriesPerRead)
+    for (const { sortKey } of found) lost.delete(sortKey)
+    if (found.length < entriesPerRead) break
+    after = found.at(-1)!.sortKey
+  }
+  return [...lost.values()]
 }
 
 /** A transaction that somebody looks at again at a time, such as when its hold expires; null where it is none. */

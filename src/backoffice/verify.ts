@@ -9,15 +9,14 @@ import {
   cardKey,
   directoryKey,
   eventKeyAt,
-  indexes,
   merchantCountsKey,
 } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { encodeMerchantCounts } from '../engine/format/window-codec.ts'
 import { entryIn, logPages, partOfLine } from '../engine/log-reading.ts'
-import { dueSortKey } from '../engine/writes.ts'
 import { isPassed } from '../store/dated-group.ts'
 import type { ChildKey, Store } from '../store/port.ts'
+import { lostDues } from './store-check.ts'
 
 /** A record that the log does not lead to. */
 interface Difference {
@@ -31,7 +30,7 @@ export interface Verification {
   readonly entries: number
   readonly accounts: number
   readonly records: number
-  /** Accounts whose first entries the log no longer has: nothing can be said about them. */
+  /** Accounts whose first entries the log no longer has: only how many entries they have can be compared. */
   readonly tooShort: readonly string[]
   /** The first thousand of them. */
   readonly differences: readonly Difference[]
@@ -73,7 +72,8 @@ export async function verifyStore(
     })
     entries += replayed.entries
     accounts += replayed.books.size
-    for (const accountId of replayed.tooShort) tooShort.push(accountId)
+    for (const accountId of replayed.ends.keys()) tooShort.push(accountId)
+    await compareEnds(replayed.ends, store, differences)
     for (const [accountId, book] of replayed.books) {
       const expected = recordsOf(book, retentionMs, nowMs)
       records += expected.length
@@ -113,6 +113,30 @@ async function compare(
   })
 }
 
+const rootsPerRead = 500
+
+/** An account that cannot be computed must at least have been written together with its last entry. */
+async function compareEnds(
+  ends: ReadonlyMap<string, number>,
+  store: Store,
+  differences: Differences,
+): Promise<void> {
+  const all = [...ends]
+  for (let at = 0; at < all.length; at += rootsPerRead) {
+    const some = all.slice(at, at + rootsPerRead)
+    const keys = some.map(([id]) => ({ aggregate: accountAggregate(id), group: '', id: '' }))
+    const found = await store.load(keys)
+    some.forEach(([accountId, end], i) => {
+      const value = found[i]?.value
+      const count = unlessUnreadable(() => accountCodec.decode(value ?? '').entryCount)
+      if (count === end) return
+      const kept = value === undefined ? 'nothing' : `one with ${count ?? 'unknown'} entries`
+      const expected = `one with ${end} entries`
+      tell(differences, { accountId, record: 'account', expected, found: kept })
+    })
+  }
+}
+
 /** A card whose place names another account is unknown to the engine, though all of its records are right. */
 async function comparePlaces(
   accountId: string,
@@ -134,30 +158,6 @@ async function comparePlaces(
   })
 }
 
-const duesPerRead = 1_000
-
-/** Transactions that nobody would look at again: their holds would never expire, though all of their records are right. */
-export async function lostDues(
-  store: Store,
-  books: ReadonlyMap<string, MemoryBook>,
-): Promise<Pick<Difference, 'accountId' | 'record'>[]> {
-  const lost = new Map<string, Pick<Difference, 'accountId' | 'record'>>()
-  for (const [accountId, book] of books) {
-    for (const one of book.transactions.values()) {
-      if (isAlias(one) || one.dueAtMs === 0) continue
-      const record = `due of transaction ${one.cardId} ${one.transactionId}`
-      lost.set(dueSortKey(accountId, one), { accountId, record })
-    }
-  }
-  for (let after = ''; lost.size > 0; ) {
-    const found = await store.range(indexes.due, after, duesPerRead)
-    for (const { sortKey } of found) lost.delete(sortKey)
-    if (found.length < duesPerRead) break
-    after = found.at(-1)!.sortKey
-  }
-  return [...lost.values()]
-}
-
 /** Whether only columns are missing that 0.2.0 did not have: what they say was not kept then. */
 function isOfEarlier({ group }: ChildKey, kept: string, value: string): boolean {
   if (group === 'c') {
@@ -170,7 +170,8 @@ function isOfEarlier({ group }: ChildKey, kept: string, value: string): boolean 
 
 interface Replayed {
   readonly books: ReadonlyMap<string, MemoryBook>
-  readonly tooShort: ReadonlySet<string>
+  /** Of accounts without a book, as their log begins later, the number of the entry that comes next. */
+  readonly ends: ReadonlyMap<string, number>
   readonly entries: number
 }
 
@@ -202,14 +203,14 @@ async function replayLog(
       }
       // Events of unknown cards stand under aggregates of their own, which hold no money.
       const { accountId, n } = entry
-      if (accountId === '' || tooShort.has(accountId)) continue
+      if (accountId === '') continue
       const expected = next.get(accountId)
+      next.set(accountId, n + 1)
       if (n !== (expected ?? 0)) {
         giveUp(accountId)
         if (expected !== undefined) tell(differences, gapOf(accountId, expected, n))
-        continue
       }
-      next.set(accountId, n + 1)
+      if (tooShort.has(accountId)) continue
       const book = books.get(accountId) ?? createMemoryBook()
       books.set(accountId, book)
       try {
@@ -222,7 +223,8 @@ async function replayLog(
     }
     onProgress(entries)
   }
-  return { books, tooShort, entries }
+  const ends = new Map(Array.from(tooShort, (accountId) => [accountId, next.get(accountId)!]))
+  return { books, ends, entries }
 }
 
 /** What cannot be read is told once, with the first part. */

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { repairAccount } from '../../src/backoffice/repair.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
+import { accountCodec } from '../../src/engine/format/codec.ts'
 import {
   accountAggregate,
   directoryKey,
@@ -67,13 +68,36 @@ it('any number of accounts may be older than the log', async () => {
   const last = state.log.at(-1)!
   const row = JSON.parse(state.log.find(({ entry }) => entry.includes('"ask-0"'))!.entry)
   const old = 120_000
+  const kept = state.aggregates.get('a:account-1')!
+  const account = accountCodec.decode(kept.root)
+  const rootOf = (accountId: string, entryCount: number) =>
+    accountCodec.encode({ ...account, accountId, entryCount })
   for (let i = 0; i < old; i++) {
     const entry = JSON.stringify(row.with(2, 7).with(4, `old-${i}`))
     state.log.push({ ...last, sequence: last.sequence + 1 + i, entry })
+    state.aggregates.set(`a:old-${i}`, { ...kept, root: rootOf(`old-${i}`, 8) })
   }
   const { tooShort, differences, entries } = await verifyStore(store, retentionMs)
   expect({ entries, old: tooShort.length }).toEqual({ entries: length + old, old })
   expect(differences).toEqual([])
+
+  // One without its last entry, one without its record, and one whose entry was lost in between.
+  state.aggregates.set('a:old-5', { ...kept, root: rootOf('old-5', 7) })
+  state.aggregates.delete('a:old-6')
+  const entry = JSON.stringify(row.with(2, 9).with(4, 'old-7'))
+  state.log.push({ ...last, sequence: last.sequence + 1 + old, entry })
+  state.aggregates.set('a:old-7', { ...kept, root: rootOf('old-7', 10) })
+  const found = await verifyStore(store, retentionMs)
+  expect(found.differences).toEqual([
+    { accountId: 'old-7', record: 'log', expected: 'entry 8', found: 'entry 9' },
+    {
+      accountId: 'old-5',
+      record: 'account',
+      expected: 'one with 8 entries',
+      found: 'one with 7 entries',
+    },
+    { accountId: 'old-6', record: 'account', expected: 'one with 8 entries', found: 'nothing' },
+  ])
 })
 
 it('what the log knows of events that are past their time is not missed', async () => {

@@ -28,7 +28,7 @@ export function addVerify(program: Command): void {
         )
         await printSome(told, differing)
         if (tooShort.length > 0) {
-          const only = 'of them only what is held, withheld and pending is verified'
+          const only = 'of them their last entry and what is held, withheld and pending is verified'
           await printText(`${tooShort.length} accounts are older than the log: ${only}`)
         }
         await printText(
