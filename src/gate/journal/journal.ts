@@ -95,7 +95,7 @@ function createJournal(
   /** The newest entry of a slot that is waiting or in the running flush. */
   const unflushed = new Map<string, WaitingLine>()
   let unflushedBytes = 0
-  let drops: string[] = []
+  let drops = new Set<string>()
   let unsyncedDrops: string[] = []
   let dropTimer: NodeJS.Timeout | undefined
   let running: Promise<void> | null = null
@@ -148,7 +148,7 @@ function createJournal(
     const entry = unflushed.get(slot)
     if (entry !== undefined) entry.dropped = true
     if (!unkeep(slot)) return
-    drops.push(slot)
+    drops.add(slot)
     scheduleDrops()
   }
 
@@ -175,21 +175,21 @@ function createJournal(
   async function run(): Promise<void> {
     // All lines of this turn go into one flush: the watchdog sweeps many events at once.
     await null
-    while (waiting.size > 0 || drops.length > 0) {
+    while (waiting.size > 0 || drops.size > 0) {
       const done = await flush()
       // Drops alone do not hammer a failing disk.
       if (!done && waiting.size === 0) break
     }
     running = null
-    if (drops.length > 0) scheduleDrops()
+    if (drops.size > 0) scheduleDrops()
   }
 
   /** One write and one flush for everything that has come since the last one. */
   async function flush(): Promise<boolean> {
     const batch = [...waiting]
     waiting.clear()
-    let dropping = drops
-    drops = []
+    let dropping = [...drops]
+    drops = new Set()
     let batchBytes = 0
     for (const entry of batch) batchBytes += entry.record.length
     try {
@@ -206,7 +206,7 @@ function createJournal(
       if (batch.length === 0) unsyncedDrops.push(...dropping)
       else await sync()
     } catch (error) {
-      drops = [...unsyncedDrops, ...dropping, ...drops]
+      drops = new Set([...unsyncedDrops, ...dropping, ...drops])
       unsyncedDrops = []
       // At once, so that a crash does not replay what we are about to reject.
       await tail.undo().catch(() => {})
@@ -233,8 +233,10 @@ function createJournal(
     forget(entry)
     unkeep(slot)
     if (entry.dropped) {
-      drops.push(slot)
+      drops.add(slot)
     } else {
+      // An earlier line of the slot that was given up in this flush is before this one, and its drop would come after it.
+      drops.delete(slot)
       kept.set(slot, entry)
       keptBytes += entry.record.length
     }
@@ -244,7 +246,7 @@ function createJournal(
   async function shutDown(): Promise<void> {
     clearTimeout(dropTimer)
     place.stop()
-    if (drops.length > 0) wake()
+    if (drops.size > 0) wake()
     await running
     if (kept.size === 0) await tail.reset().catch(() => {})
     await tail.close()

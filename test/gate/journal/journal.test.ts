@@ -524,6 +524,29 @@ describe('when the disk fails', () => {
     expect((await open()).pending()).toEqual([line('a', decline)])
   })
 
+  it('keeps a line whose flush also has an earlier one of its slot that is given up meanwhile', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 600 })
+    const release = disk.hold('datasync')
+    const other = journal.append(line('other', ack))
+    await sleep(50)
+    // Both wait for the next flush, which begins when this one ends.
+    const early = journal.append(line('a', ack))
+    early.catch(() => {})
+    await sleep(300)
+    const late = journal.append(line('a', decline))
+    release()
+    const releaseBoth = disk.hold('datasync')
+    await other
+    await expect(early).rejects.toMatchObject({ kind: 'timeout' })
+    releaseBoth()
+    await late
+    expect(journal.pending()).toEqual([line('other', ack), line('a', decline)])
+    // What is dropped gets to the disk with the next flush.
+    await journal.append(line('last', ack))
+    expect(slotsOnDisk()).toEqual(['other', 'a', 'last'])
+  })
+
   it('resolves nothing after a compaction until the new name is on the disk', async () => {
     const disk = createDisk()
     const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000, maxBytes: 20_000 })
