@@ -254,6 +254,21 @@ describe('the steps of a transfer', () => {
     expect(credits).toBe(1)
   })
 
+  it.each([
+    ['all of it', -9_000, 1_000],
+    ['not all of it', -9_001, 0],
+  ])(
+    'lost before anybody heard of them move only what the source still has: %s',
+    async (_name, spent, moved) => {
+      const transfer = await (await open()).debit('T1')
+      const after = await open()
+      const operation = { type: 'adjust', amountMinor: spent, reference: 'A' } as const
+      await after.engine.operate('account-0', operation, 'test')
+      await after.driveAgain({ transfer, verdict: null })
+      expect(await after.movedMinor()).toEqual([-moved || 0, moved])
+    },
+  )
+
   it('give what was told, lost and then refused a successor, and take the refused one back', async () => {
     const { told, verdict } = await tellOne()
     const after = await open()
