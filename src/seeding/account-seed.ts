@@ -19,6 +19,8 @@ export interface AccountSeed {
   /** Older than the log: it needs its records to begin with. */
   readonly isCut: boolean
   readonly cardIds: ReadonlySet<string>
+  /** The number after that of the last entry it was given. */
+  readonly end: number
   /** How many lines it was given, and their length. */
   readonly entries: number
   readonly chars: number
@@ -36,6 +38,7 @@ export function createAccountSeed(pack: Pack): AccountSeed {
   let account = createReplayedAccount()
   let next = 0
   let begun = false
+  let end = 0
   let entries = 0
   let chars = 0
   /** By number: entries are dated before their commit, so one may become visible after a later one. */
@@ -86,6 +89,9 @@ export function createAccountSeed(pack: Pack): AccountSeed {
     get isCut() {
       return !begun && !waiting.has(0)
     },
+    get end() {
+      return end
+    },
     get entries() {
       return entries
     },
@@ -94,9 +100,10 @@ export function createAccountSeed(pack: Pack): AccountSeed {
     },
     cardIds,
     add(line, { n, cardId, transaction }) {
-      if (n < next) return
+      if (n < next || waiting.has(n)) return
       for (const id of [cardId, transaction[0]]) if (id !== '') cardIds.add(id)
       waiting.set(n, line)
+      end = Math.max(end, n + 1)
       entries++
       chars += line.length
       if (begun) goOn()

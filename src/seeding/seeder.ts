@@ -1,4 +1,3 @@
-import type { Snapshot } from '../backtest/replay/snapshot.ts'
 import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Pack } from '../domain/decide/pack.ts'
 import { ChangeDamaged } from '../engine/change/account-change.ts'
@@ -164,28 +163,29 @@ function lineOf(accountId: string): string {
   return `[0,0,0,0,${JSON.stringify(accountId)},`
 }
 
-/** Whether an account could be replayed; one that cannot be read must not keep the log from telling all others. */
+/**
+ * Replays an account, unless it has moved on: replayed, it takes far more memory than its lines. One that cannot be
+ * read must not keep the log from telling all others.
+ */
 async function begin(
   store: Pick<Store, 'load'>,
   accountId: string,
   seed: AccountSeed,
-): Promise<'begun' | 'gone' | 'unreadable'> {
-  let snapshot: Snapshot | null = null
-  if (seed.isCut) {
-    const aggregate = accountAggregate(accountId)
-    const [root, ...cards] = await store.load([
-      { aggregate, group: '', id: '' },
-      ...Array.from(seed.cardIds, (id) => ({ aggregate, ...cardKey(id) })),
-    ])
-    if (root === undefined) return 'gone'
-    const found = cards.flatMap((card) => (card === undefined ? [] : [card.value]))
-    snapshot = { account: root.value, cards: found }
-  }
+): Promise<'begun' | 'moved' | 'gone' | 'unreadable'> {
+  const aggregate = accountAggregate(accountId)
+  const cardIds = seed.isCut ? [...seed.cardIds] : []
+  const [root, ...cards] = await store.load([
+    { aggregate, group: '', id: '' },
+    ...cardIds.map((id) => ({ aggregate, ...cardKey(id) })),
+  ])
+  if (root === undefined) return 'gone'
+  const found = cards.flatMap((card) => (card === undefined ? [] : [card.value]))
   const begun = unlessUnreadable(() => {
-    seed.begin(snapshot)
-    return true
+    if (accountCodec.decode(root.value).entryCount > seed.end) return 'moved'
+    seed.begin(seed.isCut ? { account: root.value, cards: found } : null)
+    return 'begun'
   })
-  return begun === true ? 'begun' : 'unreadable'
+  return begun ?? 'unreadable'
 }
 
 /** Commits the seeds of all accounts, again for those that moved meanwhile; one that is done is forgotten. */
@@ -199,16 +199,15 @@ async function commitAll(
   let stood = 0
   for (let round = 1; round <= maxRounds; round++) {
     const left = [...seeds.keys()]
-    const before = left.map((id) => seeds.get(id)!.next)
+    const before = left.map((id) => seeds.get(id)!.entries)
     if (stood > 0) {
       await pause(standingMs)
       await catchUp(true)
     }
     // Those that move are met one by one, each when the log has just been read.
     const atOnce = round === 1 ? accountsAtOnce : 1
-    for (let at = 0; at < left.length; at += atOnce) {
+    for (const some of groupsOf(left, atOnce, options.maxAccountChars, seeds)) {
       if (round > 1 && stood === 0) await catchUp(false)
-      const some = left.slice(at, at + atOnce)
       const done = await Promise.all(some.map((id) => commitOne(options, id, seeds.get(id)!)))
       if (!mayGoOn()) return null
       for (const [i, one] of done.entries()) {
@@ -218,7 +217,7 @@ async function commitAll(
       }
     }
     const same =
-      round > 1 && left.every((id, i) => (seeds.get(id)?.next ?? before[i]) === before[i])
+      round > 1 && left.every((id, i) => (seeds.get(id)?.entries ?? before[i]) === before[i])
     stood = same ? stood + 1 : 0
     // What has nothing new to read and still does not agree has lines that cannot be read.
     if (seeds.size === 0 || stood > maxStanding) {
@@ -226,6 +225,27 @@ async function commitAll(
     }
   }
   return null
+}
+
+/** Some at a time, and together no more than one may be. */
+function* groupsOf(
+  ids: readonly string[],
+  atOnce: number,
+  maxChars: number,
+  seeds: ReadonlyMap<string, AccountSeed>,
+): Generator<readonly string[]> {
+  let group: string[] = []
+  let chars = 0
+  for (const id of ids) {
+    chars += seeds.get(id)!.chars
+    if (group.length > 0 && (group.length === atOnce || chars > maxChars)) {
+      yield group
+      group = []
+      chars = seeds.get(id)!.chars
+    }
+    group.push(id)
+  }
+  if (group.length > 0) yield group
 }
 
 /** `moved` also when nobody wants it any more. */
