@@ -11,6 +11,7 @@ import {
   createReplayer,
   type Replayed,
   type ReplayerOptions,
+  type Waiting,
 } from './replay/replayer.ts'
 import type { Snapshot } from './replay/snapshot.ts'
 import type { DecisionTally } from './tally.ts'
@@ -23,7 +24,8 @@ export type ToReplayer =
 
 export type FromReplayer =
   | { readonly type: 'taken' }
-  | { readonly type: 'cut'; readonly accounts: CutAccount[] }
+  | { readonly type: 'cut'; readonly waiting: Waiting }
+  | { readonly type: 'waited'; readonly lines: number }
   | { readonly type: 'done'; readonly replayed: Replayed }
 
 /** Where the log is read from, and the records of accounts that are older than it. */
@@ -44,6 +46,8 @@ interface BacktestInput {
   /** Of each thread; fewer threads than were asked for share the memory of all. */
   readonly threadHeapMb?: number
   readonly onProgress?: (entries: number) => void
+  /** After the log was read: how many entries are replayed of those that waited for records of older accounts. */
+  readonly onWaited?: (entries: number, of: number) => void
   /** Ends the backtest early: it rejects with the reason, and no thread is left. */
   readonly signal?: AbortSignal
 }
@@ -123,9 +127,15 @@ async function replayAll(
     for (const part of parts) await part.room()
     onProgress(entries)
   }
-  const cut = await Promise.all(parts.map((part) => part.end()))
-  const snapshots = await source.snapshots(cut.flat())
-  return Promise.all(parts.map((part) => part.finish(snapshots)))
+  const waiting = await Promise.all(parts.map((part) => part.end()))
+  const snapshots = await source.snapshots(waiting.flatMap(({ accounts }) => accounts))
+  const all = waiting.reduce((sum, { lines }) => sum + lines, 0)
+  let replayed = 0
+  const onReplayed = (lines: number) => {
+    replayed += lines
+    options.onWaited?.(replayed, all)
+  }
+  return Promise.all(parts.map((part) => part.finish(snapshots, onReplayed)))
 }
 
 /** Throws with the first line that cannot be read, if it was one that ended the backtest. */
@@ -151,8 +161,11 @@ interface ReplayPart {
   add(line: string): void
   /** Resolves when more may be added. */
   room(): Promise<void>
-  end(): Promise<CutAccount[]>
-  finish(snapshots: ReadonlyMap<string, Snapshot>): Promise<Replayed>
+  end(): Promise<Waiting>
+  finish(
+    snapshots: ReadonlyMap<string, Snapshot>,
+    onReplayed: (lines: number) => void,
+  ): Promise<Replayed>
   stop(): Promise<void>
 }
 
@@ -162,7 +175,7 @@ function startHere(options: ReplayerOptions): ReplayPart {
     add: (line) => replayer.addLines([line]),
     room: async () => {},
     end: async () => replayer.cut(),
-    finish: async (snapshots) => replayer.finish(snapshots),
+    finish: async (snapshots, onReplayed) => replayer.finish(snapshots, onReplayed),
     stop: async () => {},
   }
 }
@@ -192,9 +205,11 @@ function startThread(heapMb: number, options: ReplayerOptions): ReplayPart {
   let lines: string[] = []
   let ahead = 0
   let wake = () => {}
+  let onWaited = (_lines: number) => {}
   let failed: Error | null = null
   worker.on('message', (message: FromReplayer) => {
     if (message.type === 'taken') ahead--
+    else if (message.type === 'waited') onWaited(message.lines)
     else inbox.push(message)
     wake()
   })
@@ -238,9 +253,10 @@ function startThread(heapMb: number, options: ReplayerOptions): ReplayPart {
     async end() {
       flush()
       worker.postMessage({ type: 'end' } satisfies ToReplayer)
-      return (await received('cut')).accounts
+      return (await received('cut')).waiting
     },
-    async finish(snapshots) {
+    async finish(snapshots, onReplayed) {
+      onWaited = onReplayed
       worker.postMessage({ type: 'snapshots', snapshots } satisfies ToReplayer)
       return (await received('done')).replayed
     },

@@ -10,9 +10,10 @@ if (parentPort !== null) {
     if (message.type === 'lines') {
       replayer.addLines(message.text.split('\n'))
       send({ type: 'taken' })
-    } else if (message.type === 'end') send({ type: 'cut', accounts: replayer.cut() })
+    } else if (message.type === 'end') send({ type: 'cut', waiting: replayer.cut() })
     else {
-      send({ type: 'done', replayed: replayer.finish(message.snapshots) })
+      const onReplayed = (lines: number) => send({ type: 'waited', lines })
+      send({ type: 'done', replayed: replayer.finish(message.snapshots, onReplayed) })
       port.close()
     }
   })

@@ -250,9 +250,7 @@ export const schema = z.object({
     .describe('How long rows of the transactions list and entries of wallets are kept, in days'),
   LOG_RETENTION_DAYS: wholeNumber(1, 4_000)
     .default(30)
-    .describe(
-      'How long the log of decisions is kept, in days; a backtest of older accounts is a proof where it is longer than EVENT_RETENTION_DAYS',
-    ),
+    .describe('How long the log of decisions is kept, in days'),
   CACHE_CARDS: wholeNumber(1_000, 20_000_000)
     .default(200_000)
     .describe(

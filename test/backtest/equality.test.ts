@@ -432,17 +432,19 @@ describe(`a backtest (SEED=${seed})`, () => {
       }
       const [oldPack, newPack] = [packOf(oldFiles), packOf(crowded)]
       const options = { oldPack, newPack, fromMs: 0, toMs: Infinity, threads: 0 }
+      const waited: [number, number][] = []
+      const onWaited = (entries: number, of: number) => waited.push([entries, of])
       const crowdedAt = async (source: LogSource) => {
-        const { rows } = await runBacktest({ ...options, source })
-        // A lite card begins with the swipes that it has left at the end.
-        const ofRule = rows.filter(
-          (row) => row.next.ruleId === 'crowded' && row.cardId !== 'card-4',
-        )
+        const { rows } = await runBacktest({ ...options, source, onWaited })
+        const ofRule = rows.filter((row) => row.next.ruleId === 'crowded')
         return ofRule.map(({ eventId }) => eventId).sort()
       }
       const expected = await crowdedAt(whole)
       expect(expected.length).toBeGreaterThan(many(20))
+      expect(waited).toEqual([])
       expect(await crowdedAt(cut)).toEqual(expected)
+      const [entries, of] = waited.at(-1)!
+      expect(entries).toBeGreaterThan(of - 200)
     },
   )
 

@@ -50,9 +50,18 @@ interface CutLines {
 interface Replayer {
   addLines(lines: readonly string[]): void
   /** At the end of the log: the accounts that cannot be replayed without their snapshots. */
-  cut(): CutAccount[]
-  finish(snapshots: ReadonlyMap<string, Snapshot>): Replayed
+  cut(): Waiting
+  /** Tells now and then how many lines it has replayed since. */
+  finish(snapshots: ReadonlyMap<string, Snapshot>, onReplayed: (lines: number) => void): Replayed
 }
+
+/** What a thread has not replayed yet when the log ends. */
+export interface Waiting {
+  readonly accounts: readonly CutAccount[]
+  readonly lines: number
+}
+
+const linesPerWord = 200
 
 export function createReplayer(options: ReplayerOptions): Replayer {
   const comparison = comparisonOf(options)
@@ -109,16 +118,21 @@ export function createReplayer(options: ReplayerOptions): Replayer {
     addLines(lines) {
       for (const line of lines) addLine(line)
     },
-    cut: () =>
-      Array.from(cut, ([accountId, { cardIds }]) => ({ accountId, cardIds: [...cardIds] })),
-    finish(snapshots) {
+    cut: () => ({
+      accounts: Array.from(cut, ([accountId, { cardIds }]) => {
+        return { accountId, cardIds: [...cardIds] }
+      }),
+      lines: waiting.length,
+    }),
+    finish(snapshots, onReplayed) {
       for (const [accountId, lines] of cut) {
         const snapshot = snapshots.get(accountId)
         if (snapshot !== undefined) beginCut(accountId, lines, snapshot)
       }
-      for (const line of waiting) {
+      for (const [i, line] of waiting.entries()) {
         const entry = openEntry(line)
         accounts.get(entry.head.accountId)?.replay(entry)
+        if (i % linesPerWord === linesPerWord - 1) onReplayed(linesPerWord)
       }
       for (const account of accounts.values())
         for (const one of account.changed()) counter.change(one)

@@ -136,6 +136,7 @@ async function backtest(
       toMs: to,
       source: { ...source, lines: () => watched(source.lines(), progress) },
       threads: Math.max(1, Math.min(maxThreads, options.threads)),
+      onWaited: (entries, of) => showProgress(`${entries} of ${of} entries replayed`),
       signal,
     })
     showProgress('')

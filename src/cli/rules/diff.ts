@@ -104,6 +104,7 @@ async function replay(
       source,
       threads: 2,
       onProgress: (entries) => showProgress(`${entries} entries replayed`),
+      onWaited: (entries, of) => showProgress(`${entries} of ${of} entries replayed`),
       signal,
     }),
   )
