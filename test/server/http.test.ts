@@ -492,11 +492,16 @@ describe('an event', () => {
       Object.fromEntries(Object.entries(JSON.parse(approvedText)).reverse()),
     )
     const spaced = JSON.stringify(JSON.parse(approvedText), null, 2)
-    async function again(): Promise<void> {
-      for (const text of [approvedText, reordered, spaced]) {
-        expect((await only(exchange(port, requestOf(text)))).body).toBe(told)
+    async function repeated(text: string): Promise<string> {
+      for (let tries = 1; ; tries++) {
+        const { body } = await only(exchange(port, requestOf(text)))
+        // What came too late beside other tests was said by default.
+        if (tries === 4 || !body.includes('"decidedBy":"default"')) return body
       }
-      expect((await only(exchange(port, requestOf(declinedText)))).body).toBe(declined.body)
+    }
+    async function again(): Promise<void> {
+      for (const text of [approvedText, reordered, spaced]) expect(await repeated(text)).toBe(told)
+      expect(await repeated(declinedText)).toBe(declined.body)
     }
     await again()
     expect(await server.stop()).toBe(0)
