@@ -6,7 +6,8 @@ export interface Line {
   readonly problem: string
 }
 
-const maxLineBytes = 65_536
+/** The longest row is a card with three lists of 10,000 MIDs of 64 characters, each of which JSON may escape. */
+export const maxLineBytes = 4 * 2 ** 20
 
 const lineFeed = 10
 

@@ -1,4 +1,4 @@
-import { readLines } from '../backoffice/line-reader.ts'
+import { maxLineBytes, readLines } from '../backoffice/line-reader.ts'
 import type { RowProblem } from '../wire/card-row.ts'
 import { Interrupted, onInterrupt } from './interrupt.ts'
 import { explain, inSession, type Session, type SessionOptions } from './session.ts'
@@ -85,15 +85,19 @@ export async function* batchesOf<T extends object>(
   problems: ProblemList,
 ): AsyncGenerator<NumberedRow<T>[]> {
   let rows: NumberedRow<T>[] = []
+  let chars = 0
   for await (const { number: line, text, problem } of readLines(bytes)) {
     if (problem !== '') problems.add(line, [problem])
     if (text === '') continue
     const row = readText(text, read)
     if (Array.isArray(row)) problems.add(line, row)
     else rows.push({ line, row })
-    if (rows.length < rowsPerBatch) continue
+    chars += text.length
+    // Hundreds of cards with long lists would not fit into memory.
+    if (rows.length < rowsPerBatch && chars < maxLineBytes) continue
     yield rows
     rows = []
+    chars = 0
   }
   yield rows
 }

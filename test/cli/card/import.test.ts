@@ -38,7 +38,7 @@ describe('arbiter import and export', () => {
         Buffer.from('\n   \n'),
         Buffer.from(`${rowOf(1, { balance: '1.234', type: 'wrong', extra: 1 })}\n`),
         Buffer.from('{"cardId": \n'),
-        Buffer.from(`"${'x'.repeat(70_000)}"\n`),
+        Buffer.from(`"${'x'.repeat(2 ** 22)}"\n`),
         Buffer.from([0x22, 0xff, 0x22, 0x0a]),
         Buffer.from('[]\n'),
         Buffer.from(`${rowOf(2, { type: 'lite' })}\n`),
@@ -52,7 +52,7 @@ describe('arbiter import and export', () => {
     expect(first.code).toBe(1)
     expect(first.err.split('\n').filter((line) => !line.includes(' line 4: '))).toEqual([
       'arbiter: line 5: the line is not JSON',
-      'arbiter: line 6: the line is longer than 65536 bytes',
+      'arbiter: line 6: the line is longer than 4194304 bytes',
       'arbiter: line 7: the line is not UTF-8',
       expect.stringMatching(/^arbiter: line 8: .*expected object/),
       'arbiter: line 9: swipeCount: a lite card needs its number of swipes',
@@ -216,6 +216,14 @@ describe('arbiter import and export', () => {
     expect(result.out).toBe(`imported ${many}, already there 0, refused 0\n`)
     const { store } = await serve()
     expect((await store.range(indexes.cards, '', 2 * many)).length).toBe(many)
+  })
+
+  it('imports the longest card that export writes', async () => {
+    const { runWith } = await fresh()
+    const mids = Array.from({ length: 10_000 }, (_, i) => `${i}`.padEnd(64, '"'))
+    const lists = { whiteListedMids: mids, blackListedMids: mids, unblockedMids: mids }
+    const { out } = await runWith({ input: rowOf(0, lists) }, 'import', '-')
+    expect(out).toBe('imported 1, already there 0, refused 0\n')
   })
 
   it('exports what can be imported again, an account with its balance once', async () => {
