@@ -2,7 +2,6 @@ import './node-options.ts'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FastifyInstance } from 'fastify'
-import type { Readiness } from './admin/server.ts'
 import { type BackOffice, startBackOffice } from './back-office.ts'
 import { createTrustedClock, machineClock } from './clock.ts'
 import { checkRulesDir } from './config/check.ts'
@@ -16,9 +15,9 @@ import { openFilesProblem } from './http/connections.ts'
 import { AuthenticationMismatch, createProfileAuthentication } from './profile/authentication.ts'
 import { ProfileRefused } from './profile/document.ts'
 import { findProfile, type Profile, unmetRequirements } from './profile/profile.ts'
+import { readinessOf } from './readiness.ts'
 import { hearSignals, hearStop } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
-import { maskPan } from './telemetry/mask.ts'
 import { type DemoApi, demoText, sayAside } from './try-it.ts'
 import { readVersion } from './version.ts'
 import type { Authenticate } from './wire/authentication.ts'
@@ -29,6 +28,8 @@ import type { Authenticate } from './wire/authentication.ts'
  */
 const backlog = 4_096
 const demoApiPort = 8082
+/** How long threads are waited for when nobody was served yet; a store that is away may keep them. */
+const unservedStopMs = 2_000
 
 const usage = `Usage: node dist/main.js [--demo] [--accept-clock]
 
@@ -128,7 +129,21 @@ async function main(): Promise<void> {
   const sink = createLogSink(config.logLevel)
   const { logger } = sink
   const signals = hearSignals(logger)
-  const onStop = hearStop(sink)
+  let opening: Promise<Gate> | null = null
+  let office: BackOffice | null = null
+  let leaving = false
+  /** A thread that is ended while it opens its store takes the process with it, and the exit code is lost. */
+  const leaveUnserved = async (code: number, why = ''): Promise<void> => {
+    if (leaving) return
+    leaving = true
+    sink.flush()
+    process.stderr.write(why)
+    const ended = Promise.all([office?.stop(), opening?.then((gate) => gate.stop())])
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, unservedStopMs))])
+    process.exit(code)
+  }
+  const refuse = (message: string) => leaveUnserved(2, `${message}\n`)
+  const onStop = hearStop(logger, () => leaveUnserved(0))
   for (const warning of config.warnings) logger.warn(warning)
   for (const warning of await findDisagreements(profile, config)) logger.warn(warning)
   const journal = await openJournal({
@@ -143,13 +158,8 @@ async function main(): Promise<void> {
     acceptsClock ? machineClock.nowMs() : readClockMark(config.dataDir),
   )
   const clockWatch = watchClock(clock, config.dataDir, logger)
-  let office: BackOffice | null = null
   const flow = config.console === null ? null : createFlow()
-  const refuse = (message: string) => {
-    sink.flush()
-    fail(message)
-  }
-  const gate = await openGate({
+  opening = openGate({
     config,
     clock,
     log: sink,
@@ -161,6 +171,7 @@ async function main(): Promise<void> {
     onPack: (pack) => office?.setPack(pack),
     onRefused: refuse,
   })
+  const gate = await opening
   let stopping = false
   const demoApi: DemoApi | null = demo ? { port: 0, client: null } : null
   const readiness = () => readinessOf(gate, office, clock.doubt, stopping)
@@ -175,14 +186,14 @@ async function main(): Promise<void> {
   try {
     await admin.listen({ host: config.adminHost, port: config.adminPort })
     await gate.started()
+    if (leaving) return
     const seen = { config, clock, gate, profile, sink, flow }
     office = startBackOffice({ ...seen, demoApi, readiness, refuse })
     await office.started()
     await gate.server.listen({ host: config.host, port: config.port, backlog })
     office.relayListens(portOf(gate.server))
   } catch (error) {
-    sink.flush()
-    return fail(explainListening(error as NodeJS.ErrnoException))
+    return refuse(explainListening(error as NodeJS.ErrnoException))
   }
   announce(gate, admin, config, sink)
   if (demoApi !== null) tellDemo(gate, config, demoApi, office.consolePort)
@@ -202,53 +213,6 @@ async function main(): Promise<void> {
   }
   onStop(stop)
   signals.onHangUp(() => void gate.reloadRules())
-}
-
-function readinessOf(
-  gate: Gate,
-  office: BackOffice | null,
-  clockProblem: string,
-  stopping: boolean,
-): Readiness {
-  const { engine, slots, rulesProblem, journalProblem, storeProblem } = gate
-  const { figures } = engine
-  const { trippedRules = [], seedingRules = [], damage = [], damagedRecords = [] } = figures ?? {}
-  const unseeded = figures?.unseeded ?? 0
-  const states = office?.states ?? {}
-  const transferProblem = office?.transferProblem ?? ''
-  const damaged = [...damagedRecords, ...damage].map(maskPan)
-  const detail = {
-    engine: engine.state,
-    store: engine.storeAvailable ? 'available' : 'unavailable',
-    rulesVersion: engine.rulesVersion,
-    ...(storeProblem === '' ? {} : { storeProblem }),
-    ...(journalProblem === '' ? {} : { journalProblem }),
-    ...(clockProblem === '' ? {} : { clockProblem }),
-    ...(rulesProblem === '' ? {} : { rulesProblem }),
-    ...(trippedRules.length === 0 ? {} : { trippedRules }),
-    ...(seedingRules.length === 0 ? {} : { seedingRules }),
-    ...(unseeded === 0 ? {} : { seeding: `the log is asked for ${unseeded} windows and facts` }),
-    ...states,
-    ...(transferProblem === '' ? {} : { transferProblem }),
-    ...(damaged.length === 0 ? {} : { damaged, damagedAccounts: figures?.damagedAccounts ?? 0 }),
-    unbooked: slots.unbooked,
-  }
-  if (stopping) return { status: 'stopping', detail }
-  // Whoever goes by this sends the relay here: it must find a port that is open.
-  if (engine.state === 'starting' || !gate.server.server.listening) {
-    return { status: 'starting', detail }
-  }
-  const rulesWell = rulesProblem === '' && trippedRules.length === 0
-  const well =
-    engine.alive &&
-    engine.storeAvailable &&
-    rulesWell &&
-    Object.values(states).every((state) => state === 'serving') &&
-    journalProblem === '' &&
-    clockProblem === '' &&
-    transferProblem === '' &&
-    damaged.length === 0
-  return { status: well ? 'ready' : 'degraded', detail }
 }
 
 function explainJournal({ problem, message }: JournalProblem, dataDir: string): string {

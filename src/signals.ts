@@ -1,4 +1,4 @@
-import type { Logger, LogSink } from './telemetry/logger.ts'
+import type { Logger } from './telemetry/logger.ts'
 
 /**
  * Hears signals from the first moment on: by default Node opens a debugger on SIGUSR1, which elsewhere opens logs
@@ -21,12 +21,13 @@ export function hearSignals(logger: Logger): { onHangUp(listener: () => void): v
  * Hears the signals to stop before there is anything to stop: the first process of a container gets them only if it
  * listens. Returns what hears them from then on.
  */
-export function hearStop({ logger, flush }: LogSink): (listener: (signal: string) => void) => void {
+export function hearStop(
+  logger: Logger,
+  leaveUnserved: () => Promise<void>,
+): (listener: (signal: string) => void) => void {
   let stop = (signal: string): void => {
-    // Nobody was told anything yet, so nothing is waited for.
     logger.info({ signal }, 'stopped before it served')
-    flush()
-    process.exit(0)
+    void leaveUnserved()
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stop(signal))
   return (listener) => {

@@ -108,6 +108,22 @@ it('a signal to stop while it starts ends it in order, as it must where nothing 
   expect(await exit).toEqual([0, null])
 })
 
+it('a signal to stop while it opens its store is waited out: it ends by itself', {
+  timeout: 60_000,
+}, async () => {
+  for (let delayMs = 0; delayMs < 6; delayMs++) {
+    const other = fastFolder()
+    onTestFinished(other.remove)
+    const starting = spawnServer({ dataDir: other.path })
+    onTestFinished(() => void starting.kill('SIGKILL'))
+    const exit = once(starting, 'exit')
+    while (!readdirSync(other.path).includes('store')) await sleep(1)
+    await sleep(delayMs)
+    starting.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+  }
+})
+
 describe('stopping', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`answers all that was taken under load and loses nothing (${signal})`, {
