@@ -85,9 +85,11 @@ const parts: readonly [string, (a: Account) => number, (t: Transaction) => numbe
 export interface PartsCheck {
   /** Is given each record of a scan. */
   look(record: StoreRecord): void
-  /** What does not agree, a sentence each; of what cannot be read there is nothing to say here. */
-  differences(store: Store): Promise<string[]>
+  /** What does not agree, a sentence each of the first; of what cannot be read there is nothing to say here. */
+  differences(store: Store): Promise<{ told: string[]; count: number }>
 }
+
+const maxTold = 100
 
 /** Also of accounts that are older than the log, which cannot be computed from it. */
 export function createPartsCheck(): PartsCheck {
@@ -118,17 +120,22 @@ export function createPartsCheck(): PartsCheck {
     },
     async differences(store) {
       const told: string[] = []
+      let unreadable = 0
       for (const [place, minor] of over) {
+        if (told.length === maxTold) break
         const [aggregate = '', part] = place.split('\n')
         const [root] = await store.load([{ aggregate, group: '', id: '' }])
         const account = unlessUnreadable(() => decodeAccount(aggregate, root?.value ?? ''))
-        if (account === null) continue
+        if (account === null) {
+          unreadable++
+          continue
+        }
         const { accountId, currency } = account
         const amount = `${formatMinor(minor < 0n ? -minor : minor, currency)} ${currency}`
         const way = minor < 0n ? 'less' : 'more'
         told.push(`${accountId} ${part}: ${amount} ${way} than its transactions say`)
       }
-      return told
+      return { told, count: over.size - unreadable }
     },
   }
 }

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import { checkMoney, createPartsCheck, isConserved } from '../../src/backoffice/money-check.ts'
-import type { Account } from '../../src/domain/record/account.ts'
+import { type Account, noAccount } from '../../src/domain/record/account.ts'
 import { formatMinor } from '../../src/domain/record/money.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { accountCodec } from '../../src/engine/format/codec.ts'
-import { walletAggregate } from '../../src/engine/format/layout.ts'
+import { accountAggregate, walletAggregate } from '../../src/engine/format/layout.ts'
 import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
 import { filesOf, runLive, traffic, withPeople } from '../support/backtest-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
@@ -66,7 +66,7 @@ it('what is held, withheld and pending of an account is what its transactions sa
         check.look({ ...record, value: accountCodec.encode({ ...account, ...changed }) })
       }
     }
-    return check.differences(store)
+    return (await check.differences(store)).told
   }
   expect(await differences(() => ({}))).toEqual([])
   expect(seen.transactions).toBeLessThan(400)
@@ -77,4 +77,20 @@ it('what is held, withheld and pending of an account is what its transactions sa
   expect(
     await differences(({ withheldMinor }) => ({ withheldMinor: withheldMinor - 100 })),
   ).toEqual(['account-1 withheld: 1.00 USD less than its transactions say'])
+})
+
+it('of many accounts that do not agree the first are told, and all are counted', async () => {
+  const records = Array.from({ length: 150 }, (_, i) => {
+    const accountId = `account-${i}`
+    const value = accountCodec.encode({ ...noAccount, accountId, currency: 'USD', heldMinor: 5 })
+    return { kind: 'root', aggregate: accountAggregate(accountId), version: 'v1', value } as const
+  })
+  const store = createMemoryStore()
+  await store.fill(records)
+  const check = createPartsCheck()
+  for (const record of records) check.look(record)
+  const { told, count } = await check.differences(store)
+  expect(told).toHaveLength(100)
+  expect(told[99]).toBe('account-99 held: 0.05 USD more than its transactions say')
+  expect(count).toBe(150)
 })

@@ -40,12 +40,12 @@ export function addVerify(program: Command): void {
           parts.look(record)
         })
         const uneven = await parts.differences(store)
-        await printSome(uneven)
+        await printSome(uneven.told, uneven.count)
         const moneyWell = await printMoney(sums)
         const lost = await places.lost(store)
         await printSome(lost)
         if (lost.length > 0) await printText('arbiter reindex puts all into their places')
-        if (differing + uneven.length + lost.length === 0 && moneyWell) return 0
+        if (differing + uneven.count + lost.length === 0 && moneyWell) return 0
         const note = await whyDifferent(config)
         if (note !== '') complain(`note: ${note}`)
         return 1

@@ -16,7 +16,7 @@ const sharedFlushMs = 1000
 export const sharedStaleMs = 1000
 /** Of the 256 partitions; beyond it the store forgets what was counted longest ago. */
 const maxIdsPerPartition = 1000
-/** Asks that wait to be written; while the store is away longer, the oldest are not counted there. */
+/** Asks that wait to be written; while the store is away longer, later ones are not counted there. */
 const maxPendingCounts = 100_000
 
 /**
