@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts'
 import { allTime, type Listing, type Page, readPage } from '../projection/listing.ts'
 import type { Store } from '../store/port.ts'
 import { readCount, readId, readSince } from './argument.ts'
-import { type ExitCode, printJson } from './terminal.ts'
+import { complain, type ExitCode, printJson } from './terminal.ts'
 
 /** What every list of the command line can be asked for. */
 export interface ListOptions {
@@ -32,11 +32,13 @@ export async function printList<T>(
   show: (item: T) => unknown,
 ): Promise<ExitCode> {
   let left = limit
-  for (let place: string | null = ''; place !== null && left > 0; ) {
+  let place: string | null = ''
+  while (place !== null && left > 0) {
     const page: Page<T> = await readPage(store, listing, place, Math.min(left, itemsPerPage))
     for (const item of page.items) await printJson(show(item))
     left -= page.items.length
     place = page.next
   }
+  if (place !== null) complain('there may be more: see --limit')
   return 0
 }

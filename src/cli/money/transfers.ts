@@ -1,12 +1,14 @@
 import type { Command } from 'commander'
+import { readAccount } from '../../backoffice/show.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { entryIn } from '../../engine/log-reading.ts'
 import { openTransfers } from '../../management/transfer/open-transfer.ts'
 import { takeBack } from '../../management/transfer/take-back.ts'
 import type { Side } from '../../management/transfer/transfer.ts'
+import type { Store } from '../../store/port.ts'
 import { readCount, readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { type ExitCode, printText, sayRefused } from '../terminal.ts'
+import { complain, type ExitCode, printText, sayRefused } from '../terminal.ts'
 
 interface TransfersOptions {
   readonly open?: true
@@ -88,7 +90,7 @@ async function listMoved({ store }: Session, { limit }: TransfersOptions): Promi
   let looked = 0
   for (; shown < limit && looked < maxLookedAt; looked += perRead) {
     const lines = await store.tailLog(perRead, before)
-    for (const { changes, cardId, atMs } of lines
+    for (const { changes, cardId, accountId, atMs } of lines
       .flatMap((line) => entryIn(line) ?? [])
       .reverse()) {
       for (const change of changes) {
@@ -96,16 +98,24 @@ async function listMoved({ store }: Session, { limit }: TransfersOptions): Promi
         const { type, transferId, reference, takesBack } = change.movement
         const back = takesBack ? '  taken back' : ''
         const at = new Date(atMs).toISOString()
-        await printText(
-          `${at}  ${transferId}  ${type}  ${change.amountMinor}  ${cardId}  ${reference}${back}`,
-        )
+        const amount = await amountOf(store, accountId, change.amountMinor)
+        await printText(`${at}  ${transferId}  ${type}  ${amount}  ${cardId}  ${reference}${back}`)
         shown++
       }
     }
     if (lines.length < perRead) break
     before = lines[0]!.cursor
   }
-  const where = looked < maxLookedAt ? '' : ` by the newest ${maxLookedAt} entries of the log`
-  if (shown === 0) await printText(`nothing was moved${where}`)
+  if (shown === 0) await printText('nothing was moved')
+  if (shown < limit && looked >= maxLookedAt) {
+    complain(`only the newest ${maxLookedAt} entries of the log were searched`)
+  }
   return 0
+}
+
+async function amountOf(store: Store, accountId: string, amountMinor: number): Promise<string> {
+  // An account that cannot be read hides nothing but its currency.
+  const account = await readAccount(store, accountId).catch(() => null)
+  if (account === null) return `${amountMinor} minor units`
+  return `${formatMinor(amountMinor, account.currency)} ${account.currency}`
 }

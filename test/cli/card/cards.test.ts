@@ -18,8 +18,15 @@ describe('lists of cards and customers', () => {
     )
     await world.importRows(rowOf(1), rowOf(2, { type: 'corporate' }), rowOf(3))
     const list = async (...options: string[]) => {
-      const { code, out } = await world.run('cards', 'list', '--organization', 'org-1', ...options)
+      const { code, out, err } = await world.run(
+        'cards',
+        'list',
+        '--organization',
+        'org-1',
+        ...options,
+      )
       expect(code).toBe(0)
+      expect(err).toBe(options.includes('2') ? 'arbiter: there may be more: see --limit\n' : '')
       const lines = out.split('\n').filter((line) => line !== '')
       return lines.map((line) => JSON.parse(line).cardId).sort()
     }

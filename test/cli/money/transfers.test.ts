@@ -35,8 +35,19 @@ describe('arbiter transfers, beside one that cannot be read', () => {
 
   it('lists what was moved, though a line of the log cannot be read', async () => {
     const moved = await world.run('transfers')
-    expect(moved.out).toMatch(/^\S+ {2}trf_left {2}TopUp {2}100 {2}card-1 {2}trf_left\n$/)
+    expect(moved.out).toMatch(/^\S+ {2}trf_left {2}TopUp {2}1\.00 USD {2}card-1 {2}trf_left\n$/)
     expect(moved.code).toBe(0)
+  })
+
+  it('says that it looked only so far for what was moved', async () => {
+    const { store } = await world.serve()
+    const entry = { kind: 'log', aggregate: 'somebody', entry: 'no row' } as const
+    for (let i = 1; i <= 50; i++) {
+      const page = Array.from({ length: 1_000 }, () => ({ ...entry, writtenMicros: i }))
+      await store.fill(page)
+    }
+    const moved = await world.run('transfers')
+    expect(moved.err).toBe('arbiter: only the newest 50000 entries of the log were searched\n')
   })
 })
 
