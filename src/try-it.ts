@@ -1,4 +1,4 @@
-import { isLoopback } from './config/check.ts'
+import { isLoopback, reachableHost } from './config/check.ts'
 import type { Config } from './config/config.ts'
 import type { DemoCard } from './engine/messages.ts'
 import type { Credentials } from './management/client.ts'
@@ -17,13 +17,17 @@ export function demoText(
   { port: apiPort, client }: DemoApi,
 ): string {
   const event = eventText(config, card, port)
-  return client === null ? event : `${event}\n\nManage it:\n\n${callText(client, apiPort)}`
+  return client === null ? event : `${event}\n\nManage it:\n\n${callText(client, config, apiPort)}`
 }
 
 /** It leaves the credentials in the shell, for more calls. */
-function callText({ clientId, clientSecret, uniqueKey }: Credentials, apiPort: number): string {
+function callText(
+  { clientId, clientSecret, uniqueKey }: Credentials,
+  { api }: Config,
+  apiPort: number,
+): string {
   const variables = {
-    ARBITER_API_URL: `http://127.0.0.1:${apiPort}`,
+    ARBITER_API_URL: `http://${reachableHost(api?.host ?? '')}:${apiPort}`,
     ARBITER_CLIENT_ID: clientId,
     ARBITER_CLIENT_SECRET: clientSecret,
     ARBITER_UNIQUE_KEY: uniqueKey,
@@ -57,7 +61,7 @@ function curl({ host }: Config, { cardId, currency }: DemoCard, port: number): s
     merchant: { mid: 'MID1', mcc: '5411', name: 'Shop', city: 'Lagos', country: 'NG' },
     occurredAt: '2026-11-14T10:00:00Z',
   }
-  const name = isLoopback(host) ? 'localhost' : host
+  const name = isLoopback(host) ? 'localhost' : reachableHost(host)
   const url = `http://${name}:${port}/authorize`
   return `curl -s ${url} -H 'content-type: application/json' -d '${JSON.stringify(event)}'`
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { reachableHost } from '../src/config/check.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { demoText } from '../src/try-it.ts'
 
@@ -31,6 +32,12 @@ describe('what to try first', () => {
     expect(textFor({})).toMatch(new RegExp(`\n\nManage it:\n\n${line}$`))
     const config = readConfig({}) as Config
     expect(demoText(config, card, 8080, { port: 8082, client: null })).not.toContain('Manage')
+  })
+
+  it('names the address that is listened on, also of the newer kind', () => {
+    expect(textFor({ API_HOST: '::1', API_PORT: '8082' })).toContain('_URL=http://[::1]:8082 ')
+    expect(reachableHost('::')).toBe('127.0.0.1')
+    expect(reachableHost('arbiter.internal')).toBe('arbiter.internal')
   })
 
   it('says what is missing instead', () => {

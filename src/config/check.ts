@@ -268,6 +268,12 @@ export function isLoopback(address: string): boolean {
   return plain === 'localhost' || plain === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(plain)
 }
 
+/** As a URL names it, how a server that listens there is reached from its own machine. */
+export function reachableHost(host: string): string {
+  if (['', '0.0.0.0', '::'].includes(host)) return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
+
 export function unreadable(error: unknown): string {
   const { code = 'unknown error' } = error as NodeJS.ErrnoException
   return `names a file that cannot be read (${code})`

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Argument, type Command } from 'commander'
 import { signCall } from '../../api/signature.ts'
+import { reachableHost } from '../../config/check.ts'
 import { readCallReference } from '../argument.ts'
 import { complain, type ExitCode, print, sayRefused } from '../terminal.ts'
 import { addApiServe } from './api-serve.ts'
 
 const help = `
 Credentials come from ARBITER_CLIENT_ID, ARBITER_CLIENT_SECRET and ARBITER_UNIQUE_KEY, the address from
-ARBITER_API_URL (http://127.0.0.1:8082). Each call gets a Reference of its own unless one is given.
+ARBITER_API_URL; without it, it is that of the server of this environment, by its API_HOST and API_PORT. Each
+call gets a Reference of its own unless one is given.
 
 Examples:
   $ arbiter api GET /organization
@@ -91,8 +93,7 @@ async function call(
 
 function readCredentials(): Credentials | string {
   const { env } = process
-  const port = env.API_PORT || '8082'
-  const url = (env.ARBITER_API_URL || `http://127.0.0.1:${port}`).replace(/\/+$/, '')
+  const url = (env.ARBITER_API_URL || ownUrl(env)).replace(/\/+$/, '')
   const clientId = env.ARBITER_CLIENT_ID ?? ''
   const clientSecret = env.ARBITER_CLIENT_SECRET ?? ''
   const uniqueKey = env.ARBITER_UNIQUE_KEY ?? ''
@@ -100,6 +101,12 @@ function readCredentials(): Credentials | string {
     return 'set ARBITER_CLIENT_ID, ARBITER_CLIENT_SECRET and ARBITER_UNIQUE_KEY: see arbiter api --help'
   }
   return { url, clientId, clientSecret, uniqueKey }
+}
+
+/** Where the server of this environment serves it. */
+function ownUrl({ API_HOST = '', API_PORT, API_TLS_CERT_FILE }: NodeJS.ProcessEnv): string {
+  const host = reachableHost(API_HOST)
+  return `${API_TLS_CERT_FILE ? 'https' : 'http'}://${host}:${API_PORT || 8082}`
 }
 
 class TokenRefused extends Error {}

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { rootCertificates, connect as tlsConnect } from 'node:tls'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../../clock.ts'
+import { reachableHost } from '../../config/check.ts'
 import type { RelayAuthentication } from '../../config/config.ts'
 import { createRelayClient, type RelayClient, type RelayClientOptions } from '../../relay/client.ts'
 import { explainProblem, RelayRefused } from '../../relay/refusal.ts'
@@ -39,9 +40,8 @@ export function readUrls(text: string): string {
 }
 
 /** Where the server of this environment listens. */
-function ownUrl({ HOST, PORT, TLS_CERT_FILE }: NodeJS.ProcessEnv): string {
-  const wildcard = HOST === undefined || ['', '0.0.0.0', '::'].includes(HOST)
-  const host = wildcard ? '127.0.0.1' : HOST.includes(':') ? `[${HOST}]` : HOST
+function ownUrl({ HOST = '', PORT, TLS_CERT_FILE }: NodeJS.ProcessEnv): string {
+  const host = reachableHost(HOST)
   return `${TLS_CERT_FILE ? 'https' : 'http'}://${host}:${PORT || 8080}/authorize`
 }
 
