@@ -268,7 +268,10 @@ export function walk(seed: number): Walk {
   }
 }
 
-/** The same walk, in which many asks have a default decision too, which is booked some steps later. */
+/**
+ * The same walk, in which many asks have another word too, which is booked some steps later: the default, memory's
+ * approval where the default declines, or what was told before a failover, which may be a part.
+ */
 export function crossedWalk(seed: number): Walk {
   const world = walk(seed)
   return { ...world, steps: withCrossings(createRandom(seed ^ 0xc205), world.steps) }
@@ -277,7 +280,7 @@ export function crossedWalk(seed: number): Walk {
 function withCrossings(random: Random, steps: WalkStep[]): WalkStep[] {
   const deliveries = steps.filter((step) => step.kind === 'deliver')
   const told = deliveries.filter(({ event, said }) => isAsk(event) && said !== undefined)
-  const code = told[0]?.said?.code ?? random.pick(['000', '176'] as const)
+  const codes = random.pick([['000'], ['176'], ['000', '176']] as const)
   // One slot is told once.
   const slots = new Set(told.map(slotOf))
   const late: { readonly step: Delivered; readonly place: number }[] = []
@@ -290,7 +293,10 @@ function withCrossings(random: Random, steps: WalkStep[]): WalkStep[] {
     if (isTold || !isAsk(step.event) || random.chance(0.6)) return [...due, step]
     slots.add(slotOf(step))
     const receivedAtMs = step.receivedAtMs + random.between(0, 400)
-    const said = { code, approvedAmountMinor: null }
+    const code = random.pick<NaiveSaid['code']>(codes)
+    const isPart = code === '000' && step.event.partialApprovalSupported && random.chance(0.3)
+    const most = isPart ? Math.min(step.event.amountMinor ?? 0, 1_000) - 1 : 0
+    const said = { code, approvedAmountMinor: most > 0 ? random.between(1, most) : null }
     late.push({ step: { ...step, receivedAtMs, said }, place: place + random.between(1, 12) })
     return [...due, step]
   })

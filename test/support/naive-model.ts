@@ -443,7 +443,7 @@ export function createNaiveModel(options: NaiveOptions) {
         t.fixed = Math.max(t.fixed, effect.fixed)
         t.millionths = Math.max(t.millionths, effect.millionths)
         t.plus = Math.max(t.plus, effect.plus)
-        t.asks.push({ ...effect, reopened: t.expired && !effect.absorbed })
+        add(t, { ...effect, reopened: t.expired && !effect.absorbed })
         if (effect.absorbed) break
         t.expired = false
         t.expiresAtMs = Math.max(t.expiresAtMs, effect.expiresAtMs)
@@ -694,7 +694,8 @@ export function createNaiveModel(options: NaiveOptions) {
       isUncovered && !t.voided
         ? Math.max(t.P, t.A) + amountMinor - t[booking.k]
         : booking.addedMinor
-    const addedMinor = wholeMinor - (amountMinor - (said.approvedAmountMinor ?? amountMinor))
+    const shortMinor = amountMinor - (said.approvedAmountMinor ?? amountMinor)
+    const addedMinor = Math.max(0, wholeMinor - shortMinor)
     const swipe: Effect = { kind: 'swipe', key, cardId: card.cardId }
     const effects: Effect[] = [...naming, { ...booking, addedMinor }, swipe]
     const after = fold([...effects, ...chargesOf(account, key, effects)])
@@ -1006,8 +1007,9 @@ export function createNaiveModel(options: NaiveOptions) {
     if (same) {
       if (!isAsk(event)) return same.answer
       if (said === null || (said.code === '000' && same.claims.size > 0)) {
+        const isRaised = said !== null && approveRest(same, card!, arrivalMs, said)
         // One more that was told approve: the ask stands while any of them does.
-        if (same.claims.size > 0 && !same.claims.has(slot)) {
+        if (same.claims.size > 0 && (isRaised || !same.claims.has(slot))) {
           same.claims.add(slot)
           arrive()
         }
@@ -1087,6 +1089,31 @@ export function createNaiveModel(options: NaiveOptions) {
     if (wasAbsorbed) asks.push({ event, atMs: arrivalMs, approved: true, again: true })
     else remember(event, arrivalMs, true)
     return { ...plain, anomalies }
+  }
+
+  /** A default approve of what was approved in part; false where no more is approved than was. */
+  function approveRest(
+    same: Delivery,
+    card: NaiveCard,
+    arrivalMs: number,
+    said: NaiveSaid,
+  ): boolean {
+    const { event, key, answer } = same
+    const amountMinor = event.amountMinor ?? 0
+    const [toldMinor, wasMinor] = [said, answer].map(
+      (one) => one.approvedAmountMinor ?? amountMinor,
+    )
+    const restMinor = toldMinor! - wasMinor!
+    if (restMinor <= 0) return false
+    const t = transactionOf(fold(), key)
+    const { booking } = bookingFor(event, card, key, t, arrivalMs, '')
+    const addedMinor = Math.min(restMinor, booking.addedMinor)
+    const effect: Effect = { ...booking, addedMinor }
+    const account = accountOf(card.accountId)
+    if (!isSafe(fold([effect, ...chargesOf(account, key, [effect])]), key, account)) return false
+    record(card, key, [effect], arrivalMs, event.merchant)
+    same.answer = { ...answer, approvedAmountMinor: said.approvedAmountMinor }
+    return true
   }
 
   /** A default decline without our commit: its transaction is known, and its name. */
@@ -1506,6 +1533,20 @@ function peaksOf(
 /** A filter that is not there lets all pass. */
 function isIn(filter: string | string[] | undefined, value: string): boolean {
   return filter === undefined || filter.includes(value)
+}
+
+/** What is approved of an ask of which a part was approved before is one share with that. */
+function add(t: Sums, share: Sums['asks'][number]): void {
+  const part = t.asks.find(({ eventKey }) => eventKey === share.eventKey)
+  if (part === undefined) {
+    t.asks.push(share)
+    return
+  }
+  part.addedMinor += share.addedMinor
+  part.reopened ||= share.reopened
+  part.fixed = Math.max(part.fixed, share.fixed)
+  part.millionths = Math.max(part.millionths, share.millionths)
+  part.plus = Math.max(part.plus, share.plus)
 }
 
 /** d > 0 is counted now, d < 0 is taken from the newest entries first. */

@@ -8,21 +8,25 @@ import {
 import type { PlacedHold } from './change.ts'
 
 export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
+  // Of an ask that was approved in part, and then whole, the rest is placed too.
+  const part = t.asks.find(({ eventKey }) => eventKey === hold.eventKey)
   const share: AskShare = {
     eventKey: hold.eventKey,
     preauthorized: hold.preauthorized,
-    addedMinor: hold.addedMinor,
-    unblockedMid: hold.unblockedMid,
-    reopened: t.expired,
+    addedMinor: hold.addedMinor + (part?.addedMinor ?? 0),
+    unblockedMid: part?.unblockedMid ?? hold.unblockedMid,
+    reopened: t.expired || (part?.reopened ?? false),
     abroad: hold.abroad ?? false,
-    adjustment: hold.adjustment ?? null,
+    adjustment: raisedBy(part?.adjustment ?? null, hold.adjustment ?? null),
   }
   const next = copyTransaction(t)
   if (hold.preauthorized) next.preauthorizedMinor += hold.addedMinor
   else next.authorizedMinor += hold.addedMinor
   next.reversedMinor += hold.reversedMinor
   next.ceilingMinor = null
-  next.asks = keptShares([...t.asks, share])
+  next.asks = part
+    ? t.asks.map((ask) => (ask === part ? share : ask))
+    : keptShares([...t.asks, share])
   if (t.asks.length === 0) {
     next.cash = hold.cash !== ''
     next.cashPosted = hold.cash === 'posted'

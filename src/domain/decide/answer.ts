@@ -1,7 +1,7 @@
 import { stamp } from '../change/apply.ts'
 import type { Change } from '../change/change.ts'
 import { arrivalMs, type Draft, nameTransaction, openDraft, resumeDraft } from '../change/draft.ts'
-import type { View } from '../change/view.ts'
+import { isSafe, type View } from '../change/view.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import { type Answer, type EventRecord, forGood } from '../record/event-record.ts'
 import { repeatedIdCode } from '../record/response-code.ts'
@@ -10,7 +10,7 @@ import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences } from './consequence.ts'
 import { decide } from './decide.ts'
 import type { Decided } from './decision.ts'
-import { bookStandIn, undoAsk } from './default-decision.ts'
+import { bookStandIn, raiseAsk, undoAsk } from './default-decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { Pack } from './pack.ts'
 
@@ -83,6 +83,8 @@ function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): S
   const { event, slot, receivedAtMs } = delivery
   const record = view.event
   if (record !== null && record.claims.length > 0) {
+    const raised = approvedRest(delivery, view, pack, said, record)
+    if (raised !== null) return raised
     return holds(record, slot) ? unchanged(delivery, view, said) : claim(delivery, view, said)
   }
   const decided = bookStandIn(event, view, pack, receivedAtMs, said.approvedAmountMinor)
@@ -95,6 +97,24 @@ function sayApprove(delivery: Delivery, view: View, pack: Pack, said: Answer): S
     draft.make({ type: 'answerChanged', answer: said })
   }
   return committed(draft, said, decided)
+}
+
+/** Of an ask of which we had approved a part, and the default more; null for any other. */
+function approvedRest(
+  { event, slot, receivedAtMs }: Delivery,
+  view: View,
+  pack: Pack,
+  said: Answer,
+  record: EventRecord,
+): Step | null {
+  const minorOf = (answer: Answer) => answer.approvedAmountMinor ?? event.amountMinor ?? 0
+  const restMinor = minorOf(said) - minorOf(record.answer)
+  if (restMinor <= 0) return null
+  const draft = openDraft(view, receivedAtMs)
+  if (!holds(record, slot)) draft.make({ type: 'claimed', slot })
+  draft.make({ type: 'answerChanged', answer: said })
+  raiseAsk(draft, event, pack, restMinor)
+  return isSafe(draft.view) ? committed(draft, said) : null
 }
 
 function decideNew({ event, slot, receivedAtMs, said }: Delivery, view: View, pack: Pack): Step {

@@ -4,7 +4,7 @@ import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { Transaction } from '../record/transaction.ts'
 import { askAnomalies, namingAnomalies } from './anomaly.ts'
-import { openAsk } from './ask.ts'
+import { holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences, liteEnd } from './consequence.ts'
 import { bookApproval } from './decide.ts'
@@ -44,12 +44,22 @@ export function bookStandIn(
     const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
     // What was approved is held, also where the checks would have found no cover for it.
     const addedMinor = ask.sums.addedMinor + ask.sums.uncoveredMinor - shortMinor
-    bookApproval(draft, ask, addedMinor, '')
+    // A part of a total that a later one stands above takes nothing from that.
+    bookApproval(draft, ask, Math.max(0, addedMinor), '')
   }
   bookConsequences(draft, event, pack)
   if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
   const anomalies = [...askAnomalies(ask), ...namingAnomalies(view)]
   return { ...decided, anomalies, unmatched: '', changes: draft.changes, after: draft.view }
+}
+
+/** Books what the default approved above the part that we had approved. */
+export function raiseAsk(draft: Draft, event: CardEvent, pack: Pack, restMinor: number): void {
+  const ask = openAsk(event, draft.view, pack, draft.atMs)
+  // A later total may stand above it already.
+  const addedMinor = Math.min(restMinor, ask.sums.addedMinor)
+  draft.make({ type: 'holdPlaced', hold: holdOf(ask, addedMinor, '') })
+  bookConsequences(draft, event, pack)
 }
 
 /** Takes back an ask that we approved and the default declined. */
