@@ -71,7 +71,10 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
   function followDefault(line: JournalLine): JournalLine {
     const { said, event } = line
     const byDefault = defaultCodes[options.defaultDecisionOf(event)]
-    if (!isAsk(event) || (said.code === '000') === (byDefault === '000')) return line
+    // Of an ask of which a part was approved the default approves all.
+    const isPart = said.approvedAmountMinor !== null
+    const isSame = (said.code === '000') === (byDefault === '000') && !isPart
+    if (!isAsk(event) || isSame) return line
     unheard++
     const followed = { ...line, said: defaultAnswer(byDefault, said.cause || 'deadline') }
     // Not waited for: nobody is told. A crash before it is flushed leaves what a crash leaves.

@@ -240,6 +240,13 @@ describe('slots', () => {
     expect(gate.slots.unbooked).toBe(1)
   })
 
+  it('have the ledger hold all by default when nobody heard that a part was approved', async () => {
+    const gate = openGate('approve')
+    void gate.take(testEvent({ eventId: 'e1' }), false)
+    expect(gate.slots.onAnswer('g.0', { ...approval, approvedAmountMinor: 1 })).toBe(false)
+    expect(gate.said).toMatchObject([{ slot: 'g.0', code: '000' }])
+  })
+
   it('say it as soon as it is journaled, however late: then nobody waits in a hurry', async () => {
     const gate = openGate('approve')
     gate.nowMs = 3_000
