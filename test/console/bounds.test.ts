@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { readBackOffice } from '../../src/console/back-office.ts'
 import { createDecisionWatch } from '../../src/console/decision-watch.ts'
 import { createFigures } from '../../src/console/figures.ts'
 import { createFlow, type FlowTaken } from '../../src/console/flow.ts'
+import { decisionRoutes } from '../../src/console/route/decisions.ts'
+import type { DecisionList } from '../../src/console/shape/decision.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
+import { importRows } from '../../src/engine/import.ts'
 import type { LogLine } from '../../src/store/port.ts'
-import { testEvent } from '../support/engine-world.ts'
+import { openCards, startEngine, testEvent } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
 const answer = {
@@ -46,6 +50,22 @@ describe('what the console remembers', () => {
     expect(figures.deliveriesOf('card-0', 'e999')).toEqual([])
     expect(figures.deliveriesOf('card-0', 'e1000')).toHaveLength(1)
   })
+})
+
+it('decisions of a customer are sought behind hundreds of others', async () => {
+  const store = createMemoryStore(createMemoryState())
+  const engine = startEngine(store)
+  await openCards(engine, 1)
+  const own = { cardId: 'own', customerId: 'customer-1', type: 'retail', currency: 'USD' }
+  await importRows([{ ...own, balance: '9' }], engine)
+  await engine.ask({ eventId: 'own', cardId: 'own' })
+  for (let i = 0; i < 600; i++) await engine.ask({ eventId: `other-${i}`, cardId: 'card-0' })
+  engine.stop()
+  const office = { store, clock: systemClock, figures: createFigures() } as never
+  const [list] = decisionRoutes(office)
+  const who = { name: 'ada', role: 'operator' } as const
+  const { rows, next } = (await list!.handle({ customer: 'customer-1' }, who)) as DecisionList
+  expect([rows.map(({ eventId }) => eventId), next]).toEqual([['own'], ''])
 })
 
 describe('a live list', () => {
