@@ -83,6 +83,8 @@ const parts: readonly [string, (a: Account) => number, (t: Transaction) => numbe
 ]
 
 export interface PartsCheck {
+  /** How many accounts were looked at. */
+  readonly accounts: number
   /** Is given each record of a scan. */
   look(record: StoreRecord): void
   /** What does not agree, a sentence each of the first; of what cannot be read there is nothing to say here. */
@@ -95,6 +97,7 @@ const maxTold = 100
 export function createPartsCheck(): PartsCheck {
   /** By account and part, what the account has above its transactions; even once all of them were seen. */
   const over = new Map<string, bigint>()
+  let accounts = 0
 
   function add(aggregate: string, part: string, minor: number): void {
     const place = `${aggregate}\n${part}`
@@ -104,11 +107,15 @@ export function createPartsCheck(): PartsCheck {
   }
 
   return {
+    get accounts() {
+      return accounts
+    },
     look(record) {
       if (record.kind !== 'root' && record.kind !== 'child') return
       const { aggregate, value } = record
       if (!aggregate.startsWith('a:')) return
       if (record.kind === 'root') {
+        accounts++
         const account = unlessUnreadable(() => decodeAccount(aggregate, value))
         if (account === null) return
         for (const [part, ofAccount] of parts) add(aggregate, part, ofAccount(account))

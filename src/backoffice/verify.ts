@@ -32,6 +32,8 @@ export interface Verification {
   readonly records: number
   /** Accounts whose first entries the log no longer has: only how many entries they have can be compared. */
   readonly tooShort: readonly string[]
+  /** How many accounts of the log are in the store: of further ones there is nothing to compare. */
+  readonly stored: number
   /** The first thousand of them. */
   readonly differences: readonly Difference[]
   /** How many there are. */
@@ -64,7 +66,7 @@ export async function verifyStore(
 ): Promise<Verification> {
   const differences: Differences = { told: [], count: 0 }
   const tooShort: string[] = []
-  let [entries, accounts, records] = [0, 0, 0]
+  let [entries, accounts, records, stored] = [0, 0, 0, 0]
   const parts = Math.ceil((await countEntries(store)) / atOnce) || 1
   for (let part = 0; part < parts; part++) {
     const replayed = await replayLog(store, { part, parts }, differences, (more) => {
@@ -73,11 +75,11 @@ export async function verifyStore(
     entries += replayed.entries
     accounts += replayed.books.size
     for (const accountId of replayed.ends.keys()) tooShort.push(accountId)
-    await compareEnds(replayed.ends, store, differences)
+    stored += await compareEnds(replayed.ends, store, differences)
     for (const [accountId, book] of replayed.books) {
       const expected = recordsOf(book, retentionMs, nowMs)
       records += expected.length
-      await compare(accountId, expected, store, differences)
+      stored += await compare(accountId, expected, store, differences)
       await comparePlaces(accountId, book, store, differences)
     }
     for (const { accountId, record } of await lostDues(store, replayed.books)) {
@@ -85,7 +87,7 @@ export async function verifyStore(
     }
   }
   const { told, count: differing } = differences
-  return { entries, accounts, records, tooShort, differences: told, differing }
+  return { entries, accounts, records, tooShort, stored, differences: told, differing }
 }
 
 async function countEntries(store: Store): Promise<number> {
@@ -97,12 +99,13 @@ async function countEntries(store: Store): Promise<number> {
   return entries
 }
 
+/** Resolves to 1 where the store has the account, else to 0. */
 async function compare(
   accountId: string,
   expected: ReturnType<typeof recordsOf>,
   store: Store,
   differences: Differences,
-): Promise<void> {
+): Promise<number> {
   const aggregate = accountAggregate(accountId)
   const found = await store.load(expected.map(({ key }) => ({ aggregate, ...key })))
   expected.forEach(({ key, value }, i) => {
@@ -111,23 +114,29 @@ async function compare(
     const record = key.group === '' ? 'account' : `${key.group} ${key.id.replace('\n', ' ')}`
     tell(differences, { accountId, record, expected: value, found: kept })
   })
+  return found[0] === undefined ? 0 : 1
 }
 
 const rootsPerRead = 500
 
-/** An account that cannot be computed must at least have been written together with its last entry. */
+/**
+ * An account that cannot be computed must at least have been written together with its last entry. Resolves to how many
+ * of them the store has.
+ */
 async function compareEnds(
   ends: ReadonlyMap<string, number>,
   store: Store,
   differences: Differences,
-): Promise<void> {
+): Promise<number> {
   const all = [...ends]
+  let stored = 0
   for (let at = 0; at < all.length; at += rootsPerRead) {
     const some = all.slice(at, at + rootsPerRead)
     const keys = some.map(([id]) => ({ aggregate: accountAggregate(id), group: '', id: '' }))
     const found = await store.load(keys)
     some.forEach(([accountId, end], i) => {
       const value = found[i]?.value
+      if (value !== undefined) stored++
       const count = unlessUnreadable(() => accountCodec.decode(value ?? '').entryCount)
       if (count === end) return
       const kept = value === undefined ? 'nothing' : `one with ${count ?? 'unknown'} entries`
@@ -135,6 +144,7 @@ async function compareEnds(
       tell(differences, { accountId, record: 'account', expected, found: kept })
     })
   }
+  return stored
 }
 
 /** A card whose place names another account is unknown to the engine, though all of its records are right. */

@@ -21,7 +21,7 @@ export function addVerify(program: Command): void {
           onProgress: (entries) => showProgress(`${entries} entries replayed`),
         })
         showProgress('')
-        const { entries, accounts, records, tooShort, differences, differing } = result
+        const { entries, accounts, records, tooShort, stored, differences, differing } = result
         const told = differences.map(
           ({ accountId, record, expected, found }) =>
             `${accountId} ${record}: the log leads to ${expected}, there is ${found}`,
@@ -39,6 +39,10 @@ export function addVerify(program: Command): void {
           places.look(record)
           parts.look(record)
         })
+        if (parts.accounts > stored) {
+          const only = 'of them what is held, withheld and pending is verified'
+          await printText(`${parts.accounts - stored} accounts have no entry in the log: ${only}`)
+        }
         const uneven = await parts.differences(store)
         await printSome(uneven.told, uneven.count)
         const moneyWell = await printMoney(sums)
