@@ -3,7 +3,7 @@ import type { RelayTarget } from './api/context.ts'
 import type { ApiWorkerSettings, ToldByApi } from './api/worker.ts'
 import { tellWork } from './back-office-work.ts'
 import type { TrustedClock } from './clock.ts'
-import { isLoopback } from './config/check.ts'
+import { isLoopback, reachableHost } from './config/check.ts'
 import type { Config } from './config/config.ts'
 import type { Given } from './console/figures.ts'
 import type { Flow } from './console/flow.ts'
@@ -223,8 +223,7 @@ function relayTarget(
   port: Int32Array<SharedArrayBuffer>,
 ): RelayTarget | null {
   if (tls !== null || authentication.mode === 'mtls') return null
-  const reached = host === '0.0.0.0' ? '127.0.0.1' : host
-  return { host: reached, port, authentication, profile: profile.source }
+  return { host: reachableHost(host), port, authentication, profile: profile.source }
 }
 
 /** A line to paste can call it: on this machine, without a certificate or another name. */
