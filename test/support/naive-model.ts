@@ -1104,7 +1104,7 @@ export function createNaiveModel(options: NaiveOptions) {
       (one) => one.approvedAmountMinor ?? amountMinor,
     )
     const restMinor = toldMinor! - wasMinor!
-    if (restMinor <= 0) return false
+    if (restMinor <= 0 || answer.unmatched !== null) return false
     const t = transactionOf(fold(), key)
     const { booking } = bookingFor(event, card, key, t, arrivalMs, '')
     const addedMinor = Math.min(restMinor, booking.addedMinor)

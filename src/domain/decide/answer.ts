@@ -109,7 +109,7 @@ function approvedRest(
 ): Step | null {
   const minorOf = (answer: Answer) => answer.approvedAmountMinor ?? event.amountMinor ?? 0
   const restMinor = minorOf(said) - minorOf(record.answer)
-  if (restMinor <= 0) return null
+  if (restMinor <= 0 || record.unmatched !== '') return null
   const draft = openDraft(view, receivedAtMs)
   if (!holds(record, slot)) draft.make({ type: 'claimed', slot })
   draft.make({ type: 'answerChanged', answer: said })

@@ -63,6 +63,22 @@ describe('what people do', () => {
     }
   })
 
+  it('holds nothing more of an approval that waits for people, whatever else is told of it', () => {
+    const ledger = openLedger()
+    const event = eventOf({ eventId: 'E2', currency: 'EUR', amountMinor: 2500 })
+    const byDefault = {
+      decidedBy: 'default',
+      cause: 'deadline',
+      ruleId: '',
+      rulesVersion: '',
+    } as const
+    for (const [slot, approvedAmountMinor] of [['s1', 900] as const, ['s2', null] as const]) {
+      const said = { ...byDefault, code: '000', approvedAmountMinor } as const
+      ledger.deliver({ event, slot, receivedAtMs: 2000, said }, pack)
+    }
+    expect(ledger.book('A1').account()).toMatchObject({ heldMinor: 0 })
+  })
+
   it('does not book an advice of which a repetition waits in the list as well', () => {
     const ledger = openLedger()
     const event = { ...advice, currency: 'EUR' }
