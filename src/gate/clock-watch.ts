@@ -11,7 +11,7 @@ export interface ClockWatch {
 }
 
 export const clockLookMs = 1_000
-const markEveryMs = 60_000
+export const markEveryMs = 60_000
 const fileName = 'clock.mark'
 
 /** The last time that was trusted in this folder; null when none was. */

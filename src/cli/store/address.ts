@@ -71,7 +71,7 @@ export async function whyDifferent(place: StorePlace): Promise<string> {
 }
 
 /** A server listens on a socket in its folder for as long as it lives. */
-async function isServed(dataDir: string): Promise<boolean> {
+export async function isServed(dataDir: string): Promise<boolean> {
   if (!existsSync(dataDir)) return false
   for (const name of await readdir(dataDir)) {
     if (/^gate-[0-9a-f]{8}\.lock$/.test(name) && (await isListenedTo(join(dataDir, name)))) {

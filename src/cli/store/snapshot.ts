@@ -5,6 +5,7 @@ import { systemClock } from '../../clock.ts'
 import { readKeptLines } from '../../gate/journal/file.ts'
 import { openStore, type StorePlace, storeFolder } from '../../store/open.ts'
 import { StoreRefused } from '../../store/port.ts'
+import { refuseWrongClock } from '../wrong-clock.ts'
 
 /**
  * Works on a copy of an embedded store as it was at one instant, made beside a file; the store may be in use.
@@ -25,6 +26,7 @@ export async function withSnapshot<T>(
     const journal = (await readKeptLines(fs, dataDir)).toString('base64')
     const store = await openStore({ redis: null, dataDir }, systemClock.nowMs)
     try {
+      await refuseWrongClock(store, { redis: null, dataDir })
       await store.snapshot?.(storeFolder(folder))
     } finally {
       await store.close()
