@@ -105,6 +105,7 @@ async function readSlice(
       if (whole) return
       seed = createAccountSeed(pack)
       seeds.set(accountId, seed)
+      chars += seed.chars
     }
     const before = seed.chars
     seed.add(line, head)

@@ -123,6 +123,25 @@ it('reads the log in parts where it is too large for memory, and comes to the sa
   expect(await countedIn(small.store)).toEqual(await countedIn(always.store))
 })
 
+it('reads the log in parts also where its lines would fit into memory, and its accounts would not', async () => {
+  await runLive(before, arrivals, cards, {
+    atMs: changeMs,
+    files: after,
+    async after(store, pack, clock) {
+      const lines = await store.readLog('', 10_000)
+      const maxHeldChars = 5_000 + lines.reduce((sum, { entry }) => sum + entry.length, 0)
+      let readings = 0
+      const readLog: Store['readLog'] = (cursor, limit) => {
+        if (cursor === '') readings++
+        return store.readLog(cursor, limit)
+      }
+      const whole = await seedOn({ ...store, readLog }, pack, clock, { maxHeldChars })
+      expect(whole).toMatchObject({ accounts: 3, skipped: 0 })
+      expect(readings).toBeGreaterThan(1)
+    },
+  })
+})
+
 it('goes on after a line that nobody can read, also where the log is read in parts', async () => {
   await runLive(before, arrivals, cards, {
     atMs: changeMs,
