@@ -11,11 +11,11 @@ const lookMs = 100
 
 /**
  * Refuses to date anything, or to leave out what is past its time, by a wall clock that is behind the last
- * time that a server trusted, that the server of an embedded store does not trust, or that differs from that of Redis.
+ * time that a server trusted, that the server of this folder does not trust, or that differs from that of Redis.
  */
 export async function refuseWrongClock(
   store: Store,
-  { redis, dataDir }: StorePlace,
+  { dataDir }: StorePlace,
   patienceMs = startMs,
 ): Promise<void> {
   const nowMs = systemClock.nowMs()
@@ -26,7 +26,7 @@ export async function refuseWrongClock(
       `the wall clock is wrong: ${storeFolder(dataDir)} was served at ${servedAt}; set it right, then repeat`,
     )
   }
-  if (redis === null && (await isServed(dataDir)) && !(await isTrusted(dataDir, patienceMs))) {
+  if ((await isServed(dataDir)) && !(await isTrusted(dataDir, patienceMs))) {
     throw new StoreRefused(
       `the server of ${dataDir} does not trust the wall clock: /readyz says why; set it right, or accept it there, then repeat`,
     )
