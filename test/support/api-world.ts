@@ -21,6 +21,7 @@ import type { NumberSource } from '../../src/management/number/source.ts'
 import { addOrganization } from '../../src/management/organization.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import type { Store } from '../../src/store/port.ts'
+import { expectDocumented } from './documented-answer.ts'
 import { startEngine } from './engine-world.ts'
 import {
   createMemoryState,
@@ -254,6 +255,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
       reference ?? `Ref-${references++}`,
     )
     const { status, body: answer } = await call(method, target, signed, text)
+    await expectDocumented({ url, sandbox }, method, target, { status, body: answer })
     const { responseCode, data, ...rest } = answer as unknown as Answer
     return { said: `${status} ${responseCode}`, data, ...rest }
   }
