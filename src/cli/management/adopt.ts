@@ -24,10 +24,18 @@ export async function adopt(organizationId: string, session: Session): Promise<E
   const engine = await session.engine()
   const tally: Tally = { adopted: 0, already: 0, ofOthers: 0, otherCurrency: 0 }
   const unreadable = new Set<string>()
+  const seen = new Set<string>()
   for await (const places of cardPlaces(store)) {
-    await adoptAll(await accountsAt(store, places), organization, engine, tally)
-    await indexCards(engine, places, (accountId) => unreadable.add(accountId))
-    showProgress(`${tally.adopted} accounts adopted`)
+    const accounts = await accountsAt(store, places)
+    // The cards of an account may be on several pages.
+    const unseen = accounts.filter(({ accountId }) => !seen.has(accountId))
+    await adoptAll(unseen, organization, engine, tally)
+    for (const { accountId } of unseen) seen.add(accountId)
+    const others = accounts.filter((account) => isOfAnother(account, organizationId))
+    const left = new Set(others.map(({ accountId }) => accountId))
+    const own = places.filter(({ accountId }) => !left.has(accountId))
+    await indexCards(engine, own, (accountId) => unreadable.add(accountId))
+    showProgress(`${seen.size} accounts looked at, ${tally.adopted} adopted`)
   }
   showProgress('')
   const { adopted, already, ofOthers, otherCurrency } = tally
@@ -36,6 +44,10 @@ export async function adopt(organizationId: string, session: Session): Promise<E
       `${otherCurrency} in currencies that it does not have`,
   )
   return sayUnreadable('account', unreadable)
+}
+
+function isOfAnother({ organizationId: owner }: Account, organizationId: string): boolean {
+  return owner !== '' && owner !== organizationId
 }
 
 /** Without those that cannot be read. */
@@ -57,7 +69,12 @@ async function adoptAll(
 ): Promise<void> {
   const operation = { type: 'adopt', organizationId, country } as const
   await Promise.all(
-    accounts.map(async ({ accountId, organizationId: owner, currency }) => {
+    accounts.map(async (account) => {
+      const { accountId, organizationId: owner, currency } = account
+      if (isOfAnother(account, organizationId)) {
+        tally.ofOthers++
+        return
+      }
       if (owner === '' && !currencies.includes(currency)) {
         tally.otherCurrency++
         return

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createCliWorld } from '../../support/cli.ts'
+import { createCliWorld, rowOf } from '../../support/cli.ts'
 import { startRedis } from '../../support/redis-server.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
@@ -30,6 +30,24 @@ async function openWorld() {
 }
 
 describe('organizations and clients', () => {
+  it('adopt an account once, however many cards it has, and write nothing of what others have', async () => {
+    const world = await openWorld()
+    await world.run(...newOrganization, '--currency', 'USD')
+    const shared = { accountId: 'shared', balance: undefined }
+    const fleet = Array.from({ length: 600 }, (_, i) => rowOf(i, shared))
+    await world.importRows(...fleet, rowOf(600, { organizationId: 'org-2' }))
+    const { store } = await world.serve()
+    const key = { aggregate: 'a:account-600', group: '', id: '' }
+    const before = await store.load([key])
+    const left = '1 of other organizations, 0 in currencies that it does not have\n'
+    const { out } = await world.run('organization', 'adopt', 'org-1')
+    expect(out).toBe(`adopted 1 accounts; left 0 that it had, ${left}`)
+    expect((await world.run('organization', 'adopt', 'org-1')).out).toBe(
+      `adopted 0 accounts; left 1 that it had, ${left}`,
+    )
+    expect(await store.load([key])).toEqual(before)
+  })
+
   it('are made, changed and shown, and a secret is shown once', async () => {
     const world = await openWorld()
     const made = await world.run(...newOrganization, '--currency', 'USD', '--currency', 'NGN')
