@@ -48,11 +48,13 @@ const lateMs = 15_000
 /** null when it was ended, or when some accounts never stood still. */
 export async function seedFromLog(options: SeederOptions): Promise<Seeded | null> {
   const total = { firstMs: 0, isCut: false, entries: 0, accounts: 0, skipped: 0 }
-  let slices = 1
-  for (let slice = 0; slice < slices; slice++) {
+  const left = [{ slice: 0, slices: 1 }]
+  for (const { slice, slices } of left) {
     const read = await readSlice(options, slice, slices)
     if (read === null) return null
-    slices = read.slices
+    // Each time it halved what it holds, it left the other half.
+    for (let of = slices; of < read.slices; of *= 2)
+      left.push({ slice: slice + of, slices: 2 * of })
     total.firstMs ||= read.firstMs
     total.isCut ||= read.isCut
     total.entries += read.entries

@@ -4,12 +4,15 @@ import type { Pack } from '../../src/domain/decide/pack.ts'
 import { accountCodec, cardCodec } from '../../src/engine/format/codec.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { accountAggregate, cardKey, transactionChild } from '../../src/engine/format/layout.ts'
+import { importRows } from '../../src/engine/import.ts'
+import { partOfLine } from '../../src/engine/log-reading.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { type Seeded, seedFromLog } from '../../src/seeding/seeder.ts'
 import type { Store } from '../../src/store/port.ts'
 import { filesOf, retentionDays, runLive, traffic, withPeople } from '../support/backtest-world.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { eventOf } from '../support/event-generator.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
 import { rulesText } from '../support/rule-world.ts'
 
 const seed = Number(process.env.SEED ?? 2211)
@@ -140,6 +143,28 @@ it('reads the log in parts also where its lines would fit into memory, and its a
       expect(readings).toBeGreaterThan(1)
     },
   })
+})
+
+it('reads each account in one part, also where later parts are larger', async () => {
+  const store = createMemoryStore()
+  const clock = { nowMs: () => changeMs, monoMs: () => performance.now() }
+  const engine = startEngine(store, { clock, pack: compilePack(before, retentionDays) })
+  const ids = Array.from({ length: 8 }, (_, i) => `a${i}`)
+  const row = { customerId: 'u', type: 'retail', currency: 'USD', country: 'US', balance: '90.00' }
+  await importRows(
+    ids.map((accountId) => ({ ...row, cardId: `of-${accountId}`, accountId, cardLimits: {} })),
+    engine,
+  )
+  for (const id of ids) {
+    const asks = partOfLine(`[0,0,0,0,"${id}",`, 2) === 1 ? 20 : 7
+    for (let i = 0; i < asks; i++) await engine.ask({ eventId: `${id}-${i}`, cardId: `of-${id}` })
+  }
+  engine.stop()
+  const lines = await store.readLog('', 10_000)
+  const maxHeldChars = lines.reduce((sum, { entry }) => sum + entry.length, 0)
+  const pack = compilePack(after, retentionDays)
+  const told = await seedOn(store, pack, clock, { maxHeldChars })
+  expect(told).toMatchObject({ accounts: ids.length, entries: lines.length, skipped: 0 })
 })
 
 it('goes on after a line that nobody can read, also where the log is read in parts', async () => {
