@@ -16,7 +16,7 @@ import { explain } from '../session.ts'
 import { type ExitCode, printText } from '../terminal.ts'
 import { nameOfPlace, refuseMissing } from './address.ts'
 import { withSnapshot } from './snapshot.ts'
-import { onConfigured, printTallies, progress, sayServed, withStore } from './store-work.ts'
+import { onConfigured, printTallies, progress, sayServed, timeIn, withStore } from './store-work.ts'
 
 const help = `
 The store is the one that REDIS_URL or DATA_DIR names. An embedded store may be in use: the file has
@@ -46,8 +46,9 @@ async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
   const tally = createRecordTally()
   const report = progress('written')
   const createdAt = new Date(systemClock.nowMs()).toISOString()
+  const nowMs = timeIn(place)
   const write = (from: StorePlace, journal: string) =>
-    withStore(from, async (store) => {
+    withStore(from, nowMs, async (store) => {
       const { eventRetentionDays, sandbox } = await readMeta(store)
       const header = { eventRetentionDays, sandbox, createdAt, journal }
       await writeBackup(file, header, counted(readStore(store)))

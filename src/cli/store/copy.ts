@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import { copyStore } from '../../backoffice/transfer.ts'
-import { systemClock } from '../../clock.ts'
 import type { StorePlace } from '../../store/open.ts'
 import { printText } from '../terminal.ts'
 import { addressHelp, nameOfPlace, readAddress, refuseMissing } from './address.ts'
@@ -11,6 +10,7 @@ import {
   refuseUnbooked,
   sayServed,
   telling,
+  timeIn,
   withStore,
 } from './store-work.ts'
 
@@ -50,11 +50,10 @@ export function addCopy(program: Command): void {
       }
       if (to.redis === null)
         await refuseUnbooked(to.dataDir, 'move it away, or name another folder')
-      const tallies = await withStore(from, (source) =>
-        withStore(to, (target) =>
-          filling(to, () =>
-            copyStore(source, target, { onProgress: progress('copied'), nowMs: systemClock.nowMs }),
-          ),
+      const nowMs = timeIn(from)
+      const tallies = await withStore(from, nowMs, (source) =>
+        withStore(to, nowMs, (target) =>
+          filling(to, () => copyStore(source, target, { onProgress: progress('copied'), nowMs })),
         ),
       )
       await printTallies(tallies)

@@ -39,10 +39,11 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
   showProgress('')
   await sayServed(place)
   await refuseUnbooked(place.dataDir, 'move it away, or name another DATA_DIR')
-  const tallies = await withStore(place, async (store) => {
+  const { nowMs } = systemClock
+  const tallies = await withStore(place, nowMs, async (store) => {
     await refuseUnlessEmpty(store)
     if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
-    const options = { onProgress: progress('restored'), nowMs: systemClock.nowMs }
+    const options = { onProgress: progress('restored'), nowMs }
     return filling(place, () => fillStore(store, fixed, readBackup(file), options))
   })
   await printTallies(tallies)

@@ -1,7 +1,8 @@
 import * as fs from 'node:fs/promises'
 import { type KindTally, kindName } from '../../backoffice/transfer.ts'
-import { systemClock } from '../../clock.ts'
+import { createTrustedClock } from '../../clock.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
+import { readClockMark } from '../../gate/clock-watch.ts'
 import { readKeptLines } from '../../gate/journal/file.ts'
 import { openStore, type StorePlace } from '../../store/open.ts'
 import { type Store, StoreRefused } from '../../store/port.ts'
@@ -44,11 +45,17 @@ export async function refuseUnbooked(dataDir: string, advice: string): Promise<v
   throw new StoreRefused(`the journal in ${dataDir} has answers that are not booked yet: ${advice}`)
 }
 
+/** The time as a server of this folder would take it: a copy must not leave out by a wrong clock what has not passed. */
+export function timeIn({ dataDir }: StorePlace): () => number {
+  return createTrustedClock(readClockMark(dataDir)).nowMs
+}
+
 export async function withStore<T>(
   place: StorePlace,
+  nowMs: () => number,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(place, systemClock.nowMs)
+  const store = await openStore(place, nowMs)
   try {
     await refuseWrongClock(store, place)
     return await work(store)
