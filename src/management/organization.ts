@@ -34,7 +34,7 @@ export type OrganizationSettings = Readonly<z.output<typeof settings>>
 export type Organization = Readonly<z.output<typeof record>>
 
 /** Every engine reads what it must know of all of them four times a second. */
-const maxOrganizations = 1_000
+export const maxOrganizations = 1_000
 
 const childOf = (organizationId: string) => ({ group: 'o', id: organizationId })
 const keyOf = (organizationId: string) => ({

@@ -6,9 +6,9 @@ import { accountPlaceKey, customerCardsPrefix, indexes } from '../../engine/form
 import { entryIn } from '../../engine/log-reading.ts'
 import { readKyc } from '../../kyc/kyc.ts'
 import { readCustomer } from '../../management/customer.ts'
-import { readOrganizations } from '../../management/organization.ts'
+import { maxOrganizations, readOrganizations } from '../../management/organization.ts'
 import { readWallets } from '../../management/wallet.ts'
-import type { Store } from '../../store/port.ts'
+import type { IndexEntry, Store } from '../../store/port.ts'
 import { lookBounds, type Office, packCursor, personId } from '../office.ts'
 import { pathOf } from '../page/page-path.ts'
 import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
@@ -17,7 +17,6 @@ import type { FoundThing, FoundThings } from '../shape/record.ts'
 
 const input = z.object({ q: z.string().trim().min(2).max(200) })
 const maxOfKind = 10
-const maxOrganizations = 200
 /** Sorts behind all ids, which are printable ASCII. */
 const lastId = '\x7f'
 
@@ -88,11 +87,10 @@ async function findCustomers(q: string, who: Who, store: Store): Promise<FoundTh
   // Who is shown only the ends of such an id must not find out the rest letter by letter.
   const begun = who.role === 'operator' ? whole.map((prefix) => prefix.slice(0, -1)) : []
   const found = new Map<string, FoundThing>()
-  for (const start of [...whole, ...begun]) {
+  for (const starts of [whole, begun]) {
     if (found.size >= maxOfKind) break
-    for (const { sortKey } of await store.range(indexes.customerCards, start, maxOfKind)) {
+    for (const { sortKey } of await cardsAfter(starts, store)) {
       const [, customerId = '', , cardId = ''] = sortKey.split('\n')
-      if (!sortKey.startsWith(start)) break
       const href = pathOf('card', cardId)
       const id = personId(customerId, who)
       found.set(cardId, { kind: 'customer', href, id, about: `has card ${cardId}` })
@@ -101,9 +99,21 @@ async function findCustomers(q: string, who: Who, store: Store): Promise<FoundTh
   return [...found.values()].slice(0, maxOfKind)
 }
 
+/** The first entries that begin so, of each; all are asked for at once, because there may be a thousand. */
+async function cardsAfter(starts: readonly string[], store: Store): Promise<IndexEntry[]> {
+  const pages = await Promise.all(
+    starts.map(async (start) => {
+      const page = await store.range(indexes.customerCards, start, maxOfKind)
+      return page.filter(({ sortKey }) => sortKey.startsWith(start))
+    }),
+  )
+  return pages.flat()
+}
+
 async function organizationsWithCards(store: Store): Promise<string[]> {
   const ids: string[] = []
-  for (let after = ''; ids.length < maxOrganizations; ) {
+  // Cards of no organization are the first.
+  for (let after = ''; ids.length <= maxOrganizations; ) {
     const [first] = await store.range(indexes.customerCards, after, 1)
     if (first === undefined) break
     const [organizationId = ''] = first.sortKey.split('\n', 1)

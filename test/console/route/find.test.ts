@@ -39,3 +39,14 @@ it('finds the cards of a customer by its id where many others have ids that begi
   expect(abouts[0]).toBe('customer customer-1 has card card-1')
   expect(abouts).toHaveLength(10)
 })
+
+it('finds the cards of a customer in each of a thousand organizations', async () => {
+  const store = createMemoryStore()
+  const last = card('org-999', 'customer-1', 'card-1')
+  const others = Array.from({ length: 1_000 }, (_, i) => card(`org-${i}`, 'somebody', `other-${i}`))
+  await store.commit([commandOf({ aggregate: 'a', index: [...others, last] })])
+  const [find] = findRoutes({ store, clock: systemClock })
+  const who = { name: 'ada', role: 'operator' } as const
+  const { things } = (await find!.handle({ q: 'customer-1' }, who)) as FoundThings
+  expect(things).toMatchObject([{ kind: 'customer', about: 'has card card-1' }])
+})
