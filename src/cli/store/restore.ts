@@ -2,7 +2,7 @@ import * as fs from 'node:fs/promises'
 import type { Command } from 'commander'
 import { checkBackup, readBackup } from '../../backoffice/backup-file.ts'
 import { fillStore, refuseUnlessEmpty } from '../../backoffice/transfer.ts'
-import { systemClock } from '../../clock.ts'
+import { createTrustedClock } from '../../clock.ts'
 import { writeKeptLines } from '../../gate/journal/file.ts'
 import type { StorePlace } from '../../store/open.ts'
 import { type ExitCode, printText, showProgress } from '../terminal.ts'
@@ -39,7 +39,8 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
   showProgress('')
   await sayServed(place)
   await refuseUnbooked(place.dataDir, 'move it away, or name another DATA_DIR')
-  const { nowMs } = systemClock
+  // As a server of the store would take it then: nothing is left out by a clock that is far ahead.
+  const { nowMs } = createTrustedClock(Date.parse(createdAt) || null)
   const tallies = await withStore(place, nowMs, async (store) => {
     await refuseUnlessEmpty(store)
     if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
