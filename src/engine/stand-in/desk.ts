@@ -19,21 +19,44 @@ export interface StandInDesk {
 
 /** Accounts whose memory is kept while the store is away. */
 const maxKept = 10_000
-/** A store that is away again within this time is away for the same reason. */
+/** A store that is away again within this time is away for the same reason; what it was too slow for is booked by then. */
 const quietMs = 60_000
+
+/** What was approved from memory. */
+interface Approved {
+  readonly count: number
+  readonly totalMinor: number
+  readonly latestMonoMs: number
+}
+
+const noneApproved: Approved = { count: 0, totalMinor: 0, latestMonoMs: 0 }
 
 /** Keeps the account of what is approved from memory while the store is away. */
 export function createStandInDesk(clock: Clock): StandInDesk {
   const kept = new Map<string, CachedAccount>()
-  const cards = new Map<string, { count: number; totalMinor: number }>()
-  const accounts = new Map<string, number>()
+  /** Those that were approved for last are at the end. */
+  const cards = new Map<string, Approved>()
+  const accounts = new Map<string, Approved>()
   const asked = new WeakSet<DeliveryItem>()
+  let isAway = false
   let availableSinceMonoMs = 0
 
-  function forget(): void {
-    kept.clear()
-    cards.clear()
-    accounts.clear()
+  /** While a store only hangs it is not away yet: what is approved in that time counts when it is. */
+  function forgetOlder(nowMonoMs: number): void {
+    if (isAway) return
+    for (const approved of [cards, accounts]) {
+      for (const [key, { latestMonoMs }] of approved) {
+        if (nowMonoMs - Math.max(latestMonoMs, availableSinceMonoMs) <= quietMs) break
+        approved.delete(key)
+      }
+    }
+  }
+
+  function add(approved: Map<string, Approved>, key: string, minor: number): void {
+    const { count, totalMinor } = approved.get(key) ?? noneApproved
+    approved.delete(key)
+    const latestMonoMs = clock.monoMs()
+    approved.set(key, { count: count + 1, totalMinor: totalMinor + minor, latestMonoMs })
   }
 
   return {
@@ -58,24 +81,25 @@ export function createStandInDesk(clock: Clock): StandInDesk {
       const isInMemory = view.transaction.asks.some(({ eventKey }) => eventKey === view.eventKey)
       const decided = isInMemory ? (item.step?.answer ?? null) : null
       if (isInMemory && decided === null) return false
-      const ofCard = cards.get(cardId) ?? { count: 0, totalMinor: 0 }
-      const accountTotalMinor = accounts.get(memory.aggregate) ?? 0
+      forgetOlder(clock.monoMs())
+      const ofCard = cards.get(cardId) ?? noneApproved
       const before = {
         ...noStandIns,
         cardCount: ofCard.count,
         cardTotalMinor: ofCard.totalMinor,
-        accountTotalMinor,
+        accountTotalMinor: (accounts.get(memory.aggregate) ?? noneApproved).totalMinor,
       }
       if (!mayStandIn(event, view, pack, receivedAtMs, before, decided)) return false
       const amountMinor = event.amountMinor ?? 0
-      const { count, totalMinor } = ofCard
-      cards.set(cardId, { count: count + 1, totalMinor: totalMinor + amountMinor })
-      if (!isInMemory) accounts.set(memory.aggregate, accountTotalMinor + amountMinor)
+      add(cards, cardId, amountMinor)
+      if (!isInMemory) add(accounts, memory.aggregate, amountMinor)
       return true
     },
     onStore(available) {
       const nowMonoMs = clock.monoMs()
-      if (!available && nowMonoMs - availableSinceMonoMs > quietMs) forget()
+      if (!available && nowMonoMs - availableSinceMonoMs > quietMs) kept.clear()
+      forgetOlder(nowMonoMs)
+      isAway = !available
       if (available) availableSinceMonoMs = nowMonoMs
       // What the store says from now on is newer than memory; the counts go on for a while.
       if (available) kept.clear()

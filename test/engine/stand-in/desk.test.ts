@@ -6,6 +6,7 @@ import { accountCodec, cardCodec } from '../../../src/engine/format/codec.ts'
 import { newDeliveryItem } from '../../../src/engine/item.ts'
 import { type CachedAccount, createCache } from '../../../src/engine/memory/cache.ts'
 import { createStandInDesk } from '../../../src/engine/stand-in/desk.ts'
+import { StoreError } from '../../../src/store/port.ts'
 import { handed, openCards, startEngine, testEvent } from '../../support/engine-world.ts'
 import { createMemoryState, createMemoryStore, type Fault } from '../../support/memory-store.ts'
 import { defaultSwitches, packOf } from '../../support/world.ts'
@@ -51,11 +52,18 @@ it('memory of 10,000 accounts is kept while the store is away, and others are no
 })
 
 /** Which of these asks, one after the other and 60.00 each, memory approves while commits meet the fault. */
-async function standInsOf(balance: string, asks: number, fault: Fault): Promise<boolean[]> {
+async function standInsOf(
+  balance: string,
+  asks: number,
+  fault: Fault,
+  next: (asked: number) => Fault = () => fault,
+): Promise<boolean[]> {
   let met: Fault = { kind: 'none' } as Fault
   const store = createMemoryStore(createMemoryState(), { faults: () => met })
   const approved = new Set<string>()
-  const engine = startEngine(store, { pack, onStandIn: (slot) => approved.add(slot) })
+  // The store has been there for long.
+  const clock = { nowMs: Date.now, monoMs: () => performance.now() + 600_000 }
+  const engine = startEngine(store, { pack, clock, onStandIn: (slot) => approved.add(slot) })
   await openCards(engine, 1, balance)
   await engine.ask({ eventId: 'warm', amountMinor: 0 })
   met = fault
@@ -68,6 +76,7 @@ async function standInsOf(balance: string, asks: number, fault: Fault): Promise<
     answers.push(approved.has(slot))
     const code = approved.has(slot) ? '000' : '176'
     engine.say({ ...delivery, said: { ...defaultAnswer, code } })
+    met = next(i + 1)
   }
   engine.stop()
   return answers
@@ -88,4 +97,28 @@ it('an ask whose command is on its way counts once, also where it takes the most
 
 it('an ask whose command failed counts once for those after it', async () => {
   expect(await standInsOf('200.00', 4, { kind: 'refused' })).toEqual([true, true, true, false])
+})
+
+it('what was approved while the store only hung counts when it is away', async () => {
+  let fail = () => {}
+  const until = new Promise<void>((_, reject) => {
+    fail = () => reject(new StoreError('no answer', 'unknown'))
+  })
+  const answers = standInsOf('200.00', 5, { kind: 'delayed', until }, (asked) => {
+    if (asked === 2) fail()
+    return { kind: 'refused' }
+  })
+  expect(await answers).toEqual([true, true, true, false, false])
+})
+
+it('what was approved for a store that is slow now and then does not count for ever', () => {
+  let monoMs = 0
+  const desk = createStandInDesk({ nowMs: () => 0, monoMs: () => monoMs })
+  const approved = Array.from({ length: 12 }, (_, i) => {
+    monoMs = Math.floor(i / 6) * 120_000
+    const item = newDeliveryItem(handed(testEvent({ eventId: `e${i}` }), `s${i}`, 0), 0)
+    return desk.approves(item, memoryOf('a:A1'), pack)
+  })
+  const five = [true, true, true, true, true, false]
+  expect(approved).toEqual([...five, ...five])
 })
