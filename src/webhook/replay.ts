@@ -5,7 +5,7 @@ import { isSentSince, newDelivery, sentAgain } from './delivery.ts'
 import { decodeEvent, type WebhookEvent, writeOfEvent } from './event.ts'
 import { eventListing } from './event-listing.ts'
 
-/** In one call; the next goes on with what is older. */
+/** The newest of them, in one call of the management API, which must end; the command line has no such bound. */
 const maxReplayed = 10_000
 const pageLength = 250
 

@@ -216,7 +216,8 @@ async function replay(id: string, given: Replayed, session: Session): Promise<Ex
   }
   const { since: fromMs = 0, until: beforeMs = nowMs + dayMs } = given
   const to = { organizationId, webhookId: id }
-  const count = await replaySpan(store, aggregates, to, { fromMs, beforeMs }, () => true, time)
+  const span = { fromMs, beforeMs }
+  const count = await replaySpan(store, aggregates, to, span, () => true, time, Infinity)
   await printText(`${count} events are sent again`)
   return 0
 }
