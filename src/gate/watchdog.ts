@@ -114,9 +114,10 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
       await sayTooLate(slot, line, flushed)
     } else if (!flushed && !slot.handed) {
       const declined = declinedLine(line)
-      // A line that comes late is followed by one that says what was said, and then neither is needed.
+      // A line that comes late is followed by one that says what was said, and then neither is needed; nor is the
+      // first where the second is not written.
       const forget = () => journal.drop(slot.id)
-      if (declineUnseen(slot, declined)) journal.append(declined).then(forget, () => {})
+      if (declineUnseen(slot, declined)) journal.append(declined).then(forget, forget)
     } else {
       const spoken = flushed ? line : declineUnjournaled(line)
       keepAndTell(slot, close(slot, spoken.said) ? spoken : followDefault(spoken))

@@ -17,20 +17,28 @@ interface Gate {
   nowMs: number
   /** Whether there is an engine. */
   alive: boolean
-  flush(): void
+  /** All lines that wait, or the first of them. */
+  flush(lines?: number): void
+  /** The disk does not take those that wait. */
+  fail(): void
   take(event: CardEvent, isThere?: boolean): Promise<Answer | null>
 }
 
 /** A gate whose journal waits for `flush`. */
 function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamaged = 10): Gate {
-  const waiting: (() => void)[] = []
+  const waiting: ((problem?: Error) => void)[] = []
   const gate = {
     said: [] as Gate['said'],
     dropped: [] as string[],
     handed: [] as string[],
     nowMs: 0,
     alive: true,
-    flush: () => waiting.splice(0).forEach((resolve) => void resolve()),
+    flush: (lines = waiting.length) => {
+      for (const end of waiting.splice(0, lines)) end()
+    },
+    fail: () => {
+      for (const end of waiting.splice(0)) end(new Error('the disk is full'))
+    },
   }
   const slots = createSlots({
     clock: { nowMs: () => gate.nowMs, monoMs: () => gate.nowMs },
@@ -43,7 +51,10 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamag
         void gate.said.push({ slot, code, mayStillCommit }),
     },
     journal: {
-      append: (_line: JournalLine) => new Promise((resolve) => waiting.push(resolve)),
+      append: (_line: JournalLine) =>
+        new Promise((resolve, reject) => {
+          waiting.push((problem) => (problem === undefined ? resolve() : reject(problem)))
+        }),
       drop: (slot) => gate.dropped.push(slot),
     },
     incarnation: 'g',
@@ -284,6 +295,19 @@ describe('slots', () => {
     expect(gate.dropped).toEqual(['g.0'])
     gate.slots.onEngineStart()
     expect(gate.said).toEqual([])
+  })
+
+  it('forget a late line of an approval also where the one behind it is not written', async () => {
+    const gate = openGate('approve')
+    gate.alive = false
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 250
+    gate.slots.sweep()
+    expect(await told).toMatchObject({ code: '176' })
+    gate.flush(1)
+    gate.fail()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(gate.dropped).toEqual(['g.0'])
   })
 
   it('follow the default when nobody heard a decline that was said for want of the journal', async () => {
