@@ -77,6 +77,17 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamag
   return Object.assign(gate, { slots, take })
 }
 
+/** A gate without an engine that has declined for want of its journal. */
+async function openDeclining(): Promise<Gate> {
+  const gate = openGate('approve')
+  gate.alive = false
+  const told = gate.take(testEvent({ eventId: 'e1' }))
+  gate.nowMs = 250
+  gate.slots.sweep()
+  expect(await told).toMatchObject({ code: '176' })
+  return gate
+}
+
 const approval: Answer = {
   code: '000',
   decidedBy: 'engine',
@@ -282,12 +293,7 @@ describe('slots', () => {
   })
 
   it('keep nothing of a decline for want of the journal that no engine has seen', async () => {
-    const gate = openGate('approve')
-    gate.alive = false
-    const told = gate.take(testEvent({ eventId: 'e1' }))
-    gate.nowMs = 250
-    gate.slots.sweep()
-    expect(await told).toMatchObject({ code: '176' })
+    const gate = await openDeclining()
     expect(gate.slots.unbooked).toBe(0)
     // The line of the approval comes late, and the one behind it says what was said.
     gate.flush()
@@ -298,12 +304,7 @@ describe('slots', () => {
   })
 
   it('forget a late line of an approval also where the one behind it is not written', async () => {
-    const gate = openGate('approve')
-    gate.alive = false
-    const told = gate.take(testEvent({ eventId: 'e1' }))
-    gate.nowMs = 250
-    gate.slots.sweep()
-    expect(await told).toMatchObject({ code: '176' })
+    const gate = await openDeclining()
     gate.flush(1)
     gate.fail()
     await new Promise((resolve) => setImmediate(resolve))
