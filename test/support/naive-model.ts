@@ -658,9 +658,10 @@ export function createNaiveModel(options: NaiveOptions) {
     if (g > 0 && g > availableMinor && !above.includes('funds')) {
       const shortMinor = g - availableMinor
       const partial = switches.partialApproval && event.partialApprovalSupported
-      // A part of it would not hold that part.
-      if (H(next, N(next)) !== N(next)) return answer('116')
       if (!partial || availableMinor <= 0 || shortMinor >= q) return answer('116')
+      // A part of it would not hold that part.
+      const part: Sums = { ...next, [k]: next[k] - shortMinor }
+      if (H(part, N(part)) !== N(part)) return answer('116')
       effects.push({ ...booking, addedMinor: booking.addedMinor - shortMinor })
       effects.push({ kind: 'swipe', key, cardId: card.cardId })
       return answer('000', amountMinor - shortMinor)

@@ -55,8 +55,6 @@ interface AskSums {
   readonly spendRise: number
   /** How much more a stand-in adds so that it is held after earlier reversals; 0 when covered. */
   readonly uncoveredMinor: number
-  /** A hold adjustment makes the hold larger than the net amount. */
-  readonly adjusted: boolean
 }
 
 export function openAsk(event: CardEvent, view: View, pack: Pack, atMs: number): Ask {
@@ -148,8 +146,12 @@ function sumsAfter(
     openRise: openAfter - openHold(t),
     spendRise: spendAfter - openAuthorized(t),
     uncoveredMinor: covered ? 0 : other - own,
-    adjusted: heldMinor !== netMinor,
   }
+}
+
+/** Whether the hold for this net amount is larger than it. */
+export function isAdjusted({ transaction: t, adjustment }: Ask, netMinor: number): boolean {
+  return heldFor(netMinor, t.cash, raisedBy(t.adjustment, adjustment)) !== netMinor
 }
 
 /** The hold that an ask places when it adds `addedMinor`. */

@@ -6,7 +6,7 @@ import type { ResponseCode } from '../record/response-code.ts'
 import { bookAdvice } from './advice.ts'
 import { allowedFunds, passChecks } from './allowance.ts'
 import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
-import { type Ask, holdOf, openAsk } from './ask.ts'
+import { type Ask, holdOf, isAdjusted, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { absorbedCheck, amountCheck, fundsCheck, usesUnblock } from './check.ts'
 import { bookConsequences, bookCrowding, makePlaces } from './consequence.ts'
@@ -115,10 +115,11 @@ function shortOfFunds(ask: Ask): number | null {
   if (!fundsCheck.fails(ask)) return 0
   const available = availableMinor(ask.account)
   const short = ask.sums.openRise - available
-  // The hold of an adjusted ask is no part of its amount, so it is approved in full or not at all.
   const { partialApproval } = ask.pack.switches
-  const partial = partialApproval && ask.event.partialApprovalSupported && !ask.sums.adjusted
-  return partial && available > 0 && short < ask.sums.netRise ? short : null
+  const partial = partialApproval && ask.event.partialApprovalSupported
+  if (!partial || available <= 0 || short >= ask.sums.netRise) return null
+  // A part that holds more than itself would hold more than there is.
+  return isAdjusted(ask, ask.sums.netMinor - short) ? null : short
 }
 
 function record(draft: Draft, ask: Ask, verdict: AskVerdict): void {
