@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { gather } from '../../domain/change/book.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
-import { mayStandIn, noStandIns } from '../../domain/decide/stand-in.ts'
+import { noStandIns, standInMinor } from '../../domain/decide/stand-in.ts'
 import type { DeliveryItem } from '../item.ts'
 import type { CachedAccount } from '../memory/cache.ts'
 import { openWorkingBook } from '../memory/working-book.ts'
@@ -89,10 +89,10 @@ export function createStandInDesk(clock: Clock): StandInDesk {
         cardTotalMinor: ofCard.totalMinor,
         accountTotalMinor: (accounts.get(memory.aggregate) ?? noneApproved).totalMinor,
       }
-      if (!mayStandIn(event, view, pack, receivedAtMs, before, decided)) return false
-      const amountMinor = event.amountMinor ?? 0
-      add(cards, cardId, amountMinor)
-      if (!isInMemory) add(accounts, memory.aggregate, amountMinor)
+      const takenMinor = standInMinor(event, view, pack, receivedAtMs, before, decided)
+      if (takenMinor === null) return false
+      add(cards, cardId, event.amountMinor ?? 0)
+      if (!isInMemory) add(accounts, memory.aggregate, takenMinor)
       return true
     },
     onStore(available) {

@@ -5,7 +5,7 @@ import { openAsk } from '../../domain/decide/ask.ts'
 import { checkId, checks, fundsCheck } from '../../domain/decide/check.ts'
 import { decide } from '../../domain/decide/decide.ts'
 import { inShadow, withBlocks } from '../../domain/decide/pack.ts'
-import { mayStandIn, noStandIns } from '../../domain/decide/stand-in.ts'
+import { noStandIns, standInMinor } from '../../domain/decide/stand-in.ts'
 import { availableMinor } from '../../domain/record/account.ts'
 import { type Block, blockId } from '../../domain/record/block.ts'
 import { type CardEvent, isAsk } from '../../domain/record/event.ts'
@@ -96,7 +96,7 @@ export function explainDecision(
     standsIn:
       pack.switches.standIn === null
         ? null
-        : mayStandIn(event, view, used, receivedAtMs, noStandIns, null),
+        : standInMinor(event, view, used, receivedAtMs, noStandIns, null) !== null,
     funds: {
       holds: formatMinor(Math.max(0, sums.openRise), event.currency),
       available: formatMinor(availableMinor(account), account.currency || event.currency),

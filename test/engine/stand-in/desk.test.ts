@@ -122,3 +122,17 @@ it('what was approved for a store that is slow now and then does not count for e
   const five = [true, true, true, true, true, false]
   expect(approved).toEqual([...five, ...five])
 })
+
+it('what a hold adjustment held more is gone from the funds for the asks after it', () => {
+  const fixed = { fixedMinor: { USD: 60_000 }, plusMillionths: 0, plusMinor: {} }
+  const switches = { ...pack.switches, holdAdjustments: new Map([['5411', fixed]]) }
+  const desk = createStandInDesk({ nowMs: () => 0, monoMs: () => 0 })
+  const approved = ['e1', 'e2'].map((eventId) => {
+    const item = newDeliveryItem(
+      handed(testEvent({ eventId, transactionId: eventId }), eventId, 0),
+      0,
+    )
+    return desk.approves(item, memoryOf('a:A1'), { ...pack, switches })
+  })
+  expect(approved).toEqual([true, false])
+})
