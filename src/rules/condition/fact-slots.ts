@@ -30,6 +30,11 @@ type TextFact = Extract<Fact, { type: 'text' }>
 
 const presence = 'has '
 
+/** The fact that a slot tells of: its value, or whether it is there. */
+export function factOfSlot(name: string): string {
+  return name.startsWith(presence) ? name.slice(presence.length) : name
+}
+
 /** Gives a slot to each fact that the rules of a pack name. */
 export interface FactSlots {
   numberOf(fact: NumberFact): NumberSlot
@@ -38,7 +43,7 @@ export interface FactSlots {
   presenceOf(fact: Fact): NumberSlot
   /** The day of arrival, as the zone counts days. */
   day(): NumberSlot
-  /** Whether a rule names this fact. */
+  /** Whether a rule names this fact, its value or whether it is there. */
   uses(name: string): boolean
   places(): Places
   /** Gives the same slots to the same names; must be called before any other slot is given. */
@@ -91,14 +96,16 @@ export function createFactSlots(zone: Zone): FactSlots {
       return take(presence + fact.name, (ask) => Number(isPresent(ask, zone)), false)
     },
     day: () => take('day', ({ atMs }) => zone.dayOf(atMs), false),
-    uses: (name) => numbers.has(name) || texts.has(name),
+    uses: (name) => numbers.has(name) || texts.has(name) || numbers.has(presence + name),
     places: () => ({ numbers: [...numbers.keys()], texts: [...texts.keys()] }),
     takePlaces(places, facts) {
       for (const name of places.texts) slots.textOf(facts.get(name) as TextFact)
       return places.numbers.map((name) => {
         if (name === 'day') return slots.day()
-        if (!name.startsWith(presence)) return slots.numberOf(facts.get(name) as NumberFact)
-        return slots.presenceOf(facts.get(name.slice(presence.length)) as Fact)
+        const fact = facts.get(factOfSlot(name))
+        return name.startsWith(presence)
+          ? slots.presenceOf(fact as Fact)
+          : slots.numberOf(fact as NumberFact)
       })
     },
     zero: () => take('zero', () => 0, false),

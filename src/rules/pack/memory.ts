@@ -2,7 +2,7 @@ import { dayMs } from '../../clock.ts'
 import type { Remembers } from '../../domain/decide/ask-memory.ts'
 import type { PackMemory } from '../../domain/decide/memory.ts'
 import type { Quantity, Test } from '../condition/expression.ts'
-import type { Places } from '../condition/fact-slots.ts'
+import { factOfSlot, type Places } from '../condition/fact-slots.ts'
 import { factTable } from '../condition/fact-table.ts'
 import type { Rule } from './rule.ts'
 import { durationMs, type WindowFile } from './window-file.ts'
@@ -35,7 +35,7 @@ export function memoriesOf(
   }
   function follow(test: Test, wanted: Direction, { numbers, texts }: Places, id: string): void {
     for (const [slotIndex, direction] of usesInTest(test, wanted)) {
-      const fact = numbers[slotIndex] ?? ''
+      const fact = factOfSlot(numbers[slotIndex] ?? '')
       const harmless = harmlessIn(fact)
       if (direction !== harmless) add(memoryIn(fact), id)
       // A window counts too much where its condition holds for want of what is not known yet.
@@ -135,8 +135,17 @@ function usesInTest(test: Test, direction: Direction): Use[] {
         .flatMap((part) => usesInTest(part, direction))
         .concat(usesInTest(test.test, 0))
     default:
-      return []
+      return choicesIn(test).flatMap((part) => usesInTest(part, 0))
   }
+}
+
+/** What texts are chosen by: `(merchant_seen ? last_city : "") != merchant.city`. */
+function choicesIn(node: object): Test[] {
+  return Object.values(node).flatMap((part: unknown) => {
+    if (typeof part !== 'object' || part === null) return []
+    const { op, test } = part as { op?: string; test?: Test }
+    return op === 'choose' && test !== undefined ? [test, ...choicesIn(part)] : choicesIn(part)
+  })
 }
 
 function usesIn(quantity: Quantity, direction: Direction): Use[] {
@@ -161,7 +170,7 @@ function usesIn(quantity: Quantity, direction: Direction): Use[] {
         .flatMap((part) => usesIn(part, direction))
         .concat(usesInTest(quantity.test, 0))
     default:
-      return []
+      return choicesIn(quantity).flatMap((part) => usesInTest(part, 0))
   }
 }
 

@@ -74,6 +74,15 @@ it.each([
     ),
   ],
   [
+    'whether it can be told how far away the last place is',
+    pack(
+      '!has(distance_km) && amount > 20',
+      `amount: 5, details: { location: "48.85,2.35" }, ${approve}`,
+      `amount: 30, details: { location: "45.76,4.84" }, ${approve}`,
+      `amount: 30, ${decline}`,
+    ),
+  ],
+  [
     'a share of the limits',
     pack(
       'card.daily_limit_used >= 60 && card.transaction_limit_used <= 25',
