@@ -164,6 +164,23 @@ it('a loosened rule is named by diff, with what it matched in the log and exit c
   expect([same.code, same.out]).toEqual([0, '0 changes, none loosens\n'])
 }, 60_000)
 
+it('of rules that tag or allow, diff takes from the log only what is looser of them', async () => {
+  const large = { when: 'amount > 100', decline: undefined }
+  const both = packFolder('both', [
+    { ...large, id: 'big', tag: 'big' },
+    { ...large, id: 'known', allow: 'all' },
+  ])
+  const none = packFolder('none', [])
+  const { code, out } = await world.run('rules', 'diff', both, none)
+  expect(out).toMatch(/^rule big removed .*: no effect on declines$/m)
+  expect(out).toMatch(/^rule known removed .*: tighter$/m)
+  expect(out).toContain('- in the log it matched 2 before and 0 after')
+  expect(code).toBe(0)
+  const back = await world.run('rules', 'diff', none, both)
+  expect(back.out).toMatch(/^rule known added .*: LOOSER$/m)
+  expect(back.code).toBe(3)
+}, 60_000)
+
 it('a report says what each rule matched, and which matched nothing', async () => {
   const { code, out } = await world.run('rules', 'report', '--since', '1h')
   expect(code).toBe(0)

@@ -8,6 +8,7 @@ import { isConfig, readConfig } from '../../config/config.ts'
 import { loosens, type PackSide, type PartChange } from '../../rules/diff/change.ts'
 import { diffPacks } from '../../rules/diff/pack-diff.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
+import { declineCodeOf, type RuleAction } from '../../rules/pack/action.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { storeFolder } from '../../store/open.ts'
 import { interruptible } from '../interrupt.ts'
@@ -31,8 +32,8 @@ exception, a scope, an earlier end or a breaker added; a smaller rollout; in a c
 from a list that declines, or added to one that excepts or allows; an amount in a rule that had none, which
 then looks at asks in its currency only; a rule that is now in the folder of one
 organization; partial approval, stand-in or uncovered
-refunds raised; and a rule that matches less in the log. What these cannot tell is "unknown", which
-counts as looser. Exit codes: 0 nothing loosens, 3 something does: a second reviewer should look.
+refunds raised; and a rule that declines and matches less in the log, or allows and matches more. What
+these cannot tell is "unknown", which counts as looser. Exit codes: 0 nothing loosens, 3 something does: a second reviewer should look.
 
 Examples:
   $ arbiter rules diff rules new-rules
@@ -130,7 +131,10 @@ async function tell(
   after: CompiledPack,
   { json }: DiffOptions,
 ): Promise<ExitCode> {
-  const told = changes.map((change): Told => withLog(change, tally))
+  const actions = new Map(
+    [after, before].flatMap(({ rules }) => rules.map((r) => [r.id, r.action])),
+  )
+  const told = changes.map((change): Told => withLog(change, tally, actions.get(change.id)))
   const loosening = told.filter(loosens)
   if (json) {
     const versions = { oldVersion: before.version, newVersion: after.version }
@@ -146,8 +150,12 @@ async function tell(
   return loosening.length > 0 ? 3 : 0
 }
 
-/** Adds what the log shows; a rule that matches less there is looser, whatever its text seems to say. */
-function withLog(change: PartChange, tally: DecisionTally | null): Told {
+/** Adds what the log shows, which may be looser, whatever the text of a rule seems to say. */
+function withLog(
+  change: PartChange,
+  tally: DecisionTally | null,
+  action: RuleAction | undefined,
+): Told {
   const found: RuleTally | undefined = change.part === 'rule' ? tally?.rules[change.id] : undefined
   if (tally === null || change.part !== 'rule') return { ...change, log: null }
   const log = {
@@ -156,8 +164,14 @@ function withLog(change: PartChange, tally: DecisionTally | null): Told {
     newlyApproved: found?.newlyApproved ?? 0,
     newlyDeclined: found?.newlyDeclined ?? 0,
   }
-  const fewer = log.matchedAfter < log.matchedBefore && change.effect !== 'looser'
-  return fewer ? { ...change, effect: 'looser', log } : { ...change, log }
+  const more = log.matchedAfter - log.matchedBefore
+  return loosensBy(action, more) ? { ...change, effect: 'looser', log } : { ...change, log }
+}
+
+/** A rule that allows loosens where it matches more; one that only tags, or approves for a review, nowhere. */
+function loosensBy(action: RuleAction | undefined, more: number): boolean {
+  if (action?.does === 'allow') return more > 0
+  return action !== undefined && declineCodeOf(action) !== '000' && more < 0
 }
 
 const effectTexts = {

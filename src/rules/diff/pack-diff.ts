@@ -60,6 +60,7 @@ function diffSwitches(before: PackFiles, after: PackFiles): PartChange[] {
 
 function judgeSwitch(id: string, before: unknown, after: unknown) {
   if (id === 'name') return judge('none', 'a name')
+  if (id === 'rules' || id === 'sealed') return judge('none', 'what the folder must have')
   if (id === 'rates') return judge('unknown', 'worth() counts otherwise')
   if (id === 'define') return judge('unknown', 'rules name it')
   if (id === 'partialApproval') {

@@ -322,6 +322,10 @@ describe('the difference of lists, windows and settings', () => {
         one.effect,
       ])
     expect(effect('name: a', 'name: b')).toEqual([['name', 'none']])
+    expect(effect('rules: 0', 'sealed: false')).toEqual([
+      ['rules', 'none'],
+      ['sealed', 'none'],
+    ])
     expect(effect('{}', 'partialApproval: true')).toEqual([['partialApproval', 'looser']])
     expect(effect('uncoveredRefundPerDay: "10"', '{}')).toEqual([
       ['uncoveredRefundPerDay', 'tighter'],
