@@ -21,7 +21,7 @@ const slips: readonly (readonly [pattern: RegExp, says: string])[] = [
   [/(?<=[<>=]\s*)\d+,\d/, 'has a comma in a number: write 1000 or 12.50'],
   [/[$€£¥](?=\s*\d)/, 'has the sign of a currency: write the amount alone'],
   [
-    /(?<=\d)\s*[A-Z]{3}\b/,
+    /(?<=\d)\s*(?!AND|NOT)[A-Z]{3}\b/,
     'write the amount alone, and currency == "EUR" beside it where it is another one',
   ],
   [/(?<=\d)\s*%/, 'write x * 0.5 for 50 % of x'],

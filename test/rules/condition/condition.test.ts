@@ -335,6 +335,15 @@ describe('a condition', () => {
       '3:10 when: has a name between colons: write the name alone, as rules facts lists it',
     ],
     ['riskScore is null', '3:20 when: write has(x) or !has(x) for what is there or not'],
+    ['amount > 5 AND foreign', '3:21 when: write && for and'],
+    [
+      'amount > 5 NOT IN [1]',
+      '3:21 when: write !(x in y) for not in, with quotes around the whole condition',
+    ],
+    [
+      'amount > 5 USD',
+      '3:20 when: write the amount alone, and currency == "EUR" beside it where it is another one',
+    ],
     ['amount > $50', '3:19 when: has the sign of a currency: write the amount alone'],
     ['amount > 1,000', '3:19 when: has a comma in a number: write 1000 or 12.50'],
     [
