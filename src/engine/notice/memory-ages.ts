@@ -75,11 +75,18 @@ function agesAfter(
       known !== undefined && (known.leftMs === 0 || nowMs - known.leftMs <= forgivenMs)
     return [key, forgiven ? { ...known, leftMs: 0 } : { sinceMs: begun, leftMs: 0 }] as const
   })
+  const places = new Set(keys.map(placeOf))
   const left = Object.entries(before ?? {})
-    .filter(([key]) => !keys.includes(key))
+    // Another window of its name counts in its place, so there is nothing that it could come back to.
+    .filter(([key]) => !keys.includes(key) && !places.has(placeOf(key)))
     .map(([key, one]) => [key, { ...one, leftMs: one.leftMs || nowMs }] as const)
     .filter(([, one]) => nowMs - one.leftMs <= forgivenMs)
   return Object.fromEntries([...kept, ...left].slice(0, maxAges))
+}
+
+/** Where records keep it: `window NAME`, whatever else a window says of itself, or `card merchants`. */
+function placeOf(key: string): string {
+  return key.split(' ', 2).join(' ')
 }
 
 /** What the log could tell of these is in the records: all from `sinceMs` on; 0 for all there ever was. */

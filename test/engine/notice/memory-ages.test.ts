@@ -69,6 +69,15 @@ it('a pack that comes back within the hour goes on, a later one begins anew', as
   expect(await seeding([first], t0 + 4 * hourMs)).toEqual([['r1', t0 + 5 * hourMs]])
 })
 
+it('a window that comes back after another one of its name begins anew', async () => {
+  const { note, seeding } = world()
+  const monthly = { ...first, key: 'window a card approved month' }
+  await note([monthly, second], t0)
+  await note([{ ...first, key: 'window a card approved week' }, second], t0 + 1)
+  await note([monthly, second], t0 + 2)
+  expect(await seeding([monthly, second], t0 + 2)).toEqual([['r1', t0 + 2 + hourMs]])
+})
+
 it('of 250 windows the age is known, first of those that are kept now; one that is forgotten fills anew', async () => {
   const { note, seeding } = world()
   const windows = (name: string): PackMemory[] =>
