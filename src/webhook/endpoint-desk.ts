@@ -70,7 +70,8 @@ export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
         decide(view): { result: Endpoint | null; write: ReturnType<typeof writeOfEndpoints> } {
           const endpoints = endpointsIn(view)
           const before = endpoints.find((one) => one.webhookId === webhookId)
-          if (before === undefined) return { result: null, write: {} }
+          // What an address answers says nothing of the one that it has moved to meanwhile.
+          if (before?.url !== endpoint.url) return { result: null, write: {} }
           const after = afterResult(before, result)
           const all = endpoints.map((one) => (one.webhookId === webhookId ? after : one))
           const isEnded = before.enabled && !after.enabled

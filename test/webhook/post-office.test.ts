@@ -8,6 +8,7 @@ import { copyStore } from '../../src/backoffice/transfer.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { putMeta } from '../../src/engine/format/meta.ts'
 import { newestFirst } from '../../src/engine/format/newest-first.ts'
+import type { OutgoingAnswer } from '../../src/outgoing/call.ts'
 import { allTime } from '../../src/projection/listing.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
@@ -296,6 +297,26 @@ describe('a receiver', () => {
     const endpoint = await world.endpoint(webhookId)
     expect(endpoint.enabled).toBe(true)
     expect(endpoint.failingSinceMs).toBeGreaterThanOrEqual(movedMs)
+  })
+
+  it.each([410, 500])('that has moved is not judged by a %i of where it was', async (status) => {
+    const world = openWebhooks()
+    const { webhookId } = await world.addEndpoint('https://a.example/')
+    let answer = (_: OutgoingAnswer) => {}
+    const late = new Promise<OutgoingAnswer>((resolve) => {
+      answer = resolve
+    })
+    world.receivers.set('https://a.example/', () => late)
+    world.receivers.set('https://b.example/', () => answered(200))
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    await world.settle(world.office, 1)
+    await world.setEndpoint(webhookId, { url: 'https://b.example/' })
+    answer(answered(status))
+    await world.settle()
+    expect(await world.endpoint(webhookId)).toMatchObject({ enabled: true, failingSinceMs: null })
+    await advance(world, minuteMs, 2_500)
+    expect(world.calls.at(-1)!.call.url).toBe('https://b.example/')
+    expect((await eventsOf(world))[0]).toMatchObject({ deliveries: [{ state: 'delivered' }] })
   })
 
   it('is tried again no sooner than it asks for, up to an hour', async () => {
