@@ -7,7 +7,7 @@ import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/forma
 import type { SecretBox } from '../management/secret-box.ts'
 import { readWebhookSecret, writeWebhookSecret } from '../outgoing/signature.ts'
 import type { Key, Store } from '../store/port.ts'
-import { type EventType, isChosen } from './event-type.ts'
+import { type EventType, eventTypes, isChosen } from './event-type.ts'
 
 /** Where an organization wants to be told of events. All of one organization lie in one root. */
 const record = z.object({
@@ -21,12 +21,14 @@ const record = z.object({
   /** The newest first; an older one signs too until its time. */
   secrets: z.array(z.object({ sealed: z.string(), untilMs: z.int().nullable() })).min(1),
   createdAtMs: z.int(),
-  /** What happened before is not sent: since it was made, or asks for other events. */
+  /** What happened before is not sent: since it was made. */
   sinceMs: z.int(),
   lastSuccessAtMs: z.int().nullable(),
   lastFailure: z.object({ atMs: z.int(), status: z.int(), detail: z.string() }).nullable(),
   /** The first failure after the last success. */
   failingSinceMs: z.int().nullable(),
+  /** Of types that it asks for only since later: the log may be read long after what it asked for before has happened. */
+  typesSinceMs: z.record(z.string(), z.int()).default({}),
 })
 
 const root = z.object({ format: z.literal(1), endpoints: z.array(record) })
@@ -90,7 +92,24 @@ export async function endpointsToTell(
 }
 
 export function wants(endpoint: Endpoint, type: EventType, loggedMs: number): boolean {
-  return loggedMs >= endpoint.sinceMs && isChosen(type, endpoint.events)
+  const { events, sinceMs, typesSinceMs } = endpoint
+  return isChosen(type, events) && loggedMs >= (typesSinceMs[type] ?? sinceMs)
+}
+
+/** What it asked for before, it goes on to get; the rest it gets from now on. */
+function typesSince(
+  { events: before, typesSinceMs }: Endpoint,
+  events: readonly string[],
+  nowMs: number,
+): Endpoint['typesSinceMs'] {
+  const since = (type: EventType) => (isChosen(type, before) ? typesSinceMs[type] : nowMs)
+  const chosen = eventTypes.filter((type) => isChosen(type, events))
+  return Object.fromEntries(
+    chosen.flatMap((type) => {
+      const ms = since(type)
+      return ms === undefined ? [] : [[type, ms] as const]
+    }),
+  )
 }
 
 const placeOf = (webhookId: string) => ({ kind: 'webhook', id: webhookId, field: 'secret' })
@@ -125,6 +144,7 @@ export function newEndpoint(
     lastSuccessAtMs: null,
     lastFailure: null,
     failingSinceMs: null,
+    typesSinceMs: {},
   }
 }
 
@@ -135,14 +155,13 @@ export function changedEndpoint(
   nowMs: number,
 ): Endpoint {
   const events = given.events === undefined ? endpoint.events : [...given.events]
-  const asksAnew = given.events !== undefined && `${given.events}` !== `${endpoint.events}`
   const isBack = given.enabled === true && !endpoint.enabled
   const isElsewhere = given.url !== undefined && given.url !== endpoint.url
   return {
     ...endpoint,
     ...given,
     events,
-    ...(asksAnew && { sinceMs: nowMs }),
+    typesSinceMs: typesSince(endpoint, events, nowMs),
     ...(given.enabled !== undefined && { disabledBecause: '' as const }),
     ...((isBack || isElsewhere) && { failingSinceMs: null }),
   }

@@ -14,6 +14,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 import { newSecret, readEndpoints } from '../../src/webhook/endpoint.ts'
 import { decodeEvent, eventBeside, type Happening, readPlace } from '../../src/webhook/event.ts'
+import type { EventType } from '../../src/webhook/event-type.ts'
 import { figuresOf, readPending } from '../../src/webhook/pending.ts'
 import { replaySpan } from '../../src/webhook/replay.ts'
 import { unlistOldEvents } from '../../src/webhook/retention.ts'
@@ -235,6 +236,29 @@ describe('an event', () => {
     await world.office.recorder.record([first, logged(2)], world.time.ms)
     await world.settle()
     expect(world.calls.map(({ call }) => JSON.parse(call.body!).sequence)).toEqual([2])
+  })
+
+  it('that its endpoint asks for is sent, whatever else was asked for before the log was read', async () => {
+    const world = openWebhooks()
+    const url = 'https://a.example/'
+    const { webhookId } = await world.addEndpoint(url, ['transaction.*'])
+    world.receivers.set(url, () => answered(200))
+    const logged = (n: number, type: EventType) => {
+      return { ...happened(n), type, loggedMs: world.time.ms }
+    }
+    const late: Happening[] = []
+    for (const [i, events] of [['card.*', 'transaction.*'], ['*'], ['transaction.*']].entries()) {
+      late.push(logged(i, 'transaction.authorization'), logged(10 + i, 'card.updated'))
+      world.time.ms += 1_000
+      await world.setEndpoint(webhookId, { events })
+    }
+    await world.office.recorder.record(late, world.time.ms)
+    await world.settle()
+    await world.setEndpoint(webhookId, { events: ['*'] })
+    await world.office.recorder.record([...late, logged(13, 'card.updated')], world.time.ms)
+    await world.settle()
+    const told = world.calls.map(({ call }) => JSON.parse(call.body!).sequence)
+    expect(told.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 13])
   })
 
   it('that a clock that was set back dates before its endpoint is sent', async () => {
