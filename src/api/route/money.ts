@@ -13,7 +13,7 @@ import type { ApiContext } from '../context.ts'
 import { amount, cardId, cardParams, currency, minorIn, narration } from '../field.ts'
 import { walletCovers } from '../money/transfer-desk.ts'
 import { type ApiCall, defineRoute, type Route } from '../route.ts'
-import { transferData } from './money-field.ts'
+import { noWallet, transferData } from './money-field.ts'
 
 const nothing = z.object({})
 const moved = z.object({ amount, currency: currency.optional(), narration })
@@ -102,13 +102,15 @@ function withdrawal(context: ApiContext): Route {
           if (card.type === 'lite' && card.status !== 'Terminated') {
             return refuse('notPermitted', 'a lite card keeps its money until it is Terminated')
           }
+          const { organization } = call.caller
+          const { currency } = whole.account
           const said = call.body.currency
-          if (said !== undefined && said !== whole.account.currency) {
-            return otherCurrency(whole.account.currency)
-          }
+          if (said !== undefined && said !== currency) return otherCurrency(currency)
+          // An imported card may be in one that its organization does not have: no list would show the money again.
+          if (!organization.currencies.includes(currency)) return noWallet(currency)
           const cards = view.account!.cards(cardIds)
           const ended = cards.every((one) => one?.status === 'Terminated')
-          const keptMinor = ended ? 0 : minimumOf(call.caller.organization, whole.account.currency)
+          const keptMinor = ended ? 0 : minimumOf(organization, currency)
           return accountCovers(view, amountMinor, keptMinor)
         },
       })

@@ -17,7 +17,7 @@ import type { ApiContext } from '../context.ts'
 import { amount, currency, minorIn, narration } from '../field.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { listOf, pageFields, pageRefusals, timeFields } from './list.ts'
-import { transferData, wallet } from './money-field.ts'
+import { noWallet, transferData, wallet } from './money-field.ts'
 
 const nothing = z.object({})
 const params = z.object({ currency })
@@ -138,8 +138,4 @@ function funding({ effects, clock, store, outside }: ApiContext): Route {
       return done
     },
   })
-}
-
-function noWallet(currency: string) {
-  return refuse('currencyNotSupported', `the organization has no cards in ${currency}`)
 }

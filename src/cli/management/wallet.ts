@@ -100,5 +100,5 @@ async function fund(
 
 function whyNot(organization: Organization | null, id: string, currency: string): string {
   if (organization === null) return `there is no organization ${id}`
-  return organization.currencies.includes(currency) ? '' : `${id} has no cards in ${currency}`
+  return organization.currencies.includes(currency) ? '' : `${id} has no wallet in ${currency}`
 }

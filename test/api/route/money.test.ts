@@ -165,6 +165,15 @@ describe('a withdrawal', () => {
     },
   )
 
+  it('of a card in a currency that its organization does not have leaves the money there', async () => {
+    const world = await openMoneyApi([{ cardId: 'cedi', currency: 'GHS', balance: '100.00' }], 0)
+    const { status, code, answer } = await world.post('/cards/cedi/withdrawal', { amount: 10 })
+    expect([status, code]).toEqual([422, '121'])
+    expect(answer.message).toContain('the organization has no wallet in GHS')
+    expect(await world.postedMinor('cedi')).toBe(10_000)
+    expect(world.bugs).toEqual([])
+  })
+
   it('looks at all cards of an account together, however many and whose', async () => {
     const ids = Array.from({ length: 150 }, (_, i) => `shared-${i}`)
     const shared = { accountId: 'account-of-card-1', balance: undefined }
