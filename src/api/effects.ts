@@ -114,6 +114,8 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
       begunAtMs: number === 0 ? startedAtMs : call.nowMs,
       attempt: { clientId, reference, hash, path, id, seenAtMs, beganAtMs: call.nowMs },
       async end(refused) {
+        // What another request did under it stands: an end would have the next attempt made under a new id.
+        if (refused.condition === 'referenceSeen') return refused
         const { status: httpStatus } = conditions[refused.condition]
         const { responseCode: code, message } = refusalEnvelope(reference, refused)
         const endedAtMs = clock.nowMs()

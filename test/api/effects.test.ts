@@ -136,6 +136,21 @@ describe('a creation under a Reference', () => {
     expect(ids[0]).toMatch(/^cus_[0-9A-Z]{26}$/)
   })
 
+  it('is made once, however many are told that it was made already', async () => {
+    const { effects, other, callOf } = await open()
+    const made: string[] = []
+    const ask = (by = effects) =>
+      by.onNew(callOf('r1'), 'cus', aggregateOf, (id) => {
+        made.push(id)
+        return creating(id)()
+      })
+    expect(await ask()).toMatchObject({ data: {} })
+    for (const by of [effects, other.effects, effects]) {
+      expect(codeOf(await ask(by))).toBe('referenceSeen')
+    }
+    expect(new Set(made).size).toBe(1)
+  })
+
   it('is not made by a slow attempt after another one was refused and tried anew', async () => {
     const { effects, other, callOf, store } = await open()
     let release: () => void = () => {}
