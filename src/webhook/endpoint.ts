@@ -39,6 +39,8 @@ export const maxEndpoints = 10
 const secretBytes = 32
 /** How long the old secret signs beside a new one. */
 const rotationMs = dayMs
+/** Of one endpoint, that sign at once. */
+const maxSecrets = 4
 /** After so long without a success an endpoint is disabled. */
 const maxFailingMs = 5 * dayMs
 
@@ -175,8 +177,12 @@ export function rotatedEndpoint(
 ): Endpoint {
   const { webhookId, secrets } = endpoint
   const sealed = box.seal(placeOf(webhookId), secret)
-  const old = { ...secrets[0]!, untilMs: nowMs + rotationMs }
-  return { ...endpoint, secrets: [{ sealed, untilMs: null }, old] }
+  const [newest, ...others] = secrets
+  const old = { ...newest!, untilMs: nowMs + rotationMs }
+  // Whoever lost the answer asks for one more: its receivers still know the one from before.
+  const older = others.filter(({ untilMs }) => untilMs !== null && untilMs > nowMs)
+  const all = [{ sealed, untilMs: null }, old, ...older]
+  return { ...endpoint, secrets: all.slice(0, maxSecrets) }
 }
 
 /** The same secrets, sealed with the key that seals now; null when no key opens one. */

@@ -132,6 +132,32 @@ describe('an event', () => {
     expect(await signedBy(3)).toEqual([1, false])
   })
 
+  it('is signed with up to four secrets that were made in a day, each for its day', async () => {
+    const world = openWebhooks()
+    const { webhookId, secret } = await world.addEndpoint('https://a.example/')
+    world.receivers.set('https://a.example/', () => answered(200))
+    const secrets = [secret]
+    const signing = async (n: number) => {
+      await world.office.recorder.record([happened(n, world.time.ms)], world.time.ms)
+      await world.settle()
+      const { headers, body } = world.calls.at(-1)!.call
+      const given = headers['webhook-signature']!.split(' ')
+      const at = new Date(world.time.ms)
+      const signs = (one: string) =>
+        given.includes(new Webhook(one).sign(headers['webhook-id']!, at, body!))
+      return secrets.flatMap((one, i) => (signs(one) ? i : []))
+    }
+    for (const n of [1, 2, 3, 4]) {
+      const next = newSecret()
+      await world.rotate(webhookId, next)
+      secrets.push(next)
+      world.time.ms += hourMs
+      expect(await signing(n)).toEqual([0, 1, 2, 3, 4].slice(Math.max(0, n - 3), n + 1))
+    }
+    world.time.ms += dayMs - 2 * hourMs
+    expect(await signing(5)).toEqual([3, 4])
+  })
+
   it('is dropped from the list when its time is over, and nothing else is', async () => {
     const world = openWebhooks()
     await world.addEndpoint('https://a.example/')
