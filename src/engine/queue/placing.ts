@@ -1,6 +1,6 @@
 import { failureText } from '../../store/failure-text.ts'
 import { accountAggregate, directoryKey, strayAggregate } from '../format/layout.ts'
-import type { DeliveryItem } from '../item.ts'
+import { type DeliveryItem, isWithdrawn } from '../item.ts'
 import type { Directory } from '../memory/directory.ts'
 import type { Damage } from '../quarantine/damage.ts'
 import type { Queues } from './queue.ts'
@@ -33,9 +33,10 @@ export function createPlacing(options: PlacingOptions): Placing {
 
   /** Finds the accounts of all cards of this turn in one read. */
   function resolve(): void {
-    if (unresolved.length === 0) return
-    const items = unresolved
+    // While the store is away, most are withdrawn before their cards can be looked up.
+    const items = unresolved.filter((item) => !isWithdrawn(item))
     unresolved = []
+    if (items.length === 0) return
     const found = directory.resolve(items.map(({ event }) => event.cardId))
     found.then(
       (accounts) => {
@@ -49,7 +50,7 @@ export function createPlacing(options: PlacingOptions): Placing {
       (error) => {
         options.noteStore(failureText(error), 'read')
         setTimeout(() => {
-          unresolved.push(...items)
+          unresolved = unresolved.concat(items)
           schedule()
         }, random() * maxPauseMs)
       },
@@ -64,7 +65,7 @@ export function createPlacing(options: PlacingOptions): Placing {
   }
 
   function enqueue(item: DeliveryItem, accountId: string | undefined): void {
-    if (item.state === 'withdrawn') return
+    if (isWithdrawn(item)) return
     if (accountId === undefined) enqueueStray(item)
     else queues.enqueue(accountAggregate(accountId), false, item)
   }
