@@ -16,7 +16,7 @@ import {
 } from '../port.ts'
 import { decodeTreeRoot, type EntryNaming, foresee, queueWrite, toWrites } from './commands.ts'
 import { scanTree, toPut } from './copy.ts'
-import { throwCause, writeFailureText } from './database.ts'
+import { createDiskWait } from './disk-wait.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
   childKey,
@@ -75,6 +75,13 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     onChange(problem) {
       onProblem(problem)
       options.onWarning?.(problem === '' ? `${folder} is in place again` : problem)
+    },
+  })
+  const disk = createDiskWait({
+    timeoutMs: commitTimeoutMs,
+    check() {
+      // The file is looked for before the commit is confirmed: what was written to a deleted file is lost.
+      if (!whereabouts.isInPlace()) throw new Error(whereabouts.problem)
     },
   })
   // Entries are dated after the newest one at the start and after every root that was loaded, because the
@@ -217,6 +224,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
 
   function refuseUnlessWritable(): void {
     refuseUnlessUsable()
+    disk.refuseWhileLate()
     refuseUnlessRoom(folder, options.freeBytes)
   }
 
@@ -248,30 +256,13 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     return limit < 1 ? [] : [...db.getKeys({ ...keys, limit })]
   }
 
-  async function written(answers: readonly Promise<boolean>[]): Promise<boolean[]> {
-    let timer: NodeJS.Timeout | undefined
-    const tooLate = new Promise<never>((_, reject) => {
-      const give = () => reject(new Error(`nothing was heard for ${commitTimeoutMs} ms`))
-      timer = setTimeout(give, commitTimeoutMs)
-    })
+  function written(answers: readonly Promise<boolean>[]): Promise<boolean[]> {
     // lmdb-js makes a promise for the turn as a whole when the turn ends, and hands it to nobody: if the
     // transaction failed, its rejection would end the process.
     setImmediate(() => db.committed.then(ignore, ignore))
     // Also what is waited for no longer.
     peers.noteWrites(answers)
-    try {
-      const answered = await Promise.race([Promise.all(answers).catch(throwCause), tooLate])
-      // The file is looked for before the commit is confirmed: what was written to a deleted file is lost.
-      if (!whereabouts.isInPlace()) throw new Error(whereabouts.problem)
-      return answered
-    } catch (cause) {
-      // Unknown also when LMDB reports a failure: the last step of a commit can fail after it took effect.
-      throw new StoreError(`the store cannot be written: ${writeFailureText(cause)}`, 'unknown', {
-        cause,
-      })
-    } finally {
-      clearTimeout(timer)
-    }
+    return disk.untilWritten(answers)
   }
 
   return {

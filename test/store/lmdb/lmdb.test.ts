@@ -170,6 +170,24 @@ describe('an LMDB folder', () => {
     await store.close()
   })
 
+  it('takes nothing more while what took too long is still on its way, and goes on then', async () => {
+    const store = await openLmdbStore({ folder, nowMs: Date.now, commitTimeoutMs: 100 })
+    const failureOf = async (doing: Promise<unknown> | undefined) =>
+      (await doing?.then(() => null, String)) ?? 'nothing'
+    const holder = start('lmdb-lock-holder', '1500')
+    expect(await holder.line()).toBe('held')
+    await store.commit([commandOf({ aggregate: 'late' })]).catch(() => {})
+    const refused = await store.commit([commandOf({ aggregate: 'next' })]).catch((error) => error)
+    expect(refused.executed).toBe('no')
+    const problem = expect.stringContaining('nothing was heard for 100 ms')
+    expect([refused.message, await failureOf(store.trial?.())]).toEqual([problem, problem])
+    while ((await failureOf(store.trial?.())) !== 'nothing') await sleep(20)
+    expect(await rootOf(store, 'late')).toEqual({ value: '', version: 'next' })
+    expect(await rootOf(store, 'next')).toBeUndefined()
+    expect(await store.commit([commandOf({ aggregate: 'next' })])).toEqual(['committed'])
+    await store.close()
+  })
+
   it('acknowledges nothing once its file is not in its place, reads nothing, and goes on when it is', async () => {
     const path = join(folder, 'store')
     const changes: boolean[] = []
