@@ -68,6 +68,8 @@ export function createSlots(options: SlotsOptions): Slots {
   let counter = 0
   let sweptMonoMs = 0
   let drainWaiters: (() => void)[] = []
+  /** A new engine is told what was said, and until it has heard all of it nothing else is handed to it. */
+  let isTelling = false
 
   function open(
     event: CardEvent,
@@ -113,7 +115,7 @@ export function createSlots(options: SlotsOptions): Slots {
       return
     }
     fifo.push(slot)
-    if (link.alive) hand(slot, false)
+    if (link.alive && !isTelling) hand(slot, false)
   }
 
   function sweep(): void {
@@ -142,6 +144,14 @@ export function createSlots(options: SlotsOptions): Slots {
     slot.handed = true
     const { id, event, receivedAtMs } = slot
     link.deliver({ slot: id, event, receivedAtMs, said: null, mayStillCommit })
+  }
+
+  function handAll(): void {
+    isTelling = false
+    for (let i = head; i < fifo.length; i++) {
+      const slot = fifo[i]!
+      if (!slot.taken) hand(slot, slot.handed)
+    }
   }
 
   /** Whether anybody may have heard it. */
@@ -204,13 +214,10 @@ export function createSlots(options: SlotsOptions): Slots {
     },
     sweep,
     onEngineStart() {
-      watchdog.tellAll()
-      for (let i = head; i < fifo.length; i++) {
-        const slot = fifo[i]!
-        if (!slot.taken) hand(slot, slot.handed)
-      }
-      // What is about to be said is told once it is journaled.
-      for (const slot of byId.values()) if (slot.taken && slot.handed) slot.orphaned = true
+      // Those that are being spoken for are told when they are journaled.
+      for (const slot of byId.values()) if (slot.handed) slot.orphaned = true
+      isTelling = true
+      watchdog.tellAll(handAll)
     },
     drained() {
       if (byId.size === 0) return Promise.resolve()

@@ -40,8 +40,8 @@ export interface Watchdog {
   /** Nobody heard this answer of the engine. Whether the ledger may stay as it is. */
   wasUnheard(slot: Slot, answer: Answer): boolean
   onBooked(slot: string): void
-  /** Tells a new engine everything that is not yet booked. */
-  tellAll(): void
+  /** Tells a new engine everything that is not yet booked, and calls back when that is done. */
+  tellAll(onTold: () => void): void
   /** Lines of an earlier process that were never booked. */
   restore(lines: readonly JournalLine[]): void
 }
@@ -50,6 +50,8 @@ export interface Watchdog {
 const defaultMaxDamaged = 10_000
 /** How often an approval that comes too late anyway is offered to the journal. */
 const lateTries = 5
+/** Of a full journal in one turn of the loop: all of it takes longer than an answer may. */
+const toldAtOnce = 500
 
 export function createWatchdog(options: WatchdogOptions): Watchdog {
   const { clock, link, journal, declines, close, maxDamaged = defaultMaxDamaged } = options
@@ -57,6 +59,7 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
   const unbooked = new Map<string, JournalLine>()
   let damaged = 0
   let unheard = 0
+  let tellings = 0
 
   /** Nothing that is said from here on is heard in time: the relay has done what the default says. */
   function isTooLate(slot: Slot): boolean {
@@ -224,8 +227,20 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
       if (line.said.cause === 'damaged') damaged--
       journal.drop(id)
     },
-    tellAll() {
-      for (const line of unbooked.values()) tell(line, line.handed)
+    tellAll(onTold) {
+      const telling = ++tellings
+      const ids = [...unbooked.keys()]
+      const tellFrom = (at: number) => {
+        // Yet another engine has started: it is told all of it.
+        if (telling !== tellings) return
+        for (const id of ids.slice(at, at + toldAtOnce)) {
+          const line = unbooked.get(id)
+          if (line !== undefined) tell(line, line.handed)
+        }
+        if (at + toldAtOnce >= ids.length) onTold()
+        else setImmediate(tellFrom, at + toldAtOnce)
+      }
+      tellFrom(0)
     },
     restore(lines) {
       for (const line of lines) {

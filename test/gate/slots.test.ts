@@ -140,6 +140,38 @@ describe('slots', () => {
     expect(gate.said).toEqual([{ slot: 'g.0', code: '176', mayStillCommit: true }])
   })
 
+  it('tell a new engine what was said a part in a turn, and hand it nothing before that is done', async () => {
+    const gate = openGate('approve')
+    const event = testEvent({ eventId: 'said' })
+    const line = { event, receivedAtMs: 0, said: approval, handed: true }
+    const slots = Array.from({ length: 1_200 }, (_, i) => `earlier.${i}`)
+    gate.alive = false
+    gate.slots.restore(slots.map((slot) => ({ ...line, slot })))
+    void gate.take(testEvent({ eventId: 'e1' }))
+    gate.alive = true
+    gate.slots.onEngineStart()
+    expect([gate.said.length, gate.handed]).toEqual([500, []])
+    gate.slots.onBooked('earlier.600')
+    void gate.take(testEvent({ eventId: 'e2' }))
+    while (gate.handed.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    const told = slots.filter((slot) => slot !== 'earlier.600')
+    expect(gate.said.map(({ slot }) => slot)).toEqual(told)
+    expect(gate.handed).toEqual(['g.0', 'g.1'])
+  })
+
+  it('tell all of it to the newest engine when another one starts meanwhile', async () => {
+    const gate = openGate('approve')
+    const event = testEvent({ eventId: 'said' })
+    const line = { event, receivedAtMs: 0, said: approval, handed: true }
+    const slots = Array.from({ length: 600 }, (_, i) => `earlier.${i}`)
+    gate.slots.restore(slots.map((slot) => ({ ...line, slot })))
+    gate.slots.onEngineStart()
+    gate.said.length = 0
+    gate.slots.onEngineStart()
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(gate.said.map(({ slot }) => slot)).toEqual(slots)
+  })
+
   it('turn away the more of a crowd the longer its oldest waits, and no advice', () => {
     const gate = openGate('decline', 10_000)
     const take = (event: Parameters<typeof testEvent>[0]) => void gate.take(testEvent(event))
