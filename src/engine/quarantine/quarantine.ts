@@ -124,7 +124,8 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
       if (tried && nowMonoMs - retriedMonoMs > wellMs) unlist(name, one)
       else if (!tried && nowMonoMs - Math.max(notedMonoMs, retriedMonoMs) > retryMs) retry(one)
     }
-    if (listed.size < maxListed || nowMonoMs - unlistedMonoMs < retryMs) return
+    // Also when the list has room again: what was not on it then is on none.
+    if (nowMonoMs - unlistedMonoMs < retryMs) return
     unlistedMonoMs = nowMonoMs
     for (const aggregate of [...aside.keys()]) if (!byAggregate.has(aggregate)) release(aggregate)
   }

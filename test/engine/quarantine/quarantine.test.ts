@@ -9,14 +9,19 @@ let nowMs = 0
 let told = 0
 let released: (readonly DeliveryItem[])[] = []
 let quarantine: Quarantine
+/** Whether the records are there; what is gone is not damaged. */
+let isThere = true
 
 beforeEach(() => {
   vi.useFakeTimers()
   nowMs = 0
   told = 0
   released = []
+  isThere = true
   quarantine = createQuarantine({
-    store: { load: async (keys) => keys.map(() => ({ value: '?', version: '' })) },
+    store: {
+      load: async (keys) => keys.map(() => (isThere ? { value: '?', version: '' } : undefined)),
+    },
     clock: { nowMs: () => nowMs, monoMs: () => nowMs },
     onDamage: () => void told++,
     onHealed: () => {},
@@ -54,5 +59,18 @@ describe('the quarantine', () => {
     await pass(31)
     expect(released).toEqual([[unlisted]])
     expect(quarantine.kept).toBe(1)
+  })
+
+  it('tries what was set aside beyond the list again also when the list has room', async () => {
+    for (let i = 0; i <= maxListed; i++) quarantine.note(damageOf(i))
+    await pass(31)
+    const unlisted = newDeliveryItem(handed(testEvent({ eventId: 'e1' }), 's1'), 0)
+    quarantine.keep(unlisted, damageOf(maxListed))
+    isThere = false
+    await pass(21)
+    expect(quarantine.accounts).toBe(0)
+    await pass(31)
+    expect(released).toEqual([[unlisted]])
+    expect(quarantine.kept).toBe(0)
   })
 })
