@@ -206,7 +206,7 @@ describe('compose.yaml', () => {
       port: 8080,
       relayAuthentication: { mode: 'hmac' },
     })
-    expect(arbiter.ports).toEqual(['8080:8080'])
+    expect(arbiter.ports).toEqual(['8080:8080', '127.0.0.1:8081:8081'])
   })
 
   it('holds no secret: each comes from the environment, or from a file that nothing takes along', () => {
@@ -225,6 +225,15 @@ describe('compose.yaml', () => {
     for (const [name, { secrets = [] }] of Object.entries(compose.services)) {
       for (const secret of secrets) expect(Object.keys(compose.secrets), name).toContain(secret)
     }
+  })
+
+  it('lets this machine alone ask where the runbook says', () => {
+    const [, host = '', port = ''] =
+      /such as `http:\/\/([\d.]+):(\d+)`/.exec(read('RUNBOOK.md')) ?? []
+    expect(host).toBe('127.0.0.1')
+    expect(env.ADMIN_PORT).toBe(port)
+    const published = (arbiter.ports ?? []).filter((one) => one.endsWith(`:${port}`))
+    expect(published).toEqual([`${host}:${port}:${port}`])
   })
 
   it('mounts what is there', () => {
