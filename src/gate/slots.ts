@@ -148,6 +148,8 @@ export function createSlots(options: SlotsOptions): Slots {
 
   function handAll(): void {
     isTelling = false
+    // An engine that died meanwhile has nothing of them; the next one is told of all.
+    if (!link.alive) return
     for (let i = head; i < fifo.length; i++) {
       const slot = fifo[i]!
       if (!slot.taken) hand(slot, slot.handed)

@@ -172,6 +172,25 @@ describe('slots', () => {
     expect(gate.said.map(({ slot }) => slot)).toEqual(slots)
   })
 
+  it('hand nothing to an engine that has died while it was told what was said', async () => {
+    const gate = openGate('approve')
+    const event = testEvent({ eventId: 'said' })
+    const line = { event, receivedAtMs: 0, said: approval, handed: true }
+    const slots = Array.from({ length: 600 }, (_, i) => `earlier.${i}`)
+    gate.alive = false
+    gate.slots.restore(slots.map((slot) => ({ ...line, slot })))
+    void gate.take(testEvent({ eventId: 'e1' }))
+    gate.alive = true
+    gate.slots.onEngineStart()
+    gate.alive = false
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(gate.handed).toEqual([])
+    gate.alive = true
+    gate.slots.onEngineStart()
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(gate.handed).toEqual(['g.0'])
+  })
+
   it('turn away the more of a crowd the longer its oldest waits, and no advice', () => {
     const gate = openGate('decline', 10_000)
     const take = (event: Parameters<typeof testEvent>[0]) => void gate.take(testEvent(event))
