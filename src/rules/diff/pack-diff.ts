@@ -2,7 +2,7 @@ import { openYaml } from '../../document/yaml-document.ts'
 import { rulesLookingAt } from '../evaluate/window-use.ts'
 import { packFile } from '../pack/file.ts'
 import type { PackFiles } from '../pack/folder.ts'
-import { type WindowFile, windowsFile } from '../pack/window-file.ts'
+import { isShared, type WindowFile, windowsFile } from '../pack/window-file.ts'
 import { judge, type PackSide, type PartChange, worst, writtenText } from './change.ts'
 import { diffLists } from './list-diff.ts'
 import { diffRules } from './rule-diff.ts'
@@ -18,7 +18,7 @@ export function diffPacks(before: PackSide, after: PackSide): PartChange[] {
 
 function diffWindows(before: PackSide, after: PackSide): PartChange[] {
   const windowsOf = ({ files }: PackSide) =>
-    new Map(windowsIn(files).map((row): [string, Record<string, unknown>] => [row.name, row]))
+    new Map(windowsIn(files).map((row): [string, WindowFile & Row] => [row.name, row]))
   const [old, next] = [windowsOf(before), windowsOf(after)]
   const names = [...new Set([...old.keys(), ...next.keys()])]
   return names.flatMap((id): PartChange[] => {
@@ -28,16 +28,27 @@ function diffWindows(before: PackSide, after: PackSide): PartChange[] {
     if (was === undefined) return [{ ...part, what: 'added', effect: 'none' }]
     if (is === undefined) return [{ ...part, what: 'removed', effect: 'none' }]
     const used = rulesLookingAt(after.pack, [id]).some(({ mode }) => mode === 'enforce')
-    const told = used
-      ? judge('unknown', 'rules look at what it counts')
-      : judge('none', 'no enforced rule looks at it')
     const fields = [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((field) => {
       const [a, b] = [writtenText(was[field]), writtenText(is[field])]
+      const told = used
+        ? judge('unknown', `rules look at what it counts${goingOn(field, is)}`)
+        : judge('none', 'no enforced rule looks at it')
       return a === b ? [] : [{ field, before: a, after: b, ...told }]
     })
     if (fields.length === 0) return []
     return [{ ...part, what: 'changed', fields, effect: worst(fields.map(({ effect }) => effect)) }]
   })
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+const filters = ['where', 'mccs', 'mids', 'countries']
+
+/** By another filter no window begins anew, and the log is asked only for what cards and accounts keep. */
+function goingOn(field: string, { scope }: Pick<WindowFile, 'scope'>): string {
+  const kept = isShared({ scope }) ? [...filters, 'over', 'distinct'] : filters
+  if (!kept.includes(field)) return ''
+  return ', and it goes on with what it counted before: with another name it begins anew'
 }
 
 /** Windows with their defaults filled in; the pack was compiled, so they have no faults. */

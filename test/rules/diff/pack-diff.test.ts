@@ -315,6 +315,24 @@ describe('the difference of lists, windows and settings', () => {
     expect(diffPacks(plain(''), plain(', over: approved, distinct: false'))).toEqual([])
   })
 
+  it('of a window that goes on with what it counted before says so', () => {
+    const side = (window: string) =>
+      sideOf({
+        'windows.yaml': `- { name: w, ${window} }`,
+        'a.rules.yaml': rulesText([{ when: 'windows.w.count > 3' }]),
+      })
+    const told = (before: string, after: string) =>
+      diffPacks(side(before), side(after)).flatMap(({ fields }) => fields.map((one) => one.because))
+    const counts = 'rules look at what it counts'
+    const goesOn = `${counts}, and it goes on with what it counted before: with another name it begins anew`
+    const card = 'scope: card, period: day, over'
+    expect(told(`${card}: asks`, `${card}: asks, where: foreign`)).toEqual([goesOn])
+    expect(told(`${card}: asks`, `${card}: declines`)).toEqual([counts])
+    const shop = 'scope: merchant, period: day, over'
+    expect(told(`${shop}: asks`, `${shop}: declines, mccs: ["5411"]`)).toEqual([goesOn, goesOn])
+    expect(told(`${shop}: asks`, `${shop}: asks, spread: true`)).toEqual([counts])
+  })
+
   it('of settings says what is approved that was not', () => {
     const effect = (before: string, after: string) =>
       diffPacks(sideOf({ 'pack.yaml': before }), sideOf({ 'pack.yaml': after })).map((one) => [
