@@ -5,7 +5,7 @@ import type { Amounts } from './tally.ts'
 /** The effect of one rule in the log. */
 interface ReportedRule {
   readonly id: string
-  /** As in the pack; '' for a rule that the pack no longer has. */
+  /** As in the pack; `tag`, `check` or `block` for what is none of its rules; '' for a rule that it no longer has. */
   readonly mode: string
   /** Asks that the rule matched while enforced; it gave the answer to `declined` of them. */
   matched: number
@@ -45,6 +45,11 @@ const maxReported = 20_000
 const maxPairs = 20_000
 const maxShownPairs = 50
 
+/** What else stands among the rules of an entry has a word with a colon before it, which no id of a rule has. */
+function kindOf(id: string): string {
+  return id.slice(0, Math.max(0, id.indexOf(':')))
+}
+
 interface RuleReporter {
   /** Entries come newest first, so that the examples are the newest. */
   add(entry: Entry): void
@@ -63,7 +68,7 @@ export function createRuleReporter(
     const known = rules.get(id)
     if (known !== undefined) return known
     if (rules.size >= maxReported) return null
-    const mode = modes.get(id) ?? (id.startsWith('tag:') ? 'tag' : '')
+    const mode = modes.get(id) ?? kindOf(id)
     const rule = { id, mode, matched: 0, declined: 0, shadow: 0, amounts: {}, examples: [] }
     rules.set(id, rule)
     return rule
