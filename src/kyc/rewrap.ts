@@ -2,6 +2,7 @@ import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes, kycAggregate } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { SecretBox } from '../management/secret-box.ts'
+import { isPassed } from '../store/dated-group.ts'
 import type { Store } from '../store/port.ts'
 import { type IdentityHashes, noteSubmission } from './identity.ts'
 import { imageKeys, rewrappedImages } from './image.ts'
@@ -24,6 +25,7 @@ export async function rewrapKycs(
   aggregates: Aggregates,
   box: SecretBox,
   hashes: IdentityHashes,
+  nowMs: number,
 ): Promise<RewrappedKycs> {
   const counts = { rewrapped: 0, failed: 0, unreadable: [] as string[] }
   for (let after = ''; ; ) {
@@ -42,7 +44,10 @@ export async function rewrapKycs(
         const names = hashes({ organizationId, ...identity })
         await noteSubmission(aggregates, organizationId, names, kyc, true)
       }
-      const reads = imageKeys(kyc.submittedAtMs, kyc.imageParts)
+      // Pictures whose day has passed are only there until the store drops them, and takes none any more.
+      const reads = imageKeys(kyc.submittedAtMs, kyc.imageParts).filter(
+        ({ group }) => !isPassed(group, nowMs),
+      )
       await aggregates.change({
         aggregate: kycAggregate(kycToken),
         reads,

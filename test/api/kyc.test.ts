@@ -370,12 +370,13 @@ describe('a document or a business', () => {
   it('is read, with its pictures and by its number, when the key of secrets was changed', async () => {
     const provider = await startReceiver(() => 500)
     const kyc = { provider: 'http' as const, url: provider.url, secret }
-    const { call, store, aggregates, key } = await openWorld({ kyc })
+    const { call, store, aggregates, key, time } = await openWorld({ kyc })
     const { data } = await call('POST', '/kyc/individual', passport('A12345678'))
     const { kycToken } = data
+    const rewrap = (keys: [Buffer, ...Buffer[]]) =>
+      rewrapKycs(store, aggregates, createSecretBox(keys), createIdentityHashes(keys), time.ms)
     const next = randomBytes(32)
-    const both = createSecretBox([next, key])
-    const counts = await rewrapKycs(store, aggregates, both, createIdentityHashes([next, key]))
+    const counts = await rewrap([next, key])
     expect(counts).toEqual({ rewrapped: 1, failed: 0, unreadable: [] })
     const box = createSecretBox([next])
     const found = (await readKyc(store, kycToken))!
@@ -386,10 +387,9 @@ describe('a document or a business', () => {
     const name = { organizationId: 'org-1', kind: 'PASSPORT', number: 'A12345678' }
     const hashes = createIdentityHashes([next])(name)
     expect(await readIdentity(store, 'org-1', hashes)).toMatchObject({ kycToken })
-    const again = await rewrapKycs(store, aggregates, box, createIdentityHashes([next]))
+    const again = await rewrap([next])
     expect(again).toEqual({ rewrapped: 0, failed: 0, unreadable: [] })
-    const other = createSecretBox([key])
-    const lost = await rewrapKycs(store, aggregates, other, createIdentityHashes([key]))
+    const lost = await rewrap([key])
     expect(lost).toEqual({ rewrapped: 0, failed: 1, unreadable: [] })
   })
 

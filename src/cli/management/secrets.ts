@@ -78,7 +78,7 @@ async function rewrapOthers(session: Session): Promise<number> {
   }
   if (failed > 0) sayRefused(`no key opens ${failed} webhooks: give the key as SECRETS_KEY_OLD`)
   const hashes = createIdentityHashes(readSecretKeys(config, () => {}))
-  const kycs = await rewrapKycs(store, aggregates, box, hashes)
+  const kycs = await rewrapKycs(store, aggregates, box, hashes, session.clock.nowMs())
   if (kycs.rewrapped > 0) await printText(`${kycs.rewrapped} verifications are rewrapped`)
   if (kycs.failed > 0) {
     sayRefused(`no key opens ${kycs.failed} verifications: give the key as SECRETS_KEY_OLD`)
