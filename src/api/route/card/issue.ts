@@ -1,7 +1,9 @@
 import type { Card } from '../../../domain/record/card.ts'
+import { walletAggregate } from '../../../engine/format/layout.ts'
 import type { WholeCard } from '../../../management/card.ts'
 import { type Customer, isNegative, readCustomer } from '../../../management/customer.ts'
 import { type CardDraft, cardFrom, expiryOf, newDraft } from '../../../management/issue.ts'
+import { readReference } from '../../../management/reference.ts'
 import { isRefused, type Refused, refuse } from '../../condition.ts'
 import type { ApiContext } from '../../context.ts'
 import { minorIn } from '../../field.ts'
@@ -102,11 +104,22 @@ export function drafted(draft: CardDraft, body: ChosenCard, currency: string): C
   return { card, details }
 }
 
+/**
+ * Where an attempt of the same call began, or ''. It goes on with the currency that it found then: its Reference is
+ * bound to that wallet.
+ */
+export async function begunAt({ store }: ApiContext, call: ApiCall): Promise<string> {
+  const { clientId, reference } = call.caller
+  const begun = await readReference(store, { clientId, reference }, call.nowMs)
+  return begun?.hash === call.request.hash ? begun.home : ''
+}
+
 /** A card in a currency that the call names, or in the organization's first; '' when it has none such. */
-function currencyOf(call: ApiCall, given: string | undefined): string {
-  const { currencies } = call.caller.organization
-  const chosen = given ?? currencies[0]!
-  return currencies.includes(chosen) ? chosen : ''
+async function currencyOf(context: ApiContext, call: ApiCall, given: string | undefined) {
+  const { organizationId, currencies } = call.caller.organization
+  if (given !== undefined) return currencies.includes(given) ? given : ''
+  const home = await begunAt(context, call)
+  return currencies.find((one) => walletAggregate(organizationId, one) === home) ?? currencies[0]!
 }
 
 function plainRoute(context: ApiContext, type: 'retail' | 'corporate', summary: string): Route {
@@ -145,7 +158,7 @@ async function issueNew(
   lite: { readonly balance: string; readonly swipeCount: number } | null,
 ): Promise<Done<IssuedData> | Refused> {
   const { body } = call
-  const currency = currencyOf(call, body.currency)
+  const currency = await currencyOf(context, call, body.currency)
   const amountMinor = lite && currency !== '' ? minorIn(lite.balance, currency, 'balance') : 0
   if (typeof amountMinor !== 'number') return amountMinor
   const customer = await customerOf(context, call, body.customerId)

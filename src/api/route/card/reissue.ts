@@ -3,12 +3,11 @@ import { walletAggregate } from '../../../engine/format/layout.ts'
 import { readCard, type WholeCard } from '../../../management/card.ts'
 import type { Customer } from '../../../management/customer.ts'
 import { draftLike, newestReissuable } from '../../../management/issue.ts'
-import { readReference } from '../../../management/reference.ts'
 import { isRefused, type Refused, refuse, refuseField } from '../../condition.ts'
 import type { ApiContext } from '../../context.ts'
 import { minorIn } from '../../field.ts'
 import { type ApiCall, type Done, defineRoute, type Route } from '../../route.ts'
-import { customerOf, drafted, issueCard, unfitFor } from './issue.ts'
+import { begunAt, customerOf, drafted, issueCard, unfitFor } from './issue.ts'
 import { type IssuedData, issueRefusals, issuing, reissueBody } from './issue-body.ts'
 
 type Reissue = z.output<typeof reissueBody>
@@ -65,10 +64,7 @@ async function originalOf(
     if (found?.card.customerId !== customer.customerId) return refuse('cardUnknown')
     return found.card.type === 'lite' ? refuse('notPermitted', 'a lite card ends') : found
   }
-  // An attempt that began with a card of one currency goes on with it: its Reference is bound to that wallet.
-  const { clientId, reference } = call.caller
-  const begun = await readReference(context.store, { clientId, reference }, call.nowMs)
-  const home = begun?.hash === call.request.hash ? begun.home : ''
+  const home = await begunAt(context, call)
   const found = await newestReissuable(context.store, customer, ({ account: { currency } }) => {
     return home === '' || home === walletAggregate(organizationId, currency)
   })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { readCard } from '../../../../src/management/card.ts'
 import { setCustomerSuspended } from '../../../../src/management/customer.ts'
 import type { NumberSource } from '../../../../src/management/number/source.ts'
+import { setOrganization } from '../../../../src/management/organization.ts'
 import type { ApiWorldOptions } from '../../../support/api-world.ts'
 import { openCardApi } from '../../../support/card-world.ts'
 
@@ -353,6 +354,18 @@ describe('the checks of an issue', () => {
     await api.send('POST', '/wallets/USD/fund', { amount: 1 })
     const { said, data } = await issue(api, 'own', asked, 'Same')
     expect([said, data.currency, data.balances.posted]).toEqual(['200 000', 'USD', 1001])
+  })
+
+  it('keep an issue with the currency that its Reference began with', async () => {
+    const api = await openIssueApi()
+    await setCustomerSuspended(api.aggregates, 'biz', true)
+    expect((await issue(api, 'retail', {}, 'Same')).said).toBe('422 115')
+    await setCustomerSuspended(api.aggregates, 'biz', false)
+    await setOrganization(api.aggregates, 'org-1', { currencies: ['NGN', 'USD'] })
+    api.time.ms += 1_000
+    expect((await issue(api, 'retail')).data.currency).toBe('NGN')
+    const { said, data } = await issue(api, 'retail', {}, 'Same')
+    expect([said, data.currency]).toEqual(['200 000', 'USD'])
   })
 
   it('let the same Reference try again after a refusal, with the same payload', async () => {
