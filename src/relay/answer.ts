@@ -18,10 +18,14 @@ export interface ReadAnswer {
   readonly code: string
 }
 
+/** Nothing was done for now, and the same event may be sent again. */
+export function isToRepeat({ status }: RelayAnswer): boolean {
+  return status >= 500 || status === 408 || status === 429
+}
+
 /** null when the event should be sent again: nothing came, or 408, 429 or a 5xx did. */
 export function readAnswer(event: CardEvent, answered: RelayAnswer | null): ReadAnswer | null {
-  if (answered === null || answered.status >= 500) return null
-  if (answered.status === 408 || answered.status === 429) return null
+  if (answered === null || isToRepeat(answered)) return null
   try {
     const { decision, responseCode, approvedAmount } = JSON.parse(answered.text)
     const asked = event.amountMinor ?? 0

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readCard } from '../../management/card.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { isToRepeat } from '../../relay/answer.ts'
 import { createRelayClient } from '../../relay/client.ts'
 import type { Sign } from '../../wire/authentication.ts'
 import { isRefusal } from '../../wire/refusal.ts'
@@ -61,9 +62,8 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
           // A profile may decline with a status of its own.
           const isAnswer = said.status === 200 || (isEvent && profile.statuses.has(said.status))
           if (isAnswer) return { data: answered }
-          return refuse('bodyMalformed', `the relay port answered ${said.status}`, {
-            data: answered,
-          })
+          const condition = isToRepeat(said) ? 'unavailable' : 'bodyMalformed'
+          return refuse(condition, `the relay port answered ${said.status}`, { data: answered })
         } finally {
           client.close()
         }

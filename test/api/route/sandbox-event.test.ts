@@ -109,11 +109,13 @@ it('an event of a sandbox goes to the path that the profile has, as it was when 
   expect([said, received[0]?.path]).toEqual(['200 000', '/hooks/cards/org-1'])
 })
 
-it('a decline with a status of the profile is an answer, and any other status a refusal', async () => {
+it('a decline with a status of the profile is an answer, what says to send it again tells so, and any other status is a refusal', async () => {
   const body = bodies['marqeta-jit']!('card-1')
   for (const [status, expected] of [
     [402, '200 000'],
-    [503, '400 136'],
+    [401, '400 136'],
+    [429, '503 150'],
+    [503, '503 150'],
   ] as const) {
     const { send } = await open('marqeta-jit', status)
     const { said } = await send('POST', '/sandbox/events', body)
