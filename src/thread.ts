@@ -101,7 +101,8 @@ export function startSideThread<Told, Given = never>(
         options.onTrouble(message.message)
         return
       case 'refused':
-        if (served) options.onTrouble(`${name} cannot start: ${message.message}`)
+        // Who was told that it starts later serves without it.
+        if (served || restarts > 0) options.onTrouble(`${name} cannot start: ${message.message}`)
         else options.onRefused(message.message)
         return
       case 'beat':

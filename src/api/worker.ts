@@ -13,7 +13,7 @@ import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import type { ProjectionFigures } from '../projection/projector.ts'
 import { createRightOfWay, lowerOwnPriority, type OpenDecisions } from '../right-of-way.ts'
 import { gatheringLoads } from '../store/gathered-loads.ts'
-import { openStore, type StorePlace } from '../store/open.ts'
+import { closingOnFailure, openStore, type StorePlace } from '../store/open.ts'
 import { type Store, StoreRefused } from '../store/port.ts'
 import { beatOn, type FromThread, type ToThread } from '../thread.ts'
 import type { WebhookFigures } from '../webhook/pending.ts'
@@ -63,7 +63,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   if (settings.pack !== null) packs.setPack(settings.pack)
   const rightOfWay = createRightOfWay(settings.openDecisions, clock.monoMs)
   const store = rightOfWay.behindDecisions(await openOwnStore(settings, clock.nowMs))
-  const { problem } = await claimStore(store, settings)
+  const { problem } = await closingOnFailure(store, claimStore(store, settings))
   if (problem !== '') onTrouble(problem)
   settings.atWork.fill(0)
   const tell = (told: Omit<ToldByApi, 'calls'>) =>
@@ -85,13 +85,13 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
       onTrouble,
     },
   })
-  port.on('message', (message: ToApi) => {
-    if (message.type !== 'stop') return
-    void service
+  const stop = () =>
+    service
       .stop()
       .then(() => store.close())
       .then(telling.flush)
-      .then(() => port.close())
+  port.on('message', (message: ToApi) => {
+    if (message.type === 'stop') void stop().then(() => port.close())
   })
   if (settings.demo) {
     const demoClient = await openDemo({
@@ -102,7 +102,7 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
     })
     tell({ demoClient })
   }
-  send({ type: 'listening', port: await service.listen() })
+  send({ type: 'listening', port: await closingOnFailure({ close: stop }, service.listen()) })
 }
 
 async function openOwnStore(settings: ApiWorkerSettings, nowMs: () => number): Promise<Store> {

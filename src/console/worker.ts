@@ -3,7 +3,7 @@ import { followTime, type SharedTime } from '../clock.ts'
 import { claimStore } from '../engine/format/meta.ts'
 import { listenAt } from '../listening.ts'
 import { lowerOwnPriority } from '../right-of-way.ts'
-import { openStore, type StorePlace } from '../store/open.ts'
+import { closingOnFailure, openStore, type StorePlace } from '../store/open.ts'
 import { StoreRefused } from '../store/port.ts'
 import { beatOn, type FromThread, type ToThread } from '../thread.ts'
 import { type ConsoleSettings, createConsole } from './console.ts'
@@ -22,22 +22,19 @@ async function run(port: MessagePort, settings: ConsoleWorkerSettings): Promise<
   const send = (message: FromConsole) => port.postMessage(message)
   const clock = followTime(settings.time)
   const store = await openStore(settings, clock.nowMs)
-  const { problem } = await claimStore(store, settings)
+  const { problem } = await closingOnFailure(store, claimStore(store, settings))
   if (problem !== '') send({ type: 'trouble', message: problem })
   const console = createConsole(store, clock, settings, (message) =>
     send({ type: 'trouble', message }),
   )
+  const stop = () => console.stop().then(() => store.close())
   port.on('message', (message: ToThread<Given>) => {
     if (message.type === 'given') console.take(message.given)
-    else {
-      void console
-        .stop()
-        .then(() => store.close())
-        .then(() => port.close())
-    }
+    else void stop().then(() => port.close())
   })
   const place = { ...settings, name: 'the console', prefix: 'CONSOLE' }
-  send({ type: 'listening', port: await listenAt(console.server, place) })
+  const listening = closingOnFailure({ close: stop }, listenAt(console.server, place))
+  send({ type: 'listening', port: await listening })
 }
 
 if (parentPort !== null) {

@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { dayMs, type FollowedClock, followTime } from '../clock.ts'
 import type { Pack } from '../domain/decide/pack.ts'
-import { openStore } from '../store/open.ts'
+import { closingOnFailure, openStore } from '../store/open.ts'
 import { type Store, StoreError, StoreRefused } from '../store/port.ts'
 import { readVersion } from '../version.ts'
 import { createAggregates } from './aggregates.ts'
@@ -86,7 +86,7 @@ async function run(port: MessagePort, settings: WorkerSettings): Promise<void> {
     marks: settings.marks,
     onWarning: (warning) => send({ type: 'trouble', message: `warning: ${warning}` }),
   })
-  const { problem: metaProblem } = await claimStore(store, settings)
+  const { problem: metaProblem } = await closingOnFailure(store, claimStore(store, settings))
   const serverClocks = await watchServerClocks(store, send)
   await first
   if (rules === null || stopped) {

@@ -199,9 +199,11 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
     }
   }
 
-  /** Once we serve, nothing of this kind stops us: the default decision answers meanwhile. */
+  /** Once we serve, as we do also when the store was away at the start, nothing of this kind stops us. */
   function refuse(message: string): void {
-    if (started) {
+    if (started || restarts > 0) {
+      storeAvailable = false
+      options.onStore(message)
       options.onTrouble(`the engine cannot start: ${message}`)
       return
     }

@@ -79,3 +79,16 @@ export async function openStore(
     ...serving,
   })
 }
+
+/** Ends with the store closed where the work fails: left open it would keep its thread, which then would not start again. */
+export async function closingOnFailure<T>(
+  store: Pick<Store, 'close'>,
+  work: Promise<T>,
+): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

@@ -1,7 +1,11 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createRedisKeys } from '../../src/store/redis/keys.ts'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
 import { durable, type RedisServer } from '../support/redis-server.ts'
 import {
@@ -81,6 +85,33 @@ it('a server that starts while Redis is a replica tells why it cannot decide, an
   await server.command('REPLICAOF', 'NO', 'ONE')
   await until(async () => (await readiness(waiting)).status === 'ready', 20)
   expect(await readiness(waiting)).not.toHaveProperty('storeProblem')
+})
+
+it('a server that serves while Redis is away goes on also when what it finds then is refused', {
+  timeout: 100_000,
+}, async () => {
+  const server = await redis()
+  const { meta } = createRedisKeys('', 16)
+  await server.command('HSET', meta, 'format', '9', 'partitions', '16', 'name', 'other')
+  await server.kill()
+  const taken = createServer()
+  await once(taken.listen(0, '127.0.0.1'), 'listening')
+  endings.push(() => void taken.close())
+  const { port } = taken.address() as AddressInfo
+  const SECRETS_KEY = randomBytes(32).toString('base64')
+  const serving = await serve(server.url, { API_PORT: String(port), SECRETS_KEY })
+  await server.restart()
+  await until(
+    async () => (await readiness(serving)).storeProblem?.includes('format 9') === true,
+    20,
+  )
+  await server.command('DEL', meta)
+  const tells = (text: string) => until(async () => serving.output().includes(text), 20)
+  await tells('the management API cannot start: the management API cannot listen')
+  await until(async () => (await readiness(serving)).engine === 'running', 20)
+  taken.close()
+  await until(async () => (await readiness(serving)).status === 'ready', 30)
+  expect(await serving.stop()).toBe(0)
 })
 
 const recoveryMs = 1_000
