@@ -12,6 +12,8 @@ export interface SlotsOptions extends Omit<WatchdogOptions, 'declines' | 'close'
   readonly incarnation: string
   /** Beyond this many open slots an event is answered by default at once. */
   readonly maxOpen: number
+  /** With so much said and not booked yet no engine is given anything more. */
+  readonly maxUnbooked?: number
   /** Why the engine cannot answer now; '' when it should be able to. */
   readonly trouble: () => Exclude<Cause, 'deadline' | 'overload' | 'damaged'> | ''
 }
@@ -44,6 +46,8 @@ export interface Slots
   drained(): Promise<void>
 }
 
+/** Somewhat more than the journal takes: beyond it are declines that an engine may have approved. */
+const defaultMaxUnbooked = 100_000
 const sweepEveryMs = 5
 
 /** Further deliveries of the same event get a slot of their own. */
@@ -54,7 +58,7 @@ const maxJoined = 64
  * whichever is first. What the watchdog said is told to every engine until one has booked it.
  */
 export function createSlots(options: SlotsOptions): Slots {
-  const { clock, link } = options
+  const { clock, link, maxUnbooked = defaultMaxUnbooked } = options
   const byId = createTable<Slot>()
   const shown = new Int32Array(new SharedArrayBuffer(4))
   const byKey = createTable<Slot>()
@@ -110,7 +114,9 @@ export function createSlots(options: SlotsOptions): Slots {
     byKey.set(key, slot)
     const oldestDeadlineMonoMs = (oldestOpen() ?? slot).deadlineMonoMs
     const load = { open: byId.size, nowMonoMs, oldestDeadlineMonoMs, backlog }
-    if (isOverloaded(slot.deadlineMonoMs, isAsk(event), load)) {
+    // Of a decline that no engine has seen nothing is kept, and what else is said is kept by the journal, or not said.
+    const isBehind = watchdog.unbooked >= maxUnbooked
+    if (isBehind || isOverloaded(slot.deadlineMonoMs, isAsk(event), load)) {
       watchdog.speak(slot, options.trouble() || 'overload')
       return
     }

@@ -25,7 +25,12 @@ interface Gate {
 }
 
 /** A gate whose journal waits for `flush`. */
-function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamaged = 10): Gate {
+function openGate(
+  defaultDecision: 'approve' | 'decline',
+  maxOpen = 10,
+  maxDamaged = 10,
+  maxUnbooked = 10_000,
+): Gate {
   const waiting: ((problem?: Error) => void)[] = []
   const gate = {
     said: [] as Gate['said'],
@@ -64,6 +69,7 @@ function openGate(defaultDecision: 'approve' | 'decline', maxOpen = 10, maxDamag
     contractMs: 400,
     maxOpen,
     maxDamaged,
+    maxUnbooked,
     trouble: () => '',
     rulesVersion: () => 'test',
   })
@@ -256,6 +262,23 @@ describe('slots', () => {
     void other.take({ ...ask, amountMinor: 7 })
     void other.take(testEvent({ eventId: 'advice', requestType: 'Settlement' }))
     expect(other.handed).toHaveLength(2)
+  })
+
+  it('hand nothing to an engine while too much of what was said is not booked', async () => {
+    const gate = openGate('decline', 10, 10, 5)
+    const line = { receivedAtMs: 0, said: approval, handed: true }
+    const slots = Array.from({ length: 5 }, (_, i) => `earlier.${i}`)
+    const event = testEvent({ eventId: 'said' })
+    gate.slots.restore(slots.map((slot) => ({ ...line, event, slot })))
+    expect(await gate.take(testEvent({ eventId: 'e1' }))).toMatchObject({ cause: 'overload' })
+    const advice = testEvent({ eventId: 'e2', requestType: 'Settlement' })
+    const told = gate.take(advice)
+    expect([gate.handed, gate.slots.unbooked]).toEqual([[], 5])
+    gate.flush()
+    expect(await told).toMatchObject({ code: '000' })
+    for (const slot of slots.slice(0, 2)) gate.slots.onBooked(slot)
+    void gate.take(testEvent({ eventId: 'e3' }))
+    expect(gate.handed).toEqual(['g.2'])
   })
 
   it('remember only so many declines, the newest', () => {
