@@ -513,6 +513,7 @@ export function createNaiveModel(options: NaiveOptions) {
     t.fixed = Math.max(0, ...t.asks.map((ask) => ask.fixed))
     t.millionths = Math.max(0, ...t.asks.map((ask) => ask.millionths))
     t.plus = Math.max(0, ...t.asks.map((ask) => ask.plus))
+    t.expiresAtMs = Math.max(0, ...t.asks.map((ask) => (ask.absorbed ? 0 : ask.expiresAtMs)))
     const next = later.find((ask) => !ask.absorbed)
     if (gone.reopened && next) next.reopened = true
     if (gone.reopened && !next) t.expired = true
@@ -1548,6 +1549,7 @@ function add(t: Sums, share: Sums['asks'][number]): void {
   part.fixed = Math.max(part.fixed, share.fixed)
   part.millionths = Math.max(part.millionths, share.millionths)
   part.plus = Math.max(part.plus, share.plus)
+  part.expiresAtMs = Math.max(part.expiresAtMs, share.expiresAtMs)
 }
 
 /** d > 0 is counted now, d < 0 is taken from the newest entries first. */

@@ -172,7 +172,7 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     cashPosted: random() < 0.2,
     asks: Array.from({ length: big(3) }, (_, i) => ({
       ...{ eventKey: `e${i}`, preauthorized: false, addedMinor: 1 },
-      ...{ unblockedMid: '', reopened: false, abroad: false, adjustment: null },
+      ...{ unblockedMid: '', reopened: false, abroad: false, adjustment: null, expiresAtMs: null },
     })),
   }
   const base = askOf({

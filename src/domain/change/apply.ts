@@ -54,8 +54,8 @@ const appliers: Appliers = {
   linked: (view, { to }) => linkTo(view, to),
   holdPlaced: (view, { hold }) => withTransaction(view, placeHold(view.transaction, hold)),
   askAbsorbed: (view, { hold }) => withTransaction(view, absorbAsk(view.transaction, hold)),
-  holdUndone: (view, { eventKey, heirKey }) =>
-    withTransaction(view, undoHold(view.transaction, eventKey, heirKey)),
+  holdUndone: (view, { eventKey, heirKey, expiresAtMs }) =>
+    withTransaction(view, undoHold(view.transaction, eventKey, heirKey, expiresAtMs)),
   declined(view, { code }) {
     const next = copyTransaction(view.transaction)
     next.lastDecline = code

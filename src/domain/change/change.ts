@@ -36,7 +36,13 @@ export type Change =
   | { readonly type: 'linked'; readonly to: string }
   | { readonly type: 'holdPlaced'; readonly hold: PlacedHold }
   | { readonly type: 'askAbsorbed'; readonly hold: PlacedHold }
-  | { readonly type: 'holdUndone'; readonly eventKey: string; readonly heirKey: string }
+  | {
+      readonly type: 'holdUndone'
+      readonly eventKey: string
+      readonly heirKey: string
+      /** When what is left expires; earlier releases let it last as long as with the ask. */
+      readonly expiresAtMs?: number
+    }
   | { readonly type: 'declined'; readonly code: ResponseCode }
   | {
       readonly type: 'captured'
@@ -107,6 +113,8 @@ export interface PlacedHold {
   /** Cash abroad, to be kept with the ask; absent for all else, and in what earlier releases wrote. */
   readonly abroad?: true
   readonly expiresAtMs: number
+  /** The expiry is kept with the ask too; absent in what earlier releases wrote. */
+  readonly lasts?: true
   readonly unblockedMid: string
   /** Absent where there is none. */
   readonly adjustment?: HoldAdjustment

@@ -18,24 +18,53 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     reopened: t.expired || (part?.reopened ?? false),
     abroad: hold.abroad ?? false,
     adjustment: raisedBy(part?.adjustment ?? null, hold.adjustment ?? null),
+    expiresAtMs: null,
   }
   const next = copyTransaction(t)
   if (hold.preauthorized) next.preauthorizedMinor += hold.addedMinor
   else next.authorizedMinor += hold.addedMinor
   next.reversedMinor += hold.reversedMinor
   next.ceilingMinor = null
-  next.asks = part
+  const asks = part
     ? t.asks.map((ask) => (ask === part ? share : ask))
     : keptShares([...t.asks, share])
+  next.expiresAtMs = Math.max(t.expiresAtMs, hold.expiresAtMs)
+  next.asks = hold.lasts ? lasting(asks, share, t, hold.expiresAtMs) : asks
   if (t.asks.length === 0) {
     next.cash = hold.cash !== ''
     next.cashPosted = hold.cash === 'posted'
   }
   next.foreignCash ||= hold.cash !== '' && hold.foreign
   next.expired = false
-  next.expiresAtMs = Math.max(t.expiresAtMs, hold.expiresAtMs)
   next.adjustment = raisedBy(t.adjustment, share.adjustment)
   return next
+}
+
+/** The shares with their expiries, once one of them lasts until `untilMs`. */
+function lasting(
+  asks: readonly AskShare[],
+  share: AskShare,
+  t: Transaction,
+  untilMs: number,
+): readonly AskShare[] {
+  const part = t.asks.find(({ eventKey }) => eventKey === share.eventKey)
+  const ownMs = Math.max(untilMs, part === undefined ? 0 : (part.expiresAtMs ?? t.expiresAtMs))
+  const latestMs = Math.max(t.expiresAtMs, ownMs)
+  return asks.map((ask) => {
+    const expiresAtMs = ask.eventKey === share.eventKey ? ownMs : (ask.expiresAtMs ?? t.expiresAtMs)
+    return withExpiry(ask, expiresAtMs, latestMs)
+  })
+}
+
+function withExpiry(ask: AskShare, expiresAtMs: number, latestMs: number): AskShare {
+  const own = expiresAtMs === latestMs ? null : expiresAtMs
+  return own === ask.expiresAtMs ? ask : { ...ask, expiresAtMs: own }
+}
+
+/** When what the other asks hold expires. */
+export function expiryWithout({ asks, expiresAtMs }: Transaction, eventKey: string): number {
+  const others = asks.filter((ask) => ask.eventKey !== eventKey)
+  return Math.max(0, ...others.map((ask) => ask.expiresAtMs ?? expiresAtMs))
 }
 
 /** Drops the oldest share beyond the bound; the next one takes over what it says of the whole. */
@@ -44,21 +73,29 @@ function keptShares(asks: readonly AskShare[]): readonly AskShare[] {
   const [gone, oldest, ...rest] = asks as readonly [AskShare, AskShare, ...AskShare[]]
   const abroad = gone.abroad || oldest.abroad
   const adjustment = raisedBy(gone.adjustment, oldest.adjustment)
-  return [{ ...oldest, abroad, adjustment }, ...rest]
+  const isLatest = gone.expiresAtMs === null || oldest.expiresAtMs === null
+  const expiresAtMs = isLatest ? null : Math.max(gone.expiresAtMs!, oldest.expiresAtMs!)
+  return [{ ...oldest, abroad, adjustment, expiresAtMs }, ...rest]
 }
 
 /** An absorbed ask was declined, so it neither opens its transaction again nor makes it last longer. */
 export function absorbAsk(t: Transaction, hold: PlacedHold): Transaction {
-  const { expired, expiresAtMs } = t
-  return { ...placeHold(t, hold), expired, expiresAtMs }
+  const { expired } = t
+  return { ...placeHold(t, { ...hold, expiresAtMs: 0 }), expired }
 }
 
 /** Takes one ask's addition out, or leaves it to the later ask that stands on it. */
-export function undoHold(t: Transaction, eventKey: string, heirKey: string): Transaction {
+export function undoHold(
+  t: Transaction,
+  eventKey: string,
+  heirKey: string,
+  expiresAtMs?: number,
+): Transaction {
   const share = t.asks.find((ask) => ask.eventKey === eventKey)
   if (share === undefined) return t
   const next = t.asks[t.asks.indexOf(share) + 1]
   const left = heirKey === '' ? share.addedMinor : 0
+  const untilMs = expiresAtMs ?? t.expiresAtMs
   const asks = t.asks
     .filter((ask) => ask !== share)
     .map((ask) =>
@@ -68,8 +105,10 @@ export function undoHold(t: Transaction, eventKey: string, heirKey: string): Tra
     .map((ask) =>
       share.reopened && ask.eventKey === next?.eventKey ? { ...ask, reopened: true } : ask,
     )
+    .map((ask) => withExpiry(ask, ask.expiresAtMs ?? t.expiresAtMs, untilMs))
   return {
     ...t,
+    expiresAtMs: untilMs,
     preauthorizedMinor: t.preauthorizedMinor - (share.preauthorized ? left : 0),
     authorizedMinor: t.authorizedMinor - (share.preauthorized ? 0 : left),
     asks,

@@ -159,7 +159,7 @@ export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): Plac
   const { event, pack, sums, atMs, adjustment } = ask
   const cash = cashOf(event, pack.switches)
   const foreign = isForeign(event, ask.account)
-  const hold = {
+  const hold: PlacedHold = {
     eventKey: ask.eventKey,
     preauthorized: event.requestType === 'PreAuthorization',
     addedMinor,
@@ -167,6 +167,7 @@ export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): Plac
     cash,
     foreign,
     expiresAtMs: atMs + holdDays(event, pack.switches) * dayMs,
+    lasts: true,
     unblockedMid,
   }
   // Cash is never adjusted.

@@ -1,4 +1,5 @@
 import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
+import { expiryWithout } from '../change/hold.ts'
 import { isSafe, type View } from '../change/view.ts'
 import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
@@ -67,7 +68,9 @@ export function undoAsk(draft: Draft, pack: Pack): void {
   const { transaction, eventKey } = draft.view
   const share = transaction.asks.find((ask) => ask.eventKey === eventKey)
   if (share === undefined) return
-  draft.make({ type: 'holdUndone', eventKey, heirKey: heirOf(transaction, eventKey, pack) })
+  const heirKey = heirOf(transaction, eventKey, pack)
+  const expiresAtMs = expiryWithout(transaction, eventKey)
+  draft.make({ type: 'holdUndone', eventKey, heirKey, expiresAtMs })
   if (share.unblockedMid !== '') {
     draft.make({ type: 'unblockReturned', mid: share.unblockedMid })
   }

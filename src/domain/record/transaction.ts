@@ -67,6 +67,8 @@ export interface AskShare {
   /** The ask was for cash abroad; earlier releases did not say it. */
   readonly abroad: boolean
   readonly adjustment: HoldAdjustment | null
+  /** Until when it would be held for this ask alone; null for as long as the transaction, which earlier releases say of all. */
+  readonly expiresAtMs: number | null
 }
 
 /** Beyond this many asks the oldest can no longer be undone one by one: an over-hold, never less. */

@@ -77,8 +77,8 @@ function writeHold(
 ): void {
   const key = hold.eventKey === eventKey ? 0 : hold.eventKey
   const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
-  const { preauthorized, foreign, abroad = false } = hold
-  const flags = Number(preauthorized) + 2 * Number(foreign) + 4 * Number(abroad)
+  const { preauthorized, foreign, abroad = false, lasts = false } = hold
+  const flags = Number(preauthorized) + 2 * Number(foreign) + 4 * Number(abroad) + 8 * Number(lasts)
   row.push(key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid)
   if (hold.adjustment !== undefined) row.push(hold.adjustment)
 }
@@ -94,6 +94,7 @@ function readHold(row: EntryRow, eventKey: string): PlacedHold {
     foreign: (flags & 2) === 2,
     expiresAtMs: row[3],
     unblockedMid: row[7],
+    ...((flags & 8) === 8 && { lasts: true as const }),
   }
   if ((flags & 4) === 4) return { ...hold, abroad: true }
   const adjustment = row[8]
@@ -116,7 +117,7 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   linked: plain('to'),
   holdPlaced: held(),
   askAbsorbed: held(),
-  holdUndone: plain('eventKey', 'heirKey'),
+  holdUndone: plain('eventKey', 'heirKey', 'expiresAtMs'),
   declined: plain('code'),
   captured: plain('amountMinor', 'closes', 'foreign'),
   reduced: plain('amountMinor'),

@@ -126,7 +126,10 @@ function readAdjustment(json: readonly number[]): HoldAdjustment | null {
 function writeAsk(a: AskShare): unknown[] {
   const flags = flag(a.reopened) + 2 * flag(a.abroad)
   const row = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flags]
-  return a.adjustment === null ? row : [...row, ...writeAdjustment(a.adjustment)]
+  if (a.adjustment === null && a.expiresAtMs === null) return row
+  // Without an adjustment one of nothing stands there, which 0.2.0 reads as none.
+  const adjustment = a.adjustment === null ? [0, 0, 0] : writeAdjustment(a.adjustment)
+  return a.expiresAtMs === null ? [...row, ...adjustment] : [...row, ...adjustment, a.expiresAtMs]
 }
 
 type AskRow = [string, number, number, string, number, ...number[]]
@@ -141,7 +144,10 @@ function readAsk(row: AskRow): AskShare {
     unblockedMid,
     reopened: (flags & 1) === 1,
     abroad: (flags & 2) === 2,
-    adjustment: readAdjustment(adjustment),
+    adjustment: adjustment.slice(0, 3).some((part) => part !== 0)
+      ? readAdjustment(adjustment)
+      : null,
+    expiresAtMs: adjustment[3] ?? null,
   }
 }
 

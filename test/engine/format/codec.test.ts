@@ -107,6 +107,7 @@ describe('a record in which no field is at its default', () => {
         reopened: true,
         abroad: true,
         adjustment: { fixedMinor: 1, plusMillionths: 2, plusMinor: 3 },
+        expiresAtMs: 4,
       },
     ],
     spend: [
@@ -191,10 +192,10 @@ describe('a transaction with an adjusted hold and cash abroad', () => {
       authorizedMinor: 100,
       adjustment,
       asks: [
-        { ...share, reopened: false, abroad: false, adjustment },
-        { ...share, reopened: true, abroad: false, adjustment: null },
-        { ...share, reopened: false, abroad: true, adjustment: null },
-        { ...share, reopened: true, abroad: true, adjustment: null },
+        { ...share, reopened: false, abroad: false, adjustment, expiresAtMs: null },
+        { ...share, reopened: true, abroad: false, adjustment: null, expiresAtMs: null },
+        { ...share, reopened: false, abroad: true, adjustment: null, expiresAtMs: 5 },
+        { ...share, reopened: true, abroad: true, adjustment, expiresAtMs: 0 },
       ],
     }
     const decoded = transactionCodec.decode(transactionCodec.encode(transaction))
