@@ -1025,7 +1025,7 @@ export function createNaiveModel(options: NaiveOptions) {
       }
       const answer = approveWithout(event, card, arrivalMs, said, same.absorbed)
       same.claims.add(slot)
-      same.answer = { ...same.answer, code: '000' }
+      same.answer = { ...same.answer, ...said }
       arrive()
       return answer
     }
