@@ -1009,7 +1009,7 @@ export function createNaiveModel(options: NaiveOptions) {
     if (same) {
       if (!isAsk(event)) return same.answer
       if (said === null || (said.code === '000' && same.claims.size > 0)) {
-        const isRaised = said !== null && approveRest(same, card!, arrivalMs, said)
+        const isRaised = said !== null && approveRest(same, event, card!, arrivalMs, said)
         // One more that was told approve: the ask stands while any of them does.
         if (same.claims.size > 0 && (isRaised || !same.claims.has(slot))) {
           same.claims.add(slot)
@@ -1096,11 +1096,12 @@ export function createNaiveModel(options: NaiveOptions) {
   /** A default approve of what was approved in part; false where no more is approved than was. */
   function approveRest(
     same: Delivery,
+    event: CardEvent,
     card: NaiveCard,
     arrivalMs: number,
     said: NaiveSaid,
   ): boolean {
-    const { event, key, answer } = same
+    const { key, answer } = same
     const amountMinor = event.amountMinor ?? 0
     const [toldMinor, wasMinor] = [said, answer].map(
       (one) => one.approvedAmountMinor ?? amountMinor,
