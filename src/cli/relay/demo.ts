@@ -28,6 +28,8 @@ interface DemoOptions {
 const cardCount = 300
 /** How long the audit waits for the server to book what it said by default. */
 const bookingMs = 10_000
+/** While traffic is sent, the first of these ends it in order. */
+const stopSignals = ['SIGINT', 'SIGTERM'] as const
 
 const help = `
 Starts a server in a temporary folder with the sample pack and ${cardCount} cards, sends it disorderly
@@ -52,7 +54,9 @@ async function demo(options: DemoOptions): Promise<void> {
   // The folder is removed after a second Ctrl-C too, which exits at once.
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   process.on('exit', remove)
-  process.on('SIGINT', endEarly)
+  hearStop()
+  // The terminal was closed: nobody is there to read how it ends, or to stop the server.
+  process.on('SIGHUP', endEarly)
   const env = {
     PATH: process.env.PATH,
     DATA_DIR: folder,
@@ -64,11 +68,20 @@ async function demo(options: DemoOptions): Promise<void> {
   } finally {
     remove()
     process.off('exit', remove)
-    process.off('SIGINT', endEarly)
+    leaveStop()
+    process.off('SIGHUP', endEarly)
   }
 }
 
-/** Ctrl-C while nothing is shown yet: exiting removes the server and the folder, dying of the signal would not. */
+function hearStop(): void {
+  for (const signal of stopSignals) process.on(signal, endEarly)
+}
+
+function leaveStop(): void {
+  for (const signal of stopSignals) process.off(signal, endEarly)
+}
+
+/** While nothing is shown: exiting removes the server and the folder, dying of the signal would not. */
 function endEarly(): never {
   process.exit(130)
 }
@@ -103,9 +116,9 @@ async function show(
   })
   try {
     const limit = options.seconds === undefined ? ', Ctrl-C to stop' : ''
-    process.off('SIGINT', endEarly)
+    leaveStop()
     const { figures, transactions } = await drive(simulation, `arbiter demo${limit}`)
-    process.on('SIGINT', endEarly)
+    hearStop()
     const booked = await untilBooked(server)
     if (!booked) complain('the server has not booked everything yet: the audit may differ')
     await printText(lineOf(figures))

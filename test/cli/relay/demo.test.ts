@@ -1,0 +1,51 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { isServed } from '../../../src/cli/store/address.ts'
+import { endWithTests } from '../../support/leftovers.ts'
+import { type TemporaryFolder, temporaryFolder, until } from '../../support/server.ts'
+
+const entry = join(import.meta.dirname, '../../../dist/cli/main.js')
+let folder: TemporaryFolder
+let servers: number[] = []
+
+afterEach(() => {
+  for (const pid of servers.filter(isRunning)) process.kill(pid, 'SIGKILL')
+  folder.remove()
+})
+
+describe('a demo whose terminal is closed', () => {
+  it('takes its server and its folder along', async () => {
+    folder = temporaryFolder()
+    const demo = spawn(process.execPath, [entry, 'demo'], {
+      env: { ...process.env, TMPDIR: folder.path },
+      stdio: 'ignore',
+    })
+    endWithTests(demo)
+    const ended = once(demo, 'exit')
+    const dataDirs = () => readdirSync(folder.path).map((name) => join(folder.path, name))
+    await until(async () => (await Promise.all(dataDirs().map(isServed))).includes(true))
+    servers = childrenOf(demo.pid!)
+    expect(servers).toHaveLength(1)
+    demo.kill('SIGHUP')
+    const how = await ended
+    await until(async () => !servers.some(isRunning), 10)
+    expect(dataDirs()).toEqual([])
+    expect(how).toEqual([130, null])
+  })
+})
+
+function childrenOf(pid: number): number[] {
+  const pids = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
+  return pids.trim().split(/\s+/).map(Number)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
