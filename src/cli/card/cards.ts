@@ -41,8 +41,8 @@ export function addCards(program: Command): void {
         const unreadable = new Set<string>()
         const note = (cardId: string) => unreadable.add(cardId)
         const listing = await cardListing(store, organization, asked, span, note)
-        await printList(store, options, listing, listedCard)
-        return sayUnreadable('card', unreadable)
+        const code = await printList(store, options, listing, listedCard)
+        return sayUnreadable('card', unreadable) || code
       }),
     )
   cards

@@ -12,6 +12,7 @@ import {
 } from '../../management/client.ts'
 import { readOrganization, wasTurnedDown } from '../../management/organization.ts'
 import { readDuration, readId } from '../argument.ts'
+import { refuseUnknown } from '../list.ts'
 import { inSession, type Session } from '../session.ts'
 import {
   type ExitCode,
@@ -64,7 +65,9 @@ export function addClients(program: Command): void {
       inSession(async ({ store }) => {
         const { clients, unreadable } = await readClients(store, organization)
         for (const one of clients) await printJson(shown(one))
-        return sayUnreadable('client', unreadable)
+        const isAsked = organization !== '' && clients.length === 0
+        const code = isAsked ? await refuseUnknown(store, organization) : 0
+        return sayUnreadable('client', unreadable) || code
       }),
     )
   onOne(client, 'show', 'Show one, without its secrets.', async (id, { store }) => {

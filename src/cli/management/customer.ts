@@ -85,10 +85,10 @@ export function addCustomers(program: Command): void {
         const unreadable = new Set<string>()
         const note = (customerId: string) => unreadable.add(customerId)
         const listing = await customerListing(store, organization, filters, span, note)
-        await printList(store, options, listing, ({ customer, sum }) =>
+        const code = await printList(store, options, listing, ({ customer, sum }) =>
           shownCustomer(customer, sum),
         )
-        return sayUnreadable('customer', unreadable)
+        return sayUnreadable('customer', unreadable) || code
       }),
     )
   onOne(customers, 'suspend', 'Give it no new card.', (id, session) => suspend(id, true, session))

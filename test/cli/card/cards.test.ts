@@ -65,6 +65,21 @@ describe('lists of cards and customers', () => {
     expect(await list()).toEqual(all)
   })
 
+  it('of an organization that is not there are no empty list, nor are its customers and clients', async () => {
+    const world = await createCliWorld()
+    onTestFinished(() => world.dispose())
+    await world.importRows(rowOf(1))
+    const made = ['--name', 'Acme', '--country', 'US', '--currency', 'USD']
+    expect((await world.run('organization', 'add', 'org-1', ...made)).code).toBe(0)
+    for (const kind of ['cards', 'customers', 'client']) {
+      const empty = await world.run(kind, 'list', '--organization', 'org-1')
+      expect(empty, kind).toEqual({ code: 0, out: '', err: '' })
+      const mistyped = await world.run(kind, 'list', '--organization', 'org-l')
+      const err = 'arbiter: there is no organization org-l\n'
+      expect(mistyped, kind).toEqual({ code: 1, out: '', err })
+    }
+  })
+
   it('are printed, adopted and put into lists also while a card and an account cannot be read', async () => {
     const world = await createCliWorld()
     onTestFinished(() => world.dispose())
