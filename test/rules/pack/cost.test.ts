@@ -121,7 +121,10 @@ describe('deciding with windows per merchant', () => {
 
   it('costs the same for each window, however many there are', () => {
     cpuOf(10)
-    const [few, many] = [cpuOf(10), cpuOf(60)]
+    // A compiler at work or a full collection falls into some of the runs, and not into the quickest.
+    const runs = [1, 2, 3, 4].map(() => [cpuOf(10), cpuOf(60)] as const)
+    const few = Math.min(...runs.map(([ofFew]) => ofFew))
+    const many = Math.min(...runs.map(([, ofMany]) => ofMany))
     // Six times as many windows; with all of them copied for each it was thirty times as long.
     expect(many / few).toBeLessThan(18)
   }, 60_000)
