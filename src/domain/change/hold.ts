@@ -93,7 +93,10 @@ export function undoHold(
 ): Transaction {
   const share = t.asks.find((ask) => ask.eventKey === eventKey)
   if (share === undefined) return t
-  const next = t.asks[t.asks.indexOf(share) + 1]
+  // An absorbed ask was declined, so nothing is held for it, and it keeps nothing open.
+  const next = t.asks
+    .slice(t.asks.indexOf(share) + 1)
+    .find((ask) => (ask.expiresAtMs ?? t.expiresAtMs) !== 0)
   const left = heirKey === '' ? share.addedMinor : 0
   const untilMs = expiresAtMs ?? t.expiresAtMs
   const asks = t.asks
