@@ -111,6 +111,17 @@ function takeAndAnswer({ slots, nowMs }: Gate, i: number): WeakRef<object> {
   return new WeakRef(request)
 }
 
+/** Lines of an earlier process that were never booked. */
+function saidEarlier(count: number): JournalLine[] {
+  const line = { receivedAtMs: 0, said: approval, handed: true }
+  const event = testEvent({ eventId: 'said' })
+  return Array.from({ length: count }, (_, i) => ({ ...line, event, slot: `earlier.${i}` }))
+}
+
+function slotsOf(told: readonly { readonly slot: string }[]): string[] {
+  return told.map(({ slot }) => slot)
+}
+
 describe('slots', () => {
   it('let go of a request once it was answered, long before its deadline', async () => {
     const gate = openGate('decline')
@@ -148,11 +159,9 @@ describe('slots', () => {
 
   it('tell a new engine what was said a part in a turn, and hand it nothing before that is done', async () => {
     const gate = openGate('approve')
-    const event = testEvent({ eventId: 'said' })
-    const line = { event, receivedAtMs: 0, said: approval, handed: true }
-    const slots = Array.from({ length: 1_200 }, (_, i) => `earlier.${i}`)
+    const lines = saidEarlier(1_200)
     gate.alive = false
-    gate.slots.restore(slots.map((slot) => ({ ...line, slot })))
+    gate.slots.restore(lines)
     void gate.take(testEvent({ eventId: 'e1' }))
     gate.alive = true
     gate.slots.onEngineStart()
@@ -160,31 +169,27 @@ describe('slots', () => {
     gate.slots.onBooked('earlier.600')
     void gate.take(testEvent({ eventId: 'e2' }))
     while (gate.handed.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    const told = slots.filter((slot) => slot !== 'earlier.600')
-    expect(gate.said.map(({ slot }) => slot)).toEqual(told)
+    const told = slotsOf(lines).filter((slot) => slot !== 'earlier.600')
+    expect(slotsOf(gate.said)).toEqual(told)
     expect(gate.handed).toEqual(['g.0', 'g.1'])
   })
 
   it('tell all of it to the newest engine when another one starts meanwhile', async () => {
     const gate = openGate('approve')
-    const event = testEvent({ eventId: 'said' })
-    const line = { event, receivedAtMs: 0, said: approval, handed: true }
-    const slots = Array.from({ length: 600 }, (_, i) => `earlier.${i}`)
-    gate.slots.restore(slots.map((slot) => ({ ...line, slot })))
+    const lines = saidEarlier(600)
+    gate.slots.restore(lines)
     gate.slots.onEngineStart()
     gate.said.length = 0
     gate.slots.onEngineStart()
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
-    expect(gate.said.map(({ slot }) => slot)).toEqual(slots)
+    expect(slotsOf(gate.said)).toEqual(slotsOf(lines))
   })
 
   it('hand nothing to an engine that has died while it was told what was said', async () => {
     const gate = openGate('approve')
-    const event = testEvent({ eventId: 'said' })
-    const line = { event, receivedAtMs: 0, said: approval, handed: true }
-    const slots = Array.from({ length: 600 }, (_, i) => `earlier.${i}`)
+    const lines = saidEarlier(600)
     gate.alive = false
-    gate.slots.restore(slots.map((slot) => ({ ...line, slot })))
+    gate.slots.restore(lines)
     void gate.take(testEvent({ eventId: 'e1' }))
     gate.alive = true
     gate.slots.onEngineStart()
@@ -266,17 +271,15 @@ describe('slots', () => {
 
   it('hand nothing to an engine while too much of what was said is not booked', async () => {
     const gate = openGate('decline', 10, 10, 5)
-    const line = { receivedAtMs: 0, said: approval, handed: true }
-    const slots = Array.from({ length: 5 }, (_, i) => `earlier.${i}`)
-    const event = testEvent({ eventId: 'said' })
-    gate.slots.restore(slots.map((slot) => ({ ...line, event, slot })))
+    const lines = saidEarlier(5)
+    gate.slots.restore(lines)
     expect(await gate.take(testEvent({ eventId: 'e1' }))).toMatchObject({ cause: 'overload' })
     const advice = testEvent({ eventId: 'e2', requestType: 'Settlement' })
     const told = gate.take(advice)
     expect([gate.handed, gate.slots.unbooked]).toEqual([[], 5])
     gate.flush()
     expect(await told).toMatchObject({ code: '000' })
-    for (const slot of slots.slice(0, 2)) gate.slots.onBooked(slot)
+    for (const { slot } of lines.slice(0, 2)) gate.slots.onBooked(slot)
     void gate.take(testEvent({ eventId: 'e3' }))
     expect(gate.handed).toEqual(['g.2'])
   })
