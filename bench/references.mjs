@@ -72,7 +72,7 @@ async function read(aggregates) {
   const endedAtMs = Date.now()
   const end = { done: true, endedAtMs, httpStatus: 200, code: '000', message: 'Success' }
   const call = newCall('GET', '/api/v1/cards/card_01JCQ8A1B2C3D4E5F6G7H8J9KM')
-  await bindReference(aggregates, { ...call, home: '' }, endedAtMs, end)
+  await bindReference(aggregates, { ...call, home: '' }, endedAtMs, { end })
 }
 
 async function change(effects, made, path, data) {

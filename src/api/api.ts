@@ -12,7 +12,7 @@ import type { ApiContext, ApiSettings } from './context.ts'
 import { createCursors } from './cursor.ts'
 import { createEffects } from './effects.ts'
 import { openMoney } from './money/money.ts'
-import { createReferences } from './references.ts'
+import { createReferences } from './reference/references.ts'
 import { createListDesk } from './route/list.ts'
 import { routesOf } from './routes.ts'
 import { type AnsweredCall, createApiServer } from './server.ts'
@@ -30,9 +30,14 @@ export interface ApiListeners {
   readonly onTrouble: (message: string) => void
 }
 
+interface ApiBasis extends Pick<ApiContext, 'store' | 'clock' | 'engine' | 'outside'> {
+  /** Others are at work on the same store. */
+  readonly isShared: boolean
+}
+
 /** The management API on an open store. */
 export function createApi(
-  { store, clock, engine, outside }: Pick<ApiContext, 'store' | 'clock' | 'engine' | 'outside'>,
+  { store, clock, engine, outside, isShared }: ApiBasis,
   settings: ApiSettings,
   listeners: ApiListeners,
   kept: KeptTransfers | null = null,
@@ -63,6 +68,14 @@ export function createApi(
   const tokens = createTokens(keys, settings.tokenSeconds)
   const clients = createClientCache(store, box, onTrouble)
   const tls = settings.tls && openTls({ ...settings.tls, clientCaFile: null })
+  const references = createReferences({
+    store,
+    aggregates,
+    effects,
+    nowMs: clock.nowMs,
+    isShared,
+    ofReads: settings.getReferences === 'enforce',
+  })
   const server = createApiServer({
     routes: routesOf(context),
     outside,
@@ -77,13 +90,7 @@ export function createApi(
       ratePerSecond: settings.ratePerSecond,
       sandbox,
     }),
-    references: createReferences({
-      store,
-      aggregates,
-      effects,
-      nowMs: clock.nowMs,
-      ofReads: settings.getReferences === 'enforce',
-    }),
+    references,
     token: { clients, tokens, clock },
     tls,
     clock,
@@ -98,6 +105,9 @@ export function createApi(
       if (problem !== '') onTrouble(`the management API: ${problem}`)
     })
   }
-  server.addHook('onClose', async () => sweeper.stop())
+  server.addHook('onClose', async () => {
+    sweeper.stop()
+    await references.settle()
+  })
   return server
 }

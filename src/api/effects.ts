@@ -102,7 +102,7 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
     const { clientId, reference } = call.caller
     const named: ReferencedCall = { clientId, reference, ...call.request, home: '' }
     boundCalls.add(call.request)
-    const bound = await bindReference(aggregates, named, call.nowMs, null, homeOf)
+    const bound = await bindReference(aggregates, named, call.nowMs, { homeOf })
     if (bound === 'seen') return refuseSeen(reference)
     if (bound === 'other') return refuseOther(reference)
     const { seenAtMs, startedAtMs, attempt: number, home } = bound

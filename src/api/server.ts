@@ -18,7 +18,7 @@ import { readInput } from './input.ts'
 import { answerOuterFaults, refuseBody, refuseConnection, refusePath } from './outer-refusal.ts'
 import { addKycCallback } from './outside/kyc-callback.ts'
 import type { Outside } from './outside/outside.ts'
-import type { References } from './references.ts'
+import type { References } from './reference/references.ts'
 import { allows, apiPrefix, type Done, type Route } from './route.ts'
 import { addTokenEndpoint, type TokenEndpointOptions } from './token/token-endpoint.ts'
 

@@ -212,6 +212,7 @@ function afterCheck(aggregates: Aggregates, check: () => Promise<void>): Aggrega
       await checked
       return aggregates.change(change)
     },
+    isIdle: aggregates.isIdle,
     stop: aggregates.stop,
   }
 }

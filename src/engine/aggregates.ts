@@ -18,6 +18,8 @@ import {
 export interface AggregateChange<T> {
   readonly aggregate: string
   readonly reads?: readonly ChildKey[]
+  /** Nobody is kept waiting by it: it goes with what comes within so many milliseconds. */
+  readonly gatherMs?: number
   /**
    * `write: null` answers from what was read: only for what can never change. Whatever a command that
    * is still on its way could contradict, a refusal too, is said by a write.
@@ -34,6 +36,8 @@ export interface Aggregates {
    * AggregatesBusy when too much waits.
    */
   change<T>(change: AggregateChange<T>): Promise<T>
+  /** Whether nothing that was begun here and looks at this child is still to be committed. */
+  isIdle(aggregate: string, child: ChildKey): boolean
   stop(): void
 }
 
@@ -77,6 +81,7 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
   const { store, random = Math.random } = options
   const lines = new Map<string, Line>()
   let ready = new Set<Line>()
+  let gathered: Line[] = []
   let waiting = 0
   let scheduled = false
   let stopped = false
@@ -87,6 +92,15 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
     if (scheduled) return
     scheduled = true
     setImmediate(turn)
+  }
+
+  function gather(line: Line, gatherMs: number): void {
+    if (gathered.push(line) > 1) return
+    setTimeout(() => {
+      const lines = gathered
+      gathered = []
+      for (const one of lines) if (one.waiting.length > 0) schedule(one)
+    }, gatherMs)
   }
 
   /** All aggregates that have something to do are read and committed together. */
@@ -242,8 +256,14 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       const promise = new Promise<T>((resolve, reject) => {
         queue.push({ change, done: (result) => resolve(result as T), fail: reject })
       })
-      schedule(line)
+      if (change.gatherMs === undefined) schedule(line)
+      else gather(line, change.gatherMs)
       return promise
+    },
+    isIdle(aggregate, { group, id }) {
+      const waitsFor = (child: ChildKey) => child.id === id && child.group === group
+      const { waiting: queue = [] } = lines.get(aggregate) ?? {}
+      return !queue.some(({ change }) => change.reads?.some(waitsFor))
     },
     stop() {
       stopped = true

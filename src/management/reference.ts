@@ -72,14 +72,26 @@ function newest(texts: readonly (string | null | undefined)[], nowMs: number) {
   return found !== undefined && nowMs - found.seenAtMs < referenceMs ? found : null
 }
 
-/** What stands under a Reference now, without touching it. */
+/** Where References are read. */
+export interface ReferenceSource {
+  readonly store: Store
+  readonly aggregates: Pick<Aggregates, 'change' | 'isIdle'>
+}
+
+/** What stands under a Reference, without touching it; what is being written here is waited for. */
 export async function readReference(
-  store: Store,
+  source: ReferenceSource,
   named: ReferenceName,
   nowMs: number,
 ): Promise<ReferenceRecord | null> {
+  const { store, aggregates } = source
   const places = placesOf('r', named, nowMs)
   const aggregate = aggregateOf(places)
+  if (!isReferenceIdle(source, named, nowMs)) {
+    const standing = ({ child }: AggregateView) => newest(places.map(child), nowMs)
+    const decide = (view: AggregateView) => ({ result: standing(view), write: null })
+    return aggregates.change({ aggregate, reads: places, decide })
+  }
   const found = await store.load(places.map((place) => ({ aggregate, ...place })))
   return newest(
     found.map((one) => one?.value),
@@ -87,23 +99,38 @@ export async function readReference(
   )
 }
 
+interface Binding extends Pick<AggregateChange<Bound>, 'gatherMs'> {
+  /** The call is over with it, as a GET that has read what it answers. */
+  readonly end?: ReferenceEnd
+  /** Names the home of what is created. */
+  readonly homeOf?: HomeOf
+}
+
 /** Names the home of an attempt; `before` is that of an earlier one under the same Reference, or ''. */
 export type HomeOf = (attempt: number, startedAtMs: number, before: string) => string
 
-/**
- * The first commit of every call: two payloads under one Reference never both go on. With an `end` the call
- * is over with it, as a GET that has read what it answers. `homeOf` names the home of what is created.
- */
+/** Whether nothing is being written here under a Reference; whatever is looks at yesterday and tomorrow, too. */
+export function isReferenceIdle(
+  { aggregates }: Pick<ReferenceSource, 'aggregates'>,
+  named: ReferenceName,
+  nowMs: number,
+): boolean {
+  const places = placesOf('r', named, nowMs)
+  return aggregates.isIdle(aggregateOf(places), places[0])
+}
+
+/** The first commit of every call: two payloads under one Reference never both go on. */
 export function bindReference(
   aggregates: Aggregates,
   call: ReferencedCall,
   nowMs: number,
-  end: ReferenceEnd | null = null,
-  homeOf: HomeOf = () => call.home,
+  binding: Binding = {},
 ): Promise<Bound> {
   const { hash, method, path } = call
-  return aggregates.change(
-    changing(call, nowMs, (found): readonly [Bound, ReferenceRecord | null] => {
+  const { end = null, homeOf = () => call.home, ...gathered } = binding
+  return aggregates.change({
+    ...gathered,
+    ...changing(call, nowMs, (found): readonly [Bound, ReferenceRecord | null] => {
       if (found?.end?.done === true) return ['seen', null]
       if (found !== null && found.hash !== hash) return ['other', null]
       const seenAtMs = Math.max(nowMs, found?.seenAtMs ?? 0)
@@ -114,7 +141,7 @@ export function bindReference(
       const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
       return [next, next]
     }),
-  )
+  })
 }
 
 /** Notes how an attempt ended, for whoever asks. What was done stays done, and another attempt stays open. */

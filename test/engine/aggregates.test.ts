@@ -58,6 +58,26 @@ describe('the aggregates', () => {
     )
     expect(results).toEqual([1, 3, 6, 10])
     expect(calls).toBe(1)
+  })
+
+  it('lets a change for which nobody waits gather others, and go with the first that is waited for', async () => {
+    const state = createMemoryState()
+    let calls = 0
+    const aggregates = openAggregates(state, () => {
+      calls++
+      return { kind: 'none' }
+    })
+    expect(aggregates.isIdle('a', key)).toBe(true)
+    const gathered = ['a', 'b', 'c'].map((name) =>
+      aggregates.change({ ...adding(1, name), gatherMs: 20 }),
+    )
+    expect(aggregates.isIdle('a', key)).toBe(false)
+    expect(aggregates.isIdle('a', { ...key, id: 'another' })).toBe(true)
+    expect(await aggregates.change(adding(5))).toBe(6)
+    expect(aggregates.isIdle('b', key)).toBe(false)
+    expect(await Promise.all(gathered)).toEqual([1, 1, 1])
+    expect(calls).toBe(2)
+    expect(aggregates.isIdle('b', key)).toBe(true)
     expect(aggregates.waiting).toBe(0)
   })
 

@@ -10,6 +10,7 @@ import { findDamage } from '../../src/backoffice/store-check.ts'
 import { fillStore } from '../../src/backoffice/transfer.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
 import type { Account } from '../../src/domain/record/account.ts'
+import { createAggregates } from '../../src/engine/aggregates.ts'
 import {
   accountCodec,
   cardCodec,
@@ -162,14 +163,15 @@ describe('a backup of a store with money, customers, webhooks and verifications'
   })
 
   it('has what was said to its clients, and what is on its way', async () => {
-    const found = await readReference(store, named, backupMs)
+    const source = { store, aggregates: createAggregates({ store, newVersion: () => 'unused' }) }
+    const found = await readReference(source, named, backupMs)
     const standing = await readStanding(store, named, found!)
     expect(standing).toMatchObject({
       state: 'done',
       note: { data: { type: 'TopUp', amount: 10, wallet: { balance: 990 } } },
     })
     const open = { ...named, reference: 'kept-open' }
-    const pending = await readStanding(store, open, (await readReference(store, open, backupMs))!)
+    const pending = await readStanding(store, open, (await readReference(source, open, backupMs))!)
     expect(decodeTransfer((pending as { record: string }).record)).toMatchObject({
       type: 'TopUp',
       amountMinor: 700,

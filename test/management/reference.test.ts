@@ -57,17 +57,17 @@ describe('a Reference', () => {
     await bindReference(aggregates, call, nowMs)
     await endReference(aggregates, call, done, nowMs)
     await endReference(aggregates, call, failed, nowMs + 1)
-    expect((await readReference(store, call, nowMs + 1))?.end).toEqual(done)
+    expect((await readReference({ store, aggregates }, call, nowMs + 1))?.end).toEqual(done)
   })
 
   it('may be tried again after a failure, with the same payload', async () => {
     const { aggregates, store } = open()
     await bindReference(aggregates, call, nowMs)
     await endReference(aggregates, call, failed, nowMs)
-    expect((await readReference(store, call, nowMs))?.end).toEqual(failed)
+    expect((await readReference({ store, aggregates }, call, nowMs))?.end).toEqual(failed)
     expect(await bindReference(aggregates, other, nowMs + 1)).toBe('other')
     expect(await bindReference(aggregates, call, nowMs + 1)).toMatchObject({ seenAtMs: nowMs + 1 })
-    expect((await readReference(store, call, nowMs + 1))?.end).toBeNull()
+    expect((await readReference({ store, aggregates }, call, nowMs + 1))?.end).toBeNull()
   })
 
   it('counts the attempts that ended, and none is ended by a slower one before it', async () => {
@@ -94,13 +94,13 @@ describe('a Reference', () => {
     await bindReference(aggregates, named, nowMs)
     await endReference(aggregates, named, { ...failed, endedAtMs: nowMs + 40, message }, nowMs)
     await bindReference(aggregates, named, nowMs + 1_000)
-    expect(await readReference(store, named, nowMs + 1_000)).toEqual({
+    expect(await readReference({ store, aggregates }, named, nowMs + 1_000)).toEqual({
       ...{ hash: named.hash, method, path, home, startedAtMs: nowMs, seenAtMs: nowMs + 1_000 },
       ...{ end: null, attempt: 1 },
     })
     const end = { ...failed, endedAtMs: nowMs + 1_040, message }
     await endReference(aggregates, named, end, nowMs + 1_000, 1)
-    expect((await readReference(store, named, nowMs + 1_000))?.end).toEqual(end)
+    expect((await readReference({ store, aggregates }, named, nowMs + 1_000))?.end).toEqual(end)
   })
 
   it('is read as earlier releases wrote it', () => {
@@ -125,7 +125,7 @@ describe('a Reference', () => {
 
   it('is one of its client: another may use the same words', async () => {
     const { aggregates } = open()
-    await bindReference(aggregates, call, nowMs, done)
+    await bindReference(aggregates, call, nowMs, { end: done })
     expect(await bindReference(aggregates, { ...other, clientId: 'cli_2' }, nowMs)).toMatchObject(
       {},
     )
@@ -140,7 +140,7 @@ describe('a Reference', () => {
       Object.values(groups).flat(),
     )
     expect(kept).toHaveLength(1)
-    expect(await readReference(store, call, nowMs + 3_600_000)).toMatchObject({
+    expect(await readReference({ store, aggregates }, call, nowMs + 3_600_000)).toMatchObject({
       startedAtMs: nowMs,
       seenAtMs: nowMs + 3_600_000,
     })
@@ -165,11 +165,11 @@ describe('a Reference', () => {
 
   it('goes with its day when nothing of that counts any more, and leaves no record', async () => {
     const { aggregates, store } = open()
-    await bindReference(aggregates, call, nowMs, done)
+    await bindReference(aggregates, call, nowMs, { end: done })
     const groups = () =>
       Object.values(store.dump().aggregates).flatMap(({ groups }) => Object.keys(groups))
     await store.sweep(nowMs + dayMs, 0, 100)
-    expect(await readReference(store, call, nowMs + dayMs - 1)).not.toBeNull()
+    expect(await readReference({ store, aggregates }, call, nowMs + dayMs - 1)).not.toBeNull()
     await store.sweep(nowMs + 3 * dayMs, 0, 100)
     expect(groups()).toEqual([])
   })

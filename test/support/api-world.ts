@@ -7,7 +7,7 @@ import { createCursors } from '../../src/api/cursor.ts'
 import { createEffects } from '../../src/api/effects.ts'
 import { openMoney } from '../../src/api/money/money.ts'
 import { createOutside, type KycSettings } from '../../src/api/outside/outside.ts'
-import { createReferences } from '../../src/api/references.ts'
+import { createReferences } from '../../src/api/reference/references.ts'
 import { createListDesk } from '../../src/api/route/list.ts'
 import type { Route } from '../../src/api/route.ts'
 import { routesOf } from '../../src/api/routes.ts'
@@ -168,7 +168,14 @@ export async function openApi(options: ApiWorldOptions = {}) {
       ratePerSecond: 50,
       sandbox,
     }),
-    references: createReferences({ store, aggregates, effects, nowMs: clock.nowMs, ofReads: true }),
+    references: createReferences({
+      store,
+      aggregates,
+      effects,
+      nowMs: clock.nowMs,
+      isShared: options.state !== undefined,
+      ofReads: true,
+    }),
     outside,
     token: { clients, tokens, clock },
     tls: null,

@@ -29,7 +29,7 @@ const data = z.object({
 })
 
 /** How a request ended that its caller lost sight of. */
-export function requestRoutes({ store }: ApiContext): readonly Route[] {
+export function requestRoutes({ store, aggregates }: ApiContext): readonly Route[] {
   return [
     defineRoute({
       operation: 'requests.show',
@@ -45,7 +45,7 @@ export function requestRoutes({ store }: ApiContext): readonly Route[] {
       refusals: ['recordUnknown'],
       async handle({ caller, params: { reference }, nowMs }) {
         const named = { clientId: caller.clientId, reference }
-        const found = await readReference(store, named, nowMs)
+        const found = await readReference({ store, aggregates }, named, nowMs)
         if (found === null) return refuse('recordUnknown', 'there is no such request in 24 hours')
         const standing = await readStanding(store, named, found)
         return { data: { reference, ...shown(found, standing, nowMs) } }

@@ -78,7 +78,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     onTrouble,
   })
   const server = createApi(
-    { store, clock, engine, outside },
+    { store, clock, engine, outside, isShared },
     settings,
     { ...told, onTransfers: (open) => onTransfers({ ...open, ...kept.figures }) },
     store.losses === undefined ? null : kept,

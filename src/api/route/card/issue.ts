@@ -108,9 +108,9 @@ export function drafted(draft: CardDraft, body: ChosenCard, currency: string): C
  * Where an attempt of the same call began, or ''. It goes on with the currency that it found then: its Reference is
  * bound to that wallet.
  */
-export async function begunAt({ store }: ApiContext, call: ApiCall): Promise<string> {
+export async function begunAt(context: ApiContext, call: ApiCall): Promise<string> {
   const { clientId, reference } = call.caller
-  const begun = await readReference(store, { clientId, reference }, call.nowMs)
+  const begun = await readReference(context, { clientId, reference }, call.nowMs)
   return begun?.hash === call.request.hash ? begun.home : ''
 }
 

@@ -1,16 +1,14 @@
-import type { Aggregates } from '../engine/aggregates.ts'
-import { readStanding } from '../management/effect.ts'
-import { bindReference, readReference, referenceIdOf } from '../management/reference.ts'
-import { success } from '../management/reference-record.ts'
-import { type Store, StoreError } from '../store/port.ts'
-import type { Caller } from './authentication.ts'
-import { conditions, isRefused, type Refused } from './condition.ts'
-import { type Effects, refuseOther, refuseSeen } from './effects.ts'
-import { type ApiCall, type Done, describedPath, type Route } from './route.ts'
+import { readStanding } from '../../management/effect.ts'
+import { readReference, referenceIdOf } from '../../management/reference.ts'
+import { StoreError } from '../../store/port.ts'
+import type { Caller } from '../authentication.ts'
+import { conditions, isRefused, type Refused } from '../condition.ts'
+import { type Effects, refuseOther, refuseSeen } from '../effects.ts'
+import { type ApiCall, type Done, describedPath, type Route } from '../route.ts'
+import { createReadNotes, type ReadNotesOptions, type ReferencedRead } from './read-notes.ts'
 
 type Result = Done<unknown> | Refused
 type Handle = () => Promise<Result>
-type ReferencedRead = Pick<ApiCall, 'caller' | 'request'>
 
 /** Makes a call count once under its Reference. */
 export interface References {
@@ -21,24 +19,24 @@ export interface References {
     route: Route,
     handle: Handle,
   ): Promise<Result>
+  /** Resolves when what was answered is noted. */
+  settle(): Promise<void>
 }
 
-export interface ReferencesOptions {
-  readonly store: Store
-  readonly aggregates: Aggregates
+export interface ReferencesOptions extends ReadNotesOptions {
   readonly effects: Effects
-  readonly nowMs: () => number
   /** Whether a GET has a Reference of its own, too. */
   readonly ofReads: boolean
 }
 
 export function createReferences(options: ReferencesOptions): References {
-  const { store, aggregates, effects } = options
+  const { store, effects } = options
+  const notes = createReadNotes(options)
 
   /** With the hash of its payload also what was begun with another. */
   async function look(caller: Caller, route: Route, hash?: string): Promise<Refused | null> {
     if (route.reads && !options.ofReads) return null
-    const found = await readReference(store, caller, options.nowMs())
+    const found = await readReference(options, caller, options.nowMs())
     if (found === null) return null
     if (found.end?.done === true) return refuseSeen(caller.reference)
     const standing = await readStanding(store, caller, found)
@@ -46,22 +44,12 @@ export function createReferences(options: ReferencesOptions): References {
     return hash === undefined || hash === found.hash ? null : refuseOther(caller.reference)
   }
 
-  /** Notes that a read was answered; refuses what was answered before. */
-  async function end({ caller, request }: ReferencedRead): Promise<Refused | null> {
-    const endedAtMs = options.nowMs()
-    const { clientId, reference } = caller
-    const named = { clientId, reference, ...request, home: '' }
-    const bound = await bindReference(aggregates, named, endedAtMs, { ...success, endedAtMs })
-    if (bound === 'seen') return refuseSeen(reference)
-    return bound === 'other' ? refuseOther(reference) : null
-  }
-
   /** Refuses before it sends; what was sent is told, also when another server was faster, or nobody can note it. */
   async function send(call: ReferencedRead, route: Route, handle: Handle): Promise<Result> {
     const refused = await look(call.caller, route, call.request.hash)
     if (refused !== null) return refused
     const result = await handle()
-    if (!isRefused(result)) await end(call).catch(unlessAway)
+    if (!isRefused(result)) await notes.note(call).catch(unlessAway)
     return result
   }
 
@@ -81,6 +69,7 @@ export function createReferences(options: ReferencesOptions): References {
 
   return {
     look,
+    settle: notes.settle,
     async run(call, route, handle) {
       // What counts as a read and is none may send something.
       const isSending = route.reads && route.method !== 'GET'
@@ -95,7 +84,7 @@ export function createReferences(options: ReferencesOptions): References {
       }
       if (isRefused(result) || !options.ofReads) return result
       // After reading and before answering: of two equal reads at once, one is answered.
-      return (await end(call)) ?? result
+      return (await notes.note(call)) ?? result
     },
   }
 }
