@@ -114,11 +114,14 @@ export function openEntry(text: string): OpenEntry {
   }
 }
 
-/** Only the changes are rows in a row. -1 when there are none, or when a text looks like some. */
+/**
+ * Only the changes are rows in a row. -1 when there are none, or when a text looks like some. The comma before the
+ * brackets is not searched for: a line has far more commas than brackets, and each would be looked at.
+ */
 function startOfChanges(text: string): number {
   if (!text.startsWith('[') || !text.endsWith(']]]')) return -1
-  const at = text.indexOf(',[[')
-  return text.indexOf(',[[', at + 1) < 0 ? at : -1
+  const at = text.indexOf('[[', 1)
+  return text[at - 1] === ',' && text.indexOf('[[', at + 1) < 0 ? at - 1 : -1
 }
 
 function rowOf(entry: Entry, whole: boolean): EntryRow {
