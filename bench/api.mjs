@@ -206,7 +206,7 @@ function report(calls, { knee, ratePerSecond, samples }, size) {
     ],
     notes: [
       `Calls in closed loop, each with a Reference and a Signature of its own; Fastify answers the same JSON to the same calls, unsigned. ` +
-        `\`floor\` is Fastify with the hashes of the contract and its commits on the disk, one for a GET and two for a PATCH: what no server can go below. ` +
+        `\`floor\` is Fastify with the hashes of the contract and its commits on the disk, one for a GET, which does not wait for it, and two for a PATCH: what no server can go below. ` +
         `\`by CPU\` compares processor time, all threads. Decisions come at ${Math.round(ratePerSecond)}/s, half of the knee; their ratio is of p99.`,
     ],
     plot: {

@@ -1,7 +1,8 @@
 /**
  * What no server can go below that keeps the contract of signed calls: Fastify with the same JSON, the hashes of
- * Signature, UniqueKey and payload, and one value on the disk, with LMDB, before the answer: the Reference of a GET.
- * A PATCH waits for two, one after the other: its Reference, and its effect. Nothing is looked up or decided.
+ * Signature, UniqueKey and payload, and what is kept of a call on the disk, with LMDB: of a GET its Reference, which is
+ * on its way there when it is answered, of a PATCH its Reference and then its effect, both waited for. Nothing is looked
+ * up or decided.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -46,8 +47,11 @@ async function answerCall(request) {
   const { method, url, body, headers } = request
   const payload = hash('sha256', `${method}\n${url}\n${JSON.stringify(body ?? '')}`)
   const id = hash('sha256', `${CLIENT_ID}\n${headers.reference}`, 'base64url').slice(0, 12)
-  await db.put(`r${id}`, `${payload.slice(0, 12)}${values.reference}`)
-  if (method === 'PATCH') await db.put(`x${id}`, values.effect)
+  const noted = db.put(`r${id}`, `${payload.slice(0, 12)}${values.reference}`)
+  if (method === 'PATCH') {
+    await noted
+    await db.put(`x${id}`, values.effect)
+  }
   return answer
 }
 
