@@ -232,10 +232,11 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     const { method, originalUrl: target } = request
     const input = readInput(request, route, target)
     if (isRefused(input)) return input
-    const { plain, warnings, ...read } = input
+    const { params, query, body, plain, warnings } = input
     const hash = payloadHash(method, target, route.method === 'GET' ? null : plain)
     const identity = { hash: shortHash(hash), method, path: target.split('?', 1)[0]! }
-    const call = { caller: caller!, request: identity, nowMs: clock.nowMs(), ...read }
+    const nowMs = clock.nowMs()
+    const call = { caller: caller!, request: identity, nowMs, params, query, body }
     const result = await options.references.run(call, route, () => route.handle(call))
     return isRefused(result) || warnings.length === 0 ? result : { ...result, warnings }
   }

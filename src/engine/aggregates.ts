@@ -19,7 +19,7 @@ export interface AggregateChange<T> {
   readonly aggregate: string
   readonly reads?: readonly ChildKey[]
   /** Nobody is kept waiting by it: it goes with what comes within so many milliseconds. */
-  readonly gatherMs?: number
+  readonly gatherMs?: number | undefined
   /**
    * `write: null` answers from what was read: only for what can never change. Whatever a command that
    * is still on its way could contradict, a refusal too, is said by a write.
@@ -133,7 +133,7 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
     const wanted = due.map(({ aggregate }, i) => [
       { aggregate, group: '', id: '' },
       ...batches[i]!.flatMap(({ change }) =>
-        (change.reads ?? []).map((child) => ({ aggregate, ...child })),
+        (change.reads ?? []).map(({ group, id }) => ({ aggregate, group, id })),
       ),
     ])
     const found = await store.load(wanted.flat())

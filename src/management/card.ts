@@ -75,7 +75,8 @@ async function loadCards(
   const keys = places.flatMap(({ cardId, accountId }) => {
     const aggregate = accountAggregate(accountId)
     const root = { group: '', id: '' }
-    return [root, cardKey(cardId), cardDetailsKey(cardId)].map((key) => ({ aggregate, ...key }))
+    const own = [root, cardKey(cardId), cardDetailsKey(cardId)]
+    return own.map(({ group, id }) => ({ aggregate, group, id }))
   })
   const loaded = await store.load(keys)
   return places.map(({ cardId, accountId }, i) => () => {

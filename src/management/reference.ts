@@ -28,9 +28,16 @@ export function referenceIdOf({ clientId, reference }: ReferenceName): string {
   return `${clientId}\n${reference}`
 }
 
+/** A call looks at its Reference several times in a row: the hash is made once. */
+let newest = { name: '', shortId: '' }
+
 /** A third as long as what it names, and as good as unique. */
 function shortIdOf(named: ReferenceName): string {
-  return hash('sha256', referenceIdOf(named), 'base64url').slice(0, 12)
+  const name = referenceIdOf(named)
+  if (name !== newest.name) {
+    newest = { name, shortId: hash('sha256', name, 'base64url').slice(0, 12) }
+  }
+  return newest.shortId
 }
 
 /** A root cannot be removed, so many References share one: two of 64 characters name 4,096 of them. */
@@ -61,12 +68,13 @@ export function moveTo(
   value: string,
   child: AggregateView['child'],
 ): { readonly put: readonly ChildPut[]; readonly remove: readonly ChildKey[] } {
-  const place = { group: groupAt(group, atMs), id: places[0].id }
-  const others = places.filter((other) => other.group !== place.group)
-  return { put: [{ ...place, value }], remove: others.filter((other) => child(other) !== null) }
+  const now = groupAt(group, atMs)
+  const others = places.filter((other) => other.group !== now)
+  const put = [{ group: now, id: places[0].id, value }]
+  return { put, remove: others.filter((other) => child(other) !== null) }
 }
 
-function newest(texts: readonly (string | null | undefined)[], nowMs: number) {
+function newestOf(texts: readonly (string | null | undefined)[], nowMs: number) {
   const records = texts.flatMap((text) => (text ? [decodeReference(text)] : []))
   const [found] = records.sort((a, b) => b.seenAtMs - a.seenAtMs)
   return found !== undefined && nowMs - found.seenAtMs < referenceMs ? found : null
@@ -88,12 +96,12 @@ export async function readReference(
   const places = placesOf('r', named, nowMs)
   const aggregate = aggregateOf(places)
   if (!isReferenceIdle(source, named, nowMs)) {
-    const standing = ({ child }: AggregateView) => newest(places.map(child), nowMs)
+    const standing = ({ child }: AggregateView) => newestOf(places.map(child), nowMs)
     const decide = (view: AggregateView) => ({ result: standing(view), write: null })
     return aggregates.change({ aggregate, reads: places, decide })
   }
   const found = await store.load(places.map((place) => ({ aggregate, ...place })))
-  return newest(
+  return newestOf(
     found.map((one) => one?.value),
     nowMs,
   )
@@ -127,10 +135,9 @@ export function bindReference(
   binding: Binding = {},
 ): Promise<Bound> {
   const { hash, method, path } = call
-  const { end = null, homeOf = () => call.home, ...gathered } = binding
-  return aggregates.change({
-    ...gathered,
-    ...changing(call, nowMs, (found): readonly [Bound, ReferenceRecord | null] => {
+  const { end = null, homeOf = () => call.home, gatherMs } = binding
+  return aggregates.change(
+    changing(call, nowMs, gatherMs, (found): readonly [Bound, ReferenceRecord | null] => {
       if (found?.end?.done === true) return ['seen', null]
       if (found !== null && found.hash !== hash) return ['other', null]
       const seenAtMs = Math.max(nowMs, found?.seenAtMs ?? 0)
@@ -141,7 +148,7 @@ export function bindReference(
       const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
       return [next, next]
     }),
-  })
+  )
 }
 
 /** Notes how an attempt ended, for whoever asks. What was done stays done, and another attempt stays open. */
@@ -153,7 +160,7 @@ export function endReference(
   attempt = 0,
 ): Promise<void> {
   return aggregates.change(
-    changing(call, nowMs, (found): readonly [undefined, ReferenceRecord | null] => {
+    changing(call, nowMs, undefined, (found): readonly [undefined, ReferenceRecord | null] => {
       const ours = found !== null && found.hash === call.hash && found.attempt === attempt
       return [undefined, ours && found.end?.done !== true ? { ...found, end } : null]
     }),
@@ -163,14 +170,16 @@ export function endReference(
 function changing<T>(
   named: ReferenceName,
   nowMs: number,
+  gatherMs: number | undefined,
   next: (found: ReferenceRecord | null) => readonly [T, ReferenceRecord | null],
 ): AggregateChange<T> {
   const places = placesOf('r', named, nowMs)
   return {
     aggregate: aggregateOf(places),
     reads: places,
+    gatherMs,
     decide({ child }: AggregateView) {
-      const found = newest(places.map(child), nowMs)
+      const found = newestOf(places.map(child), nowMs)
       const [result, record] = next(found)
       // A refusal too is a commit: it must not be followed by a command that is still on its way.
       if (record === null) return { result, write: {} }

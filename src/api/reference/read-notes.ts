@@ -1,7 +1,7 @@
 import type { Aggregates } from '../../engine/aggregates.ts'
 import { bindReference, isReferenceIdle, readReference } from '../../management/reference.ts'
 import { success } from '../../management/reference-record.ts'
-import { type Store, StoreError } from '../../store/port.ts'
+import type { Store } from '../../store/port.ts'
 import type { Refused } from '../condition.ts'
 import { refuseOther, refuseSeen } from '../effects.ts'
 import type { ApiCall } from '../route.ts'
@@ -25,7 +25,7 @@ export interface ReadNotesOptions {
 }
 
 /** How long a note waits for others: the more of them are written together, the less each takes. */
-const gatherMs = 2
+const waitForOthersMs = 2
 /** A process that dies forgets as many at most, and their calls may then be made once more. */
 const maxUnwritten = 8
 
@@ -36,13 +36,14 @@ export function createReadNotes(options: ReadNotesOptions): ReadNotes {
 
   async function write(
     { caller, request }: ReferencedRead,
-    gathered: { readonly gatherMs?: number } = {},
+    gatherMs?: number,
   ): Promise<Refused | null> {
     const endedAtMs = options.nowMs()
     const { clientId, reference } = caller
-    const named = { clientId, reference, ...request, home: '' }
+    const { hash, method, path } = request
+    const named = { clientId, reference, hash, method, path, home: '' }
     const end = { ...success, endedAtMs }
-    const bound = await bindReference(aggregates, named, endedAtMs, { end, ...gathered })
+    const bound = await bindReference(aggregates, named, endedAtMs, { end, gatherMs })
     isWritable = true
     if (bound === 'seen') return refuseSeen(reference)
     return bound === 'other' ? refuseOther(reference) : null
@@ -52,7 +53,7 @@ export function createReadNotes(options: ReadNotesOptions): ReadNotes {
   async function writeBehind(call: ReferencedRead): Promise<Refused | null> {
     const { caller, request } = call
     const before = readReference({ store, aggregates }, caller, options.nowMs())
-    const written = write(call, { gatherMs }).catch(noteFailure)
+    const written = write(call, waitForOthersMs).catch(noteFailure)
     unwritten.add(written)
     written.finally(() => unwritten.delete(written))
     const found = await before
@@ -62,8 +63,7 @@ export function createReadNotes(options: ReadNotesOptions): ReadNotes {
   }
 
   /** Until one is written again, reads wait for theirs, and hear what is wrong. */
-  function noteFailure(error: unknown): void {
-    if (!(error instanceof StoreError)) throw error
+  function noteFailure(): void {
     isWritable = false
   }
 

@@ -4,7 +4,7 @@ import { isRefused } from '../../../src/api/condition.ts'
 import { createReadNotes, type ReferencedRead } from '../../../src/api/reference/read-notes.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { bindReference, readReference } from '../../../src/management/reference.ts'
-import { type Store, StoreError } from '../../../src/store/port.ts'
+import { type Key, type Store, StoreError } from '../../../src/store/port.ts'
 import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
 
 const nowMs = Date.UTC(2026, 10, 15, 12)
@@ -108,6 +108,24 @@ describe('the note of a read', () => {
     gate.open()
     expect(await written).toBeNull()
     expect(await isPending(notes.note(readOf('r3')))).toBe(false)
+  })
+
+  it('fails its own read alone where what stands under its Reference is damaged', async () => {
+    const { gate, notes, source } = openGate()
+    gate.open()
+    await notes.note(readOf('r1'))
+    await notes.settle()
+    const damage = ({ group, id, aggregate }: Key) =>
+      source.aggregates.change({
+        aggregate,
+        decide: () => ({ result: null, write: { put: [{ group, id, value: '~' }] } }),
+      })
+    for await (const page of source.store.scan()) {
+      for (const record of page) if (record.kind === 'child') await damage(record)
+    }
+    await expect(notes.note(readOf('r1'))).rejects.toThrow('cannot be unpacked')
+    await notes.settle()
+    expect(await notes.note(readOf('r2'))).toBeNull()
   })
 
   it('is waited for where others answer on the same store', async () => {
