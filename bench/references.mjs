@@ -12,15 +12,23 @@ import { Redis } from 'ioredis'
 import { createEffects } from '../dist/api/effects.js'
 import { systemClock } from '../dist/clock.js'
 import { createAggregates } from '../dist/engine/aggregates.js'
+import { accountAggregate, walletAggregate } from '../dist/engine/format/layout.js'
+import { newId } from '../dist/management/id.js'
 import { bindReference } from '../dist/management/reference.js'
 import { openStore } from '../dist/store/open.js'
 import { freePort, start, temporaryFolder } from './support/processes.mjs'
 
 const calls = Number(process.argv[2] ?? 100_000)
+const issuedAtMs = Date.UTC(2026, 10, 3, 8, 11, 2, 118)
 /** A client names calls by random texts of this length, as the contract's examples do. */
 const referenceChars = 20
 const atOnce = 2_000
 const accounts = 10_000
+/** Where a transfer is noted, and where a change of a card is: keys are as long as they are in a real store. */
+const wallet = walletAggregate('org-demo', 'USD')
+const homes = Array.from({ length: accounts }, () => newId('acct', issuedAtMs))
+/** Of a day of calls, by our guess: most of them look. */
+const mixedDay = { reads: 0.7, transfers: 0.2, cards: 0.1 }
 const clientId = 'cli_01JCQ7Z8M4T0V5XK3N9R2B6DYE'
 
 /** `data` of a transfer, about as large as an answer to a change is. */
@@ -39,7 +47,6 @@ const transfer = {
 const card = {
   cardId: 'card_01JCQ8A1B2C3D4E5F6G7H8J9KM',
   customerId: 'cus_01JCQ8A0ZX9W7V5T3S1R0Q8P6N',
-  accountId: 'acct_01JCQ8A1B2C3D4E5F6G7H8J9KN',
   type: 'retail',
   status: 'Active',
   terminatedBy: null,
@@ -71,19 +78,36 @@ function newCall(method, path) {
 async function read(aggregates) {
   const endedAtMs = Date.now()
   const end = { done: true, endedAtMs, httpStatus: 200, code: '000', message: 'Success' }
-  const call = newCall('GET', '/api/v1/cards/card_01JCQ8A1B2C3D4E5F6G7H8J9KM')
+  const call = newCall('GET', `/api/v1/cards/${newId('card', issuedAtMs)}`)
   await bindReference(aggregates, { ...call, home: '' }, endedAtMs, { end })
 }
 
-async function change(effects, made, path, data) {
-  const { reference, hash, method } = newCall(made, path)
+async function change(effects, home, { method, path, data }) {
+  const { reference, hash } = newCall(method, path)
   const call = {
     caller: { clientId, reference },
     request: { hash, method, path },
     nowMs: Date.now(),
   }
-  const home = `w:${Math.floor(Math.random() * accounts)}`
   await effects.onAggregate(call, home, () => ({ data, write: { root: '0' } }))
+}
+
+/** Another card each time, with ids of its own. */
+async function changeCard(effects) {
+  const accountId = homes[Math.floor(Math.random() * accounts)]
+  const cardId = newId('card', issuedAtMs)
+  const customerId = newId('cus', issuedAtMs - 86_400_000)
+  const data = { ...card, cardId, customerId, accountId }
+  const path = `/api/v1/cards/${cardId}`
+  await change(effects, accountAggregate(accountId), { method: 'PATCH', path, data })
+}
+
+async function topUp(effects) {
+  const cardId = newId('card', issuedAtMs)
+  const ids = { transferId: newId('trf', Date.now()), cardId }
+  const data = { ...transfer, ...ids, completedAt: new Date().toISOString() }
+  const path = `/api/v1/cards/${cardId}/topup`
+  await change(effects, wallet, { method: 'POST', path, data })
 }
 
 async function inPortions(work) {
@@ -98,17 +122,19 @@ async function measure(store, bytesOf) {
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `bench.${versions++}` })
   const effects = createEffects({ engine: null, aggregates, clock: systemClock })
-  const fillHomes = Array.from({ length: accounts }, (_, i) =>
-    aggregates.change({ aggregate: `w:${i}`, decide: () => ({ result: 0, write: { root: '0' } }) }),
+  const fillHomes = homes.map((accountId) =>
+    aggregates.change({
+      aggregate: accountAggregate(accountId),
+      decide: () => ({ result: 0, write: { root: '0' } }),
+    }),
   )
   await Promise.all(fillHomes)
   const empty = await bytesOf()
   await inPortions(() => read(aggregates))
   const afterReads = await bytesOf()
-  const path = '/api/v1/cards/card_01JCQ8A1B2C3D4E5F6G7H8J9KM'
-  await inPortions(() => change(effects, 'POST', `${path}/topup`, transfer))
+  await inPortions(() => topUp(effects))
   const afterTransfers = await bytesOf()
-  await inPortions(() => change(effects, 'PATCH', path, card))
+  await inPortions(() => changeCard(effects))
   const afterCards = await bytesOf()
   await store.close()
   return [afterReads - empty, afterTransfers - afterReads, afterCards - afterTransfers]
@@ -120,6 +146,11 @@ function report(name, [reads, transfers, cards]) {
   console.log(`  a call that reads: ${shown(reads)}`)
   console.log(`  a call that moves money, with its note: ${shown(transfers)}`)
   console.log(`  a call that changes a card, with its note: ${shown(cards)}`)
+  const { reads: looks, transfers: moves, cards: changes } = mixedDay
+  const mixed = looks * reads + moves * transfers + changes * cards
+  console.log(
+    `  a day of ${100 * looks} % reads, ${100 * moves} % transfers and ${100 * changes} % changes: ${shown(mixed)}`,
+  )
 }
 
 const folder = temporaryFolder()
