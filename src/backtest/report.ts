@@ -47,6 +47,8 @@ interface BegunMemory {
   readonly fullAfterMs: number
   /** Rules that a server keeps in shadow until it is full. */
   readonly ruleIds: readonly string[]
+  /** And those that it keeps there until the log has told it. */
+  readonly exceptedIds?: readonly string[]
 }
 
 /** What a pack keeps that another does not. */
@@ -97,18 +99,25 @@ function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): str
 
 /** The warm-up of what only the new pack keeps: how much of it the log has, and what a server does. */
 export function begunLines({ begun, tally, fromMs }: BacktestReport): string[] {
-  return begun.map(({ key, window, remembered, fullAfterMs, ruleIds }) => {
+  return begun.map(({ key, window, remembered, fullAfterMs, ruleIds, exceptedIds = [] }) => {
     const fullMs = tally.firstMs + fullAfterMs
     const isShort = tally.cutAccounts > 0 && fullMs > Math.max(fromMs, tally.firstMs)
     const warm = `${key} is new and counts from the log's beginning, ${timeText(tally.firstMs)}`
     const short = isShort ? `, so it is full from ${timeText(fullMs)} on` : ''
     const overAll = window === '' && remembered === ''
-    const told = isShort ? 'it is' : 'it has asked the same log'
-    const until = overAll ? 'it has counted for all that time itself' : told
-    const shadow =
-      ruleIds.length === 0 ? '' : `; a server keeps ${ruleIds.join(', ')} in shadow until ${until}`
-    return `warm-up: ${warm}${short}${shadow}`
+    const asked = 'it has asked the same log'
+    const until = (told: string) => (overAll ? 'it has counted for all that time itself' : told)
+    const excepted = exceptedIds.filter((id) => !ruleIds.includes(id))
+    const shadow = [
+      shadowText(ruleIds, until(isShort ? 'it is' : asked)),
+      shadowText(excepted, until(asked)),
+    ]
+    return `warm-up: ${warm}${short}${shadow.join('')}`
   })
+}
+
+function shadowText(ids: readonly string[], until: string): string {
+  return ids.length === 0 ? '' : `; a server keeps ${ids.join(', ')} in shadow until ${until}`
 }
 
 /** The rules that trip in the replay, which takes them into shadow as a server would. */

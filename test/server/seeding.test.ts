@@ -78,6 +78,29 @@ it('a new cap knows what was spent before, a new rule on merchants knows where; 
   expect(verified).toContain(' 0 differences')
 })
 
+it('a new decline that only a shop of before excepts never meets who was there', {
+  timeout: 120_000,
+}, async () => {
+  const place = { dataDir: join(folder.path, 'excepted'), rulesDir: join(folder.path, 'excepting') }
+  await seedCards(place.dataDir, ['1000.00'])
+  writePack({ 'pack.yaml': 'name: first' }, place.rulesDir)
+  server = await startServer({ dataDir: place.dataDir, env: { RULES_DIR: place.rulesDir } })
+  await until(async () => (await ask(0, 'SHOP-0')) === '000')
+  expect(await ask(40, 'SHOP-0')).toBe('000')
+  const rules = [
+    { id: 'groceries', when: 'merchant.mcc == "5411"', decline: '128' },
+    { id: 'regular', when: 'merchant_seen', decline: undefined, allow: ['groceries'] },
+  ]
+  writePack({ 'a.rules.yaml': rulesText(rules) }, place.rulesDir)
+  const said = new Set<string>()
+  await until(async () => {
+    said.add(await ask(0, 'SHOP-0'))
+    return (await ask(0, 'SHOP-9')) === '128 groceries'
+  })
+  expect([...said]).toEqual(['000'])
+  await server.stop()
+})
+
 /** Nobody spends more than `cap` within a week, by a window that no pack before has counted. */
 function cappedBy(name: string, cap: number): Record<string, string> {
   const window = `week_${name}`

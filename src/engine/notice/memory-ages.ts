@@ -129,10 +129,13 @@ export function seedingRules(
   nowMs: number,
 ): ReadonlyMap<string, number> {
   const until = new Map<string, number>()
-  for (const { key, fullAfterMs, ruleIds } of memories) {
-    const fullAtMs = (ages[key]?.sinceMs ?? 0) + fullAfterMs
+  for (const { key, fullAfterMs, ruleIds, exceptedIds = [] } of memories) {
+    const { sinceMs = 0, seeded = false } = ages[key] ?? {}
+    const fullAtMs = sinceMs + fullAfterMs
     if (fullAtMs <= nowMs) continue
-    for (const id of ruleIds) until.set(id, Math.max(until.get(id) ?? 0, fullAtMs))
+    // What the log cannot tell of an exception must not keep declines in shadow for months.
+    const ids = seeded ? ruleIds : [...ruleIds, ...exceptedIds]
+    for (const id of ids) until.set(id, Math.max(until.get(id) ?? 0, fullAtMs))
   }
   return until
 }

@@ -4,6 +4,8 @@ import type { PackMemory } from '../../domain/decide/memory.ts'
 import type { Quantity, Test } from '../condition/expression.ts'
 import { factOfSlot, type Places } from '../condition/fact-slots.ts'
 import { factTable } from '../condition/fact-table.ts'
+import { declineCodeOf } from './action.ts'
+import { organizationOf } from './folder.ts'
 import type { Rule } from './rule.ts'
 import { durationMs, type WindowFile } from './window-file.ts'
 
@@ -21,7 +23,7 @@ interface Filtering {
   readonly filterPlaces: Places
 }
 
-/** Everything that a pack keeps, each with the rules that its emptiness would set off. */
+/** Everything that a pack keeps, each with the rules that its emptiness would set off or not except. */
 export function memoriesOf(
   windows: readonly WindowFile[],
   remembers: Remembers,
@@ -29,26 +31,47 @@ export function memoriesOf(
   places: Places,
   { filters, filterPlaces }: Filtering,
 ): PackMemory[] {
-  const setOff = new Map<string, Set<string>>()
-  const add = (name: string, id: string) => {
-    if (name !== '') setOff.set(name, (setOff.get(name) ?? new Set()).add(id))
+  const [setOff, excepted]: [IdsByName, IdsByName] = [new Map(), new Map()]
+  const waiting = rules.filter(
+    ({ mode, written }) => mode === 'enforce' && written.seeding !== 'enforce',
+  )
+  const declining = new Map(
+    waiting.filter(({ action }) => declineCodeOf(action) !== '000').map((rule) => [rule.id, rule]),
+  )
+  for (const rule of waiting) {
+    const names = new Set<string>()
+    follow(rule.condition, 1, places, names)
+    addTo(setOff, names, [rule.id])
+    // Set off or not, what looks at something empty does not allow what it should.
+    const allowed = [...allowedBy(rule, declining)]
+    if (allowed.length === 0) continue
+    follow(rule.condition, 0, places, names)
+    addTo(excepted, names, allowed)
   }
-  function follow(test: Test, wanted: Direction, { numbers, texts }: Places, id: string): void {
+
+  function follow(
+    test: Test,
+    wanted: Direction,
+    { numbers, texts }: Places,
+    names: Set<string>,
+  ): void {
     for (const [slotIndex, direction] of usesInTest(test, wanted)) {
       const fact = factOfSlot(numbers[slotIndex] ?? '')
       const harmless = harmlessIn(fact)
-      if (direction !== harmless) add(memoryIn(fact), id)
+      if (direction !== harmless) names.add(memoryIn(fact))
       // A window counts too much where its condition holds for want of what is not known yet.
       const filter = filters.get(windowIn(fact))
       if (filter !== undefined) {
-        follow(filter, harmless === null ? 0 : direction, filterPlaces, id)
+        follow(filter, harmless === null ? 0 : direction, filterPlaces, names)
       }
     }
     // An empty text equals none, and unequal is what rules ask of it.
-    for (const index of textsIn(test)) add(memoryIn(texts[index] ?? ''), id)
+    for (const index of textsIn(test)) names.add(memoryIn(texts[index] ?? ''))
   }
-  for (const { id, mode, condition, written } of rules) {
-    if (mode === 'enforce' && written.seeding !== 'enforce') follow(condition, 1, places, id)
+
+  const idsOf = (name: string) => {
+    const [ruleIds, exceptedIds] = [[...(setOff.get(name) ?? [])], [...(excepted.get(name) ?? [])]]
+    return exceptedIds.length === 0 ? { ruleIds } : { ruleIds, exceptedIds }
   }
   const kept = (Object.keys(remembers) as (keyof Remembers)[]).filter((name) => remembers[name])
   return [
@@ -57,16 +80,38 @@ export function memoriesOf(
       window: keptScopes.includes(window.scope) ? window.name : '',
       remembered: '' as const,
       fullAfterMs: lengthOf(window),
-      ruleIds: [...(setOff.get(`windows.${window.name}`) ?? [])],
+      ...idsOf(`windows.${window.name}`),
     })),
     ...kept.map((name) => ({
       key: `card ${name}`,
       window: '',
       remembered: name,
       fullAfterMs: familiarMs,
-      ruleIds: [...(setOff.get(name) ?? [])],
+      ...idsOf(name),
     })),
   ]
+}
+
+type IdsByName = Map<string, Set<string>>
+
+function addTo(all: IdsByName, names: ReadonlySet<string>, ids: Iterable<string>): void {
+  for (const name of names) {
+    const found = all.get(name) ?? new Set()
+    for (const id of ids) found.add(id)
+    all.set(name, found)
+  }
+}
+
+/** The declines that a rule may take away, by their ids. */
+function* allowedBy({ action, file }: Rule, declining: ReadonlyMap<string, Rule>) {
+  if (action.does !== 'allow') return
+  const owner = organizationOf(file)
+  for (const id of action.over === 'all' ? declining.keys() : action.over) {
+    const rule = declining.get(id)
+    if (rule !== undefined && (owner === '' || ['', owner].includes(organizationOf(rule.file)))) {
+      yield id
+    }
+  }
 }
 
 /** Only what cards and accounts keep can be told by the log, account by account. */

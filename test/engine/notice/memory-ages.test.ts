@@ -3,6 +3,7 @@ import type { PackMemory } from '../../../src/domain/decide/memory.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import {
   noteMemories,
+  noteSeeded,
   readMemoryAges,
   seedingRules,
 } from '../../../src/engine/notice/memory-ages.ts'
@@ -32,6 +33,8 @@ function world() {
   return {
     note: (memories: readonly PackMemory[], atMs: number) =>
       noteMemories(aggregates, memories, atMs),
+    told: (memories: readonly PackMemory[], sinceMs: number) =>
+      noteSeeded(aggregates, memories, sinceMs),
     seeding: async (memories: readonly PackMemory[], atMs: number) => [
       ...seedingRules(memories, await readMemoryAges(store), atMs).entries(),
     ],
@@ -56,6 +59,20 @@ it('what a later pack keeps fills for its time, and its rules wait for the longe
   await note([first, second], t0 + hourMs)
   expect(await seeding([first, second], t0 + 2 * hourMs)).toHaveLength(2)
   expect(await seeding([first, second], t0 + 1 + 2 * hourMs)).toEqual([])
+})
+
+it('what an allowance may except waits until the log has told what it can, and no longer', async () => {
+  const { note, told, seeding } = world()
+  const allowing = { ...second, exceptedIds: ['r2', 'r3'] }
+  await note([], t0)
+  await note([allowing], t0 + 1)
+  const waiting = await seeding([allowing], t0 + 1)
+  expect(waiting.map(([id]) => id)).toEqual(['r1', 'r2', 'r3'])
+  await told([allowing], t0 - hourMs)
+  expect(await seeding([allowing], t0 + 2)).toEqual([
+    ['r1', t0 + hourMs],
+    ['r2', t0 + hourMs],
+  ])
 })
 
 it('a pack that comes back within the hour goes on, a later one begins anew', async () => {

@@ -67,6 +67,49 @@ it.each([
   expect(setOffBy(when, {}, where)).toEqual(keys)
 })
 
+/** For each memory, the rules that wait for it because they decline what a rule on it may allow. */
+function exceptedBy(allow: unknown, when: string, more: Record<string, unknown> = {}): unknown {
+  const rules = [
+    { id: 'large', when: 'amount > 500' },
+    { id: 'abroad', when: 'foreign', seeding: 'enforce' },
+    { id: 'tried', when: 'foreign', mode: 'shadow' },
+    { id: 'noted', when: 'foreign', decline: undefined, review: 'approve' },
+    { id: 'seen', when: 'foreign', decline: undefined, review: '128' },
+    { id: 'known', when, decline: undefined, allow, ...more },
+  ]
+  const files = { 'windows.yaml': windows, 'a.rules.yaml': rulesText(rules) }
+  const { memories = [] } = packOfFiles(files)
+  return memories.flatMap(({ key, exceptedIds }) => (exceptedIds ? [[key, exceptedIds]] : []))
+}
+
+it('what a rule allows waits for all that this one looks at, whichever way it looks', () => {
+  expect(exceptedBy(['large'], 'merchant_seen')).toEqual([['card merchants', ['large']]])
+  expect(exceptedBy(['large'], '!merchant_seen')).toEqual([['card merchants', ['large']]])
+  expect(exceptedBy('all', 'windows.month.sum > 500')).toEqual([[month, ['large', 'seen']]])
+  expect(exceptedBy({ above: ['limits'], rules: ['seen'] }, 'windows.asks.count < 2')).toEqual([
+    [asks, ['seen']],
+  ])
+  expect(exceptedBy({ above: ['limits'] }, 'merchant_seen')).toEqual([])
+  expect(exceptedBy(['large'], 'foreign')).toEqual([])
+  expect(exceptedBy(['large'], 'merchant_seen', { mode: 'shadow' })).toEqual([])
+  expect(exceptedBy(['large'], 'merchant_seen', { seeding: 'enforce' })).toEqual([])
+})
+
+it('what one organization allows keeps no rule of another waiting', () => {
+  const rule = (id: string, more: Record<string, unknown>) => rulesText([{ id, ...more }])
+  const { memories = [] } = packOfFiles({
+    'a.rules.yaml': rule('base', { when: 'amount > 500' }),
+    'organizations/o1/a.rules.yaml': rule('own', { when: 'amount > 50' }),
+    'organizations/o2/a.rules.yaml': rule('other', { when: 'amount > 50' }),
+    'organizations/o1/b.rules.yaml': rule('known', {
+      when: 'merchant_seen',
+      decline: undefined,
+      allow: 'all',
+    }),
+  })
+  expect(memories.map(({ exceptedIds }) => exceptedIds)).toEqual([['base', 'own']])
+})
+
 it('what a pack keeps has the same key in another, whatever its filters are, and its length', () => {
   const pack = (text: string) => packOfFiles({ 'windows.yaml': text }).memories
   expect(pack(windows)).toEqual([
