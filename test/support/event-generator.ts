@@ -246,21 +246,24 @@ export function walk(seed: number): Walk {
         .map((each) => (rarer.chance(0.06) ? { ...each, expiryMonth: month } : each))
         .map((each) => (isLarge ? { ...each, dailyLimitMinor: null } : each)),
     ),
-    steps: withChanges(
-      createRandom(seed ^ 0xca2d),
-      cards,
-      withPeople(
-        createRandom(seed ^ 0x9e0),
-        accounts,
-        withAdoption(
-          rarer,
+    steps: withAddresses(
+      createRandom(seed ^ 0xadd),
+      withChanges(
+        createRandom(seed ^ 0xca2d),
+        cards,
+        withPeople(
+          createRandom(seed ^ 0x9e0),
           accounts,
-          withDefaults(
+          withAdoption(
             rarer,
-            withoutMerchants(
-              createRandom(seed ^ 0x3e2c),
-              isLarge ? steps.map((step) => enlarged(rarer, step)) : steps,
-            ).map((step) => shift(step, shiftMs)),
+            accounts,
+            withDefaults(
+              rarer,
+              withoutMerchants(
+                createRandom(seed ^ 0x3e2c),
+                isLarge ? steps.map((step) => enlarged(rarer, step)) : steps,
+              ).map((step) => shift(step, shiftMs)),
+            ),
           ),
         ),
       ),
@@ -345,6 +348,15 @@ function withoutMerchants(random: Random, steps: WalkStep[]): WalkStep[] {
   return steps.map((step) => {
     if (step.kind !== 'deliver' || isAsk(step.event) || random.chance(0.5)) return step
     return { ...step, event: { ...step.event, merchant: nowhere } }
+  })
+}
+
+/** In a quarter of the walks events come to the address of an organization, which may be another one than the card's. */
+function withAddresses(random: Random, steps: WalkStep[]): WalkStep[] {
+  if (random.chance(0.75)) return steps
+  return steps.map((step) => {
+    if (step.kind !== 'deliver' || random.chance(0.7)) return step
+    return { ...step, event: { ...step.event, organizationId: random.pick(['O1', 'O1', 'O2']) } }
   })
 }
 

@@ -539,7 +539,10 @@ describe('the walks', () => {
       ...['repeated', 'unsolicited', 'amount_differs', 'over_reversal', 'remaining_above'],
       ...['uncovered', 'late', 'total_below', 'possible_repeat', 'terminated on the way'],
     ]
-    const reasons = ['unknown card', 'other content', 'other currency', 'too old', 'too large']
+    const reasons = [
+      ...['unknown card', 'other content', 'other currency', 'too old', 'too large'],
+      'other organization',
+    ]
     expect([...reached].sort()).toEqual([...codes, ...more, ...anomalies, ...reasons].sort())
   })
 })

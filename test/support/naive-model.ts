@@ -281,6 +281,11 @@ export function createNaiveModel(options: NaiveOptions) {
   const adjusted = (accountId: string) =>
     total(adjustments.filter((each) => each.accountId === accountId).map(({ minor }) => minor))
 
+  /** To the address of an organization which the card's account is not of. */
+  const isElsewhere = (event: CardEvent, card: NaiveCard) =>
+    event.organizationId !== undefined &&
+    event.organizationId !== (accountOf(card.accountId).organizationId ?? '')
+
   const countryOf = (card: NaiveCard) => accountOf(card.accountId).country
 
   // "Sums and flags of a transaction": its formulas.
@@ -682,6 +687,7 @@ export function createNaiveModel(options: NaiveOptions) {
     const { key, naming, joins } = place(world, event)
     const t = world.transactions.get(key) ?? noSums(card.cardId)
     const none = { effects: [] as Effect[], key, anomalies: [] as string[] }
+    if (isElsewhere(event, card)) return { ...none, unmatched: 'other organization' }
     if (event.currency !== account.currency) return { ...none, unmatched: 'other currency' }
     const amountMinor = event.amountMinor ?? 0
     const anomalies = askAnomalies(event, t, arrivalMs)
@@ -1033,7 +1039,8 @@ export function createNaiveModel(options: NaiveOptions) {
       const claims = new Set(isAsk(event) && answer.code === '000' ? [slot] : [])
       deliveries.push({ scope, event, answer, arrivalMs, claims, key, absorbed })
       arrive()
-      const isCounted = isAsk(event) && card !== undefined && seen.length === 0
+      const isOurs = card !== undefined && !isElsewhere(event, card)
+      const isCounted = isAsk(event) && isOurs && seen.length === 0
       // What was declined without us changes no window.
       if (isCounted && said?.code !== '176' && (event.amountMinor ?? 0) > 0) {
         const account = accountOf(card.accountId)
@@ -1045,7 +1052,7 @@ export function createNaiveModel(options: NaiveOptions) {
       return add(approveWithout(event, card, arrivalMs, said), placeOf(event))
     }
     if (isAsk(event) && said?.code === '176') {
-      if (card !== undefined) declineWithout(event, card, arrivalMs)
+      if (card !== undefined && !isElsewhere(event, card)) declineWithout(event, card, arrivalMs)
       return add({ ...plain, ...said })
     }
     if (seen.length > 0) {
@@ -1055,6 +1062,11 @@ export function createNaiveModel(options: NaiveOptions) {
     if (card === undefined) {
       const code = isAsk(event) ? '148' : '000'
       return add({ ...plain, code, unmatched: isAsk(event) ? null : 'unknown card' })
+    }
+    if (isElsewhere(event, card)) {
+      // Who asks there does not know the card, and so nothing of it has happened.
+      const code = isAsk(event) ? '148' : '000'
+      return add({ ...plain, code, unmatched: isAsk(event) ? null : 'other organization' })
     }
     const decide = isAsk(event) ? decideAsk : decideAdvice
     const { answer, effects, key } = decide(event, card, arrivalMs)
@@ -1132,7 +1144,9 @@ export function createNaiveModel(options: NaiveOptions) {
     delivery.answer = { ...delivery.answer, code: '176', approvedAmountMinor: null }
     const { naming, joins, ...found } = place(fold(), event)
     // What is left of it is a decline, of which its transaction is known.
-    if (!joins) record(card, found.key, naming, arrivalMs, noMerchant)
+    if (!joins && !isElsewhere(event, card)) {
+      record(card, found.key, naming, arrivalMs, noMerchant)
+    }
     const t = fold().transactions.get(key)
     const eventKey = keyOfEvent(event)
     if (!t?.asks.some((ask) => ask.eventKey === eventKey)) return

@@ -1,5 +1,6 @@
-import { type Account, availableMinor } from '../record/account.ts'
+import { type Account, availableMinor, isMisdirected } from '../record/account.ts'
 import type { Card } from '../record/card.ts'
+import type { CardEvent } from '../record/event.ts'
 import type { EventRecord } from '../record/event-record.ts'
 import type { Fresh } from '../record/fresh.ts'
 import { type Transaction, uncovered } from '../record/transaction.ts'
@@ -41,6 +42,11 @@ export function copyView(v: View): Fresh<View> {
     contentHash: v.contentHash,
     event: v.event,
   }
+}
+
+/** The card of another organization is none to who asked: nothing of it changes. */
+export function knowsCard({ account, card }: View, event: CardEvent): boolean {
+  return card.cardId !== '' && !isMisdirected(event, account)
 }
 
 /** Whether every figure is still an exact integer. */

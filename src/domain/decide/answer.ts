@@ -1,7 +1,7 @@
 import { stamp } from '../change/apply.ts'
 import type { Change } from '../change/change.ts'
 import { arrivalMs, type Draft, nameTransaction, openDraft, resumeDraft } from '../change/draft.ts'
-import { isSafe, type View } from '../change/view.ts'
+import { isSafe, knowsCard, type View } from '../change/view.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import { type Answer, type EventRecord, forGood } from '../record/event-record.ts'
 import { repeatedIdCode } from '../record/response-code.ts'
@@ -69,11 +69,12 @@ function sayDecline(delivery: Delivery, view: View, pack: Pack, said: Answer): S
     draft.make({ type: 'answerChanged', answer: said })
   }
   // What joins makes a second name, also when it is declined.
-  const joins = record === null && event.currency === view.account.currency
+  const isKnown = knowsCard(view, event)
+  const joins = record === null && isKnown && event.currency === view.account.currency
   if (joins) nameTransaction(draft)
-  if (view.card.cardId !== '') draft.make({ type: 'declined', code: said.code })
+  if (isKnown) draft.make({ type: 'declined', code: said.code })
   if (record === null) {
-    if (view.card.cardId !== '') rememberAsk(draft, event, false, pack.remembers)
+    if (isKnown) rememberAsk(draft, event, false, pack.remembers)
     bookConsequences(draft, event, pack)
   }
   return committed(draft, said, { anomalies: joins ? namingAnomalies(view) : [] })

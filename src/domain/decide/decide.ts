@@ -1,6 +1,6 @@
 import { arrivalMs, type Draft, nameTransaction, openDraft } from '../change/draft.ts'
-import { isSafe, type View } from '../change/view.ts'
-import { availableMinor } from '../record/account.ts'
+import { isSafe, knowsCard, type View } from '../change/view.ts'
+import { availableMinor, isMisdirected } from '../record/account.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import type { ResponseCode } from '../record/response-code.ts'
 import { bookAdvice } from './advice.ts'
@@ -60,7 +60,7 @@ function declinedWith(code: ResponseCode): AskVerdict {
 /** Books the verdict; nothing here may refuse. */
 function carryOut(draft: Draft, ask: Ask, verdict: AskVerdict): Decided {
   const { event, pack } = ask
-  if (ask.card.cardId !== '') {
+  if (knowsCard(draft.before, event)) {
     record(draft, ask, verdict)
     bookConsequences(draft, event, pack)
   }
@@ -167,5 +167,5 @@ function countAttempt(draft: Draft, ask: Ask, declined: boolean): void {
 
 /** An ask in another currency, or for no card, says nothing about the transaction it names. */
 function isComparable({ event, account }: Ask): boolean {
-  return event.currency === account.currency
+  return event.currency === account.currency && !isMisdirected(event, account)
 }

@@ -1,3 +1,4 @@
+import { knowsCard } from '../change/view.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import {
   countAt,
@@ -33,7 +34,7 @@ export function countShared(pack: Pack, event: CardEvent, step: Step): void {
   // An id that came before with other content is a mistake of the relay, and no ask.
   const first = step.changes.at(-1)?.type === 'recorded' && !otherContent
   if (shared === undefined || !first || !isAsk(event)) return
-  if (card.cardId === '' || amountMinor === 0) return
+  if (!knowsCard(step.before, event) || amountMinor === 0) return
   const facts = { event, account, card, transaction, atMs: step.atMs }
   const approved = step.answer.code === '000'
   const places: SharedPlace[] = []

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { remembersNothing } from '../../../src/domain/decide/ask-memory.ts'
 import type { Delivery } from '../../../src/domain/decide/delivery.ts'
 import { withDisabled } from '../../../src/domain/decide/pack.ts'
-import { createLedger } from '../../../src/domain/ledger/ledger.ts'
+import { countShared, createSharedTally } from '../../../src/domain/decide/shared-window.ts'
+import { createLedger, createMemoryBook } from '../../../src/domain/ledger/ledger.ts'
 import { bookingKey } from '../../../src/domain/operation/handling.ts'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
 import { decodeEntry, encodeEntry } from '../../../src/engine/format/entry-codec.ts'
+import { windowFile } from '../../../src/rules/pack/window-file.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
 import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.ts'
 
@@ -81,6 +84,48 @@ describe('the address of an organization', () => {
     const step = deliver(ledger, { organizationId: 'org-2' }, pack, said)
     expect(step.unmatched).toBe('other organization')
     expect(ledger.book(accountId).account()?.heldMinor).toBe(0)
+  })
+})
+
+describe('an ask that came to the address of another organization', () => {
+  const over = (name: string, kind: 'asks' | 'declines') =>
+    windowFile.parse({ name, scope: 'card', over: kind, period: 'day' })
+  const remembers = { ...remembersNothing, lastAsk: true, declines: true }
+  const windows = [
+    over('tries', 'asks'),
+    { ...over('failures', 'declines'), scope: 'account' as const },
+    { ...over('all', 'asks'), scope: 'organization' as const },
+  ]
+  const byDefault = {
+    code: '176',
+    decidedBy: 'default',
+    cause: 'deadline',
+    ruleId: '',
+    approvedAmountMinor: null,
+    rulesVersion: 'test',
+  } as const
+
+  it.each([
+    ['is declined', null],
+    ['is declined by default', byDefault],
+  ])('changes nothing of a card that it does not know when it %s', (_, said) => {
+    const shared = createSharedTally()
+    const watching = { ...packOf(defaultSwitches, 45, { windows, remembers }), shared }
+    const ledger = openLedger('org-1')
+    deliver(ledger, { transactionId: 'P1', requestType: 'PreAuthorization' }, watching)
+    const book = ledger.book(accountId)
+    const was = { ...createMemoryBook(book), windows: book.account()!.windows }
+    const at = { organizationId: 'org-2', transactionId: 'X1', originalTransactionId: 'P1' }
+    const event = eventOf({ eventId: 'X', ...at, amountMinor: 70 })
+    const step = ledger.deliver({ event, slot: 's', receivedAtMs: 2_000, said }, watching)
+    countShared(watching, event, step)
+    expect(step.anomalies).toEqual([])
+    expect(book.card('C1')).toEqual(was.cards.get('C1'))
+    expect([...book.transactions]).toEqual([...was.transactions])
+    expect(book.account()!.windows).toEqual(was.windows)
+    expect(shared.statesOf('organization org-1')).toEqual({})
+    const again = ledger.deliver({ event, slot: 's2', receivedAtMs: 2_000, said: null }, watching)
+    expect(again.answer).toEqual(step.answer)
   })
 })
 
