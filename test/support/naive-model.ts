@@ -121,6 +121,8 @@ type Effect =
       fixed: number
       millionths: number
       plus: number
+      /** The rest of an ask of which a part was approved before. */
+      isRest?: true
     }
   | { kind: 'undo'; key: string; eventKey: string; cardId: string }
   | { kind: 'swipe'; key: string; cardId: string }
@@ -438,7 +440,7 @@ export function createNaiveModel(options: NaiveOptions) {
     const t = transactionOf(world, effect.key)
     switch (effect.kind) {
       case 'ask':
-        t[effect.k] += effect.addedMinor
+        t[effect.k] += effect.addedMinor - (effect.isRest ? givenUp(t, effect) : 0)
         t.R += effect.reversedMinor
         t.K = Number.POSITIVE_INFINITY
         // Its first ask says what it is; a stand-in of the other kind joins it as it is.
@@ -499,6 +501,20 @@ export function createNaiveModel(options: NaiveOptions) {
         t.pendingMinor += effect.pendingMinor
         break
     }
+  }
+
+  /** Totals after it would have added less, had this one been approved whole. */
+  function givenUp(t: Sums, { eventKey, addedMinor, k }: AskEffect): number {
+    const at = t.asks.findIndex((ask) => ask.eventKey === eventKey)
+    const isTotal = switches.incrementalAmount === 'cumulative'
+    if (at < 0 || !isTotal) return 0
+    let left = addedMinor
+    for (const later of t.asks.slice(at + 1).filter((ask) => ask.k === k)) {
+      const given = Math.min(left, later.addedMinor)
+      later.addedMinor -= given
+      left -= given
+    }
+    return addedMinor - left
   }
 
   /** A default decline after our commit: what stands on this ask alone goes with it. */
@@ -1122,8 +1138,7 @@ export function createNaiveModel(options: NaiveOptions) {
     if (restMinor <= 0 || answer.unmatched !== null) return false
     const t = transactionOf(fold(), key)
     const { booking } = bookingFor(event, card, key, t, arrivalMs, '')
-    const addedMinor = Math.min(restMinor, booking.addedMinor)
-    const effect: Effect = { ...booking, addedMinor }
+    const effect: Effect = { ...booking, addedMinor: restMinor, isRest: true }
     const account = accountOf(card.accountId)
     if (!isSafe(fold([effect, ...chargesOf(account, key, [effect])]), key, account)) return false
     record(card, key, [effect], arrivalMs, event.merchant)

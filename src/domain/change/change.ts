@@ -118,6 +118,8 @@ export interface PlacedHold {
   readonly unblockedMid: string
   /** Absent where there is none. */
   readonly adjustment?: HoldAdjustment
+  /** What later totals had added already that this ask has of its own now; absent for nothing, and in what earlier releases wrote. */
+  readonly overtakenMinor?: number
 }
 
 /** What counts as if it had always been counted: it replaces what is there under the same name. */

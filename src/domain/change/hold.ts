@@ -13,7 +13,7 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
   const share: AskShare = {
     eventKey: hold.eventKey,
     preauthorized: hold.preauthorized,
-    addedMinor: hold.addedMinor + (part?.addedMinor ?? 0),
+    addedMinor: hold.addedMinor + (hold.overtakenMinor ?? 0) + (part?.addedMinor ?? 0),
     unblockedMid: part?.unblockedMid ?? hold.unblockedMid,
     reopened: t.expired || (part?.reopened ?? false),
     abroad: hold.abroad ?? false,
@@ -25,9 +25,7 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
   else next.authorizedMinor += hold.addedMinor
   next.reversedMinor += hold.reversedMinor
   next.ceilingMinor = null
-  const asks = part
-    ? t.asks.map((ask) => (ask === part ? share : ask))
-    : keptShares([...t.asks, share])
+  const asks = part ? raisedTo(share, t.asks, hold) : keptShares([...t.asks, share])
   next.expiresAtMs = Math.max(t.expiresAtMs, hold.expiresAtMs)
   next.asks = hold.lasts ? lasting(asks, share, t, hold.expiresAtMs) : asks
   if (t.asks.length === 0) {
@@ -38,6 +36,23 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
   next.expired = false
   next.adjustment = raisedBy(t.adjustment, share.adjustment)
   return next
+}
+
+/** The shares once one of them is more: later totals of its kind stand on it, and give up what it overtook. */
+function raisedTo(
+  share: AskShare,
+  asks: readonly AskShare[],
+  { overtakenMinor = 0 }: PlacedHold,
+): readonly AskShare[] {
+  const at = asks.findIndex(({ eventKey }) => eventKey === share.eventKey)
+  let leftMinor = overtakenMinor
+  return asks.map((ask, i) => {
+    if (i === at) return share
+    if (i < at || leftMinor === 0 || ask.preauthorized !== share.preauthorized) return ask
+    const givenMinor = Math.min(leftMinor, ask.addedMinor)
+    leftMinor -= givenMinor
+    return { ...ask, addedMinor: ask.addedMinor - givenMinor }
+  })
 }
 
 /** The shares with their expiries, once one of them lasts until `untilMs`. */

@@ -5,7 +5,7 @@ import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
 import type { Transaction } from '../record/transaction.ts'
 import { askAnomalies, namingAnomalies } from './anomaly.ts'
-import { holdOf, openAsk } from './ask.ts'
+import { type Ask, holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences, liteEnd } from './consequence.ts'
 import { bookApproval } from './decide.ts'
@@ -57,10 +57,22 @@ export function bookStandIn(
 /** Books what the default approved above the part that we had approved. */
 export function raiseAsk(draft: Draft, event: CardEvent, pack: Pack, restMinor: number): void {
   const ask = openAsk(event, draft.view, pack, draft.atMs)
-  // A later total may stand above it already.
-  const addedMinor = Math.min(restMinor, ask.sums.addedMinor)
-  draft.make({ type: 'holdPlaced', hold: holdOf(ask, addedMinor, '') })
+  const overtakenMinor = Math.min(restMinor, laterMinor(ask))
+  const hold = holdOf(ask, restMinor - overtakenMinor, '')
+  draft.make({
+    type: 'holdPlaced',
+    hold: overtakenMinor === 0 ? hold : { ...hold, overtakenMinor },
+  })
   bookConsequences(draft, event, pack)
+}
+
+/** What later totals of its kind added above it: as much of its rest they stand on already. */
+function laterMinor({ transaction: { asks }, eventKey, pack }: Ask): number {
+  const at = asks.findIndex((ask) => ask.eventKey === eventKey)
+  const share = asks[at]
+  if (share === undefined || pack.switches.incrementalAmount === 'delta') return 0
+  const later = asks.slice(at + 1).filter((ask) => ask.preauthorized === share.preauthorized)
+  return later.reduce((sum, { addedMinor }) => sum + addedMinor, 0)
 }
 
 /** Takes back an ask that we approved and the default declined. */

@@ -80,7 +80,10 @@ function writeHold(
   const { preauthorized, foreign, abroad = false, lasts = false } = hold
   const flags = Number(preauthorized) + 2 * Number(foreign) + 4 * Number(abroad) + 8 * Number(lasts)
   row.push(key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid)
-  if (hold.adjustment !== undefined) row.push(hold.adjustment)
+  const { adjustment, overtakenMinor } = hold
+  if (adjustment === undefined && overtakenMinor === undefined) return
+  row.push(adjustment ?? null)
+  if (overtakenMinor !== undefined) row.push(overtakenMinor)
 }
 
 function readHold(row: EntryRow, eventKey: string): PlacedHold {
@@ -96,9 +99,14 @@ function readHold(row: EntryRow, eventKey: string): PlacedHold {
     unblockedMid: row[7],
     ...((flags & 8) === 8 && { lasts: true as const }),
   }
-  if ((flags & 4) === 4) return { ...hold, abroad: true }
-  const adjustment = row[8]
-  return adjustment === undefined ? hold : { ...hold, adjustment }
+  const adjustment = row[8] ?? null
+  const overtakenMinor = row[9]
+  return {
+    ...hold,
+    ...((flags & 4) === 4 && { abroad: true as const }),
+    ...(adjustment !== null && { adjustment }),
+    ...(overtakenMinor !== undefined && { overtakenMinor }),
+  }
 }
 
 /** Their order is the number of the kind: new ones go to the end. */

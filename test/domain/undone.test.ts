@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import type { Pack, Switches } from '../../src/domain/decide/pack.ts'
+import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
+import type { Card } from '../../src/domain/record/card.ts'
+import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
+import { decodeEntry, encodeEntry } from '../../src/engine/format/entry-codec.ts'
+import { encodeBook } from '../support/book-text.ts'
+import { cardOf, eventOf } from '../support/event-generator.ts'
+import { accountOf, defaultSwitches, packOf, cardOf as realCard } from '../support/world.ts'
+
+const accountId = 'A1'
+
+/** A card with 1,000 in a country, and what is told of it; the slot is the event where none is given. */
+function openWorld(
+  switches: Partial<Switches> = {},
+  card: Partial<Card> = {},
+  openingMinor = 1_000,
+) {
+  const pack: Pack = packOf({ ...defaultSwitches, ...switches })
+  const ledger = createLedger()
+  const account = accountOf({ accountId, currency: 'USD', country: 'NG', openingMinor })
+  const open = { ...realCard(cardOf({})), ...card }
+  ledger.operate(accountId, { type: 'open', account, card: open, givesBalance: true }, pack, 0)
+  let nowMs = 1_000
+  const deliver = (event: Partial<CardEvent> & { eventId: string }, said: '000' | '176' | null) => {
+    const answer = { decidedBy: 'default', cause: 'deadline', ruleId: '' } as const
+    const byDefault = { ...answer, rulesVersion: 'test', approvedAmountMinor: null }
+    return ledger.deliver(
+      {
+        event: eventOf({ ...(isAsk(eventOf(event)) ? {} : { final: false }), ...event }),
+        slot: event.eventId,
+        receivedAtMs: nowMs++,
+        said: said === null ? null : { ...byDefault, code: said },
+      },
+      pack,
+    ).answer
+  }
+  const book = ledger.book(accountId)
+  return {
+    pack,
+    ledger,
+    tell: (event: Partial<CardEvent> & { eventId: string }) => deliver(event, null).code,
+    tellPart: (event: Partial<CardEvent> & { eventId: string }) =>
+      deliver(event, null).approvedAmountMinor,
+    say: deliver,
+    adjust(amountMinor: number) {
+      const operation = { type: 'adjust', amountMinor, reference: `${nowMs}` } as const
+      ledger.operate(accountId, operation, pack, nowMs)
+    },
+    account: () => book.account()!,
+  }
+}
+
+/** The log alone, as it is kept, leads to the same records. */
+function expectReplayed({ ledger }: { readonly ledger: Ledger }): void {
+  const again = createLedger()
+  for (const entry of ledger.entries) again.replay(decodeEntry(encodeEntry(entry)))
+  expect(encodeBook(again.book(accountId))).toEqual(encodeBook(ledger.book(accountId)))
+}
+
+describe('the rest of a total that was approved in part', () => {
+  const totals = { incrementalAmount: 'cumulative', partialApproval: true } as const
+
+  it('is held also when a later total, which stood above it, is undone', () => {
+    const world = openWorld(totals, {}, 100)
+    const first = { eventId: 'E1', amountMinor: 150, partialApprovalSupported: true }
+    expect(world.tellPart(first)).toBe(100)
+    world.adjust(200)
+    const later = { eventId: 'E2', amountMinor: 200 }
+    expect(world.tell(later)).toBe('000')
+    world.say(first, '000')
+    expect(world.account().heldMinor).toBe(200)
+    world.say(later, '176')
+    expect(world.account().heldMinor).toBe(150)
+    world.say(first, '176')
+    expect(world.account().heldMinor).toBe(0)
+    expectReplayed(world)
+  })
+
+  it('is not added to a later total that was taken back in part meanwhile', () => {
+    const world = openWorld(totals, {}, 100)
+    const first = { eventId: 'E1', amountMinor: 150, partialApprovalSupported: true }
+    expect(world.tellPart(first)).toBe(100)
+    world.adjust(200)
+    expect(world.tell({ eventId: 'E2', amountMinor: 120 })).toBe('000')
+    world.tell({ eventId: 'E3', requestType: 'PartialReversal', amountMinor: 30 })
+    world.say(first, '000')
+    // As if it had been approved whole at once: 150, and 30 of that taken back.
+    expect(world.account().heldMinor).toBe(120)
+    expectReplayed(world)
+  })
+})
