@@ -17,6 +17,8 @@ export interface EndpointDesk {
   find(organizationId: string, webhookId: string): Promise<Endpoint | null>
   /** The same, as it is now. */
   findNow(organizationId: string, webhookId: string): Promise<Endpoint | null>
+  /** Those of an organization were changed just now. */
+  forget(organizationId: string): void
   learn(organizationId: string, endpoint: Endpoint, result: AttemptResult): Promise<void>
 }
 
@@ -59,6 +61,9 @@ export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
     findNow(organizationId, webhookId) {
       kept.delete(organizationId)
       return find(organizationId, webhookId)
+    },
+    forget(organizationId) {
+      kept.delete(organizationId)
     },
     async learn(organizationId, endpoint, result) {
       if (!isNews(endpoint, result)) return

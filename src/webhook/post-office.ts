@@ -20,6 +20,8 @@ export interface PostOffice {
   readonly dispatcher: Dispatcher
   /** An event was committed: what of it is due is sent at once, if it is ours to send. */
   made(event: WebhookEvent): void
+  /** The webhooks of an organization were changed: what is sent from now on goes by that. */
+  changed(organizationId: string): void
   start(): void
   stop(): Promise<void>
 }
@@ -122,6 +124,7 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     dispatcher,
     recorder: createEventRecorder({ ...options, onMade: made }),
     made,
+    changed: desk.forget,
     start() {
       repeat(beatMs, share.beat)
       repeat(lookMs, dispatcher.look)

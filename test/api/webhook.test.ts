@@ -89,6 +89,29 @@ describe('a webhook', () => {
     expect(received).toHaveLength(3)
   })
 
+  it('that has moved, or has a new secret, is told by that from its answer on', async () => {
+    const { call, happen, idle } = await openWorld()
+    const [before, after] = [await startReceiver(), await startReceiver()]
+    const made = await call('POST', '/webhooks', { url: before.url, events: ['*'] })
+    const path = `/webhooks/${made.data.webhookId}`
+    await happen('card-1')
+    await expect.poll(() => before.received.length).toBe(1)
+    await idle()
+    // What is known of it by now is not a second old when it is changed.
+    await happen('card-2')
+    await expect.poll(() => before.received.length).toBe(2)
+    await idle()
+    await call('PATCH', path, { url: after.url })
+    await happen('card-3')
+    await expect.poll(() => after.received.length).toBe(1)
+    await idle()
+    await call('POST', `${path}/rotate-secret`)
+    await happen('card-4')
+    await expect.poll(() => after.received.length).toBe(2)
+    expect(after.received[1]!.headers['webhook-signature']!.split(' ')).toHaveLength(2)
+    expect(before.received).toHaveLength(2)
+  })
+
   it('has an address that may be called, and there are ten at most', async () => {
     const { call } = await openWorld(false)
     for (const url of [

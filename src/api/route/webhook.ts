@@ -63,7 +63,7 @@ function createWebhookDesk({ store, effects, outside }: ApiContext) {
     const { organizationId } = call.caller.organization
     const aggregate = webhooksAggregate(organizationId)
     const pending = await readPending(store, `${organizationId}\n${webhookId}\n`)
-    return effects.onAggregate(call, aggregate, (view: AggregateView) => {
+    const done = await effects.onAggregate(call, aggregate, (view: AggregateView) => {
       const all = endpointsIn(view)
       const before = all.find((one) => one.webhookId === webhookId)
       if (before === undefined) return unknown()
@@ -71,6 +71,8 @@ function createWebhookDesk({ store, effects, outside }: ApiContext) {
       const rest = all.flatMap((one) => (one === before ? (after ?? []) : one))
       return { data: shown(after ?? before, pending), write: writeOfEndpoints(rest) }
     })
+    outside.office.changed(organizationId)
+    return done
   }
 
   async function withPending(call: ApiCall, shownOne: z.output<typeof data>) {
