@@ -4,6 +4,7 @@ import { readJson } from '../outgoing/answer.ts'
 import type { Outgoing } from '../outgoing/call.ts'
 import { isSignedBy, signedHeaders } from '../outgoing/signature.ts'
 import type { KycProvider, ProviderFault, Verdict } from './provider.ts'
+import { namesSomebody } from './submission.ts'
 
 export interface HttpKycOptions {
   readonly outgoing: Pick<Outgoing, 'call'>
@@ -35,6 +36,12 @@ const verdict = z.object({
   rejectLabels: z.array(z.string()).optional(),
 })
 
+/** Of a number, whose holder is compared: one without a name would reject everybody for good. */
+const numberVerdict = verdict.refine(
+  ({ status, holder }) => status !== 'Approved' || holder === undefined || namesSomebody(holder),
+  { path: ['holder'] },
+)
+
 const told = verdict.extend({ kycToken: z.string().max(64) })
 
 export type ToldVerdict = Verdict & { readonly kycToken: string }
@@ -53,6 +60,7 @@ export function createHttpProvider(options: HttpKycOptions): KycProvider {
     path: string,
     id: string,
     body: string,
+    shape: z.ZodType<Verdict> = verdict,
   ): Promise<Verdict | ProviderFault> {
     const signed = signedHeaders({ id, body, atMs: clock.nowMs() }, [secret])
     const said = await outgoing.call({
@@ -67,7 +75,7 @@ export function createHttpProvider(options: HttpKycOptions): KycProvider {
       return said.fault === 'timedOut' ? 'timedOut' : fault
     }
     if (said.status < 200 || said.status > 299) return failed(`answers ${said.status}`)
-    const found = said.isCut ? 'it is too long' : readJson(said.body, verdict)
+    const found = said.isCut ? 'it is too long' : readJson(said.body, shape)
     if (typeof found !== 'string') return found.said
     return failed(`answers otherwise than docs/WEBHOOKS.md says: ${found}`)
   }
@@ -80,7 +88,8 @@ export function createHttpProvider(options: HttpKycOptions): KycProvider {
       const subject =
         'individualKyc' in given ? { individualKyc: { ...given.individualKyc, ...images } } : given
       const body = JSON.stringify({ kycToken, method, ...subject, ...callback })
-      return call('POST', '/verifications', kycToken, body)
+      const shape = method === 'number' ? numberVerdict : verdict
+      return call('POST', '/verifications', kycToken, body, shape)
     },
     ask: ({ kycToken }) => call('GET', `/verifications/${kycToken}`, kycToken, ''),
     nextMs: ({ submittedAtMs }, nowMs) =>

@@ -78,6 +78,11 @@ export function holderFault(person: Individual, holder: Holder): HolderFault | n
   return person.dateOfBirth === holder.dateOfBirth ? null : 'DATE_OF_BIRTH_MISMATCH'
 }
 
+/** Whether somebody could agree with it. */
+export function namesSomebody({ firstName, lastName }: Holder): boolean {
+  return lettersOf(firstName, lastName).length > 0
+}
+
 /** As people write them differently: without marks, case and anything that is no letter. */
 function lettersOf(...names: readonly (string | undefined)[]): string[] {
   return names.flatMap((name = '') => {

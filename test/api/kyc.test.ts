@@ -504,6 +504,23 @@ describe('a provider by HTTP', () => {
     expect(wrong.data).toMatchObject({ rejectType: 'RETRY', kycCode: '182' })
   })
 
+  it('that approves with a holder without a name rejects nobody', async () => {
+    let holder: object = {}
+    const provider = await openProvider(() => ({ status: 'Approved', holder }))
+    const { call, passTime, troubles } = await openWorld({ kyc: kycOf(provider.url) })
+    const number = () => call('POST', '/kyc/individual', person('22200000100'), 'Number')
+    for (holder of [{}, { firstName: ' -' }, { dateOfBirth: '1990-01-31' }]) {
+      expect(await number(), JSON.stringify(holder)).toMatchObject({ status: 502, code: '152' })
+    }
+    const told = 'the KYC provider answers otherwise than docs/WEBHOOKS.md says: `holder`'
+    expect(troubles).toEqual([told, told, told])
+    const { data } = await call('POST', '/kyc/individual', passport())
+    await passTime(1_000)
+    expect((await call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Approved')
+    holder = { lastName: 'Obi' }
+    expect((await number()).data.status).toBe('Approved')
+  })
+
   it('that fails gives 502, and one that never hears of a document gives it up after a day', async () => {
     const provider = await openProvider(() => null)
     const { call, passTime, troubles } = await openWorld({ kyc: kycOf(provider.url) })
