@@ -693,6 +693,20 @@ describe('a provider by HTTP', () => {
     expect((await world.call('GET', `/kyc/${data.kycToken}`)).data.status).toBe('Rejected')
   })
 
+  it('is told 413 by a body of more than 64 KiB', async () => {
+    const { url, time, bugs } = await openWorld({ kyc: kycOf('http://127.0.0.1:9') })
+    const tell = async (length: number) => {
+      const body = `{"status":"Pending","kycToken":"${'x'.repeat(length - 34)}"}`
+      expect(body).toHaveLength(length)
+      const headers = signedHeaders({ id: 'x', body, atMs: time.ms }, [readWebhookSecret(secret)!])
+      const answer = await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })
+      return [answer.status, ((await answer.json()) as { message: string }).message]
+    }
+    expect(await tell(65_536)).toEqual([404, 'Unable to locate record'])
+    expect(await tell(65_537)).toEqual([413, 'Format error: the body is larger than 64 KiB'])
+    expect(bugs).toEqual([])
+  })
+
   it('is told 503 while the store is away, and 500 for a bug that the log then has', async () => {
     const provider = await openProvider(() => ({ status: 'Pending' }))
     const { call, url, time, bugs, outside } = await openWorld({ kyc: kycOf(provider.url) })

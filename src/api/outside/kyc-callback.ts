@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { readCallback } from '../../kyc/http-provider.ts'
 import { refuse } from '../condition.ts'
 import { refusalEnvelope } from '../envelope.ts'
+import { refuseBody } from '../outer-refusal.ts'
 import type { Outside } from './outside.ts'
 
 const maxBodyBytes = 65_536
@@ -21,6 +22,10 @@ export function addKycCallback(
       { parseAs: 'string', bodyLimit: maxBodyBytes },
       (_request, body, done) => done(null, body),
     )
+    scope.setErrorHandler(async (error: { statusCode?: number }, _request, reply) => {
+      if (error.statusCode !== 413) throw error
+      return reply.code(413).send(refusalEnvelope(null, refuseBody(maxBodyBytes)))
+    })
     scope.post('/callbacks/kyc', async (request, reply) => {
       const body = typeof request.body === 'string' ? request.body : ''
       const told = readCallback(kycSecret, request.headers, body, clock.nowMs())
