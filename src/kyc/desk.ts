@@ -146,21 +146,21 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     const judged = judgeVerdict(verdict, submission)
     const nowMs = clock.nowMs()
     const isApproved = judged.status === 'Approved'
-    if (isApproved && (await claimApproval(kyc.kycToken, nowMs)) === null) return null
+    if (isApproved && (await claimApproval(kyc.kycToken, nowMs, verdict)) === null) return null
     const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
     return change(kyc.kycToken, (before) => {
       if (before.isApproving && !isApproved) return null
       const { kycToken, method, submittedAtMs } = before
       const status = judged.status === 'Initiated' ? before.status : judged.status
       const open = { kycToken, method, submission, submittedAtMs, status }
-      const handed = { ...handedOver(before), dueMs: provider.nextMs(open, nowMs) }
+      const handed = { ...handedOver(before, verdict.endedBy), dueMs: provider.nextMs(open, nowMs) }
       return afterVerdict(handed, judged, customerId, nowMs) ?? handed
     })
   }
 
-  function claimApproval(kycToken: string, nowMs: number): Promise<Kyc | null> {
+  function claimApproval(kycToken: string, nowMs: number, { endedBy }: Verdict) {
     return change(kycToken, (before) => ({
-      ...handedOver(before),
+      ...handedOver(before, endedBy),
       isApproving: true,
       dueMs: nowMs + handOverMs,
     }))

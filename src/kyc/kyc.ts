@@ -38,6 +38,8 @@ const record = z.object({
   dueMs: z.number().nullable(),
   /** Whether its approval is decided, and only its customer has yet to be made: no other word counts from here on. */
   isApproving: z.boolean().default(false),
+  /** Of the call that ended it, where one did: its retry finds its own verdict. */
+  endedBy: z.string().optional(),
 })
 
 export type Kyc = Readonly<z.output<typeof record>>
@@ -78,8 +80,8 @@ export function isFinal({ status }: Pick<Kyc, 'status'>): boolean {
 }
 
 /** Its provider has it: its pictures are not needed any more. */
-export function handedOver(kyc: Kyc): Kyc {
-  return { ...kyc, isHandedOver: true, imageParts: 0 }
+export function handedOver(kyc: Kyc, endedBy = kyc.endedBy): Kyc {
+  return { ...kyc, isHandedOver: true, imageParts: 0, endedBy }
 }
 
 const rejectCodes = ['180', '181', '182', '184', '185', '305', '306', '307']

@@ -7,6 +7,8 @@ export interface Verdict {
   readonly kycCode?: string | undefined
   readonly rejectType?: string | undefined
   readonly rejectLabels?: readonly string[] | undefined
+  /** The call that says it, where it is none of a provider. */
+  readonly endedBy?: string | undefined
 }
 
 export type ProviderFault = 'failed' | 'timedOut'

@@ -294,36 +294,49 @@ describe('a document or a business', () => {
     expect(waiting.data).toMatchObject({ status: 'Pending', kycCode: '183' })
   })
 
-  it('that a killed server had ended is answered as ended to the retry, and to no other call', async () => {
-    const state = createMemoryState()
-    const asked = { status: 'Approved' }
-    let isKilled = false
-    const faults: NonNullable<ApiWorldOptions['faults']> = (commands) => {
-      const isNote = commands.some(
-        ({ aggregate, put }) =>
-          aggregate.startsWith('ky:') &&
-          aggregate.endsWith(ended) &&
-          put.some(({ group }) => group.startsWith('x@')),
-      )
-      isKilled ||= ended !== '' && isNote
-      return isKilled ? { kind: 'dies', executed: false } : { kind: 'none' }
-    }
-    let ended = ''
-    const first = await openWorld({ sandbox: true, state, faults })
-    const { data } = await first.call('POST', '/kyc/business', business('RC1230008'))
-    const path = `/sandbox/kyc/${data.kycToken}`
-    ended = data.kycToken
-    void first.call('POST', path, asked, 'Ending').catch(() => null)
-    await expect.poll(() => isKilled).toBe(true)
-    const second = await openWorld({ sandbox: true, state, like: first })
-    second.time.ms += 5_000
-    const other = await second.call('POST', path, asked, 'Other')
-    expect(other).toMatchObject({ status: 422, code: '119' })
-    expect(await second.call('POST', path, asked, 'Other')).toMatchObject({ status: 422 })
-    const again = await second.call('POST', path, asked, 'Ending')
-    expect(again).toMatchObject({ status: 200, data: { status: 'Approved' } })
-    expect(await second.call('POST', path, asked, 'Ending')).toMatchObject({ code: '139' })
-  })
+  it.each([
+    ['', false],
+    [', also where its Reference was refused before', true],
+  ])(
+    'that a killed server had ended is answered as ended to the retry, and to no other call%s',
+    async (_name, isRefusedBefore) => {
+      const state = createMemoryState()
+      const asked = { status: 'Approved' }
+      let isKilled = false
+      const faults: NonNullable<ApiWorldOptions['faults']> = (commands) => {
+        const isNote = commands.some(
+          ({ aggregate, put }) =>
+            aggregate.startsWith('ky:') &&
+            aggregate.endsWith(ended) &&
+            put.some(({ group }) => group.startsWith('x@')),
+        )
+        isKilled ||= ended !== '' && isNote
+        return isKilled ? { kind: 'dies', executed: false } : { kind: 'none' }
+      }
+      let ended = ''
+      const first = await openWorld({ sandbox: true, state, faults })
+      const { data } = await first.call('POST', '/kyc/business', business('RC1230008'))
+      const path = `/sandbox/kyc/${data.kycToken}`
+      if (isRefusedBefore) {
+        const place = kycAggregate(data.kycToken)
+        const kept = state.aggregates.get(place)!
+        state.aggregates.delete(place)
+        expect(await first.call('POST', path, asked, 'Ending')).toMatchObject({ status: 404 })
+        state.aggregates.set(place, kept)
+      }
+      ended = data.kycToken
+      void first.call('POST', path, asked, 'Ending').catch(() => null)
+      await expect.poll(() => isKilled).toBe(true)
+      const second = await openWorld({ sandbox: true, state, like: first })
+      second.time.ms += 5_000
+      const other = await second.call('POST', path, asked, 'Other')
+      expect(other).toMatchObject({ status: 422, code: '119' })
+      expect(await second.call('POST', path, asked, 'Other')).toMatchObject({ status: 422 })
+      const again = await second.call('POST', path, asked, 'Ending')
+      expect(again).toMatchObject({ status: 200, data: { status: 'Approved' } })
+      expect(await second.call('POST', path, asked, 'Ending')).toMatchObject({ code: '139' })
+    },
+  )
 
   it('leaves nothing that stays when it is refused for what it says', async () => {
     const state = createMemoryState()

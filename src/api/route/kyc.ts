@@ -3,7 +3,9 @@ import { kycAggregate } from '../../engine/format/layout.ts'
 import type { KycRequest } from '../../kyc/desk.ts'
 import { readIdentity } from '../../kyc/identity.ts'
 import { type Kyc, kycMethods, kycStatuses, readKyc, rejectTypes, shownKyc } from '../../kyc/kyc.ts'
+import type { Verdict } from '../../kyc/provider.ts'
 import { methodOf, numberIdTypes, type Submission } from '../../kyc/submission.ts'
+import { referenceIdOf } from '../../management/reference.ts'
 import { type Refused, refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { type ApiCall, defineRoute, type Route } from '../route.ts'
@@ -208,11 +210,10 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
       const found = await readKyc(store, kycToken)
       if (found?.organizationId !== call.caller.organization.organizationId) return unknown()
       const home = kycAggregate(kycToken)
-      return effects.onPrepared<z.input<typeof kycData>>(call, home, async (begunAtMs) => {
-        const heard = (await outside.kyc?.desk.hear(kycToken, call.body)) ?? null
-        const isRetry = begunAtMs < call.nowMs
-        const isOver = heard === 'final' && isRetry
-        const kyc = isOver ? await endedSince(begunAtMs, kycToken, call.body.status) : heard
+      return effects.onPrepared<z.input<typeof kycData>>(call, home, async () => {
+        const word = { ...call.body, endedBy: referenceIdOf(call.caller) }
+        const heard = (await outside.kyc?.desk.hear(kycToken, word)) ?? null
+        const kyc = heard === 'final' ? await endedAs(word, kycToken) : heard
         return () => {
           if (kyc === null) return unknown()
           if (kyc === 'final') return refuse('notPermitted', 'it is over')
@@ -222,11 +223,10 @@ function endingRoute({ store, effects, outside }: ApiContext): Route {
     },
   })
 
-  /** What ended as it was asked to, since it was asked, was ended by the request that is repeated. */
-  async function endedSince(begunAtMs: number, kycToken: string, status: Kyc['status']) {
+  /** What the request that is repeated has ended, as it asks. */
+  async function endedAs({ status, endedBy }: Verdict, kycToken: string) {
     const kyc = await readKyc(store, kycToken)
-    const isAsked = kyc?.status === status && (kyc.completedAtMs ?? 0) >= begunAtMs
-    return isAsked ? kyc : 'final'
+    return kyc?.status === status && kyc.endedBy === endedBy ? kyc : 'final'
   }
 }
 
