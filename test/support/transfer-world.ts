@@ -55,7 +55,8 @@ export function ask(
     prepare: async () =>
       amountMinor <= mostMinor ? { transfer } : { refusal: refuse('topUpTooLarge', '') },
     check(view) {
-      if (view.wallet !== null) return walletCovers(view, amountMinor, 'USD')
+      if (view.wallet !== null)
+        return walletCovers(view, amountMinor, 'USD', { currencies: ['USD'] })
       const has = availableMinor(view.account!.account!)
       return has >= amountMinor ? null : refuse('fundsMissing', '')
     },

@@ -2,6 +2,7 @@ import type { Account } from '../../domain/record/account.ts'
 import type { Card } from '../../domain/record/card.ts'
 import { formatMinor } from '../../domain/record/money.ts'
 import { walletAggregate } from '../../engine/format/layout.ts'
+import type { Organization } from '../../management/organization.ts'
 import type { SideView } from '../../management/transfer/side.ts'
 import type { TransferPlan, Transfers } from '../../management/transfer/transfers.ts'
 import type { ChildPut } from '../../store/port.ts'
@@ -79,9 +80,10 @@ export function createTransferDesk(effects: Effects, transfers: Transfers): Tran
   return {
     run,
     issue(call, { currency, amountMinor, joins, check, prepare }) {
-      const { organizationId } = call.caller.organization
+      const { organization } = call.caller
+      const { organizationId } = organization
       const from = { kind: 'wallet', organizationId, currency } as const
-      const covers = (view: SideView) => walletCovers(view, amountMinor, currency)
+      const covers = (view: SideView) => walletCovers(view, amountMinor, currency, organization)
       return run(call, {
         home: walletAggregate(organizationId, currency),
         before: { gather: check, check: covers },
@@ -102,15 +104,21 @@ export function createTransferDesk(effects: Effects, transfers: Transfers): Tran
   }
 }
 
-/** null when a wallet has the amount. */
+export function noWallet(currency: string): Refused {
+  return refuse('currencyNotSupported', `the organization has no wallet in ${currency}`)
+}
+
+/** null when a wallet has the amount. An imported card may be in a currency that nobody can fund a wallet in. */
 export function walletCovers(
   { wallet }: SideView,
   amountMinor: number,
   currency: string,
+  { currencies }: Pick<Organization, 'currencies'>,
 ): Refused | null {
   if (wallet === null) throw new Error('the source is no wallet')
   const { balanceMinor } = wallet
   if (amountMinor <= balanceMinor) return null
+  if (!currencies.includes(currency)) return noWallet(currency)
   const has = formatMinor(balanceMinor, currency)
   return refuse('fundsMissing', `the wallet has ${has} ${currency}`)
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { transferTypes } from '../../management/transfer/transfer.ts'
-import { type Refused, refuse } from '../condition.ts'
 import { balances } from './card/card-data.ts'
 
 export const wallet = z.object({ currency: z.string(), balance: z.number() })
@@ -18,7 +17,3 @@ export const transferData = z.object({
   wallet: wallet.optional(),
   completedAt: z.string(),
 })
-
-export function noWallet(currency: string): Refused {
-  return refuse('currencyNotSupported', `the organization has no wallet in ${currency}`)
-}

@@ -11,9 +11,9 @@ import type { PlannedTransfer } from '../../management/transfer/transfers.ts'
 import { isRefused, type Refused, refuse, refuseField } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { amount, cardId, cardParams, currency, minorIn, narration } from '../field.ts'
-import { walletCovers } from '../money/transfer-desk.ts'
+import { noWallet, walletCovers } from '../money/transfer-desk.ts'
 import { type ApiCall, defineRoute, type Route } from '../route.ts'
-import { noWallet, transferData } from './money-field.ts'
+import { transferData } from './money-field.ts'
 
 const nothing = z.object({})
 const moved = z.object({ amount, currency: currency.optional(), narration })
@@ -54,7 +54,10 @@ function topUp(context: ApiContext): Route {
         home: walletAggregate(from.organizationId, from.currency),
         prepare: async () =>
           refusal === null ? { transfer: { ...planned, from, to: cardOf(whole) } } : { refusal },
-        check: (view) => walletCovers(view, amountMinor, whole.account.currency),
+        check(view) {
+          const { currency } = whole.account
+          return walletCovers(view, amountMinor, currency, call.caller.organization)
+        },
       })
     },
   })
@@ -180,7 +183,13 @@ function regularize(context: ApiContext): Route {
     params: cardParams,
     body: z.object({ narration }),
     data: transferData,
-    refusals: ['cardUnknown', 'notPermitted', 'fundsMissing', 'changedMeanwhile'],
+    refusals: [
+      'cardUnknown',
+      'notPermitted',
+      'currencyNotSupported',
+      'fundsMissing',
+      'changedMeanwhile',
+    ],
     async handle(call) {
       const { cardId } = call.params
       const whole = await knownCard(context, call, cardId)
@@ -204,7 +213,8 @@ function regularize(context: ApiContext): Route {
           } as const
           return { transfer: { ...planned, from, to: cardOf(now) } }
         },
-        check: (view, { amountMinor }) => walletCovers(view, amountMinor, from.currency),
+        check: (view, { amountMinor }) =>
+          walletCovers(view, amountMinor, from.currency, call.caller.organization),
       })
     },
   })

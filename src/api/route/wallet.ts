@@ -15,9 +15,10 @@ import { openWalletEvents } from '../../webhook/wallet-event.ts'
 import { refuse } from '../condition.ts'
 import type { ApiContext } from '../context.ts'
 import { amount, currency, minorIn, narration } from '../field.ts'
+import { noWallet } from '../money/transfer-desk.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { listOf, pageFields, pageRefusals, timeFields } from './list.ts'
-import { noWallet, transferData, wallet } from './money-field.ts'
+import { transferData, wallet } from './money-field.ts'
 
 const nothing = z.object({})
 const params = z.object({ currency })

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { readCard } from '../../../src/management/card.ts'
+import { addCustomer } from '../../../src/management/customer.ts'
 import { handed, testEvent } from '../../support/engine-world.ts'
 import { createMemoryState } from '../../support/memory-store.ts'
 import { openMoneyApi } from '../../support/money-world.ts'
@@ -174,6 +175,29 @@ describe('a withdrawal', () => {
     expect(world.bugs).toEqual([])
   })
 
+  it('from the wallet to such a card is refused alike, and not told as a wallet that is empty', async () => {
+    const cedi = { cardId: 'cedi', customerId: 'c', currency: 'GHS' }
+    const owes = { cardId: 'owes', currency: 'GHS', balance: '-1.00' }
+    const world = await openMoneyApi([cedi, owes], 100)
+    await setCard(world, 'owes', { status: 'Terminated', terminatedBy: 'operator' })
+    const own = { customerId: 'c', sharedBalance: false, initialBalance: 1 }
+    await addCustomer(
+      world.aggregates,
+      { customerId: 'c', organizationId: 'org-1', type: 'individual', name: 'C' },
+      world.time.ms,
+    )
+    for (const [path, body] of [
+      ['/cards/cedi/topup', { amount: 1 }],
+      ['/cards/cedi/topup', { amount: 1, currency: 'GHS' }],
+      ['/cards/owes/regularize', {}],
+      ['/cards/reissue', own],
+    ] as const) {
+      const { status, code, answer } = await world.post(path, body)
+      expect([path, status, code]).toEqual([path, 422, '121'])
+      expect(answer.message).toContain('the organization has no wallet in GHS')
+    }
+  })
+
   it('looks at all cards of an account together, however many and whose', async () => {
     const ids = Array.from({ length: 150 }, (_, i) => `shared-${i}`)
     const shared = { accountId: 'account-of-card-1', balance: undefined }
@@ -318,7 +342,7 @@ describe('an issued card', () => {
       caller: {
         clientId: credentials.clientId,
         reference,
-        organization: { organizationId: 'org-1' },
+        organization: { organizationId: 'org-1', currencies: ['USD'] },
       } as never,
       request: { hash: 'a'.repeat(64), method: 'POST', path: '/api/v1/cards/lite' },
       nowMs: time.ms,
