@@ -1,5 +1,6 @@
 import { StoreError } from '../port.ts'
 import { throwCause, writeFailureText } from './database.ts'
+import { tryDisk } from './room.ts'
 
 /** Waits for the disk, and knows what it still owes. */
 export interface DiskWait {
@@ -10,16 +11,20 @@ export interface DiskWait {
    * nobody could tell what becomes of it.
    */
   refuseWhileLate(): void
+  /** Rejects where the last write failed, and the disk takes nothing still. */
+  trial(): Promise<void>
 }
 
 export interface DiskWaitOptions {
+  readonly folder: string
   readonly timeoutMs: number
   /** Throws when what was written is not where it will be looked for. */
   readonly check: () => void
 }
 
-export function createDiskWait({ timeoutMs, check }: DiskWaitOptions): DiskWait {
+export function createDiskWait({ folder, timeoutMs, check }: DiskWaitOptions): DiskWait {
   const late = new Set<Promise<unknown>>()
+  let hasFailed = false
   const problem = `nothing was heard for ${timeoutMs} ms`
 
   function noteLate(queued: readonly Promise<boolean>[]): void {
@@ -40,8 +45,10 @@ export function createDiskWait({ timeoutMs, check }: DiskWaitOptions): DiskWait 
       try {
         const answered = await Promise.race([Promise.all(queued).catch(throwCause), tooLate])
         check()
+        hasFailed = false
         return answered
       } catch (cause) {
+        hasFailed = true
         // Unknown also when LMDB reports a failure: the last step of a commit can fail after it took effect.
         throw unwritten(writeFailureText(cause), 'unknown', cause)
       } finally {
@@ -50,6 +57,11 @@ export function createDiskWait({ timeoutMs, check }: DiskWaitOptions): DiskWait 
     },
     refuseWhileLate() {
       if (late.size > 0) throw unwritten(problem, 'no')
+    },
+    async trial() {
+      if (!hasFailed) return
+      await tryDisk(folder)
+      hasFailed = false
     },
   }
 }

@@ -180,10 +180,20 @@ async function findDamageAt(path: string, marker: Marker): Promise<string | unde
       await file.close()
     }
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    if (!isMissing) return failureText(error)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EROFS') throw readOnly(path, error)
+    if (code !== 'ENOENT') return failureText(error)
     return marker.filled ? 'it is missing' : undefined
   }
+}
+
+/** Its folder may look as if it could be written: Linux tells of a disk that had a fault only who opens a file. */
+function readOnly(path: string, cause: unknown): StoreRefused {
+  return new StoreRefused(
+    `${path} cannot be opened (${failureText(cause)}). Its disk takes no writes, as after a fault of it ` +
+      '(dmesg): mend it, and mount it anew; nothing was lost.',
+    { cause },
+  )
 }
 
 /** The marker is written under another name, synced and renamed, so that it is whole or not there. */

@@ -77,13 +77,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
       options.onWarning?.(problem === '' ? `${folder} is in place again` : problem)
     },
   })
-  const disk = createDiskWait({
-    timeoutMs: commitTimeoutMs,
-    check() {
-      // The file is looked for before the commit is confirmed: what was written to a deleted file is lost.
-      if (!whereabouts.isInPlace()) throw new Error(whereabouts.problem)
-    },
-  })
+  const disk = createDiskWait({ folder, timeoutMs: commitTimeoutMs, check: refuseUnlessInPlace })
   // Entries are dated after the newest one at the start and after every root that was loaded, because the
   // clock may have been set back, and another process's clock may be ahead.
   let lastLogMicros = microsOfCursor(readTail(1, '')[0]?.cursor ?? '0')
@@ -107,6 +101,12 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     const answers = await written(queued.map((write) => queueWrite(db, write)))
     let answered = 0
     return foreseen.map((outcome) => outcome ?? (answers[answered++] ? 'committed' : 'conflict'))
+  }
+
+  async function trial(): Promise<void> {
+    while (peers.isOpening()) await peers.untilOpened()
+    refuseUnlessWritable()
+    await disk.trial()
   }
 
   async function load(keys: readonly Key[]): Promise<(Loaded | undefined)[]> {
@@ -217,6 +217,11 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     await peers.leave()
   }
 
+  /** The file is looked for before a commit is confirmed: what was written to a deleted file is lost. */
+  function refuseUnlessInPlace(): void {
+    if (!whereabouts.isInPlace()) throw new Error(whereabouts.problem)
+  }
+
   function refuseUnlessUsable(): void {
     if (isClosed) throw new StoreError('the store is closed', 'no')
     if (whereabouts.problem !== '') throw new StoreError(whereabouts.problem, 'no')
@@ -268,7 +273,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   return {
     file: whereabouts.file,
     commit: refusingPassed(commit, nowMs),
-    trial: async () => refuseUnlessWritable(),
+    trial,
     load,
     hasVersion,
     range,

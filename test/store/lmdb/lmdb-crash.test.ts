@@ -118,12 +118,12 @@ async function terminate(
     .map((line) => JSON.parse(line))
 }
 
-it('reports a full disk as unknown, keeps what it acknowledged, and goes on reading', async () => {
+it('reports a full disk as unknown, keeps what it acknowledged, goes on reading, and is tried by writing', async () => {
   const folder = join(parent, 'full')
   // Files may grow to 2,000 blocks of 512 bytes.
   const limited = 'ulimit -f 2000 && exec "$0" "$@"'
   const child = run('sh', ['-c', limited, process.execPath, scriptPath('lmdb-filler'), folder])
-  const { acknowledged, newest, error, again } = JSON.parse((await child).stdout)
+  const { acknowledged, newest, error, again, tried } = JSON.parse((await child).stdout)
   expect(acknowledged).toBeGreaterThan(5)
   expect(newest).toBe(acknowledged)
   for (const failure of [error, again]) {
@@ -131,6 +131,8 @@ it('reports a full disk as unknown, keeps what it acknowledged, and goes on read
     const told = /^the store cannot be written: (?!Input.output error$)./
     expect(failure.message).toMatch(told)
   }
+  expect(tried).toMatchObject({ name: 'StoreError', executed: 'no' })
+  expect(tried.message).toMatch(/^the store cannot be written: .*trial/)
   const store = await openStore(folder)
   expect(await verifyBatches(store, 1)).toBe(newest)
   expect(new Set(await store.commit(commandsOf(newest + 1)))).toEqual(new Set(['committed']))
