@@ -24,6 +24,7 @@ export interface Peers {
   readonly problem: string
   /** Whether somebody opens the file: then nothing may begin to be written. 3 µs. */
   isOpening(): boolean
+  /** Rejects with a StoreError where what was left by somebody who was killed cannot be removed. */
   untilOpened(): Promise<void>
   /** What has begun to be written, until it is done or has failed. */
   noteWrites(writes: readonly Promise<unknown>[]): void
@@ -44,6 +45,7 @@ const namePattern = /^p-[0-9a-f]{8}-[0-9a-f]{6}\.lock$/
 export async function joinPeers(folder: string, process = processName()): Promise<Peers> {
   const own = `p-${process}-${randomBytes(3).toString('hex')}.lock`
   const flag = join(folder, flagName)
+  const untilGone = createFlagWait(flag)
   const writing = new Set<Promise<unknown>>()
   const server = await listenIn(join(folder, `.${own}`), (socket) => {
     socket.unref()
@@ -56,14 +58,14 @@ export async function joinPeers(folder: string, process = processName()): Promis
   return {
     problem: typeof server === 'string' ? notSeen(folder, server) : '',
     isOpening: () => identityOf(flag) !== '',
-    untilOpened: () => untilGone(flag),
+    untilOpened: untilGone,
     noteWrites(writes) {
       const all = Promise.allSettled(writes)
       writing.add(all)
       void all.then(() => writing.delete(all))
     },
     async openAlone(openNow) {
-      await raise(flag)
+      await raise(flag, untilGone)
       try {
         await untilDone(folder, process)
         return openNow()
@@ -81,7 +83,7 @@ export async function joinPeers(folder: string, process = processName()): Promis
 }
 
 /** One opens at a time. */
-async function raise(flag: string): Promise<void> {
+async function raise(flag: string, untilGone: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
       await (await open(flag, 'wx', 0o600)).close()
@@ -94,20 +96,36 @@ async function raise(flag: string): Promise<void> {
           { cause: error },
         )
       }
-      await untilGone(flag)
+      await untilGone()
     }
   }
 }
 
-/** A flag that stays for too long is removed: who raised it was killed. */
-async function untilGone(flag: string): Promise<void> {
+/** A flag that stays for too long is removed: who raised it was killed. Throws where it cannot be. */
+function createFlagWait(flag: string): () => Promise<void> {
+  // Kept between waits: who has found once that it stays does not wait for it again.
   let seen = ''
   let sinceMonoMs = 0
-  for (let now = identityOf(flag); now !== ''; now = identityOf(flag)) {
-    if (now !== seen) sinceMonoMs = machineClock.monoMs()
-    seen = now
-    if (machineClock.monoMs() - sinceMonoMs > staleMs) await unlink(flag).catch(() => {})
-    else await sleep(lookMs)
+  return async () => {
+    for (let now = identityOf(flag); now !== ''; now = identityOf(flag)) {
+      if (now !== seen) sinceMonoMs = machineClock.monoMs()
+      seen = now
+      if (machineClock.monoMs() - sinceMonoMs > staleMs) await removeStale(flag)
+      else await sleep(lookMs)
+    }
+  }
+}
+
+async function removeStale(flag: string): Promise<void> {
+  try {
+    await unlink(flag)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw new StoreError(
+      `the store cannot be written: ${flag} is from somebody who was killed, and cannot be removed (${failureText(cause)})`,
+      'no',
+      { cause },
+    )
   }
 }
 

@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -73,6 +73,24 @@ describe('who opens a store', () => {
     writeFileSync(join(folder, 'opening'), '')
     expect(await own.openAlone(() => 'opened')).toBe('opened')
     expect(own.isOpening()).toBe(false)
+  }, 20_000)
+
+  it('is refused where what the killed one left cannot be removed, and so is who writes, who does not look for it all the time', async () => {
+    const folder = newFolder()
+    const [server, command] = [await member(folder, 'aaaaaaaa'), await member(folder, 'bbbbbbbb')]
+    // As on a disk that was remounted read-only: to remove it fails.
+    mkdirSync(join(folder, 'opening'))
+    const refused =
+      /^the store cannot be written: .*opening is from somebody who was killed, and cannot be removed \(.*\)$/
+    await Promise.all([
+      expect(server.untilOpened()).rejects.toThrow(refused),
+      expect(command.openAlone(() => {})).rejects.toThrow(refused),
+    ])
+    const startMs = performance.now()
+    await expect(server.untilOpened()).rejects.toThrow(refused)
+    expect(performance.now() - startMs).toBeLessThan(1_000)
+    rmdirSync(join(folder, 'opening'))
+    await server.untilOpened()
   }, 20_000)
 
   it('asks no thread of its own process, which may hang, and removes those that are dead', async () => {
