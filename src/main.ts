@@ -204,11 +204,15 @@ async function main(): Promise<void> {
     stopping = true
     logger.info({ signal }, 'stopping: answering what is pending')
     await office?.stop()
-    await gate.stop()
-    await clockWatch.stop()
+    const isClosed = await gate.stop()
+    if (isClosed) await clockWatch.stop()
     await admin.close()
-    logger.info('stopped')
+    if (isClosed) logger.info('stopped')
+    else
+      logger.error('the disk of DATA_DIR hangs: ended without it, the next start books what it has')
     await sink.end()
+    // An exit waits for what the disk was given.
+    if (!isClosed) process.kill(process.pid, 'SIGKILL')
     process.exit(0)
   }
   onStop(stop)

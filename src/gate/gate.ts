@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { TrustedClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -54,8 +55,11 @@ export interface Gate {
   reloadRules(): Promise<RulesResult>
   /** Resolves when the first engine takes events, or has failed: then it is tried again, and again. */
   started(): Promise<void>
-  /** Answers what is pending, books what was said, and closes. */
-  stop(): Promise<void>
+  /**
+   * Answers what is pending, books what was said, and closes. Resolves to false where the disk hangs: the journal has
+   * what was said, but cannot be closed.
+   */
+  stop(): Promise<boolean>
 }
 
 /** The journal must be flushed by then: 50 ms before the contract limit. */
@@ -65,6 +69,8 @@ const maxOpenSlots = 20_000
 const sweepMs = 5
 const bookingMs = 5_000
 const engineStopMs = 10_000
+/** Five times as long as a line may take. */
+const journalStopMs = 500
 
 /** HTTP, slots, watchdog and the engine's thread, wired together. */
 export async function openGate(options: GateOptions): Promise<Gate> {
@@ -161,7 +167,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const server = await openRelayPort({ ...options, slots, connections, metrics })
   const sweeping = setInterval(slots.sweep, sweepMs)
 
-  async function stop(): Promise<void> {
+  async function stop(): Promise<boolean> {
     await server.close()
     await slots.drained()
     clearInterval(sweeping)
@@ -169,12 +175,13 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     // What waits for a repair is booked after another start.
     const booking = () => slots.unbooked > (engine.figures?.setAside ?? 0)
     while (booking() && engine.alive && clock.monoMs() < untilMonoMs) {
-      await new Promise((resolve) => setTimeout(resolve, 10))
+      await sleep(10)
     }
     await packs.stop()
     await engine.stop(engineStopMs)
-    await journal.close()
     loopLag.disable()
+    const closed = journal.close().then(() => true)
+    return Promise.race([closed, sleep(journalStopMs, false)])
   }
 
   return {

@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
 import { createRelay, type Delivery, type Relay } from '../support/relay.ts'
@@ -122,6 +124,25 @@ it('a signal to stop while it opens its store is waited out: it ends by itself',
     starting.kill('SIGTERM')
     expect(await exit).toEqual([0, null])
   }
+})
+
+it('a disk that hangs keeps no server from ending: it says so, and the next start goes on', {
+  timeout: 60_000,
+}, async () => {
+  const other = fastFolder()
+  onTestFinished(other.remove)
+  const hung = pathToFileURL(join(import.meta.dirname, '../support/hung-disk.mjs'))
+  const env = { NODE_OPTIONS: `--import=${hung}` }
+  const stuck = await startServer({ dataDir: other.path, env })
+  onTestFinished(() => stuck.kill())
+  stuck.child.kill('SIGUSR2')
+  await until(async () => stuck.output().includes('"signal":"SIGUSR2"'), 10)
+  const exit = once(stuck.child, 'exit')
+  stuck.child.kill('SIGTERM')
+  expect(await Promise.race([exit, sleep(20_000, 'it goes on')])).toEqual([null, 'SIGKILL'])
+  expect(stuck.output()).toContain('the disk of DATA_DIR hangs')
+  const next = await startServer({ dataDir: other.path })
+  expect(await next.stop()).toBe(0)
 })
 
 describe('stopping', () => {
