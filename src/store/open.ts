@@ -88,7 +88,8 @@ export async function closingOnFailure<T>(
   try {
     return await work
   } catch (error) {
-    await store.close()
+    // Why it cannot be closed says less than why the work failed.
+    await store.close().catch(() => {})
     throw error
   }
 }
