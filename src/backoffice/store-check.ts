@@ -90,11 +90,15 @@ export async function lostDues(
       lost.set(dueSortKey(accountId, one), { accountId, record })
     }
   }
-  for (let after = ''; lost.size > 0; ) {
-    const found = await store.range(indexes.due, after, entriesPerRead)
+  const wanted = [...lost.keys()].sort()
+  for (let next = 0, last = ''; next < wanted.length; ) {
+    // From the next one that is looked for on: what is due of other accounts lies between.
+    const before = wanted[next]!.slice(0, -1)
+    const found = await store.range(indexes.due, last > before ? last : before, entriesPerRead)
     for (const { sortKey } of found) lost.delete(sortKey)
     if (found.length < entriesPerRead) break
-    after = found.at(-1)!.sortKey
+    last = found.at(-1)!.sortKey
+    while (next < wanted.length && wanted[next]! <= last) next++
   }
   return [...lost.values()]
 }

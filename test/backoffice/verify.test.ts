@@ -146,6 +146,33 @@ it('a transaction that is not among what is due is told: its hold would never ex
   expect((await verifyStore(store, retentionMs)).differences).toEqual([])
 })
 
+it('a repair reads of what is due only the parts that its account can be in', async () => {
+  const { state, store } = await openWorld()
+  const first = (await store.range(indexes.due, '', 1))[0]!.sortKey
+  const last = (await store.range(indexes.due, '', 1_000)).at(-1)!.sortKey
+  const due = state.indexes.get(indexes.due)!
+  // Of others: before all of this account, between them, and after.
+  for (let i = 0; i < 9_000; i++) {
+    const at = [first.slice(0, -6), first, last][i % 3]!
+    due.set(`${at}${String(i).padStart(6, '0')}`, '')
+  }
+  let reads = 0
+  const counted: Store = {
+    ...store,
+    range(index, after, limit) {
+      if (index === indexes.due) reads++
+      return store.range(index, after, limit)
+    },
+  }
+  const options = { retentionMs, nowMs: Date.now(), reason: 'test', newVersion: () => 'mended' }
+  for (const accountId of ['account-0', 'account-1', 'account-7']) {
+    const repair = await repairAccount(counted, accountId, { ...options, dryRun: true })
+    expect(repair).toEqual({ refused: '', changed: [] })
+  }
+  expect(reads).toBeLessThan(20)
+  expect((await verifyStore(store, retentionMs)).differences).toEqual([])
+})
+
 it('more differences than are told are counted', async () => {
   const { state, store } = await openWorld()
   const last = state.log.at(-1)!
