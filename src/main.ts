@@ -16,7 +16,7 @@ import { AuthenticationMismatch, createProfileAuthentication } from './profile/a
 import { ProfileRefused } from './profile/document.ts'
 import { findProfile, type Profile, unmetRequirements } from './profile/profile.ts'
 import { readinessOf } from './readiness.ts'
-import { hearSignals, hearStop } from './signals.ts'
+import { endWithInput, hearSignals, hearStop } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
 import { type DemoApi, demoText, sayAside } from './try-it.ts'
 import { readVersion } from './version.ts'
@@ -31,7 +31,7 @@ const demoApiPort = 8082
 /** How long threads are waited for when nobody was served yet; a store that is away may keep them. */
 const unservedStopMs = 2_000
 
-const usage = `Usage: node dist/main.js [--demo] [--accept-clock]
+const usage = `Usage: node dist/main.js [--demo] [--accept-clock] [--until-stdin-ends]
 
 Serves POST /authorize. Configuration is by environment variables; docs/CONFIGURATION.md lists them.
 
@@ -39,6 +39,8 @@ Serves POST /authorize. Configuration is by environment variables; docs/CONFIGUR
            and print commands to try
   --accept-clock
            the wall clock is right, however long this store was not served
+  --until-stdin-ends
+           end as by SIGTERM when standard input does, so that who started this takes it along however it dies
   --help   show this
 `
 
@@ -53,6 +55,7 @@ function readArguments(): { demo: boolean; acceptsClock: boolean } {
       options: {
         demo: { type: 'boolean' },
         'accept-clock': { type: 'boolean' },
+        'until-stdin-ends': { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
     })
@@ -61,6 +64,7 @@ function readArguments(): { demo: boolean; acceptsClock: boolean } {
       process.exit(0)
     }
     const { demo = false, 'accept-clock': acceptsClock = demo } = values
+    if (values['until-stdin-ends']) endWithInput()
     return { demo, acceptsClock }
   } catch (error) {
     return fail(`${(error as Error).message}\n\n${usage}`)

@@ -34,3 +34,8 @@ export function hearStop(
     stop = listener
   }
 }
+
+/** Who holds the other end need not be able to say that it ends. */
+export function endWithInput(): void {
+  process.stdin.once('close', () => process.kill(process.pid, 'SIGTERM')).resume()
+}

@@ -20,9 +20,10 @@ const maxKeptChars = 4000
 
 /** Starts this release's server on free ports; resolves when it serves. */
 export async function startServerProcess(env: NodeJS.ProcessEnv): Promise<ServerProcess> {
-  const child = spawn(process.execPath, ['--v8-pool-size=1', entry], {
+  const child = spawn(process.execPath, ['--v8-pool-size=1', entry, '--until-stdin-ends'], {
     env: { ...env, PORT: '0', ADMIN_PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    // Nothing is written to it: it ends with this process, also where that is killed.
+    stdio: ['pipe', 'pipe', 'pipe'],
     // A process group of its own keeps Ctrl-C from the server: it is stopped when open lifecycles are finished.
     detached: true,
   })

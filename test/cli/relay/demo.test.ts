@@ -16,24 +16,34 @@ afterEach(() => {
   folder.remove()
 })
 
-describe('a demo whose terminal is closed', () => {
-  it('takes its server and its folder along', async () => {
-    folder = temporaryFolder()
-    const demo = spawn(process.execPath, [entry, 'demo'], {
-      env: { ...process.env, TMPDIR: folder.path },
-      stdio: 'ignore',
-    })
-    endWithTests(demo)
-    const ended = once(demo, 'exit')
-    const dataDirs = () => readdirSync(folder.path).map((name) => join(folder.path, name))
-    await until(async () => (await Promise.all(dataDirs().map(isServed))).includes(true))
-    servers = childrenOf(demo.pid!)
-    expect(servers).toHaveLength(1)
-    demo.kill('SIGHUP')
-    const how = await ended
-    await until(async () => !servers.some(isRunning), 10)
+const dataDirs = () => readdirSync(folder.path).map((name) => join(folder.path, name))
+
+/** A demo whose server runs; resolves to how it ended by a signal, when its server has, too. */
+async function demoEndedBy(signal: NodeJS.Signals): Promise<unknown> {
+  folder = temporaryFolder()
+  const demo = spawn(process.execPath, [entry, 'demo'], {
+    env: { ...process.env, TMPDIR: folder.path },
+    stdio: 'ignore',
+  })
+  endWithTests(demo)
+  const ended = once(demo, 'exit')
+  await until(async () => (await Promise.all(dataDirs().map(isServed))).includes(true))
+  servers = childrenOf(demo.pid!)
+  expect(servers).toHaveLength(1)
+  demo.kill(signal)
+  const how = await ended
+  await until(async () => !servers.some(isRunning), 10)
+  return how
+}
+
+describe('a demo', () => {
+  it('whose terminal is closed takes its server and its folder along', async () => {
+    expect(await demoEndedBy('SIGHUP')).toEqual([130, null])
     expect(dataDirs()).toEqual([])
-    expect(how).toEqual([130, null])
+  })
+
+  it('that is killed takes its server along', async () => {
+    expect(await demoEndedBy('SIGKILL')).toEqual([null, 'SIGKILL'])
   })
 })
 
