@@ -1,4 +1,20 @@
+import { systemClock } from './clock.ts'
 import type { Logger } from './telemetry/logger.ts'
+
+/** npm passes on what the terminal sends to its command as well: a single Ctrl-C is heard twice, some milliseconds apart. */
+const echoMs = 500
+
+/** Tells the echo of a Ctrl-C from another one. */
+export function createEcho(): (signal: string) => boolean {
+  let heardMonoMs = Number.NEGATIVE_INFINITY
+  return (signal) => {
+    if (signal !== 'SIGINT') return false
+    const nowMonoMs = systemClock.monoMs()
+    const isEcho = nowMonoMs - heardMonoMs < echoMs
+    if (!isEcho) heardMonoMs = nowMonoMs
+    return isEcho
+  }
+}
 
 /**
  * Hears signals from the first moment on: by default Node opens a debugger on SIGUSR1, which elsewhere opens logs
@@ -29,7 +45,12 @@ export function hearStop(
     logger.info({ signal }, 'stopped before it served')
     void leaveUnserved()
   }
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stop(signal))
+  const isEcho = createEcho()
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    process.on(signal, () => {
+      if (!isEcho(signal)) stop(signal)
+    })
+  }
   return (listener) => {
     stop = listener
   }

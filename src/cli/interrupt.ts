@@ -1,3 +1,5 @@
+import { createEcho } from '../signals.ts'
+
 /** A person pressed Ctrl-C, and what ran has ended in order. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
@@ -21,7 +23,9 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
 /** The first Ctrl-C ends in order, the second at once. Returns what undoes this. */
 export function onInterrupt(stop: () => void): () => void {
   let asked = false
-  const interrupted = () => {
+  const isEcho = createEcho()
+  const interrupted = (signal: string) => {
+    if (isEcho(signal)) return
     if (asked) process.exit(130)
     asked = true
     stop()

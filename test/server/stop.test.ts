@@ -172,6 +172,21 @@ describe('stopping', () => {
     })
   }
 
+  it('ends in order after a Ctrl-C that npm passes on once more, and at once after a second one', async () => {
+    // The engine hangs, so that the first one is still at work when the second comes.
+    for (const pauseMs of [15, 700]) {
+      server.disturb({ type: 'hang', ms: 2_000 })
+      await sleep(50)
+      const exit = once(server.child, 'exit')
+      server.child.kill('SIGINT')
+      await sleep(pauseMs)
+      server.child.kill('SIGINT')
+      const [code] = await exit
+      expect(code).toBe(pauseMs === 15 ? 0 : 1)
+      await start()
+    }
+  })
+
   it('waits for no connection that is idle, half sent or kept alive', async () => {
     const port = Number(new URL(server.url).port)
     const load = loadWith(7, 100)

@@ -11,6 +11,7 @@ import { audit } from '../../relay/audit.ts'
 import { usualMeaning } from '../../relay/belief.ts'
 import { createSimulation, usualDisorder } from '../../relay/simulation.ts'
 import { lineOf } from '../../relay/view.ts'
+import { createEcho } from '../../signals.ts'
 import { readCount } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printText } from '../terminal.ts'
@@ -81,9 +82,11 @@ function leaveStop(): void {
   for (const signal of stopSignals) process.off(signal, endEarly)
 }
 
+const isEcho = createEcho()
+
 /** While nothing is shown: exiting removes the server and the folder, dying of the signal would not. */
-function endEarly(): never {
-  process.exit(130)
+function endEarly(signal: string): void {
+  if (!isEcho(signal)) process.exit(130)
 }
 
 /** The pack beside this release, wherever the command was started. */
@@ -118,6 +121,8 @@ async function show(
     const limit = options.seconds === undefined ? ', Ctrl-C to stop' : ''
     leaveStop()
     const { figures, transactions } = await drive(simulation, `arbiter demo${limit}`)
+    // The Ctrl-C that ended the traffic may come once more.
+    isEcho('SIGINT')
     hearStop()
     const booked = await untilBooked(server)
     if (!booked) complain('the server has not booked everything yet: the audit may differ')

@@ -47,6 +47,31 @@ describe('a demo', () => {
   })
 })
 
+describe('a demo that was started by npm', () => {
+  it('is compared after one Ctrl-C, which npm passes on once more', async () => {
+    folder = temporaryFolder()
+    const demo = spawn('npm', ['run', '-s', 'demo'], {
+      cwd: join(import.meta.dirname, '../../..'),
+      env: { ...process.env, TMPDIR: folder.path },
+      detached: true,
+    })
+    endWithTests(demo, true)
+    let output = ''
+    for (const stream of [demo.stdout, demo.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk
+      })
+    }
+    const ended = once(demo, 'exit')
+    await until(async () => /[1-9]\d* sent/.test(output))
+    // As a terminal does: to npm and to the demo.
+    process.kill(-demo.pid!, 'SIGINT')
+    await ended
+    expect(output).toContain(' transactions, ')
+    expect(readdirSync(folder.path)).toEqual([])
+  }, 30_000)
+})
+
 function childrenOf(pid: number): number[] {
   const pids = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
   return pids.trim().split(/\s+/).map(Number)
