@@ -91,6 +91,8 @@ export function startSideThread<Told, Given = never>(
         options.onTold(message.told)
         return
       case 'listening':
+        // It was told to stop meanwhile, and is no thread that has to come back.
+        if (state === 'stopped') return
         state = 'serving'
         served = true
         pauseMs = firstRestartMs

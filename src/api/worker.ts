@@ -57,8 +57,14 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
   const packs = createFollowedPack(clock.monoMs, (problem) => {
     if (problem !== '') onTrouble(problem)
   })
+  let isTold = false
+  /** Until there is something to end, it is remembered. */
+  let end = () => {
+    isTold = true
+  }
   port.on('message', (message: ToApi) => {
     if (message.type === 'given') packs.setPack(message.given)
+    else end()
   })
   if (settings.pack !== null) packs.setPack(settings.pack)
   const rightOfWay = createRightOfWay(settings.openDecisions, clock.monoMs)
@@ -90,9 +96,8 @@ async function run(port: MessagePort, settings: ApiWorkerSettings): Promise<void
       .stop()
       .then(() => store.close())
       .then(telling.flush)
-  port.on('message', (message: ToApi) => {
-    if (message.type === 'stop') void stop().then(() => port.close())
-  })
+  end = () => void stop().then(() => port.close())
+  if (isTold) return end()
   if (settings.demo) {
     const demoClient = await openDemo({
       store,

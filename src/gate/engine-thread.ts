@@ -142,6 +142,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         readAnswers(message.cells, listener)
         return
       case 'ready':
+        if (state === 'stopped') return
         rulesVersion = message.rulesVersion
         packNumber = message.packNumber
         storeFile = message.storeFile
