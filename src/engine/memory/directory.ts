@@ -44,12 +44,18 @@ export function createDirectory(store: Store, maxCards: number): Directory {
       else accounts.set(cardId, accountId)
     }
     if (unknown.length === 0) return accounts
-    const loaded = await store.load(unknown.map(directoryKey))
+    return new Map([...accounts, ...(await read(unknown))])
+  }
+
+  /** As the store has it now: it may have lost what memory knows. */
+  async function read(cardIds: readonly string[]): Promise<Map<string, string>> {
+    const accounts = new Map<string, string>()
+    const loaded = await store.load(cardIds.map(directoryKey))
     loaded.forEach((found, i) => {
       if (found === undefined) return
       const accountId = decodePlace(found.value)
-      accounts.set(unknown[i]!, accountId)
-      if (accountId !== '') remember(unknown[i]!, accountId)
+      accounts.set(cardIds[i]!, accountId)
+      if (accountId !== '') remember(cardIds[i]!, accountId)
     })
     return accounts
   }
@@ -58,11 +64,11 @@ export function createDirectory(store: Store, maxCards: number): Directory {
     cards: readonly CardPlace[],
     newVersion: () => string,
   ): Promise<CardPlace[]> {
-    const accounts = new Map(await resolve(cards.map(({ cardId }) => cardId)))
+    const accounts = await read([...new Set(cards.map(({ cardId }) => cardId))])
     const missing = () => cards.filter(({ cardId }) => !accounts.has(cardId))
     for (let some = missing(); some.length > 0; some = missing()) {
       await enterOnce(some, newVersion)
-      for (const [cardId, accountId] of await resolve(some.map(({ cardId }) => cardId))) {
+      for (const [cardId, accountId] of await read(some.map(({ cardId }) => cardId))) {
         accounts.set(cardId, accountId)
       }
     }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createDirectory } from '../../../src/engine/memory/directory.ts'
 import type { Store } from '../../../src/store/port.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
-import { createMemoryStore } from '../../support/memory-store.ts'
+import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
 
 describe('the directory', () => {
   it('finds the accounts of more cards at once than memory keeps', async () => {
@@ -38,5 +38,18 @@ describe('the directory', () => {
     const directory = createDirectory({ ...store, commit }, 10)
     expect(await directory.enter([ours!], newVersion)).toEqual([ours])
     expect(directory.accountOf('card-1')).toBe('account-2')
+  })
+
+  it('enters a card again whose entry the store has lost, whatever memory says', async () => {
+    const state = createMemoryState()
+    const directory = createDirectory(createMemoryStore(state), 10)
+    const card = { cardId: 'card-1', accountId: 'account-1' }
+    let versions = 0
+    const newVersion = () => `v${versions++}`
+    expect(await directory.enter([card], newVersion)).toEqual([])
+    state.aggregates.clear()
+    expect(await directory.enter([card], newVersion)).toEqual([])
+    const other = createDirectory(createMemoryStore(state), 10)
+    expect(await other.resolve(['card-1'])).toEqual(new Map([['card-1', 'account-1']]))
   })
 })
