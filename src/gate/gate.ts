@@ -69,8 +69,8 @@ const maxOpenSlots = 20_000
 const sweepMs = 5
 const bookingMs = 5_000
 const engineStopMs = 10_000
-/** Five times as long as a line may take. */
-const journalStopMs = 500
+/** A disk that is only slow has closed it by then. */
+const journalStopMs = 5_000
 
 /** HTTP, slots, watchdog and the engine's thread, wired together. */
 export async function openGate(options: GateOptions): Promise<Gate> {
