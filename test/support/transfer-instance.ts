@@ -52,7 +52,8 @@ export interface InstanceOptions {
   readonly trick: (commands: readonly Command[]) => Fault | null
 }
 
-const never = new Promise<never>(() => {})
+/** A new one each time: what waits for one and the same is kept as long as that is. */
+const never = () => new Promise<never>(() => {})
 
 export function startInstance(options: InstanceOptions): TransferInstance {
   const { nodes, random, weather, planted, mayLose } = options
@@ -71,10 +72,10 @@ export function startInstance(options: InstanceOptions): TransferInstance {
   })
   const alive = <T>(work: () => Promise<T>): Promise<T> =>
     dead
-      ? never
+      ? never()
       : work().then(
-          (value) => (dead ? never : value),
-          (error) => (dead ? never : Promise.reject(error)),
+          (value) => (dead ? never() : value),
+          (error) => (dead ? never() : Promise.reject(error)),
         )
   const { losses, ...rest } = inner
   const store: Store = {
