@@ -354,9 +354,18 @@ function withoutMerchants(random: Random, steps: WalkStep[]): WalkStep[] {
 /** In a quarter of the walks events come to the address of an organization, which may be another one than the card's. */
 function withAddresses(random: Random, steps: WalkStep[]): WalkStep[] {
   if (random.chance(0.75)) return steps
+  // What is said of a delivery later is said of what came then.
+  const addresses = new Map<string, string | undefined>()
   return steps.map((step) => {
-    if (step.kind !== 'deliver' || random.chance(0.7)) return step
-    return { ...step, event: { ...step.event, organizationId: random.pick(['O1', 'O1', 'O2']) } }
+    if (step.kind !== 'deliver') return step
+    const slot = slotOf(step)
+    if (!addresses.has(slot)) {
+      addresses.set(slot, random.chance(0.7) ? undefined : random.pick(['O1', 'O1', 'O2']))
+    }
+    const organizationId = addresses.get(slot)
+    return organizationId === undefined
+      ? step
+      : { ...step, event: { ...step.event, organizationId } }
   })
 }
 

@@ -1047,7 +1047,7 @@ export function createNaiveModel(options: NaiveOptions) {
       }
       const answer = approveWithout(event, card, arrivalMs, said, same.absorbed)
       same.claims.add(slot)
-      same.answer = { ...same.answer, ...said }
+      same.answer = { ...same.answer, ...said, unmatched: answer.unmatched }
       arrive()
       return answer
     }
