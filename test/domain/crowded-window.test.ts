@@ -16,13 +16,13 @@ import { type WindowFile, windowFile } from '../../src/rules/pack/window-file.ts
 import { encodeBook } from '../support/book-text.ts'
 import { createRandom, eventOf, cardOf as naiveCard } from '../support/event-generator.ts'
 import { createNaiveModel } from '../support/naive-model.ts'
+import { firstSeedOf, isTorture } from '../support/torture.ts'
 import { accountOf, cardOf, defaultSwitches, packOf } from '../support/world.ts'
 
-const torture = process.env.TORTURE !== undefined
-const walks = torture ? 100 : 1
+const walks = isTorture ? 25 : 1
 /** The naive model counts all again, so a long walk is slow. */
-const steps = torture ? 1000 : 200
-const firstSeed = Number(process.env.SEED ?? 1)
+const steps = isTorture ? 1000 : 200
+const firstSeed = firstSeedOf(walks)
 const dayMs = 86_400_000
 const startMs = Date.UTC(2026, 10, 14, 9)
 const dayOf = (ms: number) => Math.floor(ms / dayMs)
@@ -133,7 +133,7 @@ describe('windows with more values than they tell apart', () => {
       for (let seed = firstSeed; seed < firstSeed + walks; seed++) estimates += compareWalk(seed)
       expect(estimates).toBeGreaterThan(5 * walks)
     },
-    torture ? 7_200_000 : 60_000,
+    isTorture ? 7_200_000 : 60_000,
   )
 
   /** A card that goes from shop to shop, each after a second, and the reading of its hour. */
@@ -189,7 +189,7 @@ describe('windows with more values than they tell apart', () => {
     [1_000, 0.03],
     [2_000, 0.04],
   ])('of %i values have a standard error of %d, and none beside', (values, said) => {
-    const seeds = torture ? 1_000 : 30
+    const seeds = isTorture ? 1_000 : 30
     const offs = Array.from({ length: seeds }, (_, seed) => estimateOf(values, seed) / values - 1)
     const mean = offs.reduce((sum, off) => sum + off, 0) / seeds
     const error = Math.sqrt(offs.reduce((sum, off) => sum + off ** 2, 0) / seeds)

@@ -55,14 +55,14 @@ import {
 import { createNaiveModel, type NaiveModel, type NaiveTransaction } from '../support/naive-model.ts'
 import { naiveSaying } from '../support/naive-rules.ts'
 import { permutations, seeded, shuffled } from '../support/order.ts'
+import { firstSeedOf, isTorture } from '../support/torture.ts'
 import { walkRules } from '../support/walk-rules.ts'
 import { packOf } from '../support/world.ts'
 
-const torture = process.env.TORTURE !== undefined
-const walks = Number(process.env.SEEDS ?? (torture ? 40_000 : 60))
-const orderSets = Number(process.env.ORDERS ?? (torture ? 10_000 : 30))
-const timeoutMs = torture ? 7_200_000 : 600_000
-const firstSeed = Number(process.env.SEED ?? 1)
+const walks = Number(process.env.SEEDS ?? (isTorture ? 10_000 : 60))
+const orderSets = Number(process.env.ORDERS ?? (isTorture ? 2_500 : 30))
+const timeoutMs = isTorture ? 7_200_000 : 600_000
+const firstSeed = firstSeedOf(walks)
 
 const dayMs = 86_400_000
 const quarterMs = 900_000

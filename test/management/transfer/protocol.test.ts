@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { plantedTransferFaults } from '../../support/planted-transfer-faults.ts'
+import { firstSeedOf, isTorture } from '../../support/torture.ts'
 import { simulateTransfers } from '../../support/transfer-simulation.ts'
 
 beforeEach(() => {
@@ -9,12 +10,12 @@ beforeEach(() => {
 })
 afterEach(() => void vi.useRealTimers())
 
+const seeds = Number(process.env.SEEDS ?? (isTorture ? 500 : 4))
 /** The sixth goes over midnight. */
-const firstSeed = Number(process.env.FIRST_SEED ?? (process.env.TORTURE ? 1 : 3))
-const seeds = Number(process.env.SEEDS ?? (process.env.TORTURE ? 2_000 : 4))
+const firstSeed = firstSeedOf(seeds, 3)
 
 /** Each is noticed by one of the first few. */
-const searched = process.env.TORTURE ? 200 : 20
+const searched = isTorture ? 200 : 20
 
 /** Some seconds for each seed on a busy machine. */
 const timeout = 10_000 * Math.max(seeds, searched)
