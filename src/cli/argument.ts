@@ -1,8 +1,10 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { dayMs } from '../clock.ts'
+import { filledText } from '../management/given-text.ts'
 import { referencePattern } from '../management/id.ts'
 
 const maxReasonChars = 500
+const maxNameChars = 100
 
 /** Throws what commander turns into a usage error that names the argument. */
 function checked(text: string, pattern: RegExp, must: string): string {
@@ -45,6 +47,15 @@ function readReason(text: string): string {
     throw new InvalidArgumentError(`It must have at most ${maxReasonChars} characters.`)
   }
   return reason
+}
+
+/** The name of somebody, for people. */
+export function readName(text: string): string {
+  const read = filledText(maxNameChars).safeParse(text)
+  if (read.success) return read.data
+  throw new InvalidArgumentError(
+    `It must have 1 to ${maxNameChars} characters, and no control characters.`,
+  )
 }
 
 /** Every change that a person makes has a reason, which the log keeps. */

@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import type { Engine } from '../../engine/engine.ts'
 import { findObstacles, writeRows } from '../../engine/import.ts'
 import { createImportPlan, type ImportPlan } from '../../engine/import-plan.ts'
-import { readOrganizationIds } from '../../management/organization.ts'
+import { readOrganizationIds, readOrganizations } from '../../management/organization.ts'
 import type { Store } from '../../store/port.ts'
-import { readCardRow } from '../../wire/card-row.ts'
+import { type ReadRow, readCardRow } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
 import { batchesOf, createProblemList, inRowFile, type WrittenRows } from '../row-file.ts'
 import type { Session } from '../session.ts'
@@ -43,11 +43,11 @@ async function importTwiceRead(
   const engine = await session.engine()
   const plan = createImportPlan()
   const problems = createProblemList()
-  const named = new Set<string>()
+  const named: CurrenciesByOrganization = new Map()
   for await (const rows of batchesOf(input.first(), plan.add, problems)) {
     if (signal.aborted) throw new Interrupted()
     const read = rows.map(({ row }) => row)
-    for (const { account } of read) named.add(account.organizationId)
+    for (const one of read) noteCurrency(named, one)
     const obstacles = await findObstacles(read, session.store)
     obstacles.forEach((obstacle, i) => {
       if (obstacle !== '') problems.add(rows[i]!.line, [obstacle])
@@ -65,18 +65,45 @@ async function importTwiceRead(
   return 1
 }
 
+type CurrenciesByOrganization = Map<string, Set<string>>
+
+function noteCurrency(
+  named: CurrenciesByOrganization,
+  { account }: Pick<ReadRow, 'account'>,
+): void {
+  const { organizationId, currency } = account
+  named.set(organizationId, (named.get(organizationId) ?? new Set()).add(currency))
+}
+
 const maxNamed = 10
 
-/** They may be made later, as when all of a store is moved; a name that is mistyped would never be. */
-async function warnOfUnknown(named: ReadonlySet<string>, store: Store): Promise<void> {
+/** What is missing may be made later, as when all of a store is moved; a name that is mistyped would never be. */
+async function warnOfUnknown(named: CurrenciesByOrganization, store: Store): Promise<void> {
   const known = new Set(['', ...(await readOrganizationIds(store))])
-  const unknown = [...named].filter((id) => !known.has(id))
-  if (unknown.length === 0) return
-  const shown = unknown.slice(0, maxNamed).join(', ')
-  const more = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
-  complain(
-    `warning: no organization ${shown}${more}: until it is made (arbiter organization add) no client can see its cards`,
+  const unknown = [...named.keys()].filter((id) => !known.has(id))
+  warnOf(
+    'no organization',
+    unknown,
+    'until it is made (arbiter organization add) no client can see its cards',
   )
+  const { organizations } = await readOrganizations(store)
+  const lacking = organizations.flatMap(({ organizationId, currencies }) =>
+    [...(named.get(organizationId) ?? [])]
+      .filter((currency) => !currencies.includes(currency))
+      .map((currency) => `${currency} of ${organizationId}`),
+  )
+  warnOf(
+    'no wallet in',
+    lacking,
+    'until the organization has that currency (arbiter organization set) none of its cards in it can be topped up',
+  )
+}
+
+function warnOf(what: string, missing: readonly string[], until: string): void {
+  if (missing.length === 0) return
+  const shown = missing.slice(0, maxNamed).join(', ')
+  const more = missing.length > maxNamed ? ` and ${missing.length - maxNamed} more` : ''
+  complain(`warning: ${what} ${shown}${more}: ${until}`)
 }
 
 function summaryOf(imported: number, present: number, refused: number): string {

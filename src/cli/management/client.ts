@@ -11,7 +11,7 @@ import {
   setClientEnabled,
 } from '../../management/client.ts'
 import { readOrganization, wasTurnedDown } from '../../management/organization.ts'
-import { readDuration, readId } from '../argument.ts'
+import { readDuration, readId, readName } from '../argument.ts'
 import { refuseUnknown } from '../list.ts'
 import { inSession, type Session } from '../session.ts'
 import {
@@ -48,7 +48,7 @@ export function addClients(program: Command): void {
     .command('add')
     .description('Make one, and show its secret once.')
     .requiredOption('--organization <id>', 'whose it is', readId)
-    .requiredOption('--name <text>', 'for people')
+    .requiredOption('--name <text>', 'for people', readName)
     .addOption(
       new Option('--scope <scope>', `what it may do: ${scopes.join(', ')}`)
         .argParser(severalScopes)

@@ -15,7 +15,7 @@ import {
 } from '../../management/organization.ts'
 import { minorOf } from '../../wire/amount.ts'
 import { isCountry } from '../../wire/country.ts'
-import { readCount, readId } from '../argument.ts'
+import { readCount, readId, readName } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printJson, sayRefused, sayUnreadable } from '../terminal.ts'
 import { adopt } from './adopt.ts'
@@ -106,7 +106,7 @@ function withSettings(command: Command, whole: boolean): Command {
   const several = (text: string, before: readonly string[] = []) => [...before, text]
   return command
     .argument('<organization>', 'its id', readId)
-    .addOption(needed(new Option('--name <text>', 'for people')))
+    .addOption(needed(new Option('--name <text>', 'for people').argParser(readName)))
     .addOption(
       needed(new Option('--country <code>', 'of the card programme').argParser(readCountry)),
     )

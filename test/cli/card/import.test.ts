@@ -9,6 +9,7 @@ import { showAccount, showCard } from '../../../src/backoffice/show.ts'
 import { indexes } from '../../../src/engine/format/layout.ts'
 import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 
+const usd = ['--currency', 'USD']
 const many = process.env.TORTURE ? 20_000 : 6_000
 
 function manyRows(count: number): string {
@@ -73,6 +74,17 @@ describe('arbiter import and export', () => {
     expect(result.err).toMatch(
       /^arbiter: warning: no organization typo-0, typo-1, .*typo-9 and 2 more: until it is made /,
     )
+  })
+
+  it('warns of currencies that an organization does not have', async () => {
+    const { run, write } = await fresh()
+    await run(...['organization', 'add', 'org-1', '--name', 'Acme', '--country', 'US'], ...usd)
+    const rows = ['USD', 'GHS', 'GHS'].map((currency, i) =>
+      rowOf(i, { organizationId: 'org-1', currency }),
+    )
+    const { code, err } = await run('import', await write('cards.ndjson', rows.join('\n')))
+    expect(code).toBe(0)
+    expect(err).toMatch(/^arbiter: warning: no wallet in GHS of org-1: until .*\n$/)
   })
 
   it('makes no store for a file that is not there, or for a folder', async () => {

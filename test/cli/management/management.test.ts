@@ -48,6 +48,22 @@ describe('organizations and clients', () => {
     expect(await store.load([key])).toEqual(before)
   })
 
+  it('have a name that people can read', async () => {
+    const world = await openWorld()
+    const must = 'It must have 1 to 100 characters, and no control characters'
+    for (const name of [' ', 'two\nlines', 'x'.repeat(101)]) {
+      for (const command of [newOrganization, newClient, ['organization', 'set', 'org-1']]) {
+        const words = [...command.filter((word) => word !== '--name'), '--name', name]
+        expect(await world.run(...words)).toMatchObject({
+          code: 2,
+          err: expect.stringContaining(must),
+        })
+      }
+    }
+    const { out } = await world.run(...newOrganization, '--currency', 'USD', '--name', ' Acme Ltd ')
+    expect(JSON.parse(out).name).toBe('Acme Ltd')
+  })
+
   it('are made, changed and shown, and a secret is shown once', async () => {
     const world = await openWorld()
     const made = await world.run(...newOrganization, '--currency', 'USD', '--currency', 'NGN')
