@@ -61,7 +61,6 @@ export interface ApiServerOptions {
 const maxBodyBytes = 131_072
 /** Longer ones, where an operation takes them, that are read and worked on at once; of one organization all but one. */
 const maxLargeBodies = 4
-const defaultCallMs = 10_000
 /** Calls at work at once; the rest is turned away before it is read. */
 const maxCalls = 256
 /** What one organization may have under way, from its headers on: some take as long as it likes. */
@@ -87,7 +86,7 @@ const passing = new WeakMap<FastifyRequest, Passing>()
 const tokenCall = { requestId: '', operation: 'token', reference: '', cardId: '', code: '', ms: 0 }
 
 export function createApiServer(options: ApiServerOptions): FastifyInstance {
-  const { clock, atWork, callMs = defaultCallMs } = options
+  const { clock, atWork, callMs = 10_000 } = options
   const calls = createWorkShare(maxCallsOfOne)
   const largeBodies = createWorkShare(maxLargeBodies - 1, maxLargeBodies)
   // Without a Host Node answers itself, bare; here the Signature is then of another address.
@@ -96,6 +95,7 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     logger: false,
     schemaController: noSchemas,
     bodyLimit: maxBodyBytes,
+    return503OnClosing: false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     requestTimeout: httpTimeoutMs,

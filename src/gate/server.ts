@@ -38,8 +38,6 @@ export interface GateServerOptions {
 
 /** What a peer has to take our last word and close; above the contract limit. */
 const lingerMs = 1_000
-/** A busy relay uses each of its connections again within it; what comes last is still answered before the end. */
-const nextAnswersMs = 500
 const json = 'application/json; charset=utf-8'
 /** Of an organization, as everywhere. */
 const idPattern = /^[\x20-\x7e]{1,64}$/
@@ -99,7 +97,7 @@ export function createGateServer(options: GateServerOptions): FastifyInstance {
   http.on('checkExpectation', take)
   server.addHook('onClose', async () => watch.stop())
   closeInTime(server, lingerMs)
-  closeAfterNextAnswers(server, nextAnswersMs)
+  closeAfterNextAnswers(server)
 
   function refuse(reply: FastifyReply, refusal: Refusal, echoes = noEchoes): void {
     options.onRefused(refusal, reply.raw.req.socket)

@@ -10,9 +10,12 @@ export function closeInTime(server: FastifyInstance, longestMs: number): void {
   })
 }
 
+/** A busy client uses each of its connections again within it; what comes last is still answered before the end. */
+const nextAnswersMs = 500
+
 /**
  * Who waits for an answer while a server closes gets it, and then the connection ends: left open, it would keep the
- * server for as long as connections may be idle.
+ * server for as long as connections may be idle. So does who asks in the first moment of it.
  */
 export function closeWithAnswers(server: FastifyInstance, longestMs: number): void {
   let isClosing = false
@@ -21,6 +24,7 @@ export function closeWithAnswers(server: FastifyInstance, longestMs: number): vo
     isClosing = true
     done()
   })
+  closeAfterNextAnswers(server)
   server.addHook('onSend', (_request, reply, payload, done) => {
     if (isClosing) reply.header('connection', 'close')
     done(null, payload)
@@ -31,10 +35,10 @@ export function closeWithAnswers(server: FastifyInstance, longestMs: number): vo
  * Nobody can connect any more, and who is connected hears of it with the next answer (Fastify says `close` in it): to end
  * a connection that is kept would lose what is on its way there just then.
  */
-export function closeAfterNextAnswers(server: FastifyInstance, waitMs: number): void {
+export function closeAfterNextAnswers(server: FastifyInstance): void {
   server.addHook('preClose', async () => {
     // That of HTTP ends what is kept at once.
     const left = new Promise((resolve) => Server.prototype.close.call(server.server, resolve))
-    await Promise.race([left, sleep(waitMs)])
+    await Promise.race([left, sleep(nextAnswersMs)])
   })
 }

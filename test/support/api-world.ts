@@ -108,7 +108,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
     onPending() {},
     onTrouble,
   })
-  onTestFinished(() => outside.stop())
+  onTestFinished(() => outside.stop(Promise.resolve()))
   const { transfers, sweeper } = openMoney({
     store,
     engine,

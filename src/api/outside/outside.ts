@@ -54,7 +54,8 @@ export interface Outside {
   /** How long events are kept. */
   readonly retentionDays: number
   start(): void
-  stop(): Promise<void>
+  /** Calls that are under way still change what is here until `answered` resolves. */
+  stop(answered: Promise<unknown>): Promise<void>
 }
 
 export interface OutsideOptions {
@@ -170,10 +171,10 @@ export function createOutside(options: OutsideOptions): Outside {
       office.start()
       timer = setInterval(() => void kyc?.followUp.look().catch(() => {}), kycLookMs)
     },
-    async stop() {
+    async stop(answered) {
       clearInterval(timer)
       providers.close()
-      await office.stop()
+      await Promise.all([office.stop(), answered])
       aggregates.stop()
     },
   }

@@ -100,7 +100,8 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
       return listenAt(server, { ...settings, name: 'the management API', prefix: 'API' })
     },
     async stop() {
-      await Promise.all([server.close(), projection.stop(), outside.stop()])
+      const answered = server.close()
+      await Promise.all([answered, projection.stop(), outside.stop(answered)])
       kept.stop()
       engine.stop()
     },
