@@ -61,9 +61,7 @@ async function call(
     return 2
   }
   const { url, clientId, clientSecret } = credentials
-  const target = path.startsWith(prefix)
-    ? path
-    : `${prefix}${path.startsWith('/') ? '' : '/'}${path}`
+  const target = targetOf(path)
   const reference = options.reference ?? randomBytes(15).toString('base64url')
   const signed = { method, baseUrls: [url], target, reference, clientId }
   try {
@@ -89,6 +87,14 @@ async function call(
     const why = cause?.code ?? cause?.message ?? message
     return sayRefused(`no answer of ${url} (${why}): is API_PORT set, and ARBITER_API_URL right?`)
   }
+}
+
+/** As it is sent, for that is what the Signature is of; nothing in it is a fragment, which would be left out. */
+function targetOf(path: string): string {
+  const below = path.startsWith('/') ? path : `/${path}`
+  const whole = path.startsWith(prefix) ? path : `${prefix}${below}`
+  const { pathname, search } = new URL(`http://host${whole.replaceAll('#', '%23')}`)
+  return `${pathname}${search}`
 }
 
 function readCredentials(): Credentials | string {
@@ -134,7 +140,7 @@ function curlOf(
 ): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
   const lines = [
-    `curl -sX ${method} ${quoted(url)}`,
+    `curl -gsX ${method} ${quoted(url)}`,
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
   ]

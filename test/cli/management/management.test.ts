@@ -299,7 +299,7 @@ describe('the management API', () => {
     const refused = await world.runWith({ env: wrong }, 'api', 'GET', '/organization')
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('no token')])
     const curl = await world.runWith({ env: caller }, 'api', 'GET', '/organization', '--curl')
-    expect(curl.out).toMatch(/^curl -sX GET/)
+    expect(curl.out).toMatch(/^curl -gsX GET/)
     server.kill('SIGTERM')
     expect(await once(server, 'exit')).toEqual([0, null])
     const gone = await world.runWith({ env: caller }, 'api', 'GET', '/organization')
