@@ -134,7 +134,7 @@ export function bindReference(
   nowMs: number,
   binding: Binding = {},
 ): Promise<Bound> {
-  const { hash, method, path } = call
+  const { hash, method } = call
   const { end = null, homeOf = () => call.home, gatherMs } = binding
   return aggregates.change(
     changing(call, nowMs, gatherMs, (found): readonly [Bound, ReferenceRecord | null] => {
@@ -145,6 +145,8 @@ export function bindReference(
       // Only an attempt that ended is followed by another: see `endReference`.
       const attempt = (found?.attempt ?? 0) + (found !== null && found.end !== null ? 1 : 0)
       const home = homeOf(attempt, startedAtMs, found?.home ?? '')
+      // What its home keeps is read by the path: an equal call that was refused before it had a home may name another.
+      const path = found === null || found.home === '' ? call.path : found.path
       const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
       return [next, next]
     }),

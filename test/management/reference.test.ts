@@ -70,6 +70,16 @@ describe('a Reference', () => {
     expect((await readReference({ store, aggregates }, call, nowMs + 1))?.end).toBeNull()
   })
 
+  it('keeps the path that its home was told of, whatever path an equal call is refused by', async () => {
+    const { aggregates } = open()
+    const unnamed = { ...call, path: '/api/v1/cards/{cardId}/freeze' }
+    const refuse = (ms: number) =>
+      bindReference(aggregates, unnamed, ms, { homeOf: (_attempt, _startedAtMs, before) => before })
+    expect(await refuse(nowMs)).toMatchObject({ path: unnamed.path, home: '' })
+    expect(await bindReference(aggregates, call, nowMs + 1)).toMatchObject({ path: call.path })
+    expect(await refuse(nowMs + 2)).toMatchObject({ path: call.path, home: call.home })
+  })
+
   it('counts the attempts that ended, and none is ended by a slower one before it', async () => {
     const { aggregates } = open()
     const attempts = async () =>
