@@ -111,9 +111,9 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   })
   server.setNotFoundHandler((_request, reply) => refusePath(reply, apiPrefix))
   answerOuterFaults(server, (error) => options.onBug(error, ''))
-  closeWithAnswers(server, callMs + lingerMs)
   const connections = createConnections({ maxConnections, maxBodyBytes, provenYield: true })
   connections.watch(server.server)
+  closeWithAnswers(server, callMs + lingerMs, connections)
   server.server.on('request', (request, response) => {
     if (!connections.receive(request, response)) connections.close(request.socket)
   })

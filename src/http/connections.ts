@@ -32,6 +32,8 @@ export interface Connections {
   prove(socket: Socket): void
   doubt(socket: Socket): void
   close(socket: Socket): void
+  /** Ends those on which nobody waits for an answer. */
+  closeIdle(): void
 }
 
 /** Whether the last request that was looked at came from the relay; of a new connection none was. */
@@ -261,6 +263,9 @@ export function createConnections(options: ConnectionsOptions): Connections {
     close(socket) {
       cut++
       drop(socket)
+    },
+    closeIdle() {
+      for (const { socket } of [...idle, ...resting]) drop(socket)
     },
   }
 }

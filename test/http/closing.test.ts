@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import Fastify from 'fastify'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { closeWithAnswers } from '../../src/http/closing.ts'
+import { createConnections } from '../../src/http/connections.ts'
 
 async function startSlowServer(longestMs: number) {
   let answer = () => {}
@@ -11,7 +12,10 @@ async function startSlowServer(longestMs: number) {
     begun = resolve
   })
   const server = Fastify({ logger: false, forceCloseConnections: 'idle' })
-  closeWithAnswers(server, longestMs)
+  const connections = createConnections({ maxConnections: 10, maxBodyBytes: 1_000 })
+  connections.watch(server.server)
+  server.server.on('request', connections.receive)
+  closeWithAnswers(server, longestMs, connections)
   server.get('/', async () => {
     begun()
     await new Promise<void>((resolve) => {
@@ -49,9 +53,12 @@ describe('a server that closes', () => {
     await closed
   })
 
-  it('gives up a request that never ends', async () => {
-    const { server, port } = await startSlowServer(20)
-    const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n'))
+  it.each([
+    ['GET / HTTP/1.1\r\nHost: x\r\n', 20],
+    ['', 60_000],
+  ])('gives up a request that never ends: %j, of at most %i ms', async (text, longestMs) => {
+    const { server, port } = await startSlowServer(longestMs)
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
     const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()))
     socket.on('error', () => {})
     await new Promise<void>((resolve) => server.server.once('connection', () => resolve()))

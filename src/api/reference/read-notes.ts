@@ -26,7 +26,7 @@ export interface ReadNotesOptions {
 
 /** How long a note waits for others: the more of them are written together, the less each takes. */
 const waitForOthersMs = 2
-/** A process that dies forgets as many at most, and their calls may then be made once more. */
+/** A process that dies, or whose disk is full, forgets as many at most, and their calls may then be made once more. */
 const maxUnwritten = 8
 
 export function createReadNotes(options: ReadNotesOptions): ReadNotes {
