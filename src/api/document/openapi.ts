@@ -113,6 +113,7 @@ function operationOf(route: Route): Json {
   const refusals = [...new Set([...ofEveryCall, ...ownRefusalsOf(route)])]
   const codes = [...new Set(['000', ...refusals.map((one) => conditions[one].code)])].sort()
   const hasBody = route.method !== 'GET' && Object.keys(route.body.shape).length > 0
+  const body = schemaOf(route.body) as { readonly required?: readonly string[] }
   return {
     operationId: route.operation,
     tags: [topicOf(route.operation)],
@@ -126,7 +127,7 @@ function operationOf(route: Route): Json {
       ...parametersOf(route.query, 'query'),
     ],
     ...(hasBody && {
-      requestBody: { required: true, content: jsonContent(schemaOf(route.body)) },
+      requestBody: { required: body.required !== undefined, content: jsonContent(body) },
     }),
     responses: { 200: successOf(route), ...refusalsOf(refusals) },
   }

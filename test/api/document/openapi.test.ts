@@ -68,7 +68,10 @@ interface Operation {
     readonly in?: string
     readonly schema?: Schema
   }[]
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: Schema }> }
+  readonly requestBody?: {
+    readonly required: boolean
+    readonly content: Record<string, { readonly schema: Schema }>
+  }
 }
 
 type Described = Omit<OpenAPIV3_1.Document, 'paths'> & {
@@ -149,6 +152,17 @@ describe('the OpenAPI document', () => {
       return [...fields, ...silentTexts('', body)].map((field) => `${name} ${field}`)
     })
     expect(silent).toEqual([])
+  })
+
+  it('demands a body of those operations that say without one what is missing', async () => {
+    const { world, document } = await openDocument()
+    for (const [name, { requestBody }] of operationsIn(document)) {
+      if (requestBody === undefined) continue
+      const [method, path] = name.replace(/{\w+}/g, 'USD').split(' ') as [string, string]
+      const { errors = [] } = await world.send(method, path)
+      const isMissing = errors.some(({ message }) => message === 'is required')
+      expect([name, isMissing]).toEqual([name, requestBody.required])
+    }
   })
 
   it('makes a client that calls each operation, and gets a code that the document names', async () => {
