@@ -74,8 +74,13 @@ export async function runBacktest(options: BacktestInput): Promise<DecisionTally
     toMs,
   }
   const trips: RuleTrip[] = []
+  let { counting } = replay
   for (let round = 0; ; round++) {
-    const replayed = await replayOnce(options, { ...replay, trips })
+    const replayed = await replayOnce(options, { ...replay, counting, trips })
+    if (counting === 'same' && replayed.some(({ untold }) => untold)) {
+      counting = 'windows'
+      continue
+    }
     const seconds = replayed.map((part) => part.seconds)
     const fresh = round < maxTripRounds ? firstTrips(newPack.breakers ?? [], seconds, trips) : []
     if (fresh.length === 0) {

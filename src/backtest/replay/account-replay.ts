@@ -60,6 +60,8 @@ export interface AccountReplay {
   replay(entry: OpenEntry): void
   /** At the end of the log, the decisions that differ, without those that the watchdog took over. */
   changed(): Changed[]
+  /** A server told its windows from the log, and the new pack's book, which shared what they had counted, was apart by then. */
+  untold(): boolean
 }
 
 export interface AccountStart {
@@ -76,6 +78,7 @@ export function createAccountReplay(
   const oldAccount = start.account
   // One and the same account until the packs decide differently.
   let newAccount = counting === 'apart' ? oldAccount.copy() : oldAccount
+  let untold = false
   const changed = new Map<string, Changed>()
   const fates = createFates(oldAccount.book)
   const due = createDueList()
@@ -195,7 +198,10 @@ export function createAccountReplay(
         if (atMs < fromMs) warmUp(entry, delivery)
         else if (delivery !== null) decideBoth(entry.head, delivery)
         else {
-          if (kind !== 'tended' && countsItself(entry.whole())) partBooks()
+          if (kind !== 'tended' && countsItself(entry.whole())) {
+            untold ||= counting === 'same' && newAccount !== oldAccount && isSeed(entry.whole())
+            partBooks()
+          }
           const apart = newAccount !== oldAccount
           if (kind === 'tended') oldAccount.sweepTransaction(...transaction, oldPack, atMs)
           else oldAccount.follow(entry.whole())
@@ -207,6 +213,7 @@ export function createAccountReplay(
       if (kind === 'said') changed.delete(eventKey)
     },
     changed: () => [...changed.values()],
+    untold: () => untold,
   }
 }
 
@@ -214,7 +221,11 @@ const noStep = { anomalies: [], unmatched: '', matchedRules: [], shadowRules: []
 
 /** An entry without a delivery that says what the old pack's windows count, and not those of the new. */
 function countsItself(entry: Entry): boolean {
-  return operationOf(entry) !== null || entry.changes.some(({ type }) => type === 'seeded')
+  return operationOf(entry) !== null || isSeed(entry)
+}
+
+function isSeed({ changes }: Entry): boolean {
+  return changes.some(({ type }) => type === 'seeded')
 }
 
 function isFirst({ before }: Decision): boolean {

@@ -32,6 +32,8 @@ export interface ReplayerOptions extends Pick<PackComparison, 'counting' | 'from
 export interface Replayed {
   readonly tally: DecisionTally
   readonly seconds: BreakerSeconds
+  /** An account of the new pack lacks what a server told from the log: each book must count for itself. */
+  readonly untold: boolean
 }
 
 /** An account that is older than the log, with those of its cards that the log names. */
@@ -141,7 +143,8 @@ export function createReplayer(options: ReplayerOptions): Replayer {
       tally.firstMs = firstMs
       tally.accounts = accounts.size
       tally.cutAccounts = cut.size
-      return { tally, seconds }
+      const untold = [...accounts.values()].some((account) => account.untold())
+      return { tally, seconds, untold }
     },
   }
 }
